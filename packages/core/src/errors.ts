@@ -1,0 +1,98 @@
+/** Base class of every error that Signpost throws on purpose: switch on `code`, never on the message. */
+export class SignpostError extends Error {
+  override readonly name: string = "SignpostError";
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/**
+ * Why a signature was not made.
+ *
+ * | code | meaning | transient |
+ * |---|---|---|
+ * | `unavailable` | the backend cannot be reached, or lost its session | yes |
+ * | `throttled` | the backend refuses for now: rate or quota | yes |
+ * | `timeout` | an attempt or the deadline ran out | yes |
+ * | `overloaded` | our own queue is full; nothing was sent | yes |
+ * | `aborted` | the caller's signal; its reason is the `cause` | no |
+ * | `closed` | the signer was closed | no |
+ * | `key_not_found`, `key_disabled`, `access_denied` | the backend refuses this key | no |
+ * | `ambiguous_key` | more than one key matches what was asked for | no |
+ * | `unsupported_key` | not a P-256 key that may sign ES256 | no |
+ * | `wrong_key` | another key than the one that was opened | no |
+ * | `pin_incorrect`, `pin_locked` | PKCS#11 user PIN; never tried again by itself | no |
+ * | `bad_signature` | a signature that does not verify or is out of range | no |
+ * | `integrity` | an answer that is incomplete or was corrupted on the way | may be |
+ * | `invalid_argument` | the caller's argument | no |
+ */
+export type SignerErrorCode =
+  | "unavailable"
+  | "throttled"
+  | "timeout"
+  | "overloaded"
+  | "aborted"
+  | "closed"
+  | "key_not_found"
+  | "key_disabled"
+  | "access_denied"
+  | "ambiguous_key"
+  | "unsupported_key"
+  | "wrong_key"
+  | "pin_incorrect"
+  | "pin_locked"
+  | "bad_signature"
+  | "integrity"
+  | "invalid_argument";
+
+const ALWAYS_TRANSIENT: ReadonlySet<SignerErrorCode> = new Set(["unavailable", "throttled", "timeout", "overloaded"]);
+
+/** An error of a signer or of its backend. `transient` says whether the same call may succeed later. */
+export class SignerError extends SignpostError {
+  override readonly name: string = "SignerError";
+  declare readonly code: SignerErrorCode;
+  readonly transient: boolean;
+
+  /** `transient` is only read for `integrity`: every other code decides it by itself. */
+  constructor(code: SignerErrorCode, message: string, options?: ErrorOptions & { transient?: boolean | undefined }) {
+    super(code, message, options);
+    this.transient = ALWAYS_TRANSIENT.has(code) || (code === "integrity" && options?.transient === true);
+  }
+}
+
+/** An option or argument that can never work. `argument` is its name, the message says what was expected. */
+export class ConfigurationError extends SignpostError {
+  override readonly name: string = "ConfigurationError";
+  readonly argument: string;
+
+  constructor(argument: string, expected: string, options?: ErrorOptions & { code?: string | undefined }) {
+    super(options?.code ?? "invalid_configuration", `${argument}: ${expected}`, options);
+    this.argument = argument;
+  }
+}
+
+/** Bytes or a JWK that break an encoding rule: `invalid_der`, `invalid_spki`, `invalid_point`, `invalid_jwk`, `invalid_signature`, `unsupported_key`. */
+export class EncodingError extends SignpostError {
+  override readonly name: string = "EncodingError";
+  declare readonly code: EncodingErrorCode;
+
+  constructor(code: EncodingErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options);
+  }
+}
+
+export type EncodingErrorCode =
+  | "invalid_der"
+  | "invalid_spki"
+  | "invalid_point"
+  | "invalid_jwk"
+  | "invalid_signature"
+  | "unsupported_key";
+
+/** A token or key set that was refused. */
+export class VerifyError extends SignpostError {
+  override readonly name: string = "VerifyError";
+}

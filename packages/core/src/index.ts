@@ -1,0 +1,13 @@
+export { ConfigurationError, EncodingError, SignerError, SignpostError, VerifyError } from "./errors.ts";
+export type { EncodingErrorCode, SignerErrorCode } from "./errors.ts";
+export type { P256PublicJwk } from "./encoding/p256-public-jwk.ts";
+export type {
+  AdapterOpenOptions,
+  GuardedSigner,
+  GuardPolicy,
+  Limiter,
+  Signer,
+  SignerAdapter,
+  SignerHealth,
+  SignOptions,
+} from "./signer/contract.ts";

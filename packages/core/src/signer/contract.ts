@@ -1,0 +1,86 @@
+import type { P256PublicJwk } from "../encoding/p256-public-jwk.ts";
+
+export interface SignOptions {
+  /** Aborts this call: it rejects with `SignerError("aborted", { cause: signal.reason })`. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * The bytes whose SHA-256 is `digest`, for signers that hash and sign natively. The result is a
+   * signature over `digest` in every case.
+   */
+  readonly signingInput?: Uint8Array | undefined;
+}
+
+/**
+ * Signs SHA-256 digests with one P-256 key held anywhere. This is what an adapter implements: one attempt
+ * per call, settled within a second of its signal. Retries, limits and deadlines wrap it from outside
+ * (`guardSigner`).
+ */
+export interface Signer {
+  /** Canonical key URI, never a secret: `awskms:///arn:aws:kms:…`. */
+  readonly uri: string;
+  /** Known from the moment the signer is open, and never changing. */
+  readonly publicKey: P256PublicJwk;
+  /**
+   * 32 bytes in, 64 bytes r‖s out (RFC 7518 section 3.4). Safe for concurrent use. The digest is not kept
+   * and not changed. Rejects with `SignerError`.
+   */
+  sign(digest: Uint8Array, options?: SignOptions): Promise<Uint8Array>;
+  /** Idempotent. Started calls finish within their deadline, queued ones reject with `closed`. */
+  close(): Promise<void>;
+}
+
+export interface SignerHealth {
+  readonly status: "ready" | "degraded" | "down";
+  /** When the status last changed. */
+  readonly since: Date;
+  /** The code of the last failure, while the status is not `ready`. */
+  readonly lastCode?: string;
+  /** What an operator should know, never a secret. */
+  readonly notes: readonly string[];
+}
+
+/** A signer inside the guard: queue, slots, attempts, deadline, events and health. */
+export interface GuardedSigner extends Signer, AsyncDisposable {
+  health(): SignerHealth;
+}
+
+/** One budget of concurrent backend calls, for one signer or shared by many. */
+export interface Limiter {
+  /** Calls that hold a slot now. */
+  readonly active: number;
+  /** Calls that wait for one. */
+  readonly queued: number;
+  /**
+   * Resolves with a function that gives the slot back (idempotent). Rejects with `overloaded` at once
+   * when the queue is full, and with the signal's reason when it aborts while waiting.
+   */
+  acquire(signal?: AbortSignal): Promise<() => void>;
+}
+
+export interface GuardPolicy {
+  /** Queueing and every attempt included. Milliseconds, default 5000. */
+  readonly deadlineMs?: number | undefined;
+  /** Bound of one attempt, which aborts that attempt's signal. Milliseconds, default 2000. */
+  readonly attemptTimeoutMs?: number | undefined;
+  /** Attempts per call, the first one included. Default 3. */
+  readonly maxAttempts?: number | undefined;
+  /** Backend calls at once. Default 16. */
+  readonly concurrency?: number | undefined;
+  /** Calls that may wait for a slot; one more is `overloaded` at once. Default 1000. */
+  readonly maxQueue?: number | undefined;
+  /** A shared budget, instead of `concurrency` and `maxQueue`. */
+  readonly limiter?: Limiter | undefined;
+}
+
+export interface AdapterOpenOptions {
+  /** `false` opens the bare signer, to be guarded outside (failover). */
+  readonly policy?: GuardPolicy | false | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Opens signers by key URI for one scheme. */
+export interface SignerAdapter {
+  /** Without the colon: `awskms`. */
+  readonly scheme: string;
+  open(uri: string, options?: AdapterOpenOptions): Promise<Signer>;
+}

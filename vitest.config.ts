@@ -1,0 +1,15 @@
+import { defineConfig } from "vitest/config";
+
+// Sources resolve through our own export condition, so that tests need no build.
+const conditions = ["@signpost/source", "module", "node", "development|production"];
+
+export default defineConfig({
+  ssr: { resolve: { conditions, externalConditions: ["@signpost/source"] } },
+  test: {
+    include: ["packages/*/test/**/*.test.ts", "test/e2e/**/*.test.ts", "examples/*/test/**/*.test.ts"],
+    pool: "forks",
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
