@@ -1,0 +1,14 @@
+/** Base64url without padding (RFC 7515 section 2, RFC 4648 section 5). */
+export function encodeBase64url(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64url");
+}
+
+/**
+ * The bytes of an unpadded base64url text, or undefined when `text` is not the one text that encodes them:
+ * padding, the standard alphabet, line breaks, other characters, a lone last character and trailing bits
+ * that are not zero are all refused. Node's own decoder accepts every one of these.
+ */
+export function decodeBase64url(text: string): Uint8Array | undefined {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.toString("base64url") === text ? new Uint8Array(bytes) : undefined;
+}

@@ -1,0 +1,24 @@
+import { isUint8Array } from "node:util/types";
+import { EncodingError } from "../errors.ts";
+import type { EncodingErrorCode } from "../errors.ts";
+
+/** Where a fault is reported: the name of the argument that was wrong, and the code of its encoding. */
+export interface Subject {
+  readonly name: string;
+  readonly code: EncodingErrorCode;
+}
+
+/** An `EncodingError` that names its argument first. `problem` never holds a value of the input. */
+export function fault(subject: Subject, problem: string, options?: ErrorOptions): EncodingError {
+  return new EncodingError(subject.code, `${subject.name}: ${problem}`, options);
+}
+
+/** Also true for a Uint8Array of another realm (test runners, vm), which `instanceof` would refuse. */
+export function assertBytes(value: unknown, subject: Subject): asserts value is Uint8Array {
+  if (!isUint8Array(value)) throw fault(subject, "expected a Uint8Array");
+}
+
+/** Byte for byte, in an ordinary comparison: only ever used on public values. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && Buffer.compare(a, b) === 0;
+}

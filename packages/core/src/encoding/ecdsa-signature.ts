@@ -1,0 +1,116 @@
+import { assertBytes, fault } from "./bytes.ts";
+import type { Subject } from "./bytes.ts";
+
+/** Bytes of a P-256 field element or scalar. */
+const HALF = 32;
+const SEQUENCE = 0x30;
+const INTEGER = 0x02;
+
+/** Order n of the P-256 group (FIPS 186-4, appendix D.1.2.3). */
+const GROUP_ORDER = Buffer.from("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551", "hex");
+const ZERO = Buffer.alloc(HALF);
+
+/**
+ * Converts an ECDSA P-256 signature from DER (`Ecdsa-Sig-Value`, RFC 3279 section 2.2.3) to the raw form of
+ * JWS (RFC 7518 section 3.4): r‖s, 64 bytes, each half left-padded to 32.
+ *
+ * Only the one DER encoding (X.690 section 10) is accepted: a SEQUENCE in definite short-form length of exactly
+ * two minimal, non-negative INTEGERs and nothing after it. So `ecdsaRawToDer(ecdsaDerToRaw(der))` is always `der`.
+ *
+ * @throws EncodingError `invalid_der` for anything else, `invalid_signature` when r or s is outside 1 to n - 1.
+ * @example
+ * ```ts
+ * import { createSign, generateKeyPairSync } from "node:crypto";
+ * import { ecdsaDerToRaw } from "@signpost/core";
+ *
+ * const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+ * const der = createSign("sha256").update("text").sign(privateKey);
+ * const raw = ecdsaDerToRaw(der); // 64 bytes
+ * ```
+ */
+export function ecdsaDerToRaw(der: Uint8Array): Uint8Array {
+  const subject: Subject = { name: "der", code: "invalid_der" };
+  assertBytes(der, subject);
+  if (der[0] !== SEQUENCE) throw fault(subject, "expected a SEQUENCE (0x30)");
+  // Two INTEGERs of at most 33 bytes take 70: a length of 128 or more, long form, or the indefinite 0x80
+  // can only be a wrong or a non-minimal encoding, and none of them equals the number of bytes that follow.
+  const length = der[1];
+  if (length === undefined || length >= 0x80) throw fault(subject, "the SEQUENCE has no short-form length");
+  if (length > der.length - 2) throw fault(subject, "the SEQUENCE is truncated");
+  if (length < der.length - 2) throw fault(subject, "bytes follow the SEQUENCE");
+  const raw = new Uint8Array(2 * HALF);
+  const end = readInteger(der, 2, raw.subarray(0, HALF), "r", subject);
+  if (readInteger(der, end, raw.subarray(HALF), "s", subject) !== der.length) {
+    throw fault(subject, "the SEQUENCE holds more than two INTEGERs");
+  }
+  assertRawSignature(raw, "der");
+  return raw;
+}
+
+/**
+ * Converts an ECDSA P-256 signature from raw r‖s (RFC 7518 section 3.4) to DER (RFC 3279 section 2.2.3).
+ *
+ * @throws EncodingError `invalid_signature` when `raw` is not 64 bytes or r or s is outside 1 to n - 1.
+ * @example
+ * ```ts
+ * import { generateKeyPairSync, sign } from "node:crypto";
+ * import { ecdsaRawToDer } from "@signpost/core";
+ *
+ * const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+ * const raw = sign("sha256", Buffer.from("text"), { key: privateKey, dsaEncoding: "ieee-p1363" });
+ * const der = ecdsaRawToDer(raw); // 8 to 72 bytes
+ * ```
+ */
+export function ecdsaRawToDer(raw: Uint8Array): Uint8Array {
+  assertRawSignature(raw, "raw");
+  const r = minimalInteger(raw.subarray(0, HALF));
+  const s = minimalInteger(raw.subarray(HALF));
+  return Uint8Array.from([SEQUENCE, r.length + s.length, ...r, ...s]);
+}
+
+/**
+ * Checks a raw P-256 signature: 64 bytes with 1 ≤ r, s < n (RFC 7518 section 3.4, FIPS 186-4 section 6.4).
+ *
+ * @throws EncodingError `invalid_signature`.
+ */
+export function assertRawSignature(raw: unknown, name: string): asserts raw is Uint8Array {
+  const subject: Subject = { name, code: "invalid_signature" };
+  assertBytes(raw, subject);
+  if (raw.length !== 2 * HALF) throw fault(subject, `expected 64 bytes of r and s, got ${raw.length}`);
+  assertScalar(raw.subarray(0, HALF), "r", subject);
+  assertScalar(raw.subarray(HALF), "s", subject);
+}
+
+function assertScalar(scalar: Uint8Array, label: string, subject: Subject): void {
+  if (Buffer.compare(scalar, ZERO) === 0) throw fault(subject, `${label} is zero`);
+  if (Buffer.compare(scalar, GROUP_ORDER) >= 0) throw fault(subject, `${label} is not below the group order`);
+}
+
+/** Writes the INTEGER at `start`, left-padded, into `half`; gives the offset behind it. */
+function readInteger(der: Uint8Array, start: number, half: Uint8Array, label: string, subject: Subject): number {
+  if (der[start] !== INTEGER) throw fault(subject, `expected ${label} as an INTEGER (0x02)`);
+  const length = der[start + 1];
+  if (length === undefined) throw fault(subject, `${label} is truncated`);
+  // Long and indefinite forms (0x80 and above) land here as well: r and s never need them.
+  if (length > HALF + 1) throw fault(subject, `${label} is longer than 32 bytes`);
+  const end = start + 2 + length;
+  const first = der[start + 2];
+  const second = der[start + 3];
+  if (length === 0) throw fault(subject, `${label} is an empty INTEGER`);
+  if (first === undefined || end > der.length) throw fault(subject, `${label} is truncated`);
+  if (first >= 0x80) throw fault(subject, `${label} is negative`);
+  if (length > 1 && first === 0 && second !== undefined && second < 0x80) {
+    throw fault(subject, `${label} is not minimal: it starts with a needless zero byte`);
+  }
+  if (length === HALF + 1 && first !== 0) throw fault(subject, `${label} is longer than 32 bytes`);
+  const value = der.subarray(length === HALF + 1 ? start + 3 : start + 2, end);
+  half.set(value, HALF - value.length);
+  return end;
+}
+
+/** Tag, length and the shortest two's complement of a non-zero unsigned number (X.690 section 8.3). */
+function minimalInteger(half: Uint8Array): readonly number[] {
+  const value = half.subarray(half.findIndex((byte) => byte !== 0));
+  const sign = (value[0] ?? 0) >= 0x80 ? [0] : [];
+  return [INTEGER, sign.length + value.length, ...sign, ...value];
+}

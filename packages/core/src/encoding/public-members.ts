@@ -1,0 +1,121 @@
+import { EncodingError } from "../errors.ts";
+import { decodeBase64url } from "./base64url.ts";
+import { fault } from "./bytes.ts";
+import type { Subject } from "./bytes.ts";
+import { affineCoordinates, EC_CURVES, uncompressedPoint } from "./ec-curves.ts";
+import type { EcCurveName } from "./ec-curves.ts";
+
+/** The members that make up a public key, and no other, in the order in which the JWKS writes them. */
+export type PublicMembers =
+  | { readonly kty: "EC"; readonly crv: EcCurveName; readonly x: string; readonly y: string }
+  | { readonly kty: "RSA"; readonly n: string; readonly e: string }
+  | { readonly kty: "OKP"; readonly crv: string; readonly x: string };
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** A member as it was written, and what it stands for. */
+interface Decoded {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Private and symmetric members of every key type (RFC 7518 section 6, RFC 8037 section 2), and `priv` of AKP. */
+const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"] as const;
+
+/** Bytes of `x` by curve (RFC 8037 section 2). */
+const OKP_BYTES: ReadonlyMap<string, number> = new Map([
+  ["Ed25519", 32],
+  ["Ed448", 57],
+  ["X25519", 32],
+  ["X448", 56],
+]);
+
+/** Refuses a JWK that carries a private member, whatever its value. */
+export function refusePrivateMembers(jwk: unknown, subject: Subject): void {
+  const members = membersOf(jwk, subject);
+  for (const name of PRIVATE_MEMBERS) {
+    if (name in members) throw fault(subject, `expected a public key, but it has the private member "${name}"`);
+  }
+}
+
+/**
+ * The public members of an EC (P-256, P-384, P-521), RSA or OKP key. Each is checked to be the one text that
+ * encodes its value: full size, canonical unpadded base64url, EC points on their curve. Other members, private
+ * ones too, are left out.
+ */
+export function publicMembers(jwk: unknown, subject: Subject): PublicMembers {
+  const members = membersOf(jwk, subject);
+  const kty = members["kty"];
+  switch (kty) {
+    case "EC":
+      return ecMembers(members, subject);
+    case "RSA":
+      return { kty, n: unsignedInteger(members, "n", subject), e: unsignedInteger(members, "e", subject) };
+    case "OKP":
+      return okpMembers(members, subject);
+    default:
+      if (typeof kty !== "string") throw fault(subject, 'the member "kty" is missing');
+      throw unsupportedKey(subject, 'the member "kty" is none of EC, RSA and OKP');
+  }
+}
+
+/** Well-formed, but not a key that may be used here. */
+export function unsupportedKey(subject: Subject, problem: string): EncodingError {
+  return fault({ ...subject, code: "unsupported_key" }, problem);
+}
+
+function ecMembers(members: Members, subject: Subject): PublicMembers {
+  const curve = EC_CURVES.get(curveName(members, subject));
+  if (curve === undefined) throw unsupportedKey(subject, 'the member "crv" is none of P-256, P-384 and P-521');
+  const x = fixedSize(members, "x", curve.coordinateBytes, subject);
+  const y = fixedSize(members, "y", curve.coordinateBytes, subject);
+  affineCoordinates(curve, uncompressedPoint(Buffer.concat([x.bytes, y.bytes])), subject);
+  return { kty: "EC", crv: curve.crv, x: x.text, y: y.text };
+}
+
+function okpMembers(members: Members, subject: Subject): PublicMembers {
+  const crv = curveName(members, subject);
+  const bytes = OKP_BYTES.get(crv);
+  if (bytes === undefined) throw unsupportedKey(subject, 'the member "crv" is none of Ed25519, Ed448, X25519 and X448');
+  return { kty: "OKP", crv, x: fixedSize(members, "x", bytes, subject).text };
+}
+
+function curveName(members: Members, subject: Subject): string {
+  const crv = members["crv"];
+  if (typeof crv !== "string") throw fault(subject, 'the member "crv" is missing');
+  return crv;
+}
+
+function fixedSize(members: Members, name: string, bytes: number, subject: Subject): Decoded {
+  const decoded = base64urlMember(members, name, subject);
+  if (decoded.bytes.length !== bytes) {
+    throw fault(subject, `the member "${name}" holds ${decoded.bytes.length} bytes, expected ${bytes}`);
+  }
+  return decoded;
+}
+
+/** Base64urlUInt (RFC 7518 section 2): the fewest bytes, and here never zero. */
+function unsignedInteger(members: Members, name: string, subject: Subject): string {
+  const { text, bytes } = base64urlMember(members, name, subject);
+  if (bytes.length === 0 || bytes[0] === 0) {
+    throw fault(subject, `the member "${name}" is empty or starts with a zero byte`);
+  }
+  return text;
+}
+
+function base64urlMember(members: Members, name: string, subject: Subject): Decoded {
+  const text = members[name];
+  if (typeof text !== "string") throw fault(subject, `the member "${name}" is missing or not a string`);
+  const bytes = decodeBase64url(text);
+  if (bytes === undefined) throw fault(subject, `the member "${name}" is not canonical unpadded base64url`);
+  return { text, bytes };
+}
+
+function membersOf(jwk: unknown, subject: Subject): Members {
+  if (!isObject(jwk)) throw fault(subject, "expected a JWK object");
+  return jwk;
+}
+
+function isObject(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
