@@ -22,7 +22,7 @@
  * |---|---|
  * | `truncated` | ends the answer in the middle (valid framing, half of the content) |
  * | `empty` | answers success without a signature |
- * | `proxy-page` | is hidden by a proxy, which answers in HTML with a 5xx status |
+ * | `html` | is hidden by a proxy, which answers in HTML with a 5xx status |
  * | `corrupted` | returns a signature with a bit changed on the way, the checksum (where there is one) of the original |
  * | `corrupted-request` | says that the digest it received does not match its checksum |
  * | `missing-checksum` | leaves out the checksums that its protocol requires |
@@ -33,7 +33,7 @@
  * |---|---|
  * | `wrong-key` | signs with another key and names that key in its answer |
  * | `foreign-signature` | signs with another key under our key's name |
- * | `wrong-digest` | signs another digest with our key, for instance the digest hashed again |
+ * | `bad-signature` | signs another digest with our key, for instance the digest hashed again |
  * | `malformed-signature` | returns bytes that break the signature encoding: bad DER, or not 64 bytes where raw is expected |
  * | `out-of-range-signature` | returns well-formed r and s of which one is zero, or the group order or above |
  *
@@ -45,7 +45,7 @@
  * | `expired-credentials` | refuses the caller's credentials as expired or unknown, new ones as well |
  * | `key-not-found` | has no such key any more |
  * | `key-disabled` | has the key, disabled |
- * | `key-pending-deletion` | has the key, scheduled for deletion or destroyed |
+ * | `key-destroyed` | has destroyed the key, or scheduled it for destruction |
  *
  * Opening is what fails (a signer opened before goes on signing):
  *
@@ -53,7 +53,7 @@
  * |---|---|
  * | `unsupported-key` | has a key of another type, curve or usage under that name |
  * | `ambiguous-key` | has more than one key that matches |
- * | `key-pending-generation` | has the key, not generated yet |
+ * | `key-pending` | has the key, not generated yet |
  * | `pin-incorrect` | refuses the user PIN |
  * | `pin-locked` | has locked the user PIN |
  */
@@ -69,23 +69,23 @@ export type Fault =
   | "slow"
   | "truncated"
   | "empty"
-  | "proxy-page"
+  | "html"
   | "corrupted"
   | "corrupted-request"
   | "missing-checksum"
   | "wrong-key"
   | "foreign-signature"
-  | "wrong-digest"
+  | "bad-signature"
   | "malformed-signature"
   | "out-of-range-signature"
   | "access-denied"
   | "expired-credentials"
   | "key-not-found"
   | "key-disabled"
-  | "key-pending-deletion"
+  | "key-destroyed"
   | "unsupported-key"
   | "ambiguous-key"
-  | "key-pending-generation"
+  | "key-pending"
   | "pin-incorrect"
   | "pin-locked";
 
