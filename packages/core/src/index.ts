@@ -15,3 +15,21 @@ export type {
   SignerHealth,
   SignOptions,
 } from "./signer/contract.ts";
+export { createSigner } from "./signer/create.ts";
+export type { SignerBackend } from "./signer/create.ts";
+export { endedError } from "./signer/endings.ts";
+export { SIGN_CHANNEL } from "./signer/events.ts";
+export type { SignEvent } from "./signer/events.ts";
+export { failoverSigner } from "./signer/failover.ts";
+export { guardSigner } from "./signer/guard.ts";
+export type { GuardDetails } from "./signer/guard.ts";
+export { createLimiter } from "./signer/limiter.ts";
+export type { LimiterOptions } from "./signer/limiter.ts";
+export { openSigner } from "./signer/open.ts";
+export type { OpenSignerOptions } from "./signer/open.ts";
+export { signJws } from "./signing/jws.ts";
+export type { SignJwsOptions } from "./signing/jws.ts";
+export { signJwt } from "./signing/jwt.ts";
+export type { JwtClaims, SignJwtOptions } from "./signing/jwt.ts";
+export { signWith } from "./signing/sign-with.ts";
+export type { SignWithOptions } from "./signing/sign-with.ts";

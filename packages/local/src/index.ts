@@ -1,1 +1,3 @@
-export {};
+export { local } from "./adapter.ts";
+export { openLocalSigner } from "./open.ts";
+export type { LocalSignerOptions } from "./open.ts";

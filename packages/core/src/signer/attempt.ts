@@ -1,0 +1,62 @@
+import { SignerError } from "../errors.ts";
+import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
+import type { Signer } from "./contract.ts";
+import { orAborted } from "./scope.ts";
+
+export interface AttemptInput {
+  readonly digest: Uint8Array;
+  readonly signingInput: Uint8Array | undefined;
+  readonly timeoutMs: number;
+  /** Ends the attempt together with its call. */
+  readonly signal: AbortSignal;
+  /** Called once, when the backend has settled, however late: the slot is taken until then. */
+  readonly settled: () => void;
+}
+
+/** One call of the backend: bounded in time, its result checked and copied, its error always a `SignerError`. */
+export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint8Array> {
+  const controller = new AbortController();
+  const onEnd = (): void => controller.abort(input.signal.reason);
+  if (input.signal.aborted) onEnd();
+  input.signal.addEventListener("abort", onEnd, { once: true });
+  const timer = setTimeout(
+    () => controller.abort(new SignerError("timeout", `no answer within ${input.timeoutMs} ms`)),
+    input.timeoutMs,
+  );
+  // A copy for each attempt: a signer that writes into its digest must not spoil the next attempt.
+  const call = invoke(signer, input.digest.slice(), input.signingInput, controller.signal);
+  call.then(input.settled, input.settled);
+  try {
+    return checkedSignature(await orAborted(call, controller.signal));
+  } catch (error) {
+    throw asSignerError(error);
+  } finally {
+    clearTimeout(timer);
+    input.signal.removeEventListener("abort", onEnd);
+  }
+}
+
+// An async function, so that a signer that throws instead of rejecting is settled too.
+async function invoke(
+  signer: Signer,
+  digest: Uint8Array,
+  signingInput: Uint8Array | undefined,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  return await signer.sign(digest, signingInput === undefined ? { signal } : { signal, signingInput });
+}
+
+function checkedSignature(result: unknown): Uint8Array {
+  try {
+    assertRawSignature(result, "signature");
+  } catch (cause) {
+    throw new SignerError("bad_signature", "the backend's result is not 64 bytes r‖s with 1 ≤ r, s < n", { cause });
+  }
+  // A copy: the backend may use its buffer again, and a Buffer would be a view of a shared pool.
+  return new Uint8Array(result);
+}
+
+function asSignerError(error: unknown): SignerError {
+  if (error instanceof SignerError) return error;
+  return new SignerError("integrity", "the signer failed with something other than a SignerError", { cause: error });
+}

@@ -1,0 +1,17 @@
+import { SignerError } from "../errors.ts";
+
+export function abortedError(reason: unknown): SignerError {
+  return new SignerError("aborted", "the caller aborted the call", { cause: reason });
+}
+
+export function closedError(): SignerError {
+  return new SignerError("closed", "the signer is closed");
+}
+
+/**
+ * The `SignerError` that a call rejects with once its signal has aborted: the guard's own reason as it is
+ * (`timeout`, `closed`), any other reason as the cause of `aborted`.
+ */
+export function endedError(reason: unknown): SignerError {
+  return reason instanceof SignerError ? reason : abortedError(reason);
+}

@@ -1,0 +1,83 @@
+import { ConfigurationError, SignerError } from "../errors.ts";
+import type { Signer, SignOptions } from "./contract.ts";
+import { requireBare } from "./mark.ts";
+
+const RETRY_FIRST_AFTER_MS = 30_000;
+
+/**
+ * One key held in several places (a Multi-Region key, a pair of HSMs) as one bare signer: guard it outside,
+ * so that the guard's attempts move along. Each `sign` uses one signer. A transient failure or a timed-out
+ * attempt moves the next attempt to the next signer; once 30 s have passed, one call tries the first again,
+ * and its success brings the others back.
+ *
+ * `close()` closes all of them.
+ *
+ * ```ts
+ * import { failoverSigner, guardSigner, type Signer } from "@signpost/core";
+ *
+ * declare const frankfurt: Signer;
+ * declare const dublin: Signer;
+ * const signer = guardSigner(failoverSigner([frankfurt, dublin]));
+ * ```
+ *
+ * @throws ConfigurationError for an empty list, a guarded signer, or public keys that differ.
+ */
+export function failoverSigner(signers: readonly Signer[]): Signer {
+  const [first, ...others] = signers;
+  if (first === undefined) throw new ConfigurationError("signers", "expected at least one signer");
+  const all = [first, ...others];
+  for (const [index, signer] of all.entries()) {
+    requireBare(`signers[${index}]`, signer);
+    if (signer.publicKey.x !== first.publicKey.x || signer.publicKey.y !== first.publicKey.y) {
+      throw new ConfigurationError(`signers[${index}]`, "expected the same public key as signers[0]");
+    }
+  }
+
+  let current = 0;
+  let leftFirstAt = 0;
+
+  const choose = (): number => {
+    if (current === 0 || performance.now() - leftFirstAt < RETRY_FIRST_AFTER_MS) return current;
+    // This call alone tries the first one: the others stay where signatures are made, until it has succeeded.
+    leftFirstAt = performance.now();
+    return 0;
+  };
+  const leave = (index: number): void => {
+    if (index === 0) leftFirstAt = performance.now();
+    if (index === current) current = (index + 1) % all.length;
+  };
+
+  return Object.freeze({
+    uri: `failover:${all.map((signer) => signer.uri).join(",")}`,
+    publicKey: first.publicKey,
+    sign: async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
+      const index = choose();
+      const signer = all[index] ?? first;
+      // A timed-out attempt shows in its signal at once; its backend may not settle before the next attempt begins.
+      const onAbort = (): void => {
+        if (isTransient(options.signal?.reason)) leave(index);
+      };
+      options.signal?.addEventListener("abort", onAbort, { once: true });
+      try {
+        const signature = await signer.sign(digest, options);
+        // A success after the attempt was given up shows a signer that is still too slow.
+        if (index === 0 && options.signal?.aborted !== true) current = 0;
+        return signature;
+      } catch (error) {
+        if (options.signal?.aborted !== true && isTransient(error)) leave(index);
+        throw error;
+      } finally {
+        options.signal?.removeEventListener("abort", onAbort);
+      }
+    },
+    close: async (): Promise<void> => {
+      const results = await Promise.allSettled(all.map((signer) => signer.close()));
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+    },
+  });
+}
+
+function isTransient(error: unknown): boolean {
+  return error instanceof SignerError && error.transient;
+}

@@ -1,0 +1,159 @@
+import { SignerError } from "../errors.ts";
+import { attempt } from "./attempt.ts";
+import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "./contract.ts";
+import { copiedDigest } from "./digest.ts";
+import { closedError } from "./endings.ts";
+import { publishSign, type SignEvent } from "./events.ts";
+import { createHealthRecord, type SignerStatus } from "./health.ts";
+import { markGuarded, requireBare } from "./mark.ts";
+import { resolvePolicy, type ResolvedPolicy } from "./policy.ts";
+import { retryDelayMs } from "./retry.ts";
+import { type CallScope, openScope, pause } from "./scope.ts";
+
+/** What an adapter knows about its backend beside the outcome of calls. Both are asked on each `health()`. */
+export interface GuardDetails {
+  /** For the operator; never a secret. */
+  readonly notes?: readonly string[] | (() => readonly string[]) | undefined;
+  /** The adapter's own view, for instance while it reconnects. The worse of this and what the calls showed counts. */
+  readonly status?: (() => SignerStatus) | undefined;
+}
+
+/** One call on its way through the guard. */
+interface Call {
+  readonly digest: Uint8Array;
+  readonly signingInput: Uint8Array | undefined;
+  readonly scope: CallScope;
+  /** Backend calls made. A call that has made one is started, and finishes even when the signer is closed. */
+  attempts: number;
+  queueMs: number;
+  backendMs: number;
+}
+
+/**
+ * Puts everything that is not the backend's own business around a bare signer: a bounded queue and slots,
+ * a timeout for each attempt, retries with jitter for transient errors, one deadline over all of it, a check
+ * of length and range of the result, health, and one event per call on the channel `signpost:sign`.
+ *
+ * - An aborted or timed-out caller is released at once. Its slot comes back when the backend has settled,
+ *   and a late result is dropped.
+ * - A full queue rejects with `overloaded` at once.
+ * - `close()` rejects queued calls with `closed`, waits for started ones, then closes the signer inside.
+ *
+ * ```ts
+ * import { guardSigner, type Signer } from "@signpost/core";
+ *
+ * declare const bare: Signer;
+ * await using signer = guardSigner(bare, { deadlineMs: 3000, concurrency: 32 });
+ * ```
+ *
+ * @throws ConfigurationError when the signer is guarded already or the policy is out of bounds.
+ */
+export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: GuardDetails = {}): GuardedSigner {
+  requireBare("signer", signer);
+  const resolved = resolvePolicy(policy);
+  const health = createHealthRecord();
+  const calls = new Map<Call, Promise<Uint8Array>>();
+  let closing: Promise<void> | undefined;
+
+  const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
+    const call = openCall(digest, options, resolved.deadlineMs);
+    let error: SignerError | undefined;
+    try {
+      if (closing !== undefined) throw closedError();
+      const result = runCall(signer, resolved, call);
+      calls.set(call, result);
+      const signature = await result;
+      health.succeeded();
+      return signature;
+    } catch (cause) {
+      // Only a broken limiter of the caller's own can bring anything else here.
+      error = cause instanceof SignerError ? cause : new SignerError("integrity", "the limiter failed", { cause });
+      health.failed(error);
+      throw error;
+    } finally {
+      calls.delete(call);
+      call.scope.dispose();
+      publishSign(() => signEvent(signer.uri, call, error));
+    }
+  };
+
+  const closeOnce = async (): Promise<void> => {
+    for (const call of calls.keys()) if (call.attempts === 0) call.scope.end(closedError());
+    await Promise.allSettled(calls.values());
+    await signer.close();
+  };
+
+  const guarded: GuardedSigner = {
+    uri: signer.uri,
+    publicKey: signer.publicKey,
+    sign,
+    close: () => (closing ??= closeOnce()),
+    health: () => health.read(details.status?.() ?? "ready", readNotes(details)),
+    [Symbol.asyncDispose]: () => guarded.close(),
+  };
+  return Object.freeze(markGuarded(guarded, { failed: health.failed }));
+}
+
+function openCall(digest: unknown, options: SignOptions, deadlineMs: number): Call {
+  return {
+    digest: copiedDigest(digest),
+    signingInput: options.signingInput,
+    scope: openScope(deadlineMs, options.signal),
+    attempts: 0,
+    queueMs: 0,
+    backendMs: 0,
+  };
+}
+
+async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Promise<Uint8Array> {
+  const { signal } = call.scope;
+  let lastError: SignerError | undefined;
+  for (;;) {
+    const release = await takeSlot(policy, call, lastError);
+    const startedAt = performance.now();
+    call.attempts += 1;
+    try {
+      return await attempt(signer, {
+        digest: call.digest,
+        signingInput: call.signingInput,
+        timeoutMs: policy.attemptTimeoutMs,
+        signal,
+        settled: release,
+      });
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (!(error instanceof SignerError) || !error.transient || call.attempts >= policy.maxAttempts) throw error;
+      lastError = error;
+    } finally {
+      call.backendMs += performance.now() - startedAt;
+    }
+    await pause(retryDelayMs(call.attempts, lastError.code), signal);
+  }
+}
+
+async function takeSlot(policy: ResolvedPolicy, call: Call, lastError: SignerError | undefined): Promise<() => void> {
+  const startedAt = performance.now();
+  const { signal } = call.scope;
+  try {
+    const release = await policy.limiter.acquire(signal);
+    if (!signal.aborted) return release;
+    release();
+    throw signal.reason;
+  } catch (error) {
+    // The backend's failure says more than the full queue that kept us from another attempt.
+    throw signal.aborted ? signal.reason : (lastError ?? error);
+  } finally {
+    call.queueMs += performance.now() - startedAt;
+  }
+}
+
+function signEvent(uri: string, call: Call, error: SignerError | undefined): SignEvent {
+  const { attempts, queueMs, backendMs } = call;
+  return error === undefined
+    ? { uri, attempts, queueMs, backendMs }
+    : { uri, attempts, queueMs, backendMs, code: error.code };
+}
+
+function readNotes({ notes }: GuardDetails): readonly string[] {
+  return typeof notes === "function" ? notes() : (notes ?? []);
+}

@@ -1,0 +1,88 @@
+import { wholeNumber } from "../options.ts";
+import { SignerError } from "../errors.ts";
+import type { Limiter } from "./contract.ts";
+
+/** `concurrency` and `maxQueue` of a limiter, and their bounds: see {@link createLimiter}. */
+export interface LimiterOptions {
+  /** Backend calls at once: 1 to 10,000. */
+  readonly concurrency: number;
+  /** Calls that may wait: 0 to 1,000,000. */
+  readonly maxQueue: number;
+}
+
+interface Waiter {
+  readonly grant: () => void;
+}
+
+/**
+ * One budget of backend calls, first come, first served. Give the same limiter to the guards of several
+ * signers that share a client, an HSM or a quota.
+ *
+ * ```ts
+ * import { createLimiter, guardSigner, type Signer } from "@signpost/core";
+ *
+ * declare const tenantA: Signer;
+ * declare const tenantB: Signer;
+ * const limiter = createLimiter({ concurrency: 16, maxQueue: 1000 });
+ * const a = guardSigner(tenantA, { limiter });
+ * const b = guardSigner(tenantB, { limiter });
+ * ```
+ *
+ * @throws ConfigurationError when `concurrency` or `maxQueue` is out of bounds.
+ */
+export function createLimiter(options: LimiterOptions): Limiter {
+  const concurrency = wholeNumber("concurrency", options.concurrency, 1, 10_000);
+  const maxQueue = wholeNumber("maxQueue", options.maxQueue, 0, 1_000_000);
+  // A Set keeps the order of arrival and drops an aborted waiter without a search.
+  const queue = new Set<Waiter>();
+  let active = 0;
+
+  const slot = (): (() => void) => {
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      const [next] = queue;
+      if (next === undefined) active -= 1;
+      else {
+        queue.delete(next);
+        next.grant();
+      }
+    };
+  };
+
+  return {
+    get active() {
+      return active;
+    },
+    get queued() {
+      return queue.size;
+    },
+    acquire(signal) {
+      if (signal?.aborted === true) return Promise.reject(signal.reason);
+      if (active < concurrency) {
+        active += 1;
+        return Promise.resolve(slot());
+      }
+      if (queue.size >= maxQueue) {
+        return Promise.reject(
+          new SignerError("overloaded", `the queue is full: ${maxQueue} calls already wait for a slot`),
+        );
+      }
+      return new Promise((resolve, reject) => {
+        const onAbort = (): void => {
+          queue.delete(waiter);
+          reject(signal?.reason);
+        };
+        const waiter: Waiter = {
+          grant: () => {
+            signal?.removeEventListener("abort", onAbort);
+            resolve(slot());
+          },
+        };
+        queue.add(waiter);
+        signal?.addEventListener("abort", onAbort, { once: true });
+      });
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { ConfigurationError, type SignerError } from "../errors.ts";
+import type { Signer } from "./contract.ts";
+
+// `Symbol.for`, so that two copies of this package agree.
+const GUARD = Symbol.for("@signpost/core/guard");
+
+/** What a guard offers to the rest of core, out of sight of its users. */
+export interface GuardPort {
+  failed(error: SignerError): void;
+}
+
+interface Marked {
+  readonly [GUARD]?: GuardPort;
+}
+
+export function markGuarded<T extends Signer>(signer: T, port: GuardPort): T {
+  Object.defineProperty(signer, GUARD, { value: port });
+  return signer;
+}
+
+export function isGuarded(signer: Signer): boolean {
+  return guardPort(signer) !== undefined;
+}
+
+/** Tells the guard of a failure that only shows outside of it: a signature that does not verify. */
+export function reportFailure(signer: Signer, error: SignerError): void {
+  guardPort(signer)?.failed(error);
+}
+
+export function requireBare(argument: string, signer: Signer): void {
+  if (isGuarded(signer)) {
+    throw new ConfigurationError(
+      argument,
+      "expected a bare signer (open it with `policy: false`), got one that is guarded already",
+    );
+  }
+}
+
+function guardPort(signer: Signer): GuardPort | undefined {
+  return (signer as Marked)[GUARD];
+}

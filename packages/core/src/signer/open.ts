@@ -1,0 +1,53 @@
+import { ConfigurationError } from "../errors.ts";
+import type { GuardedSigner, GuardPolicy, Signer, SignerAdapter } from "./contract.ts";
+import { guardSigner } from "./guard.ts";
+import { isGuarded } from "./mark.ts";
+
+export interface OpenSignerOptions {
+  /** Passed to the adapter, which knows its backend's defaults. */
+  readonly policy?: GuardPolicy | undefined;
+  /** Aborts the opening. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+// RFC 3986 section 3.1, lower case as all our schemes are.
+const SCHEME = /^([a-z][a-z0-9+.-]*):/;
+
+/**
+ * Opens the signer that a key URI names, by the adapter with its scheme. The rest of the URI is the
+ * adapter's to parse.
+ *
+ * ```ts
+ * import { openSigner } from "@signpost/core";
+ * import { local } from "@signpost/local";
+ *
+ * await using signer = await openSigner("local:", [local()]);
+ * ```
+ *
+ * @throws ConfigurationError when no adapter, or more than one, has the scheme. The message never repeats
+ * the URI, which might hold a PIN.
+ */
+export async function openSigner(
+  uri: string,
+  adapters: readonly SignerAdapter[],
+  options: OpenSignerOptions = {},
+): Promise<GuardedSigner> {
+  const scheme = typeof uri === "string" ? SCHEME.exec(uri)?.[1] : undefined;
+  const matching = adapters.filter((adapter) => adapter.scheme === scheme);
+  const [adapter] = matching;
+  if (adapter === undefined) {
+    const schemes = adapters.map((candidate) => `${candidate.scheme}:`).join(", ");
+    throw new ConfigurationError(
+      "uri",
+      `expected a key URI that begins with one of the adapters' schemes: ${schemes || "none given"}`,
+    );
+  }
+  if (matching.length > 1)
+    throw new ConfigurationError("adapters", `expected one adapter for the scheme ${adapter.scheme}:`);
+  const signer = await adapter.open(uri, options);
+  return isGuardedSigner(signer) ? signer : guardSigner(signer, options.policy);
+}
+
+function isGuardedSigner(signer: Signer): signer is GuardedSigner {
+  return isGuarded(signer);
+}

@@ -1,0 +1,46 @@
+import { ConfigurationError } from "../errors.ts";
+
+type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue };
+export type JsonObject = Record<string, JsonValue>;
+
+const MAX_DEPTH = 64;
+
+/**
+ * A copy of `value` as plain JSON data, or a `ConfigurationError` that names the path of the member that
+ * JSON would drop or change in silence (`undefined`, `NaN`, a `Date`, a `toJSON` method). Never its value.
+ */
+export function toJsonObject(argument: string, value: unknown): JsonObject {
+  if (!isPlainObject(value)) throw new ConfigurationError(argument, "expected a plain object");
+  return copyObject(argument, value, 1);
+}
+
+function copy(path: string, value: unknown, depth: number): JsonValue {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number") {
+    if (Number.isFinite(value)) return value;
+    throw new ConfigurationError(path, "expected a finite number");
+  }
+  if (depth > MAX_DEPTH) throw new ConfigurationError(path, `expected at most ${MAX_DEPTH} levels without a cycle`);
+  // Array.from sees the holes of a sparse array, as undefined.
+  if (Array.isArray(value))
+    return Array.from(value, (item: unknown, index) => copy(`${path}[${index}]`, item, depth + 1));
+  if (isPlainObject(value)) return copyObject(path, value, depth + 1);
+  throw new ConfigurationError(path, `expected a JSON value, got ${nameOf(value)}`);
+}
+
+function copyObject(path: string, value: Record<string, unknown>, depth: number): JsonObject {
+  const members = Object.entries(value).map(
+    ([name, member]) => [name, copy(`${path}.${name}`, member, depth)] as const,
+  );
+  return Object.fromEntries(members);
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function nameOf(value: unknown): string {
+  return typeof value === "object" ? "an object of a class" : typeof value;
+}

@@ -1,0 +1,27 @@
+import { createPrivateKey, generateKeyPairSync, KeyObject, type JsonWebKey } from "node:crypto";
+import { ConfigurationError, SignerError } from "@signpost/core";
+
+/** The given P-256 private key, or a new one. */
+export function privateKeyObject(privateKey: KeyObject | JsonWebKey | string | undefined): KeyObject {
+  if (privateKey === undefined) return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+  const key = privateKey instanceof KeyObject ? privateKey : imported(privateKey);
+  if (key.type !== "private")
+    throw new ConfigurationError("privateKey", `expected a private key, got a ${key.type} one`);
+  const curve = key.asymmetricKeyDetails?.namedCurve;
+  if (key.asymmetricKeyType !== "ec" || curve !== "prime256v1") {
+    const found = [key.asymmetricKeyType, curve].filter((part) => part !== undefined).join(" ");
+    throw new SignerError("unsupported_key", `privateKey: expected an EC key on P-256, got ${found}`);
+  }
+  return key;
+}
+
+function imported(privateKey: JsonWebKey | string): KeyObject {
+  try {
+    return typeof privateKey === "string"
+      ? createPrivateKey(privateKey)
+      : createPrivateKey({ key: privateKey, format: "jwk" });
+  } catch {
+    // Without the cause: what OpenSSL says of a private key stays here.
+    throw new ConfigurationError("privateKey", "expected a private key as KeyObject, JWK or unencrypted PEM");
+  }
+}
