@@ -5,6 +5,7 @@ export { ecdsaDerToRaw, ecdsaRawToDer } from "./encoding/ecdsa-signature.ts";
 export { jwkToSpki, spkiToJwk } from "./encoding/spki.ts";
 export { jwkThumbprint } from "./encoding/thumbprint.ts";
 export type { P256PublicJwk } from "./encoding/p256-public-jwk.ts";
+export type { JwkInput } from "./encoding/public-members.ts";
 export type {
   AdapterOpenOptions,
   GuardedSigner,

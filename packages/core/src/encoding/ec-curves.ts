@@ -1,6 +1,6 @@
 import { ECDH } from "node:crypto";
-import { fault } from "./bytes.ts";
-import type { Subject } from "./bytes.ts";
+import { fault } from "./fault.ts";
+import type { Subject } from "./fault.ts";
 
 export type EcCurveName = "P-256" | "P-384" | "P-521";
 

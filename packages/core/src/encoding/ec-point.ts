@@ -1,6 +1,6 @@
 import { encodeBase64url } from "./base64url.ts";
-import { assertBytes, fault } from "./bytes.ts";
-import type { Subject } from "./bytes.ts";
+import { assertBytes, fault } from "./fault.ts";
+import type { Subject } from "./fault.ts";
 import { affineCoordinates, P256, uncompressedPoint } from "./ec-curves.ts";
 import type { P256PublicJwk } from "./p256-public-jwk.ts";
 

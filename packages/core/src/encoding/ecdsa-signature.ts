@@ -1,5 +1,5 @@
-import { assertBytes, fault } from "./bytes.ts";
-import type { Subject } from "./bytes.ts";
+import { assertBytes, fault } from "./fault.ts";
+import type { Subject } from "./fault.ts";
 
 /** Bytes of a P-256 field element or scalar. */
 const HALF = 32;
@@ -95,11 +95,10 @@ function readInteger(der: Uint8Array, start: number, half: Uint8Array, label: st
   if (length > HALF + 1) throw fault(subject, `${label} is longer than 32 bytes`);
   const end = start + 2 + length;
   const first = der[start + 2];
-  const second = der[start + 3];
   if (length === 0) throw fault(subject, `${label} is an empty INTEGER`);
   if (first === undefined || end > der.length) throw fault(subject, `${label} is truncated`);
   if (first >= 0x80) throw fault(subject, `${label} is negative`);
-  if (length > 1 && first === 0 && second !== undefined && second < 0x80) {
+  if (length > 1 && first === 0 && (der[start + 3] ?? 0) < 0x80) {
     throw fault(subject, `${label} is not minimal: it starts with a needless zero byte`);
   }
   if (length === HALF + 1 && first !== 0) throw fault(subject, `${label} is longer than 32 bytes`);

@@ -1,5 +1,6 @@
-import type { Subject } from "./bytes.ts";
-import { publicMembers, refusePrivateMembers, unsupportedKey } from "./public-members.ts";
+import { unsupportedKey } from "./fault.ts";
+import type { Subject } from "./fault.ts";
+import { publicMembers, refusePrivateMembers } from "./public-members.ts";
 
 /**
  * A P-256 public key as a JWK (RFC 7517, RFC 7518 section 6.2.1): `x` and `y` are exactly 32 bytes each,

@@ -1,5 +1,5 @@
-import { fault } from "./bytes.ts";
-import type { Subject } from "./bytes.ts";
+import { fault } from "./fault.ts";
+import type { Subject } from "./fault.ts";
 
 const BEGIN = "-----BEGIN PUBLIC KEY-----";
 const END = "-----END PUBLIC KEY-----";

@@ -1,7 +1,7 @@
-import { EncodingError } from "../errors.ts";
+import type { JsonWebKey } from "node:crypto";
 import { decodeBase64url } from "./base64url.ts";
-import { fault } from "./bytes.ts";
-import type { Subject } from "./bytes.ts";
+import { fault, unsupportedKey } from "./fault.ts";
+import type { Subject } from "./fault.ts";
 import { affineCoordinates, EC_CURVES, uncompressedPoint } from "./ec-curves.ts";
 import type { EcCurveName } from "./ec-curves.ts";
 
@@ -10,6 +10,18 @@ export type PublicMembers =
   | { readonly kty: "EC"; readonly crv: EcCurveName; readonly x: string; readonly y: string }
   | { readonly kty: "RSA"; readonly n: string; readonly e: string }
   | { readonly kty: "OKP"; readonly crv: string; readonly x: string };
+
+/** A JWK of any origin: of node:crypto, of Web Crypto, or any other type that has these members. */
+export type JwkInput =
+  | Readonly<JsonWebKey>
+  | {
+      readonly kty?: string | undefined;
+      readonly crv?: string | undefined;
+      readonly x?: string | undefined;
+      readonly y?: string | undefined;
+      readonly n?: string | undefined;
+      readonly e?: string | undefined;
+    };
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -30,11 +42,12 @@ const OKP_BYTES: ReadonlyMap<string, number> = new Map([
   ["X448", 56],
 ]);
 
-/** Refuses a JWK that carries a private member, whatever its value. */
+/** Refuses a JWK that carries a private member. One that is `undefined` is absent, as it is in JSON. */
 export function refusePrivateMembers(jwk: unknown, subject: Subject): void {
   const members = membersOf(jwk, subject);
   for (const name of PRIVATE_MEMBERS) {
-    if (name in members) throw fault(subject, `expected a public key, but it has the private member "${name}"`);
+    if (members[name] !== undefined)
+      throw fault(subject, `expected a public key, but it has the private member "${name}"`);
   }
 }
 
@@ -55,18 +68,13 @@ export function publicMembers(jwk: unknown, subject: Subject): PublicMembers {
       return okpMembers(members, subject);
     default:
       if (typeof kty !== "string") throw fault(subject, 'the member "kty" is missing');
-      throw unsupportedKey(subject, 'the member "kty" is none of EC, RSA and OKP');
+      throw unsupportedKey(subject, 'the member "kty" is not a supported key type');
   }
-}
-
-/** Well-formed, but not a key that may be used here. */
-export function unsupportedKey(subject: Subject, problem: string): EncodingError {
-  return fault({ ...subject, code: "unsupported_key" }, problem);
 }
 
 function ecMembers(members: Members, subject: Subject): PublicMembers {
   const curve = EC_CURVES.get(curveName(members, subject));
-  if (curve === undefined) throw unsupportedKey(subject, 'the member "crv" is none of P-256, P-384 and P-521');
+  if (curve === undefined) throw unsupportedKey(subject, 'the member "crv" is not a supported curve');
   const x = fixedSize(members, "x", curve.coordinateBytes, subject);
   const y = fixedSize(members, "y", curve.coordinateBytes, subject);
   affineCoordinates(curve, uncompressedPoint(Buffer.concat([x.bytes, y.bytes])), subject);
@@ -76,7 +84,7 @@ function ecMembers(members: Members, subject: Subject): PublicMembers {
 function okpMembers(members: Members, subject: Subject): PublicMembers {
   const crv = curveName(members, subject);
   const bytes = OKP_BYTES.get(crv);
-  if (bytes === undefined) throw unsupportedKey(subject, 'the member "crv" is none of Ed25519, Ed448, X25519 and X448');
+  if (bytes === undefined) throw unsupportedKey(subject, 'the member "crv" is not a supported curve');
   return { kty: "OKP", crv, x: fixedSize(members, "x", bytes, subject).text };
 }
 

@@ -1,13 +1,12 @@
 import { BitString, fromBER, ObjectIdentifier, Sequence } from "asn1js";
-import type { JsonWebKey } from "node:crypto";
-import { assertBytes, equalBytes, fault } from "./bytes.ts";
-import type { Subject } from "./bytes.ts";
+import { assertBytes, fault, unsupportedKey } from "./fault.ts";
+import type { Subject } from "./fault.ts";
 import { uncompressedPoint } from "./ec-curves.ts";
 import { pointToJwk } from "./ec-point.ts";
 import { p256Members } from "./p256-public-jwk.ts";
 import type { P256PublicJwk } from "./p256-public-jwk.ts";
 import { publicKeyPemToDer } from "./pem.ts";
-import { unsupportedKey } from "./public-members.ts";
+import type { JwkInput } from "./public-members.ts";
 
 const ID_EC_PUBLIC_KEY = "1.2.840.10045.2.1";
 const PRIME256V1 = "1.2.840.10045.3.1.7";
@@ -15,10 +14,7 @@ const PRIME256V1 = "1.2.840.10045.3.1.7";
 /** Far above any public key there is; the reader never sees more. */
 const MAX_DER_BYTES = 16_384;
 
-/**
- * Everything of a P-256 SubjectPublicKeyInfo before the point (RFC 5480 section 2): id-ecPublicKey, the named curve
- * and a BIT STRING without unused bits. The two lengths depend on the point's form alone.
- */
+/** AlgorithmIdentifier in DER: id-ecPublicKey with the named curve P-256 (RFC 5480 section 2.1.1). */
 const ALGORITHM = Buffer.from("301306072a8648ce3d020106082a8648ce3d030107", "hex");
 
 /**
@@ -62,7 +58,7 @@ export function spkiPemToJwk(pem: string, subject: Subject): P256PublicJwk {
  *   createPublicKey({ key: Buffer.from(jwkToSpki(jwk)), format: "der", type: "spki" });
  * ```
  */
-export function jwkToSpki(jwk: P256PublicJwk | JsonWebKey): Uint8Array {
+export function jwkToSpki(jwk: JwkInput): Uint8Array {
   const { x, y } = p256Members(jwk, { name: "jwk", code: "invalid_jwk" });
   return encodeSpki(uncompressedPoint(Buffer.concat([Buffer.from(x, "base64url"), Buffer.from(y, "base64url")])));
 }
@@ -70,9 +66,10 @@ export function jwkToSpki(jwk: P256PublicJwk | JsonWebKey): Uint8Array {
 function spkiDerToJwk(der: unknown, subject: Subject): P256PublicJwk {
   assertBytes(der, subject);
   const point = readPoint(der, subject);
+  const jwk = pointToJwk(point, subject);
   // The reader takes BER and trailing bytes. There is one DER encoding of a given point: compare with it.
-  if (!equalBytes(encodeSpki(point), der)) throw fault(subject, "not DER, or bytes follow the key");
-  return pointToJwk(point, subject);
+  if (Buffer.compare(encodeSpki(point), der) !== 0) throw fault(subject, "not DER, or bytes follow the key");
+  return jwk;
 }
 
 function readPoint(der: Uint8Array, subject: Subject): Uint8Array {

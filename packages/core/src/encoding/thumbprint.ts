@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import type { JsonWebKey } from "node:crypto";
-import type { P256PublicJwk } from "./p256-public-jwk.ts";
 import { publicMembers } from "./public-members.ts";
+import type { JwkInput } from "./public-members.ts";
 
 /**
  * The SHA-256 thumbprint of a key (RFC 7638; RFC 8037 section 2 for OKP), in base64url: 43 characters, the default
@@ -20,7 +19,7 @@ import { publicMembers } from "./public-members.ts";
  * const kid = jwkThumbprint(publicKey.export({ format: "jwk" }));
  * ```
  */
-export function jwkThumbprint(jwk: P256PublicJwk | Readonly<JsonWebKey>): string {
+export function jwkThumbprint(jwk: JwkInput): string {
   const members = publicMembers(jwk, { name: "jwk", code: "invalid_jwk" });
   // RFC 7638 section 3.3: lexicographic order of the names, no white space.
   const ordered = Object.entries(members).toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -13,12 +13,12 @@ export function fault(subject: Subject, problem: string, options?: ErrorOptions)
   return new EncodingError(subject.code, `${subject.name}: ${problem}`, options);
 }
 
-/** Also true for a Uint8Array of another realm (test runners, vm), which `instanceof` would refuse. */
-export function assertBytes(value: unknown, subject: Subject): asserts value is Uint8Array {
-  if (!isUint8Array(value)) throw fault(subject, "expected a Uint8Array");
+/** For a key that is well-formed, but of a type or curve that is not supported where it was given. */
+export function unsupportedKey(subject: Subject, problem: string): EncodingError {
+  return fault({ ...subject, code: "unsupported_key" }, problem);
 }
 
-/** Byte for byte, in an ordinary comparison: only ever used on public values. */
-export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && Buffer.compare(a, b) === 0;
+/** Also passes a Uint8Array of another realm (test runners, vm), which `instanceof` would refuse. */
+export function assertBytes(value: unknown, subject: Subject): asserts value is Uint8Array {
+  if (!isUint8Array(value)) throw fault(subject, "expected a Uint8Array");
 }
