@@ -1,0 +1,100 @@
+import { installDebianPackages } from "./backends/apt.mjs";
+import { providePkcs11js } from "./backends/pkcs11js.mjs";
+import { findProgram } from "./lib/process.mjs";
+
+/**
+ * What the tests need beyond Node, one row a backend. A test named `name.<backend>.test.ts` runs when its
+ * backend could be provided, and is named as not run otherwise.
+ *
+ * A row is provided in this order: the rows of `needs`, the Debian packages of `apt` when `programs` are
+ * missing, then `provide`. Anything that is downloaded or built goes into `cacheFolder()`.
+ *
+ * @typedef {object} Backend
+ * @property {string} what one line for people
+ * @property {readonly string[]} [needs] other rows
+ * @property {readonly string[]} [apt] Debian packages
+ * @property {readonly string[]} [programs] found on PATH when it is installed
+ * @property {() => Promise<NodeJS.ProcessEnv | void>} [provide] safe to repeat; throws an `Error` that says what
+ *   could not be had; may return environment variables for the tests
+ */
+
+/** @type {Readonly<Record<string, Backend>>} */
+export const BACKENDS = {
+  pkcs11js: {
+    what: "the compiled PKCS#11 binding for Node",
+    apt: ["python3", "make", "g++"],
+    programs: ["python3", "make", "g++"],
+    provide: providePkcs11js,
+  },
+  softhsm: {
+    what: "private SoftHSM tokens",
+    needs: ["pkcs11js"],
+    apt: ["softhsm2", "opensc"],
+    programs: ["softhsm2-util", "pkcs11-tool"],
+  },
+};
+
+/**
+ * @typedef {{ ok: true, env: NodeJS.ProcessEnv } | { ok: false, reason: string }} Provided
+ */
+
+/**
+ * Makes the named backends ready to be started by tests. Never throws for one that cannot be had.
+ *
+ * @param {readonly string[]} names
+ * @returns {Promise<Map<string, Provided>>} with the rows that these need
+ */
+export async function provideBackends(names) {
+  const wanted = withNeeds(names);
+  await installDebianPackages(missingPackages(wanted));
+  /** @type {Map<string, Provided>} */
+  const results = new Map();
+  for (const name of wanted) results.set(name, await provide(name, results));
+  return results;
+}
+
+/** Rows that others need come first. @param {readonly string[]} names @returns {string[]} */
+function withNeeds(names) {
+  const ordered = names.flatMap((name) => [...withNeeds(row(name).needs ?? []), name]);
+  return [...new Set(ordered)];
+}
+
+/** @param {readonly string[]} names */
+function missingPackages(names) {
+  return names.filter((name) => missingPrograms(name).length > 0).flatMap((name) => row(name).apt ?? []);
+}
+
+/** @param {string} name */
+function missingPrograms(name) {
+  return (row(name).programs ?? []).filter((program) => findProgram(program) === undefined);
+}
+
+/**
+ * @param {string} name
+ * @param {ReadonlyMap<string, Provided>} earlier
+ * @returns {Promise<Provided>}
+ */
+async function provide(name, earlier) {
+  const { needs = [], apt = [], provide: make } = row(name);
+  for (const need of needs) {
+    const result = earlier.get(need);
+    if (result?.ok === false) return result;
+  }
+  const missing = missingPrograms(name);
+  if (missing.length > 0) {
+    return { ok: false, reason: `no ${missing.join(", ")} (Debian: apt-get install ${apt.join(" ")})` };
+  }
+  try {
+    const env = await make?.();
+    return { ok: true, env: env ?? {} };
+  } catch (error) {
+    return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** @param {string} name @returns {Backend} */
+function row(name) {
+  const found = BACKENDS[name];
+  if (found === undefined) throw new Error(`There is no backend "${name}" in scripts/backends.mjs`);
+  return found;
+}

@@ -1,0 +1,32 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { nativeBuildEnvironment } from "../lib/node-headers.mjs";
+import { run } from "../lib/process.mjs";
+import { ROOT } from "../lib/repository.mjs";
+import { say, sayOutput } from "../lib/say.mjs";
+
+/**
+ * pkcs11js is compiled on this machine while the dependencies are installed. It is optional, so that a failed
+ * build leaves everything else installed; a build that failed for want of a compiler is repeated here once there is one.
+ */
+export async function providePkcs11js() {
+  const folder = join(ROOT, "node_modules/pkcs11js");
+  if (await loads()) return;
+  if (existsSync(folder)) {
+    say("Compiling pkcs11js");
+    // npm brings node-gyp. `pnpm rebuild` would install everything first.
+    const { output } = await run("npm", ["exec", "-c", "node-gyp rebuild"], {
+      cwd: folder,
+      env: await nativeBuildEnvironment(),
+      quiet: true,
+    });
+    if (await loads()) return;
+    sayOutput(output);
+  }
+  throw new Error("pkcs11js could not be compiled");
+}
+
+async function loads() {
+  const { ok } = await run(process.execPath, ["-e", "require('pkcs11js')"], { quiet: true });
+  return ok;
+}

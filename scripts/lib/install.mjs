@@ -1,0 +1,62 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { nativeBuildEnvironment } from "./node-headers.mjs";
+import { pnpm } from "./pnpm.mjs";
+import { lockfileDigest, ROOT } from "./repository.mjs";
+import { say, sayOutput, secondsSince } from "./say.mjs";
+
+const MARKER = join(ROOT, "node_modules/.signpost-install.json");
+
+/** What each scope tells pnpm. The demo leaves out every tool and SDK that it does not run. */
+const SCOPES = {
+  demo: ["--prod", "--filter", "signpost", "--filter", "./examples/demo..."],
+  full: [],
+};
+
+/**
+ * @typedef {keyof typeof SCOPES} Scope
+ * @typedef {{ lockfile: string, scope: Scope }} Marker
+ */
+
+/**
+ * Installs the dependencies of a scope, unless they are there. A full installation is never made smaller.
+ *
+ * @param {Scope} wanted
+ * @returns {Promise<boolean>} false when it failed, with pnpm's own words shown
+ */
+export async function installDependencies(wanted) {
+  const lockfile = lockfileDigest();
+  const before = readMarker();
+  const scope = wanted === "full" || before?.scope === "full" || installedByHand(before) ? "full" : "demo";
+  if (before?.lockfile === lockfile && (before.scope === "full" || before.scope === scope)) return true;
+
+  const started = performance.now();
+  say(`Installing the dependencies (${scope === "full" ? "all of them" : "of the demo only"})`);
+  const { ok, output } = await pnpm(["install", "--frozen-lockfile", ...SCOPES[scope]], {
+    quiet: true,
+    env: await nativeBuildEnvironment(),
+  });
+  if (!ok) {
+    sayOutput(output);
+    return false;
+  }
+  writeMarker({ lockfile, scope });
+  say(`Installed in ${secondsSince(started)}`);
+  return true;
+}
+
+/** node_modules that this script did not make, with the tools of a full installation in it. @param {Marker | undefined} marker */
+function installedByHand(marker) {
+  return marker === undefined && existsSync(join(ROOT, "node_modules/vitest"));
+}
+
+/** @returns {Marker | undefined} */
+function readMarker() {
+  return existsSync(MARKER) ? JSON.parse(readFileSync(MARKER, "utf8")) : undefined;
+}
+
+/** @param {Marker} marker */
+function writeMarker(marker) {
+  mkdirSync(join(ROOT, "node_modules"), { recursive: true });
+  writeFileSync(MARKER, `${JSON.stringify(marker)}\n`);
+}

@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { ROOT } from "./repository.mjs";
+
+/**
+ * @typedef {object} RunOptions
+ * @property {string} [cwd] default: the clone
+ * @property {NodeJS.ProcessEnv} [env] added to this process's own
+ * @property {boolean} [quiet] keep the output instead of showing it
+ */
+
+/**
+ * Runs a program to its end, without standard input, so that nothing can wait for a person.
+ *
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {RunOptions} [options]
+ * @returns {Promise<{ ok: boolean, code: number | null, output: string }>} `output` is empty unless `quiet`
+ */
+export function run(command, args, { cwd = ROOT, env = {}, quiet = false } = {}) {
+  return new Promise((done) => {
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"],
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding("utf8").on("data", (text) => (output += text));
+    child.on("error", (error) => done({ ok: false, code: null, output: `${output}${error.message}` }));
+    child.on("close", (code) => done({ ok: code === 0, code, output }));
+  });
+}
+
+/**
+ * The full path of a program, or undefined.
+ * @param {string} name
+ */
+export function findProgram(name) {
+  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+/** @param {string} path */
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
