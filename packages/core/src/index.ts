@@ -34,3 +34,25 @@ export { signJwt } from "./signing/jwt.ts";
 export type { JwtClaims, SignJwtOptions } from "./signing/jwt.ts";
 export { signWith } from "./signing/sign-with.ts";
 export type { SignWithOptions } from "./signing/sign-with.ts";
+export { createJwksEndpoint } from "./endpoint/create-jwks-endpoint.ts";
+export type { JwksEndpoint, JwksEndpointOptions, JwksMetadata } from "./endpoint/create-jwks-endpoint.ts";
+export type { WeakIfNoneMatch } from "./endpoint/if-none-match.ts";
+export type { JwksResponse } from "./endpoint/respond.ts";
+export type { RouteOptions } from "./endpoint/routes.ts";
+export { createKeySet } from "./keyset/create-key-set.ts";
+export type { KeySetOptions } from "./keyset/create-key-set.ts";
+export { serializeJwks } from "./keyset/serialize.ts";
+export { currentKeySet } from "./keyset/source.ts";
+export type {
+  ActiveKey,
+  EncryptionKey,
+  JwksDocument,
+  KeyRole,
+  KeySet,
+  KeySetEntry,
+  KeySetSource,
+  LegacyKey,
+  PublishedKey,
+} from "./keyset/types.ts";
+export { rotationWindow } from "./rotation/window.ts";
+export type { RotationWindowOptions } from "./rotation/window.ts";

@@ -1,5 +1,6 @@
 import type { JsonWebKey } from "node:crypto";
 import type { P256PublicJwk } from "../encoding/p256-public-jwk.ts";
+import type { JwkInput } from "../encoding/public-members.ts";
 import type { Signer } from "../signer/contract.ts";
 
 /**
@@ -8,12 +9,12 @@ import type { Signer } from "../signer/contract.ts";
  */
 export type KeySetEntry =
   | { readonly keyId?: string | undefined; readonly signer: Signer }
-  | { readonly keyId?: string | undefined; readonly publicKey: JsonWebKey | string };
+  | { readonly keyId?: string | undefined; readonly publicKey: JwkInput | string };
 
 /** A public encryption key: RSA of at least 2048 bits or EC P-256, P-384 or P-521, as a JWK or SPKI PEM. */
 export interface EncryptionKey {
   readonly keyId?: string | undefined;
-  readonly publicKey: JsonWebKey | string;
+  readonly publicKey: JwkInput | string;
   /** Default `RSA-OAEP-256` for RSA and `ECDH-ES` for EC. */
   readonly alg?: string | undefined;
 }
@@ -21,10 +22,11 @@ export interface EncryptionKey {
 /** A public key of an OP that is moving to ES256: published, never signing. */
 export interface LegacyKey {
   readonly keyId?: string | undefined;
-  readonly publicKey: JsonWebKey | string;
+  readonly publicKey: JwkInput | string;
   readonly alg: "RS256" | "PS256" | "EdDSA";
 }
 
+/** `retiring` and `legacy` keys only verify; `encryption` keys are for RPs to encrypt to. */
 export type KeyRole = "active" | "retiring" | "legacy" | "encryption";
 
 /** A public key as it is published: `publicKey` holds the key members alone (`kty,crv,x,y` and so on). */

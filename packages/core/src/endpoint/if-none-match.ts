@@ -1,0 +1,41 @@
+/** `ignore`: a weak member never matches. `match`: the weak comparison of RFC 9110 section 8.8.3.2. */
+export type WeakIfNoneMatch = "ignore" | "match";
+
+/**
+ * Whether an `If-None-Match` value (RFC 9110 section 13.1.2) selects `304` for a strong entity tag. `*` counts
+ * alone only. A list is split on commas outside quotes and each member is compared byte for byte, so a member that
+ * is no entity tag cannot equal one and spoils none of the others.
+ */
+export function matchesIfNoneMatch(value: string, etag: string, weak: WeakIfNoneMatch): boolean {
+  if (value === etag) return true;
+  const only = trimWhitespace(value, 0, value.length);
+  if (only === "*") return true;
+  const weakEtag = `W/${etag}`;
+  let start = 0;
+  let quoted = false;
+  for (let index = 0; index <= value.length; index += 1) {
+    if (index < value.length) {
+      const character = value[index];
+      // An entity tag has no escapes: every quote opens or closes.
+      if (character === '"') quoted = !quoted;
+      if (quoted || character !== ",") continue;
+    }
+    const member = trimWhitespace(value, start, index);
+    if (member === etag || (weak === "match" && member === weakEtag)) return true;
+    start = index + 1;
+  }
+  return false;
+}
+
+/** Optional white space is SP and HTAB (RFC 9110 section 5.6.3); `trim()` would take more than that. */
+function trimWhitespace(text: string, from: number, to: number): string {
+  let start = from;
+  let end = to;
+  while (start < end && isWhitespace(text[start])) start += 1;
+  while (end > start && isWhitespace(text[end - 1])) end -= 1;
+  return text.slice(start, end);
+}
+
+function isWhitespace(character: string | undefined): boolean {
+  return character === " " || character === "\t";
+}

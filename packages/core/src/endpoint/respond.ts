@@ -1,0 +1,75 @@
+import type { JwksDocument } from "../keyset/types.ts";
+import { matchesIfNoneMatch } from "./if-none-match.ts";
+import type { WeakIfNoneMatch } from "./if-none-match.ts";
+
+export interface JwksResponse {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  /** `null` where no body is sent. The bytes are shared by all responses: read them, never change them. */
+  readonly body: Uint8Array | null;
+}
+
+export interface ResponseState {
+  readonly weakIfNoneMatch: WeakIfNoneMatch;
+  readonly cors: boolean;
+  /** The document of this moment, or undefined while there is none. */
+  readonly document: () => JwksDocument | undefined;
+  /** The `Cache-Control` of this moment. */
+  readonly cacheControl: () => string;
+}
+
+const MEDIA_TYPE = "application/jwk-set+json";
+const ALLOWED_METHODS = "GET, HEAD";
+const METHOD_NOT_ALLOWED = new TextEncoder().encode("method not allowed\n");
+const INTERNAL_SERVER_ERROR = new TextEncoder().encode("internal server error\n");
+
+/** One request: nothing is hashed and nothing is serialised here. */
+export function respondTo(state: ResponseState, method: string, ifNoneMatch: string | null | undefined): JwksResponse {
+  const cors = state.cors ? { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag" } : {};
+  if (method === "OPTIONS" && state.cors) return { status: 204, headers: { ...PREFLIGHT, ...cors }, body: null };
+  if (method !== "GET" && method !== "HEAD") {
+    return plainText(405, METHOD_NOT_ALLOWED, { Allow: ALLOWED_METHODS, ...cors });
+  }
+  // The document first: a rotation that begins in between then meets the old keys with the short lifetime.
+  const document = state.document();
+  const cacheControl = state.cacheControl();
+  if (document === undefined) return withoutBodyOf(method, plainText(500, INTERNAL_SERVER_ERROR, cors));
+  const { body, etag } = document;
+  if (typeof ifNoneMatch === "string" && matchesIfNoneMatch(ifNoneMatch, etag, state.weakIfNoneMatch)) {
+    return { status: 304, headers: { "Cache-Control": cacheControl, ETag: etag, ...cors }, body: null };
+  }
+  const headers = {
+    "Content-Type": MEDIA_TYPE,
+    "Content-Length": String(body.length),
+    "Cache-Control": cacheControl,
+    ETag: etag,
+    Allow: ALLOWED_METHODS,
+    ...cors,
+  };
+  return withoutBodyOf(method, { status: 200, headers, body });
+}
+
+/** A CORS preflight may name the two request headers that RPs send and browsers do not allow by themselves. */
+const PREFLIGHT = {
+  "Access-Control-Allow-Methods": ALLOWED_METHODS,
+  "Access-Control-Allow-Headers": "If-None-Match, Cache-Control",
+  "Access-Control-Max-Age": "86400",
+};
+
+function plainText(status: number, body: Uint8Array, headers: Record<string, string>): JwksResponse {
+  return {
+    status,
+    headers: {
+      "Content-Type": "text/plain",
+      "Content-Length": String(body.length),
+      "Cache-Control": "no-store",
+      ...headers,
+    },
+    body,
+  };
+}
+
+/** HEAD has the headers of GET, its `Content-Length` included (RFC 9110 section 9.3.2). */
+function withoutBodyOf(method: string, response: JwksResponse): JwksResponse {
+  return method === "HEAD" ? { ...response, body: null } : response;
+}

@@ -1,0 +1,53 @@
+import { createPublicKey } from "node:crypto";
+import type { JsonWebKey } from "node:crypto";
+import { fault, unsupportedKey } from "../encoding/fault.ts";
+import type { Subject } from "../encoding/fault.ts";
+import { publicKeyPemToDer } from "../encoding/pem.ts";
+import { publicMembers, refusePrivateMembers } from "../encoding/public-members.ts";
+import type { PublicMembers } from "../encoding/public-members.ts";
+
+const MIN_RSA_BITS = 2048;
+
+/**
+ * A public key of any supported type that a caller gave as a JWK or as SPKI PEM, as its public members alone. RSA keys
+ * have at least 2048 bits (RFC 7518 sections 3.3 and 4.3) and an odd exponent above 1.
+ *
+ * @throws EncodingError `invalid_jwk`, `invalid_spki` or `unsupported_key`.
+ */
+export function publicKeyFrom(value: unknown, name: string): PublicMembers {
+  const subject: Subject = { name, code: typeof value === "string" ? "invalid_spki" : "invalid_jwk" };
+  const jwk = typeof value === "string" ? spkiPemToAnyJwk(value, subject) : value;
+  refusePrivateMembers(jwk, subject);
+  const members = publicMembers(jwk, subject);
+  if (members.kty === "RSA") requireUsableRsa(members, subject);
+  return members;
+}
+
+function spkiPemToAnyJwk(pem: string, subject: Subject): JsonWebKey {
+  const der = publicKeyPemToDer(pem, subject);
+  try {
+    const key = createPublicKey({ key: Buffer.from(der), format: "der", type: "spki" });
+    const jwk = key.export({ format: "jwk" });
+    // OpenSSL reads BER and ignores what follows the key.
+    if (key.export({ format: "der", type: "spki" }).equals(der)) return jwk;
+  } catch (cause) {
+    throw fault(subject, "not a SubjectPublicKeyInfo of a key type that a JWK can hold", { cause });
+  }
+  throw fault(subject, "not DER, or bytes follow the key");
+}
+
+function requireUsableRsa(members: { readonly n: string; readonly e: string }, subject: Subject): void {
+  const modulus = Buffer.from(members.n, "base64url");
+  const exponent = Buffer.from(members.e, "base64url");
+  const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
+  if (bits < MIN_RSA_BITS)
+    throw unsupportedKey(subject, `an RSA key of ${bits} bits, expected at least ${MIN_RSA_BITS}`);
+  if (!isOdd(modulus)) throw fault(subject, 'the member "n" is even, so it is no RSA modulus');
+  if (!isOdd(exponent) || (exponent.length === 1 && exponent[0] === 1)) {
+    throw fault(subject, 'the member "e" is even or 1, so it is no RSA exponent');
+  }
+}
+
+function isOdd(bytes: Uint8Array): boolean {
+  return ((bytes.at(-1) ?? 0) & 1) === 1;
+}

@@ -1,0 +1,139 @@
+import { p256JwkFrom } from "../encoding/p256-jwk-from.ts";
+import type { P256PublicJwk } from "../encoding/p256-public-jwk.ts";
+import type { PublicMembers } from "../encoding/public-members.ts";
+import { ConfigurationError, EncodingError } from "../errors.ts";
+import type { Signer } from "../signer/contract.ts";
+import { readKeyId } from "./key-id.ts";
+import { publicKeyFrom } from "./public-key.ts";
+import type { KeyRole, PublishedKey } from "./types.ts";
+
+/** RFC 7518 section 4.1. `RSA1_5` is left out (RFC 8725 section 3.2). The first of each list is the default. */
+const ENCRYPTION_ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ["RSA-OAEP-256", "RSA-OAEP", "RSA-OAEP-384", "RSA-OAEP-512"],
+  EC: ["ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A192KW", "ECDH-ES+A256KW"],
+};
+
+/** A signing entry: what is published of it, and what signs with it, if anything does. */
+export interface ReadSigningEntry {
+  readonly published: PublishedKey & { readonly publicKey: P256PublicJwk };
+  readonly signer: Signer | undefined;
+}
+
+/** Reads one entry of the signing list. The signer's public key is read here, once and for good. */
+export function readSigningEntry(entry: unknown, argument: string, role: KeyRole): ReadSigningEntry {
+  const { keyId, signer, publicKey } = readObject(entry, argument, ["keyId", "signer", "publicKey"]);
+  if ((signer === undefined) === (publicKey === undefined)) {
+    throw new ConfigurationError(argument, "expected either a signer or a publicKey");
+  }
+  if (signer !== undefined) requireSigner(signer, `${argument}.signer`);
+  const source = signer === undefined ? publicKey : signer.publicKey;
+  const name = signer === undefined ? `${argument}.publicKey` : `${argument}.signer.publicKey`;
+  const key = asConfigured(name, () => Object.freeze(p256JwkFrom(source, name)));
+  const published = {
+    keyId: readKeyId(argument, keyId, key),
+    publicKey: key,
+    alg: "ES256",
+    use: "sig",
+    role,
+  } as const;
+  refuseContradiction(source, name, published);
+  return { published: Object.freeze(published), signer };
+}
+
+/** Reads one key of `encryptionKeyset`: RSA, or EC on any of the three curves. */
+export function readEncryptionKey(entry: unknown, argument: string): PublishedKey {
+  const { keyId, publicKey, alg } = readObject(entry, argument, ["keyId", "publicKey", "alg"]);
+  const name = `${argument}.publicKey`;
+  const key = asConfigured(name, () => publicKeyFrom(publicKey, name));
+  const algorithms = ENCRYPTION_ALGORITHMS[key.kty];
+  if (algorithms === undefined) throw new ConfigurationError(name, "expected an RSA or EC key");
+  const chosen = algorithms.find((known) => known === (alg ?? algorithms[0]));
+  if (chosen === undefined) {
+    throw new ConfigurationError(
+      `${argument}.alg`,
+      `expected one of ${algorithms.join(", ")} for a key of type ${key.kty}`,
+    );
+  }
+  return publish(publicKey, name, {
+    keyId: readKeyId(argument, keyId, key),
+    publicKey: key,
+    alg: chosen,
+    use: "enc",
+    role: "encryption",
+  });
+}
+
+/** Reads one key of `legacyVerificationKeys`: RS256 and PS256 are made by RSA keys, EdDSA by Ed25519 keys. */
+export function readLegacyKey(entry: unknown, argument: string): PublishedKey {
+  const { keyId, publicKey, alg } = readObject(entry, argument, ["keyId", "publicKey", "alg"]);
+  if (alg !== "RS256" && alg !== "PS256" && alg !== "EdDSA") {
+    throw new ConfigurationError(`${argument}.alg`, "expected RS256, PS256 or EdDSA");
+  }
+  const name = `${argument}.publicKey`;
+  const key = asConfigured(name, () => publicKeyFrom(publicKey, name));
+  if (alg === "EdDSA" ? !isEd25519(key) : key.kty !== "RSA") {
+    throw new ConfigurationError(name, `expected ${alg === "EdDSA" ? "an Ed25519" : "an RSA"} key for ${alg}`);
+  }
+  return publish(publicKey, name, {
+    keyId: readKeyId(argument, keyId, key),
+    publicKey: key,
+    alg,
+    use: "sig",
+    role: "legacy",
+  });
+}
+
+function isEd25519(key: PublicMembers): boolean {
+  return key.kty === "OKP" && key.crv === "Ed25519";
+}
+
+function publish(source: unknown, name: string, key: PublishedKey): PublishedKey {
+  refuseContradiction(source, name, key);
+  return Object.freeze({ ...key, publicKey: Object.freeze(key.publicKey) });
+}
+
+/** A JWK that says of itself something else than what would be published of it was meant for another place. */
+function refuseContradiction(source: unknown, name: string, key: PublishedKey): void {
+  if (typeof source !== "object" || source === null) return;
+  const stated = source as Readonly<Record<string, unknown>>;
+  const published = { kid: key.keyId, alg: key.alg, use: key.use };
+  for (const [member, value] of Object.entries(published)) {
+    const own = stated[member];
+    if (own === undefined || own === value) continue;
+    const remedy = member === "kid" ? "; set keyId to the kid that is meant" : "";
+    throw new ConfigurationError(
+      name,
+      `the JWK's own "${member}" is not ${JSON.stringify(value)}, as it would be published${remedy}`,
+    );
+  }
+}
+
+function requireSigner(value: unknown, argument: string): asserts value is Signer {
+  const signer = typeof value === "object" && value !== null ? (value as Partial<Record<keyof Signer, unknown>>) : {};
+  if (typeof signer.sign !== "function" || typeof signer.publicKey !== "object") {
+    throw new ConfigurationError(argument, "expected a signer (an object with publicKey and sign)");
+  }
+}
+
+/** The named members of an entry, each read once. */
+function readObject<Name extends string>(
+  value: unknown,
+  argument: string,
+  names: readonly Name[],
+): Record<Name, unknown> {
+  if (typeof value !== "object" || value === null) throw new ConfigurationError(argument, "expected an object");
+  const members = value as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(names.map((name) => [name, members[name]])) as Record<Name, unknown>;
+}
+
+/** The encodings report an `EncodingError`; here it is the configuration that is wrong. */
+function asConfigured<T>(argument: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (!(cause instanceof EncodingError)) throw cause;
+    const prefix = `${argument}: `;
+    const problem = cause.message.startsWith(prefix) ? cause.message.slice(prefix.length) : cause.message;
+    throw new ConfigurationError(argument, problem, { cause });
+  }
+}

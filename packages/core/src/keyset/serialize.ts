@@ -1,0 +1,23 @@
+import { ConfigurationError } from "../errors.ts";
+import { PublishedKeySet } from "./published-set.ts";
+import type { JwksDocument, KeySet } from "./types.ts";
+
+/**
+ * The JWKS document of a set (RFC 7517 section 5): compact JSON in UTF-8, and its strong ETag, the lower-case SHA-256
+ * hex of exactly these bytes in quotes. Both were computed when the set was made: every call returns the same object.
+ * Its bytes are shared with the endpoint, so they are to be read and not changed.
+ *
+ * @throws ConfigurationError when `keys` does not come from `createKeySet`.
+ * @example
+ * ```ts
+ * import { createKeySet, serializeJwks, type Signer } from "@signpost/core";
+ *
+ * export function publishedBytes(signer: Signer): Uint8Array {
+ *   return serializeJwks(createKeySet([{ keyId: "sig-2026", signer }])).body;
+ * }
+ * ```
+ */
+export function serializeJwks(keys: KeySet): JwksDocument {
+  if (PublishedKeySet.isMade(keys)) return PublishedKeySet.documentOf(keys);
+  throw new ConfigurationError("keys", "expected a key set made by createKeySet");
+}
