@@ -1,0 +1,43 @@
+import { existsSync, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { ROOT } from "./repository.mjs";
+
+/**
+ * @typedef {{ path: string, backends: readonly string[] }} TestFile `path` is relative to the clone
+ */
+
+/**
+ * Every test file with the backends that its name asks for: `sign.softhsm.test.ts` needs `softhsm`.
+ *
+ * @param {readonly string[]} [filters] vitest's own: keeps the paths that contain one of them
+ * @returns {TestFile[]}
+ */
+export function listTestFiles(filters = []) {
+  return testFolders()
+    .flatMap((folder) => filesBelow(folder))
+    .filter((path) => path.endsWith(".test.ts"))
+    .filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
+    .map((path) => ({ path, backends: basename(path, ".test.ts").split(".").slice(1) }));
+}
+
+function testFolders() {
+  const ofMembers = ["packages", "examples"].flatMap((parent) =>
+    foldersIn(parent).map((member) => join(parent, member, "test")),
+  );
+  return [...ofMembers, "test/e2e"].filter((folder) => existsSync(join(ROOT, folder)));
+}
+
+/** @param {string} parent */
+function foldersIn(parent) {
+  const entries = readdirSync(join(ROOT, parent), { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+}
+
+/** @param {string} folder @returns {string[]} */
+function filesBelow(folder) {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : filesBelow(path);
+    return [path];
+  });
+}

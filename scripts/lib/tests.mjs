@@ -1,0 +1,89 @@
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { BACKENDS, provideBackends } from "../backends.mjs";
+import { run } from "./process.mjs";
+import { ROOT, scratchFolder } from "./repository.mjs";
+import { say, warn } from "./say.mjs";
+import { listTestFiles } from "./test-files.mjs";
+
+/** @typedef {import("./test-files.mjs").TestFile} TestFile */
+/** @typedef {{ passed: number, failed: number, lines: string[] }} Outcome `lines`: what must stand in the summary */
+
+/**
+ * Provides the backends of the chosen tests, compiles, and runs vitest without the files whose backends could
+ * not be had. In CI a missing backend is a failure, since nobody reads what was left out.
+ *
+ * @param {readonly string[]} args passed on to vitest
+ * @returns {Promise<Outcome>}
+ */
+export async function runTests(args) {
+  const files = listTestFiles(args.filter((arg) => !arg.startsWith("-")));
+  const unknown = files.filter((file) => file.backends.some((name) => !(name in BACKENDS)));
+  const known = files.filter((file) => !unknown.includes(file));
+  const provided = await provideBackends([...new Set(known.flatMap((file) => file.backends))]);
+
+  const left = known.filter((file) => file.backends.some((name) => provided.get(name)?.ok === false));
+  const missing = [...new Set(left.flatMap((file) => file.backends))].filter((name) => !provided.get(name)?.ok);
+  const lines = [
+    ...unknown.map((file) => `Not run: ${file.path} names a backend that scripts/backends.mjs does not have`),
+    ...missing.flatMap((name) => describeMissing(name, provided, left)),
+  ];
+  for (const line of lines) warn(line);
+
+  // Worker threads and command line programs run as they are published, so they have to be compiled.
+  const build = await run(process.execPath, [join("node_modules", "typescript/bin/tsc"), "-b"]);
+  if (!build.ok) lines.push("Failed: tsc -b");
+  const env = Object.assign({}, ...[...provided.values()].map((result) => (result.ok ? result.env : {})));
+  const tests = await runVitest([...args, ...excluding([...unknown, ...left])], env);
+
+  const missingFailures = process.env["CI"] === "true" ? missing.length : 0;
+  return {
+    passed: tests.passed,
+    failed: tests.failed + unknown.length + missingFailures + (build.ok ? 0 : 1),
+    lines,
+  };
+}
+
+/**
+ * @param {string} name
+ * @param {ReadonlyMap<string, import("../backends.mjs").Provided>} provided
+ * @param {readonly TestFile[]} left
+ */
+function describeMissing(name, provided, left) {
+  const result = provided.get(name);
+  const reason = result?.ok === false ? result.reason : "";
+  const paths = left.filter((file) => file.backends.includes(name)).map((file) => `\n    ${file.path}`);
+  return [`Not run without ${name} (${BACKENDS[name]?.what}): ${reason}${paths.join("")}`];
+}
+
+/** @param {readonly TestFile[]} files */
+function excluding(files) {
+  return files.flatMap((file) => ["--exclude", file.path]);
+}
+
+/**
+ * @param {readonly string[]} args
+ * @param {NodeJS.ProcessEnv} env
+ */
+async function runVitest(args, env) {
+  const report = join(scratchFolder("tests"), "results.json");
+  rmSync(report, { force: true });
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
+  const { ok } = await run(process.execPath, [vitest, "run", ...reporters, ...args], { env });
+  const { passed, failed } = existsSync(report) ? countTests(report) : { passed: 0, failed: 0 };
+  // An unhandled rejection or a file that does not load fails the run without failing a test.
+  return { passed, failed: ok ? failed : Math.max(failed, 1) };
+}
+
+/** @param {string} report */
+function countTests(report) {
+  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, "utf8"));
+  return { passed: Number(numPassedTests), failed: Number(numFailedTests) };
+}
+
+/** @param {Outcome} outcome */
+export function sayTests(outcome) {
+  for (const line of outcome.lines) warn(line);
+  say(`Tests: ${outcome.passed} passed, ${outcome.failed} failed`);
+}
