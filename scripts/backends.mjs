@@ -1,6 +1,8 @@
 import { installDebianPackages } from "./backends/apt.mjs";
 import { providePkcs11js } from "./backends/pkcs11js.mjs";
+import { buildGoProgram } from "./lib/go-program.mjs";
 import { findProgram } from "./lib/process.mjs";
+import { provideLocalstack } from "./provide-localstack.mjs";
 
 /**
  * What the tests need beyond Node, one row a backend. A test named `name.<backend>.test.ts` runs when its
@@ -31,6 +33,14 @@ export const BACKENDS = {
     needs: ["pkcs11js"],
     apt: ["softhsm2", "opensc"],
     programs: ["softhsm2-util", "pkcs11-tool"],
+  },
+  localstack: {
+    what: "LocalStack's AWS KMS",
+    provide: provideLocalstack,
+  },
+  localkms: {
+    what: "local-kms, an independent AWS KMS",
+    provide: () => buildGoProgram("local-kms"),
   },
 };
 
