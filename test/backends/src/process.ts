@@ -119,10 +119,11 @@ async function stop(
 }
 
 /**
- * Throws unless every TCP port on which the process listens is bound to the loopback interface alone. Reads
- * Linux's socket table; elsewhere there is none, and the check does nothing.
+ * Throws unless every TCP port on which the process listens is bound to the loopback interface alone, and
+ * `port` is one of them: not somebody else's listener on the port that was meant for it. Reads Linux's socket
+ * table; elsewhere there is none, and the check does nothing.
  */
-export async function assertLoopbackOnly(pid: number): Promise<void> {
+export async function assertLoopbackOnly(pid: number, port: number): Promise<void> {
   if (process.platform !== "linux") return;
   const inodes = new Set<string>();
   for (const descriptor of await readdir(`/proc/${pid}/fd`)) {
@@ -130,14 +131,17 @@ export async function assertLoopbackOnly(pid: number): Promise<void> {
     const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
     if (inode !== undefined) inodes.add(inode);
   }
+  const ports: number[] = [];
   for (const table of ["tcp", "tcp6"]) {
     const lines = (await readFile(`/proc/${pid}/net/${table}`, "utf8")).trim().split("\n").slice(1);
     for (const line of lines) {
       const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
-      const listens = state === "0A" && inodes.has(inode);
-      if (listens && !isLoopback(local)) throw new Error(`process ${pid} listens beyond loopback: ${local}`);
+      if (state !== "0A" || !inodes.has(inode)) continue;
+      if (!isLoopback(local)) throw new Error(`process ${pid} listens beyond loopback: ${local}`);
+      ports.push(Number.parseInt(local.split(":")[1] ?? "", 16));
     }
   }
+  if (!ports.includes(port)) throw new Error(`process ${pid} listens on ${ports.join(", ")}, not on ${port}`);
 }
 
 /** `local` is the kernel's hexadecimal `address:port`, each 32-bit word of the address in host order. */
