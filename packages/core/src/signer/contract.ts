@@ -51,10 +51,10 @@ export interface Limiter {
   /** Calls that wait for one. */
   readonly queued: number;
   /**
-   * Resolves with a function that gives the slot back (idempotent). Rejects with `overloaded` at once
-   * when the queue is full, and with the signal's reason when it aborts while waiting.
+   * A function that gives the slot back (idempotent): at once where a slot is free, else when one is.
+   * Rejects with `overloaded` when the queue is full, and with the signal's reason when it aborts while waiting.
    */
-  acquire(signal?: AbortSignal): Promise<() => void>;
+  acquire(signal?: AbortSignal): (() => void) | Promise<() => void>;
 }
 
 export interface GuardPolicy {

@@ -109,7 +109,9 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
   const { signal } = call.scope;
   let lastError: SignerError | undefined;
   for (;;) {
-    const release = await takeSlot(policy, call, lastError);
+    // Without an await where a slot is free: such a call is started as soon as it is made.
+    const slot = policy.limiter.acquire(signal);
+    const release = typeof slot === "function" ? slot : await queued(slot, call, lastError);
     const startedAt = performance.now();
     call.attempts += 1;
     try {
@@ -131,11 +133,11 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
   }
 }
 
-async function takeSlot(policy: ResolvedPolicy, call: Call, lastError: SignerError | undefined): Promise<() => void> {
+async function queued(slot: Promise<() => void>, call: Call, lastError: SignerError | undefined): Promise<() => void> {
   const startedAt = performance.now();
   const { signal } = call.scope;
   try {
-    const release = await policy.limiter.acquire(signal);
+    const release = await slot;
     if (!signal.aborted) return release;
     release();
     throw signal.reason;

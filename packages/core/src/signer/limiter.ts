@@ -62,7 +62,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       if (signal?.aborted === true) return Promise.reject(signal.reason);
       if (active < concurrency) {
         active += 1;
-        return Promise.resolve(slot());
+        return slot();
       }
       if (queue.size >= maxQueue) {
         return Promise.reject(

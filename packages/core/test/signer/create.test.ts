@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { createSigner, endedError, SignerError } from "@signpost/core";
+import { failure } from "../support/failure.ts";
+import { scriptedSigner, signsAfter } from "../support/scripted-signer.ts";
+
+const DIGEST = new Uint8Array(32).fill(7);
+
+function created() {
+  const scripted = scriptedSigner(signsAfter(5));
+  const seen: Uint8Array[] = [];
+  const signer = createSigner({
+    uri: "created:key",
+    publicKey: scripted.signer.publicKey,
+    signDigest: (digest, options) => {
+      seen.push(digest);
+      return scripted.signer.sign(digest, options);
+    },
+    close: scripted.signer.close,
+  });
+  return { signer, seen, closed: scripted.closed };
+}
+
+describe("createSigner", () => {
+  test("gives the backend a digest of its own", async () => {
+    const { signer, seen } = created();
+    const digest = Uint8Array.from(DIGEST);
+    const signature = signer.sign(digest);
+    digest.fill(0);
+    await signature;
+    expect(seen).toEqual([DIGEST]);
+  });
+
+  test.each([31, 33, 0])("refuses a digest of %i bytes", async (length) => {
+    const { signer, seen } = created();
+    expect(await failure(signer.sign(new Uint8Array(length)))).toMatchObject({ code: "invalid_argument" });
+    expect(seen).toEqual([]);
+  });
+
+  test("refuses a signal that has aborted already", async () => {
+    const { signer, seen } = created();
+    const error = await failure(signer.sign(DIGEST, { signal: AbortSignal.abort("reason") }));
+    expect(error).toMatchObject({ code: "aborted", cause: "reason" });
+    expect(seen).toEqual([]);
+  });
+
+  test("closes its backend once, after the calls in flight, and rejects later calls", async () => {
+    const { signer, closed } = created();
+    const inFlight = signer.sign(DIGEST);
+    const closing = Promise.all([signer.close(), signer.close()]);
+    expect(await failure(signer.sign(DIGEST))).toMatchObject({ code: "closed" });
+    expect(closed()).toBe(0);
+    await inFlight;
+    await closing;
+    expect(closed()).toBe(1);
+  });
+});
+
+describe("endedError", () => {
+  test("passes the guard's own reason on, and wraps any other as aborted", () => {
+    const timeout = new SignerError("timeout", "late");
+    expect(endedError(timeout)).toBe(timeout);
+    expect(endedError("reason")).toMatchObject({ code: "aborted", cause: "reason" });
+  });
+});

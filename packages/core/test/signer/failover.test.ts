@@ -1,0 +1,144 @@
+import { generateKeyPairSync } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ConfigurationError, failoverSigner, guardSigner, SignerError } from "@signpost/core";
+import { failure } from "../support/failure.ts";
+import {
+  type Behaviour,
+  fails,
+  hangs,
+  scriptedSigner,
+  scriptedSignerOf,
+  signs,
+  signsAfter,
+} from "../support/scripted-signer.ts";
+
+const DIGEST = new Uint8Array(32).fill(7);
+const unavailable = fails(() => new SignerError("unavailable", "down"));
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** One key in two places, whose behaviour a test may change. */
+function pair(...behaviours: [Behaviour, Behaviour]) {
+  const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const places = behaviours.map((behaviour) => {
+    const place = { behaviour, calls: 0 };
+    const scripted = scriptedSignerOf(key, (call) => {
+      place.calls += 1;
+      return place.behaviour(call);
+    });
+    return Object.assign(place, { scripted });
+  });
+  const failover = failoverSigner(places.map((place) => place.scripted.signer));
+  return { places, failover };
+}
+
+describe("failover", () => {
+  test("uses the first signer while it works", async () => {
+    const { failover, places } = pair(signs, signs);
+    await failover.sign(DIGEST);
+    await failover.sign(DIGEST);
+    expect(places.map((place) => place.calls)).toEqual([2, 0]);
+  });
+
+  test("makes one attempt per call: a transient failure only moves the next call", async () => {
+    const { failover, places } = pair(unavailable, signs);
+    expect(await failure(failover.sign(DIGEST))).toMatchObject({ code: "unavailable" });
+    expect(places.map((place) => place.calls)).toEqual([1, 0]);
+    expect(await failover.sign(DIGEST)).toHaveLength(64);
+    expect(places.map((place) => place.calls)).toEqual([1, 1]);
+  });
+
+  test("stays where it is after a failure that is not transient", async () => {
+    const { failover, places } = pair(
+      fails(() => new SignerError("access_denied", "no")),
+      signs,
+    );
+    await failure(failover.sign(DIGEST));
+    await failure(failover.sign(DIGEST));
+    expect(places.map((place) => place.calls)).toEqual([2, 0]);
+  });
+
+  test("inside a guard one call reaches the second signer within its deadline", async () => {
+    const { failover } = pair(unavailable, signs);
+    const signature = guardSigner(failover).sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await signature).toHaveLength(64);
+  });
+
+  test("a timed-out attempt moves on even while the first signer still hangs", async () => {
+    const { failover, places } = pair(hangs, signs);
+    const signature = guardSigner(failover, { attemptTimeoutMs: 100 }).sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await signature).toHaveLength(64);
+    expect(places.map((place) => place.calls)).toEqual([1, 1]);
+  });
+
+  test("an aborted caller does not move it", async () => {
+    const { failover, places } = pair(signsAfter(50), signs);
+    const guard = guardSigner(failover);
+    const controller = new AbortController();
+    const failed = failure(guard.sign(DIGEST, { signal: controller.signal }));
+    controller.abort();
+    await failed;
+    const next = guard.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(100);
+    await next;
+    expect(places.map((place) => place.calls)).toEqual([2, 0]);
+  });
+
+  test("many failures at once move it one place, not around", async () => {
+    const { failover } = pair(unavailable, signs);
+    await Promise.all(Array.from({ length: 10 }, () => failure(failover.sign(DIGEST))));
+    expect(await failover.sign(DIGEST)).toHaveLength(64);
+  });
+
+  test("tries the first again after 30 s with one call, and returns to it on success", async () => {
+    const { failover, places } = pair(unavailable, signs);
+    await failure(failover.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(29_999);
+    await failover.sign(DIGEST);
+    expect(places.map((place) => place.calls)).toEqual([1, 1]);
+    const [first] = places;
+    if (first !== undefined) first.behaviour = signsAfter(10);
+    await vi.advanceTimersByTimeAsync(1);
+    const probe = failover.sign(DIGEST);
+    await failover.sign(DIGEST);
+    expect(places.map((place) => place.calls)).toEqual([2, 2]);
+    await vi.advanceTimersByTimeAsync(10);
+    await probe;
+    const back = failover.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(10);
+    await back;
+    expect(places.map((place) => place.calls)).toEqual([3, 2]);
+  });
+
+  test("stays with the second for another 30 s when the first is still down", async () => {
+    const { failover, places } = pair(unavailable, signs);
+    await failure(failover.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(30_000);
+    await failure(failover.sign(DIGEST));
+    await failover.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(29_999);
+    await failover.sign(DIGEST);
+    expect(places.map((place) => place.calls)).toEqual([2, 2]);
+  });
+
+  test("closes every signer", async () => {
+    const { failover, places } = pair(signs, signs);
+    await failover.close();
+    expect(places.map((place) => place.scripted.closed())).toEqual([1, 1]);
+  });
+
+  test("refuses an empty list, a guarded signer and different public keys", () => {
+    const a = scriptedSigner().signer;
+    const b = scriptedSigner().signer;
+    expect(() => failoverSigner([])).toThrow(ConfigurationError);
+    expect(() => failoverSigner([a, guardSigner(a)])).toThrow(/signers\[1\]/);
+    expect(() => failoverSigner([a, b])).toThrow(/same public key/);
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, test } from "vitest";
+import { ConfigurationError, guardSigner, openSigner, type SignerAdapter } from "@signpost/core";
+import { failure } from "../support/failure.ts";
+import { scriptedSigner } from "../support/scripted-signer.ts";
+
+function adapter(scheme: string, guarded: boolean): SignerAdapter & { readonly opened: string[] } {
+  const opened: string[] = [];
+  return {
+    scheme,
+    opened,
+    open: async (uri) => {
+      opened.push(uri);
+      const { signer } = scriptedSigner();
+      return guarded ? guardSigner(signer) : signer;
+    },
+  };
+}
+
+describe("openSigner", () => {
+  test("hands the whole URI, case kept, to the adapter with its scheme", async () => {
+    const [a, b] = [adapter("awskms", true), adapter("pkcs11", true)];
+    await openSigner("awskms:///alias/Op-2026", [a, b]);
+    expect([a.opened, b.opened]).toEqual([["awskms:///alias/Op-2026"], []]);
+  });
+
+  test.each([true, false])("gives a guarded signer when the adapter's own is guarded: %s", async (guarded) => {
+    const signer = await openSigner("x:", [adapter("x", guarded)]);
+    expect(signer.health().status).toBe("ready");
+  });
+
+  test.each(["pkcs11:token=op?pin-value=1234", "no scheme", "", "PKCS11:token=op", "1x:"])(
+    "refuses %j without repeating it, and names the schemes there are",
+    async (uri) => {
+      const error = await failure(openSigner(uri, [adapter("awskms", true), adapter("local", true)]));
+      expect(error).toBeInstanceOf(ConfigurationError);
+      expect(error).toMatchObject({ argument: "uri", message: expect.stringContaining("awskms:, local:") });
+      expect(String(error)).not.toContain("1234");
+    },
+  );
+
+  test("refuses two adapters with one scheme", async () => {
+    const error = await failure(openSigner("x:", [adapter("x", true), adapter("x", true)]));
+    expect(error).toMatchObject({ argument: "adapters" });
+  });
+});
