@@ -1,0 +1,222 @@
+import { generateKeyPairSync, sign as nodeSign } from "node:crypto";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import * as jose from "jose";
+import {
+  ConfigurationError,
+  createKeySet,
+  guardSigner,
+  jwkThumbprint,
+  type JwtClaims,
+  type KeySet,
+  signJws,
+  type SignJwsOptions,
+  signJwt,
+  signWith,
+} from "@signpost/core";
+import { failure } from "../support/failure.ts";
+import { type Behaviour, scriptedSigner, signs, signsAfter } from "../support/scripted-signer.ts";
+
+function setOf(...behaviours: Behaviour[]) {
+  const scripted = scriptedSigner(...behaviours);
+  const signer = guardSigner(scripted.signer);
+  return { ...scripted, signer, keys: createKeySet([{ keyId: "sig-1", signer }]) };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("signJws", () => {
+  test("makes a compact JWS that jose verifies, with alg and kid in its header", async () => {
+    const { keys, publicKey } = setOf(signs);
+    const { payload, protectedHeader } = await jose.compactVerify(await signJws(keys, "text"), publicKey);
+    expect(new TextDecoder().decode(payload)).toBe("text");
+    expect(protectedHeader).toEqual({ alg: "ES256", kid: "sig-1" });
+  });
+
+  test.each<[string, SignJwsOptions, object]>([
+    ["typ", { typ: "at+jwt" }, { typ: "at+jwt" }],
+    ["cty", { cty: "JWT" }, { cty: "JWT" }],
+    [
+      "members of the caller's own",
+      { header: { iss: "a", "https://x": [1, null] } },
+      { iss: "a", "https://x": [1, null] },
+    ],
+  ])("takes %s", async (_name, options, expected) => {
+    const { keys } = setOf(signs);
+    expect(jose.decodeProtectedHeader(await signJws(keys, "", options))).toEqual({
+      alg: "ES256",
+      kid: "sig-1",
+      ...expected,
+    });
+  });
+
+  test.each(["alg", "kid", "crit", "b64"])("refuses %s in a given header", async (name) => {
+    const { keys, calls } = setOf(signs);
+    expect(await failure(signJws(keys, "", { header: { [name]: "ES256" } }))).toMatchObject({
+      argument: `header.${name}`,
+    });
+    expect(calls).toHaveLength(0);
+  });
+
+  test("refuses typ twice", async () => {
+    const { keys } = setOf(signs);
+    expect(await failure(signJws(keys, "", { typ: "a", header: { typ: "b" } }))).toMatchObject({
+      argument: "header.typ",
+    });
+  });
+
+  test("signs bytes as they are, and text as UTF-8", async () => {
+    const { keys, publicKey } = setOf(signs);
+    const bytes = Uint8Array.from([0, 255, 128]);
+    expect((await jose.compactVerify(await signJws(keys, bytes), publicKey)).payload).toEqual(bytes);
+    const text = (await jose.compactVerify(await signJws(keys, "zażółć 🔑"), publicKey)).payload;
+    expect(new TextDecoder().decode(text)).toBe("zażółć 🔑");
+  });
+
+  test.each([
+    ["a lone surrogate", "\ud800"],
+    ["a number", 1],
+    ["null", null],
+  ])("refuses a payload that is %s", async (_name, payload) => {
+    const { keys } = setOf(signs);
+    expect(await failure(signJws(keys, payload as string))).toMatchObject({ argument: "payload" });
+  });
+});
+
+describe("signJwt", () => {
+  test("fills in iat, in whole seconds", async () => {
+    vi.useFakeTimers({ now: new Date("2026-01-01T00:00:00.900Z"), toFake: ["Date"] });
+    const { keys } = setOf(signs);
+    expect(jose.decodeJwt(await signJwt(keys, { sub: "a" }))).toEqual({ sub: "a", iat: 1767225600 });
+  });
+
+  test.each<[string, JwtClaims, false | number | undefined, object]>([
+    ["keeps the claims' own iat", { iat: 5 }, undefined, { iat: 5 }],
+    ["takes a given iat", { sub: "a" }, 7, { sub: "a", iat: 7 }],
+    ["adds none when turned off", { sub: "a" }, false, { sub: "a" }],
+    ["keeps the claims' own iat when turned off", { iat: 5 }, false, { iat: 5 }],
+  ])("%s", async (_name, claims, iat, expected) => {
+    const { keys } = setOf(signs);
+    expect(jose.decodeJwt(await signJwt(keys, claims, { iat }))).toEqual(expected);
+  });
+
+  test.each<[string, unknown, string]>([
+    ["an undefined member", { sub: undefined }, "claims.sub"],
+    ["an undefined item", { aud: ["a", undefined] }, "claims.aud[1]"],
+    ["a hole in an array", { aud: [, "a"] }, "claims.aud[0]"],
+    ["NaN", { auth_time: Number.NaN }, "claims.auth_time"],
+    ["Infinity, nested", { a: { b: [Number.POSITIVE_INFINITY] } }, "claims.a.b[0]"],
+    ["a Date", { exp: new Date() }, "claims.exp"],
+    ["a bigint", { n: 1n }, "claims.n"],
+    ["a function", { toJSON: () => ({}) }, "claims.toJSON"],
+    ["an instance of a class", { m: new Map() }, "claims.m"],
+    ["exp as a string", { exp: "1700000000" }, "claims.exp"],
+    ["nbf as null", { nbf: null }, "claims.nbf"],
+    ["an array for the claims", [], "claims"],
+    ["null for the claims", null, "claims"],
+    ["a string for the claims", "{}", "claims"],
+  ])("refuses %s and names it", async (_name, claims, argument) => {
+    const { keys, calls } = setOf(signs);
+    const error = await failure(signJwt(keys, claims as JwtClaims));
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(error).toMatchObject({ argument });
+    expect(calls).toHaveLength(0);
+  });
+
+  test("refuses a cycle", async () => {
+    const claims: Record<string, unknown> = {};
+    claims["self"] = claims;
+    expect(await failure(signJwt(setOf(signs).keys, claims))).toBeInstanceOf(ConfigurationError);
+  });
+
+  test("refuses an iat option beside the claims' own", async () => {
+    expect(await failure(signJwt(setOf(signs).keys, { iat: 5 }, { iat: 6 }))).toMatchObject({ argument: "iat" });
+  });
+
+  test("a token with any one bit of its signature flipped does not verify", async () => {
+    const { keys, publicKey } = setOf(signs);
+    const token = await signJwt(keys, { sub: "a" });
+    const [header, payload, signature = ""] = token.split(".");
+    await jose.compactVerify(token, publicKey);
+    for (let bit = 0; bit < 512; bit += 1) {
+      const bytes = Buffer.from(signature, "base64url");
+      bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      await expect(
+        jose.compactVerify(`${header}.${payload}.${bytes.toString("base64url")}`, publicKey),
+      ).rejects.toThrow(jose.errors.JWSSignatureVerificationFailed);
+    }
+  });
+});
+
+describe("a signature that is not by the published key", () => {
+  const foreign = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+  const signsWithAnotherKey: Behaviour = (call) =>
+    nodeSign("sha256", call.signingInput ?? call.digest, { key: foreign, dsaEncoding: "ieee-p1363" });
+
+  test("never leaves as a token, and turns health down", async () => {
+    const { keys, signer } = setOf(signsWithAnotherKey);
+    expect(await failure(signJwt(keys, {}))).toMatchObject({ code: "bad_signature" });
+    expect(signer.health()).toMatchObject({ status: "down", lastCode: "bad_signature" });
+  });
+
+  test("is caught by verify: first as long as no signature was good", async () => {
+    const { keys } = setOf(signsWithAnotherKey, signs, signsWithAnotherKey);
+    expect(await failure(signJwt(keys, {}, { verify: "first" }))).toMatchObject({ code: "bad_signature" });
+    await signJwt(keys, {}, { verify: "first" });
+    await signJwt(keys, {}, { verify: "first" });
+    expect(await failure(signJwt(keys, {}, { verify: "always" }))).toMatchObject({ code: "bad_signature" });
+  });
+
+  test("is caught by signWith alone", async () => {
+    const { keys } = setOf(signsWithAnotherKey);
+    expect(await failure(signWith(keys.active, Buffer.from("input")))).toMatchObject({ code: "bad_signature" });
+  });
+
+  test.each([["verify", { verify: "never" }]])("refuses an unknown %s", async (argument, options) => {
+    const { keys } = setOf(signs);
+    expect(await failure(signWith(keys.active, new Uint8Array(1), options as never))).toMatchObject({ argument });
+  });
+});
+
+describe("while the set is swapped", () => {
+  test("header, signature and verification stay with the entry that was active at the call", async () => {
+    const a = setOf(signsAfter(20));
+    const b = setOf(signs);
+    let current: KeySet = createKeySet([{ signer: a.signer }, { signer: b.signer }]);
+    const source = () => current;
+    const token = signJwt(source, { sub: "a" });
+    current = createKeySet([{ signer: b.signer }, { signer: a.signer }]);
+    const next = await signJwt(source, { sub: "b" });
+    await jose.jwtVerify(await token, a.publicKey);
+    await jose.jwtVerify(next, b.publicKey);
+    expect(jose.decodeProtectedHeader(await token).kid).toBe(jwkThumbprint(a.signer.publicKey));
+    expect(jose.decodeProtectedHeader(next).kid).toBe(jwkThumbprint(b.signer.publicKey));
+  });
+
+  test("a source that throws rejects the call", async () => {
+    const cause = new Error("no schedule");
+    const source = () => {
+      throw cause;
+    };
+    expect(await failure(signJwt(source, {}))).toBe(cause);
+  });
+
+  test("a set that gives a kid to another key is refused", async () => {
+    let current = setOf(signs).keys;
+    const source = () => current;
+    await signJwt(source, {});
+    current = setOf(signs).keys;
+    expect(await failure(signJwt(source, {}))).toMatchObject({ code: "kid_rebound" });
+  });
+});
+
+describe("an abort", () => {
+  test("passes through to the signer", async () => {
+    const { keys } = setOf(signsAfter(20));
+    const controller = new AbortController();
+    const failed = failure(signJwt(keys, {}, { signal: controller.signal }));
+    controller.abort("reason");
+    expect(await failed).toMatchObject({ code: "aborted", cause: "reason" });
+  });
+});
