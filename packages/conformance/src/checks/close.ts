@@ -1,0 +1,63 @@
+import { setImmediate as macrotask, setTimeout as pause } from "node:timers/promises";
+import type { Signer } from "@signpost/core";
+import type { CheckDefinition } from "../harness.ts";
+import { assertSignature, newMessage, nodeKeyOf } from "../message.ts";
+import { outcomeOf, rejectionOf, signerError, within, withSigner } from "../settle.ts";
+
+/** Calls in flight when the signer is closed: more than any default of slots. */
+const CALLS = 50;
+const CLOSE_POLICY = { deadlineMs: 5_000, attemptTimeoutMs: 2_000 };
+/** Started calls finish within their deadline; the rest is for busy machines. Milliseconds. */
+const CLOSE_BOUND_MS = 8_000;
+
+const MOMENTS: readonly (readonly [name: string, wait: () => Promise<void>])[] = [
+  ["in the same tick as the calls", async () => undefined],
+  ["one tick after the calls", () => macrotask()],
+  ["5 ms after the calls", () => pause(5)],
+];
+
+/** How a signer ends. */
+export const closeChecks: readonly CheckDefinition[] = [
+  {
+    name: "close can be called again, at once and later",
+    run: (context) =>
+      withSigner(context, async (signer) => {
+        await within(signer.sign(newMessage().digest()), CLOSE_BOUND_MS, "sign()");
+        await within(Promise.all([signer.close(), signer.close()]), CLOSE_BOUND_MS, "two calls of close() at once");
+        await within(signer.close(), CLOSE_BOUND_MS, "close() of a closed signer");
+      }),
+  },
+  ...MOMENTS.map(([name, wait]): CheckDefinition => ({
+    name: `closed ${name}, each call in flight ends with its signature or with closed`,
+    run: (context) => withSigner(context, (signer) => closeWithCallsInFlight(signer, wait), CLOSE_POLICY),
+  })),
+  {
+    name: "a call after close rejects with closed",
+    run: (context) =>
+      withSigner(context, async (signer) => {
+        await within(signer.sign(newMessage().digest()), CLOSE_BOUND_MS, "sign()");
+        const closing = signer.close();
+        const whileClosing = (): Promise<Uint8Array> => signer.sign(newMessage().digest());
+        await rejectionOf(whileClosing, ["closed"], "sign() after close() was called", CLOSE_BOUND_MS);
+        await within(closing, CLOSE_BOUND_MS, "close()");
+        await rejectionOf(whileClosing, ["closed"], "sign() after close() resolved", CLOSE_BOUND_MS);
+      }),
+  },
+];
+
+async function closeWithCallsInFlight(signer: Signer, wait: () => Promise<void>): Promise<void> {
+  const key = nodeKeyOf(signer.publicKey);
+  const calls = Array.from({ length: CALLS }, async () => {
+    const message = newMessage();
+    const what = "a call in flight at close()";
+    const outcome = await outcomeOf(() => signer.sign(message.digest()), CLOSE_BOUND_MS, what);
+    if ("signature" in outcome) assertSignature(key, message, outcome.signature, `the signature of ${what}`);
+    else signerError(outcome.error, ["closed"], what);
+  });
+  const all = Promise.all(calls);
+  // Awaited below; until then its rejection must not count as unhandled.
+  all.catch(() => undefined);
+  await wait();
+  await within(signer.close(), CLOSE_BOUND_MS, "close() with calls in flight");
+  await all;
+}

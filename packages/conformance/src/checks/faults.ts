@@ -1,0 +1,195 @@
+import { equal, notEqual, ok } from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import { createKeySet, signWith } from "@signpost/core";
+import type { GuardPolicy, Signer } from "@signpost/core";
+import type { Fault } from "../fault.ts";
+import { FAULT_EXPECTATIONS, OPENING_CODES } from "../fault-expectations.ts";
+import type { FaultExpectation } from "../fault-expectations.ts";
+import { healthOf } from "../forms.ts";
+import type { CheckContext, CheckDefinition } from "../harness.ts";
+import { assertSignature, newMessage, nodeKeyOf } from "../message.ts";
+import { assertErrorKeepsSecrets } from "../secrets.ts";
+import { ABORT_BOUND_MS, CALL_BOUND_MS, outcomeOf, signerError, within, withSigner } from "../settle.ts";
+import type { Outcome } from "../settle.ts";
+
+/** Time enough for two attempts and the pause between them, and no more, so that a hanging backend costs little. */
+const FAULT_POLICY = { deadlineMs: 2_000, attemptTimeoutMs: 600, maxAttempts: 2 } satisfies GuardPolicy;
+/** A caller is released at its deadline; the rest is for busy machines. Milliseconds. */
+const DEADLINE_BOUND_MS = FAULT_POLICY.deadlineMs + 1_500;
+/** Abort of a bare call of which the backend says something: never reached unless the adapter hangs. Milliseconds. */
+const SPEAKING_ABORT_MS = 10_000;
+/** Opening has no deadline of its own: more than any client's default time limits for a connection. Milliseconds. */
+const OPENING_BOUND_MS = 15_000;
+const CALLERS = 8;
+
+export type FaultSwitch = (on: boolean) => Promise<void>;
+
+/** The checks of one fault that a harness can switch. */
+export function faultChecks(fault: Fault, toggle: FaultSwitch, recoveryMs: number): readonly CheckDefinition[] {
+  const expected = FAULT_EXPECTATIONS[fault];
+  if (expected.fails === "open") {
+    return [
+      {
+        name: `opening while ${fault} rejects with ${expected.codes.join(" or ")}, and works after it`,
+        run: (context) => openingFails(context, fault, expected, toggle, recoveryMs),
+      },
+    ];
+  }
+  return [
+    {
+      name: `signing while ${fault} rejects with ${expected.codes.join(" or ")} in time, and works after it`,
+      run: (context) => signingFails(context, fault, expected, toggle, recoveryMs),
+    },
+    {
+      name: `opening while ${fault} works or rejects with a SignerError, in bounded time`,
+      run: (context) => openingSettles(context, fault, expected, toggle),
+    },
+  ];
+}
+
+async function signingFails(
+  context: CheckContext,
+  fault: Fault,
+  expected: FaultExpectation,
+  toggle: FaultSwitch,
+  recoveryMs: number,
+): Promise<void> {
+  await withSigner(
+    context,
+    async (signer) => {
+      await assertSigns(signer, `before ${fault}`);
+      const calls = await whileOn(toggle, () =>
+        Promise.all(Array.from({ length: CALLERS }, () => callDuring(context, signer, fault, expected))),
+      );
+      for (const { outcome, digest } of calls) assertFailed(context, outcome, digest, fault, expected);
+      if (expected.mayRecover !== true) {
+        notEqual(healthOf(signer)?.status, "ready", `health() is ready right after calls failed by ${fault}`);
+      }
+      await recovers(() => assertSigns(signer, `after ${fault}`), recoveryMs);
+      await Promise.all(Array.from({ length: CALLERS }, () => assertSigns(signer, `after ${fault}`)));
+      equal(healthOf(signer)?.status ?? "ready", "ready", `health() after ${fault} is over and signatures were made`);
+    },
+    FAULT_POLICY,
+  );
+}
+
+interface FaultyCall {
+  readonly outcome: Outcome;
+  readonly digest: Uint8Array;
+}
+
+async function callDuring(
+  context: CheckContext,
+  signer: Signer,
+  fault: Fault,
+  expected: FaultExpectation,
+): Promise<FaultyCall> {
+  const message = newMessage();
+  const what = `a call while ${fault}`;
+  if (context.form === "guarded") {
+    const outcome = await outcomeOf(() => signThrough(signer, message.signingInput), DEADLINE_BOUND_MS, what);
+    return { outcome, digest: message.digest() };
+  }
+  // A bare signer has no clock: its caller's signal is what ends a silent backend.
+  const abortMs = expected.silent === true ? FAULT_POLICY.attemptTimeoutMs : SPEAKING_ABORT_MS;
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new Error("the caller's time is up")), abortMs);
+  const call = (): Promise<Uint8Array> => signThrough(signer, message.signingInput, controller.signal);
+  const outcome = await outcomeOf(call, abortMs + ABORT_BOUND_MS, what).finally(() => clearTimeout(timer));
+  return { outcome, digest: message.digest() };
+}
+
+function assertFailed(
+  context: CheckContext,
+  outcome: Outcome,
+  digest: Uint8Array,
+  fault: Fault,
+  expected: FaultExpectation,
+): void {
+  const what = `a call while ${fault}`;
+  // `signWith` has verified it.
+  if ("signature" in outcome)
+    return ok(expected.mayRecover, `${what} gave a signature, expected ${expected.codes.join(" or ")}`);
+  const codes =
+    context.form === "bare" && expected.silent === true ? (["aborted", ...expected.codes] as const) : expected.codes;
+  const error = signerError(outcome.error, codes, what);
+  if (error.code === "integrity" && expected.integrityIsTransient !== undefined) {
+    equal(error.transient, expected.integrityIsTransient, `${what}: the transient flag of its integrity error`);
+  }
+  assertErrorKeepsSecrets(error, context.secrets, digest, `the error of ${what}`);
+}
+
+async function openingSettles(
+  context: CheckContext,
+  fault: Fault,
+  expected: FaultExpectation,
+  toggle: FaultSwitch,
+): Promise<void> {
+  const opened = await whileOn(toggle, () => openOutcome(context, fault));
+  if ("signer" in opened) return within(opened.signer.close(), CALL_BOUND_MS, "close()");
+  const error = signerError(opened.error, [...expected.codes, ...OPENING_CODES], `opening while ${fault}`);
+  assertErrorKeepsSecrets(error, context.secrets, newMessage().digest(), `the error of opening while ${fault}`);
+}
+
+async function openingFails(
+  context: CheckContext,
+  fault: Fault,
+  expected: FaultExpectation,
+  toggle: FaultSwitch,
+  recoveryMs: number,
+): Promise<void> {
+  const opened = await whileOn(toggle, () => openOutcome(context, fault));
+  if ("signer" in opened) {
+    await within(opened.signer.close(), CALL_BOUND_MS, "close()");
+    ok(false, `opening while ${fault} gave a signer, expected ${expected.codes.join(" or ")}`);
+  }
+  const error = signerError(opened.error, expected.codes, `opening while ${fault}`);
+  assertErrorKeepsSecrets(error, context.secrets, newMessage().digest(), `the error of opening while ${fault}`);
+  await recovers(() => withSigner(context, (signer) => assertSigns(signer, `after ${fault}`)), recoveryMs);
+}
+
+async function openOutcome(context: CheckContext, fault: Fault): Promise<{ signer: Signer } | { error: unknown }> {
+  const opening = context.open(FAULT_POLICY).then(
+    (signer) => ({ signer }),
+    (error: unknown) => ({ error }),
+  );
+  return within(opening, OPENING_BOUND_MS, `opening while ${fault}`);
+}
+
+/** Switches the fault off whatever happens in between. */
+async function whileOn<T>(toggle: FaultSwitch, run: () => Promise<T>): Promise<T> {
+  await toggle(true);
+  try {
+    return await run();
+  } finally {
+    await toggle(false);
+  }
+}
+
+/** Tries until it works; what fails meanwhile must be transient. */
+async function recovers(attempt: () => Promise<void>, recoveryMs: number): Promise<void> {
+  const until = performance.now() + recoveryMs;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (performance.now() >= until || !isTransient(error)) throw error;
+    }
+    await pause(50);
+  }
+}
+
+async function assertSigns(signer: Signer, when: string): Promise<void> {
+  const message = newMessage();
+  const signature = await within(signThrough(signer, message.signingInput), CALL_BOUND_MS, `sign() ${when}`);
+  assertSignature(nodeKeyOf(signer.publicKey), message, signature, `the signature ${when}`);
+}
+
+/** As the library's users sign: a signature that does not verify is an error and never a result. */
+function signThrough(signer: Signer, signingInput: Uint8Array, signal?: AbortSignal): Promise<Uint8Array> {
+  return signWith(createKeySet([{ signer }]).active, signingInput, { signal });
+}
+
+function isTransient(error: unknown): boolean {
+  return error instanceof Error && "transient" in error && error.transient === true;
+}

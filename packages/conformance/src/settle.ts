@@ -1,0 +1,114 @@
+import { ok } from "node:assert/strict";
+import type { Signer, SignerErrorCode } from "@signpost/core";
+import type { CheckContext } from "./harness.ts";
+import { STEADY_POLICY } from "./harness.ts";
+import type { GuardPolicy } from "@signpost/core";
+
+/** Longer than any deadline of `STEADY_POLICY`: reached only by a call that hangs. Milliseconds. */
+export const CALL_BOUND_MS = 35_000;
+
+/** How long a call may take after its signal aborted: the contract says a second, the rest is for busy machines. Milliseconds. */
+export const ABORT_BOUND_MS = 3_000;
+
+/** The parts of a `SignerError` that the checks read; recognised by shape, since two copies of core may be installed. */
+export interface SignerErrorLike extends Error {
+  readonly code: SignerErrorCode;
+  readonly transient: boolean;
+}
+
+export type Outcome = { readonly signature: Uint8Array } | { readonly error: unknown };
+
+/** Fails when the promise has not settled in time; otherwise settles as it does. */
+export async function within<T>(promise: Promise<T>, boundMs: number, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} has not settled within ${boundMs} ms`)), boundMs);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs a call that must answer by its promise alone, and in time. */
+export async function outcomeOf(call: () => Promise<Uint8Array>, boundMs: number, what: string): Promise<Outcome> {
+  const promise = started(call, what);
+  const outcome = promise.then(
+    (signature): Outcome => ({ signature }),
+    (error: unknown): Outcome => ({ error }),
+  );
+  return within(outcome, boundMs, what);
+}
+
+/** The error of a call that must reject, with one of the codes. */
+export async function rejectionOf(
+  call: () => Promise<Uint8Array>,
+  codes: readonly SignerErrorCode[],
+  what: string,
+  boundMs: number = CALL_BOUND_MS,
+): Promise<SignerErrorLike> {
+  const outcome = await outcomeOf(call, boundMs, what);
+  ok("error" in outcome, `${what} gave a signature, expected a rejection with ${codes.join(" or ")}`);
+  return signerError(outcome.error, codes, what);
+}
+
+const ALWAYS_TRANSIENT: ReadonlySet<SignerErrorCode> = new Set(["unavailable", "throttled", "timeout", "overloaded"]);
+
+/** Asserts the error's class, code and transient flag. */
+export function signerError(error: unknown, codes: readonly SignerErrorCode[], what: string): SignerErrorLike {
+  ok(isSignerError(error), `${what} rejected with ${describe(error)}, expected a SignerError`);
+  ok(
+    codes.includes(error.code),
+    `${what} rejected with code ${error.code}, expected ${codes.join(" or ")}: ${error.message}`,
+  );
+  if (error.code !== "integrity") {
+    ok(
+      error.transient === ALWAYS_TRANSIENT.has(error.code),
+      `${what}: transient is ${String(error.transient)} on an error with code ${error.code}`,
+    );
+  }
+  return error;
+}
+
+function isSignerError(error: unknown): error is SignerErrorLike {
+  return (
+    error instanceof Error &&
+    error.name === "SignerError" &&
+    "code" in error &&
+    typeof error.code === "string" &&
+    "transient" in error &&
+    typeof error.transient === "boolean"
+  );
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : `a ${typeof error} that is no Error`;
+}
+
+function started(call: () => Promise<Uint8Array>, what: string): Promise<Uint8Array> {
+  let promise: Promise<Uint8Array>;
+  try {
+    promise = call();
+  } catch (error) {
+    ok(false, `${what} threw ${describe(error)} instead of returning a promise that rejects`);
+  }
+  ok(typeof promise?.then === "function", `${what} did not return a promise`);
+  return promise;
+}
+
+/** Opens a signer, runs, and closes it whatever happens; a failure to close only counts when all else went well. */
+export async function withSigner(
+  context: CheckContext,
+  run: (signer: Signer) => Promise<void>,
+  policy: GuardPolicy = STEADY_POLICY,
+): Promise<void> {
+  const signer = await within(context.open(policy), CALL_BOUND_MS, "open()");
+  try {
+    await run(signer);
+  } catch (error) {
+    await within(signer.close(), ABORT_BOUND_MS, "close()").catch(() => undefined);
+    throw error;
+  }
+  await within(signer.close(), CALL_BOUND_MS, "close()");
+}

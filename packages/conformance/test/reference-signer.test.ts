@@ -1,0 +1,27 @@
+import { describe, test } from "vitest";
+import { signerChecks } from "@signpost/conformance";
+import { createReferenceBackend } from "./reference.ts";
+
+// Most of each check is waiting, so that they may wait together; each has a backend of its own.
+describe.concurrent("a signer that keeps the contract passes", () => {
+  const names = signerChecks(createReferenceBackend()).map(({ name }) => name);
+
+  test.each(names)("%s", async (name) => {
+    await checkNamed(name).run();
+  });
+});
+
+describe.concurrent("a slow signer that keeps the contract passes", () => {
+  const names = signerChecks({ ...createReferenceBackend(), faults: {} }).map(({ name }) => name);
+
+  test.each(names)("%s", async (name) => {
+    await checkNamed(name, 50).run();
+  });
+});
+
+function checkNamed(name: string, latencyMs?: number): ReturnType<typeof signerChecks>[number] {
+  const harness = createReferenceBackend(latencyMs === undefined ? {} : { latencyMs });
+  const check = signerChecks(harness).find((candidate) => candidate.name === name);
+  if (check === undefined) throw new Error(`there is no check named ${name}`);
+  return check;
+}
