@@ -8,6 +8,7 @@ import { ROOT } from "./repository.mjs";
  * @property {string} [cwd] default: the clone
  * @property {NodeJS.ProcessEnv} [env] added to this process's own
  * @property {boolean} [quiet] keep the output instead of showing it
+ * @property {boolean} [forwardStop] let the program answer SIGINT and SIGTERM, and end only after it
  */
 
 /**
@@ -18,13 +19,18 @@ import { ROOT } from "./repository.mjs";
  * @param {RunOptions} [options]
  * @returns {Promise<{ ok: boolean, code: number | null, output: string }>} `output` is empty unless `quiet`
  */
-export function run(command, args, { cwd = ROOT, env = {}, quiet = false } = {}) {
+export function run(command, args, { cwd = ROOT, env = {}, quiet = false, forwardStop = false } = {}) {
   return new Promise((done) => {
     const child = spawn(command, args, {
       cwd,
       env: { ...process.env, ...env },
       stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"],
     });
+    if (forwardStop) {
+      // A terminal sends Ctrl-C to the program by itself.
+      process.on("SIGINT", () => {});
+      process.on("SIGTERM", () => child.kill("SIGTERM"));
+    }
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text) => (output += text));

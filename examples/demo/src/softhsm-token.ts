@@ -1,0 +1,67 @@
+import { execFile } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { KeyStore } from "./key-store.ts";
+import { show } from "./print.ts";
+
+const TOKEN = "op";
+
+const MODULES = [
+  "/usr/lib/softhsm/libsofthsm2.so",
+  "/usr/lib64/pkcs11/libsofthsm2.so",
+  "/usr/local/lib/softhsm/libsofthsm2.so",
+  "/opt/homebrew/lib/softhsm/libsofthsm2.so",
+];
+
+/** A private SoftHSM token. A hardware module differs in its module path, and in who makes its keys. */
+export async function openSoftHsmToken(): Promise<KeyStore> {
+  const module = MODULES.find((path) => existsSync(path));
+  if (module === undefined) throw new Error(`SoftHSM's module is in none of ${MODULES.join(", ")}`);
+  const folder = await makeTokenFolder();
+  const pin = randomPin();
+  await run("softhsm2-util", ["--init-token", "--free", "--label", TOKEN, "--so-pin", randomPin(), "--pin", pin]);
+
+  const newSigner: KeyStore["newSigner"] = async (label) => {
+    const login = ["--module", module, "--token-label", TOKEN, "--login", "--pin", pin];
+    const key = ["--keypairgen", "--key-type", "EC:prime256v1", "--label", label, "--id", idOf(label), "--usage-sign"];
+    await run("pkcs11-tool", [...login, ...key]);
+    // Imported only here, since the binding that it loads has to be compiled.
+    const { openPkcs11Signer } = await import("@signpost/pkcs11");
+    return openPkcs11Signer({ module, token: TOKEN, object: label, pin });
+  };
+  return {
+    what: "a private SoftHSM token",
+    introduction: ["SoftHSM is a PKCS#11 module in software: an HSM is opened in the same way."],
+    newSigner,
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+async function makeTokenFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "signpost-demo-"));
+  const tokens = join(folder, "tokens");
+  const conf = join(folder, "softhsm2.conf");
+  await mkdir(tokens, { mode: 0o700 });
+  await writeFile(conf, `directories.tokendir = ${tokens}\nobjectstore.backend = file\nlog.level = ERROR\n`);
+  // The module reads it when it is loaded, in this process and in the tools that it starts.
+  process.env["SOFTHSM2_CONF"] = conf;
+  return folder;
+}
+
+async function run(command: string, args: readonly string[]): Promise<void> {
+  const shown = args.map((arg, index) => (args[index - 1]?.endsWith("pin") ? "…" : arg));
+  show("$", [command, ...shown].join(" "));
+  await promisify(execFile)(command, [...args]);
+}
+
+function idOf(label: string): string {
+  return Buffer.from(label).toString("hex");
+}
+
+function randomPin(): string {
+  return String(randomInt(10_000_000, 99_999_999));
+}
