@@ -1,0 +1,119 @@
+import { createHash, createPublicKey, generateKeyPairSync, type JsonWebKey, verify } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ConfigurationError, openSigner, type Signer, SignerError } from "@signpost/core";
+import { local, type LocalSignerOptions, openLocalSigner } from "@signpost/local";
+
+const INPUT = Buffer.from("signing input");
+const DIGEST = createHash("sha256").update(INPUT).digest();
+const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const publicJwk = pair.publicKey.export({ format: "jwk" });
+
+function verifies(signer: Signer, signature: Uint8Array): boolean {
+  const key = createPublicKey({ key: { ...signer.publicKey }, format: "jwk" });
+  return verify("sha256", INPUT, { key, dsaEncoding: "ieee-p1363" }, signature);
+}
+
+describe("the key", () => {
+  test.each<[string, NonNullable<LocalSignerOptions["privateKey"]>]>([
+    ["a KeyObject", pair.privateKey],
+    ["a JWK", pair.privateKey.export({ format: "jwk" })],
+    ["PKCS#8 PEM", pair.privateKey.export({ type: "pkcs8", format: "pem" }) as string],
+    ["SEC1 PEM", pair.privateKey.export({ type: "sec1", format: "pem" }) as string],
+  ])("may be %s", async (_name, privateKey) => {
+    const signer = await openLocalSigner({ privateKey });
+    expect(signer.publicKey).toEqual({ kty: "EC", crv: "P-256", x: publicJwk.x, y: publicJwk.y });
+    expect(verifies(signer, await signer.sign(DIGEST))).toBe(true);
+  });
+
+  test("is a new one each time when none is given", async () => {
+    const [a, b] = await Promise.all([openLocalSigner(), openLocalSigner()]);
+    expect(a.publicKey.x).not.toBe(b.publicKey.x);
+    expect(a.uri).not.toBe(b.uri);
+  });
+
+  test.each([
+    ["P-384", generateKeyPairSync("ec", { namedCurve: "P-384" }).privateKey, "ec secp384r1"],
+    ["secp256k1", generateKeyPairSync("ec", { namedCurve: "secp256k1" }).privateKey, "ec secp256k1"],
+    ["RSA", generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey, "rsa"],
+    ["Ed25519", generateKeyPairSync("ed25519").privateKey, "ed25519"],
+  ])("on %s is unsupported_key, saying what was found", async (_name, privateKey, found) => {
+    const error = await openLocalSigner({ privateKey }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(SignerError);
+    expect(error).toMatchObject({ code: "unsupported_key", message: expect.stringContaining(found) });
+  });
+
+  test.each<[string, unknown]>([
+    ["a public KeyObject", pair.publicKey],
+    ["a public JWK", publicJwk],
+    ["a public PEM", pair.publicKey.export({ type: "spki", format: "pem" })],
+    [
+      "an encrypted PEM",
+      pair.privateKey.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" }),
+    ],
+    ["text", "secret"],
+    ["a JWK with a wrong point", { ...pair.privateKey.export({ format: "jwk" }), y: publicJwk.x }],
+  ])("that is %s is refused without repeating it", async (_name, privateKey) => {
+    const error = await openLocalSigner({ privateKey: privateKey as JsonWebKey }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(error).toMatchObject({ argument: "privateKey" });
+    expect(String(error)).not.toContain("secret");
+  });
+});
+
+describe("a signature", () => {
+  test("is over the digest when no signing input comes along", async () => {
+    const signer = await openLocalSigner({ policy: false });
+    expect(verifies(signer, await signer.sign(DIGEST))).toBe(true);
+  });
+
+  test("is over the digest when the signing input fits it", async () => {
+    const signer = await openLocalSigner({ policy: false });
+    expect(verifies(signer, await signer.sign(DIGEST, { signingInput: INPUT }))).toBe(true);
+  });
+
+  test("is over the digest when the signing input does not fit it", async () => {
+    const signer = await openLocalSigner({ policy: false });
+    expect(verifies(signer, await signer.sign(DIGEST, { signingInput: Buffer.from("another") }))).toBe(true);
+  });
+});
+
+describe("key URIs", () => {
+  let folder = "";
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "signpost-local-"));
+    await writeFile(join(folder, "Key %41.pem"), pair.privateKey.export({ type: "pkcs8", format: "pem" }));
+    await writeFile(join(folder, "broken.pem"), "secret");
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test("local:path opens the PEM file at exactly that path", async () => {
+    const uri = `local:${join(folder, "Key %41.pem")}`;
+    const signer = await openSigner(uri, [local()]);
+    expect(signer.uri).toBe(uri);
+    expect(signer.publicKey.x).toBe(publicJwk.x);
+  });
+
+  test("local: alone makes a new key", async () => {
+    const signer = await openSigner("local:", [local()]);
+    expect(verifies(signer, await signer.sign(DIGEST))).toBe(true);
+  });
+
+  test.each(["missing.pem", "broken.pem", "."])("local:%s is refused", async (name) => {
+    const error = await openSigner(`local:${join(folder, name)}`, [local()]).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(String(error)).not.toContain("secret");
+  });
+
+  test("an opening that was aborted is aborted", async () => {
+    const opening = openSigner(`local:${join(folder, "Key %41.pem")}`, [local()], { signal: AbortSignal.abort() });
+    await expect(opening).rejects.toMatchObject({ code: "aborted" });
+  });
+
+  test("the adapter opens bare signers for failover", async () => {
+    const signer = await local().open("local:", { policy: false });
+    expect("health" in signer).toBe(false);
+  });
+});
