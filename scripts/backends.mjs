@@ -42,6 +42,10 @@ export const BACKENDS = {
     what: "local-kms, an independent AWS KMS",
     provide: () => buildGoProgram("local-kms"),
   },
+  gcpemu: {
+    what: "an independent Google Cloud KMS",
+    provide: () => buildGoProgram("gcp-kms-emulator"),
+  },
 };
 
 /**

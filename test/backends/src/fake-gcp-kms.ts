@@ -1,0 +1,100 @@
+import { once } from "node:events";
+import type { AddressInfo, Server, Socket } from "node:net";
+import { createFaultSchedule, type FaultSchedule } from "./faults.ts";
+import { createGrpcServer } from "./fake-gcp-kms-grpc.ts";
+import { createFakeKeyring, type FakeKeyVersion, type FakeVersionOptions } from "./fake-gcp-kms-keys.ts";
+import { createRestServer } from "./fake-gcp-kms-rest.ts";
+import type { FakeService, Intercept } from "./fake-gcp-kms-service.ts";
+
+export { DEFAULT_CRYPTO_KEY } from "./fake-gcp-kms-keys.ts";
+export type { FakeKeyVersion, FakeVersionOptions, FakeVersionState } from "./fake-gcp-kms-keys.ts";
+export { RpcStatus, STATUS } from "./fake-gcp-kms-service.ts";
+export type { Intercept, Operation, RpcResponse, StatusName } from "./fake-gcp-kms-service.ts";
+
+/** A Google Cloud KMS with real keys that does wrong what a test asks for, over gRPC and REST alike. */
+export interface FakeGcpKms extends AsyncDisposable {
+  readonly host: "127.0.0.1";
+  readonly grpcPort: number;
+  readonly restPort: number;
+  readonly faults: FaultSchedule;
+  addVersion(options?: FakeVersionOptions): FakeKeyVersion;
+  /** Changes right answers, for what the shared words do not name. Undefined takes it back. */
+  intercept(change: Intercept | undefined): void;
+  /** Whether a message about a version that is not enabled says its state. Default true. */
+  sayState(on: boolean): void;
+  /** `false` refuses connections and cuts the open ones; `true` listens on the same ports again. */
+  setReachable(on: boolean): Promise<void>;
+  /** Open connections, of both kinds. */
+  connections(): number;
+  /** Idempotent. */
+  stop(): Promise<void>;
+}
+
+export async function startFakeGcpKms(): Promise<FakeGcpKms> {
+  const service: FakeService = {
+    faults: createFaultSchedule(),
+    keyring: createFakeKeyring(),
+    intercept: undefined,
+    stateInMessages: true,
+  };
+  const grpc = listener(createGrpcServer(service));
+  const rest = listener(createRestServer(service));
+  const both = [grpc, rest];
+  const ports = await Promise.all(both.map((each) => each.listen(0)));
+  const [grpcPort = 0, restPort = 0] = ports;
+  const stop = async (): Promise<void> => {
+    await Promise.all(both.map((each) => each.close()));
+  };
+  return {
+    host: "127.0.0.1",
+    grpcPort,
+    restPort,
+    faults: service.faults,
+    addVersion: service.keyring.add,
+    intercept: (change) => {
+      service.intercept = change;
+    },
+    sayState: (on) => {
+      service.stateInMessages = on;
+    },
+    setReachable: async (on) => {
+      if (on) await Promise.all(both.map((each, index) => each.listen(ports[index] ?? 0)));
+      else await stop();
+    },
+    connections: () => grpc.sockets.size + rest.sockets.size,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+interface Listener {
+  readonly sockets: ReadonlySet<Socket>;
+  listen(port: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Keeps the connections, since a server that closes waits for them and never cuts them. */
+function listener(server: Server): Listener {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  return {
+    sockets,
+    listen: async (port) => {
+      if (server.listening) return (server.address() as AddressInfo).port;
+      server.listen(port, "127.0.0.1");
+      await once(server, "listening");
+      return (server.address() as AddressInfo).port;
+    },
+    close: async () => {
+      if (!server.listening) return;
+      const closed = once(server, "close");
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
