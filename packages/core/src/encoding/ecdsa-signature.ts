@@ -91,7 +91,7 @@ function readInteger(der: Uint8Array, start: number, half: Uint8Array, label: st
   if (der[start] !== INTEGER) throw fault(subject, `expected ${label} as an INTEGER (0x02)`);
   const length = der[start + 1];
   if (length === undefined) throw fault(subject, `${label} is truncated`);
-  // Long and indefinite forms (0x80 and above) land here as well: r and s never need them.
+  if (length >= 0x80) throw fault(subject, `${label} has no short-form length`);
   if (length > HALF + 1) throw fault(subject, `${label} is longer than 32 bytes`);
   const end = start + 2 + length;
   const first = der[start + 2];
