@@ -1,1 +1,12 @@
-export {};
+export { KeySetError } from "./errors.ts";
+export type { KeySetErrorCode } from "./errors.ts";
+export type { FetchOutcome, FetchReason } from "./http/cached-resource.ts";
+export { createPublicDispatcher } from "./http/public-dispatcher.ts";
+export type { LookupAll, PublicDispatcherOptions } from "./http/public-dispatcher.ts";
+export type { FetchAnswer, FetchInit, FetchLike } from "./http/request.ts";
+export type { DropReason } from "./jwk/parse-jwk.ts";
+export { KEY_SET_CHANNEL } from "./remote/events.ts";
+export type { KeySetEvent } from "./remote/events.ts";
+export type { RemoteKeySetOptions } from "./remote/options.ts";
+export { createRemoteKeySet } from "./remote/remote-key-set.ts";
+export type { KeyFunction, RemoteKeySet, RemoteKeySetStats } from "./remote/remote-key-set.ts";

@@ -1,0 +1,66 @@
+import { VerifyError } from "@signpost/core";
+
+/**
+ * Why a key set gave no key.
+ *
+ * | code | meaning |
+ * |---|---|
+ * | `unsupported_alg` | the header's `alg` is not one that a public key set can serve; nothing was looked up |
+ * | `missing_kid` | the header has no `kid` |
+ * | `unknown_kid` | no key with this `kid`, also after a forced refetch or while it is throttled (`retryAfterMs`) |
+ * | `no_suitable_key` | the `kid` is known, but its key does not fit the `alg` |
+ * | `ambiguous_key` | more than one key fits |
+ * | `fetch_failed`, `timeout`, `http_status`, `redirect_refused` | the request failed |
+ * | `address_refused` | the host resolved to an address that is not public |
+ * | `unexpected_content_type`, `body_too_large`, `invalid_jwks`, `no_usable_key` | the answer cannot be used as a key set |
+ * | `invalid_metadata`, `issuer_mismatch` | the discovery document cannot be used |
+ * | `aborted` | the caller's signal; its reason is the `cause` |
+ */
+export type KeySetErrorCode =
+  | "unsupported_alg"
+  | "missing_kid"
+  | "unknown_kid"
+  | "no_suitable_key"
+  | "ambiguous_key"
+  | "fetch_failed"
+  | "timeout"
+  | "http_status"
+  | "redirect_refused"
+  | "address_refused"
+  | "unexpected_content_type"
+  | "body_too_large"
+  | "invalid_jwks"
+  | "no_usable_key"
+  | "invalid_metadata"
+  | "issuer_mismatch"
+  | "aborted";
+
+/** A key set gave no key, or could not be read. */
+export class KeySetError extends VerifyError {
+  override readonly name: string = "KeySetError";
+  declare readonly code: KeySetErrorCode;
+  /** Milliseconds until another request may be sent. Absent where asking again does not help. */
+  readonly retryAfterMs: number | undefined;
+  /** Status of the HTTP answer, where there was one. */
+  readonly status: number | undefined;
+
+  constructor(
+    code: KeySetErrorCode,
+    message: string,
+    options?: ErrorOptions & { retryAfterMs?: number | undefined; status?: number | undefined },
+  ) {
+    super(code, message, options);
+    this.retryAfterMs = options?.retryAfterMs;
+    this.status = options?.status;
+  }
+}
+
+/** The KeySetError in a chain of causes: an HTTP client wraps what its connector throws. */
+export function findKeySetError(error: unknown): KeySetError | undefined {
+  let current = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
+    if (current instanceof KeySetError) return current;
+    current = current.cause;
+  }
+  return undefined;
+}

@@ -1,0 +1,93 @@
+import type { LookupAddress, LookupOptions } from "node:dns";
+import { lookup as systemLookup } from "node:dns";
+import { isIP } from "node:net";
+import { Agent, buildConnector } from "undici";
+import type { Dispatcher } from "undici";
+import { KeySetError } from "../errors.ts";
+import type { AddressRules } from "./address.ts";
+import { addressRules } from "./address.ts";
+
+/** `dns.lookup` in the one form that is used: all addresses. */
+export type LookupAll = (
+  hostname: string,
+  options: LookupOptions & { all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export interface PublicDispatcherOptions {
+  /** Networks that are allowed although they are not public, in CIDR notation. Default none. */
+  readonly allowSubnets?: readonly string[] | undefined;
+  /** Default `dns.lookup`. */
+  readonly lookup?: LookupAll | undefined;
+}
+
+/**
+ * An undici dispatcher for URLs that somebody else chose. The address is judged where the socket connects:
+ * what was resolved is what is connected to, so a name that resolves differently the second time (DNS
+ * rebinding) gains nothing. Rejects with `KeySetError` `address_refused`, wrapped by `fetch`.
+ *
+ * ```ts
+ * import { createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
+ *
+ * const dispatcher = createPublicDispatcher({ allowSubnets: ["10.20.0.0/16"] });
+ * export const keySet = createRemoteKeySet("https://rp.example/jwks", { dispatcher });
+ * ```
+ */
+export function createPublicDispatcher(options: PublicDispatcherOptions = {}): Dispatcher {
+  const rules = addressRules(options.allowSubnets);
+  const connect = buildConnector({ lookup: guardedLookup(rules, options.lookup ?? systemLookup) });
+  return new Agent({
+    connect(target, callback) {
+      // A literal address is connected to without a lookup.
+      const literal = target.hostname.replace(/^\[|\]$/g, "");
+      if (isIP(literal) !== 0 && !rules.isAllowed(literal)) {
+        callback(refused(), null);
+        return;
+      }
+      connect(target, (...[error, socket]) => {
+        if (error !== null) {
+          callback(error, null);
+          return;
+        }
+        // The last word has the socket itself.
+        if (!rules.isAllowed(socket.remoteAddress ?? "")) {
+          socket.destroy();
+          callback(refused(), null);
+          return;
+        }
+        callback(null, socket);
+      });
+    },
+  });
+}
+
+/** net.connect's `lookup`: resolves like the system and gives up when one address is not allowed. */
+function guardedLookup(
+  rules: AddressRules,
+  lookup: LookupAll,
+): (
+  hostname: string,
+  options: LookupOptions,
+  callback: (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void,
+) => void {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) {
+        callback(error, []);
+        return;
+      }
+      const [first] = addresses;
+      // One private address among public ones is an attack or a mistake; connecting would be a race between them.
+      if (first === undefined || !addresses.every(({ address }) => rules.isAllowed(address))) {
+        callback(refused(), []);
+        return;
+      }
+      if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function refused(): KeySetError {
+  return new KeySetError("address_refused", "the host is at an address that is not public");
+}

@@ -1,0 +1,183 @@
+import type { Dispatcher } from "undici";
+import { fetch as undiciFetch } from "undici";
+import { findKeySetError, KeySetError } from "../errors.ts";
+import type { HeaderMap } from "./freshness.ts";
+import { printableUrl } from "./url.ts";
+
+/** What a `fetch` is called with. */
+export interface FetchInit {
+  readonly method: "GET" | "HEAD";
+  readonly headers: Record<string, string>;
+  readonly redirect: "manual";
+  readonly signal: AbortSignal;
+  readonly dispatcher?: Dispatcher;
+}
+
+/** The part of a Fetch API response that is read. */
+export interface FetchAnswer {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: ReadableStream<Uint8Array> | null;
+}
+
+/** undici's `fetch`, the built-in one, or anything of that shape. */
+export type FetchLike = (url: string, init: FetchInit) => Promise<FetchAnswer>;
+
+export interface RequestLimits {
+  /** Connecting, waiting and reading together. */
+  readonly timeoutMs: number;
+  /** Of the decoded body. */
+  readonly maxBodyBytes: number;
+  readonly contentTypes: readonly string[] | "any";
+}
+
+export interface Requester {
+  readonly url: URL;
+  readonly limits: RequestLimits;
+  readonly fetch: FetchLike | undefined;
+  readonly dispatcher: Dispatcher | undefined;
+  readonly accept: string;
+  readonly clock: () => number;
+}
+
+export interface HttpAnswer {
+  readonly status: 200 | 304;
+  readonly headers: HeaderMap;
+  /** Empty for HEAD and 304. */
+  readonly body: Uint8Array;
+  /** Monotonic, milliseconds. */
+  readonly requestedAt: number;
+}
+
+const READ_HEADERS = ["age", "cache-control", "content-type", "date", "etag", "expires", "pragma", "vary"] as const;
+
+/** The longest Retry-After that is followed: a key set must come back soon after its server did. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
+/** One bounded request: no redirects, 200 or 304 alone, everything else a `KeySetError`. */
+export async function sendRequest(
+  requester: Requester,
+  method: "GET" | "HEAD",
+  headers: Readonly<Record<string, string>>,
+): Promise<HttpAnswer> {
+  const { limits } = requester;
+  const timeout = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const expired = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const error = new KeySetError(
+        "timeout",
+        `${printableUrl(requester.url)} did not answer within ${limits.timeoutMs} ms`,
+      );
+      reject(error);
+      timeout.abort(error);
+    }, limits.timeoutMs);
+  });
+  const work = exchange(requester, method, headers, timeout.signal);
+  try {
+    return await Promise.race([work, expired]);
+  } catch (error) {
+    // What still runs for this request is of no use any more, and may reject later.
+    work.catch(() => {});
+    timeout.abort(error);
+    throw asKeySetError(error, requester.url);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function exchange(
+  requester: Requester,
+  method: "GET" | "HEAD",
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  const { url, limits, dispatcher } = requester;
+  const requestedAt = requester.clock();
+  const answer = await (requester.fetch ?? builtInFetch)(url.href, {
+    method,
+    headers: { accept: requester.accept, ...headers },
+    redirect: "manual",
+    signal,
+    ...(dispatcher === undefined ? {} : { dispatcher }),
+  });
+  if (answer.status !== 200 && answer.status !== 304) {
+    await discard(answer);
+    throw refusedStatus(answer, url);
+  }
+  const read: Record<string, string> = {};
+  for (const name of READ_HEADERS) {
+    const value = answer.headers.get(name);
+    if (value !== null) read[name] = value;
+  }
+  if (answer.status === 304 || method === "HEAD") {
+    await discard(answer);
+    return { status: answer.status, headers: read, body: new Uint8Array(), requestedAt };
+  }
+  if (!isAllowedType(read["content-type"], limits.contentTypes)) {
+    await discard(answer);
+    throw new KeySetError(
+      "unexpected_content_type",
+      `${printableUrl(url)} answered with a content type that is not JSON`,
+    );
+  }
+  return { status: 200, headers: read, body: await readBody(answer, limits.maxBodyBytes, url), requestedAt };
+}
+
+const builtInFetch: FetchLike = (url, init) => undiciFetch(url, init);
+
+function refusedStatus(answer: FetchAnswer, url: URL): KeySetError {
+  // A browser-like fetch hides a refused redirect behind status 0.
+  if (answer.status === 0 || (answer.status >= 300 && answer.status < 400)) {
+    return new KeySetError(
+      "redirect_refused",
+      `${printableUrl(url)} answered with a redirect, which is never followed`,
+      {
+        status: answer.status,
+      },
+    );
+  }
+  return new KeySetError("http_status", `${printableUrl(url)} answered with status ${answer.status}`, {
+    status: answer.status,
+    retryAfterMs: retryAfterMs(answer.headers.get("retry-after")),
+  });
+}
+
+/** RFC 9110 section 10.2.3: seconds or a date, here bounded by a minute. */
+function retryAfterMs(value: string | null): number | undefined {
+  if (value === null) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms));
+}
+
+function isAllowedType(value: string | undefined, allowed: readonly string[] | "any"): boolean {
+  if (allowed === "any") return true;
+  const mediaType = (value ?? "").split(";", 1)[0] ?? "";
+  return allowed.includes(mediaType.trim().toLowerCase());
+}
+
+async function readBody(answer: FetchAnswer, maxBytes: number, url: URL): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  // Leaving the loop early cancels the body.
+  for await (const chunk of answer.body ?? []) {
+    length += chunk.byteLength;
+    if (length > maxBytes) {
+      throw new KeySetError("body_too_large", `${printableUrl(url)} answered with more than ${maxBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+}
+
+/** An unread body would hold its connection. */
+async function discard(answer: FetchAnswer): Promise<void> {
+  await answer.body?.cancel().catch(() => {});
+}
+
+function asKeySetError(error: unknown, url: URL): KeySetError {
+  return (
+    findKeySetError(error) ??
+    new KeySetError("fetch_failed", `${printableUrl(url)} could not be fetched`, { cause: error })
+  );
+}

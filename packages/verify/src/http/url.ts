@@ -1,0 +1,36 @@
+import { ConfigurationError } from "@signpost/core";
+
+/**
+ * The URL of a key set or discovery document: `https:`, or `http:` on a loopback host where the caller
+ * allowed it. Credentials in a URL would end up in logs, a fragment never reaches the server.
+ */
+export function checkedUrl(argument: string, value: string | URL, allowInsecureLoopback: boolean): URL {
+  const url = parsed(argument, value);
+  if (url.username !== "" || url.password !== "")
+    throw new ConfigurationError(argument, "expected a URL without credentials");
+  if (url.hash !== "") throw new ConfigurationError(argument, "expected a URL without a fragment");
+  if (url.protocol === "https:") return url;
+  if (url.protocol === "http:" && allowInsecureLoopback && isLoopbackHost(url.hostname)) return url;
+  throw new ConfigurationError(
+    argument,
+    allowInsecureLoopback ? "expected an https URL, or http on a loopback host" : "expected an https URL",
+  );
+}
+
+function parsed(argument: string, value: string | URL): URL {
+  try {
+    return new URL(value);
+  } catch (error) {
+    throw new ConfigurationError(argument, "expected an absolute URL", { cause: error });
+  }
+}
+
+/** `hostname` of a WHATWG URL, where every spelling of an IPv4 address is already dotted decimal. */
+function isLoopbackHost(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+}
+
+/** Origin and path: a query may hold what must not be printed. */
+export function printableUrl(url: URL): string {
+  return url.origin + url.pathname;
+}

@@ -1,0 +1,27 @@
+/** What a JWS `alg` asks of a key (RFC 7518 section 3.1, RFC 8037, RFC 9864). */
+export interface AlgorithmKey {
+  readonly kty: "RSA" | "EC" | "OKP";
+  readonly crv: string | undefined;
+}
+
+const RSA: AlgorithmKey = { kty: "RSA", crv: undefined };
+const ED25519: AlgorithmKey = { kty: "OKP", crv: "Ed25519" };
+
+const ALGORITHMS: ReadonlyMap<string, AlgorithmKey> = new Map([
+  ["RS256", RSA],
+  ["RS384", RSA],
+  ["RS512", RSA],
+  ["PS256", RSA],
+  ["PS384", RSA],
+  ["PS512", RSA],
+  ["ES256", { kty: "EC", crv: "P-256" }],
+  ["ES384", { kty: "EC", crv: "P-384" }],
+  ["ES512", { kty: "EC", crv: "P-521" }],
+  ["EdDSA", ED25519],
+  ["Ed25519", ED25519],
+]);
+
+/** Byte-exact: `es256` and `none` are nothing. */
+export function algorithmKey(alg: string): AlgorithmKey | undefined {
+  return ALGORITHMS.get(alg);
+}

@@ -1,0 +1,17 @@
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * UTF-8 JSON, `undefined` where it is not; a byte order mark is skipped (RFC 8259 section 8.1 allows it). The parser's own
+ * error is left out, since its message quotes the document.
+ */
+export function parseJson(body: Uint8Array): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as unknown };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,37 @@
+import { KeySetError } from "../errors.ts";
+import { isObject, parseJson } from "./json.ts";
+import type { DropReason, VerificationKey } from "./parse-jwk.ts";
+import { parseJwk } from "./parse-jwk.ts";
+
+/** A set as it is used: what could not be used is only counted. */
+export interface ParsedJwks {
+  readonly keys: readonly VerificationKey[];
+  readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
+}
+
+/**
+ * Reads a JWK Set. Entries are judged one by one (RFC 7517 section 5: unknown ones are ignored); a set
+ * without a single usable key is refused, so that it never replaces one that works.
+ */
+export function parseJwks(document: unknown, maxKeys: number): ParsedJwks {
+  const entries = isObject(document) ? document["keys"] : undefined;
+  if (!Array.isArray(entries)) throw new KeySetError("invalid_jwks", "expected a JSON object with an array keys");
+  if (entries.length > maxKeys) throw new KeySetError("invalid_jwks", `expected at most ${maxKeys} keys`);
+  const keys: VerificationKey[] = [];
+  const dropped: Partial<Record<DropReason, number>> = {};
+  for (const entry of entries) {
+    const parsed = parseJwk(entry);
+    if (typeof parsed === "string") dropped[parsed] = (dropped[parsed] ?? 0) + 1;
+    else keys.push(parsed);
+  }
+  if (keys.length === 0)
+    throw new KeySetError("no_usable_key", `none of the ${entries.length} keys can verify a signature`);
+  return { keys, dropped };
+}
+
+/** The same from the bytes of an HTTP answer. */
+export function parseJwksBody(body: Uint8Array, maxKeys: number): ParsedJwks {
+  const json = parseJson(body);
+  if (json === undefined) throw new KeySetError("invalid_jwks", "expected JSON in UTF-8");
+  return parseJwks(json.value, maxKeys);
+}

@@ -1,0 +1,209 @@
+import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from "jose";
+import { KeySetError } from "../errors.ts";
+import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
+import { createCachedResource } from "../http/cached-resource.ts";
+import { createPublicDispatcher } from "../http/public-dispatcher.ts";
+import type { Requester } from "../http/request.ts";
+import { createThrottle } from "../http/throttle.ts";
+import { checkedUrl, printableUrl } from "../http/url.ts";
+import type { DropReason } from "../jwk/parse-jwk.ts";
+import type { ParsedJwks } from "../jwk/parse-jwks.ts";
+import { parseJwksBody } from "../jwk/parse-jwks.ts";
+import { keyRequest, selectKey } from "../jwk/select.ts";
+import { publishKeySetEvent } from "./events.ts";
+import type { RemoteKeySetOptions, RemoteSettings } from "./options.ts";
+import { remoteSettings } from "./options.ts";
+
+/** A key function as jose takes it. `token` is not read. */
+export type KeyFunction = (protectedHeader?: JWSHeaderParameters, token?: FlattenedJWSInput) => Promise<CryptoKey>;
+
+/** Counters since the set was made, and the state of what is stored now. */
+export interface RemoteKeySetStats {
+  /** HTTP requests sent, of every kind. */
+  readonly requests: number;
+  /** Answers that brought a set. */
+  readonly updated: number;
+  /** Answers that said the stored set is still current. */
+  readonly notModified: number;
+  /** Answers that arrived after a newer one, and were left. */
+  readonly superseded: number;
+  /** Requests that failed, or whose answer could not be used. */
+  readonly failed: number;
+  /** Refetches for an unknown `kid`. */
+  readonly forced: number;
+  /** Unknown `kid`s that were turned away without a request. */
+  readonly throttled: number;
+  /** Usable keys in the stored set. */
+  readonly keys: number;
+  /** Entries of the stored set that were left out, by reason. */
+  readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
+  /** Age of the stored set, as its headers tell; `undefined` before the first. */
+  readonly ageSeconds: number | undefined;
+  /** How much longer it is used without asking; negative once stale. */
+  readonly freshForSeconds: number | undefined;
+}
+
+/** A JWKS behind a URL, callable as jose's key function. */
+export interface RemoteKeySet {
+  (protectedHeader?: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
+  readonly jwksUri: string;
+  /** The same key function for a caller that may leave: aborting releases that caller alone. */
+  withSignal(signal: AbortSignal): KeyFunction;
+  /** Fetches the set unless a usable one is stored. */
+  preload(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+  /**
+   * Fetches the set now, past every cache and throttle: for emergency revocation. What it brings replaces
+   * the stored set; when it fails, the stored set stays within its limits.
+   */
+  refresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+  stats(): RemoteKeySetStats;
+}
+
+/**
+ * Key set of an OP, fetched on first use and cached as its HTTP headers say: `Cache-Control`, `Age`, `Expires`,
+ * `ETag`, `stale-while-revalidate` (RFC 9111, RFC 5861), on a monotonic clock. An unknown `kid` leads to one
+ * shared refetch past the caches, at most one every 20 seconds; there is no fallback to another key, ever.
+ * Make one per URL and keep it.
+ *
+ * Throws `ConfigurationError` for a URL or option that cannot work; the key function rejects with
+ * `KeySetError`.
+ *
+ * ```ts
+ * import { createRemoteKeySet } from "@signpost/verify";
+ * import { jwtVerify } from "jose";
+ *
+ * const keySet = createRemoteKeySet("https://op.example/jwks");
+ *
+ * export async function verify(token: string) {
+ *   return jwtVerify(token, keySet, { issuer: "https://op.example", audience: "client-1", algorithms: ["ES256"] });
+ * }
+ * ```
+ */
+export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetOptions = {}): RemoteKeySet {
+  const settings = remoteSettings(options);
+  const url = checkedUrl("jwksUri", jwksUri, settings.allowInsecureLoopback);
+  const counters = { requests: 0, updated: 0, notModified: 0, superseded: 0, failed: 0, forced: 0, throttled: 0 };
+  const resource = createCachedResource<ParsedJwks>({
+    ...resourceSettings(settings),
+    requester: requesterFor(url, settings, "application/jwk-set+json, application/json;q=0.9"),
+    parse: (body) => parseJwksBody(body, settings.maxKeys),
+    onRequest: () => {
+      counters.requests += 1;
+    },
+    onFetch: (record) => {
+      countFetch(counters, record);
+      publishFetch(url, record);
+    },
+    onThrottled: () => {
+      counters.throttled += 1;
+      publishKeySetEvent(() => ({
+        url: printableUrl(url),
+        reason: "throttled",
+        outcome: "refused",
+        durationMs: 0,
+        code: "unknown_kid",
+        status: undefined,
+      }));
+    },
+  });
+
+  const keyFor = (header: JWSHeaderParameters | undefined, signal?: AbortSignal): Promise<CryptoKey> =>
+    findKey(resource, header, settings.allowMissingKid, signal);
+
+  return Object.assign((header?: JWSHeaderParameters) => keyFor(header), {
+    jwksUri: url.href,
+    withSignal: (signal: AbortSignal): KeyFunction => {
+      return (header) => keyFor(header, signal);
+    },
+    preload: async ({ signal }: { signal?: AbortSignal | undefined } = {}) => {
+      await resource.current(signal);
+    },
+    refresh: async ({ signal }: { signal?: AbortSignal | undefined } = {}) => {
+      await resource.refresh(signal);
+    },
+    stats: (): RemoteKeySetStats => {
+      const stored = resource.peek();
+      const now = settings.clock();
+      return {
+        ...counters,
+        keys: stored?.value.keys.length ?? 0,
+        dropped: stored?.value.dropped ?? {},
+        ageSeconds: stored === undefined ? undefined : (now - stored.freshness.madeAt) / 1000,
+        freshForSeconds: stored === undefined ? undefined : (stored.freshness.freshUntil - now) / 1000,
+      };
+    },
+  });
+}
+
+async function findKey(
+  resource: CachedResource<ParsedJwks>,
+  header: JWSHeaderParameters | undefined,
+  allowMissingKid: boolean,
+  signal: AbortSignal | undefined,
+): Promise<CryptoKey> {
+  const request = keyRequest(header, allowMissingKid);
+  let stored = await resource.current(signal);
+  for (let asked = false; ;) {
+    const key = selectKey(stored.value.keys, request);
+    if (key !== undefined) return key.cryptoKey(request.alg);
+    if (asked) throw new KeySetError("unknown_kid", "no key with this kid, also after a refetch");
+    const newer = await resource.newerThan(stored, signal);
+    if ("throttledForMs" in newer) {
+      throw new KeySetError("unknown_kid", "no key with this kid, and the next refetch has to wait", {
+        retryAfterMs: newer.throttledForMs,
+      });
+    }
+    stored = newer.stored;
+    asked = newer.bypassedCaches;
+  }
+}
+
+function countFetch(
+  counters: { updated: number; notModified: number; superseded: number; failed: number; forced: number },
+  record: FetchRecord,
+): void {
+  if (record.reason === "forced") counters.forced += 1;
+  if (record.outcome === "not_modified") counters.notModified += 1;
+  else counters[record.outcome] += 1;
+}
+
+/** What a key set and a discovery document have in common. */
+export function resourceSettings(settings: RemoteSettings): {
+  rules: RemoteSettings;
+  revalidateWith: "get" | "head";
+  failureMemoryMs: number;
+  throttle: ReturnType<typeof createThrottle>;
+} {
+  return {
+    rules: settings,
+    revalidateWith: settings.revalidateWith,
+    failureMemoryMs: settings.failureMemoryMs,
+    throttle: createThrottle({
+      burst: settings.forcedRefetchBurst,
+      intervalMs: settings.forcedRefetchIntervalMs,
+      clock: settings.clock,
+    }),
+  };
+}
+
+export function requesterFor(url: URL, settings: RemoteSettings, accept: string): Requester {
+  return {
+    url,
+    limits: settings,
+    fetch: settings.fetch,
+    dispatcher: settings.publicAddressesOnly ? createPublicDispatcher() : settings.dispatcher,
+    accept,
+    clock: settings.clock,
+  };
+}
+
+export function publishFetch(url: URL, record: FetchRecord): void {
+  publishKeySetEvent(() => ({
+    url: printableUrl(url),
+    reason: record.reason,
+    outcome: record.outcome,
+    durationMs: record.durationMs,
+    code: record.error?.code,
+    status: record.error?.status,
+  }));
+}

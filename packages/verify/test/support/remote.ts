@@ -1,0 +1,88 @@
+import { createHash } from "node:crypto";
+import { createRemoteKeySet } from "@signpost/verify";
+import type { RemoteKeySet, RemoteKeySetOptions } from "@signpost/verify";
+import type { Answer, CountingJwksServer, Reply, SeenRequest } from "@signpost/test-backends/counting-jwks-server";
+import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
+import { jwtVerify } from "jose";
+import { onTestFinished } from "vitest";
+import type { TestKey } from "./keys.ts";
+
+/** A monotonic clock that only the test moves. */
+export interface FakeClock {
+  (): number;
+  advanceSeconds(seconds: number): void;
+}
+
+export function fakeClock(): FakeClock {
+  let now = 1000;
+  return Object.assign(() => now, {
+    advanceSeconds: (seconds: number) => {
+      now += seconds * 1000;
+    },
+  });
+}
+
+/** What an origin that follows the endpoint's contract answers: 200 with an ETag, or 304. */
+export function origin(keys: readonly (TestKey | unknown)[], headers: Record<string, string>): Answer {
+  const body = JSON.stringify({ keys: keys.map((key) => (isTestKey(key) ? key.jwk : key)) });
+  const etag = `"${createHash("sha256").update(body).digest("hex")}"`;
+  return (request) => {
+    const common = { etag, ...headers };
+    if (request.headers["if-none-match"] === etag) return { status: 304, headers: common };
+    return { headers: { "content-type": "application/jwk-set+json", ...common }, body };
+  };
+}
+
+function isTestKey(key: unknown): key is TestKey {
+  return typeof key === "object" && key !== null && "privateKey" in key;
+}
+
+export const LONG_CACHE = { "cache-control": "public, max-age=3600, stale-while-revalidate=3600" };
+export const ROTATION_CACHE = { "cache-control": "public, max-age=300, must-revalidate" };
+
+export interface Setup {
+  readonly server: CountingJwksServer;
+  readonly clock: FakeClock;
+  readonly keySet: RemoteKeySet;
+  /** Verifies by jose. */
+  verify(token: string | Promise<string>): Promise<unknown>;
+  /** Requests so far. */
+  count(): number;
+  last(): SeenRequest;
+}
+
+export async function setup(answer: Answer | Reply, options: RemoteKeySetOptions = {}): Promise<Setup> {
+  const server = await startCountingJwksServer(typeof answer === "function" ? answer : () => answer);
+  onTestFinished(() => server.stop());
+  const clock = fakeClock();
+  const keySet = createRemoteKeySet(server.jwksUri, { allowInsecureLoopback: true, clock, ...options });
+  return {
+    server,
+    clock,
+    keySet,
+    verify: async (token) => jwtVerify(await token, keySet),
+    count: () => server.requests.length,
+    last: () => {
+      const request = server.requests.at(-1);
+      if (request === undefined) throw new Error("there was no request");
+      return request;
+    },
+  };
+}
+
+/** Waits until something that happens in the background has happened. */
+export async function eventually(condition: () => boolean): Promise<void> {
+  for (let attempt = 0; !condition(); attempt += 1) {
+    if (attempt > 500) throw new Error("it did not happen within 5 s");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** A promise that the test settles. */
+export function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open: () => void = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open: () => open() };
+}
