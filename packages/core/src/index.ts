@@ -2,6 +2,7 @@ export { ConfigurationError, EncodingError, SignerError, SignpostError, VerifyEr
 export type { EncodingErrorCode, SignerErrorCode } from "./errors.ts";
 export { ecPointToJwk } from "./encoding/ec-point.ts";
 export { ecdsaDerToRaw, ecdsaRawToDer } from "./encoding/ecdsa-signature.ts";
+export { p256JwkFrom } from "./encoding/p256-jwk-from.ts";
 export { jwkToSpki, spkiToJwk } from "./encoding/spki.ts";
 export { jwkThumbprint } from "./encoding/thumbprint.ts";
 export type { P256PublicJwk } from "./encoding/p256-public-jwk.ts";
