@@ -115,3 +115,26 @@ export const RARE_SCALARS = {
   "y starts with a zero byte": 43,
   "y starts with two zero bytes": 2_376,
 } as const;
+
+/** OBJECT IDENTIFIERs: id-ecPublicKey, and the named curve P-256. */
+export const EC = hex("06072a8648ce3d0201");
+export const NAMED_P256 = hex("06082a8648ce3d030107");
+
+/** A BIT STRING without unused bits. */
+export function bits(...contents: readonly Uint8Array[]): Uint8Array {
+  return tlv(0x03, hex("00"), ...contents);
+}
+
+/** SubjectPublicKeyInfo of a P-256 key in DER, made without the code under test. */
+export function spki(point: Uint8Array): Uint8Array {
+  return tlv(0x30, tlv(0x30, EC, NAMED_P256), bits(point));
+}
+
+/** A PEM block around any bytes. */
+export function pemOf(der: Uint8Array, label = "PUBLIC KEY", newline = "\n", width = 64): string {
+  const lines =
+    Buffer.from(der)
+      .toString("base64")
+      .match(new RegExp(`.{1,${width}}`, "g")) ?? [];
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join(newline);
+}
