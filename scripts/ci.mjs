@@ -1,0 +1,20 @@
+// .ci/run: the suite, then every gate. The last line alone says how it went.
+import { runGates } from "./gates/run.mjs";
+import { installDependencies } from "./lib/install.mjs";
+import { say, secondsSince } from "./lib/say.mjs";
+import { runTests, sayTests } from "./lib/tests.mjs";
+
+const started = performance.now();
+const counts = { passed: 0, failed: 0 };
+if (await installDependencies("full")) {
+  const tests = await runTests([]);
+  sayTests(tests);
+  const gates = await runGates();
+  counts.passed = tests.passed + gates.passed;
+  counts.failed = tests.failed + gates.failed;
+} else {
+  counts.failed = 1;
+}
+say(`Done in ${secondsSince(started)}`);
+say(`${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = counts.failed === 0 ? 0 : 1;

@@ -1,0 +1,49 @@
+import { say, sayOutput, secondsSince } from "../lib/say.mjs";
+import { checkChangesets } from "./changesets.mjs";
+import { checkDocExamples } from "./doc-examples.mjs";
+import { checkFormat, checkLint, checkTypes, checkUnused } from "./source.mjs";
+import { checkNodeVersion, NODE_VERSIONS } from "./node-matrix.mjs";
+import { checkTarballs } from "./tarballs.mjs";
+
+/**
+ * Everything that .ci/run checks beside the tests. `output` is shown when it failed.
+ *
+ * @typedef {() => Promise<{ ok: boolean, output: string }>} Gate
+ * @type {Readonly<Record<string, Gate>>}
+ */
+export const GATES = {
+  format: checkFormat,
+  types: checkTypes,
+  lint: checkLint,
+  "unused code": checkUnused,
+  "documented examples": checkDocExamples,
+  changesets: checkChangesets,
+  "packed tarballs": checkTarballs,
+  ...Object.fromEntries(NODE_VERSIONS.map((major) => [`Node ${major}`, () => checkNodeVersion(major)])),
+};
+
+/**
+ * Runs every gate: one that fails hides no other.
+ *
+ * @returns {Promise<{ passed: number, failed: number }>}
+ */
+export async function runGates() {
+  const counts = { passed: 0, failed: 0 };
+  for (const [name, gate] of Object.entries(GATES)) {
+    const started = performance.now();
+    const { ok, output } = await settle(gate);
+    say(`${ok ? "passed" : "FAILED"}  ${name} (${secondsSince(started)})`);
+    if (!ok) sayOutput(output);
+    counts[ok ? "passed" : "failed"] += 1;
+  }
+  return counts;
+}
+
+/** @param {Gate} gate @returns {ReturnType<Gate>} */
+async function settle(gate) {
+  try {
+    return await gate();
+  } catch (error) {
+    return { ok: false, output: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  }
+}
