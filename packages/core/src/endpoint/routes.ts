@@ -26,11 +26,10 @@ export interface Routes {
 /** Joins issuer, mount prefix and path as they are: what is published must be what RPs request, byte for byte. */
 export function resolveRoutes(options: RouteOptions): Routes {
   const base = readIssuer(options.issuer, readFlag("allowInsecureIssuer", options.allowInsecureIssuer));
-  const prefix = options.mountPrefix ?? "";
-  if (prefix !== "") requirePath("mountPrefix", prefix);
-  const jwks = options.endpoints?.jwks ?? "/jwks";
+  const { mountPrefix = "", endpoints: { jwks = "/jwks" } = {} } = options;
+  if (mountPrefix !== "") requirePath("mountPrefix", mountPrefix);
   requirePath("endpoints.jwks", jwks);
-  const path = prefix + jwks;
+  const path = mountPrefix + jwks;
   return { path, jwksUri: base + path };
 }
 

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { createKeySet, type JwkInput, type KeySet, type P256PublicJwk, type Signer, spkiToJwk } from "@signpost/core";
+import { createKeySet, type KeySet, type P256PublicJwk, type Signer, spkiToJwk } from "@signpost/core";
 
 /** The key of RFC 7515 appendix A.3. */
 export const GOLDEN_JWK: P256PublicJwk = {
@@ -35,8 +35,8 @@ export function setOf(keyId: string, publicKey: P256PublicJwk = newP256Jwk()): K
 }
 
 export interface KeyPairTexts {
-  readonly jwk: JwkInput & Record<string, unknown>;
-  readonly privateJwk: JwkInput & Record<string, unknown>;
+  readonly jwk: Record<string, unknown>;
+  readonly privateJwk: Record<string, unknown>;
   readonly pem: string;
   readonly privatePem: string;
 }

@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import { createJwksEndpoint, type JwksEndpointOptions } from "@signpost/core";
+import { goldenSet, thrownBy } from "../support/key-fixtures.ts";
+
+const endpoint = (options: Partial<JwksEndpointOptions>) =>
+  createJwksEndpoint({ issuer: "https://op.example", keyset: goldenSet(), ...options });
+
+describe("path and jwksUri", () => {
+  test.for([
+    [{}, "/jwks", "https://op.example/jwks"],
+    [{ issuer: "https://op.example/" }, "/jwks", "https://op.example/jwks"],
+    [{ issuer: "https://op.example/tenant/a" }, "/jwks", "https://op.example/tenant/a/jwks"],
+    [{ issuer: "https://op.example/tenant/a/" }, "/jwks", "https://op.example/tenant/a/jwks"],
+    [{ issuer: "https://op.example:8443" }, "/jwks", "https://op.example:8443/jwks"],
+    [{ issuer: "https://OP.example/Tenant" }, "/jwks", "https://OP.example/Tenant/jwks"],
+    [{ issuer: "https://op.example/caf%C3%A9" }, "/jwks", "https://op.example/caf%C3%A9/jwks"],
+    [{ issuer: "https://[2001:db8::1]" }, "/jwks", "https://[2001:db8::1]/jwks"],
+    [{ mountPrefix: "" }, "/jwks", "https://op.example/jwks"],
+    [{ mountPrefix: "/oidc" }, "/oidc/jwks", "https://op.example/oidc/jwks"],
+    [{ mountPrefix: "/a/b", endpoints: {} }, "/a/b/jwks", "https://op.example/a/b/jwks"],
+    [
+      { endpoints: { jwks: "/.well-known/jwks.json" } },
+      "/.well-known/jwks.json",
+      "https://op.example/.well-known/jwks.json",
+    ],
+    [
+      { issuer: "https://op.example/t/", mountPrefix: "/oidc", endpoints: { jwks: "/keys/v1_a~b-c" } },
+      "/oidc/keys/v1_a~b-c",
+      "https://op.example/t/oidc/keys/v1_a~b-c",
+    ],
+    [{ endpoints: { jwks: undefined }, mountPrefix: undefined }, "/jwks", "https://op.example/jwks"],
+    [{ issuer: "http://localhost:3000" }, "/jwks", "http://localhost:3000/jwks"],
+    [{ issuer: "http://127.0.0.1:3000/op" }, "/jwks", "http://127.0.0.1:3000/op/jwks"],
+    [{ issuer: "http://127.1.2.3" }, "/jwks", "http://127.1.2.3/jwks"],
+    [{ issuer: "http://[::1]:3000" }, "/jwks", "http://[::1]:3000/jwks"],
+    [{ issuer: "http://op.internal", allowInsecureIssuer: true }, "/jwks", "http://op.internal/jwks"],
+  ] as const)("of %j are %s and %s", ([options, path, jwksUri]) => {
+    const { metadata, ...rest } = endpoint(options);
+    expect(rest).toMatchObject({ path, jwksUri });
+    expect(metadata).toEqual({ jwks_uri: jwksUri, id_token_signing_alg_values_supported: ["ES256"] });
+  });
+
+  test("metadata holds exactly the two members, also beside legacy keys, and is frozen", () => {
+    const { metadata } = endpoint({});
+    expect(Object.keys(metadata)).toEqual(["jwks_uri", "id_token_signing_alg_values_supported"]);
+    expect([metadata, metadata.id_token_signing_alg_values_supported].every((part) => Object.isFrozen(part))).toBe(
+      true,
+    );
+  });
+});
+
+describe("a path is refused when it is", () => {
+  const paths = [
+    "jwks",
+    "./jwks",
+    "../jwks",
+    "/./jwks",
+    "/a/../jwks",
+    "/a/..",
+    "/.",
+    "//jwks",
+    "/a//jwks",
+    "/jwks/",
+    "/",
+    "//",
+    "/jwks?v=1",
+    "/jwks#keys",
+    "/{tenant}/jwks",
+    "/%6Awks",
+    "/a%2Fb",
+    "/:tenant/jwks",
+    "/*",
+    "/jwks(.json)",
+    "/jwks+",
+    "/jw ks",
+    "/jwks\n",
+    "/jwks\\x",
+    "/schlüssel",
+    "https://op.example/jwks",
+    null,
+    7,
+    ["/jwks"],
+  ];
+  test.for([...paths, ""])("endpoints.jwks %j", (jwks) => {
+    const error = thrownBy(() => endpoint({ endpoints: { jwks: jwks as string } }));
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "endpoints.jwks" });
+  });
+  test.for(paths)("mountPrefix %j", (mountPrefix) => {
+    const error = thrownBy(() => endpoint({ mountPrefix: mountPrefix as string }));
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "mountPrefix" });
+  });
+});
+
+describe("an issuer is refused when it is", () => {
+  test.for([
+    undefined,
+    null,
+    7,
+    "",
+    "op.example",
+    "//op.example",
+    "/op",
+    "https:",
+    "https://",
+    "https:/op.example",
+    "https:op.example",
+    "ftp://op.example",
+    "javascript://op.example",
+    "https://op.example?tenant=a",
+    "https://op.example?",
+    "https://op.example/#a",
+    "https://op.example#",
+    "https://user:secret@op.example",
+    "https://user@op.example",
+    "https://@op.example",
+    "https://op.example//",
+    "https://op.example//tenant",
+    "https://op.example/a//",
+    "https://op.example/a/../b",
+    "https://op.example/.",
+    "https://op.example/%2e%2e/b",
+    "https://op.example\\tenant",
+    " https://op.example",
+    "https://op.example\n",
+    "https://op.\texample",
+    "https://op.example/a b",
+    "https://op.example/ü",
+    "https://öp.example",
+    "https://op%2eexample",
+    "https://op.example:port",
+    "https://op.example:99999",
+    "https://[::1",
+    "http://op.example",
+    "http://127.0.0.1.example",
+    "http://localhost.example",
+    "http://10.0.0.1",
+    "http://[::2]",
+    "http://0.0.0.0",
+  ])("%j", (issuer) => {
+    const error = thrownBy(() => endpoint({ issuer: issuer as string }));
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "issuer" });
+  });
+
+  test("with a user name and password, without repeating them", () => {
+    const { message } = thrownBy(() => endpoint({ issuer: "https://user:hunter2@op.example" })) as Error;
+    expect(message).not.toContain("hunter2");
+  });
+
+  test("http with allowInsecureIssuer: false", () => {
+    const error = thrownBy(() => endpoint({ issuer: "http://op.example", allowInsecureIssuer: false }));
+    expect(error).toMatchObject({ argument: "issuer" });
+  });
+});
