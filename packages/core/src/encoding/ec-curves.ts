@@ -15,7 +15,7 @@ export interface EcCurve {
 export const P256: EcCurve = { crv: "P-256", coordinateBytes: 32, nodeName: "prime256v1" };
 
 /** The NIST curves of RFC 7518 section 6.2.1.1 by their JOSE names. */
-export const EC_CURVES: ReadonlyMap<unknown, EcCurve> = new Map([
+export const EC_CURVES: ReadonlyMap<string, EcCurve> = new Map([
   ["P-256", P256],
   ["P-384", { crv: "P-384", coordinateBytes: 48, nodeName: "secp384r1" }],
   ["P-521", { crv: "P-521", coordinateBytes: 66, nodeName: "secp521r1" }],
@@ -30,8 +30,9 @@ export function affineCoordinates(curve: EcCurve, point: Uint8Array, subject: Su
   const uncompressed = format === 0x04 && point.length === 1 + 2 * curve.coordinateBytes;
   const compressed = (format === 0x02 || format === 0x03) && point.length === 1 + curve.coordinateBytes;
   // Hybrid points (06, 07) and the point at infinity (00) would be read by OpenSSL.
-  if (!uncompressed && !compressed)
+  if (!uncompressed && !compressed) {
     throw fault(subject, "the point is neither uncompressed (04) nor compressed (02, 03)");
+  }
   try {
     const full = ECDH.convertKey(point, curve.nodeName, undefined, "hex", "uncompressed");
     return new Uint8Array(Buffer.from(full.toString("hex"), "hex").subarray(1));

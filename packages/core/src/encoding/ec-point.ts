@@ -1,7 +1,7 @@
 import { encodeBase64url } from "./base64url.ts";
+import { affineCoordinates, P256, uncompressedPoint } from "./ec-curves.ts";
 import { assertBytes, fault } from "./fault.ts";
 import type { Subject } from "./fault.ts";
-import { affineCoordinates, P256, uncompressedPoint } from "./ec-curves.ts";
 import type { P256PublicJwk } from "./p256-public-jwk.ts";
 
 const OCTET_STRING = 0x04;

@@ -3,10 +3,13 @@ import type { Subject } from "./fault.ts";
 
 /** Bytes of a P-256 field element or scalar. */
 const HALF = 32;
+
+// Read by hand and not by asn1js: a signature has one fixed layout, it is on the path of every token, and the
+// strictness would have to be ours in any case.
 const SEQUENCE = 0x30;
 const INTEGER = 0x02;
 
-/** Order n of the P-256 group (FIPS 186-4, appendix D.1.2.3). */
+/** Order n of the P-256 group (NIST SP 800-186 section 3.2.1.3). */
 const GROUP_ORDER = Buffer.from("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551", "hex");
 const ZERO = Buffer.alloc(HALF);
 
@@ -32,8 +35,8 @@ export function ecdsaDerToRaw(der: Uint8Array): Uint8Array {
   const subject: Subject = { name: "der", code: "invalid_der" };
   assertBytes(der, subject);
   if (der[0] !== SEQUENCE) throw fault(subject, "expected a SEQUENCE (0x30)");
-  // Two INTEGERs of at most 33 bytes take 70: a length of 128 or more, long form, or the indefinite 0x80
-  // can only be a wrong or a non-minimal encoding, and none of them equals the number of bytes that follow.
+  // r and s take 70 bytes at most, so that DER always has the short form here: 0x80 (indefinite) and what is
+  // above it (long form) are never minimal.
   const length = der[1];
   if (length === undefined || length >= 0x80) throw fault(subject, "the SEQUENCE has no short-form length");
   if (length > der.length - 2) throw fault(subject, "the SEQUENCE is truncated");
@@ -69,7 +72,7 @@ export function ecdsaRawToDer(raw: Uint8Array): Uint8Array {
 }
 
 /**
- * Checks a raw P-256 signature: 64 bytes with 1 ≤ r, s < n (RFC 7518 section 3.4, FIPS 186-4 section 6.4).
+ * Checks a raw P-256 signature: 64 bytes with 1 ≤ r, s < n (RFC 7518 section 3.4, FIPS 186-5 section 6.4.2).
  *
  * @throws EncodingError `invalid_signature`.
  */

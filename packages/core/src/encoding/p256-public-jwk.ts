@@ -20,7 +20,8 @@ export interface P256PublicJwk {
 export function p256Members(jwk: unknown, subject: Subject): P256PublicJwk {
   refusePrivateMembers(jwk, subject);
   const members = publicMembers(jwk, subject);
-  if (members.kty !== "EC" || members.crv !== "P-256")
+  if (members.kty !== "EC" || members.crv !== "P-256") {
     throw unsupportedKey(subject, "expected an EC key on the curve P-256");
+  }
   return Object.freeze({ kty: members.kty, crv: members.crv, x: members.x, y: members.y });
 }

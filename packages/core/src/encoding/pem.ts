@@ -14,8 +14,9 @@ export function publicKeyPemToDer(pem: string, subject: Subject): Uint8Array {
     throw fault(subject, 'expected exactly one PEM block labelled "PUBLIC KEY"');
   }
   const body = text.slice(BEGIN.length, -END.length);
-  if (!/^[\r\n]/.test(body) || !/[\r\n]$/.test(body))
+  if (!/^[\r\n]/.test(body) || !/[\r\n]$/.test(body)) {
     throw fault(subject, "the PEM boundaries are not lines of their own");
+  }
   const base64 = body.replaceAll(/[\r\n]/g, "");
   const der = Buffer.from(base64, "base64");
   // A second block, a header or other text between the boundaries is not base64 either.

@@ -1,9 +1,9 @@
 import type { JsonWebKey } from "node:crypto";
 import { decodeBase64url } from "./base64url.ts";
-import { fault, unsupportedKey } from "./fault.ts";
-import type { Subject } from "./fault.ts";
 import { affineCoordinates, EC_CURVES, uncompressedPoint } from "./ec-curves.ts";
 import type { EcCurveName } from "./ec-curves.ts";
+import { fault, unsupportedKey } from "./fault.ts";
+import type { Subject } from "./fault.ts";
 
 /** The members that make up a public key, and no other, in the order in which the JWKS writes them. */
 export type PublicMembers =
@@ -46,8 +46,9 @@ const OKP_BYTES: ReadonlyMap<string, number> = new Map([
 export function refusePrivateMembers(jwk: unknown, subject: Subject): void {
   const members = membersOf(jwk, subject);
   for (const name of PRIVATE_MEMBERS) {
-    if (members[name] !== undefined)
+    if (members[name] !== undefined) {
       throw fault(subject, `expected a public key, but it has the private member "${name}"`);
+    }
   }
 }
 

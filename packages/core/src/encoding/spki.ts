@@ -1,8 +1,8 @@
 import { BitString, fromBER, ObjectIdentifier, Sequence } from "asn1js";
-import { assertBytes, fault, unsupportedKey } from "./fault.ts";
-import type { Subject } from "./fault.ts";
 import { uncompressedPoint } from "./ec-curves.ts";
 import { pointToJwk } from "./ec-point.ts";
+import { assertBytes, fault, unsupportedKey } from "./fault.ts";
+import type { Subject } from "./fault.ts";
 import { p256Members } from "./p256-public-jwk.ts";
 import type { P256PublicJwk } from "./p256-public-jwk.ts";
 import { publicKeyPemToDer } from "./pem.ts";
