@@ -1,1 +1,3 @@
-export {};
+export { openPkcs11Signer } from "./open.ts";
+export type { Pkcs11SignerOptions } from "./options.ts";
+export type { Pin } from "./pin.ts";

@@ -1,0 +1,30 @@
+import type { P256PublicJwk, SignerHealth } from "@signpost/core";
+import type { PinSource } from "./pin.ts";
+import type { KeyQuery, TokenDescription } from "./protocol.ts";
+import type { TokenSelector } from "./select-token.ts";
+
+/** Everything that says which key is meant, and how it is opened. */
+export interface KeyRequest {
+  readonly module: string;
+  readonly selector: TokenSelector;
+  readonly query: KeyQuery;
+  readonly pin: PinSource;
+  readonly sessions: number;
+  /** A call that runs longer hangs. Milliseconds. */
+  readonly hangMs: number;
+  /** Given by the caller, instead of what the token's public objects say. */
+  readonly publicKey: P256PublicJwk | undefined;
+}
+
+/** A key that is open: found, checked and proven. */
+export interface OpenKey {
+  readonly publicKey: P256PublicJwk;
+  readonly token: TokenDescription;
+  readonly label: string;
+  readonly id: Uint8Array;
+  /** One attempt. */
+  sign(digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array>;
+  status(): SignerHealth["status"];
+  notes(): readonly string[];
+  close(): Promise<void>;
+}

@@ -1,0 +1,51 @@
+import { ConfigurationError, SignerError } from "@signpost/core";
+import { ckrRule, type RecoveryAction } from "./ckr.ts";
+import type { Failure } from "./protocol.ts";
+
+/** A command that failed, as the thread told it. Kept as the `cause` of what callers see. */
+export class CommandError extends Error {
+  override readonly name: string = "Pkcs11Error";
+  readonly failure: Failure;
+  /** The CKR code, when it was one. */
+  readonly code?: number;
+
+  constructor(failure: Failure) {
+    super(describe(failure));
+    this.failure = failure;
+    if (failure.kind === "cryptoki") this.code = failure.code;
+  }
+}
+
+function describe(failure: Failure): string {
+  if (failure.kind !== "cryptoki") return failure.message;
+  return `${failure.call}: ${ckrRule(failure.code).name} (0x${failure.code.toString(16)})`;
+}
+
+/** What brings the session back after this error. */
+export function recoveryAction(error: unknown): RecoveryAction {
+  if (!(error instanceof CommandError)) return "fatal";
+  const { failure } = error;
+  if (failure.kind === "cryptoki") return ckrRule(failure.code).action;
+  return failure.kind === "internal" ? "repeated" : "fatal";
+}
+
+/** The typed error that a caller sees. */
+export function toPublicError(error: unknown): SignerError | ConfigurationError {
+  if (error instanceof SignerError || error instanceof ConfigurationError) return error;
+  if (!(error instanceof CommandError))
+    return new SignerError("unavailable", "the PKCS#11 thread failed", { cause: error });
+  const { failure, message } = error;
+  switch (failure.kind) {
+    case "cryptoki":
+      return new SignerError(ckrRule(failure.code).signerCode, message, { cause: error });
+    case "key":
+      return new SignerError(failure.code, message, { cause: error });
+    case "module":
+      return new ConfigurationError("module", `expected the path of a PKCS#11 library: ${message}`, { cause: error });
+    case "binding":
+      return new ConfigurationError("pkcs11js", message, { cause: error, code: "missing_dependency" });
+    case "context-pin":
+    case "internal":
+      return new SignerError("unavailable", message, { cause: error });
+  }
+}

@@ -1,0 +1,125 @@
+// What passes between the caller's thread and a worker thread. Plain data only: it is cloned on the way.
+// On the path of a signature that is a key number and 32 bytes in, 64 bytes out.
+
+export interface KeyQuery {
+  /** CKA_LABEL of the private key. */
+  readonly object?: string | undefined;
+  /** CKA_ID of the private key, opaque bytes. */
+  readonly id?: Uint8Array | undefined;
+}
+
+/** What the token says about the one private key that matched, and every public half found for it. */
+export interface FoundKey {
+  readonly label: string;
+  readonly id: Uint8Array;
+  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
+  readonly alwaysAuthenticate: boolean;
+  /** CKA_EC_POINT values, as the module gave them. */
+  readonly ecPoints: readonly Uint8Array[];
+  /** CKA_PUBLIC_KEY_INFO values (DER SubjectPublicKeyInfo). */
+  readonly publicKeyInfos: readonly Uint8Array[];
+  /** CKA_VALUE of X.509 certificate objects with the same CKA_ID. */
+  readonly certificates: readonly Uint8Array[];
+}
+
+export interface LibraryDescription {
+  readonly manufacturer: string;
+  readonly description: string;
+  readonly version: string;
+}
+
+/** A slot with a token, its texts trimmed of padding. */
+export interface TokenDescription {
+  readonly slotId: number;
+  readonly slotDescription: string;
+  readonly slotManufacturer: string;
+  readonly label: string;
+  readonly serial: string;
+  readonly manufacturer: string;
+  readonly model: string;
+  /** CKF_TOKEN_INITIALIZED: a blank slot is listed too, without it. */
+  readonly initialized: boolean;
+  /** ulMaxSessionCount, 0 when the token names no limit. */
+  readonly maxSessions: number;
+}
+
+export interface TokenList {
+  readonly library: LibraryDescription;
+  readonly tokens: readonly TokenDescription[];
+}
+
+export interface SessionState {
+  /** The token wants C_Login before it shows private keys, and nobody has logged in yet. */
+  readonly loginNeeded: boolean;
+  /** Nobody needs to: the token has no login, or another session of this process is logged in. */
+  readonly loggedIn: boolean;
+  /** Flags of CK_TOKEN_INFO, read now. */
+  readonly tokenFlags: number;
+}
+
+/** Commands, by name, with what goes in and what comes out. */
+export interface Commands {
+  /** C_Initialize. `owner`: it answered CKR_OK, so this thread's instance of the module is ours. */
+  initialize: [
+    input: { readonly module: string; readonly libraryParameters?: string | undefined },
+    output: { readonly owner: boolean },
+  ];
+  /** Forgets the session. C_Finalize when `module` is true. */
+  finalize: [input: { readonly module: boolean }, output: null];
+  tokens: [input: null, output: TokenList];
+  /** Opens a session, then closes the one before. */
+  openSession: [input: { readonly slotId: number }, output: SessionState];
+  /** The state of the session that is open. */
+  session: [input: null, output: SessionState];
+  /** `covered`: somebody else's login in this process answered for ours, and the PIN was not looked at. */
+  login: [input: { readonly pin: string }, output: { readonly covered: boolean }];
+  findKey: [input: { readonly key: number; readonly query: KeyQuery }, output: FoundKey];
+  /** Keeps the PIN for the context-specific logins of this key. */
+  contextPin: [input: { readonly key: number; readonly pin: string }, output: null];
+  sign: [input: { readonly key: number; readonly digest: Uint8Array }, output: Uint8Array];
+  closeSession: [input: null, output: null];
+}
+
+export type CommandName = keyof Commands;
+export type CommandInput<Name extends CommandName> = Commands[Name][0];
+export type CommandOutput<Name extends CommandName> = Commands[Name][1];
+
+export interface Request {
+  readonly id: number;
+  readonly name: CommandName;
+  readonly input: unknown;
+}
+
+export type Response =
+  | { readonly id: number; readonly ok: true; readonly output: unknown }
+  | { readonly id: number; readonly ok: false; readonly failure: Failure };
+
+/** Why a command failed. None of these ever holds a PIN or a digest. */
+export type Failure =
+  /** A CKR code other than CKR_OK. */
+  | { readonly kind: "cryptoki"; readonly call: string; readonly code: number }
+  /** The module path, or what stands there. */
+  | { readonly kind: "module"; readonly message: string }
+  /** pkcs11js is missing or was not built. */
+  | { readonly kind: "binding"; readonly message: string }
+  /** The search for the key, answered. */
+  | {
+      readonly kind: "key";
+      readonly code: "key_not_found" | "ambiguous_key" | "unsupported_key";
+      readonly message: string;
+    }
+  /** The PIN that this call would need was never given. */
+  | { readonly kind: "context-pin"; readonly message: string }
+  | { readonly kind: "internal"; readonly message: string };
+
+/** What a worker thread is started with. */
+export interface ThreadData {
+  /** Set to 1, and notified, when the thread has closed everything after `SHUTDOWN`. */
+  readonly done: Int32Array<SharedArrayBuffer>;
+}
+
+/** Sent instead of a request when the process exits: close everything, `finalize` too when true. */
+export interface Shutdown {
+  readonly shutdown: true;
+  readonly finalize: boolean;
+}

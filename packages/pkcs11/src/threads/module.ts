@@ -1,0 +1,171 @@
+import { CommandError } from "../failure-error.ts";
+import type { CommandInput, TokenDescription, TokenList } from "../protocol.ts";
+import { CKR_CRYPTOKI_NOT_INITIALIZED } from "../worker/constants.ts";
+import { EXIT_WAIT_MS, INITIALIZE_INTERVAL_MS, REINITIALIZE_INTERVAL_MS } from "./limits.ts";
+import { type PoolHost, TokenPool } from "./pool.ts";
+import { Thread } from "./thread.ts";
+
+interface PoolEntry {
+  readonly pool: TokenPool;
+  users: number;
+  closing: Promise<void> | undefined;
+}
+
+/**
+ * One module in this process: a thread of its own initialises it, lists its tokens and, when we own it,
+ * finalises it. We own it when C_Initialize answered CKR_OK to us. Never C_Logout and never
+ * C_CloseAllSessions: both would reach into what others in the process do.
+ */
+export class ThreadModule {
+  readonly initializeInput: CommandInput<"initialize">;
+  readonly #control = new Thread();
+  readonly #pools: Map<string, PoolEntry> = new Map();
+  #owner = false;
+  #hanging = 0;
+  #onSettled: (() => void) | undefined;
+  #reinitializing: Promise<boolean> | undefined;
+  #lastFinalize = Number.NEGATIVE_INFINITY;
+  #lastInitialize = Number.NEGATIVE_INFINITY;
+
+  constructor(path: string) {
+    this.initializeInput = { module: path };
+  }
+
+  get owner(): boolean {
+    return this.#owner;
+  }
+
+  get hanging(): number {
+    return this.#hanging;
+  }
+
+  async start(): Promise<void> {
+    try {
+      ({ owner: this.#owner } = await this.#control.run("initialize", this.initializeInput));
+    } catch (error) {
+      await this.#control.terminate();
+      throw error;
+    }
+  }
+
+  tokens(): Promise<TokenList> {
+    return this.#control.run("tokens", null);
+  }
+
+  /** The pool of a token, with one more user. */
+  async retainPool(token: TokenDescription): Promise<TokenPool> {
+    const name = poolName(token);
+    for (;;) {
+      const entry = this.#pools.get(name);
+      if (entry === undefined) break;
+      if (entry.closing === undefined) {
+        entry.users += 1;
+        return entry.pool;
+      }
+      await entry.closing;
+    }
+    const pool = new TokenPool(token, this.#hostOf());
+    this.#pools.set(name, { pool, users: 1, closing: undefined });
+    return pool;
+  }
+
+  /** Takes the user back. The last one closes the sessions. */
+  async releasePool(pool: TokenPool): Promise<void> {
+    const name = [...this.#pools].find(([, entry]) => entry.pool === pool)?.[0];
+    const entry = name === undefined ? undefined : this.#pools.get(name);
+    if (name === undefined || entry === undefined) return;
+    entry.users -= 1;
+    if (entry.users > 0) return;
+    entry.closing = pool.close();
+    await entry.closing;
+    this.#pools.delete(name);
+  }
+
+  /** Finalises the module when it is ours and no call is inside it; else once the last one has come back. */
+  async stop(): Promise<void> {
+    await this.#reinitializing;
+    if (this.#hanging > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve));
+    await this.#control.run("finalize", { module: this.#owner }).catch(() => {});
+    await this.#control.terminate();
+  }
+
+  /**
+   * C_Finalize and C_Initialize, then every session of every pool anew. Single flight. Only when we own the
+   * module, no call hangs inside it, and the last time is long enough ago. A module that somebody else
+   * finalised is only initialised: that is for anybody to do.
+   */
+  reinitialize(cause: unknown): Promise<boolean> {
+    if (this.#reinitializing !== undefined) return this.#reinitializing;
+    const finalized = cause instanceof CommandError && cause.code === CKR_CRYPTOKI_NOT_INITIALIZED;
+    if (!this.#mayReinitialize(finalized)) return Promise.resolve(false);
+    this.#reinitializing = this.#reinitialize(finalized).finally(() => (this.#reinitializing = undefined));
+    return this.#reinitializing;
+  }
+
+  /** Milliseconds from now; undefined when the module is not ours to finalise. */
+  reinitializeInMs(): number | undefined {
+    if (!this.#owner) return undefined;
+    return Math.max(0, this.#lastFinalize + REINITIALIZE_INTERVAL_MS - performance.now());
+  }
+
+  /** At the exit of the process. Blocks. */
+  shutDown(): void {
+    const deadline = performance.now() + EXIT_WAIT_MS;
+    const left = (): number => Math.max(0, deadline - performance.now());
+    const sessions = [...this.#pools.values()].flatMap(({ pool }) => [...pool.sessions]);
+    for (const { thread, ownsInstance } of sessions) thread.shutDown(ownsInstance);
+    const closed = sessions.map(({ thread }) => thread.waitForShutDown(left())).every(Boolean);
+    this.#control.shutDown(this.#owner && closed && this.#hanging === 0);
+    this.#control.waitForShutDown(left());
+  }
+
+  #mayReinitialize(finalized: boolean): boolean {
+    const now = performance.now();
+    if (finalized) return now - this.#lastInitialize >= INITIALIZE_INTERVAL_MS;
+    return this.#owner && this.#hanging === 0 && now - this.#lastFinalize >= REINITIALIZE_INTERVAL_MS;
+  }
+
+  async #reinitialize(finalized: boolean): Promise<boolean> {
+    this.#lastInitialize = performance.now();
+    if (!finalized) this.#lastFinalize = this.#lastInitialize;
+    const pools = [...this.#pools.values()].map(({ pool }) => pool);
+    for (const pool of pools) pool.pause();
+    await Promise.all(pools.map((pool) => pool.drained()));
+    // A call that turned out to hang meanwhile is still inside the module: finalising under it may crash.
+    const list = this.#hanging > 0 && !finalized ? undefined : await this.#initializeAnew(pools, finalized);
+    const restored = await Promise.all(
+      pools.map((pool) => pool.restore(list ?? { library: UNKNOWN_LIBRARY, tokens: [] })),
+    );
+    return restored.every(Boolean);
+  }
+
+  async #initializeAnew(pools: readonly TokenPool[], finalized: boolean): Promise<TokenList | undefined> {
+    await Promise.all(pools.map((pool) => pool.release()));
+    try {
+      // An error means that somebody else was faster, or that the module is broken; C_Initialize will tell.
+      await this.#control.run("finalize", { module: this.#owner && !finalized }).catch(() => {});
+      ({ owner: this.#owner } = await this.#control.run("initialize", this.initializeInput));
+      return await this.tokens();
+    } catch {
+      return undefined;
+    }
+  }
+
+  #hostOf(): PoolHost {
+    return {
+      initializeInput: this.initializeInput,
+      reinitialize: (cause) => this.reinitialize(cause),
+      reinitializeInMs: () => this.reinitializeInMs(),
+      hanging: (difference) => {
+        this.#hanging += difference;
+        if (this.#hanging === 0) this.#onSettled?.();
+      },
+    };
+  }
+}
+
+const UNKNOWN_LIBRARY = { manufacturer: "", description: "", version: "" };
+
+function poolName({ label, serial, slotId }: TokenDescription): string {
+  return JSON.stringify([label, serial, slotId]);
+}

@@ -1,0 +1,76 @@
+import { type P256PublicJwk, SignerError } from "@signpost/core";
+import type { KeyRequest, OpenKey } from "../backend.ts";
+import { toPublicError } from "../failure-error.ts";
+import type { FoundKey } from "../protocol.ts";
+import { createProbe, publicKeyOf } from "../public-key.ts";
+import { selectToken } from "../select-token.ts";
+import type { ThreadModule } from "./module.ts";
+import type { TokenPool } from "./pool.ts";
+import { releaseModule, retainModule } from "./registry.ts";
+
+/** Opens a key with worker threads of this process. */
+export async function openThreadKey(request: KeyRequest): Promise<OpenKey> {
+  try {
+    const module = await retainModule(request.module);
+    return await orRelease(openInModule(module, request), () => releaseModule(request.module));
+  } catch (error) {
+    throw toPublicError(error);
+  }
+}
+
+async function openInModule(module: ThreadModule, request: KeyRequest): Promise<OpenKey> {
+  const token = selectToken(await module.tokens(), request.selector);
+  const pool = await module.retainPool(token);
+  return orRelease(openInPool(module, pool, request), () => module.releasePool(pool));
+}
+
+async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<OpenKey> {
+  await pool.start(request.pin, request.sessions);
+  const { key, found } = await pool.openKey(request.query);
+  const publicKey = await provenPublicKey(pool, key, found, request);
+  pool.bindKey(key, publicKey);
+  return {
+    publicKey,
+    token: pool.token,
+    label: found.label,
+    id: found.id,
+    sign: (digest, signal) => pool.sign({ key, digest, hangMs: request.hangMs, signal }),
+    status: () => pool.status(),
+    notes: () => pool.notes(request.pin),
+    close: async () => {
+      pool.closeKey(key);
+      await module.releasePool(pool);
+      await releaseModule(request.module);
+    },
+  };
+}
+
+async function provenPublicKey(
+  pool: TokenPool,
+  key: number,
+  found: FoundKey,
+  request: KeyRequest,
+): Promise<P256PublicJwk> {
+  const publicKey = request.publicKey ?? publicKeyOf(found);
+  if (publicKey === undefined) {
+    throw new SignerError(
+      "key_not_found",
+      `publicKey: the token holds no public key or certificate with the CKA_ID of ${JSON.stringify(found.label)}; expected it as an option`,
+    );
+  }
+  const probe = createProbe();
+  const signature = await pool.sign({ key, digest: probe.digest, hangMs: request.hangMs, signal: undefined });
+  if (!probe.verifies(publicKey, signature)) {
+    throw new SignerError("wrong_key", `publicKey: ${JSON.stringify(found.label)} signs with another key`);
+  }
+  return publicKey;
+}
+
+async function orRelease<Value>(opening: Promise<Value>, release: () => Promise<void>): Promise<Value> {
+  try {
+    return await opening;
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}

@@ -1,0 +1,60 @@
+import { ThreadModule } from "./module.ts";
+
+interface ModuleEntry {
+  readonly module: ThreadModule;
+  readonly started: Promise<void>;
+  users: number;
+  stopping: Promise<void> | undefined;
+}
+
+// The one piece of state that belongs to the process and not to a caller: a module can be initialised once in a
+// process, so whoever opens signers on it has to know of the others.
+const modules = new Map<string, ModuleEntry>();
+
+/** The module at a path, initialised, with one more user. */
+export async function retainModule(path: string): Promise<ThreadModule> {
+  for (;;) {
+    const entry = modules.get(path);
+    if (entry?.stopping === undefined) break;
+    await entry.stopping;
+  }
+  const entry = modules.get(path) ?? addModule(path);
+  entry.users += 1;
+  try {
+    await entry.started;
+    return entry.module;
+  } catch (error) {
+    forget(path, entry);
+    throw error;
+  }
+}
+
+/** Takes the user back. The last one finalises the module, where it is ours. */
+export async function releaseModule(path: string): Promise<void> {
+  const entry = modules.get(path);
+  if (entry === undefined) return;
+  entry.users -= 1;
+  if (entry.users > 0) return;
+  entry.stopping = entry.module.stop().then(() => forget(path, entry));
+  // Nobody waits for a call that hangs: the entry stays until it has come back.
+  if (entry.module.hanging === 0) await entry.stopping;
+}
+
+function addModule(path: string): ModuleEntry {
+  const module = new ThreadModule(path);
+  const entry: ModuleEntry = { module, started: module.start(), users: 0, stopping: undefined };
+  if (modules.size === 0) process.on("exit", shutDownAll);
+  modules.set(path, entry);
+  return entry;
+}
+
+function forget(path: string, entry: ModuleEntry): void {
+  if (modules.get(path) !== entry) return;
+  modules.delete(path);
+  if (modules.size === 0) process.off("exit", shutDownAll);
+}
+
+// Sessions that a process leaves open stay open in some tokens (a TPM has three).
+function shutDownAll(): void {
+  for (const { module } of modules.values()) module.shutDown();
+}

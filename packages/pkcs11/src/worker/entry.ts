@@ -1,0 +1,36 @@
+// The file that a worker thread is started with: commands in, results out, one at a time.
+import { parentPort, workerData } from "node:worker_threads";
+import type { Request, Response, Shutdown, ThreadData } from "../protocol.ts";
+import { toFailure } from "./failure.ts";
+import { createHandlers } from "./session-thread.ts";
+
+const port = parentPort;
+if (port !== null) {
+  const { done } = workerData as ThreadData;
+  const handlers = createHandlers();
+
+  const answer = ({ id, name, input }: Request): Response => {
+    try {
+      const handler = handlers[name] as (value: unknown) => unknown;
+      return { id, ok: true, output: handler(input) };
+    } catch (error) {
+      return { id, ok: false, failure: toFailure(error) };
+    }
+  };
+
+  // The process is going away: nobody reads an answer any more, and nothing here may keep it.
+  const shutDown = (finalize: boolean): void => {
+    try {
+      handlers.finalize({ module: finalize });
+    } catch {
+      // The module is gone already.
+    }
+    Atomics.store(done, 0, 1);
+    Atomics.notify(done, 0);
+  };
+
+  port.on("message", (message: Request | Shutdown) => {
+    if ("shutdown" in message) shutDown(message.finalize);
+    else port.postMessage(answer(message));
+  });
+}

@@ -1,0 +1,137 @@
+import type { FoundKey, KeyQuery } from "../protocol.ts";
+import type { Handle } from "./binding.ts";
+import {
+  CKA_ALWAYS_AUTHENTICATE,
+  CKA_CERTIFICATE_TYPE,
+  CKA_EC_PARAMS,
+  CKA_EC_POINT,
+  CKA_KEY_TYPE,
+  CKA_LABEL,
+  CKA_PUBLIC_KEY_INFO,
+  CKA_SIGN,
+  CKA_VALUE,
+  CKC_X_509,
+  CKK_EC,
+  CKO_CERTIFICATE,
+  CKO_PRIVATE_KEY,
+  CKO_PUBLIC_KEY,
+} from "./constants.ts";
+import { KeyError } from "./failure.ts";
+import {
+  classTemplate,
+  describeObject,
+  findObjects,
+  type OpenSession,
+  readAttribute,
+  readId,
+  readLabel,
+  readUlong,
+} from "./objects.ts";
+
+// DER of the object identifier 1.2.840.10045.3.1.7 (RFC 5480 section 2.1.1.1).
+const P256_PARAMETERS = Buffer.from("06082a8648ce3d030107", "hex");
+
+const KEY_TYPE_NAMES: ReadonlyMap<number, string> = new Map([
+  [0, "RSA"],
+  [1, "DSA"],
+  [0x40, "EC Edwards"],
+  [0x41, "EC Montgomery"],
+]);
+
+/** Listing more would not help anybody to find the right one. */
+const LISTED = 20;
+/** Objects read for one key: more public objects or certificates with one CKA_ID are not looked at. */
+const COMPANIONS = 8;
+
+/**
+ * The one private key that matches, checked to be a P-256 key that may sign, and everything on the token that
+ * tells its public half. SoftHSM accepts an RSA key or another curve at C_SignInit, so nothing is left to it.
+ */
+export function findKey(session: OpenSession, query: KeyQuery): { readonly handle: Handle; readonly found: FoundKey } {
+  const handle = findPrivateKey(session, query);
+  requireP256SigningKey(session, handle);
+  const id = readId(session, handle);
+  const publicKeys = id.length === 0 ? [] : findObjects(session, classTemplate(CKO_PUBLIC_KEY, id), COMPANIONS);
+  const certificates =
+    id.length === 0
+      ? []
+      : findObjects(
+          session,
+          [...classTemplate(CKO_CERTIFICATE, id), { type: CKA_CERTIFICATE_TYPE, value: CKC_X_509 }],
+          COMPANIONS,
+        );
+  const found: FoundKey = {
+    label: readLabel(session, handle),
+    id,
+    alwaysAuthenticate: readAttribute(session, handle, CKA_ALWAYS_AUTHENTICATE)?.[0] === 1,
+    ecPoints: readAll(session, [handle, ...publicKeys], CKA_EC_POINT),
+    publicKeyInfos: readAll(session, [handle, ...publicKeys], CKA_PUBLIC_KEY_INFO),
+    certificates: readAll(session, certificates, CKA_VALUE),
+  };
+  return { handle, found };
+}
+
+function findPrivateKey(session: OpenSession, query: KeyQuery): Handle {
+  const template = classTemplate(CKO_PRIVATE_KEY, query.id);
+  if (query.object !== undefined) template.push({ type: CKA_LABEL, value: Buffer.from(query.object, "utf8") });
+  const matches = findObjects(session, template, LISTED + 1);
+  const [handle] = matches;
+  if (handle === undefined)
+    throw new KeyError("key_not_found", `no private key ${wanted(query)}; ${inventory(session)}`);
+  if (matches.length > 1) {
+    throw new KeyError("ambiguous_key", `more than one private key ${wanted(query)}: ${list(session, matches)}`);
+  }
+  return handle;
+}
+
+function wanted({ object, id }: KeyQuery): string {
+  const parts = [
+    object === undefined ? "" : `label ${JSON.stringify(object)}`,
+    id === undefined ? "" : `id ${Buffer.from(id).toString("hex")}`,
+  ].filter((part) => part !== "");
+  return parts.length === 0 ? "on the token" : `with ${parts.join(" and ")}`;
+}
+
+function inventory(session: OpenSession): string {
+  const kinds: [string, number][] = [
+    ["private keys", CKO_PRIVATE_KEY],
+    ["public keys", CKO_PUBLIC_KEY],
+    ["certificates", CKO_CERTIFICATE],
+  ];
+  const texts = kinds.map(([name, objectClass]) => {
+    const objects = findObjects(session, classTemplate(objectClass), LISTED + 1);
+    return `${name}: ${objects.length === 0 ? "none" : list(session, objects)}`;
+  });
+  return `the token has ${texts.join("; ")}`;
+}
+
+function list(session: OpenSession, objects: readonly Handle[]): string {
+  const texts = objects.slice(0, LISTED).map((object) => describeObject(session, object));
+  return texts.join(", ") + (objects.length > LISTED ? ", and more" : "");
+}
+
+function requireP256SigningKey(session: OpenSession, handle: Handle): void {
+  const keyType = readUlong(readAttribute(session, handle, CKA_KEY_TYPE));
+  if (keyType !== CKK_EC) {
+    const name = KEY_TYPE_NAMES.get(keyType ?? -1) ?? `of type ${keyType ?? "unknown"}`;
+    throw new KeyError("unsupported_key", `${describeObject(session, handle)} is an ${name} key; expected EC P-256`);
+  }
+  const parameters = readAttribute(session, handle, CKA_EC_PARAMS);
+  if (parameters !== undefined && !parameters.equals(P256_PARAMETERS)) {
+    const text = parameters.toString("hex");
+    throw new KeyError(
+      "unsupported_key",
+      `${describeObject(session, handle)} is on another curve (CKA_EC_PARAMS ${text}); expected P-256`,
+    );
+  }
+  if (readAttribute(session, handle, CKA_SIGN)?.[0] === 0) {
+    throw new KeyError("unsupported_key", `${describeObject(session, handle)} may not sign (CKA_SIGN is false)`);
+  }
+}
+
+function readAll(session: OpenSession, objects: readonly Handle[], type: number): readonly Uint8Array[] {
+  return objects.flatMap((object) => {
+    const value = readAttribute(session, object, type);
+    return value === undefined ? [] : [new Uint8Array(value)];
+  });
+}

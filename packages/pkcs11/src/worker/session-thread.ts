@@ -1,0 +1,150 @@
+import type { CommandInput, CommandName, CommandOutput, SessionState } from "../protocol.ts";
+import { type Binding, type Handle, loadModule, ModuleError } from "./binding.ts";
+import {
+  CKR_BUFFER_TOO_SMALL,
+  CKR_OBJECT_HANDLE_INVALID,
+  CKR_SESSION_HANDLE_INVALID,
+  CKR_TOKEN_NOT_PRESENT,
+  CKF_LOGIN_REQUIRED,
+  CKF_OS_LOCKING_OK,
+  CKF_SERIAL_SESSION,
+  CKM_ECDSA,
+  CKR_CRYPTOKI_ALREADY_INITIALIZED,
+  CKR_SESSION_COUNT,
+  CKR_USER_ALREADY_LOGGED_IN,
+  CKS_RO_USER_FUNCTIONS,
+  CKS_RW_USER_FUNCTIONS,
+  CKU_CONTEXT_SPECIFIC,
+  CKU_USER,
+} from "./constants.ts";
+import { codeFrom, ContextPinError, cryptoki, CryptokiError } from "./failure.ts";
+import { findKey } from "./find-key.ts";
+import type { OpenSession } from "./objects.ts";
+import { listTokens } from "./token-list.ts";
+
+const DIGEST_LENGTH = 32;
+const SIGNATURE_LENGTH = 64;
+
+interface SigningKey {
+  readonly handle: Handle;
+  readonly alwaysAuthenticate: boolean;
+  contextPin: string | undefined;
+}
+
+export type Handlers = { readonly [Name in CommandName]: (input: CommandInput<Name>) => CommandOutput<Name> };
+
+/** The commands of one thread: one module, at most one session, synchronous calls only. */
+export function createHandlers(): Handlers {
+  let loaded: { readonly path: string; readonly binding: Binding } | undefined;
+  let slots: ReadonlyMap<number, Handle> = new Map();
+  let session: (OpenSession & { readonly slot: Handle }) | undefined;
+  const keys = new Map<number, SigningKey>();
+
+  const module = (): Binding => {
+    if (loaded === undefined) throw new ModuleError("the module is not loaded");
+    return loaded.binding;
+  };
+  const current = (): OpenSession & { readonly slot: Handle } => {
+    if (session === undefined) throw new CryptokiError("session", CKR_SESSION_HANDLE_INVALID);
+    return session;
+  };
+  const dropSession = (): void => {
+    const { binding, handle } = session ?? {};
+    session = undefined;
+    keys.clear();
+    // A session that is invalid already cannot be closed; there is nothing left to do about it.
+    if (binding !== undefined && handle !== undefined) codeFrom(() => binding.C_CloseSession(handle));
+  };
+
+  return {
+    initialize: ({ module: path, libraryParameters }) => {
+      if (loaded?.path !== path) loaded = { path, binding: loadModule(path) };
+      const { binding } = loaded;
+      // Without this flag a module may take itself for single-threaded, and several sessions crash it.
+      const args = libraryParameters === undefined ? {} : { libraryParameters: `${libraryParameters} ` };
+      const code = codeFrom(() => binding.C_Initialize({ flags: CKF_OS_LOCKING_OK, ...args }));
+      if (code !== undefined && code !== CKR_CRYPTOKI_ALREADY_INITIALIZED)
+        throw new CryptokiError("C_Initialize", code);
+      return { owner: code === undefined };
+    },
+    finalize: ({ module: whole }) => {
+      dropSession();
+      slots = new Map();
+      if (whole) cryptoki("C_Finalize", () => module().C_Finalize());
+      return null;
+    },
+    tokens: () => {
+      const listed = listTokens(module());
+      ({ slots } = listed);
+      return listed.list;
+    },
+    openSession: ({ slotId }) => {
+      const binding = module();
+      if (!slots.has(slotId)) ({ slots } = listTokens(binding));
+      const slot = slots.get(slotId);
+      if (slot === undefined) throw new CryptokiError("C_OpenSession", CKR_TOKEN_NOT_PRESENT);
+      const open = (): Handle => cryptoki("C_OpenSession", () => binding.C_OpenSession(slot, CKF_SERIAL_SESSION));
+      // The new one first: closing the last session of a token logs everybody out.
+      let handle: Handle;
+      try {
+        handle = open();
+      } catch (error) {
+        if (!(error instanceof CryptokiError && error.code === CKR_SESSION_COUNT)) throw error;
+        dropSession();
+        handle = open();
+      }
+      dropSession();
+      session = { binding, handle, slot };
+      return sessionState(session);
+    },
+    session: () => sessionState(current()),
+    login: ({ pin }) => {
+      const { binding, handle } = current();
+      const code = codeFrom(() => binding.C_Login(handle, CKU_USER, pin));
+      if (code !== undefined && code !== CKR_USER_ALREADY_LOGGED_IN) throw new CryptokiError("C_Login", code);
+      return { covered: code !== undefined };
+    },
+    findKey: ({ key, query }) => {
+      const { handle, found } = findKey(current(), query);
+      keys.set(key, { handle, alwaysAuthenticate: found.alwaysAuthenticate, contextPin: undefined });
+      return found;
+    },
+    contextPin: ({ key, pin }) => {
+      const entry = keys.get(key);
+      if (entry !== undefined) entry.contextPin = pin;
+      return null;
+    },
+    sign: ({ key, digest }) => signDigest(current(), keys.get(key), digest),
+    closeSession: () => {
+      dropSession();
+      return null;
+    },
+  };
+}
+
+function sessionState({ binding, handle, slot }: OpenSession & { readonly slot: Handle }): SessionState {
+  const { state } = cryptoki("C_GetSessionInfo", () => binding.C_GetSessionInfo(handle));
+  const { flags } = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
+  const loggedIn = state === CKS_RO_USER_FUNCTIONS || state === CKS_RW_USER_FUNCTIONS;
+  return { loggedIn, loginNeeded: !loggedIn && (flags & CKF_LOGIN_REQUIRED) !== 0, tokenFlags: flags };
+}
+
+function signDigest({ binding, handle }: OpenSession, key: SigningKey | undefined, digest: Uint8Array): Uint8Array {
+  if (key === undefined) throw new CryptokiError("C_SignInit", CKR_OBJECT_HANDLE_INVALID);
+  // Modules take other lengths silently, and sign whatever they make of them.
+  if (digest.length !== DIGEST_LENGTH) throw new RangeError("digest");
+  cryptoki("C_SignInit", () => binding.C_SignInit(handle, { mechanism: CKM_ECDSA }, key.handle));
+  if (key.alwaysAuthenticate) contextLogin(binding, handle, key.contextPin);
+  const output = Buffer.alloc(SIGNATURE_LENGTH);
+  const signature = cryptoki("C_Sign", () => binding.C_Sign(handle, Buffer.from(digest), output));
+  if (signature.length !== SIGNATURE_LENGTH) {
+    throw new CryptokiError("C_Sign", CKR_BUFFER_TOO_SMALL);
+  }
+  return new Uint8Array(signature);
+}
+
+function contextLogin(binding: Binding, session: Handle, pin: string | undefined): void {
+  if (pin === undefined)
+    throw new ContextPinError("the key asks for a login before each signature (CKA_ALWAYS_AUTHENTICATE)");
+  cryptoki("C_Login", () => binding.C_Login(session, CKU_CONTEXT_SPECIFIC, pin));
+}
