@@ -15,7 +15,9 @@ export const NODE_VERSIONS = [20, 22, 24, 26];
  * @param {number} major
  */
 export async function checkNodeVersion(major) {
-  const { folder } = await prepareConsumer();
+  const consumer = await prepareConsumer().catch(() => undefined);
+  if (consumer === undefined) return { ok: false, output: "The packages could not be packed and installed: see above" };
+  const { folder } = consumer;
   const names = publicPackages().flatMap(({ entryPoints }) => entryPoints);
   copyFileSync(join(ROOT, "scripts/gates/consumer-smoke.mjs"), join(folder, "smoke.mjs"));
   writeFileSync(join(folder, "require.cjs"), names.map((name) => `require("${name}");`).join("\n"));

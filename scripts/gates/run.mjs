@@ -11,7 +11,7 @@ import { checkTarballs } from "./tarballs.mjs";
  * @typedef {() => Promise<{ ok: boolean, output: string }>} Gate
  * @type {Readonly<Record<string, Gate>>}
  */
-export const GATES = {
+const GATES = {
   format: checkFormat,
   types: checkTypes,
   lint: checkLint,
@@ -44,6 +44,6 @@ async function settle(gate) {
   try {
     return await gate();
   } catch (error) {
-    return { ok: false, output: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+    return { ok: false, output: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -70,7 +70,9 @@ async function runVitest(args, env) {
   rmSync(report, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
-  const { ok } = await run(process.execPath, [vitest, "run", ...reporters, ...args], { env });
+  // Vitest colours what goes into a file as well.
+  const plain = process.stdout.isTTY ? {} : { NO_COLOR: "1" };
+  const { ok } = await run(process.execPath, [vitest, "run", ...reporters, ...args], { env: { ...plain, ...env } });
   const { passed, failed } = existsSync(report) ? countTests(report) : { passed: 0, failed: 0 };
   // An unhandled rejection or a file that does not load fails the run without failing a test.
   return { passed, failed: ok ? failed : Math.max(failed, 1) };
