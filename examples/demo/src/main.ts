@@ -15,27 +15,37 @@ interface OpState {
 }
 
 async function main(): Promise<void> {
-  const reason = process.env["SIGNPOST_DEMO_WITHOUT_TOKEN"];
-  const store = reason === undefined ? await openSoftHsmToken() : openLocalKeys(reason);
+  const store = await openKeyStore();
   const signers: GuardedSigner[] = [];
-  try {
-    await tell(store, signers);
-  } finally {
-    for (const signer of signers) await signer.close();
-    await store.remove();
-  }
-}
-
-async function tell(store: KeyStore, signers: GuardedSigner[]): Promise<void> {
   const newSigner = async (label: string): Promise<GuardedSigner> => {
     const signer = await store.newSigner(label);
     signers.push(signer);
     show("signer", signer.uri);
     return signer;
   };
+  try {
+    await tell(store.place, newSigner);
+  } finally {
+    for (const signer of signers) await signer.close();
+    await store.remove();
+  }
+}
 
-  step(`A P-256 key in ${store.what}`);
-  for (const line of store.introduction) say(line);
+function openKeyStore(): Promise<KeyStore> {
+  const reason = process.env["SIGNPOST_DEMO_WITHOUT_TOKEN"];
+  if (reason === undefined) {
+    step("A P-256 key in a private SoftHSM token");
+    say("SoftHSM is a PKCS#11 module in software: an HSM is opened in the same way.");
+    return openSoftHsmToken();
+  }
+  step("A P-256 key in software");
+  say(`There is no token: ${reason}.`);
+  say("All the rest is the same with a key in this process.");
+  return openLocalKeys();
+}
+
+/** The story, in the order in which an OP lives it. */
+async function tell(place: string, newSigner: (label: string) => Promise<GuardedSigner>): Promise<void> {
   const first = await newSigner("sig-1");
 
   step("An OP on loopback, with its discovery document");
@@ -61,7 +71,7 @@ async function tell(store: KeyStore, signers: GuardedSigner[]): Promise<void> {
     step("A cache asks again and sends the ETag it has");
     await showExchange(op.jwksUri, { "If-None-Match": published.headers.get("etag") ?? "" });
 
-    step(`Rotation: a second key in ${store.what} signs, the first one stays published`);
+    step(`Rotation: a second key in ${place} signs, and the first one stays published`);
     const second = await newSigner("sig-2");
     state.rotationActive = rotationWindow({ startedAt: new Date(clockMs), hours: 24, now: () => clockMs });
     state.keys = createKeySet([

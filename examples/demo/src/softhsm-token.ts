@@ -33,12 +33,7 @@ export async function openSoftHsmToken(): Promise<KeyStore> {
     const { openPkcs11Signer } = await import("@signpost/pkcs11");
     return openPkcs11Signer({ module, token: TOKEN, object: label, pin });
   };
-  return {
-    what: "a private SoftHSM token",
-    introduction: ["SoftHSM is a PKCS#11 module in software: an HSM is opened in the same way."],
-    newSigner,
-    remove: () => rm(folder, { recursive: true, force: true }),
-  };
+  return { place: "the same token", newSigner, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 async function makeTokenFolder(): Promise<string> {
