@@ -64,7 +64,8 @@ function isPlainSegment(segment: string): boolean {
 /** The issuer without one trailing slash. */
 function readIssuer(issuer: unknown, allowInsecure: boolean): string {
   // `new URL` alone is too kind: it trims, drops tabs, turns backslashes into slashes and escapes the rest.
-  const parts = typeof issuer === "string" ? /^https?:\/\/([^/?#]+)([!$&-;=?#@-Z[\]_a-z~%]*)$/i.exec(issuer) : null;
+  const parts =
+    typeof issuer === "string" ? /^https?:\/\/([^/?#]+)((?:[!$&-;=?#@-Z_a-z~]|%[0-9a-f]{2})*)$/i.exec(issuer) : null;
   if (typeof issuer !== "string" || parts === null || !URL.canParse(issuer)) {
     throw new ConfigurationError("issuer", "expected an absolute https URL like https://op.example");
   }

@@ -7,10 +7,12 @@ import { publicMembers, refusePrivateMembers } from "../encoding/public-members.
 import type { PublicMembers } from "../encoding/public-members.ts";
 
 const MIN_RSA_BITS = 2048;
+/** The largest modulus that OpenSSL, and with it most RPs, will use. */
+const MAX_RSA_BITS = 16_384;
 
 /**
  * A public key of any supported type that a caller gave as a JWK or as SPKI PEM, as its public members alone. RSA keys
- * have at least 2048 bits (RFC 7518 sections 3.3 and 4.3) and an odd exponent above 1.
+ * have 2048 to 16384 bits (RFC 7518 sections 3.3 and 4.3) and an odd exponent above 1.
  *
  * @throws EncodingError `invalid_jwk`, `invalid_spki` or `unsupported_key`.
  */
@@ -40,8 +42,9 @@ function requireUsableRsa(members: { readonly n: string; readonly e: string }, s
   const modulus = Buffer.from(members.n, "base64url");
   const exponent = Buffer.from(members.e, "base64url");
   const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
-  if (bits < MIN_RSA_BITS)
-    throw unsupportedKey(subject, `an RSA key of ${bits} bits, expected at least ${MIN_RSA_BITS}`);
+  if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) {
+    throw unsupportedKey(subject, `an RSA key of ${bits} bits, expected ${MIN_RSA_BITS} to ${MAX_RSA_BITS}`);
+  }
   if (!isOdd(modulus)) throw fault(subject, 'the member "n" is even, so it is no RSA modulus');
   if (!isOdd(exponent) || (exponent.length === 1 && exponent[0] === 1)) {
     throw fault(subject, 'the member "e" is even or 1, so it is no RSA exponent');

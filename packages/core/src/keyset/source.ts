@@ -19,6 +19,12 @@ const lastAccepted = new WeakMap<() => KeySet, PublishedKeySet>();
  *
  * @throws ConfigurationError when the source gives anything but a set made by `createKeySet`, and
  * (`code: "kid_rebound"`) when a `kid` of the set before names another key in the new one.
+ * @example
+ * ```ts
+ * import { currentKeySet, type KeySetSource } from "@signpost/core";
+ *
+ * export const activeKid = (source: KeySetSource): string => currentKeySet(source).active.keyId;
+ * ```
  */
 export function currentKeySet(source: KeySetSource): KeySet {
   if (typeof source !== "function") return requireMade(source);

@@ -125,6 +125,8 @@ describe("an issuer is refused when it is", () => {
     "https://op.\texample",
     "https://op.example/a b",
     "https://op.example/ü",
+    "https://op.example/%zz",
+    "https://op.example/[a]",
     "https://öp.example",
     "https://op%2eexample",
     "https://op.example:port",

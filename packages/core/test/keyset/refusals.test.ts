@@ -220,6 +220,9 @@ describe("an encryption key is refused with", () => {
     row("RSA of 2047 bits", ".publicKey", /2047 bits/, {
       publicKey: { kty: "RSA", e, n: Buffer.concat([Buffer.of(0x7f), Buffer.alloc(255, 0xff)]).toString("base64url") },
     }),
+    row("RSA of 16385 bits", ".publicKey", /16385 bits/, {
+      publicKey: { kty: "RSA", e, n: Buffer.concat([Buffer.of(1), Buffer.alloc(2048, 0xff)]).toString("base64url") },
+    }),
     row("an even modulus", ".publicKey", /"n" is even/, { publicKey: { ...RSA.jwk, n: even.toString("base64url") } }),
     row("exponent 1", ".publicKey", /"e"/, { publicKey: { ...RSA.jwk, e: "AQ" } }),
     row("exponent 65536", ".publicKey", /"e"/, { publicKey: { ...RSA.jwk, e: "AQAA" } }),

@@ -1,0 +1,112 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { JwksEndpoint } from "@signpost/core";
+import express from "express";
+import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import { exchange } from "./raw-http.ts";
+import type { RawRequest, RawResponse } from "./raw-http.ts";
+
+/** One way to serve an endpoint. */
+export interface Serving {
+  readonly name: string;
+  /** Lower-case names that the server itself may add. */
+  readonly added: readonly string[];
+  /** Whether the method can be sent this way at all. */
+  readonly carries: (method: string) => boolean;
+  /** Sends the requests in order, over one connection where there is one. */
+  readonly ask: (endpoint: JwksEndpoint, requests: readonly RawRequest[]) => Promise<RawResponse[]>;
+}
+
+const SERVER_HEADERS = ["date", "connection", "keep-alive"];
+
+/** Node's parser refuses unknown and lower-case methods itself. */
+const isWireMethod = (method: string): boolean =>
+  ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"].includes(method);
+
+const respond: Serving = {
+  name: "respond",
+  added: [],
+  carries: () => true,
+  ask: async (endpoint, requests) =>
+    requests.map((request) => {
+      const { status, headers, body } = endpoint.respond(request.method, ifNoneMatch(request));
+      return { status, headers: Object.entries(headers), body: Buffer.from(body ?? []) };
+    }),
+};
+
+const fetchStyle: Serving = {
+  name: "fetch",
+  added: [],
+  // `Request` refuses TRACE, CONNECT and the empty method, and writes the usual methods in upper case.
+  carries: (method) => /^[A-Z]+$/.test(method) && method !== "TRACE" && method !== "CONNECT",
+  ask: (endpoint, requests) =>
+    Promise.all(
+      requests.map(async ({ method, target = "/jwks", headers = [], body }) => {
+        const init = { method, headers: headers.map(([name, value]): [string, string] => [name, value]) };
+        const allowsBody = method !== "GET" && method !== "HEAD" && body !== undefined;
+        const request = new Request(`https://op.example${target}`, allowsBody ? { ...init, body } : init);
+        const response = endpoint.fetch(request);
+        const bytes = Buffer.from(await response.arrayBuffer());
+        return { status: response.status, headers: [...response.headers], body: bytes };
+      }),
+    ),
+};
+
+const nodeHttp: Serving = {
+  name: "listener in node:http",
+  added: SERVER_HEADERS,
+  carries: isWireMethod,
+  ask: (endpoint, requests) => overSocket(createServer(endpoint.listener), requests),
+};
+
+const inExpress: Serving = {
+  name: "listener in Express",
+  added: [...SERVER_HEADERS, "x-powered-by"],
+  carries: isWireMethod,
+  ask: (endpoint, requests) => {
+    const app = express();
+    app.all(endpoint.path, endpoint.listener);
+    return overSocket(createServer(app), requests);
+  },
+};
+
+const inFastify: Serving = {
+  name: "listener in Fastify",
+  added: SERVER_HEADERS,
+  carries: isWireMethod,
+  ask: async (endpoint, requests) => {
+    const app = fastify();
+    const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      reply.hijack();
+      endpoint.listener(request.raw, reply.raw);
+    };
+    // In `onRequest`, before Fastify parses the body and refuses one for its media type.
+    app.all(endpoint.path, { onRequest: serve }, serve);
+    await app.ready();
+    try {
+      return await overSocket(app.server, requests);
+    } finally {
+      await app.close();
+    }
+  },
+};
+
+export const SERVINGS: readonly Serving[] = [respond, fetchStyle, nodeHttp, inExpress, inFastify];
+
+export async function overSocket(server: Server, requests: readonly RawRequest[]): Promise<RawResponse[]> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    return await exchange((server.address() as AddressInfo).port, requests);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+/** As Node and `Headers` join it. */
+function ifNoneMatch({ headers = [] }: RawRequest): string | undefined {
+  const values = headers.filter(([name]) => name.toLowerCase() === "if-none-match").map(([, value]) => value);
+  return values.length === 0 ? undefined : values.join(", ");
+}
