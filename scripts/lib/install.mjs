@@ -9,7 +9,7 @@ const MARKER = join(ROOT, "node_modules/.signpost-install.json");
 
 /** What each scope tells pnpm. The demo leaves out every tool and SDK that it does not run. */
 const SCOPES = {
-  demo: ["--prod", "--filter", "signpost", "--filter", "./examples/demo..."],
+  demo: ["--prod", "--filter", "signpost", "--filter-prod", "{./examples/demo}..."],
   full: [],
 };
 
