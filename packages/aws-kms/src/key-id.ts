@@ -1,0 +1,33 @@
+import { ConfigurationError } from "@signpost/core";
+
+/** What a `KeyId` of the KMS API names, as far as it can be told without asking. */
+export type KmsKeyName =
+  | { readonly kind: "key-arn" | "alias-arn"; readonly region: string }
+  | { readonly kind: "key-id" | "alias" };
+
+// https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#key-id
+// A Multi-Region key's id begins with mrk-, any other is a UUID. Aliases may hold slashes. Case counts everywhere.
+const ARN = /^arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(key\/[A-Za-z0-9-]+|alias\/[A-Za-z0-9/_-]+)$/;
+const KEY_ID = /^[A-Za-z0-9-]+$/;
+const ALIAS = /^alias\/[A-Za-z0-9/_-]+$/;
+
+/** Reads a key id, key ARN, alias name or alias ARN. Nothing is changed: it is sent byte for byte. */
+export function parseKeyId(argument: string, keyId: unknown): KmsKeyName {
+  const text = typeof keyId === "string" ? keyId : "";
+  const [, region, resource] = ARN.exec(text) ?? [];
+  if (region !== undefined && resource !== undefined) {
+    return { kind: resource.startsWith("key/") ? "key-arn" : "alias-arn", region };
+  }
+  if (ALIAS.test(text)) return { kind: "alias" };
+  if (KEY_ID.test(text)) return { kind: "key-id" };
+  throw new ConfigurationError(argument, "expected a KMS key id, key ARN, alias/NAME or alias ARN");
+}
+
+/** Whether `arn` can be the key ARN of what was asked for. What an alias points to, only KMS knows. */
+export function isKeyArnFor(arn: string, keyId: string): boolean {
+  const [, , resource = ""] = ARN.exec(arn) ?? [];
+  if (!resource.startsWith("key/")) return false;
+  const asked = parseKeyId("keyId", keyId);
+  if (asked.kind === "key-arn") return arn === keyId;
+  return asked.kind !== "key-id" || resource === `key/${keyId}`;
+}
