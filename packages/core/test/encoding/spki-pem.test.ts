@@ -46,6 +46,12 @@ describe("PEM", () => {
     ["boundaries that share their dashes", "-----BEGIN PUBLIC KEY-----END PUBLIC KEY-----", label],
     ["an empty block", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----", base64],
     ["everything in one line", pem.replaceAll("\n", ""), /boundaries are not lines of their own/],
+    ["no newline after the first boundary", pem.replace("\n", ""), /boundaries are not lines of their own/],
+    [
+      "no newline before the last boundary",
+      pem.replace("\n-----END", "-----END"),
+      /boundaries are not lines of their own/,
+    ],
     ["escaped newlines", pem.trim().replaceAll("\n", "\\n"), /boundaries are not lines of their own/],
     ["a header", pem.replace("\n", "\nProc-Type: 4,ENCRYPTED\n\n"), base64],
     ["base64url", pem.replace(body.slice(0, 64), body.slice(0, 60).concat("-_-_")), base64],
