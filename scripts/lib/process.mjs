@@ -8,7 +8,7 @@ import { ROOT } from "./repository.mjs";
  * @property {string} [cwd] default: the clone
  * @property {NodeJS.ProcessEnv} [env] added to this process's own
  * @property {boolean} [quiet] keep the output instead of showing it
- * @property {boolean} [forwardStop] let the program answer SIGINT and SIGTERM, and end only after it
+ * @property {boolean} [forwardStop] let the program answer what would stop this process, and end after it
  */
 
 /**
@@ -26,17 +26,28 @@ export function run(command, args, { cwd = ROOT, env = {}, quiet = false, forwar
       env: { ...process.env, ...env },
       stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"],
     });
-    if (forwardStop) {
-      // A terminal sends Ctrl-C to the program by itself.
-      process.on("SIGINT", () => {});
-      process.on("SIGTERM", () => child.kill("SIGTERM"));
-    }
+    if (forwardStop) stopWithUs(child);
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text) => (output += text));
     child.on("error", (error) => done({ ok: false, code: null, output: `${output}${error.message}` }));
     child.on("close", (code) => done({ ok: code === 0, code, output }));
   });
+}
+
+/**
+ * A terminal sends Ctrl-C to the program by itself; SIGTERM is passed on. npm's shell ends on a signal without
+ * passing it on, which shows in a new parent.
+ *
+ * @param {import("node:child_process").ChildProcess} child
+ */
+function stopWithUs(child) {
+  const stop = () => child.kill("SIGTERM");
+  const parent = process.ppid;
+  const watch = setInterval(() => process.ppid !== parent && stop(), 500);
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", stop);
+  child.once("exit", () => clearInterval(watch));
 }
 
 /**

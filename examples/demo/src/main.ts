@@ -94,7 +94,7 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
     await showExchange(op.jwksUri, {}, "HEAD");
 
     if (process.argv.includes("--serve")) await serve(op);
-    else say("\nDone. `npm run demo -- --serve` keeps this OP running.");
+    else step("Done. `npm run demo -- --serve` keeps this OP running");
   } finally {
     await op.stop();
   }

@@ -2,6 +2,9 @@ const INDENT = "   ";
 const bold = (text: string): string =>
   process.stdout.isTTY && !process.env["NO_COLOR"] ? `\x1b[1m${text}\x1b[0m` : text;
 
+// A reader that goes away (`| head`) must not keep the demo from removing its keys.
+process.stdout.on("error", () => {});
+
 let steps = 0;
 
 /** The next chapter. */
