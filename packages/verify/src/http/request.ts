@@ -10,7 +10,6 @@ export interface FetchInit {
   readonly headers: Record<string, string>;
   readonly redirect: "manual";
   readonly signal: AbortSignal;
-  readonly dispatcher?: Dispatcher;
 }
 
 /** The part of a Fetch API response that is read. */
@@ -34,8 +33,7 @@ export interface RequestLimits {
 export interface Requester {
   readonly url: URL;
   readonly limits: RequestLimits;
-  readonly fetch: FetchLike | undefined;
-  readonly dispatcher: Dispatcher | undefined;
+  readonly fetch: FetchLike;
   readonly accept: string;
   readonly clock: () => number;
 }
@@ -92,14 +90,13 @@ async function exchange(
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
-  const { url, limits, dispatcher } = requester;
+  const { url, limits } = requester;
   const requestedAt = requester.clock();
-  const answer = await (requester.fetch ?? builtInFetch)(url.href, {
+  const answer = await requester.fetch(url.href, {
     method,
     headers: { accept: requester.accept, ...headers },
     redirect: "manual",
     signal,
-    ...(dispatcher === undefined ? {} : { dispatcher }),
   });
   if (answer.status !== 200 && answer.status !== 304) {
     await discard(answer);
@@ -124,7 +121,10 @@ async function exchange(
   return { status: 200, headers: read, body: await readBody(answer, limits.maxBodyBytes, url), requestedAt };
 }
 
-const builtInFetch: FetchLike = (url, init) => undiciFetch(url, init);
+/** undici's own `fetch`, which belongs together with its dispatchers: Node's built-in one may be of another version. */
+export function fetchThrough(dispatcher: Dispatcher | undefined): FetchLike {
+  return dispatcher === undefined ? undiciFetch : (url, init) => undiciFetch(url, { ...init, dispatcher });
+}
 
 function refusedStatus(answer: FetchAnswer, url: URL): KeySetError {
   // A browser-like fetch hides a refused redirect behind status 0.

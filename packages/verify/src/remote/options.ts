@@ -3,15 +3,15 @@ import type { Dispatcher } from "undici";
 import type { FetchLike } from "../http/request.ts";
 
 export interface RemoteKeySetOptions {
-  /** Default: undici's `fetch`, which belongs together with `dispatcher`. */
+  /** Default: undici's `fetch`. Called with `redirect: "manual"`; it must not follow redirects on its own. */
   readonly fetch?: FetchLike | undefined;
-  /** An undici dispatcher, for proxies, client certificates or private certificate authorities. */
+  /** An undici 7 dispatcher, for proxies, client certificates or private certificate authorities. Excludes `fetch`. */
   readonly dispatcher?: Dispatcher | undefined;
   /**
    * For URLs that somebody else chose (an RP's `jwks_uri`): hosts are resolved by us, and private, loopback,
    * link-local and metadata addresses are refused when the socket connects. Excludes `fetch` and
-   * `dispatcher`; to allow some networks, pass `createPublicDispatcher({ allowSubnets })` as `dispatcher`
-   * instead. Default false.
+   * `dispatcher`; to allow some networks, or to share connections between many sets, pass
+   * `createPublicDispatcher({ allowSubnets })` as `dispatcher` instead. Default false.
    */
   readonly publicAddressesOnly?: boolean | undefined;
   /** Allows `http:` on loopback hosts, for development. Default false. */
@@ -81,10 +81,11 @@ const DAY_SECONDS = 86_400;
 
 export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
   const publicAddressesOnly = options.publicAddressesOnly ?? false;
-  if (publicAddressesOnly && (options.fetch !== undefined || options.dispatcher !== undefined)) {
+  const ownWays = [options.fetch !== undefined, options.dispatcher !== undefined, publicAddressesOnly];
+  if (ownWays.filter(Boolean).length > 1) {
     throw new ConfigurationError(
-      "publicAddressesOnly",
-      "expected no fetch and no dispatcher beside it, since they connect on their own",
+      "fetch",
+      "expected one of fetch, dispatcher and publicAddressesOnly: each connects on its own",
     );
   }
   return {

@@ -1,38 +1,21 @@
 import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
-import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
-import { createCachedResource } from "../http/cached-resource.ts";
-import { createPublicDispatcher } from "../http/public-dispatcher.ts";
-import type { Requester } from "../http/request.ts";
-import { createThrottle } from "../http/throttle.ts";
-import { checkedUrl, printableUrl } from "../http/url.ts";
+import type { CachedResource } from "../http/cached-resource.ts";
+import { checkedUrl } from "../http/url.ts";
 import type { DropReason } from "../jwk/parse-jwk.ts";
 import type { ParsedJwks } from "../jwk/parse-jwks.ts";
 import { parseJwksBody } from "../jwk/parse-jwks.ts";
 import { keyRequest, selectKey } from "../jwk/select.ts";
-import { publishKeySetEvent } from "./events.ts";
-import type { RemoteKeySetOptions, RemoteSettings } from "./options.ts";
+import type { RemoteKeySetOptions } from "./options.ts";
 import { remoteSettings } from "./options.ts";
+import type { FetchCounters } from "./remote-resource.ts";
+import { createRemoteResource } from "./remote-resource.ts";
 
 /** A key function as jose takes it. `token` is not read. */
 export type KeyFunction = (protectedHeader?: JWSHeaderParameters, token?: FlattenedJWSInput) => Promise<CryptoKey>;
 
 /** Counters since the set was made, and the state of what is stored now. */
-export interface RemoteKeySetStats {
-  /** HTTP requests sent, of every kind. */
-  readonly requests: number;
-  /** Answers that brought a set. */
-  readonly updated: number;
-  /** Answers that said the stored set is still current. */
-  readonly notModified: number;
-  /** Answers that arrived after a newer one, and were left. */
-  readonly superseded: number;
-  /** Requests that failed, or whose answer could not be used. */
-  readonly failed: number;
-  /** Refetches for an unknown `kid`. */
-  readonly forced: number;
-  /** Unknown `kid`s that were turned away without a request. */
-  readonly throttled: number;
+export interface RemoteKeySetStats extends FetchCounters {
   /** Usable keys in the stored set. */
   readonly keys: number;
   /** Entries of the stored set that were left out, by reason. */
@@ -82,29 +65,9 @@ export interface RemoteKeySet {
 export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetOptions = {}): RemoteKeySet {
   const settings = remoteSettings(options);
   const url = checkedUrl("jwksUri", jwksUri, settings.allowInsecureLoopback);
-  const counters = { requests: 0, updated: 0, notModified: 0, superseded: 0, failed: 0, forced: 0, throttled: 0 };
-  const resource = createCachedResource<ParsedJwks>({
-    ...resourceSettings(settings),
-    requester: requesterFor(url, settings, "application/jwk-set+json, application/json;q=0.9"),
+  const { resource, counters } = createRemoteResource(url, settings, {
+    accept: "application/jwk-set+json, application/json;q=0.9",
     parse: (body) => parseJwksBody(body, settings.maxKeys),
-    onRequest: () => {
-      counters.requests += 1;
-    },
-    onFetch: (record) => {
-      countFetch(counters, record);
-      publishFetch(url, record);
-    },
-    onThrottled: () => {
-      counters.throttled += 1;
-      publishKeySetEvent(() => ({
-        url: printableUrl(url),
-        reason: "throttled",
-        outcome: "refused",
-        durationMs: 0,
-        code: "unknown_kid",
-        status: undefined,
-      }));
-    },
   });
 
   const keyFor = (header: JWSHeaderParameters | undefined, signal?: AbortSignal): Promise<CryptoKey> =>
@@ -125,7 +88,7 @@ export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetO
       const stored = resource.peek();
       const now = settings.clock();
       return {
-        ...counters,
+        ...counters(),
         keys: stored?.value.keys.length ?? 0,
         dropped: stored?.value.dropped ?? {},
         ageSeconds: stored === undefined ? undefined : (now - stored.freshness.madeAt) / 1000,
@@ -156,54 +119,4 @@ async function findKey(
     stored = newer.stored;
     asked = newer.bypassedCaches;
   }
-}
-
-function countFetch(
-  counters: { updated: number; notModified: number; superseded: number; failed: number; forced: number },
-  record: FetchRecord,
-): void {
-  if (record.reason === "forced") counters.forced += 1;
-  if (record.outcome === "not_modified") counters.notModified += 1;
-  else counters[record.outcome] += 1;
-}
-
-/** What a key set and a discovery document have in common. */
-export function resourceSettings(settings: RemoteSettings): {
-  rules: RemoteSettings;
-  revalidateWith: "get" | "head";
-  failureMemoryMs: number;
-  throttle: ReturnType<typeof createThrottle>;
-} {
-  return {
-    rules: settings,
-    revalidateWith: settings.revalidateWith,
-    failureMemoryMs: settings.failureMemoryMs,
-    throttle: createThrottle({
-      burst: settings.forcedRefetchBurst,
-      intervalMs: settings.forcedRefetchIntervalMs,
-      clock: settings.clock,
-    }),
-  };
-}
-
-export function requesterFor(url: URL, settings: RemoteSettings, accept: string): Requester {
-  return {
-    url,
-    limits: settings,
-    fetch: settings.fetch,
-    dispatcher: settings.publicAddressesOnly ? createPublicDispatcher() : settings.dispatcher,
-    accept,
-    clock: settings.clock,
-  };
-}
-
-export function publishFetch(url: URL, record: FetchRecord): void {
-  publishKeySetEvent(() => ({
-    url: printableUrl(url),
-    reason: record.reason,
-    outcome: record.outcome,
-    durationMs: record.durationMs,
-    code: record.error?.code,
-    status: record.error?.status,
-  }));
 }

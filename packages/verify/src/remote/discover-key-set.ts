@@ -1,0 +1,170 @@
+import { ConfigurationError } from "@signpost/core";
+import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from "jose";
+import { KeySetError } from "../errors.ts";
+import type { CachedResource } from "../http/cached-resource.ts";
+import { checkedUrl } from "../http/url.ts";
+import { isObject, parseJson } from "../jwk/json.ts";
+import { keyRequest } from "../jwk/select.ts";
+import type { RemoteKeySetOptions } from "./options.ts";
+import { remoteSettings } from "./options.ts";
+import type { KeyFunction, RemoteKeySet, RemoteKeySetStats } from "./remote-key-set.ts";
+import { createRemoteKeySet } from "./remote-key-set.ts";
+import type { FetchCounters } from "./remote-resource.ts";
+import { createRemoteResource } from "./remote-resource.ts";
+
+/** The key set that an OP's discovery document names, callable as jose's key function. */
+export interface DiscoveredKeySet {
+  (protectedHeader?: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
+  readonly issuer: string;
+  /** The same key function for a caller that may leave: aborting releases that caller alone. */
+  withSignal(signal: AbortSignal): KeyFunction;
+  /** Fetches the discovery document and the set unless usable ones are stored. */
+  preload(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+  /** Fetches both now, past every cache and throttle: for emergency revocation. */
+  refresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+  stats(): DiscoveredKeySetStats;
+}
+
+export interface DiscoveredKeySetStats {
+  /** `undefined` before the discovery document was read. */
+  readonly jwksUri: string | undefined;
+  readonly discovery: FetchCounters;
+  /** Of the set at the present `jwksUri`. */
+  readonly keySet: RemoteKeySetStats | undefined;
+}
+
+/** What is read from the discovery document (OpenID Connect Discovery 1.0 section 3). */
+interface Metadata {
+  readonly jwksUri: string;
+}
+
+type Discovery = CachedResource<Metadata>;
+
+/** A set at another URI may help where this one does not know the key, or is gone. */
+const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
+  "unknown_kid",
+  "fetch_failed",
+  "timeout",
+  "http_status",
+  "redirect_refused",
+  "unexpected_content_type",
+  "invalid_jwks",
+  "no_usable_key",
+]);
+
+/**
+ * Key set of the OP with this issuer. Its discovery document (`/.well-known/openid-configuration`) is read first
+ * and cached by the same rules as the set; its `issuer` must equal the given one, and its `jwks_uri` is relied on,
+ * also when it changes. An unknown `kid` costs at most one refetch of each of the two every 20 seconds.
+ *
+ * Takes the options of `createRemoteKeySet`. Throws `ConfigurationError`; the key function rejects with `KeySetError`,
+ * besides the codes of a remote set `invalid_metadata` and `issuer_mismatch`.
+ *
+ * ```ts
+ * import { discoverKeySet } from "@signpost/verify";
+ * import { jwtVerify } from "jose";
+ *
+ * const issuer = "https://op.example";
+ * const keySet = discoverKeySet(issuer);
+ *
+ * export async function verify(token: string) {
+ *   return jwtVerify(token, keySet, { issuer, audience: "client-1", algorithms: ["ES256"] });
+ * }
+ * ```
+ */
+export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}): DiscoveredKeySet {
+  const settings = remoteSettings(options);
+  const url = discoveryUrl(issuer, settings.allowInsecureLoopback);
+  const { resource: discovery, counters } = createRemoteResource(
+    url,
+    { ...settings, contentTypes: settings.contentTypes === "any" ? "any" : ["application/json"] },
+    {
+      accept: "application/json",
+      parse: (body) => readMetadata(body, issuer, settings.allowInsecureLoopback),
+    },
+  );
+  let keySet: RemoteKeySet | undefined;
+
+  /** The set at the URI of the newest document; one at an earlier URI is forgotten with its keys. */
+  function keySetAt(metadata: Metadata): RemoteKeySet {
+    const { jwksUri } = discovery.peek()?.value ?? metadata;
+    if (keySet?.jwksUri !== jwksUri) keySet = createRemoteKeySet(jwksUri, options);
+    return keySet;
+  }
+
+  async function keyFor(header: JWSHeaderParameters | undefined, signal?: AbortSignal): Promise<CryptoKey> {
+    keyRequest(header, settings.allowMissingKid);
+    const { value } = await discovery.current(signal);
+    const tried = keySetAt(value);
+    try {
+      return await call(tried, header, signal);
+    } catch (error) {
+      if (!(error instanceof KeySetError) || !MAY_HAVE_MOVED.has(error.code)) throw error;
+      const moved = await movedFrom(discovery, tried.jwksUri, signal);
+      if (moved === undefined) throw error;
+      return call(keySetAt(moved), header, signal);
+    }
+  }
+
+  return Object.assign((header?: JWSHeaderParameters) => keyFor(header), {
+    issuer,
+    withSignal: (signal: AbortSignal): KeyFunction => {
+      return (header) => keyFor(header, signal);
+    },
+    preload: async (how: { readonly signal?: AbortSignal | undefined } = {}) => {
+      await keySetAt((await discovery.current(how.signal)).value).preload(how);
+    },
+    refresh: async (how: { readonly signal?: AbortSignal | undefined } = {}) => {
+      await keySetAt((await discovery.refresh(how.signal)).value).refresh(how);
+    },
+    stats: (): DiscoveredKeySetStats => ({
+      jwksUri: discovery.peek()?.value.jwksUri,
+      discovery: counters(),
+      keySet: keySet?.stats(),
+    }),
+  });
+}
+
+function call(keySet: RemoteKeySet, header: JWSHeaderParameters | undefined, signal?: AbortSignal): Promise<CryptoKey> {
+  return signal === undefined ? keySet(header) : keySet.withSignal(signal)(header);
+}
+
+/** Where the set is now, if that is elsewhere: asked past the caches, as often as the throttle allows. */
+async function movedFrom(discovery: Discovery, jwksUri: string, signal?: AbortSignal): Promise<Metadata | undefined> {
+  let seen = discovery.peek();
+  for (let asked = false; seen !== undefined;) {
+    if (seen.value.jwksUri !== jwksUri) return seen.value;
+    if (asked) return undefined;
+    // Where discovery fails too, the error of the set says more.
+    const newer = await discovery.newerThan(seen, signal).catch((error: unknown) => {
+      if (error instanceof KeySetError && error.code !== "aborted") return undefined;
+      throw error;
+    });
+    if (newer === undefined || "throttledForMs" in newer) return undefined;
+    seen = newer.stored;
+    asked = newer.bypassedCaches;
+  }
+  return undefined;
+}
+
+/** OpenID Connect Discovery 1.0 section 4: appended to the issuer, whose path stays. */
+function discoveryUrl(issuer: string, allowInsecureLoopback: boolean): URL {
+  const url = checkedUrl("issuer", issuer, allowInsecureLoopback);
+  if (issuer.includes("?")) throw new ConfigurationError("issuer", "expected a URL without a query");
+  return new URL(`${url.href.replace(/\/$/, "")}/.well-known/openid-configuration`);
+}
+
+function readMetadata(body: Uint8Array, issuer: string, allowInsecureLoopback: boolean): Metadata {
+  const metadata = parseJson(body)?.value;
+  if (!isObject(metadata)) throw new KeySetError("invalid_metadata", "expected a discovery document: a JSON object");
+  if (metadata["issuer"] !== issuer) {
+    throw new KeySetError("issuer_mismatch", "the discovery document is another issuer's");
+  }
+  const jwksUri = metadata["jwks_uri"];
+  if (typeof jwksUri !== "string") throw new KeySetError("invalid_metadata", "jwks_uri: expected one");
+  try {
+    return { jwksUri: checkedUrl("jwks_uri", jwksUri, allowInsecureLoopback).href };
+  } catch (error) {
+    throw new KeySetError("invalid_metadata", "jwks_uri: expected an https URL", { cause: error });
+  }
+}

@@ -1,0 +1,91 @@
+import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
+import { createCachedResource } from "../http/cached-resource.ts";
+import { createPublicDispatcher } from "../http/public-dispatcher.ts";
+import { fetchThrough } from "../http/request.ts";
+import { createThrottle } from "../http/throttle.ts";
+import { printableUrl } from "../http/url.ts";
+import { publishKeySetEvent } from "./events.ts";
+import type { RemoteSettings } from "./options.ts";
+
+/** Counters of one document since it was first asked for. */
+export interface FetchCounters {
+  /** HTTP requests sent, of every kind. */
+  readonly requests: number;
+  /** Answers that brought a document. */
+  readonly updated: number;
+  /** Answers that said the stored document is still current. */
+  readonly notModified: number;
+  /** Answers that arrived after a newer one, and were left. */
+  readonly superseded: number;
+  /** Fetches that failed, or whose answer could not be used. */
+  readonly failed: number;
+  /** Fetches past every cache, for an unknown `kid`. */
+  readonly forced: number;
+  /** Unknown `kid`s that were turned away without a request. */
+  readonly throttled: number;
+}
+
+export interface RemoteResource<T> {
+  readonly resource: CachedResource<T>;
+  counters(): FetchCounters;
+}
+
+/** A cached document by a caller's settings, counted and published on the channel. */
+export function createRemoteResource<T>(
+  url: URL,
+  settings: RemoteSettings,
+  document: { readonly accept: string; readonly parse: (body: Uint8Array) => T },
+): RemoteResource<T> {
+  const { clock } = settings;
+  const counts = { requests: 0, updated: 0, notModified: 0, superseded: 0, failed: 0, forced: 0, throttled: 0 };
+  const dispatcher = settings.publicAddressesOnly ? createPublicDispatcher() : settings.dispatcher;
+
+  const onFetch = ({ reason, outcome, durationMs, error }: FetchRecord): void => {
+    if (reason === "forced") counts.forced += 1;
+    counts[outcome === "not_modified" ? "notModified" : outcome] += 1;
+    publishKeySetEvent(() => ({
+      url: printableUrl(url),
+      reason,
+      outcome,
+      durationMs,
+      code: error?.code,
+      status: error?.status,
+    }));
+  };
+  const onThrottled = (): void => {
+    counts.throttled += 1;
+    publishKeySetEvent(() => ({
+      url: printableUrl(url),
+      reason: "throttled",
+      outcome: "refused",
+      durationMs: 0,
+      code: "unknown_kid",
+      status: undefined,
+    }));
+  };
+
+  const resource = createCachedResource({
+    requester: {
+      url,
+      limits: settings,
+      fetch: settings.fetch ?? fetchThrough(dispatcher),
+      accept: document.accept,
+      clock,
+    },
+    rules: settings,
+    revalidateWith: settings.revalidateWith,
+    parse: document.parse,
+    throttle: createThrottle({
+      burst: settings.forcedRefetchBurst,
+      intervalMs: settings.forcedRefetchIntervalMs,
+      clock,
+    }),
+    failureMemoryMs: settings.failureMemoryMs,
+    onRequest: () => {
+      counts.requests += 1;
+    },
+    onFetch,
+    onThrottled,
+  });
+  return { resource, counters: () => ({ ...counts }) };
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { freshnessOf, headersAfter304 } from "../../src/http/freshness.ts";
+
+const rules = {
+  defaultMaxAgeSeconds: 300,
+  maxAgeCapSeconds: 86_400,
+  minRevalidateIntervalMs: 10_000,
+  staleWhileRevalidate: true,
+  staleIfErrorSeconds: 0,
+};
+const wallClock = Date.parse("2026-11-27T12:00:00Z");
+const times = { requestedAt: 1000, receivedAt: 1000, wallClock };
+
+describe("instants on the monotonic clock", () => {
+  it("Expires without Date counts from the wall clock, not from the monotonic one", () => {
+    const headers = { expires: new Date(wallClock + 450_000).toUTCString() };
+    expect(freshnessOf(headers, times, rules).freshUntil).toBe(451_000);
+  });
+
+  it.each([["0"], ["-1"], ["yesterday"], [new Date(wallClock - 1000).toUTCString()]])(
+    "Expires: %s is stale",
+    (expires) => {
+      expect(freshnessOf({ expires }, times, rules).freshUntil).toBe(11_000);
+    },
+  );
+
+  it("stale windows start where freshness ends, and are capped too", () => {
+    const headers = { "cache-control": "max-age=60, stale-while-revalidate=30, stale-if-error=999999999" };
+    expect(freshnessOf(headers, times, rules)).toEqual({
+      freshUntil: 61_000,
+      staleWhileRevalidateUntil: 91_000,
+      staleIfErrorUntil: 61_000 + 86_400_000,
+      madeAt: 1000,
+    });
+  });
+
+  it("Age moves all of them", () => {
+    const headers = { "cache-control": "max-age=60, stale-while-revalidate=30", age: "20" };
+    expect(freshnessOf(headers, times, rules)).toMatchObject({
+      freshUntil: 41_000,
+      staleWhileRevalidateUntil: 71_000,
+      madeAt: -19_000,
+    });
+  });
+
+  it("must-revalidate leaves no stale window but the caller's own", () => {
+    const headers = { "cache-control": "max-age=60, must-revalidate, stale-while-revalidate=30, stale-if-error=30" };
+    expect(freshnessOf(headers, times, rules)).toMatchObject({
+      staleWhileRevalidateUntil: 61_000,
+      staleIfErrorUntil: 61_000,
+    });
+    expect(freshnessOf(headers, times, { ...rules, staleIfErrorSeconds: 7 })).toMatchObject({
+      staleWhileRevalidateUntil: 61_000,
+      staleIfErrorUntil: 68_000,
+    });
+  });
+});
+
+describe("stored headers after a 304", () => {
+  it("take what it carries and keep the rest, but never an old Age or Date", () => {
+    const stored = {
+      etag: '"1"',
+      "cache-control": "max-age=60",
+      age: "5",
+      date: "then",
+      vary: "accept",
+      "content-type": "application/json",
+    };
+    const notModified = { "cache-control": "max-age=30", "content-type": "text/plain", date: "now" };
+    expect(headersAfter304(stored, notModified)).toEqual({
+      etag: '"1"',
+      "cache-control": "max-age=30",
+      vary: "accept",
+      "content-type": "application/json",
+      date: "now",
+    });
+  });
+});

@@ -1,0 +1,185 @@
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import type { JsonWebKey } from "node:crypto";
+import { createStaticKeySet } from "@signpost/verify";
+import * as fc from "fast-check";
+import { SignJWT, jwtVerify } from "jose";
+import { describe, expect, it } from "vitest";
+import { testKey } from "../support/keys.ts";
+
+// One entry of a set, by the letter of RFC 7517 and RFC 7518.
+
+const p256 = testKey("k").jwk;
+const p384 = testKey("k", "ES384").jwk;
+const p521 = testKey("k", "ES512").jwk;
+const rsa = testKey("k", "RS256").jwk;
+const ed25519 = testKey("k", "EdDSA").jwk;
+
+function dropReason(entry: unknown): string | undefined {
+  const other = { ...testKey("other").jwk };
+  const [reason] = Object.keys(createStaticKeySet({ keys: [entry, other] }).dropped);
+  return reason;
+}
+
+/** The same bytes in another spelling, or other bytes. */
+function respelled(value: string | undefined, change: (bytes: Buffer) => Buffer | string): string {
+  const changed = change(Buffer.from(value ?? "", "base64url"));
+  return typeof changed === "string" ? changed : changed.toString("base64url");
+}
+
+const padded = (bytes: Buffer): string => `${bytes.toString("base64url")}${"=".repeat((3 - (bytes.length % 3)) % 3)}`;
+const longer = (bytes: Buffer): Buffer => Buffer.concat([Buffer.alloc(1), bytes]);
+const shorter = (bytes: Buffer): Buffer => bytes.subarray(1);
+/** The spare bits of the last character, which decode to nothing. */
+const spareBits = (bytes: Buffer): string => {
+  const text = bytes.toString("base64url");
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  return text.slice(0, -1) + (alphabet[alphabet.indexOf(text.at(-1) ?? "") + 1] ?? "");
+};
+
+describe("keys that are taken", () => {
+  it.each<[string, JsonWebKey]>([
+    ["P-256", p256],
+    ["P-384", p384],
+    ["P-521", p521],
+    ["RSA of 2048 bits", rsa],
+    ["Ed25519", ed25519],
+    ["without alg and use", { ...p256, alg: undefined, use: undefined }],
+    ["key_ops verify", { ...p256, key_ops: ["verify"] }],
+    ["members that nobody knows", { ...p256, x5c: ["AA=="], exp: 1 }],
+  ])("%s", (_name, jwk) => {
+    const entry = JSON.parse(JSON.stringify(jwk)) as unknown;
+    expect(dropReason(entry)).toBeUndefined();
+  });
+
+  it("hold their full length also where a coordinate starts with a zero byte", () => {
+    const leadingZero = (): JsonWebKey => {
+      for (;;) {
+        const jwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+        if (Buffer.from(jwk.x ?? "", "base64url")[0] === 0) return jwk;
+      }
+    };
+    const jwk = leadingZero();
+    expect(dropReason(jwk)).toBeUndefined();
+    expect(dropReason({ ...jwk, x: respelled(jwk.x, shorter) })).toBe("malformed");
+  });
+});
+
+describe("entries that are left out", () => {
+  const rsaOf = (modulusLength: number): JsonWebKey =>
+    generateKeyPairSync("rsa", { modulusLength }).publicKey.export({ format: "jwk" });
+  it.each<[string, unknown, string]>([
+    ["a string", "key", "not_an_object"],
+    ["null", null, "not_an_object"],
+    ["an array", [p256], "not_an_object"],
+    ["no kty", { ...p256, kty: undefined }, "malformed"],
+    ["kty that is no string", { ...p256, kty: 1 }, "malformed"],
+    ["kty in lower case", { ...p256, kty: "ec" }, "unsupported_kty"],
+    ["an ML-DSA key", { kty: "AKP", alg: "ML-DSA-65", pub: "AAAA" }, "unsupported_kty"],
+    ["a symmetric key", { kty: "oct", k: "AAAA" }, "symmetric"],
+    ...["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"].map((name): [string, unknown, string] => [
+      `a private member ${name}`,
+      { ...p256, [name]: "AAAA" },
+      "private",
+    ]),
+    ["secp256k1", { ...p256, crv: "secp256k1" }, "unsupported_crv"],
+    ["Ed448", { ...ed25519, crv: "Ed448" }, "unsupported_crv"],
+    ["X25519", { ...ed25519, crv: "X25519", alg: undefined }, "unsupported_crv"],
+    ["no crv", { ...p256, crv: undefined }, "malformed"],
+    ["no y", { ...p256, y: undefined }, "malformed"],
+    ["y that is no string", { ...p256, y: 7 }, "malformed"],
+    ["x of 31 bytes", { ...p256, x: respelled(p256.x, shorter) }, "malformed"],
+    ["x of 33 bytes", { ...p256, x: respelled(p256.x, longer) }, "malformed"],
+    ["x with padding", { ...p256, x: respelled(p256.x, padded) }, "malformed"],
+    ["x with a line feed", { ...p256, x: `${p256.x}\n` }, "malformed"],
+    ["x with spare bits set", { ...p256, x: respelled(p256.x, spareBits) }, "malformed"],
+    ["x of Ed25519 with 33 bytes", { ...ed25519, x: respelled(ed25519.x, longer) }, "malformed"],
+    ["a point off the curve", { ...p256, y: p256.x }, "malformed"],
+    ["the point of another curve", { ...p384, crv: "P-256", alg: "ES256" }, "malformed"],
+    ["RSA of 2047 bits", { ...rsa, n: respelled(rsa.n, (bytes) => (bytes.writeUInt8(0x7f, 0), bytes)) }, "weak_rsa"],
+    ["RSA of 1024 bits", rsaOf(1024), "weak_rsa"],
+    ["RSA of more than 16384 bits", { ...rsa, n: Buffer.alloc(2049, 0xff).toString("base64url") }, "malformed"],
+    ["n with a leading zero byte", { ...rsa, n: respelled(rsa.n, longer) }, "malformed"],
+    ["n with padding", { ...rsa, n: `${rsa.n}==` }, "malformed"],
+    ["e with a leading zero byte", { ...rsa, e: "AAEAAQ" }, "malformed"],
+    ["e of 1", { ...rsa, e: "AQ" }, "malformed"],
+    ["an even e", { ...rsa, e: "AQAA" }, "malformed"],
+    ["e of nine bytes", { ...rsa, e: Buffer.alloc(9, 0xff).toString("base64url") }, "malformed"],
+    ["no e", { ...rsa, e: undefined }, "malformed"],
+    ["a kid that is no string", { ...p256, kid: 7 }, "malformed"],
+    ["an empty kid", { ...p256, kid: "" }, "malformed"],
+    ["use enc", { ...p256, use: "enc", alg: undefined }, "not_for_signatures"],
+    ["use that is no string", { ...p256, use: ["sig"] }, "malformed"],
+    ["key_ops without verify", { ...p256, key_ops: ["sign"] }, "not_for_signatures"],
+    ["key_ops that are no array", { ...p256, key_ops: "verify" }, "malformed"],
+    ["key_ops twice the same", { ...p256, key_ops: ["verify", "verify"] }, "malformed"],
+    ["an encryption alg", { ...rsa, use: undefined, alg: "RSA-OAEP-256" }, "unsupported_alg"],
+    ["alg HS256", { ...p256, alg: "HS256" }, "unsupported_alg"],
+    ["alg in lower case", { ...p256, alg: "es256" }, "unsupported_alg"],
+    ["alg of another curve", { ...p256, alg: "ES384" }, "malformed"],
+    ["alg of another type", { ...p256, alg: "RS256" }, "malformed"],
+    ["alg that is no string", { ...p256, alg: null }, "malformed"],
+    ["a member of more than 8 KiB", { ...p256, note: "x".repeat(8193) }, "malformed"],
+  ])("%s", (_name, entry, reason) => {
+    // As it comes out of a document: without undefined members.
+    expect(dropReason(JSON.parse(JSON.stringify(entry)))).toBe(reason);
+  });
+
+  it("x in the standard base64 alphabet", () => {
+    const jwk = (() => {
+      for (;;) {
+        const made = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+        if (/[-_]/.test(made.x ?? "")) return made;
+      }
+    })();
+    expect(dropReason(jwk)).toBeUndefined();
+    expect(dropReason({ ...jwk, x: jwk.x?.replaceAll("-", "+").replaceAll("_", "/") })).toBe("malformed");
+  });
+
+  it("whatever is thrown at it never throws, and what is taken is a key for node:crypto", () => {
+    const member = fc.constantFrom("kty", "crv", "x", "y", "n", "e", "alg", "use", "kid", "key_ops", "d", "__proto__");
+    const value = fc.oneof(
+      fc.string(),
+      fc.constantFrom(...Object.values(p256), ...Object.values(rsa), null, [], {}),
+      fc.jsonValue(),
+    );
+    const change = fc.dictionary(member, value, { maxKeys: 3 });
+    fc.assert(
+      fc.property(fc.constantFrom(p256, p384, p521, rsa, ed25519), change, (jwk, changes) => {
+        const entry = { ...jwk, ...changes };
+        if (dropReason(entry) !== undefined) return;
+        expect(createPublicKey({ key: entry, format: "jwk" }).type).toBe("public");
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("a set that is given, not fetched", () => {
+  it.each(["ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA"] as const)("verifies %s by jose", async (alg) => {
+    const key = testKey("k", alg);
+    const keySet = createStaticKeySet({ keys: [testKey("other").jwk, key.jwk] });
+    await expect(jwtVerify(await key.token(), keySet)).resolves.toBeDefined();
+    await expect(jwtVerify(await testKey("k", alg).token(), keySet)).rejects.toMatchObject({
+      code: "ERR_JWS_SIGNATURE_VERIFICATION_FAILED",
+    });
+    await expect(jwtVerify(await testKey("x", alg).token(), keySet)).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+
+  it("takes a token without kid only where it is told to and one key fits", async () => {
+    const key = testKey("k");
+    const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256" }).sign(key.privateKey);
+    await expect(jwtVerify(token, createStaticKeySet({ keys: [key.jwk] }))).rejects.toMatchObject({
+      code: "missing_kid",
+    });
+    await expect(
+      jwtVerify(token, createStaticKeySet({ keys: [key.jwk] }, { allowMissingKid: true })),
+    ).resolves.toBeDefined();
+  });
+
+  it("is refused without a usable key, or with too many", () => {
+    expect(() => createStaticKeySet({ keys: [] })).toThrow(expect.objectContaining({ code: "no_usable_key" }));
+    expect(() => createStaticKeySet({ keys: Array.from({ length: 65 }, () => p256) })).toThrow(
+      expect.objectContaining({ code: "invalid_jwks" }),
+    );
+  });
+});

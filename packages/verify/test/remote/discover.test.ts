@@ -1,0 +1,182 @@
+import type { Answer, CountingJwksServer, Reply } from "@signpost/test-backends/counting-jwks-server";
+import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
+import { discoverKeySet } from "@signpost/verify";
+import type { DiscoveredKeySet, RemoteKeySetOptions } from "@signpost/verify";
+import { jwtVerify } from "jose";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { testKey } from "../support/keys.ts";
+import type { TestKey } from "../support/keys.ts";
+import type { FakeClock } from "../support/remote.ts";
+import { fakeClock, LONG_CACHE, origin } from "../support/remote.ts";
+
+const a = testKey("a");
+const b = testKey("b");
+
+/** An OP with an issuer of a path, whose discovery document and sets a test decides. */
+interface Op {
+  readonly server: CountingJwksServer;
+  readonly clock: FakeClock;
+  readonly keySet: DiscoveredKeySet;
+  readonly issuer: string;
+  metadata: Record<string, unknown>;
+  discoveryReply: Reply | undefined;
+  readonly sets: Map<string, Answer>;
+  paths(): string[];
+  verify(key: TestKey): Promise<unknown>;
+}
+
+async function op(options: RemoteKeySetOptions = {}): Promise<Op> {
+  const server = await startCountingJwksServer((request) => {
+    if (request.path === "/tenant/.well-known/openid-configuration") {
+      const headers = { ...LONG_CACHE, "content-type": "application/json" };
+      return made.discoveryReply ?? { headers, body: JSON.stringify(made.metadata) };
+    }
+    return made.sets.get(request.path)?.(request) ?? { status: 404 };
+  });
+  onTestFinished(() => server.stop());
+  const issuer = `${server.origin}/tenant`;
+  const clock = fakeClock();
+  const keySet = discoverKeySet(issuer, { allowInsecureLoopback: true, clock, ...options });
+  const made: Op = {
+    server,
+    clock,
+    keySet,
+    issuer,
+    metadata: { issuer, jwks_uri: `${server.origin}/elsewhere/keys` },
+    discoveryReply: undefined,
+    sets: new Map([["/elsewhere/keys", origin([a], LONG_CACHE)]]),
+    paths: () => server.requests.map(({ path }) => path),
+    verify: async (key) => jwtVerify(await key.token(), keySet),
+  };
+  return made;
+}
+
+const DISCOVERY = "/tenant/.well-known/openid-configuration";
+
+describe("discovery", () => {
+  it("reads the document under the issuer's path first, and relies on its jwks_uri", async () => {
+    const { verify, paths, keySet, server } = await op();
+    await verify(a);
+    await verify(a);
+    expect(paths()).toEqual([DISCOVERY, "/elsewhere/keys"]);
+    expect(keySet.stats()).toMatchObject({
+      jwksUri: `${server.origin}/elsewhere/keys`,
+      discovery: { requests: 1 },
+      keySet: { requests: 1, keys: 1 },
+    });
+  });
+
+  it("takes an issuer with a trailing slash at its word", async () => {
+    const made = await op();
+    const keySet = discoverKeySet(`${made.issuer}/`, { allowInsecureLoopback: true });
+    await expect(keySet.preload()).rejects.toMatchObject({ code: "issuer_mismatch" });
+    made.metadata = { ...made.metadata, issuer: `${made.issuer}/` };
+    const again = discoverKeySet(`${made.issuer}/`, { allowInsecureLoopback: true });
+    await again.preload();
+    expect(made.paths()).toEqual([DISCOVERY, DISCOVERY, "/elsewhere/keys"]);
+  });
+
+  it.each<[string, (metadata: Record<string, unknown>) => unknown, string]>([
+    ["another issuer", (metadata) => ({ ...metadata, issuer: "https://evil.example" }), "issuer_mismatch"],
+    ["no issuer", ({ jwks_uri }) => ({ jwks_uri }), "issuer_mismatch"],
+    ["no jwks_uri", ({ issuer }) => ({ issuer }), "invalid_metadata"],
+    ["a jwks_uri by http", (metadata) => ({ ...metadata, jwks_uri: "http://op.example/jwks" }), "invalid_metadata"],
+    ["a relative jwks_uri", (metadata) => ({ ...metadata, jwks_uri: "/jwks" }), "invalid_metadata"],
+    ["no object", () => [], "invalid_metadata"],
+  ])("refuses a document with %s, without asking for a set", async (_name, change, code) => {
+    const made = await op();
+    made.discoveryReply = {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(change(made.metadata)),
+    };
+    await expect(made.verify(a)).rejects.toMatchObject({ code });
+    await expect(made.verify(a)).rejects.toMatchObject({ code, retryAfterMs: 5000 });
+    expect(made.paths()).toEqual([DISCOVERY]);
+  });
+
+  it("refuses a document that is no JSON", async () => {
+    const made = await op();
+    made.discoveryReply = { headers: { "content-type": "application/json" }, body: "<html>" };
+    await expect(made.verify(a)).rejects.toMatchObject({ code: "invalid_metadata" });
+  });
+
+  it.each([["http://op.example"], ["https://op.example?tenant=1"], ["https://op.example#x"], ["op.example"]])(
+    "refuses the issuer %s",
+    (issuer) => {
+      expect(() => discoverKeySet(issuer)).toThrow(
+        expect.objectContaining({ name: "ConfigurationError", argument: "issuer" }),
+      );
+    },
+  );
+
+  it("judges the header before it fetches anything", async () => {
+    const { keySet, paths } = await op();
+    await expect(keySet({ alg: "none" })).rejects.toMatchObject({ code: "unsupported_alg" });
+    await expect(keySet({ alg: "ES256" })).rejects.toMatchObject({ code: "missing_kid" });
+    expect(paths()).toEqual([]);
+  });
+});
+
+describe("a jwks_uri that changed", () => {
+  it("is followed when the document is read again", async () => {
+    const made = await op({ staleWhileRevalidate: false });
+    await made.verify(a);
+    made.metadata = { ...made.metadata, jwks_uri: `${made.server.origin}/new` };
+    made.sets.set("/new", origin([b], LONG_CACHE));
+    made.clock.advanceSeconds(3601);
+    await made.verify(b);
+    // The set at the old URI is forgotten with its keys.
+    await expect(made.verify(a)).rejects.toMatchObject({ code: "unknown_kid" });
+    expect(made.keySet.stats()).toMatchObject({ jwksUri: `${made.server.origin}/new` });
+  });
+
+  it("is followed at once for an unknown kid", async () => {
+    const made = await op();
+    await made.verify(a);
+    made.metadata = { ...made.metadata, jwks_uri: `${made.server.origin}/new` };
+    made.sets.set("/new", origin([b, a], LONG_CACHE));
+    await made.verify(b);
+    expect(made.paths()).toEqual([DISCOVERY, "/elsewhere/keys", "/elsewhere/keys", DISCOVERY, "/new"]);
+  });
+
+  it("is followed where the old one is gone", async () => {
+    const made = await op();
+    await made.keySet.preload();
+    made.metadata = { ...made.metadata, jwks_uri: `${made.server.origin}/new` };
+    made.sets.set("/new", origin([a], LONG_CACHE));
+    made.sets.delete("/elsewhere/keys");
+    await made.verify(b).catch(() => {});
+    await expect(made.verify(a)).resolves.toBeDefined();
+  });
+
+  it("costs two requests for a hundred random kids when nothing changed", async () => {
+    const { keySet, verify, paths } = await op();
+    await verify(a);
+    const before = paths().length;
+    for (let index = 0; index < 100; index += 1) {
+      await expect(keySet({ alg: "ES256", kid: `random-${index}` })).rejects.toMatchObject({ code: "unknown_kid" });
+    }
+    expect(paths().slice(before)).toEqual(["/elsewhere/keys", DISCOVERY]);
+  });
+
+  it("is found by refresh", async () => {
+    const made = await op();
+    await made.verify(a);
+    made.metadata = { ...made.metadata, jwks_uri: `${made.server.origin}/new` };
+    made.sets.set("/new", origin([b], LONG_CACHE));
+    await made.keySet.refresh();
+    await made.verify(b);
+    await expect(made.verify(a)).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+});
+
+describe("a caller that leaves", () => {
+  it("is released while the document is on its way", async () => {
+    const made = await op();
+    made.discoveryReply = { after: new Promise(() => {}) };
+    const leaving = new AbortController();
+    const left = made.keySet.withSignal(leaving.signal)({ alg: "ES256", kid: "a" });
+    leaving.abort();
+    await expect(left).rejects.toMatchObject({ code: "aborted" });
+  });
+});

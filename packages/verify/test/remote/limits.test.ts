@@ -1,0 +1,149 @@
+import { gzipSync } from "node:zlib";
+import { createRemoteKeySet } from "@signpost/verify";
+import { describe, expect, it } from "vitest";
+import { testKey } from "../support/keys.ts";
+import { LONG_CACHE, origin, setup } from "../support/remote.ts";
+
+// Rule 6: limits.
+
+const a = testKey("a");
+const json = { "content-type": "application/json" };
+
+describe("the URL", () => {
+  it.each([
+    ["http://op.example/jwks"],
+    ["http://127.0.0.1/jwks"],
+    ["ftp://op.example/jwks"],
+    ["file:///jwks"],
+    ["data:application/json,{}"],
+    ["/jwks"],
+    [""],
+    ["https://user:secret@op.example/jwks"],
+    ["https://op.example/jwks#keys"],
+  ])("%s is refused", (url) => {
+    expect(() => createRemoteKeySet(url)).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", argument: "jwksUri" }),
+    );
+  });
+
+  it.each([
+    ["http://op.example/jwks"],
+    ["http://128.0.0.1/jwks"],
+    ["http://127.0.0.1.example/jwks"],
+    ["http://localhost.example/jwks"],
+    ["http://[::2]/jwks"],
+  ])("%s is refused also where http is allowed on loopback", (url) => {
+    expect(() => createRemoteKeySet(url, { allowInsecureLoopback: true })).toThrow(
+      expect.objectContaining({ argument: "jwksUri" }),
+    );
+  });
+
+  it.each([
+    ["http://127.0.0.1:8080/jwks"],
+    ["http://[::1]/jwks"],
+    ["http://localhost/jwks"],
+    ["https://op.example/jwks"],
+  ])("%s is taken where http is allowed on loopback", (url) => {
+    expect(createRemoteKeySet(url, { allowInsecureLoopback: true }).jwksUri).toBe(url);
+  });
+
+  it.each([["https://127.0.0.1/jwks"], ["https://[::ffff:169.254.169.254]/jwks"], ["https://localhost/jwks"]])(
+    "%s is refused where only public addresses are wanted",
+    async (url) => {
+      const keySet = createRemoteKeySet(url, { publicAddressesOnly: true });
+      await expect(keySet.preload()).rejects.toMatchObject({ code: "address_refused" });
+    },
+  );
+
+  it("never shows its query in an error", async () => {
+    const { server } = await setup(() => ({ status: 500 }));
+    const keySet = createRemoteKeySet(`${server.jwksUri}?key=secret`, { allowInsecureLoopback: true });
+    const error: unknown = await keySet.preload().catch((thrown: unknown) => thrown);
+    expect(String(error)).toContain("/jwks answered with status 500");
+    expect(String(error)).not.toContain("secret");
+  });
+});
+
+describe("an answer", () => {
+  it.each([301, 302, 303, 307, 308])("%i is never followed", async (status) => {
+    const { verify, server } = await setup(origin([a], LONG_CACHE));
+    server.answerWith((request) =>
+      request.path === "/jwks"
+        ? { status, headers: { location: `${server.origin}/moved` } }
+        : origin([a], LONG_CACHE)(request),
+    );
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "redirect_refused", status });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("that never comes is given up", async () => {
+    const { verify } = await setup({ after: new Promise<void>(() => {}) }, { timeoutMs: 50 });
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "timeout" });
+  });
+
+  it("whose body never ends is given up", async () => {
+    const endless = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) });
+    const fetch = async () => new Response(endless, { headers: json });
+    const keySet = createRemoteKeySet("https://op.example/jwks", { fetch, timeoutMs: 50 });
+    await expect(keySet.preload()).rejects.toMatchObject({ code: "timeout" });
+  });
+
+  it("is given up also where fetch ignores the signal", async () => {
+    const keySet = createRemoteKeySet("https://op.example/jwks", { fetch: () => new Promise(() => {}), timeoutMs: 50 });
+    await expect(keySet.preload()).rejects.toMatchObject({ code: "timeout" });
+  });
+
+  it("of more than 64 KiB is refused, and one of exactly 64 KiB is read", async () => {
+    const padded = (length: number): string => {
+      const body = JSON.stringify({ keys: [a.jwk], pad: "" });
+      return body.replace('"pad":""', `"pad":"${"x".repeat(length - body.length)}"`);
+    };
+    const small = await setup({ headers: json, body: padded(65_536) });
+    await small.verify(a.token());
+    const large = await setup({ headers: json, body: padded(65_537) });
+    await expect(large.verify(a.token())).rejects.toMatchObject({ code: "body_too_large" });
+  });
+
+  it("is measured after decompression", async () => {
+    const bomb = gzipSync(Buffer.alloc(10_000_000, " "));
+    expect(bomb.length).toBeLessThan(65_536);
+    const { verify } = await setup({ headers: { ...json, "content-encoding": "gzip" }, body: bomb });
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "body_too_large" });
+  });
+
+  it("with more than 64 entries is refused, and one with 64 is read", async () => {
+    const others = Array.from({ length: 64 }, () => ({ kty: "AKP" }));
+    const small = await setup(origin([...others.slice(1), a], LONG_CACHE));
+    await small.verify(a.token());
+    const large = await setup(origin([...others, a], LONG_CACHE));
+    await expect(large.verify(a.token())).rejects.toMatchObject({ code: "invalid_jwks" });
+  });
+});
+
+describe("options", () => {
+  it.each([
+    ["timeoutMs", 0],
+    ["timeoutMs", Number.NaN],
+    ["maxBodyBytes", -1],
+    ["maxKeys", 0],
+    ["staleIfErrorSeconds", 86_401],
+    ["staleIfErrorSeconds", Number.POSITIVE_INFINITY],
+    ["forcedRefetchBurst", 0],
+    ["minRevalidateIntervalMs", -1],
+  ])("%s: %d is refused", (name, value) => {
+    expect(() => createRemoteKeySet("https://op.example/jwks", { [name]: value })).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", argument: name }),
+    );
+  });
+
+  it("undefined stands for the default", async () => {
+    const { server } = await setup(origin([a], LONG_CACHE));
+    const keySet = createRemoteKeySet(server.jwksUri, {
+      allowInsecureLoopback: true,
+      timeoutMs: undefined,
+      contentTypes: undefined,
+    });
+    await keySet.preload();
+    expect(keySet.stats().keys).toBe(1);
+  });
+});

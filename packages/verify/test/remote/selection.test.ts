@@ -1,0 +1,122 @@
+import { SignJWT } from "jose";
+import { describe, expect, it } from "vitest";
+import { testKey } from "../support/keys.ts";
+import { LONG_CACHE, origin, setup } from "../support/remote.ts";
+
+// Rule 4: never another key.
+
+const a = testKey("a");
+
+describe("which key verifies", () => {
+  it.each([["A"], ["a "], [" a"], ["á"], ["a\u0301"], ["a\u0000"]])('the kid %j is not the kid "a"', async (kid) => {
+    const { verify } = await setup(origin([a], LONG_CACHE));
+    const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256", kid }).sign(a.privateKey);
+    await expect(verify(token)).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+
+  it("a set of one key is no exception", async () => {
+    const { verify } = await setup(origin([a], LONG_CACHE));
+    const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256", kid: "b" }).sign(a.privateKey);
+    await expect(verify(token)).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+
+  it("a known kid with a bad signature is refused without a refetch", async () => {
+    const { verify, count } = await setup(origin([a], LONG_CACHE));
+    await verify(a.token());
+    const forged = testKey("a").token();
+    await expect(verify(forged)).rejects.toMatchObject({ code: "ERR_JWS_SIGNATURE_VERIFICATION_FAILED" });
+    expect(count()).toBe(1);
+  });
+
+  it("a known kid whose key does not fit the alg is refused without a refetch", async () => {
+    const { verify, count } = await setup(origin([a], LONG_CACHE));
+    await verify(a.token());
+    await expect(verify(testKey("a", "RS256").token())).rejects.toMatchObject({ code: "no_suitable_key" });
+    expect(count()).toBe(1);
+  });
+
+  it.each([["none"], ["HS256"], ["es256"], ["ES256 "], ["ES256K"], ["toString"]])(
+    "alg %j is refused before anything is fetched",
+    async (alg) => {
+      const { keySet, count } = await setup(origin([a], LONG_CACHE));
+      await expect(keySet({ alg, kid: "a" })).rejects.toMatchObject({ code: "unsupported_alg" });
+      expect(count()).toBe(0);
+    },
+  );
+
+  it("header members that carry or point to a key are never used", async () => {
+    const stranger = testKey("a");
+    const { verify, server } = await setup(origin([a], LONG_CACHE));
+    const header = {
+      alg: "ES256",
+      kid: "a",
+      jwk: stranger.jwk,
+      jku: `${server.origin}/other`,
+      x5u: `${server.origin}/other`,
+      x5c: ["AA=="],
+    };
+    const token = await new SignJWT({}).setProtectedHeader(header).sign(stranger.privateKey);
+    await expect(verify(token)).rejects.toMatchObject({ code: "ERR_JWS_SIGNATURE_VERIFICATION_FAILED" });
+    expect(server.requests.map(({ path }) => path)).toEqual(["/jwks"]);
+  });
+});
+
+describe("no kid", () => {
+  const kidless = new SignJWT({}).setProtectedHeader({ alg: "ES256" }).sign(a.privateKey);
+
+  it("is refused before anything is fetched", async () => {
+    const { verify, count } = await setup(origin([a], LONG_CACHE));
+    await expect(verify(kidless)).rejects.toMatchObject({ code: "missing_kid" });
+    expect(count()).toBe(0);
+  });
+
+  it.each([[""], [7], [null]])("a kid of %j counts as none, also where none is allowed", async (kid) => {
+    const { keySet } = await setup(origin([a], LONG_CACHE), { allowMissingKid: true });
+    await expect(keySet({ alg: "ES256", kid: kid as string })).rejects.toMatchObject({ code: "missing_kid" });
+  });
+
+  it("is accepted with allowMissingKid where exactly one key fits", async () => {
+    const { verify } = await setup(origin([testKey("r", "RS256"), a], LONG_CACHE), { allowMissingKid: true });
+    await expect(verify(kidless)).resolves.toBeDefined();
+  });
+
+  it("is refused with allowMissingKid where two keys fit", async () => {
+    const { verify } = await setup(origin([a, testKey("b")], LONG_CACHE), { allowMissingKid: true });
+    await expect(verify(kidless)).rejects.toMatchObject({ code: "ambiguous_key" });
+  });
+});
+
+describe("several keys with one kid", () => {
+  const decoys = [testKey("a", "EdDSA"), testKey("a", "PS256"), testKey("a", "ES384")];
+
+  it("are told apart by type, curve and alg", async () => {
+    const { verify } = await setup(origin([...decoys, a], LONG_CACHE));
+    for (const key of [a, ...decoys]) await expect(verify(key.token())).resolves.toBeDefined();
+  });
+
+  it("a key of use enc is no candidate", async () => {
+    const { verify } = await setup(origin([{ ...testKey("a").jwk, use: "enc", alg: "ECDH-ES" }, a], LONG_CACHE));
+    await expect(verify(a.token())).resolves.toBeDefined();
+  });
+
+  it("a key of key_ops without verify is no candidate", async () => {
+    const { use: _use, ...jwk } = testKey("a").jwk;
+    const { verify } = await setup(origin([{ ...jwk, key_ops: ["deriveBits"] }, a], LONG_CACHE));
+    await expect(verify(a.token())).resolves.toBeDefined();
+  });
+
+  it("are refused where more than one remains", async () => {
+    const { verify } = await setup(origin([testKey("a"), a], LONG_CACHE));
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "ambiguous_key" });
+  });
+
+  it("a key without alg fits every alg of its type", async () => {
+    const key = testKey("r", "RS256");
+    const { alg: _alg, use: _use, ...jwk } = key.jwk;
+    const { verify } = await setup(origin([jwk], LONG_CACHE));
+    await expect(verify(key.token())).resolves.toBeDefined();
+    await expect(
+      verify(new SignJWT({}).setProtectedHeader({ alg: "PS256", kid: "r" }).sign(key.privateKey)),
+    ).resolves.toBeDefined();
+  });
+});
