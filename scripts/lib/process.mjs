@@ -3,6 +3,8 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { ROOT } from "./repository.mjs";
 
+const STARTED_BY = process.ppid;
+
 /**
  * @typedef {object} RunOptions
  * @property {string} [cwd] default: the clone
@@ -43,8 +45,7 @@ export function run(command, args, { cwd = ROOT, env = {}, quiet = false, forwar
  */
 function stopWithUs(child) {
   const stop = () => child.kill("SIGTERM");
-  const parent = process.ppid;
-  const watch = setInterval(() => process.ppid !== parent && stop(), 500);
+  const watch = setInterval(() => process.ppid !== STARTED_BY && stop(), 500);
   process.on("SIGINT", () => {});
   process.on("SIGTERM", stop);
   child.once("exit", () => clearInterval(watch));
