@@ -1,0 +1,48 @@
+// pnpm bench [NAME …] [--quick]: compiles the packages and test/bench, and runs NAME.bench.ts, or all of them.
+// Other arguments go to each of them. A name may say what it needs, as tests do: sign.softhsm.bench.ts.
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { provideBackends } from "./backends.mjs";
+import { installDependencies } from "./lib/install.mjs";
+import { run } from "./lib/process.mjs";
+import { ROOT } from "./lib/repository.mjs";
+import { say, warn } from "./lib/say.mjs";
+
+const args = process.argv.slice(2);
+const options = args.filter((arg) => arg.startsWith("--"));
+const names = args.filter((arg) => !arg.startsWith("--"));
+const all = readdirSync(join(ROOT, "test/bench"))
+  .filter((file) => file.endsWith(".bench.ts"))
+  .map((file) => file.slice(0, -".bench.ts".length));
+const chosen = all.filter((file) => names.length === 0 || names.includes(nameOf(file)));
+if (chosen.length === 0) {
+  say(`There is no such benchmark. There are: ${all.map(nameOf).join(", ")}`);
+  process.exit(1);
+}
+
+if (!(await installDependencies("full"))) process.exit(1);
+const tsc = join("node_modules", "typescript/bin/tsc");
+if (!(await run(process.execPath, [tsc, "-b", "test/bench"])).ok) process.exit(1);
+
+const provided = await provideBackends([...new Set(chosen.flatMap(backendsOf))]);
+for (const file of chosen) {
+  const missing = backendsOf(file).map((name) => provided.get(name));
+  const unavailable = missing.find((result) => result?.ok === false);
+  if (unavailable?.ok === false) {
+    warn(`Not run: ${nameOf(file)}: ${unavailable.reason}`);
+    continue;
+  }
+  const env = Object.assign({}, ...missing.map((result) => (result?.ok ? result.env : {})));
+  const { ok } = await run(process.execPath, [join("test/bench/dist", `${file}.bench.js`), ...options], { env });
+  if (!ok) process.exitCode = 1;
+}
+
+/** @param {string} file */
+function nameOf(file) {
+  return file.split(".")[0] ?? file;
+}
+
+/** @param {string} file */
+function backendsOf(file) {
+  return file.split(".").slice(1);
+}
