@@ -34,6 +34,29 @@ export const BACKENDS = {
     apt: ["softhsm2", "opensc"],
     programs: ["softhsm2-util", "pkcs11-tool"],
   },
+  cc: {
+    what: "a C compiler, for the PKCS#11 module that injects faults",
+    apt: ["gcc", "libc6-dev"],
+    programs: ["cc"],
+  },
+  p11kit: {
+    what: "p11-kit remoting in front of SoftHSM",
+    needs: ["softhsm"],
+    apt: ["p11-kit", "p11-kit-modules"],
+    programs: ["p11-kit"],
+  },
+  tpm2: {
+    what: "tpm2-pkcs11 on a software TPM",
+    needs: ["pkcs11js"],
+    apt: ["libtpm2-pkcs11-1", "libtss2-tcti-swtpm0", "swtpm", "tpm2-tools", "opensc"],
+    programs: ["swtpm", "tpm2_flushcontext", "pkcs11-tool"],
+  },
+  nss: {
+    what: "the PKCS#11 module of NSS",
+    needs: ["pkcs11js"],
+    apt: ["libnss3", "libnss3-tools"],
+    programs: ["certutil"],
+  },
   localstack: {
     what: "LocalStack's AWS KMS",
     provide: provideLocalstack,

@@ -1,0 +1,265 @@
+/*
+ * A PKCS#11 module that forwards every call to a real one, and fails, waits, hangs or lies on request.
+ *
+ * What it does is said in a file beside it: the path of this library and ".control". The file is mapped, so a
+ * test changes it at any time, and reads the counters in it. Its layout is in ../src/pkcs11-shim.ts.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CK_PTR *
+#define CK_DECLARE_FUNCTION(type, name) type name
+#define CK_DECLARE_FUNCTION_POINTER(type, name) type(*name)
+#define CK_CALLBACK_FUNCTION(type, name) type(*name)
+#ifndef NULL_PTR
+#define NULL_PTR 0
+#endif
+#include "pkcs11/pkcs11.h"
+
+enum function {
+  F_SIGN, F_SIGN_INIT, F_OPEN_SESSION, F_LOGIN, F_FIND, F_ATTRIBUTE, F_INITIALIZE, F_FINALIZE, F_CLOSE_SESSION,
+  F_LOGOUT, F_CLOSE_ALL, F_SLOT_LIST, F_TOKEN_INFO, F_SESSION_INFO, FUNCTIONS = 16
+};
+
+enum { TAMPER_NONE, TAMPER_FLIP, TAMPER_ZERO_R, TAMPER_SHORT, TAMPER_OTHER_DIGEST, TAMPER_EMPTY };
+enum { POINT_AS_IS, POINT_UNWRAPPED, POINT_BARE };
+
+#define LOGGED 65536
+typedef _Atomic int64_t cell;
+
+struct control {
+  cell delay_us[FUNCTIONS];
+  cell fail_every[FUNCTIONS];
+  cell fail_code[FUNCTIONS];
+  cell calls[FUNCTIONS];
+  cell hang_next[FUNCTIONS];
+  cell release;            /* changes: hung calls go on */
+  cell serial;             /* one C_Sign at a time */
+  cell tamper;
+  cell crash;              /* abort() in C_Sign */
+  cell token_flags;        /* added to those of the token */
+  cell max_sessions;       /* instead of the token's, unless 0 */
+  cell hide_objects;       /* searches find nothing */
+  cell point_form;         /* of CKA_EC_POINT */
+  cell in_flight;          /* calls of C_Sign that are running */
+  cell max_in_flight;
+  cell hung;               /* calls that hang now */
+  cell initialize_flags;   /* of the last C_Initialize */
+  cell open_sessions;
+  cell finalize_in_flight; /* most calls of C_Sign running at a C_Finalize */
+  char padding[1024 - (5 * FUNCTIONS + 14) * 8];
+  char module[3072];       /* path of the real module */
+  unsigned char digests[LOGGED][32]; /* of each C_Sign, in order */
+};
+
+static CK_FUNCTION_LIST list;
+static CK_FUNCTION_LIST_PTR real;
+static struct control *control;
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER, serial = PTHREAD_MUTEX_INITIALIZER;
+
+static void nap(int64_t us) {
+  struct timespec t = {us / 1000000, (us % 1000000) * 1000};
+  while (us > 0 && nanosleep(&t, &t) != 0) {}
+}
+
+static void keep_maximum(cell *most, int64_t value) {
+  int64_t before = atomic_load(most);
+  while (before < value && !atomic_compare_exchange_weak(most, &before, value)) {}
+}
+
+/* Counts, waits, hangs and fails: what every function has in common. CKR_OK means: go on. */
+static CK_RV enter(enum function f) {
+  int64_t call = atomic_fetch_add(&control->calls[f], 1) + 1;
+  nap(atomic_load(&control->delay_us[f]));
+  if (atomic_load(&control->hang_next[f]) > 0 && atomic_fetch_sub(&control->hang_next[f], 1) > 0) {
+    int64_t generation = atomic_load(&control->release);
+    atomic_fetch_add(&control->hung, 1);
+    while (atomic_load(&control->release) == generation) nap(2000);
+    atomic_fetch_sub(&control->hung, 1);
+  }
+  int64_t every = atomic_load(&control->fail_every[f]);
+  return every > 0 && call % every == 0 ? (CK_RV)atomic_load(&control->fail_code[f]) : CKR_OK;
+}
+
+#define ENTER(f) do { CK_RV entered = enter(f); if (entered != CKR_OK) return entered; } while (0)
+
+static CK_RV my_initialize(CK_VOID_PTR arguments) {
+  if (arguments) atomic_store(&control->initialize_flags, (int64_t)((CK_C_INITIALIZE_ARGS_PTR)arguments)->flags);
+  ENTER(F_INITIALIZE);
+  return real->C_Initialize(arguments);
+}
+
+static CK_RV my_finalize(CK_VOID_PTR reserved) {
+  keep_maximum(&control->finalize_in_flight, atomic_load(&control->in_flight));
+  ENTER(F_FINALIZE);
+  CK_RV rv = real->C_Finalize(reserved);
+  if (rv == CKR_OK) atomic_store(&control->open_sessions, 0);
+  return rv;
+}
+
+static CK_RV my_get_slot_list(CK_BBOOL present, CK_SLOT_ID_PTR slots, CK_ULONG_PTR count) {
+  ENTER(F_SLOT_LIST);
+  return real->C_GetSlotList(present, slots, count);
+}
+
+static CK_RV my_get_token_info(CK_SLOT_ID slot, CK_TOKEN_INFO_PTR info) {
+  ENTER(F_TOKEN_INFO);
+  CK_RV rv = real->C_GetTokenInfo(slot, info);
+  if (rv != CKR_OK) return rv;
+  info->flags |= (CK_FLAGS)atomic_load(&control->token_flags);
+  int64_t most = atomic_load(&control->max_sessions);
+  if (most > 0) info->ulMaxSessionCount = (CK_ULONG)most;
+  return CKR_OK;
+}
+
+static CK_RV my_open_session(CK_SLOT_ID slot, CK_FLAGS flags, CK_VOID_PTR data, CK_NOTIFY notify, CK_SESSION_HANDLE_PTR session) {
+  ENTER(F_OPEN_SESSION);
+  int64_t most = atomic_load(&control->max_sessions);
+  if (most > 0 && atomic_load(&control->open_sessions) >= most) return CKR_SESSION_COUNT;
+  CK_RV rv = real->C_OpenSession(slot, flags, data, notify, session);
+  if (rv == CKR_OK) atomic_fetch_add(&control->open_sessions, 1);
+  return rv;
+}
+
+static CK_RV my_close_session(CK_SESSION_HANDLE session) {
+  ENTER(F_CLOSE_SESSION);
+  CK_RV rv = real->C_CloseSession(session);
+  if (rv == CKR_OK) atomic_fetch_sub(&control->open_sessions, 1);
+  return rv;
+}
+
+static CK_RV my_close_all_sessions(CK_SLOT_ID slot) {
+  ENTER(F_CLOSE_ALL);
+  CK_RV rv = real->C_CloseAllSessions(slot);
+  if (rv == CKR_OK) atomic_store(&control->open_sessions, 0);
+  return rv;
+}
+
+static CK_RV my_get_session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO_PTR info) {
+  ENTER(F_SESSION_INFO);
+  return real->C_GetSessionInfo(session, info);
+}
+
+static CK_RV my_login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG length) {
+  ENTER(F_LOGIN);
+  return real->C_Login(session, user, pin, length);
+}
+
+static CK_RV my_logout(CK_SESSION_HANDLE session) {
+  ENTER(F_LOGOUT);
+  return real->C_Logout(session);
+}
+
+static CK_RV my_find_objects_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE_PTR template, CK_ULONG count) {
+  ENTER(F_FIND);
+  return real->C_FindObjectsInit(session, template, count);
+}
+
+static CK_RV my_find_objects(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE_PTR objects, CK_ULONG most, CK_ULONG_PTR count) {
+  CK_RV rv = real->C_FindObjects(session, objects, most, count);
+  if (rv == CKR_OK && atomic_load(&control->hide_objects)) *count = 0;
+  return rv;
+}
+
+static CK_RV my_get_attribute_value(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_ATTRIBUTE_PTR a, CK_ULONG count) {
+  ENTER(F_ATTRIBUTE);
+  CK_RV rv = real->C_GetAttributeValue(session, object, a, count);
+  int64_t form = atomic_load(&control->point_form);
+  if (rv != CKR_OK || form == POINT_AS_IS || count != 1 || a->type != CKA_EC_POINT || a->ulValueLen < 67) return rv;
+  CK_ULONG skipped = form == POINT_UNWRAPPED ? 2 : 3;
+  if (a->pValue) memmove(a->pValue, (unsigned char *)a->pValue + skipped, 67 - skipped);
+  if (a->pValue) a->ulValueLen = 67 - skipped;
+  return rv;
+}
+
+static CK_RV my_sign_init(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key) {
+  ENTER(F_SIGN_INIT);
+  return real->C_SignInit(session, mechanism, key);
+}
+
+static CK_RV sign(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, CK_BYTE_PTR out, CK_ULONG_PTR out_length) {
+  int64_t call = atomic_load(&control->calls[F_SIGN]);
+  if (length == 32) memcpy(control->digests[call % LOGGED], data, 32);
+  ENTER(F_SIGN);
+  if (atomic_load(&control->crash)) abort();
+  int64_t tamper = atomic_load(&control->tamper);
+  unsigned char other[32];
+  if (tamper == TAMPER_OTHER_DIGEST && length == 32) {
+    memcpy(other, data, 32);
+    other[0] ^= 1;
+    data = other;
+  }
+  CK_RV rv = real->C_Sign(session, data, length, out, out_length);
+  if (rv != CKR_OK || !out) return rv;
+  if (tamper == TAMPER_FLIP) out[40] ^= 4;
+  if (tamper == TAMPER_ZERO_R) memset(out, 0, 32);
+  if (tamper == TAMPER_SHORT) *out_length = 63;
+  if (tamper == TAMPER_EMPTY) *out_length = 0;
+  return rv;
+}
+
+static CK_RV my_sign(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, CK_BYTE_PTR out, CK_ULONG_PTR out_length) {
+  int64_t one_at_a_time = atomic_load(&control->serial);
+  keep_maximum(&control->max_in_flight, atomic_fetch_add(&control->in_flight, 1) + 1);
+  if (one_at_a_time) pthread_mutex_lock(&serial);
+  CK_RV rv = sign(session, data, length, out, out_length);
+  if (one_at_a_time) pthread_mutex_unlock(&serial);
+  atomic_fetch_sub(&control->in_flight, 1);
+  return rv;
+}
+
+static struct control *map_control(void) {
+  Dl_info self;
+  char path[4096];
+  if (!dladdr((void *)&map_control, &self)) return NULL;
+  snprintf(path, sizeof path, "%s.control", self.dli_fname);
+  int fd = open(path, O_RDWR);
+  if (fd < 0) return NULL;
+  void *mapped = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static CK_RV load(void) {
+  struct control *mapped = map_control();
+  void *module = mapped ? dlopen(mapped->module, RTLD_NOW | RTLD_LOCAL) : NULL;
+  CK_C_GetFunctionList get = module ? (CK_C_GetFunctionList)dlsym(module, "C_GetFunctionList") : NULL;
+  if (!get || get(&real) != CKR_OK) return CKR_GENERAL_ERROR;
+  list = *real;
+  list.C_GetFunctionList = C_GetFunctionList;
+  list.C_Initialize = my_initialize;
+  list.C_Finalize = my_finalize;
+  list.C_GetSlotList = my_get_slot_list;
+  list.C_GetTokenInfo = my_get_token_info;
+  list.C_OpenSession = my_open_session;
+  list.C_CloseSession = my_close_session;
+  list.C_CloseAllSessions = my_close_all_sessions;
+  list.C_GetSessionInfo = my_get_session_info;
+  list.C_Login = my_login;
+  list.C_Logout = my_logout;
+  list.C_FindObjectsInit = my_find_objects_init;
+  list.C_FindObjects = my_find_objects;
+  list.C_GetAttributeValue = my_get_attribute_value;
+  list.C_SignInit = my_sign_init;
+  list.C_Sign = my_sign;
+  control = mapped;
+  return CKR_OK;
+}
+
+CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR out) {
+  pthread_mutex_lock(&loading);
+  CK_RV rv = control ? CKR_OK : load();
+  pthread_mutex_unlock(&loading);
+  if (rv == CKR_OK) *out = &list;
+  return rv;
+}
