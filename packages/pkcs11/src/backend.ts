@@ -22,6 +22,8 @@ export interface OpenKey {
   readonly token: TokenDescription;
   readonly label: string;
   readonly id: Uint8Array;
+  /** Signatures at once. */
+  readonly sessions: number;
   /** One attempt. */
   sign(digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array>;
   status(): SignerHealth["status"];

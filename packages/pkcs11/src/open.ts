@@ -1,6 +1,6 @@
 import { createSigner, type GuardedSigner, type GuardPolicy, guardSigner, type Signer } from "@signpost/core";
 import type { OpenKey } from "./backend.ts";
-import { keyRequest, type Pkcs11SignerOptions, sessionCount } from "./options.ts";
+import { keyRequest, type Pkcs11SignerOptions } from "./options.ts";
 import { openThreadKey } from "./threads/open-key.ts";
 import { formatKeyUri } from "./uri.ts";
 
@@ -34,7 +34,7 @@ export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Si
   return toSigner(request.module, await openThreadKey(request), options);
 }
 
-function toSigner(module: string, key: OpenKey, { policy, sessions }: Pkcs11SignerOptions): Signer {
+function toSigner(module: string, key: OpenKey, { policy }: Pkcs11SignerOptions): Signer {
   const signer = createSigner({
     uri: formatKeyUri(module, key),
     publicKey: key.publicKey,
@@ -45,7 +45,7 @@ function toSigner(module: string, key: OpenKey, { policy, sessions }: Pkcs11Sign
   // C_Sign is called at most twice for a request: some tokens count signatures, and all of them are slow.
   return guardSigner(
     signer,
-    { concurrency: sessionCount(sessions), maxAttempts: 2, ...policy },
+    { concurrency: key.sessions, maxAttempts: 2, ...policy },
     { notes: () => key.notes(), status: () => key.status() },
   );
 }

@@ -56,7 +56,7 @@ export async function keyRequest(options: Pkcs11SignerOptions): Promise<KeyReque
   };
 }
 
-export function sessionCount(sessions: number | undefined): number {
+function sessionCount(sessions: number | undefined): number {
   return wholeNumber("sessions", sessions ?? DEFAULT_SESSIONS, 1, MAX_SESSIONS);
 }
 

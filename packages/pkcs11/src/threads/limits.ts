@@ -6,9 +6,11 @@ export const INITIALIZE_INTERVAL_MS = 1_000;
 export const RETRY_INTERVAL_MS = 5_000;
 /** Opening, login and search go over the network in many modules. Longer than this, the call hangs. */
 export const SETUP_HANG_MS = 15_000;
+/** The caller's PIN source has this long to answer. */
+export const PIN_TIMEOUT_MS = 10_000;
 /** So many failures of the `repeated` kind in a row, and a new session is not enough. */
 export const REPEATED_LIMIT = 3;
-/** What a key that could not be used is remembered for, so that requests do not search the token again and again. */
+/** How long it is taken for granted that a key cannot be used, so that requests do not search the token again and again. */
 export const KEY_REFUSAL_MS = 1_000;
 /** How long the exit of the process waits for sessions to close, behind the native calls that are running. */
 export const EXIT_WAIT_MS = 2_000;

@@ -1,14 +1,89 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { ckrRule } from "../ckr.ts";
 import { CommandError, toPublicError } from "../failure-error.ts";
-import type { PinSource } from "../pin.ts";
+import { type PinSource, samePin } from "../pin.ts";
 import type { SessionState } from "../protocol.ts";
+import { createSerial } from "../serial.ts";
 import {
   CKF_PROTECTED_AUTHENTICATION_PATH,
   CKF_USER_PIN_FINAL_TRY,
   CKF_USER_PIN_INITIALIZED,
   CKF_USER_PIN_LOCKED,
 } from "../worker/constants.ts";
+import { PIN_TIMEOUT_MS } from "./limits.ts";
+import type { RunCommand } from "./session.ts";
+
+/**
+ * The logins of one token: one at a time, and none after a refusal. A wrong PIN that is tried again by
+ * itself locks the token.
+ */
+export class TokenLogin {
+  readonly #pins: PinSource[] = [];
+  readonly #inTurn = createSerial();
+  readonly #onRefused: () => void;
+  #proven: PinSource | undefined;
+  #refusal: SignerError | undefined;
+
+  constructor(onRefused: () => void) {
+    this.#onRefused = onRefused;
+  }
+
+  /** Why nobody may log in any more, until every signer of the token is closed. */
+  get refusal(): SignerError | undefined {
+    return this.#refusal;
+  }
+
+  add(pin: PinSource): void {
+    this.#pins.push(pin);
+  }
+
+  /** Whether the token itself has accepted this PIN. */
+  proves(pin: PinSource): boolean {
+    return samePin(this.#proven, pin);
+  }
+
+  /** Logs a session in, unless somebody else's login has done it meanwhile. */
+  login(run: RunCommand): Promise<void> {
+    return this.#inTurn(async () => {
+      this.requireOpen();
+      const state = await run("session", null);
+      if (!state.loginNeeded) return;
+      try {
+        requireLoginPossible(state);
+        const source = this.#source();
+        const { covered } = await run("login", { pin: await readPin(source) });
+        if (!covered) this.#proven = source;
+      } catch (error) {
+        throw this.refused(error);
+      }
+    });
+  }
+
+  /** The PIN for a key that wants one before each signature. */
+  contextPin(): Promise<string> {
+    this.requireOpen();
+    return readPin(this.#source());
+  }
+
+  /** Remembers an error about the PIN; other errors pass through. */
+  refused(error: unknown): unknown {
+    const refusal = pinRefusal(error);
+    if (refusal === undefined) return error;
+    this.#refusal ??= refusal;
+    this.#onRefused();
+    return this.#refusal;
+  }
+
+  /** @throws SignerError the refusal, once there is one. */
+  requireOpen(): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
+  }
+
+  #source(): PinSource {
+    const source = this.#proven ?? this.#pins[0];
+    if (source === undefined) throw new SignerError("closed", "the signer is closed");
+    return source;
+  }
+}
 
 /**
  * Refuses a login that cannot succeed, or that would lock the token if it did not.
@@ -30,23 +105,25 @@ export function requireLoginPossible({ tokenFlags }: SessionState): void {
   }
 }
 
-/** The PIN, or an error that says where it was to come from and nothing else. */
-export async function readPin(source: PinSource): Promise<string> {
+/** The PIN, or an error that says that it could not be had and nothing else. */
+async function readPin(source: PinSource): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${PIN_TIMEOUT_MS} ms`)), PIN_TIMEOUT_MS);
+  });
   try {
-    return await source.read();
+    return await Promise.race([source.read(), late]);
   } catch (cause) {
     if (cause instanceof ConfigurationError) throw cause;
-    throw new SignerError("unavailable", "the PIN could not be had from its source", { cause });
+    throw new SignerError("unavailable", "pin: its source failed", { cause });
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-/** The error that is final for every signer of the token, or undefined when this is none. */
-export function pinRefusal(error: unknown): SignerError | undefined {
-  if (error instanceof SignerError) return isPinCode(error.code) ? error : undefined;
-  if (!(error instanceof CommandError) || error.code === undefined || !isPinCode(ckrRule(error.code).signerCode))
-    return undefined;
-  const refusal = toPublicError(error);
-  return refusal instanceof SignerError ? refusal : undefined;
+function pinRefusal(error: unknown): SignerError | undefined {
+  const refusal = error instanceof CommandError ? toPublicError(error) : error;
+  return refusal instanceof SignerError && isPinCode(refusal.code) ? refusal : undefined;
 }
 
 function isPinCode(code: string): boolean {

@@ -2,7 +2,8 @@ import { CommandError } from "../failure-error.ts";
 import type { CommandInput, TokenDescription, TokenList } from "../protocol.ts";
 import { CKR_CRYPTOKI_NOT_INITIALIZED } from "../worker/constants.ts";
 import { EXIT_WAIT_MS, INITIALIZE_INTERVAL_MS, REINITIALIZE_INTERVAL_MS } from "./limits.ts";
-import { type PoolHost, TokenPool } from "./pool.ts";
+import { TokenPool } from "./pool.ts";
+import type { ModuleHost } from "./session-set.ts";
 import { Thread } from "./thread.ts";
 
 interface PoolEntry {
@@ -64,7 +65,7 @@ export class ThreadModule {
       }
       await entry.closing;
     }
-    const pool = new TokenPool(token, this.#hostOf());
+    const pool = new TokenPool(token, this.#host());
     this.#pools.set(name, { pool, users: 1, closing: undefined });
     return pool;
   }
@@ -102,9 +103,8 @@ export class ThreadModule {
     return this.#reinitializing;
   }
 
-  /** Milliseconds from now; undefined when the module is not ours to finalise. */
-  reinitializeInMs(): number | undefined {
-    if (!this.#owner) return undefined;
+  /** Milliseconds from now. */
+  reinitializeInMs(): number {
     return Math.max(0, this.#lastFinalize + REINITIALIZE_INTERVAL_MS - performance.now());
   }
 
@@ -112,7 +112,7 @@ export class ThreadModule {
   shutDown(): void {
     const deadline = performance.now() + EXIT_WAIT_MS;
     const left = (): number => Math.max(0, deadline - performance.now());
-    const sessions = [...this.#pools.values()].flatMap(({ pool }) => [...pool.sessions]);
+    const sessions = [...this.#pools.values()].flatMap(({ pool }) => [...pool.sessions.all]);
     for (const { thread, ownsInstance } of sessions) thread.shutDown(ownsInstance);
     const closed = sessions.map(({ thread }) => thread.waitForShutDown(left())).every(Boolean);
     this.#control.shutDown(this.#owner && closed && this.#hanging === 0);
@@ -129,31 +129,39 @@ export class ThreadModule {
     this.#lastInitialize = performance.now();
     if (!finalized) this.#lastFinalize = this.#lastInitialize;
     const pools = [...this.#pools.values()].map(({ pool }) => pool);
-    for (const pool of pools) pool.pause();
-    await Promise.all(pools.map((pool) => pool.drained()));
+    for (const { sessions } of pools) sessions.pause();
+    await Promise.all(pools.map(({ sessions }) => sessions.drained()));
     // A call that turned out to hang meanwhile is still inside the module: finalising under it may crash.
-    const list = this.#hanging > 0 && !finalized ? undefined : await this.#initializeAnew(pools, finalized);
-    const restored = await Promise.all(
-      pools.map((pool) => pool.restore(list ?? { library: UNKNOWN_LIBRARY, tokens: [] })),
-    );
+    const list =
+      this.#hanging > 0 && !finalized ? await this.#tokensOrNone() : await this.#initializeAnew(pools, finalized);
+    const restored = await Promise.all(pools.map(({ sessions }) => sessions.restore(list)));
     return restored.every(Boolean);
   }
 
-  async #initializeAnew(pools: readonly TokenPool[], finalized: boolean): Promise<TokenList | undefined> {
-    await Promise.all(pools.map((pool) => pool.release()));
+  async #initializeAnew(pools: readonly TokenPool[], finalized: boolean): Promise<TokenList> {
+    await Promise.all(pools.map(({ sessions }) => sessions.release()));
     try {
       // An error means that somebody else was faster, or that the module is broken; C_Initialize will tell.
       await this.#control.run("finalize", { module: this.#owner && !finalized }).catch(() => {});
       ({ owner: this.#owner } = await this.#control.run("initialize", this.initializeInput));
-      return await this.tokens();
+      for (const pool of pools) pool.freshStart();
     } catch {
-      return undefined;
+      return NO_TOKENS;
     }
+    return this.#tokensOrNone();
   }
 
-  #hostOf(): PoolHost {
+  #tokensOrNone(): Promise<TokenList> {
+    return this.tokens().catch(() => NO_TOKENS);
+  }
+
+  #host(): ModuleHost {
+    const owns = (): boolean => this.#owner;
     return {
       initializeInput: this.initializeInput,
+      get owner() {
+        return owns();
+      },
       reinitialize: (cause) => this.reinitialize(cause),
       reinitializeInMs: () => this.reinitializeInMs(),
       hanging: (difference) => {
@@ -164,7 +172,7 @@ export class ThreadModule {
   }
 }
 
-const UNKNOWN_LIBRARY = { manufacturer: "", description: "", version: "" };
+const NO_TOKENS: TokenList = { library: { manufacturer: "", description: "", version: "" }, tokens: [] };
 
 function poolName({ label, serial, slotId }: TokenDescription): string {
   return JSON.stringify([label, serial, slotId]);

@@ -31,7 +31,8 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
   pool.bindKey(key, publicKey);
   return {
     publicKey,
-    token: pool.token,
+    token: pool.sessions.token,
+    sessions: pool.sessions.target,
     label: found.label,
     id: found.id,
     sign: (digest, signal) => pool.sign({ key, digest, hangMs: request.hangMs, signal }),

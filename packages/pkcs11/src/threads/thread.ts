@@ -15,6 +15,7 @@ export class Thread {
   readonly #waiting: Map<number, Waiting> = new Map();
   #onDrained: (() => void)[] = [];
   #nextId = 0;
+  #abandoned = false;
   #ended: Error | undefined;
 
   constructor() {
@@ -41,7 +42,7 @@ export class Thread {
       if (this.#ended !== undefined) return reject(this.#ended);
       const request: Request = { id: this.#nextId++, name, input };
       // The process may only end by itself while nothing is under way.
-      if (this.#waiting.size === 0) this.#worker.ref();
+      if (this.#waiting.size === 0 && !this.#abandoned) this.#worker.ref();
       this.#waiting.set(request.id, { resolve: (output) => resolve(output as CommandOutput<Name>), reject });
       this.#worker.postMessage(request);
     });
@@ -64,12 +65,15 @@ export class Thread {
         waiting.reject(error);
       }
       if (left === 0) resolve();
+      this.#abandoned = true;
+      this.#becomeIdle();
     });
   }
 
-  /** Resolves once every command so far has come back. */
+  /** Resolves once every command so far has come back, or was given up on. */
   async drained(): Promise<void> {
-    while (this.#waiting.size > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve));
+    while (this.#waiting.size > 0 && !this.#abandoned)
+      await new Promise<void>((resolve) => this.#onDrained.push(resolve));
   }
 
   /** Ends the thread, once the call that it is in has returned. */
