@@ -11,6 +11,7 @@ export interface TestKey {
   readonly publicKey: P256PublicJwk;
   /** The private scalar in hexadecimal. */
   readonly secret: string;
+  /** Randomised: the same digest gives another signature each time. */
   sign(digest: Uint8Array): Uint8Array;
 }
 
@@ -21,7 +22,7 @@ export function createTestKey(): TestKey {
   return {
     publicKey: { kty: "EC", crv: "P-256", x: coordinate(1), y: coordinate(33) },
     secret: Buffer.from(privateKey).toString("hex"),
-    sign: (digest) => p256.sign(digest, privateKey, { prehash: false, lowS: false }),
+    sign: (digest) => p256.sign(digest, privateKey, { prehash: false, lowS: false, extraEntropy: true }),
   };
 }
 

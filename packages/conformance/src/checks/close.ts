@@ -6,9 +6,9 @@ import { outcomeOf, rejectionOf, signerError, within, withSigner } from "../sett
 
 /** Calls in flight when the signer is closed: more than any default of slots. */
 const CALLS = 50;
-const CLOSE_POLICY = { deadlineMs: 5_000, attemptTimeoutMs: 2_000 };
+const CLOSE_POLICY = { deadlineMs: 3_000, attemptTimeoutMs: 2_000 };
 /** Started calls finish within their deadline; the rest is for busy machines. Milliseconds. */
-const CLOSE_BOUND_MS = 8_000;
+const CLOSE_BOUND_MS = 5_000;
 
 const MOMENTS: readonly (readonly [name: string, wait: () => Promise<void>])[] = [
   ["in the same tick as the calls", async () => undefined],

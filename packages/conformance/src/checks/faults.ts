@@ -12,12 +12,12 @@ import { assertErrorKeepsSecrets } from "../secrets.ts";
 import { ABORT_BOUND_MS, CALL_BOUND_MS, outcomeOf, signerError, within, withSigner } from "../settle.ts";
 import type { Outcome } from "../settle.ts";
 
-/** Time enough for two attempts and the pause between them, and no more, so that a hanging backend costs little. */
-const FAULT_POLICY = { deadlineMs: 2_000, attemptTimeoutMs: 600, maxAttempts: 2 } satisfies GuardPolicy;
+/** A silent backend costs this much time, so that it is short: two attempts. */
+const SILENT_POLICY = { deadlineMs: 2_000, attemptTimeoutMs: 600, maxAttempts: 2 } satisfies GuardPolicy;
+/** A backend that answers costs none of this time, so that a busy machine changes no result. */
+const SPEAKING_POLICY = { deadlineMs: 15_000, attemptTimeoutMs: 5_000, maxAttempts: 2 } satisfies GuardPolicy;
 /** A caller is released at its deadline; the rest is for busy machines. Milliseconds. */
-const DEADLINE_BOUND_MS = FAULT_POLICY.deadlineMs + 1_500;
-/** Abort of a bare call of which the backend says something: never reached unless the adapter hangs. Milliseconds. */
-const SPEAKING_ABORT_MS = 10_000;
+const BEYOND_DEADLINE_MS = 1_500;
 /** Opening has no deadline of its own: more than any client's default time limits for a connection. Milliseconds. */
 const OPENING_BOUND_MS = 15_000;
 const CALLERS = 8;
@@ -57,7 +57,7 @@ async function signingFails(
   await withSigner(
     context,
     async (signer) => {
-      await assertSigns(signer, `before ${fault}`);
+      await recovers(() => assertSigns(signer, `before ${fault}`), recoveryMs);
       const calls = await whileOn(toggle, () =>
         Promise.all(Array.from({ length: CALLERS }, () => callDuring(context, signer, fault, expected))),
       );
@@ -65,11 +65,12 @@ async function signingFails(
       if (expected.mayRecover !== true) {
         notEqual(healthOf(signer)?.status, "ready", `health() is ready right after calls failed by ${fault}`);
       }
-      await recovers(() => assertSigns(signer, `after ${fault}`), recoveryMs);
-      await Promise.all(Array.from({ length: CALLERS }, () => assertSigns(signer, `after ${fault}`)));
+      const signsAgain = (): Promise<void> => recovers(() => assertSigns(signer, `after ${fault}`), recoveryMs);
+      await signsAgain();
+      await Promise.all(Array.from({ length: CALLERS }, signsAgain));
       equal(healthOf(signer)?.status ?? "ready", "ready", `health() after ${fault} is over and signatures were made`);
     },
-    FAULT_POLICY,
+    policyFor(expected),
   );
 }
 
@@ -87,11 +88,12 @@ async function callDuring(
   const message = newMessage();
   const what = `a call while ${fault}`;
   if (context.form === "guarded") {
-    const outcome = await outcomeOf(() => signThrough(signer, message.signingInput), DEADLINE_BOUND_MS, what);
+    const boundMs = policyFor(expected).deadlineMs + BEYOND_DEADLINE_MS;
+    const outcome = await outcomeOf(() => signThrough(signer, message.signingInput), boundMs, what);
     return { outcome, digest: message.digest() };
   }
   // A bare signer has no clock: its caller's signal is what ends a silent backend.
-  const abortMs = expected.silent === true ? FAULT_POLICY.attemptTimeoutMs : SPEAKING_ABORT_MS;
+  const abortMs = policyFor(expected).attemptTimeoutMs;
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(new Error("the caller's time is up")), abortMs);
   const call = (): Promise<Uint8Array> => signThrough(signer, message.signingInput, controller.signal);
@@ -125,7 +127,7 @@ async function openingSettles(
   expected: FaultExpectation,
   toggle: FaultSwitch,
 ): Promise<void> {
-  const opened = await whileOn(toggle, () => openOutcome(context, fault));
+  const opened = await whileOn(toggle, () => openOutcome(context, fault, expected));
   if ("signer" in opened) return within(opened.signer.close(), CALL_BOUND_MS, "close()");
   const error = signerError(opened.error, [...expected.codes, ...OPENING_CODES], `opening while ${fault}`);
   assertErrorKeepsSecrets(error, context.secrets, newMessage().digest(), `the error of opening while ${fault}`);
@@ -138,7 +140,7 @@ async function openingFails(
   toggle: FaultSwitch,
   recoveryMs: number,
 ): Promise<void> {
-  const opened = await whileOn(toggle, () => openOutcome(context, fault));
+  const opened = await whileOn(toggle, () => openOutcome(context, fault, expected));
   if ("signer" in opened) {
     await within(opened.signer.close(), CALL_BOUND_MS, "close()");
     ok(false, `opening while ${fault} gave a signer, expected ${expected.codes.join(" or ")}`);
@@ -148,12 +150,20 @@ async function openingFails(
   await recovers(() => withSigner(context, (signer) => assertSigns(signer, `after ${fault}`)), recoveryMs);
 }
 
-async function openOutcome(context: CheckContext, fault: Fault): Promise<{ signer: Signer } | { error: unknown }> {
-  const opening = context.open(FAULT_POLICY).then(
+async function openOutcome(
+  context: CheckContext,
+  fault: Fault,
+  expected: FaultExpectation,
+): Promise<{ signer: Signer } | { error: unknown }> {
+  const opening = context.open(policyFor(expected)).then(
     (signer) => ({ signer }),
     (error: unknown) => ({ error }),
   );
   return within(opening, OPENING_BOUND_MS, `opening while ${fault}`);
+}
+
+function policyFor({ silent }: FaultExpectation): typeof SILENT_POLICY {
+  return silent === true ? SILENT_POLICY : SPEAKING_POLICY;
 }
 
 /** Switches the fault off whatever happens in between. */

@@ -1,4 +1,5 @@
 import { ok } from "node:assert/strict";
+import { setImmediate as macrotask } from "node:timers/promises";
 import type { Signer } from "@signpost/core";
 import type { CheckContext, CheckDefinition } from "../harness.ts";
 import { assertSignature, assertSignatureByJose, newMessage, nodeKeyOf } from "../message.ts";
@@ -45,16 +46,14 @@ export const signatureChecks: readonly CheckDefinition[] = [
       }),
   },
   {
-    name: "a returned signature belongs to the caller: overwriting it changes no other",
+    name: "a returned signature belongs to the caller: later calls do not change it",
     run: (context) =>
       withSigner(context, async (signer) => {
-        const key = nodeKeyOf(signer.publicKey);
-        const messages = [newMessage(), newMessage()] as const;
-        const first = await within(signer.sign(messages[0].digest()), CALL_BOUND_MS, "sign()");
-        const second = await within(signer.sign(messages[1].digest()), CALL_BOUND_MS, "sign()");
-        assertSignature(key, messages[0], first, "the first signature, after a second one was made,");
-        first.fill(0xff);
-        assertSignature(key, messages[1], second, "the second signature, after the first was overwritten,");
+        const message = newMessage();
+        const signature = await within(signer.sign(message.digest()), CALL_BOUND_MS, "sign()");
+        await within(signer.sign(newMessage().digest()), CALL_BOUND_MS, "sign()");
+        const what = "the first signature, after a second one was made,";
+        assertSignature(nodeKeyOf(signer.publicKey), message, signature, what);
       }),
   },
 ];
@@ -62,18 +61,24 @@ export const signatureChecks: readonly CheckDefinition[] = [
 async function untilLeadingZeros(context: CheckContext, withInput: boolean): Promise<void> {
   await withSigner(context, async (signer) => {
     const key = nodeKeyOf(signer.publicKey);
-    const seen = { r: false, s: false, count: 0 };
+    const seen = { r: false, s: false, count: 0, failed: false };
     const worker = async (): Promise<void> => {
-      while (!(seen.r && seen.s) && seen.count < MAX_SIGNATURES) {
+      while (!(seen.r && seen.s) && seen.count < MAX_SIGNATURES && !seen.failed) {
         seen.count += 1;
         const message = newMessage();
         const options = withInput ? { signingInput: message.signingInput } : {};
         const signature = await within(signer.sign(message.digest(), options), CALL_BOUND_MS, "sign()");
         assertSignature(key, message, signature, `signature ${seen.count}`);
         await noteLeadingZeros(signer, message, signature, seen);
+        // A signer that answers at once would keep every timer of the process waiting.
+        await macrotask();
       }
     };
-    await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
+    const stopping = (error: unknown): never => {
+      seen.failed = true;
+      throw error;
+    };
+    await Promise.all(Array.from({ length: IN_FLIGHT }, () => worker().catch(stopping)));
     ok(seen.r, `none of ${seen.count} signatures has an r that begins with a zero byte`);
     ok(seen.s, `none of ${seen.count} signatures has an s that begins with a zero byte`);
   });
