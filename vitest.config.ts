@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
 
-// Sources resolve through our own export condition, so that tests need no build.
-const conditions = ["@signpost/source", "module", "node", "development|production"];
+// Sources resolve through our own export condition, so that tests need no build. The condition "module" of Vite's
+// defaults is left out: it names sources for bundlers, and Node cannot load those of the AWS SDK.
+const conditions = ["@signpost/source", "node", "development|production"];
 
 export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: ["@signpost/source"] } },
