@@ -23,6 +23,13 @@ const ALLOWED_METHODS = "GET, HEAD";
 const METHOD_NOT_ALLOWED = new TextEncoder().encode("method not allowed\n");
 const INTERNAL_SERVER_ERROR = new TextEncoder().encode("internal server error\n");
 
+/** A CORS preflight may name the two request headers that RPs send and browsers do not allow by themselves. */
+const PREFLIGHT = {
+  "Access-Control-Allow-Methods": ALLOWED_METHODS,
+  "Access-Control-Allow-Headers": "If-None-Match, Cache-Control",
+  "Access-Control-Max-Age": "86400",
+};
+
 /** One request: nothing is hashed and nothing is serialised here. */
 export function respondTo(state: ResponseState, method: string, ifNoneMatch: string | null | undefined): JwksResponse {
   const cors = state.cors ? { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag" } : {};
@@ -48,13 +55,6 @@ export function respondTo(state: ResponseState, method: string, ifNoneMatch: str
   };
   return withoutBodyOf(method, { status: 200, headers, body });
 }
-
-/** A CORS preflight may name the two request headers that RPs send and browsers do not allow by themselves. */
-const PREFLIGHT = {
-  "Access-Control-Allow-Methods": ALLOWED_METHODS,
-  "Access-Control-Allow-Headers": "If-None-Match, Cache-Control",
-  "Access-Control-Max-Age": "86400",
-};
 
 function plainText(status: number, body: Uint8Array, headers: Record<string, string>): JwksResponse {
   return {

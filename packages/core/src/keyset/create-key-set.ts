@@ -51,24 +51,31 @@ export function readKeySet(argument: string, entries: readonly KeySetEntry[], op
   const keys: readonly PublishedKey[] = [
     active,
     ...later.map((entry, index) => readSigningEntry(entry, `${argument}[${index + 1}]`, "retiring").published),
-    ...readList("legacyVerificationKeys", options.legacyVerificationKeys ?? []).map((key, index) =>
-      readLegacyKey(key, `legacyVerificationKeys[${index}]`),
-    ),
-    ...readList("encryptionKeyset", options.encryptionKeyset ?? []).map((key, index) =>
-      readEncryptionKey(key, `encryptionKeyset[${index}]`),
-    ),
+    ...readTrailingKeys(options),
   ];
   refuseDuplicates(argument, keys);
   return new PublishedKeySet(Object.freeze({ keyId: active.keyId, publicKey: active.publicKey, signer }), keys);
 }
 
-function readList(argument: string, value: unknown): readonly unknown[] {
+/** The keys behind the signing keys, in the order of the document. */
+export function readTrailingKeys({ legacyVerificationKeys, encryptionKeyset }: KeySetOptions): readonly PublishedKey[] {
+  return [
+    ...readList("legacyVerificationKeys", legacyVerificationKeys ?? []).map((key, index) =>
+      readLegacyKey(key, `legacyVerificationKeys[${index}]`),
+    ),
+    ...readList("encryptionKeyset", encryptionKeyset ?? []).map((key, index) =>
+      readEncryptionKey(key, `encryptionKeyset[${index}]`),
+    ),
+  ];
+}
+
+export function readList(argument: string, value: unknown): readonly unknown[] {
   // `Array.from` also fills the holes of a sparse array, which `map` would step over.
   if (Array.isArray(value)) return Array.from<unknown>(value);
   throw new ConfigurationError(argument, "expected an array");
 }
 
-function refuseDuplicates(argument: string, keys: readonly PublishedKey[]): void {
+export function refuseDuplicates(argument: string, keys: readonly PublishedKey[]): void {
   const seen = new Set<string>();
   for (const { keyId } of keys) {
     if (seen.has(keyId)) {

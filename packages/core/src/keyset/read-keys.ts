@@ -47,7 +47,8 @@ export function readEncryptionKey(entry: unknown, argument: string): PublishedKe
   const key = asConfigured(name, () => publicKeyFrom(publicKey, name));
   const algorithms = ENCRYPTION_ALGORITHMS[key.kty];
   if (algorithms === undefined) throw new ConfigurationError(name, "expected an RSA or EC key");
-  const chosen = algorithms.find((known) => known === (alg ?? algorithms[0]));
+  const wanted = alg === undefined ? algorithms[0] : alg;
+  const chosen = algorithms.find((known) => known === wanted);
   if (chosen === undefined) {
     throw new ConfigurationError(
       `${argument}.alg`,

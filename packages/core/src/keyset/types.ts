@@ -27,7 +27,8 @@ export interface LegacyKey {
 }
 
 /** `retiring` and `legacy` keys only verify; `encryption` keys are for RPs to encrypt to. */
-export type KeyRole = "active" | "retiring" | "legacy" | "encryption";
+/** `announced` and `withdrawn` come from a rotation schedule alone; a withdrawn key is in no published set. */
+export type KeyRole = "active" | "announced" | "retiring" | "withdrawn" | "legacy" | "encryption";
 
 /** A public key as it is published: `publicKey` holds the key members alone (`kty,crv,x,y` and so on). */
 export interface PublishedKey {

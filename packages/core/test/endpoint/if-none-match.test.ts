@@ -47,6 +47,8 @@ describe("If-None-Match", () => {
     ["a list of commas", ",,,", 200, 200],
     ["a comma inside another tag", `"a,b", ${E}`, 304, 304],
     ["the tag inside another tag's quotes", `"x,${hex},y"`, 200, 200],
+    ["an unclosed quote before the tag, which takes the comma into its quotes", `"x, ${E}`, 200, 200],
+    ["an unclosed quote after the tag", `${E}, "x`, 304, 304],
     ["a backslash, which escapes nothing", `"a\\", ${E}`, 304, 304],
     ["members without a comma between them", `"a" ${E}`, 200, 200],
 

@@ -143,8 +143,16 @@ describe("an issuer is refused when it is", () => {
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "issuer" });
   });
 
-  test("with a user name and password, without repeating them", () => {
-    const { message } = thrownBy(() => endpoint({ issuer: "https://user:hunter2@op.example" })) as Error;
+  test.for([
+    ["https://op.example?tenant=a", /no query and no fragment/],
+    ["https://op.example/#a", /no query and no fragment/],
+    ["https://user:hunter2@op.example", /no user name and no password/],
+    ["https://öp.example", /ASCII/],
+    ["https://op.example/a/../b", /path without empty/],
+    ["http://op.example", /https.*allowInsecureIssuer/],
+  ] as const)("%s, with a message that says what was expected and repeats no password", ([issuer, expected]) => {
+    const { message } = thrownBy(() => endpoint({ issuer })) as Error;
+    expect(message).toMatch(expected);
     expect(message).not.toContain("hunter2");
   });
 

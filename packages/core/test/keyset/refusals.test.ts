@@ -243,6 +243,7 @@ describe("an encryption key is refused with", () => {
     row("an EC algorithm for RSA", ".alg", /RSA-OAEP-256/, { publicKey: RSA.jwk, alg: "ECDH-ES" }),
     row("an RSA algorithm for EC", ".alg", /ECDH-ES/, { publicKey: P384.jwk, alg: "RSA-OAEP" }),
     row("an alg that is no string", ".alg", /ECDH-ES/, { publicKey: P384.jwk, alg: 1 }),
+    row("an alg that is null", ".alg", /ECDH-ES/, { publicKey: P384.jwk, alg: null }),
     row("an empty alg", ".alg", /ECDH-ES/, { publicKey: P384.jwk, alg: "" }),
     row("no public key", ".publicKey", /JWK/, { keyId: "enc" }),
     row("null in its place", "", /object/, null),
