@@ -55,5 +55,10 @@ export type {
   LegacyKey,
   PublishedKey,
 } from "./keyset/types.ts";
+export { emergencyRotation } from "./rotation/emergency.ts";
+export type { EmergencyOptions, EmergencyRotation } from "./rotation/emergency.ts";
+export type { RotationScheduleOptions } from "./rotation/schedule-options.ts";
+export { createRotationSchedule } from "./rotation/schedule.ts";
+export type { RotationSchedule, ScheduledEntry } from "./rotation/types.ts";
 export { rotationWindow } from "./rotation/window.ts";
 export type { RotationWindowOptions } from "./rotation/window.ts";

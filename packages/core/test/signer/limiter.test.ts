@@ -81,8 +81,8 @@ describe("a limiter", () => {
     [{ concurrency: 1, maxQueue: -1 }, "maxQueue"],
     [{ concurrency: 1, maxQueue: Number.NaN }, "maxQueue"],
   ])("refuses %o and names %s", (options, argument) => {
-    const refused = expect(() => createLimiter(options));
-    refused.toThrow(ConfigurationError);
-    refused.toThrow(expect.objectContaining({ argument }));
+    const refused = () => createLimiter(options);
+    expect(refused).toThrow(ConfigurationError);
+    expect(refused).toThrow(expect.objectContaining({ argument }));
   });
 });

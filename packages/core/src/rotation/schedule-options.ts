@@ -1,0 +1,89 @@
+import { ConfigurationError } from "../errors.ts";
+import { type KeySetOptions, readList } from "../keyset/create-key-set.ts";
+import { readSigningEntry } from "../keyset/read-keys.ts";
+import { wholeNumber } from "../options.ts";
+import { readMoment } from "./moment.ts";
+import { type Durations, phaseAt, type PlannedEntry, type PlannedKey, toDateTime } from "./timeline.ts";
+import type { ScheduledEntry } from "./types.ts";
+
+export interface RotationScheduleOptions extends KeySetOptions {
+  /** The longest life of any token that is signed, in seconds: a retiring key stays published for it. 1 to 315,360,000. */
+  readonly maxTokenLifetimeSeconds: number;
+  /**
+   * Hours that a key is published before it signs, at least. Default 4: max-age plus stale-while-revalidate is 2 h,
+   * and once more behind a shared cache that sends no `Age`. From 4 up to 8784; from 2 with `sharedCaches: false`.
+   */
+  readonly announceHours?: number | undefined;
+  /** `false` says that no shared cache stands between the OP and its relying parties. Default true. */
+  readonly sharedCaches?: boolean | undefined;
+  /** Hours of short caching after an activation. Default 24; 0 to 8784. */
+  readonly rotationWindowHours?: number | undefined;
+  /** Hours for which a withdrawn key still accepts an expired `id_token_hint`. Default 336 (14 days); 0 to 87,840. */
+  readonly hintAcceptanceHours?: number | undefined;
+  /** How far two clocks may be apart, in seconds. Default 60; 0 to 3600. */
+  readonly clockSkewSeconds?: number | undefined;
+  /** The clock, in milliseconds since 1970. Default `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  /** Told once of each entry that is of no use any more, so that its signer can be closed. */
+  readonly onDrop?: ((entry: ScheduledEntry) => void | Promise<void>) | undefined;
+}
+
+const HOUR_MS = 3_600_000;
+const MAX_HOURS = 8784;
+const MAX_LIFETIME_SECONDS = 315_360_000;
+
+export function readDurations(options: RotationScheduleOptions): Durations {
+  const { sharedCaches = true } = options;
+  if (typeof sharedCaches !== "boolean") throw new ConfigurationError("sharedCaches", "expected a boolean");
+  // max-age plus stale-while-revalidate; a shared cache without `Age` hands out a response as if it were new.
+  const cacheHours = sharedCaches ? 4 : 2;
+  const lifetime = wholeNumber("maxTokenLifetimeSeconds", options.maxTokenLifetimeSeconds, 1, MAX_LIFETIME_SECONDS);
+  return {
+    announceMs: HOUR_MS * hours("announceHours", options.announceHours ?? 4, cacheHours, MAX_HOURS),
+    rotationWindowMs: HOUR_MS * hours("rotationWindowHours", options.rotationWindowHours ?? 24, 0, MAX_HOURS),
+    hintAcceptanceMs: HOUR_MS * hours("hintAcceptanceHours", options.hintAcceptanceHours ?? 336, 0, 10 * MAX_HOURS),
+    tokenLifetimeMs: 1000 * lifetime,
+    skewMs: 1000 * wholeNumber("clockSkewSeconds", options.clockSkewSeconds ?? 60, 0, 3600),
+  };
+}
+
+export function readEntries(entries: unknown): readonly PlannedEntry<ScheduledEntry>[] {
+  return readList("entries", entries).map((value, index) => {
+    const argument = `entries[${index}]`;
+    const key = readSigningEntry(value, argument, "announced");
+    // readSigningEntry has refused everything that is no object.
+    const entry = value as ScheduledEntry;
+    const { emergencyAt } = entry;
+    return {
+      entry,
+      argument,
+      key,
+      announcedFrom: readMoment(`${argument}.announcedFrom`, entry.announcedFrom),
+      activeFrom: readMoment(`${argument}.activeFrom`, entry.activeFrom),
+      emergencyAt: emergencyAt === undefined ? undefined : readMoment(`${argument}.emergencyAt`, emergencyAt),
+    };
+  });
+}
+
+/** There is a key that signs now, and each that signs now or later has a signer. */
+export function requireUsable(keys: readonly PlannedKey<ScheduledEntry>[], time: number): void {
+  const [first] = keys;
+  if (first === undefined) throw new ConfigurationError("entries", "expected at least one entry");
+  if (!keys.some((key) => phaseAt(key, time) === "active")) {
+    const legal = toDateTime(first.activeFrom);
+    throw new ConfigurationError(
+      "entries",
+      `expected an entry that is active now; the first becomes active at ${legal}`,
+    );
+  }
+  for (const { argument, key, retiringFrom } of keys) {
+    if (key.signer === undefined && retiringFrom > time) {
+      throw new ConfigurationError(argument, "expected a signer: the entry signs now or is still to sign");
+    }
+  }
+}
+
+function hours(name: string, value: unknown, min: number, max: number): number {
+  if (typeof value === "number" && value >= min && value <= max) return value;
+  throw new ConfigurationError(name, `expected a number of hours from ${min} to ${max}`);
+}

@@ -1,0 +1,96 @@
+import { readTrailingKeys } from "../keyset/create-key-set.ts";
+import type { ActiveKey } from "../keyset/types.ts";
+import { dropReporter } from "./drop-reporter.ts";
+import { publish, type Published, requireDistinct } from "./publish.ts";
+import { readDurations, readEntries, requireUsable, type RotationScheduleOptions } from "./schedule-options.ts";
+import { momentsOf, phaseAt, planTimeline, type PlannedKey } from "./timeline.ts";
+import type { RotationSchedule, ScheduledEntry } from "./types.ts";
+
+/** What the schedule answers between two moments. */
+interface State extends Published {
+  readonly from: number;
+  readonly until: number;
+  readonly rotation: boolean;
+}
+
+/**
+ * A rotation as a pure function of time. Each key is announced (published, not signing), active, retiring (published
+ * until the longest token signed by it has expired), withdrawn (kept for `id_token_hint` alone), and dropped. Replicas
+ * with the same entries need no coordination: they publish the same bytes, and with clocks apart by less than the skew
+ * no token is ever signed by a key that another one does not publish.
+ *
+ * No timer runs: it is asked on use.
+ *
+ * @throws ConfigurationError for a schedule that cannot work, with the earliest legal moment: an activation too soon
+ * after its announcement, nothing active now, one key or one kid twice, a key without a signer that is still to sign.
+ * @example
+ * ```ts
+ * import { createJwksEndpoint, createRotationSchedule, type Signer } from "@signpost/core";
+ *
+ * declare const current: Signer;
+ * declare const next: Signer;
+ * const schedule = createRotationSchedule(
+ *   [
+ *     { signer: current, announcedFrom: "2026-01-01T00:00:00Z", activeFrom: "2026-01-01T00:00:00Z" },
+ *     { signer: next, announcedFrom: "2026-07-01T08:00:00Z", activeFrom: "2026-07-01T14:00:00Z" },
+ *   ],
+ *   { maxTokenLifetimeSeconds: 3600 },
+ * );
+ * const endpoint = createJwksEndpoint({
+ *   issuer: "https://op.example",
+ *   keyset: schedule.keySet,
+ *   jwksRotationActive: schedule.jwksRotationActive,
+ * });
+ * ```
+ */
+export function createRotationSchedule(
+  entries: readonly ScheduledEntry[],
+  options: RotationScheduleOptions,
+): RotationSchedule {
+  const { now = Date.now, onDrop } = options;
+  const trailing = readTrailingKeys(options);
+  const keys = planTimeline(readEntries(entries), readDurations(options));
+  requireDistinct(keys, trailing);
+  requireUsable(keys, now());
+
+  const moments = momentsOf(keys);
+  const activeKeys = new Map<PlannedKey<ScheduledEntry>, ActiveKey>();
+  const published = new Map<string, Published>();
+  const reportDropped = dropReporter(keys, onDrop);
+  let state: State | undefined;
+
+  const publishedAt = (time: number): Published => {
+    // One object for one constellation of phases, even when the clock steps back and forth over a moment.
+    const phases = keys.map((key) => phaseAt(key, time)).join();
+    let found = published.get(phases);
+    if (found === undefined) {
+      found = publish(keys, time, trailing, activeKeys);
+      published.set(phases, found);
+    }
+    return found;
+  };
+  const current = (): State => {
+    const time = now();
+    if (state === undefined || time < state.from || time >= state.until) {
+      state = {
+        from: moments.findLast((moment) => moment <= time) ?? Number.NEGATIVE_INFINITY,
+        until: moments.find((moment) => moment > time) ?? Number.POSITIVE_INFINITY,
+        ...publishedAt(time),
+        rotation: keys.some((key) => time >= key.rotationFrom && time < key.rotationUntil),
+      };
+      reportDropped(time);
+    }
+    return state;
+  };
+
+  current();
+  return Object.freeze({
+    keySet: () => current().keySet,
+    jwksRotationActive: () => current().rotation,
+    withdrawn: () => current().withdrawn,
+    nextChange: () => {
+      const { until } = current();
+      return Number.isFinite(until) ? new Date(until) : null;
+    },
+  });
+}

@@ -1,0 +1,113 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createRotationSchedule, type ScheduledEntry, serializeJwks } from "@signpost/core";
+import { EPOCH, someSigner } from "../support/schedules.ts";
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const signers = Array.from({ length: 4 }, someSigner);
+
+interface Plan {
+  readonly entries: readonly ScheduledEntry[];
+  readonly announceHours: number;
+  readonly maxTokenLifetimeSeconds: number;
+  readonly clockSkewSeconds: number;
+}
+
+/** Legal schedules of up to four keys, the tightest ones included: activated as early as the rules allow. */
+const plans: fc.Arbitrary<Plan> = fc
+  .record({
+    announceHours: fc.integer({ min: 4, max: 12 }),
+    maxTokenLifetimeSeconds: fc.integer({ min: 1, max: 86_400 }),
+    clockSkewSeconds: fc.integer({ min: 0, max: 3600 }),
+    steps: fc.array(
+      fc.record({ gap: fc.integer({ min: 1, max: 100 * 3600 }), slack: fc.constantFrom(0, 1, 3600, 86_400) }),
+      { maxLength: 3 },
+    ),
+  })
+  .map(({ steps, ...lengths }) => {
+    const lead = lengths.announceHours * HOUR + lengths.clockSkewSeconds * SECOND;
+    let activeFrom = EPOCH;
+    const entries = signers.slice(0, steps.length + 1).map((signer, index): ScheduledEntry => {
+      const step = steps[index - 1];
+      if (step === undefined) return { signer, announcedFrom: new Date(EPOCH), activeFrom: new Date(EPOCH) };
+      activeFrom += step.gap * SECOND;
+      const announcedFrom = activeFrom - lead - step.slack * SECOND;
+      return { signer, announcedFrom: new Date(announcedFrom), activeFrom: new Date(activeFrom) };
+    });
+    return { entries, ...lengths };
+  });
+
+function at(plan: Plan, time: number) {
+  return createRotationSchedule(plan.entries, { ...plan, now: () => time });
+}
+
+/** A moment of a plan: anywhere, or within seconds of an activation, where a mistake would show. */
+const moments = fc.oneof(
+  fc.record({ seconds: fc.integer({ min: 0, max: 500 * 3600 }) }),
+  fc.record({ activation: fc.nat({ max: 3 }), offset: fc.constantFrom(-1, 0, 1) }),
+);
+
+function momentOf(plan: Plan, moment: { seconds: number } | { activation: number; offset: number }): number {
+  if ("seconds" in moment) return EPOCH + moment.seconds * SECOND;
+  const { activeFrom } = plan.entries[moment.activation % plan.entries.length] ?? { activeFrom: EPOCH };
+  return Math.max(EPOCH, Number(activeFrom) + moment.offset * SECOND);
+}
+
+/** Part of a whole, its ends preferred. */
+const part = fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true }));
+/** By which part of the skew another clock differs. */
+const apart = fc.oneof(fc.constantFrom(-0.999, 0, 0.999), fc.double({ min: -0.999, max: 0.999, noNaN: true }));
+
+describe("replicas with the same schedule and clocks apart by less than the skew", () => {
+  test("publish the key of every token that any of them signs, from its signature until it has expired", () => {
+    fc.assert(
+      fc.property(plans, moments, apart, part, (plan, moment, clock, age) => {
+        const signedAt = momentOf(plan, moment);
+        const { keyId } = at(plan, signedAt).keySet().active;
+        const verifiedAt = signedAt + age * plan.maxTokenLifetimeSeconds * SECOND;
+        const theirs = Math.max(EPOCH, verifiedAt + clock * plan.clockSkewSeconds * SECOND);
+        expect(at(plan, theirs).keySet().find(keyId)).toBeDefined();
+      }),
+      { numRuns: 700 },
+    );
+  });
+
+  test("had published the key of every token for as long as caches may hold a set before it", () => {
+    fc.assert(
+      fc.property(plans, moments, apart, (plan, moment, clock) => {
+        const signedAt = momentOf(plan, moment);
+        const { keyId } = at(plan, signedAt).keySet().active;
+        const fetchedAt = signedAt - plan.announceHours * HOUR + clock * plan.clockSkewSeconds * SECOND;
+        // Before the first key there was no set to fetch.
+        fc.pre(fetchedAt >= EPOCH);
+        expect(at(plan, fetchedAt).keySet().find(keyId)).toBeDefined();
+      }),
+      { numRuns: 700 },
+    );
+  });
+
+  test("publish byte-identical documents at the same moment, in whatever order the entries stand", () => {
+    fc.assert(
+      fc.property(plans, moments, (plan, moment) => {
+        const time = momentOf(plan, moment);
+        const document = serializeJwks(at(plan, time).keySet());
+        expect(serializeJwks(at({ ...plan, entries: plan.entries.toReversed() }, time).keySet())).toEqual(document);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("cache shortly from each announcement until the window after its activation has passed", () => {
+    fc.assert(
+      fc.property(plans, moments, (plan, moment) => {
+        const time = momentOf(plan, moment);
+        const expected = plan.entries
+          .slice(1)
+          .some((entry) => time >= Number(entry.announcedFrom) && time < Number(entry.activeFrom) + 24 * HOUR);
+        expect(at(plan, time).jwksRotationActive()).toBe(expected);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
