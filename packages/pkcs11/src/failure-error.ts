@@ -26,6 +26,7 @@ export function recoveryAction(error: unknown): RecoveryAction {
   if (!(error instanceof CommandError)) return "fatal";
   const { failure } = error;
   if (failure.kind === "cryptoki") return ckrRule(failure.code).action;
+  if (failure.kind === "signature") return "session";
   return failure.kind === "internal" ? "repeated" : "fatal";
 }
 
@@ -44,6 +45,8 @@ export function toPublicError(error: unknown): SignerError | ConfigurationError 
       return new ConfigurationError("module", `expected the path of a PKCS#11 library: ${message}`, { cause: error });
     case "binding":
       return new ConfigurationError("pkcs11js", message, { cause: error, code: "missing_dependency" });
+    case "signature":
+      return new SignerError("integrity", message, { cause: error });
     case "context-pin":
     case "internal":
       return new SignerError("unavailable", message, { cause: error });

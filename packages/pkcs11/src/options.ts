@@ -36,7 +36,8 @@ export interface Pkcs11SignerOptions {
 
 const DEFAULT_SESSIONS = 4;
 const MAX_SESSIONS = 64;
-const DEFAULT_ATTEMPT_TIMEOUT_MS = 2_000;
+/** The default attempt timeout. A call that is slower than an impatient caller does not hang yet. */
+const MIN_HANG_MS = 2_000;
 
 /** The checked options, ready for a backend. */
 export async function keyRequest(options: Pkcs11SignerOptions): Promise<KeyRequest> {
@@ -51,7 +52,7 @@ export async function keyRequest(options: Pkcs11SignerOptions): Promise<KeyReque
     query: { object: optionalText("object", object), id: optionalBytes("id", id) },
     pin: pinSource(options.pin),
     sessions: sessionCount(options.sessions),
-    hangMs: (policy === false ? undefined : policy?.attemptTimeoutMs) ?? DEFAULT_ATTEMPT_TIMEOUT_MS,
+    hangMs: Math.max(MIN_HANG_MS, (policy === false ? undefined : policy?.attemptTimeoutMs) ?? 0),
     publicKey: publicKeyOption(options.publicKey),
   };
 }

@@ -110,6 +110,8 @@ export type Failure =
     }
   /** The PIN that this call would need was never given. */
   | { readonly kind: "context-pin"; readonly message: string }
+  /** C_Sign answered CKR_OK with something that is no signature of 64 bytes. */
+  | { readonly kind: "signature"; readonly message: string }
   | { readonly kind: "internal"; readonly message: string };
 
 /** What a worker thread is started with. */

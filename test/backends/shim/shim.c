@@ -43,6 +43,7 @@ struct control {
   cell fail_code[FUNCTIONS];
   cell calls[FUNCTIONS];
   cell hang_next[FUNCTIONS];
+  cell fail_left[FUNCTIONS]; /* failures to come, negative for no end */
   cell release;            /* changes: hung calls go on */
   cell serial;             /* one C_Sign at a time */
   cell tamper;
@@ -57,7 +58,7 @@ struct control {
   cell initialize_flags;   /* of the last C_Initialize */
   cell open_sessions;
   cell finalize_in_flight; /* most calls of C_Sign running at a C_Finalize */
-  char padding[1024 - (5 * FUNCTIONS + 14) * 8];
+  char padding[1024 - (6 * FUNCTIONS + 14) * 8];
   char module[3072];       /* path of the real module */
   unsigned char digests[LOGGED][32]; /* of each C_Sign, in order */
 };
@@ -88,7 +89,10 @@ static CK_RV enter(enum function f) {
     atomic_fetch_sub(&control->hung, 1);
   }
   int64_t every = atomic_load(&control->fail_every[f]);
-  return every > 0 && call % every == 0 ? (CK_RV)atomic_load(&control->fail_code[f]) : CKR_OK;
+  if (every <= 0 || call % every != 0) return CKR_OK;
+  int64_t left = atomic_load(&control->fail_left[f]);
+  while (left > 0 && !atomic_compare_exchange_weak(&control->fail_left[f], &left, left - 1)) {}
+  return left == 0 ? CKR_OK : (CK_RV)atomic_load(&control->fail_code[f]);
 }
 
 #define ENTER(f) do { CK_RV entered = enter(f); if (entered != CKR_OK) return entered; } while (0)

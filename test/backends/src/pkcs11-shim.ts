@@ -26,7 +26,7 @@ const FUNCTIONS = [
   "C_GetSessionInfo",
 ] as const;
 
-// In the order of the cells after the five arrays of `struct control`.
+// In the order of the cells after the arrays of `struct control`.
 const SETTINGS = [
   "release",
   "serial",
@@ -40,7 +40,8 @@ const SETTINGS = [
 const COUNTERS = ["inFlight", "maxInFlight", "hung", "initializeFlags", "openSessions", "finalizeInFlight"] as const;
 
 const ARRAY_CELLS = 16;
-const ARRAYS = { delayUs: 0, failEvery: 1, failCode: 2, calls: 3, hangNext: 4 } as const;
+const ARRAYS = { delayUs: 0, failEvery: 1, failCode: 2, calls: 3, hangNext: 4, failLeft: 5 } as const;
+const SCALARS = Object.keys(ARRAYS).length * ARRAY_CELLS;
 const MODULE_OFFSET = 1024;
 const DIGESTS_OFFSET = 4096;
 const DIGESTS = 65_536;
@@ -56,8 +57,8 @@ export interface Pkcs11Shim extends AsyncDisposable {
   readonly module: string;
   /** Waits so long in each call of the function. Milliseconds, 0 for none. */
   delay(name: ShimFunction, ms: number): void;
-  /** Every `nth` call of the function returns the CKR code; 1 is every call, 0 none. */
-  fail(name: ShimFunction, code: number, nth?: number): void;
+  /** Calls of the function return the CKR code: each `every`th (default 1), so many `times` (default without end). */
+  fail(name: ShimFunction, code: number, plan?: { readonly every?: number; readonly times?: number }): void;
   /** The next `count` calls of the function do not return before `release`. */
   hang(name: ShimFunction, count?: number): void;
   /** Hung calls go on, and none hangs any more. */
@@ -101,15 +102,16 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
   };
   const cellOf = (array: keyof typeof ARRAYS, name: ShimFunction): number =>
     ARRAYS[array] * ARRAY_CELLS + FUNCTIONS.indexOf(name);
-  const setting = (name: (typeof SETTINGS)[number]): number => 5 * ARRAY_CELLS + SETTINGS.indexOf(name);
+  const setting = (name: (typeof SETTINGS)[number]): number => SCALARS + SETTINGS.indexOf(name);
   let open = true;
 
   const shim: Pkcs11Shim = {
     module,
     delay: (name, ms) => write(cellOf("delayUs", name), ms * 1000),
-    fail: (name, code, nth = 1) => {
+    fail: (name, code, { every = 1, times = -1 } = {}) => {
       write(cellOf("failCode", name), code);
-      write(cellOf("failEvery", name), nth);
+      write(cellOf("failLeft", name), times);
+      write(cellOf("failEvery", name), every);
     },
     hang: (name, count = 1) => write(cellOf("hangNext", name), count),
     release: () => {
@@ -131,7 +133,7 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
       shim.release();
     },
     calls: (name) => read(cellOf("calls", name)),
-    counter: (name) => read(5 * ARRAY_CELLS + SETTINGS.length + COUNTERS.indexOf(name)),
+    counter: (name) => read(SCALARS + SETTINGS.length + COUNTERS.indexOf(name)),
     digests: () => {
       const count = Math.min(shim.calls("C_Sign"), DIGESTS);
       const buffer = Buffer.alloc(count * 32);

@@ -5,7 +5,7 @@ export const INITIALIZE_INTERVAL_MS = 1_000;
 /** Sessions that could not be brought back are tried again this often. */
 export const RETRY_INTERVAL_MS = 5_000;
 /** Opening, login and search go over the network in many modules. Longer than this, the call hangs. */
-export const SETUP_HANG_MS = 15_000;
+export const SETUP_HANG_MS = 10_000;
 /** The caller's PIN source has this long to answer. */
 export const PIN_TIMEOUT_MS = 10_000;
 /** So many failures of the `repeated` kind in a row, and a new session is not enough. */

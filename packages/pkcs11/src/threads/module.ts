@@ -1,7 +1,8 @@
+import { SignerError } from "@signpost/core";
 import { CommandError } from "../failure-error.ts";
-import type { CommandInput, TokenDescription, TokenList } from "../protocol.ts";
+import type { CommandInput, CommandName, CommandOutput, TokenDescription, TokenList } from "../protocol.ts";
 import { CKR_CRYPTOKI_NOT_INITIALIZED } from "../worker/constants.ts";
-import { EXIT_WAIT_MS, INITIALIZE_INTERVAL_MS, REINITIALIZE_INTERVAL_MS } from "./limits.ts";
+import { EXIT_WAIT_MS, INITIALIZE_INTERVAL_MS, REINITIALIZE_INTERVAL_MS, SETUP_HANG_MS } from "./limits.ts";
 import { TokenPool } from "./pool.ts";
 import type { ModuleHost } from "./session-set.ts";
 import { Thread } from "./thread.ts";
@@ -23,7 +24,7 @@ export class ThreadModule {
   readonly #pools: Map<string, PoolEntry> = new Map();
   #owner = false;
   #hanging = 0;
-  #onSettled: (() => void) | undefined;
+  readonly #onReturned: (() => void)[] = [];
   #reinitializing: Promise<boolean> | undefined;
   #lastFinalize = Number.NEGATIVE_INFINITY;
   #lastInitialize = Number.NEGATIVE_INFINITY;
@@ -42,15 +43,15 @@ export class ThreadModule {
 
   async start(): Promise<void> {
     try {
-      ({ owner: this.#owner } = await this.#control.run("initialize", this.initializeInput));
+      ({ owner: this.#owner } = await this.#run("initialize", this.initializeInput));
     } catch (error) {
-      await this.#control.terminate();
+      if (this.#hanging === 0) await this.#control.terminate();
       throw error;
     }
   }
 
   tokens(): Promise<TokenList> {
-    return this.#control.run("tokens", null);
+    return this.#run("tokens", null);
   }
 
   /** The pool of a token, with one more user. */
@@ -82,11 +83,16 @@ export class ThreadModule {
     this.#pools.delete(name);
   }
 
+  /** Resolves once no call hangs inside the module. */
+  async returned(): Promise<void> {
+    while (this.#hanging > 0) await new Promise<void>((resolve) => this.#onReturned.push(resolve));
+  }
+
   /** Finalises the module when it is ours and no call is inside it; else once the last one has come back. */
   async stop(): Promise<void> {
     await this.#reinitializing;
-    if (this.#hanging > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve));
-    await this.#control.run("finalize", { module: this.#owner }).catch(() => {});
+    await this.returned();
+    await this.#run("finalize", { module: this.#owner }).catch(() => {});
     await this.#control.terminate();
   }
 
@@ -142,8 +148,8 @@ export class ThreadModule {
     await Promise.all(pools.map(({ sessions }) => sessions.release()));
     try {
       // An error means that somebody else was faster, or that the module is broken; C_Initialize will tell.
-      await this.#control.run("finalize", { module: this.#owner && !finalized }).catch(() => {});
-      ({ owner: this.#owner } = await this.#control.run("initialize", this.initializeInput));
+      await this.#run("finalize", { module: this.#owner && !finalized }).catch(() => {});
+      ({ owner: this.#owner } = await this.#run("initialize", this.initializeInput));
       for (const pool of pools) pool.freshStart();
     } catch {
       return NO_TOKENS;
@@ -155,6 +161,26 @@ export class ThreadModule {
     return this.tokens().catch(() => NO_TOKENS);
   }
 
+  /** One command of the control thread, watched like those of the sessions. */
+  async #run<Name extends CommandName>(name: Name, input: CommandInput<Name>): Promise<CommandOutput<Name>> {
+    const timer = setTimeout(() => {
+      this.#hangs(1);
+      const error = new SignerError("timeout", `the module has not come back from ${name} for ${SETUP_HANG_MS} ms`);
+      void this.#control.abandon(error).then(() => this.#hangs(-1));
+    }, SETUP_HANG_MS);
+    try {
+      return await this.#control.run(name, input);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #hangs(difference: 1 | -1): void {
+    this.#hanging += difference;
+    if (this.#hanging > 0) return;
+    for (const resolve of this.#onReturned.splice(0)) resolve();
+  }
+
   #host(): ModuleHost {
     const owns = (): boolean => this.#owner;
     return {
@@ -164,10 +190,7 @@ export class ThreadModule {
       },
       reinitialize: (cause) => this.reinitialize(cause),
       reinitializeInMs: () => this.reinitializeInMs(),
-      hanging: (difference) => {
-        this.#hanging += difference;
-        if (this.#hanging === 0) this.#onSettled?.();
-      },
+      hanging: (difference) => this.#hangs(difference),
     };
   }
 }

@@ -62,7 +62,13 @@ async function provenPublicKey(
   const probe = createProbe();
   const signature = await pool.sign({ key, digest: probe.digest, hangMs: request.hangMs, signal: undefined });
   if (!probe.verifies(publicKey, signature)) {
-    throw new SignerError("wrong_key", `publicKey: ${JSON.stringify(found.label)} signs with another key`);
+    const label = JSON.stringify(found.label);
+    throw request.publicKey === undefined
+      ? new SignerError(
+          "bad_signature",
+          `a signature of ${label} does not verify under the public key that the token shows for it`,
+        )
+      : new SignerError("wrong_key", `publicKey: ${label} signs with another key`);
   }
   return publicKey;
 }

@@ -24,7 +24,8 @@ export async function retainModule(path: string): Promise<ThreadModule> {
     await entry.started;
     return entry.module;
   } catch (error) {
-    forget(path, entry);
+    // A start that hangs is not repeated before it has come back: each would cost a thread.
+    void entry.module.returned().then(() => forget(path, entry));
     throw error;
   }
 }

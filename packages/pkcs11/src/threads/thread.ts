@@ -58,14 +58,16 @@ export class Thread {
       let left = this.#waiting.size;
       const settled = (): void => {
         left -= 1;
-        if (left === 0) resolve();
+        if (left > 0) return;
+        this.#abandoned = false;
+        resolve();
       };
       for (const [id, waiting] of this.#waiting) {
         this.#waiting.set(id, { resolve: settled, reject: settled });
         waiting.reject(error);
       }
+      this.#abandoned = left > 0;
       if (left === 0) resolve();
-      this.#abandoned = true;
       this.#becomeIdle();
     });
   }

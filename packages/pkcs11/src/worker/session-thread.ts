@@ -1,7 +1,6 @@
 import type { CommandInput, CommandName, CommandOutput, SessionState } from "../protocol.ts";
 import { type Binding, type Handle, loadModule, ModuleError } from "./binding.ts";
 import {
-  CKR_BUFFER_TOO_SMALL,
   CKR_OBJECT_HANDLE_INVALID,
   CKR_SESSION_HANDLE_INVALID,
   CKR_TOKEN_NOT_PRESENT,
@@ -17,7 +16,7 @@ import {
   CKU_CONTEXT_SPECIFIC,
   CKU_USER,
 } from "./constants.ts";
-import { codeFrom, ContextPinError, cryptoki, CryptokiError } from "./failure.ts";
+import { codeFrom, ContextPinError, cryptoki, CryptokiError, SignatureError } from "./failure.ts";
 import { findKey } from "./find-key.ts";
 import type { OpenSession } from "./objects.ts";
 import { listTokens } from "./token-list.ts";
@@ -138,7 +137,7 @@ function signDigest({ binding, handle }: OpenSession, key: SigningKey | undefine
   const output = Buffer.alloc(SIGNATURE_LENGTH);
   const signature = cryptoki("C_Sign", () => binding.C_Sign(handle, Buffer.from(digest), output));
   if (signature.length !== SIGNATURE_LENGTH) {
-    throw new CryptokiError("C_Sign", CKR_BUFFER_TOO_SMALL);
+    throw new SignatureError(`C_Sign: expected a signature of ${SIGNATURE_LENGTH} bytes, got ${signature.length}`);
   }
   return new Uint8Array(signature);
 }
