@@ -1,0 +1,24 @@
+import { setImmediate as macrotask, setTimeout as pause } from "node:timers/promises";
+import type { Signer } from "@signpost/core";
+
+/** Node's timers have a resolution of a millisecond and may be late by one more. Milliseconds. */
+const TIMER_COARSENESS_MS = 2.5;
+
+/**
+ * A signer whose every call takes so long from its beginning, to some microseconds: a timer alone would round
+ * what is to be measured up to its next tick.
+ */
+export function delayedSigner(inner: Signer, delayMs: number): Signer {
+  return {
+    uri: inner.uri,
+    publicKey: inner.publicKey,
+    sign: async (...call) => {
+      const until = performance.now() + delayMs;
+      const signature = await inner.sign(...call);
+      if (delayMs > TIMER_COARSENESS_MS) await pause(delayMs - TIMER_COARSENESS_MS);
+      while (performance.now() < until) await macrotask();
+      return signature;
+    },
+    close: () => inner.close(),
+  };
+}

@@ -1,0 +1,86 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { measure } from "./measure.ts";
+import type { Pairing } from "./measure.ts";
+import { thisMachine, toMarkdown } from "./report.ts";
+import type { BenchReport } from "./report.ts";
+
+export { concurrently, sequentially } from "./measure.ts";
+export type { Contender, Pairing, Target } from "./measure.ts";
+
+/** A benchmark: one file `NAME.bench.ts`, which passes it to `runBench`. */
+export interface Bench {
+  readonly name: string;
+  readonly title: string;
+  /** Packages whose versions belong into the report. */
+  readonly packages: readonly string[];
+  /** Makes the pairings ready, in the order in which they are measured, and says how to end them. */
+  readonly setUp: () => Promise<{ readonly pairings: readonly Pairing[]; readonly tearDown: () => Promise<void> }>;
+}
+
+/** A quick run takes a tenth of the pairs, but enough for a confidence interval. */
+const QUICK_FRACTION = 0.1;
+const MIN_QUICK_PAIRS = 8;
+
+/**
+ * Measures every pairing and prints the report as a Markdown table. Arguments: `--quick` for a short run,
+ * `--row=TEXT` for the rows whose name contains it, `--out=FOLDER` for `NAME.json` and `NAME.md` besides.
+ */
+export async function runBench(bench: Bench, args: readonly string[] = process.argv.slice(2)): Promise<BenchReport> {
+  const { quick, row, out } = readOptions(args);
+  const { pairings, tearDown } = await bench.setUp();
+  const results: BenchReport["results"][number][] = [];
+  try {
+    for (const pairing of pairings.filter(({ name }) => name.includes(row))) {
+      process.stderr.write(`${bench.name}: ${pairing.name}\n`);
+      results.push(await measure(quick ? shortened(pairing) : pairing));
+    }
+  } finally {
+    await tearDown();
+  }
+  const report: BenchReport = {
+    name: bench.name,
+    title: bench.title,
+    quick,
+    date: new Date().toISOString().slice(0, 10),
+    machine: thisMachine(),
+    versions: await versionsOf(bench.packages),
+    results,
+  };
+  process.stdout.write(`${toMarkdown(report)}\n`);
+  if (out !== undefined) await writeReport(report, out);
+  return report;
+}
+
+function readOptions(args: readonly string[]): { quick: boolean; row: string; out: string | undefined } {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: "boolean", default: false },
+      row: { type: "string", default: "" },
+      out: { type: "string" },
+    },
+  });
+  return { quick: values.quick, row: values.row, out: values.out };
+}
+
+function shortened(pairing: Pairing): Pairing {
+  return { ...pairing, pairs: Math.max(MIN_QUICK_PAIRS, Math.ceil(pairing.pairs * QUICK_FRACTION)) };
+}
+
+async function versionsOf(packages: readonly string[]): Promise<Record<string, string>> {
+  const resolve = createRequire(import.meta.url).resolve;
+  const versions = packages.map(async (name): Promise<[string, string]> => {
+    const manifest = JSON.parse(await readFile(resolve(`${name}/package.json`), "utf8")) as { version: string };
+    return [name, manifest.version];
+  });
+  return Object.fromEntries(await Promise.all(versions));
+}
+
+async function writeReport(report: BenchReport, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, `${report.name}.json`), `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(join(folder, `${report.name}.md`), toMarkdown(report));
+}

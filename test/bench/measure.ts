@@ -1,0 +1,164 @@
+import { medianEstimate, spreadOf } from "./statistics.ts";
+import type { Estimate, Spread } from "./statistics.ts";
+
+/** One side of a pair. `run` does that many operations, one after another or as many at once as it is about. */
+export interface Contender {
+  readonly name: string;
+  readonly run: (operations: number) => Promise<unknown>;
+}
+
+/** Ours beside a peer, on the same work. */
+export interface Pairing {
+  readonly name: string;
+  readonly ours: Contender;
+  readonly peer: Contender;
+  /** Operations in one sample: enough that a sample is long beside the clock's resolution. Default 1. */
+  readonly operations?: number | undefined;
+  /** Samples of each side. */
+  readonly pairs: number;
+  /** What the upper bounds should be at most. Told in the report, never enforced. */
+  readonly target?: Target | undefined;
+}
+
+export interface Target {
+  /** Milliseconds that ours takes longer, per operation. */
+  readonly addedMs?: number | undefined;
+  /** Ours as a multiple of the peer. */
+  readonly ratio?: number | undefined;
+  /** Milliseconds of processor time that ours takes more, per operation. */
+  readonly addedCpuMs?: number | undefined;
+}
+
+/** Milliseconds per operation. */
+export interface PairingResult {
+  readonly name: string;
+  readonly ours: Side;
+  readonly peer: Side;
+  readonly pairs: number;
+  readonly operations: number;
+  /** Median of the paired differences, ours minus peer. */
+  readonly addedMs: Estimate;
+  /** Median of the paired ratios, ours over peer. */
+  readonly ratio: Estimate;
+  /** Median of the paired differences in processor time of this process, all threads. */
+  readonly addedCpuMs: Estimate;
+  readonly target: Target;
+  readonly targetMet: boolean | undefined;
+}
+
+export interface Side {
+  readonly name: string;
+  readonly ms: Spread;
+  readonly cpuMs: Spread;
+}
+
+/** What samples are measured by: time and processor time, each in milliseconds since any one moment. */
+export interface Clock {
+  readonly nowMs: () => number;
+  readonly cpuMs: () => number;
+}
+
+const PROCESS_CLOCK: Clock = {
+  nowMs: () => performance.now(),
+  cpuMs: () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  },
+};
+
+interface Sample {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
+const WARM_UP_FRACTION = 0.1;
+const MIN_WARM_UP_PAIRS = 3;
+
+/**
+ * Takes samples of both in turn, the first place changing hands each time (so that a slow drift of the machine
+ * and what one leaves behind for the next meet both alike), after a warm-up that is thrown away.
+ */
+export async function measure(pairing: Pairing, clock: Clock = PROCESS_CLOCK): Promise<PairingResult> {
+  const { ours, peer, operations = 1, pairs, target = {} } = pairing;
+  const warmUpPairs = Math.max(MIN_WARM_UP_PAIRS, Math.ceil(pairs * WARM_UP_FRACTION));
+  const takeOurs = (): Promise<Sample> => takeSample(ours, operations, clock);
+  const takePeer = (): Promise<Sample> => takeSample(peer, operations, clock);
+  for (let pair = 0; pair < warmUpPairs; pair += 1) await samplePair(takeOurs, takePeer, pair);
+
+  const oursSamples: Sample[] = [];
+  const peerSamples: Sample[] = [];
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const [oursSample, peerSample] = await samplePair(takeOurs, takePeer, pair);
+    oursSamples.push(oursSample);
+    peerSamples.push(peerSample);
+  }
+
+  const paired = (combine: (ours: Sample, peer: Sample) => number): Estimate =>
+    medianEstimate(oursSamples.map((sample, index) => combine(sample, peerSamples[index] ?? sample)));
+  const result = {
+    addedMs: paired((a, b) => a.ms - b.ms),
+    ratio: paired((a, b) => a.ms / b.ms),
+    addedCpuMs: paired((a, b) => a.cpuMs - b.cpuMs),
+  };
+  return {
+    name: pairing.name,
+    ours: sideOf(ours, oursSamples),
+    peer: sideOf(peer, peerSamples),
+    pairs,
+    operations,
+    ...result,
+    target,
+    targetMet: isMet(target, result),
+  };
+}
+
+async function samplePair(
+  takeOurs: () => Promise<Sample>,
+  takePeer: () => Promise<Sample>,
+  pair: number,
+): Promise<[ours: Sample, peer: Sample]> {
+  if (pair % 2 === 0) {
+    const first = await takeOurs();
+    return [first, await takePeer()];
+  }
+  const first = await takePeer();
+  return [await takeOurs(), first];
+}
+
+async function takeSample({ run }: Contender, operations: number, clock: Clock): Promise<Sample> {
+  const cpuBefore = clock.cpuMs();
+  const startedAt = clock.nowMs();
+  await run(operations);
+  return { ms: (clock.nowMs() - startedAt) / operations, cpuMs: (clock.cpuMs() - cpuBefore) / operations };
+}
+
+function sideOf({ name }: Contender, samples: readonly Sample[]): Side {
+  return { name, ms: spreadOf(samples.map(({ ms }) => ms)), cpuMs: spreadOf(samples.map(({ cpuMs }) => cpuMs)) };
+}
+
+function isMet(target: Target, result: Record<keyof Target, Estimate>): boolean | undefined {
+  const limits = Object.entries(target).filter((entry): entry is [keyof Target, number] => entry[1] !== undefined);
+  if (limits.length === 0) return undefined;
+  return limits.every(([name, limit]) => result[name].high <= limit);
+}
+
+/** One operation after another. */
+export function sequentially(operation: () => Promise<unknown>): Contender["run"] {
+  return async (operations) => {
+    for (let done = 0; done < operations; done += 1) await operation();
+  };
+}
+
+/** So many at once: each of `concurrency` callers starts its next operation when its last one is over. */
+export function concurrently(concurrency: number, operation: () => Promise<unknown>): Contender["run"] {
+  return async (operations) => {
+    let started = 0;
+    const caller = async (): Promise<void> => {
+      while (started < operations) {
+        started += 1;
+        await operation();
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, caller));
+  };
+}

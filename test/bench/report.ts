@@ -1,0 +1,111 @@
+import { arch, cpus, platform, release, totalmem } from "node:os";
+import type { PairingResult, Target } from "./measure.ts";
+import type { Estimate, Spread } from "./statistics.ts";
+
+export interface BenchReport {
+  readonly name: string;
+  readonly title: string;
+  /** A quick run shows that the benchmark works; its figures are not to be published. */
+  readonly quick: boolean;
+  readonly date: string;
+  readonly machine: Machine;
+  /** Versions of what was measured, by package name. */
+  readonly versions: Readonly<Record<string, string>>;
+  readonly results: readonly PairingResult[];
+}
+
+export interface Machine {
+  readonly processor: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly system: string;
+  readonly node: string;
+}
+
+export function thisMachine(): Machine {
+  const processors = cpus();
+  return {
+    processor: processors[0]?.model.trim() ?? "unknown",
+    cores: processors.length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    system: `${platform()} ${arch()} ${release()}`,
+    node: process.versions.node,
+  };
+}
+
+const COLUMNS = [
+  "row",
+  "ours",
+  "median ms (p25 to p75, p99)",
+  "peer",
+  "median ms (p25 to p75, p99)",
+  "added ms",
+  "ratio",
+  "added CPU ms",
+  "pairs × operations",
+  "target",
+];
+
+/** One table; brackets hold 95 % confidence intervals of the median of the paired values. */
+export function toMarkdown(report: BenchReport): string {
+  const { machine } = report;
+  const versions = Object.entries(report.versions).map(([name, version]) => `${name} ${version}`);
+  return [
+    `## ${report.title}`,
+    "",
+    ...(report.quick ? ["A quick run: it shows that the benchmark works, and no figure to rely on.", ""] : []),
+    row(COLUMNS),
+    row(COLUMNS.map(() => "---")),
+    ...report.results.map(resultRow),
+    "",
+    `${machine.processor}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Node ${machine.node}; ${[...versions, report.date].join("; ")}.`,
+    "Brackets: 95 % confidence interval of the median of the paired values.",
+    "",
+  ].join("\n");
+}
+
+function resultRow(result: PairingResult): string {
+  return row([
+    result.name,
+    result.ours.name,
+    spread(result.ours.ms),
+    result.peer.name,
+    spread(result.peer.ms),
+    estimate(result.addedMs),
+    estimate(result.ratio),
+    estimate(result.addedCpuMs),
+    `${result.pairs} × ${result.operations}`,
+    target(result.target, result.targetMet),
+  ]);
+}
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
+
+function spread({ median, p25, p75, p99 }: Spread): string {
+  return `${figure(median)} (${figure(p25)} to ${figure(p75)}, ${figure(p99)})`;
+}
+
+function estimate({ value, low, high }: Estimate): string {
+  return `${figure(value)} [${figure(low)}, ${figure(high)}]`;
+}
+
+const TARGET_WORDS: Readonly<Record<keyof Target, string>> = {
+  addedMs: "added",
+  ratio: "ratio",
+  addedCpuMs: "added CPU",
+};
+
+function target(limits: Target, met: boolean | undefined): string {
+  if (met === undefined) return "none";
+  const words = (Object.keys(TARGET_WORDS) as (keyof Target)[])
+    .filter((name) => limits[name] !== undefined)
+    .map((name) => `${TARGET_WORDS[name]} ≤ ${figure(limits[name] ?? 0)}`);
+  return `${words.join(", ")}: ${met ? "met" : "not met"}`;
+}
+
+/** Three significant digits, and never an exponent. */
+function figure(value: number): string {
+  return value.toLocaleString("en", { maximumSignificantDigits: 3, useGrouping: false });
+}

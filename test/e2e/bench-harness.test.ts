@@ -1,0 +1,135 @@
+import { describe, expect, test } from "vitest";
+import { concurrently, measure, sequentially } from "../bench/measure.ts";
+import { toMarkdown } from "../bench/report.ts";
+import { medianEstimate, spreadOf } from "../bench/statistics.ts";
+
+const ascending = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+describe("the confidence interval of a median", () => {
+  // Ranks of the 95 % interval by order statistics, from the binomial distribution with p = ½.
+  test.each([
+    { samples: 6, low: 1, high: 6 },
+    { samples: 10, low: 2, high: 9 },
+    { samples: 20, low: 6, high: 15 },
+    { samples: 50, low: 18, high: 33 },
+    { samples: 100, low: 40, high: 61 },
+  ])("of $samples samples lies from rank $low to rank $high", ({ samples, low, high }) => {
+    expect(medianEstimate(ascending(samples))).toEqual({ value: (samples + 1) / 2, low, high });
+  });
+
+  test("does not depend on the order of the samples", () => {
+    expect(medianEstimate(ascending(100).toReversed())).toEqual(medianEstimate(ascending(100)));
+  });
+
+  test("is as wide as the samples where there are too few", () => {
+    expect(medianEstimate([3, 1, 2])).toEqual({ value: 2, low: 1, high: 3 });
+  });
+
+  test("narrows as one over the square root of many samples", () => {
+    const { low, high } = medianEstimate(ascending(10_000));
+    expect(high - low).toBeGreaterThan(190);
+    expect(high - low).toBeLessThan(200);
+  });
+});
+
+test("quantiles are interpolated between neighbouring samples", () => {
+  expect(spreadOf([4, 1, 3, 2])).toEqual({ median: 2.5, p25: 1.75, p75: 3.25, p99: expect.closeTo(3.97, 10) });
+});
+
+test("no samples have no median", () => {
+  expect(() => spreadOf([])).toThrow("expected at least one sample");
+});
+
+describe("measuring a pairing", () => {
+  const recording = (): {
+    order: string[];
+    contender: (name: string) => { name: string; run: () => Promise<void> };
+  } => {
+    const order: string[] = [];
+    return { order, contender: (name) => ({ name, run: async () => void order.push(name) }) };
+  };
+
+  test("takes both in turn and gives each the first place as often as the other", async () => {
+    const { order, contender } = recording();
+    await measure({ name: "row", ours: contender("ours"), peer: contender("peer"), pairs: 20 });
+    const firsts = order.filter((_, index) => index % 2 === 0);
+    expect(order.filter((name) => name === "ours")).toHaveLength(order.length / 2);
+    expect(firsts.slice(-20).filter((name) => name === "ours")).toHaveLength(10);
+  });
+
+  test("throws the warm-up away", async () => {
+    const { order, contender } = recording();
+    const result = await measure({ name: "row", ours: contender("ours"), peer: contender("peer"), pairs: 20 });
+    expect(order.length).toBeGreaterThan(2 * 20);
+    expect(result.pairs).toBe(20);
+  });
+
+  test("finds what ours takes longer and what it costs more, per operation", async () => {
+    const time = { now: 0, cpu: 0 };
+    const taking = (ms: number, cpuMs: number) =>
+      sequentially(async () => {
+        time.now += ms;
+        time.cpu += cpuMs;
+      });
+    const result = await measure(
+      {
+        name: "row",
+        ours: { name: "ours", run: taking(12, 3) },
+        peer: { name: "peer", run: taking(8, 1) },
+        operations: 5,
+        pairs: 30,
+        target: { addedMs: 4, ratio: 1.4 },
+      },
+      { nowMs: () => time.now, cpuMs: () => time.cpu },
+    );
+    expect(result.ours).toEqual({ name: "ours", ms: evenly(12), cpuMs: evenly(3) });
+    expect(result.peer).toEqual({ name: "peer", ms: evenly(8), cpuMs: evenly(1) });
+    expect(result.addedMs).toEqual({ value: 4, low: 4, high: 4 });
+    expect(result.ratio).toEqual({ value: 1.5, low: 1.5, high: 1.5 });
+    expect(result.addedCpuMs).toEqual({ value: 2, low: 2, high: 2 });
+    expect(result.targetMet).toBe(false);
+    expect(toMarkdown(reportOf(result))).toContain("| added ≤ 4, ratio ≤ 1.4: not met |");
+  });
+
+  test("meets a target by the upper bound of the interval", async () => {
+    let now = 0;
+    let samples = 0;
+    const ours = { name: "ours", run: async () => void (now += samples++ % 2 === 0 ? 2 : 3) };
+    const peer = { name: "peer", run: async () => void (now += 1) };
+    const clock = { nowMs: () => now, cpuMs: () => 0 };
+    const row = { name: "row", ours, peer, pairs: 21 };
+    await expect(measure({ ...row, target: { addedMs: 1.9 } }, clock)).resolves.toMatchObject({ targetMet: false });
+    await expect(measure({ ...row, target: { addedMs: 2 } }, clock)).resolves.toMatchObject({ targetMet: true });
+  });
+
+  test("has no verdict without a target", async () => {
+    const { contender } = recording();
+    const result = await measure({ name: "row", ours: contender("ours"), peer: contender("peer"), pairs: 6 });
+    expect(result.targetMet).toBeUndefined();
+    expect(toMarkdown(reportOf(result))).toContain("| none |");
+  });
+});
+
+test("so many operations are in flight at once, and no more than asked for are made", async () => {
+  let active = 0;
+  let most = 0;
+  let made = 0;
+  const run = concurrently(4, async () => {
+    active += 1;
+    made += 1;
+    most = Math.max(most, active);
+    await new Promise(setImmediate);
+    active -= 1;
+  });
+  await run(30);
+  expect({ most, made }).toEqual({ most: 4, made: 30 });
+});
+
+function evenly(ms: number): ReturnType<typeof spreadOf> {
+  return { median: ms, p25: ms, p75: ms, p99: ms };
+}
+
+function reportOf(result: Awaited<ReturnType<typeof measure>>): Parameters<typeof toMarkdown>[0] {
+  const machine = { processor: "a processor", cores: 2, memoryGiB: 1, system: "a system", node: "20" };
+  return { name: "x", title: "X", quick: true, date: "2026-01-01", machine, versions: {}, results: [result] };
+}
