@@ -64,3 +64,51 @@ export function findKeySetError(error: unknown): KeySetError | undefined {
   }
   return undefined;
 }
+
+/**
+ * Why a token was refused.
+ *
+ * | code | meaning |
+ * |---|---|
+ * | `malformed_jwt` | not a compact JWS of three unpadded base64url parts with JSON objects, or too long |
+ * | `alg_not_allowed` | the `alg` is not on the list; no key was looked up |
+ * | `unsupported_header` | the header has `crit` or `b64` |
+ * | `invalid_typ` | the token is of another kind |
+ * | `unknown_client` | no keys for this client |
+ * | `client_mismatch` | `iss`, `sub` or `client_id` is not the client |
+ * | `bad_signature` | the signature does not verify, or has the wrong length |
+ * | `invalid_issuer`, `invalid_audience` | issued by, or meant for, somebody else |
+ * | `expired`, `not_yet_valid`, `lifetime_too_long` | the times |
+ * | `invalid_claim` | a claim is missing, of the wrong type, or forbidden; `claim` names it |
+ * | `replayed` | the `jti` was used before |
+ * | `replay_store_unavailable` | the replay store did not answer, so the token is refused |
+ */
+export type TokenErrorCode =
+  | "malformed_jwt"
+  | "alg_not_allowed"
+  | "unsupported_header"
+  | "invalid_typ"
+  | "unknown_client"
+  | "client_mismatch"
+  | "bad_signature"
+  | "invalid_issuer"
+  | "invalid_audience"
+  | "expired"
+  | "not_yet_valid"
+  | "lifetime_too_long"
+  | "invalid_claim"
+  | "replayed"
+  | "replay_store_unavailable";
+
+/** A token was refused. The message never holds a claim's value. */
+export class TokenError extends VerifyError {
+  override readonly name: string = "TokenError";
+  declare readonly code: TokenErrorCode;
+  /** The claim or header member that was judged, where it was one. */
+  readonly claim: string | undefined;
+
+  constructor(code: TokenErrorCode, message: string, options?: ErrorOptions & { claim?: string | undefined }) {
+    super(code, message, options);
+    this.claim = options?.claim;
+  }
+}

@@ -1,5 +1,13 @@
-export { KeySetError } from "./errors.ts";
-export type { KeySetErrorCode } from "./errors.ts";
+export { RP_SIGNING_ALGORITHMS } from "./client/algorithms.ts";
+export type { RpSigningAlgorithm } from "./client/algorithms.ts";
+export { verifyClientAssertion } from "./client/client-assertion.ts";
+export type { ClientAssertionOptions, VerifiedClientAssertion } from "./client/client-assertion.ts";
+export { createClientKeySets } from "./client/client-key-sets.ts";
+export type { ClientKeys, ClientKeySets, ClientKeySetsOptions } from "./client/client-key-sets.ts";
+export { verifyRequestObject } from "./client/request-object.ts";
+export type { RequestObjectOptions, VerifiedRequestObject } from "./client/request-object.ts";
+export { KeySetError, TokenError } from "./errors.ts";
+export type { KeySetErrorCode, TokenErrorCode } from "./errors.ts";
 export type { FetchOutcome, FetchReason } from "./http/cached-resource.ts";
 export { createPublicDispatcher } from "./http/public-dispatcher.ts";
 export type { LookupAll, PublicDispatcherOptions } from "./http/public-dispatcher.ts";
@@ -7,6 +15,16 @@ export type { FetchAnswer, FetchInit, FetchLike } from "./http/request.ts";
 export type { DropReason } from "./jwk/parse-jwk.ts";
 export { createStaticKeySet } from "./jwk/static-key-set.ts";
 export type { StaticKeySet, StaticKeySetOptions } from "./jwk/static-key-set.ts";
+export { createLocalKeySet } from "./own/local-key-set.ts";
+export type { LocalKeySet, LocalKeySetOptions } from "./own/local-key-set.ts";
+export { verifyOwnJwt } from "./own/verify-own-jwt.ts";
+export type {
+  AccessTokenOptions,
+  IdTokenHintOptions,
+  LogoutTokenOptions,
+  VerifiedOwnJwt,
+  VerifyOwnJwtOptions,
+} from "./own/verify-own-jwt.ts";
 export { discoverKeySet } from "./remote/discover-key-set.ts";
 export type { DiscoveredKeySet, DiscoveredKeySetStats } from "./remote/discover-key-set.ts";
 export { KEY_SET_CHANNEL } from "./remote/events.ts";
@@ -15,3 +33,9 @@ export type { RemoteKeySetOptions } from "./remote/options.ts";
 export { createRemoteKeySet } from "./remote/remote-key-set.ts";
 export type { KeyFunction, RemoteKeySet, RemoteKeySetStats } from "./remote/remote-key-set.ts";
 export type { FetchCounters } from "./remote/remote-resource.ts";
+export { createMemoryReplayStore } from "./replay/memory-replay-store.ts";
+export type { MemoryReplayStoreOptions } from "./replay/memory-replay-store.ts";
+export { createRedisReplayStore } from "./replay/redis-replay-store.ts";
+export type { RedisClient, RedisReplayStoreOptions } from "./replay/redis-replay-store.ts";
+export type { ReplayStore } from "./replay/replay-store.ts";
+export type { TimeOptions } from "./token/claims.ts";

@@ -1,0 +1,127 @@
+import { createHash } from "node:crypto";
+import { ConfigurationError } from "@signpost/core";
+import { TokenError } from "../errors.ts";
+import type { KeyFunction } from "../remote/remote-key-set.ts";
+import type { ReplayStore } from "../replay/replay-store.ts";
+import type { TimeOptions } from "../token/claims.ts";
+import {
+  invalid,
+  requireLifetime,
+  requireNotExpired,
+  requireSoleAudience,
+  requireStarted,
+  requireString,
+  requireTime,
+  timeRules,
+} from "../token/claims.ts";
+import { requireTyp } from "../token/compact.ts";
+import type { RpSigningAlgorithm } from "./algorithms.ts";
+import { parseClientJws, verifyClientSignature } from "./verify-client-jws.ts";
+
+export interface ClientAssertionOptions extends TimeOptions {
+  /** This OP's issuer: the one accepted `aud`. */
+  readonly issuer: string;
+  /**
+   * Other values of `aud` to accept, such as the token endpoint's URL for older clients. An assertion for
+   * such a value may have been meant for another OP with the same endpoint. Default none.
+   */
+  readonly otherAudiences?: readonly string[] | undefined;
+  /** The request's `client_id`, where it has one: the assertion must be this client's. */
+  readonly clientId?: string | undefined;
+  /** The registered keys of a client, `undefined` for none. Called once, after `iss` and `sub` named the client. */
+  readonly keysOf: (clientId: string) => KeyFunction | undefined | Promise<KeyFunction | undefined>;
+  /** Where used `jti`s are kept, shared by all replicas. */
+  readonly replayStore: ReplayStore;
+  /** The client's `token_endpoint_auth_signing_alg`, or several. Default `RP_SIGNING_ALGORITHMS`. */
+  readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
+  /** From `iat` and from now to `exp`. Seconds, 1 to 86400, default 300. */
+  readonly maxLifetimeSeconds?: number | undefined;
+}
+
+export interface VerifiedClientAssertion {
+  readonly clientId: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+const MAX_JTI_LENGTH = 1024;
+
+/**
+ * Client authentication by `private_key_jwt` (RFC 7523 section 3, OpenID Connect Core 1.0 section 9): `iss` and `sub` are
+ * the client, `aud` is the issuer alone, the lifetime is short, and each `jti` is taken once.
+ *
+ * Rejects with `TokenError`; with `KeySetError` where the client's keys give none.
+ *
+ * ```ts
+ * import { createClientKeySets, createMemoryReplayStore, verifyClientAssertion } from "@signpost/verify";
+ *
+ * const clients = new Map([["client-1", { jwksUri: "https://rp.example/jwks" }]]);
+ * const keySets = createClientKeySets();
+ * const replayStore = createMemoryReplayStore();
+ *
+ * export async function authenticate(clientAssertion: string) {
+ *   const { clientId } = await verifyClientAssertion(clientAssertion, {
+ *     issuer: "https://op.example",
+ *     keysOf: (id) => {
+ *       const client = clients.get(id);
+ *       return client && keySets.keysOf(id, client);
+ *     },
+ *     replayStore,
+ *   });
+ *   return clientId;
+ * }
+ * ```
+ */
+export async function verifyClientAssertion(
+  jwt: string,
+  options: ClientAssertionOptions,
+): Promise<VerifiedClientAssertion> {
+  const rules = timeRules(options);
+  const maxLifetimeSeconds = lifetimeLimit(options.maxLifetimeSeconds ?? 300);
+  const jws = parseClientJws(jwt, options.algorithms);
+  const { claims } = jws;
+  // Other JWTs that a client signs must not authenticate it.
+  requireTyp(jws.header, [undefined, "jwt", "client-authentication+jwt"]);
+
+  const clientId = requireString(claims, "sub");
+  if (claims["iss"] !== clientId) throw mismatch("iss", "expected the same as sub");
+  if (options.clientId !== undefined && options.clientId !== clientId)
+    throw mismatch("sub", "expected the request's client_id");
+  const keys = await options.keysOf(clientId);
+  if (keys === undefined) throw new TokenError("unknown_client", "the client has no registered keys");
+  await verifyClientSignature(jwt, jws, keys);
+
+  requireSoleAudience(claims, [options.issuer, ...(options.otherAudiences ?? [])]);
+  const exp = requireTime(claims, "exp");
+  requireNotExpired(exp, rules);
+  requireStarted(claims, rules);
+  requireLifetime(claims, exp, maxLifetimeSeconds, rules);
+  const jti = requireString(claims, "jti");
+  if (jti.length > MAX_JTI_LENGTH) throw invalid("jti", `expected at most ${MAX_JTI_LENGTH} characters`);
+  // Last, so that a refused assertion uses up nothing.
+  const untilExpiryMs = (exp + rules.toleranceSeconds) * 1000 - rules.nowMs;
+  await useOnce(options.replayStore, replayId(options.issuer, clientId, jti), untilExpiryMs);
+  return { clientId, claims };
+}
+
+function lifetimeLimit(value: number): number {
+  if (Number.isFinite(value) && value >= 1 && value <= 86_400) return value;
+  throw new ConfigurationError("maxLifetimeSeconds", "expected a number from 1 to 86400");
+}
+
+/** Of one length, whatever the client wrote; two clients may use the same `jti`. */
+function replayId(issuer: string, clientId: string, jti: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([issuer, clientId, jti]))
+    .digest("base64url");
+}
+
+async function useOnce(store: ReplayStore, id: string, ttlMs: number): Promise<void> {
+  const first = await store.claim(id, Math.ceil(ttlMs)).catch((error: unknown) => {
+    throw new TokenError("replay_store_unavailable", "the replay store did not answer", { cause: error });
+  });
+  if (!first) throw new TokenError("replayed", "jti: used before", { claim: "jti" });
+}
+
+function mismatch(claim: string, expected: string): TokenError {
+  return new TokenError("client_mismatch", `${claim}: ${expected}`, { claim });
+}

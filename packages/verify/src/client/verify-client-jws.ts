@@ -1,0 +1,31 @@
+import { ConfigurationError } from "@signpost/core";
+import { TokenError } from "../errors.ts";
+import type { KeyFunction } from "../remote/remote-key-set.ts";
+import type { CompactJws } from "../token/compact.ts";
+import { parseCompactJws } from "../token/compact.ts";
+import { verifySignature } from "../token/signature.ts";
+import type { RpSigningAlgorithm } from "./algorithms.ts";
+import { RP_SIGNING_ALGORITHMS } from "./algorithms.ts";
+
+/** Takes an RP's JWS apart; its `alg` is decided here, before anybody asks for a key. */
+export function parseClientJws(jwt: string, algorithms: readonly RpSigningAlgorithm[] | undefined): CompactJws {
+  const allowed: readonly string[] = algorithms ?? RP_SIGNING_ALGORITHMS;
+  const known: readonly string[] = RP_SIGNING_ALGORITHMS;
+  if (allowed.length === 0 || !allowed.every((alg) => known.includes(alg))) {
+    throw new ConfigurationError("algorithms", `expected some of ${known.join(", ")}`);
+  }
+  const jws = parseCompactJws(jwt);
+  if (!allowed.includes(jws.alg)) {
+    throw new TokenError("alg_not_allowed", `alg: expected one of ${allowed.join(", ")}`, { claim: "alg" });
+  }
+  return jws;
+}
+
+/** The client's keys are at hand already: the `kid` only selects among them. */
+export async function verifyClientSignature(jwt: string, jws: CompactJws, keys: KeyFunction): Promise<void> {
+  const { kid } = jws.header;
+  if (kid !== undefined && typeof kid !== "string")
+    throw new TokenError("malformed_jwt", "kid: expected a string", { claim: "kid" });
+  // The header is rebuilt from what selects a key: jku, x5u, jwk and x5c go nowhere.
+  await verifySignature(jwt, jws, await keys(kid === undefined ? { alg: jws.alg } : { alg: jws.alg, kid }));
+}

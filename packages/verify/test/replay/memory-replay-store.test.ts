@@ -1,0 +1,47 @@
+import { createMemoryReplayStore } from "@signpost/verify";
+import { describe, expect, it } from "vitest";
+import { fakeClock } from "../support/remote.ts";
+
+describe("the replay store in memory", () => {
+  it("gives an id to the first alone, until its time is over", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock });
+    await store.ready();
+    const claims = await Promise.all(Array.from({ length: 10 }, () => store.claim("a", 1000)));
+    expect(claims.filter(Boolean)).toHaveLength(1);
+    clock.advanceSeconds(0.999);
+    expect(await store.claim("a", 1000)).toBe(false);
+    clock.advanceSeconds(0.001);
+    expect(await store.claim("a", 1000)).toBe(true);
+  });
+
+  it("refuses a new id when it is full of ids that count, and takes it when some have expired", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, maxEntries: 3 });
+    for (const [id, seconds] of [
+      ["a", 5],
+      ["b", 10],
+      ["c", 10],
+    ] as const)
+      expect(await store.claim(id, seconds * 1000)).toBe(true);
+    await expect(store.claim("d", 1000)).rejects.toMatchObject({ code: "replay_store_full" });
+    expect(await store.claim("a", 1000)).toBe(false);
+    clock.advanceSeconds(5);
+    expect(await store.claim("d", 10_000)).toBe(true);
+    expect(await store.claim("b", 1000)).toBe(false);
+    await expect(store.claim("e", 1000)).rejects.toMatchObject({ code: "replay_store_full" });
+  });
+
+  it("forgets what has expired, so that it never grows past what counts", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, maxEntries: 2000 });
+    for (let index = 0; index < 10_000; index += 1) {
+      expect(await store.claim(`id-${index}`, 1000)).toBe(true);
+      clock.advanceSeconds(0.001);
+    }
+  });
+
+  it.each([0, -1, 1.5, Number.NaN])("maxEntries: %d is refused", (maxEntries) => {
+    expect(() => createMemoryReplayStore({ maxEntries })).toThrow(expect.objectContaining({ argument: "maxEntries" }));
+  });
+});

@@ -1,0 +1,118 @@
+import { fork } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Redis as RedisServer } from "@signpost/test-backends/redis";
+import { startRedis } from "@signpost/test-backends/redis";
+import { createRedisReplayStore, createStaticKeySet, verifyClientAssertion } from "@signpost/verify";
+import type { RedisClient } from "@signpost/verify";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { testKey } from "../support/keys.ts";
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const CLIENTS = {
+  async redis(url: string) {
+    const client = createClient({ url });
+    client.on("error", () => {});
+    await client.connect();
+    return Object.assign(client, { end: () => client.destroy() });
+  },
+  async ioredis(url: string) {
+    const client = new Redis(url);
+    client.on("error", () => {});
+    return Object.assign(client, { end: () => client.disconnect() });
+  },
+} as const;
+
+describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (library) => {
+  async function client(url = server.url): Promise<RedisClient> {
+    const made = await CLIENTS[library](url);
+    onTestFinished(() => made.end());
+    return made;
+  }
+
+  it("gives an id to the first alone, until its time is over", async () => {
+    const store = createRedisReplayStore(await client());
+    await store.ready();
+    const id = `${library}-once`;
+    expect(await store.claim(id, 200)).toBe(true);
+    expect(await store.claim(id, 60_000)).toBe(false);
+    expect(await store.claim(`${id}-other`, 60_000)).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await store.claim(id, 60_000)).toBe(true);
+  });
+
+  it("keeps prefixes apart, and every key expires", async () => {
+    const first = createRedisReplayStore(await client(), { keyPrefix: `${library}:one:` });
+    const second = createRedisReplayStore(await client(), { keyPrefix: `${library}:two:` });
+    expect(await first.claim("id", 60_000)).toBe(true);
+    expect(await second.claim("id", 60_000)).toBe(true);
+    const probe = new Redis(server.url);
+    onTestFinished(() => probe.disconnect());
+    for (const key of await probe.keys("*")) expect(await probe.pttl(key)).toBeGreaterThan(0);
+  });
+
+  it("refuses an assertion while Redis is down, and is not ready", async () => {
+    const down = await startRedis();
+    onTestFinished(() => down.stop());
+    const store = createRedisReplayStore(await client(down.url), { timeoutMs: 300 });
+    await store.ready();
+    const key = testKey("k");
+    const now = Math.floor(Date.now() / 1000);
+    const assertion = (jti: string): Promise<string> =>
+      key.token({ iss: "client", sub: "client", aud: "https://op.example", exp: now + 60, jti });
+    const verify = async (jwt: string): Promise<unknown> =>
+      verifyClientAssertion(jwt, {
+        issuer: "https://op.example",
+        keysOf: () => createStaticKeySet({ keys: [key.jwk] }),
+        replayStore: store,
+      });
+    const once = await assertion("1");
+    await expect(verify(once)).resolves.toMatchObject({ clientId: "client" });
+    await expect(verify(once)).rejects.toMatchObject({ code: "replayed" });
+    await down.stopServer();
+    await expect(verify(await assertion("2"))).rejects.toMatchObject({ code: "replay_store_unavailable" });
+    await expect(verify(once)).rejects.toMatchObject({ code: "replay_store_unavailable" });
+    await expect(store.ready()).rejects.toThrow();
+  });
+});
+
+describe("two processes with the same jti", () => {
+  it("10,000 times, exactly one wins", async () => {
+    const racers = await Promise.all([racer("redis"), racer("ioredis")]);
+    let wins = [0, 0];
+    for (let round = 0; round < 100; round += 1) {
+      const ids = Array.from({ length: 100 }, (_, index) => `race-${round}-${index}`);
+      const [first, second] = await Promise.all(racers.map((process) => claim(process, ids)));
+      ids.forEach((id, index) => {
+        expect([id, [first?.[index], second?.[index]].filter((won) => won === true).length]).toEqual([id, 1]);
+      });
+      wins = [first, second].map((won, index) => (wins[index] ?? 0) + (won ?? []).filter(Boolean).length);
+    }
+    expect((wins[0] ?? 0) + (wins[1] ?? 0)).toBe(10_000);
+    // Without both winning at times, it was no race.
+    expect(Math.min(...wins)).toBeGreaterThan(0);
+  });
+});
+
+async function racer(library: string): Promise<ChildProcess> {
+  const script = fileURLToPath(new URL("../support/replay-racer.mjs", import.meta.url));
+  const child = fork(script, [library, server.url], { execArgv: [] });
+  onTestFinished(() => void child.kill());
+  await once(child, "message");
+  return child;
+}
+
+async function claim(process: ChildProcess, ids: readonly string[]): Promise<boolean[]> {
+  const answer = once(process, "message");
+  process.send(ids);
+  const [won] = (await answer) as [boolean[]];
+  return won;
+}
