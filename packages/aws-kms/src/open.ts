@@ -45,7 +45,9 @@ export interface AwsKmsSignerOptions extends AwsKmsConnectionOptions {
    * proves it by the first signature. For cold starts, and for starting while KMS is away.
    */
   readonly publicKey?: JwkInput | string | undefined;
-  /** Queue, attempts and deadline; `deadlineMs` bounds opening too. `false` opens the bare signer. */
+  /**
+   * Queue, attempts and deadline. `deadlineMs` and `maxAttempts` bound opening too. `false` opens the bare signer.
+   */
   readonly policy?: GuardPolicy | false | undefined;
   /** Aborts the opening. */
   readonly signal?: AbortSignal | undefined;
@@ -73,7 +75,7 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
   const plan = planOpening(options);
   const { api, close } = await connect(options, plan);
   try {
-    const { keyArn, publicKey } = plan.pinned ?? (await readKey(api, options, plan.deadlineMs));
+    const { keyArn, publicKey } = plan.pinned ?? (await readKey(api, options, plan));
     const signer = createSigner({
       uri: formatKmsUri(keyArn, plan.endpoint),
       publicKey,
@@ -91,6 +93,7 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
 interface Plan {
   readonly policy: GuardPolicy | false;
   readonly deadlineMs: number;
+  readonly maxAttempts: number;
   readonly pinned: OpenedKey | undefined;
   readonly region: string | undefined;
   readonly endpoint: KmsEndpoint | undefined;
@@ -100,6 +103,7 @@ interface Plan {
 function planOpening(options: AwsKmsSignerOptions): Plan {
   const name = parseKeyId("keyId", options.keyId);
   const policy = options.policy ?? {};
+  const { deadlineMs = 5000, maxAttempts = 3 }: GuardPolicy = policy === false ? {} : policy;
   const region = options.region === undefined ? undefined : parseRegion("region", options.region);
   const keyRegion = "region" in name ? name.region : undefined;
   if (region !== undefined && keyRegion !== undefined && region !== keyRegion) {
@@ -110,7 +114,8 @@ function planOpening(options: AwsKmsSignerOptions): Plan {
   }
   return {
     policy,
-    deadlineMs: milliseconds("policy.deadlineMs", (policy === false ? undefined : policy.deadlineMs) ?? 5000),
+    deadlineMs: milliseconds("policy.deadlineMs", deadlineMs),
+    maxAttempts,
     pinned:
       options.publicKey === undefined
         ? undefined
@@ -140,19 +145,22 @@ function portOf(client: KmsClientLike | undefined): Promise<KmsApi> {
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
-/** Asks for the public key, again while the failure is one that passes, until the deadline. */
-async function readKey(api: KmsApi, options: AwsKmsSignerOptions, deadlineMs: number): Promise<OpenedKey> {
-  const until = performance.now() + deadlineMs;
+/** Asks for the public key, and again after a failure that passes, in the bounds that the policy sets for a signature. */
+async function readKey(
+  api: KmsApi,
+  options: AwsKmsSignerOptions,
+  { deadlineMs, maxAttempts }: Plan,
+): Promise<OpenedKey> {
   const { signal, dispose } = openingSignal(deadlineMs, options.signal);
   try {
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    for (let attempts = 1; ; attempts += 1) {
       try {
         return await getPublicKey(api, options.keyId, signal);
       } catch (error) {
         const passes = error instanceof SignerError && error.transient;
-        if (!passes || performance.now() + pauseMs >= until) throw error;
+        if (!passes || attempts >= maxAttempts) throw error;
       }
-      await pause(pauseMs, undefined, { signal });
+      await pause(Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS), undefined, { signal });
     }
   } catch (error) {
     throw signal.aborted ? endedError(signal.reason) : error;

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { openAwsKmsSigner } from "@signpost/aws-kms";
+import { signerChecks } from "@signpost/conformance";
+import { AWS_KMS_FAULTS, startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { clientOf, provideCredentials } from "./environment.ts";
+
+const fake = await startFakeAwsKms();
+const key = fake.addKey();
+const client = clientOf(fake);
+
+beforeAll(() => provideCredentials(fake.credentials));
+afterAll(() => fake.stop());
+
+const harness = {
+  secrets: [fake.credentials.secretAccessKey],
+  faults: fake.switches(AWS_KMS_FAULTS),
+};
+
+describe("a signer with a client of its own", () => {
+  for (const check of signerChecks({
+    ...harness,
+    open: (policy) => openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy }),
+  })) {
+    test(check.name, check.run);
+  }
+});
+
+describe("a signer with a client of the caller's", () => {
+  for (const check of signerChecks({
+    ...harness,
+    open: (policy) => openAwsKmsSigner({ keyId: key.keyId, client, policy }),
+  })) {
+    test(check.name, check.run);
+  }
+});

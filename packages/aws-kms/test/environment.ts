@@ -1,0 +1,28 @@
+import type { KMSClientConfig } from "@aws-sdk/client-kms";
+import { KMSClient } from "@aws-sdk/client-kms";
+
+interface Backend {
+  readonly endpoint: string;
+  readonly region: string;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
+
+/**
+ * Makes these the credentials that the SDK finds, and hides those of the machine. A test file runs in a process of its
+ * own, so nothing is put back.
+ */
+export function provideCredentials(credentials: Backend["credentials"] | undefined): void {
+  for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name];
+  process.env["AWS_EC2_METADATA_DISABLED"] = "true";
+  process.env["AWS_CONFIG_FILE"] = "/nonexistent/config";
+  process.env["AWS_SHARED_CREDENTIALS_FILE"] = "/nonexistent/credentials";
+  if (credentials === undefined) return;
+  process.env["AWS_ACCESS_KEY_ID"] = credentials.accessKeyId;
+  process.env["AWS_SECRET_ACCESS_KEY"] = credentials.secretAccessKey;
+}
+
+/** A client as a user would make it, for the tests' own administration of keys. */
+export function clientOf(backend: Backend, config: KMSClientConfig = {}): KMSClient {
+  const { region, endpoint, credentials } = backend;
+  return new KMSClient({ region, endpoint, credentials, maxAttempts: 1, ...config });
+}
