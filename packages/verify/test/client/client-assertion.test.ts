@@ -1,0 +1,236 @@
+import { createMemoryReplayStore, createStaticKeySet, verifyClientAssertion } from "@signpost/verify";
+import type { ClientAssertionOptions, KeyFunction, ReplayStore } from "@signpost/verify";
+import { SignJWT } from "jose";
+import { describe, expect, it } from "vitest";
+import { testKey } from "../support/keys.ts";
+
+// private_key_jwt: RFC 7523 section 3.
+
+const issuer = "https://op.example";
+const now = Math.floor(Date.now() / 1000);
+const key = testKey("k");
+const other = testKey("k");
+const clients = new Map<string, KeyFunction>([
+  ["client", createStaticKeySet({ keys: [key.jwk] })],
+  ["other", createStaticKeySet({ keys: [other.jwk] })],
+]);
+
+const claims = (change: Record<string, unknown> = {}): Record<string, unknown> => ({
+  iss: "client",
+  sub: "client",
+  aud: issuer,
+  exp: now + 60,
+  jti: "1",
+  ...change,
+});
+
+function options(change: Partial<ClientAssertionOptions> = {}): ClientAssertionOptions {
+  return {
+    issuer,
+    keysOf: (id) => clients.get(id),
+    replayStore: createMemoryReplayStore(),
+    now: () => now * 1000,
+    ...change,
+  };
+}
+
+const sign = (change?: Record<string, unknown>, typ?: string): Promise<string> =>
+  new SignJWT(claims(change))
+    .setProtectedHeader({ alg: "ES256", kid: "k", ...(typ === undefined ? {} : { typ }) })
+    .sign(key.privateKey);
+
+describe("a client assertion", () => {
+  it("names the client", async () => {
+    await expect(verifyClientAssertion(await sign(), options())).resolves.toEqual({
+      clientId: "client",
+      claims: claims(),
+    });
+  });
+
+  it.each([[undefined], ["JWT"], ["client-authentication+jwt"], ["application/client-authentication+jwt"]])(
+    "is accepted with typ %s",
+    async (typ) => {
+      await expect(verifyClientAssertion(await sign({}, typ), options())).resolves.toBeDefined();
+    },
+  );
+
+  it.each([["oauth-authz-req+jwt"], ["at+jwt"], ["logout+jwt"], ["dpop+jwt"], ["secevent+jwt"]])(
+    "is refused with typ %s",
+    async (typ) => {
+      await expect(verifyClientAssertion(await sign({}, typ), options())).rejects.toMatchObject({
+        code: "invalid_typ",
+      });
+    },
+  );
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ["no sub", { sub: undefined }, "invalid_claim"],
+    ["an empty sub", { sub: "", iss: "" }, "invalid_claim"],
+    ["no iss", { iss: undefined }, "client_mismatch"],
+    ["iss that is not sub", { iss: "other" }, "client_mismatch"],
+    ["an unknown client", { iss: "nobody", sub: "nobody" }, "unknown_client"],
+    ["another client's name", { iss: "other", sub: "other" }, "bad_signature"],
+    ["no aud", { aud: undefined }, "invalid_audience"],
+    ["the token endpoint as aud", { aud: `${issuer}/token` }, "invalid_audience"],
+    ["the issuer with a slash as aud", { aud: `${issuer}/` }, "invalid_audience"],
+    ["several audiences", { aud: [issuer, "https://other-op.example"] }, "invalid_audience"],
+    ["no audience in the list", { aud: [] }, "invalid_audience"],
+    ["an audience that is no string", { aud: [{}] }, "invalid_audience"],
+    ["no exp", { exp: undefined }, "invalid_claim"],
+    ["exp as text", { exp: String(now + 60) }, "invalid_claim"],
+    ["exp in the past", { exp: now - 5 }, "expired"],
+    ["exp too far away", { exp: now + 306 }, "lifetime_too_long"],
+    ["exp too far from iat", { iat: now - 280, exp: now + 60 }, "lifetime_too_long"],
+    ["iat in the future", { iat: now + 6 }, "not_yet_valid"],
+    ["nbf in the future", { nbf: now + 6 }, "not_yet_valid"],
+    ["nbf as text", { nbf: "now" }, "invalid_claim"],
+    ["no jti", { jti: undefined }, "invalid_claim"],
+    ["an empty jti", { jti: "" }, "invalid_claim"],
+    ["a jti that is no string", { jti: 1 }, "invalid_claim"],
+    ["a jti of more than 1024 characters", { jti: "x".repeat(1025) }, "invalid_claim"],
+  ])("is refused with %s", async (_name, change, code) => {
+    await expect(verifyClientAssertion(await sign(change), options())).rejects.toMatchObject({
+      name: "TokenError",
+      code,
+    });
+  });
+
+  it("is accepted with the issuer as the one member of a list", async () => {
+    await expect(verifyClientAssertion(await sign({ aud: [issuer] }), options())).resolves.toBeDefined();
+  });
+
+  it("may be for another audience where the caller says so, one at a time", async () => {
+    const otherAudiences = [`${issuer}/token`];
+    await expect(
+      verifyClientAssertion(await sign({ aud: `${issuer}/token` }), options({ otherAudiences })),
+    ).resolves.toBeDefined();
+    await expect(verifyClientAssertion(await sign(), options({ otherAudiences }))).resolves.toBeDefined();
+    await expect(
+      verifyClientAssertion(await sign({ aud: [issuer, `${issuer}/token`] }), options({ otherAudiences })),
+    ).rejects.toMatchObject({ code: "invalid_audience" });
+  });
+
+  it("must be the client of the request", async () => {
+    await expect(verifyClientAssertion(await sign(), options({ clientId: "client" }))).resolves.toBeDefined();
+    await expect(verifyClientAssertion(await sign(), options({ clientId: "other" }))).rejects.toMatchObject({
+      code: "client_mismatch",
+    });
+  });
+
+  it("may be narrowed to the algorithm that the client registered", async () => {
+    await expect(verifyClientAssertion(await sign(), options({ algorithms: ["PS256"] }))).rejects.toMatchObject({
+      code: "alg_not_allowed",
+    });
+    await expect(
+      verifyClientAssertion(await sign(), options({ algorithms: ["ES256", "PS256"] })),
+    ).resolves.toBeDefined();
+    for (const algorithms of [[], ["HS256"], ["ES256", "none"]]) {
+      await expect(
+        verifyClientAssertion(await sign(), options({ algorithms: algorithms as never })),
+      ).rejects.toMatchObject({ argument: "algorithms" });
+    }
+  });
+
+  it("may live as long as the caller allows", async () => {
+    await expect(
+      verifyClientAssertion(await sign({ exp: now + 3600 }), options({ maxLifetimeSeconds: 3600 })),
+    ).resolves.toBeDefined();
+    for (const maxLifetimeSeconds of [0, Number.NaN, 86_401]) {
+      await expect(verifyClientAssertion(await sign(), options({ maxLifetimeSeconds }))).rejects.toMatchObject({
+        argument: "maxLifetimeSeconds",
+      });
+    }
+  });
+
+  it("asks for the keys of the client before it reads the kid", async () => {
+    const asked: string[] = [];
+    const keysOf = (id: string): KeyFunction => {
+      asked.push(id);
+      return () => Promise.reject(new Error("the kid was read"));
+    };
+    await expect(verifyClientAssertion(await sign(), options({ keysOf }))).rejects.toThrow("the kid was read");
+    expect(asked).toEqual(["client"]);
+  });
+});
+
+describe("each assertion", () => {
+  it("is taken once", async () => {
+    const shared = options();
+    const jwt = await sign();
+    const results = await Promise.allSettled(
+      Array.from({ length: 10 }, async () => verifyClientAssertion(jwt, shared)),
+    );
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    await expect(verifyClientAssertion(jwt, shared)).rejects.toMatchObject({ code: "replayed", claim: "jti" });
+    await expect(verifyClientAssertion(await sign({ jti: "2" }), shared)).resolves.toBeDefined();
+  });
+
+  it("of another client, or for another issuer, may have the same jti", async () => {
+    const shared = options();
+    await verifyClientAssertion(await sign(), shared);
+    const others = await other.token(claims({ iss: "other", sub: "other" }));
+    await expect(verifyClientAssertion(others, shared)).resolves.toMatchObject({ clientId: "other" });
+    const elsewhere = await sign({ aud: "https://second.example" });
+    await expect(
+      verifyClientAssertion(elsewhere, { ...shared, issuer: "https://second.example" }),
+    ).resolves.toBeDefined();
+  });
+
+  it("that is refused uses up nothing", async () => {
+    const shared = options();
+    const jwt = await sign();
+    await expect(verifyClientAssertion(jwt, { ...shared, now: () => (now + 600) * 1000 })).rejects.toMatchObject({
+      code: "expired",
+    });
+    await expect(verifyClientAssertion(jwt, { ...shared, clientId: "other" })).rejects.toMatchObject({
+      code: "client_mismatch",
+    });
+    await expect(verifyClientAssertion(jwt, shared)).resolves.toBeDefined();
+  });
+
+  it("is remembered until it has expired on every clock", async () => {
+    const seen: [string, number][] = [];
+    const replayStore: ReplayStore = {
+      claim: async (id, ttlMs) => seen.push([id, ttlMs]) > 0,
+      ready: async () => {},
+    };
+    await verifyClientAssertion(await sign({ jti: "secret jti" }), options({ replayStore, clockToleranceSeconds: 10 }));
+    // 60 s until exp, and the tolerance within which it would still be accepted.
+    expect(seen).toEqual([[expect.stringMatching(/^[\w-]{43}$/), 70_000]]);
+  });
+
+  it("is refused while the store does not answer", async () => {
+    const replayStore: ReplayStore = { claim: () => Promise.reject(new Error("down")), ready: async () => {} };
+    await expect(verifyClientAssertion(await sign(), options({ replayStore }))).rejects.toMatchObject({
+      code: "replay_store_unavailable",
+      cause: new Error("down"),
+    });
+  });
+
+  it("is refused when the store's memory is full", async () => {
+    const shared = options({ replayStore: createMemoryReplayStore({ maxEntries: 1 }) });
+    await verifyClientAssertion(await sign(), shared);
+    await expect(verifyClientAssertion(await sign({ jti: "2" }), shared)).rejects.toMatchObject({
+      code: "replay_store_unavailable",
+      cause: { code: "replay_store_full" },
+    });
+  });
+});
+
+describe("an error", () => {
+  it("holds no claim and no token", async () => {
+    for (const change of [
+      { aud: "top-secret" },
+      { iss: "top-secret" },
+      { iss: "top-secret", sub: "top-secret" },
+      { exp: "top-secret" },
+      { jti: ["top-secret"] },
+    ]) {
+      const jwt = await sign(change);
+      const error = (await verifyClientAssertion(jwt, options()).catch((thrown: unknown) => thrown)) as Error;
+      expect(error).toMatchObject({ name: "TokenError" });
+      expect(JSON.stringify([error.message, error.stack, error])).not.toContain("top-secret");
+      expect(String(error.stack)).not.toContain(jwt.slice(0, 20));
+    }
+  });
+});

@@ -1,0 +1,97 @@
+import { createStaticKeySet, verifyRequestObject } from "@signpost/verify";
+import type { RequestObjectOptions } from "@signpost/verify";
+import { SignJWT } from "jose";
+import { describe, expect, it } from "vitest";
+import { testKey } from "../support/keys.ts";
+
+// RFC 9101.
+
+const issuer = "https://op.example";
+const now = Math.floor(Date.now() / 1000);
+const key = testKey("k");
+const keys = createStaticKeySet({ keys: [key.jwk] });
+
+const claims = (change: Record<string, unknown> = {}): Record<string, unknown> => ({
+  client_id: "client",
+  aud: issuer,
+  response_type: "code",
+  redirect_uri: "https://rp.example/callback",
+  ...change,
+});
+
+const options = (change: Partial<RequestObjectOptions> = {}): RequestObjectOptions => ({
+  issuer,
+  clientId: "client",
+  keys,
+  now: () => now * 1000,
+  ...change,
+});
+
+const sign = (change?: Record<string, unknown>, typ?: string): Promise<string> =>
+  new SignJWT(claims(change))
+    .setProtectedHeader({ alg: "ES256", kid: "k", ...(typ === undefined ? {} : { typ }) })
+    .sign(key.privateKey);
+
+describe("a request object", () => {
+  it.each<[string, Record<string, unknown>]>([
+    ["what RFC 9101 asks for", {}],
+    ["iss", { iss: "client" }],
+    ["times", { iat: now, nbf: now, exp: now + 300 }],
+    ["the issuer as the one member of a list", { aud: [issuer] }],
+    ["a sub that is a user", { sub: "248289" }],
+  ])("gives its parameters with %s", async (_name, change) => {
+    await expect(verifyRequestObject(await sign(change), options())).resolves.toEqual({ claims: claims(change) });
+  });
+
+  it.each([[undefined], ["oauth-authz-req+jwt"], ["application/oauth-authz-req+jwt"], ["OAuth-Authz-Req+JWT"]])(
+    "is accepted with typ %s",
+    async (typ) => {
+      await expect(verifyRequestObject(await sign({}, typ), options())).resolves.toBeDefined();
+    },
+  );
+
+  it.each([["JWT"], ["client-authentication+jwt"], ["at+jwt"], [""]])("is refused with typ %j", async (typ) => {
+    await expect(verifyRequestObject(await sign({}, typ), options())).rejects.toMatchObject({ code: "invalid_typ" });
+  });
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ["no client_id", { client_id: undefined }, "client_mismatch"],
+    ["another client_id", { client_id: "other" }, "client_mismatch"],
+    ["a client_id that is no string", { client_id: ["client"] }, "client_mismatch"],
+    ["another iss", { iss: "other" }, "client_mismatch"],
+    ["the client as sub", { sub: "client" }, "invalid_claim"],
+    ["a request inside", { request: "a.b.c" }, "invalid_claim"],
+    ["a request_uri inside", { request_uri: "urn:x" }, "invalid_claim"],
+    ["a request of null inside", { request: null }, "invalid_claim"],
+    ["no aud", { aud: undefined }, "invalid_audience"],
+    ["another aud", { aud: `${issuer}/authorize` }, "invalid_audience"],
+    ["several audiences", { aud: [issuer, "https://other.example"] }, "invalid_audience"],
+    ["exp in the past", { exp: now - 5 }, "expired"],
+    ["exp as text", { exp: "later" }, "invalid_claim"],
+    ["nbf in the future", { nbf: now + 6 }, "not_yet_valid"],
+    ["iat in the future", { iat: now + 6 }, "not_yet_valid"],
+  ])("is refused with %s", async (_name, change, code) => {
+    await expect(verifyRequestObject(await sign(change), options())).rejects.toMatchObject({
+      name: "TokenError",
+      code,
+    });
+  });
+
+  it("must end soon where the caller says how soon", async () => {
+    const limited = options({ maxLifetimeSeconds: 600 });
+    await expect(verifyRequestObject(await sign({ iat: now, exp: now + 600 }), limited)).resolves.toBeDefined();
+    await expect(verifyRequestObject(await sign(), limited)).rejects.toMatchObject({
+      code: "invalid_claim",
+      claim: "exp",
+    });
+    await expect(verifyRequestObject(await sign({ exp: now + 606 }), limited)).rejects.toMatchObject({
+      code: "lifetime_too_long",
+    });
+  });
+
+  it("needs the client_id of the request", async () => {
+    await expect(verifyRequestObject(await sign({ client_id: "" }), options({ clientId: "" }))).rejects.toMatchObject({
+      argument: "clientId",
+    });
+  });
+});
