@@ -1,0 +1,93 @@
+import { SignerError } from "@signpost/core";
+import type { GcpKmsSignResponse, GcpKmsPublicKeyResponse, GcpKmsVersionResponse } from "./api.ts";
+import { callOnce, type CallBounds } from "./call.ts";
+import type { Connection } from "./connection.ts";
+import { type CallSubject, gcpKmsError, stateInMessage, statusNumber } from "./errors.ts";
+import { algorithmError, checksumOf } from "./integrity.ts";
+
+// The calls of the service, one attempt each, with errors in our codes.
+
+export async function asymmetricSign(
+  connection: Connection,
+  keyVersion: string,
+  digest: Uint8Array,
+  bounds: CallBounds,
+): Promise<GcpKmsSignResponse> {
+  const request = { name: keyVersion, digest: { sha256: digest }, digestCrc32c: { value: checksumOf(digest) } };
+  try {
+    return await callOnce(connection, (client, options) => client.asymmetricSign(request, options), bounds);
+  } catch (error) {
+    throw await explained(connection, error, { action: "sign with", name: keyVersion }, bounds);
+  }
+}
+
+export async function getPublicKey(
+  connection: Connection,
+  keyVersion: string,
+  bounds: CallBounds,
+): Promise<GcpKmsPublicKeyResponse> {
+  try {
+    return await callOnce(connection, (client, options) => client.getPublicKey({ name: keyVersion }, options), bounds);
+  } catch (error) {
+    throw await explained(connection, error, { action: "read the public key of", name: keyVersion }, bounds);
+  }
+}
+
+/** Every version of a key, all pages. */
+export async function listVersions(
+  connection: Connection,
+  cryptoKey: string,
+  bounds: CallBounds,
+): Promise<readonly GcpKmsVersionResponse[]> {
+  try {
+    return await callOnce(
+      connection,
+      (client, options) => client.listCryptoKeyVersions({ parent: cryptoKey }, options),
+      bounds,
+    );
+  } catch (error) {
+    throw toSignerError(error, { action: "list the versions of", name: cryptoKey });
+  }
+}
+
+function toSignerError(error: unknown, subject: CallSubject, state?: string): SignerError {
+  return error instanceof SignerError ? error : gcpKmsError(error, subject, state);
+}
+
+const INVALID_ARGUMENT = 3;
+const FAILED_PRECONDITION = 9;
+
+/**
+ * The service refuses a key that cannot sign in words of its own. When they do not name its state, the version is
+ * asked for: a caller is told "DESTROYED" or "another algorithm" and not just "precondition". That takes
+ * `cloudkms.cryptoKeyVersions.get`; without it the answer is less exact.
+ */
+async function explained(
+  connection: Connection,
+  error: unknown,
+  subject: CallSubject,
+  bounds: CallBounds,
+): Promise<SignerError> {
+  const first = toSignerError(error, subject);
+  const status = first === error ? undefined : statusNumber(error);
+  const isUnclear = status === FAILED_PRECONDITION ? stateInMessage(error) === undefined : status === INVALID_ARGUMENT;
+  if (!isUnclear || first.code === "integrity") return first;
+  const version = await lookUp(connection, subject.name, bounds);
+  if (version?.name !== subject.name) return first;
+  const refusal = algorithmError(version.algorithm, subject.name);
+  if (refusal?.code === "unsupported_key") return refusal;
+  return status === FAILED_PRECONDITION ? gcpKmsError(error, subject, String(version.state)) : first;
+}
+
+async function lookUp(
+  connection: Connection,
+  name: string,
+  bounds: CallBounds,
+): Promise<GcpKmsVersionResponse | undefined> {
+  try {
+    return await callOnce(connection, (client, options) => client.getCryptoKeyVersion({ name }, options), bounds);
+  } catch {
+    // The error that we have says enough.
+    return undefined;
+  }
+}
