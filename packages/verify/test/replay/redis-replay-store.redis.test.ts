@@ -80,7 +80,7 @@ describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (libr
     await down.stopServer();
     await expect(verify(await assertion("2"))).rejects.toMatchObject({ code: "replay_store_unavailable" });
     await expect(verify(once)).rejects.toMatchObject({ code: "replay_store_unavailable" });
-    await expect(store.ready()).rejects.toThrow();
+    await expect(store.ready()).rejects.toBeInstanceOf(Error);
   });
 });
 

@@ -9,8 +9,8 @@ const client = library === "redis" ? await createClient({ url }).connect() : new
 const store = createRedisReplayStore(client, { timeoutMs: 30_000 });
 await store.ready();
 
-process.on("message", async (ids) => {
-  process.send(await Promise.all(ids.map((id) => store.claim(id, 60_000))));
+process.on("message", (ids) => {
+  void Promise.all(ids.map((id) => store.claim(id, 60_000))).then((won) => process.send(won));
 });
 process.on("disconnect", () => process.exit());
 process.send("ready");
