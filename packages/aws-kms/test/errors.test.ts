@@ -1,0 +1,131 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { inspect } from "node:util";
+import { SignerError, type Signer, type SignerErrorCode } from "@signpost/core";
+import { openAwsKmsSigner } from "@signpost/aws-kms";
+import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { signerErrorFromKms } from "../src/errors.ts";
+import { provideCredentials } from "./environment.ts";
+
+const DIGEST = new Uint8Array(32).fill(7);
+
+describe("an answer of KMS over the wire", () => {
+  let signer: Signer;
+  const fakeStarted = startFakeAwsKms();
+  beforeAll(async () => {
+    const fake = await fakeStarted;
+    provideCredentials(fake.credentials);
+    signer = await openAwsKmsSigner({ keyId: fake.addKey().arn, endpoint: fake.endpoint, policy: false });
+  });
+  afterEach(async () => (await fakeStarted).reset());
+  afterAll(async () => (await fakeStarted).stop());
+
+  test.each<[type: string, status: number, code: SignerErrorCode]>([
+    ["ThrottlingException", 400, "throttled"],
+    ["LimitExceededException", 400, "throttled"],
+    ["TooManyRequestsException", 429, "throttled"],
+    ["KMSInternalException", 500, "unavailable"],
+    ["KeyUnavailableException", 500, "unavailable"],
+    ["ServiceUnavailableException", 503, "unavailable"],
+    ["InternalFailure", 500, "unavailable"],
+    ["SomethingNewException", 500, "unavailable"],
+    ["DependencyTimeoutException", 503, "timeout"],
+    ["NotFoundException", 400, "key_not_found"],
+    ["DisabledException", 400, "key_disabled"],
+    ["KMSInvalidStateException", 400, "key_disabled"],
+    ["InvalidKeyUsageException", 400, "unsupported_key"],
+    ["UnsupportedOperationException", 400, "unsupported_key"],
+    ["AccessDeniedException", 400, "access_denied"],
+    ["ExpiredTokenException", 400, "access_denied"],
+    ["UnrecognizedClientException", 400, "access_denied"],
+    ["InvalidSignatureException", 400, "access_denied"],
+    ["SomethingNewException", 403, "access_denied"],
+    ["ValidationException", 400, "invalid_argument"],
+    ["InvalidArnException", 400, "invalid_argument"],
+    ["SomethingNewException", 400, "invalid_argument"],
+  ])("%s with status %i is %s", async (type, status, code) => {
+    const fake = await fakeStarted;
+    // Twice, since refused credentials are tried once more.
+    fake.replyNext({ type, status }, 2);
+    const error = await signer.sign(DIGEST).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(SignerError);
+    expect(error).toMatchObject({ code, cause: { name: type, $metadata: { httpStatusCode: status } } });
+  });
+
+  const JSON_TYPE = "application/x-amz-json-1.1";
+  test.each<[what: string, status: number, contentType: string, body: string, code: SignerErrorCode]>([
+    ["a proxy's page", 502, "text/html", "<html>bad gateway</html>", "unavailable"],
+    ["a proxy's page", 503, "text/html", "", "unavailable"],
+    ["a proxy's page", 504, "text/html", "<html>", "timeout"],
+    ["a proxy that refuses", 403, "text/html", "<html>blocked</html>", "access_denied"],
+    ["a proxy that redirects", 302, "text/html", "<html>moved</html>", "unavailable"],
+    ["a proxy that counts requests", 429, "text/html", "<html>slow down</html>", "throttled"],
+    ["a portal", 200, "text/html", "<html>log in</html>", "integrity"],
+    ["truncated JSON", 200, JSON_TYPE, '{"KeyId":"arn:aws', "integrity"],
+    ["empty JSON", 200, JSON_TYPE, "{}", "integrity"],
+    ["nothing", 200, JSON_TYPE, "", "integrity"],
+    ["null", 200, JSON_TYPE, "null", "integrity"],
+    ["a list", 200, JSON_TYPE, "[]", "integrity"],
+    ["numbers", 200, JSON_TYPE, '{"KeyId":1,"Signature":2}', "integrity"],
+    ["a signature that is no base64", 200, JSON_TYPE, '{"Signature":"#"}', "integrity"],
+    ["a signature without a key", 200, JSON_TYPE, '{"Signature":"MAYCAQECAQE="}', "integrity"],
+  ])("%s (%i) is %s", async (_what, status, contentType, body, code) => {
+    (await fakeStarted).replyNext({ status, contentType, body });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ name: "SignerError", code });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+
+  test("a connection that is refused is unavailable", async () => {
+    const fake = await fakeStarted;
+    await fake.goAway();
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "unavailable", transient: true });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "unavailable", cause: { code: "ECONNREFUSED" } });
+    await fake.comeBack();
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+});
+
+describe("an error of the client", () => {
+  const system = (code: string, name = "Error"): Error => Object.assign(new Error("made up"), { code, name });
+  test.each<[string, unknown, SignerErrorCode, boolean]>([
+    ["a reset connection", system("ECONNRESET", "TimeoutError"), "unavailable", true],
+    ["a broken pipe", system("EPIPE"), "unavailable", true],
+    ["a refused connection", system("ECONNREFUSED"), "unavailable", true],
+    ["a name that is not known", system("ENOTFOUND"), "unavailable", true],
+    ["a resolver that is away", system("EAI_AGAIN"), "unavailable", true],
+    ["a host that is away", system("EHOSTUNREACH"), "unavailable", true],
+    ["a certificate that is over", system("CERT_HAS_EXPIRED"), "unavailable", true],
+    ["a certificate of someone else", system("ERR_TLS_CERT_ALTNAME_INVALID"), "unavailable", true],
+    ["a certificate nobody vouches for", system("UNABLE_TO_VERIFY_LEAF_SIGNATURE"), "unavailable", true],
+    ["a request that took too long", system("ETIMEDOUT", "TimeoutError"), "timeout", true],
+    ["a connection that took too long", Object.assign(new Error("x"), { name: "TimeoutError" }), "timeout", true],
+    ["an abort that was not ours", Object.assign(new Error("x"), { name: "AbortError" }), "unavailable", true],
+    ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "access_denied", false],
+    ["a mistake in the client", new TypeError("x is not a function"), "integrity", false],
+    ["something that is no error", "down", "integrity", false],
+    ["nothing", undefined, "integrity", false],
+  ])("%s", (_what, thrown, code, transient) => {
+    expect(signerErrorFromKms(thrown, "kms:Sign")).toMatchObject({ code, transient });
+  });
+
+  test("says which call failed and how KMS called it", () => {
+    const thrown = Object.assign(new Error("made up"), { name: "AccessDeniedException" });
+    expect(signerErrorFromKms(thrown, "kms:Sign").message).toMatch(/^kms:Sign failed: .*\(AccessDeniedException\)$/);
+  });
+
+  test("keeps neither the response nor the text of a refused signature, which repeats the request", () => {
+    const thrown = Object.assign(new Error("The canonical request was x-amz-security-token:TOKEN"), {
+      name: "InvalidSignatureException",
+      $fault: "client",
+      $response: { headers: { authorization: "TOKEN" } },
+      $metadata: { httpStatusCode: 400, requestId: "r-1" },
+    });
+    const error = signerErrorFromKms(thrown, "kms:Sign");
+    expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
+    expect(error.cause).toMatchObject({ name: "InvalidSignatureException", $metadata: { requestId: "r-1" } });
+  });
+
+  test("that is a SignerError already stays as it is", () => {
+    const error = new SignerError("timeout", "x");
+    expect(signerErrorFromKms(error, "kms:Sign")).toBe(error);
+  });
+});
