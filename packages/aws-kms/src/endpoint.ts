@@ -25,6 +25,10 @@ export function parseEndpoint(argument: string, endpoint: unknown): KmsEndpoint 
 /** The endpoint that the host part of a key URI names: https, and http for loopback. */
 export function endpointFromHost(argument: string, host: string): KmsEndpoint {
   const { hostname } = URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : { hostname: "" };
+  // Two slashes instead of three would make a host of the key's first part, as in awskms://alias/op.
+  if (!isLoopback(hostname) && !hostname.includes(".")) {
+    throw new ConfigurationError(argument, "expected three slashes before the key, or a host name with a dot");
+  }
   return parseEndpoint(argument, `${schemeFor(hostname)}//${host}`);
 }
 

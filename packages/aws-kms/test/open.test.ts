@@ -1,0 +1,252 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createKeySet, createLimiter, openSigner, signWith, type SignerError } from "@signpost/core";
+import { awsKms, openAwsKmsSigner, type AwsKmsSignerOptions } from "@signpost/aws-kms";
+import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { clientOf, provideCredentials } from "./environment.ts";
+
+const fake = await startFakeAwsKms();
+const key = fake.addKey({ keyId: "mrk-1234abcd12ab34cd56ef1234567890ab" });
+const publicJwk = key.publicKey?.export({ format: "jwk" }) ?? {};
+const { endpoint, region } = fake;
+const DIGEST = randomBytes(32);
+fake.pointAlias("alias/Op/2026", key);
+
+beforeAll(() => provideCredentials(fake.credentials));
+afterEach(() => fake.reset());
+afterAll(() => fake.stop());
+
+describe("opening", () => {
+  test.each([
+    ["a key id", key.keyId],
+    ["a key ARN", key.arn],
+    ["an alias, in its case", "alias/Op/2026"],
+    ["an alias ARN", key.arn.replace(/key\/.*/, "alias/Op/2026")],
+  ])("by %s asks once for the public key, by that name, and names the ARN", async (_what, keyId) => {
+    await using signer = await openAwsKmsSigner({ keyId, endpoint, region });
+    expect(fake.requests).toMatchObject([{ operation: "GetPublicKey", keyId, region }]);
+    expect(signer.uri).toBe(`awskms://127.0.0.1:${fake.port}/${key.arn}`);
+    expect(signer.publicKey).toEqual({ kty: "EC", crv: "P-256", x: publicJwk.x, y: publicJwk.y });
+  });
+
+  test("by its own canonical URI opens the same key", async () => {
+    await using first = await openAwsKmsSigner({ keyId: "alias/Op/2026", endpoint, region });
+    await using second = await openSigner(first.uri, [awsKms()]);
+    expect(second.uri).toBe(first.uri);
+    expect(second.publicKey).toEqual(first.publicKey);
+  });
+
+  test("by URI takes Region and endpoint from it", async () => {
+    await using signer = await openSigner(`awskms://127.0.0.1:${fake.port}/alias/Op/2026?region=${region}`, [awsKms()]);
+    expect(signer.uri).toContain(key.arn);
+    expect(fake.requests).toMatchObject([{ keyId: "alias/Op/2026", region }]);
+  });
+
+  test("takes the Region from an ARN, else from AWS_REGION", async () => {
+    await (await openAwsKmsSigner({ keyId: key.arn, endpoint })).close();
+    process.env["AWS_REGION"] = "eu-north-1";
+    await (await openAwsKmsSigner({ keyId: key.keyId, endpoint })).close();
+    delete process.env["AWS_REGION"];
+    expect(fake.requests.map((request) => request.region)).toEqual([region, "eu-north-1"]);
+  });
+
+  test("without any Region is refused before anything is sent", async () => {
+    await expect(openAwsKmsSigner({ keyId: key.keyId, endpoint })).rejects.toMatchObject({ argument: "region" });
+    expect(fake.requests).toEqual([]);
+  });
+
+  test.each<[string, Parameters<typeof fake.addKey>[0], SignerError["code"], RegExp]>([
+    ["on P-384", { keySpec: "ECC_NIST_P384" }, "unsupported_key", /found ECC_NIST_P384, SIGN_VERIFY, ECDSA_SHA_384/],
+    ["on secp256k1", { keySpec: "ECC_SECG_P256K1" }, "unsupported_key", /found ECC_SECG_P256K1/],
+    ["of RSA", { keySpec: "RSA_2048" }, "unsupported_key", /found RSA_2048/],
+    ["for key agreement", { keyUsage: "KEY_AGREEMENT" }, "unsupported_key", /found ECC_NIST_P256, KEY_AGREEMENT/],
+    ["that is symmetric", { keySpec: "SYMMETRIC_DEFAULT" }, "unsupported_key", /UnsupportedOperationException/],
+  ])("a key %s is refused, saying what was found", async (_what, options, code, message) => {
+    const opening = openAwsKmsSigner({ keyId: fake.addKey(options).arn, endpoint });
+    await expect(opening).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  const TYPE = "application/x-amz-json-1.1";
+  const answer = {
+    KeyId: key.arn,
+    PublicKey: key.publicKey?.export({ format: "der", type: "spki" }).toString("base64"),
+    KeySpec: "ECC_NIST_P256",
+    KeyUsage: "SIGN_VERIFY",
+    SigningAlgorithms: ["ECDSA_SHA_256"],
+  };
+  const p384 = generateKeyPairSync("ec", { namedCurve: "P-384" }).publicKey.export({ format: "der", type: "spki" });
+  test.each<[string, object, SignerError["code"]]>([
+    ["PublicKey", { PublicKey: undefined }, "integrity"],
+    ["KeyId", { KeyId: undefined }, "integrity"],
+    ["KeySpec", { KeySpec: undefined }, "unsupported_key"],
+    ["SigningAlgorithms", { SigningAlgorithms: undefined }, "unsupported_key"],
+    ["a PublicKey of bytes", { PublicKey: 5 }, "integrity"],
+    ["a whole PublicKey", { PublicKey: answer.PublicKey?.slice(0, 40) }, "integrity"],
+    ["a PublicKey on P-256", { PublicKey: p384.toString("base64") }, "unsupported_key"],
+    ["the key that was asked for", { KeyId: key.arn.replace("mrk-1", "mrk-2") }, "wrong_key"],
+    ["a key ARN", { KeyId: key.arn.replace(/key\/.*/, "alias/Op/2026") }, "wrong_key"],
+  ])("an answer without %s is %s", async (_what, changes, code) => {
+    fake.replyNext({ status: 200, contentType: TYPE, body: JSON.stringify({ ...answer, ...changes }) }, 3);
+    await expect(openAwsKmsSigner({ keyId: key.keyId, region, endpoint })).rejects.toMatchObject({ code });
+  });
+
+  test("does not wait for KMS longer than the deadline", async () => {
+    fake.faults.on("hang");
+    const policy = { deadlineMs: 200 };
+    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint, policy })).rejects.toMatchObject({ code: "timeout" });
+  });
+});
+
+describe("a key for good", () => {
+  test("an alias that is pointed elsewhere later changes nothing", async () => {
+    fake.pointAlias("alias/moving", key);
+    await using signer = await openAwsKmsSigner({ keyId: "alias/moving", endpoint, region });
+    fake.pointAlias("alias/moving", fake.addKey());
+    fake.reset();
+    await signWith(createKeySet([{ signer }]).active, randomBytes(20));
+    expect(fake.requests).toMatchObject([{ operation: "Sign", keyId: key.arn, messageType: "DIGEST" }]);
+  });
+
+  test("a signature of another key is wrong_key, whatever its owner is called", async () => {
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    fake.faults.next("wrong-key");
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "wrong_key" });
+  });
+
+  test("a public key that is not the key's is never published with a good signature", async () => {
+    const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint, publicKey: other });
+    const { active } = createKeySet([{ signer }]);
+    await expect(signWith(active, DIGEST)).rejects.toMatchObject({ code: "bad_signature" });
+    expect(signer.health()).toMatchObject({ status: "down", lastCode: "bad_signature" });
+  });
+});
+
+describe("with the public key given", () => {
+  const pem = String(key.publicKey?.export({ format: "pem", type: "spki" }));
+  test.each<[string, AwsKmsSignerOptions["publicKey"]]>([
+    ["a JWK", publicJwk],
+    ["PEM", pem],
+  ])("as %s, opening makes no call, and works while KMS is away", async (_what, publicKey) => {
+    await fake.goAway();
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint, publicKey, policy: { deadlineMs: 300 } });
+    expect(signer.publicKey).toEqual({ kty: "EC", crv: "P-256", x: publicJwk.x, y: publicJwk.y });
+    expect(signer.health().notes).toEqual(["the public key was given, not fetched"]);
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ transient: true });
+    await fake.comeBack();
+    expect(fake.requests).toEqual([]);
+    await expect(signWith(createKeySet([{ signer }]).active, DIGEST)).resolves.toHaveLength(64);
+    expect(fake.requests).toMatchObject([{ operation: "Sign", keyId: key.arn }]);
+  });
+
+  test.each(["alias/Op/2026", key.keyId, key.arn.replace(/key\/.*/, "alias/Op/2026")])(
+    "the key ARN is needed: %s is refused",
+    async (keyId) => {
+      const opening = openAwsKmsSigner({ keyId, endpoint, region, publicKey: publicJwk });
+      await expect(opening).rejects.toMatchObject({ argument: "keyId", message: expect.stringContaining("key ARN") });
+    },
+  );
+
+  const p384Jwk = generateKeyPairSync("ec", { namedCurve: "P-384" }).publicKey.export({ format: "jwk" });
+  test.each<[string, unknown, string]>([
+    ["no key", "x", "invalid_spki"],
+    ["half a key", { kty: "EC", crv: "P-256", x: publicJwk.x }, "invalid_jwk"],
+    ["on another curve", p384Jwk, "unsupported_key"],
+  ])("one that is %s is refused", async (_what, publicKey, code) => {
+    const options = { keyId: key.arn, endpoint, publicKey } as AwsKmsSignerOptions;
+    await expect(openAwsKmsSigner(options)).rejects.toMatchObject({ code });
+  });
+});
+
+describe("a client of the caller's", () => {
+  test("is used as it is, and left open", async () => {
+    const client = clientOf(fake, { region: "eu-south-1" });
+    const signer = await openAwsKmsSigner({ keyId: key.arn, client });
+    expect(signer.uri).toBe(`awskms:///${key.arn}`);
+    await signer.close();
+    await using second = await openAwsKmsSigner({ keyId: key.arn, client });
+    await expect(second.sign(DIGEST)).resolves.toHaveLength(64);
+    expect(fake.requests.map((request) => request.region)).toEqual(["eu-south-1", "eu-south-1", "eu-south-1"]);
+    client.destroy();
+  });
+
+  test("serves every URI of an adapter", async () => {
+    const adapter = awsKms({ client: clientOf(fake) });
+    await using signer = await openSigner("awskms:///alias/Op/2026", [adapter]);
+    expect(signer.uri).toBe(`awskms:///${key.arn}`);
+  });
+});
+
+describe("another transport", () => {
+  test("is asked the two calls in the service's words, and needs no SDK", async () => {
+    const asked: unknown[] = [];
+    const api = {
+      getPublicKey: async (input: object) => {
+        asked.push(input);
+        return {
+          KeyId: key.arn,
+          PublicKey: key.publicKey?.export({ format: "der", type: "spki" }),
+          KeySpec: "ECC_NIST_P256",
+          KeyUsage: "SIGN_VERIFY",
+          SigningAlgorithms: ["ECDSA_SHA_256"],
+        };
+      },
+      sign: async (input: { readonly Message: Uint8Array }) => {
+        asked.push(input);
+        return { KeyId: key.arn, Signature: key.sign(input.Message), SigningAlgorithm: "ECDSA_SHA_256" };
+      },
+    };
+    await using signer = await openAwsKmsSigner({ keyId: "alias/x", api });
+    await signWith(createKeySet([{ signer }]).active, DIGEST);
+    expect(asked).toEqual([
+      { KeyId: "alias/x" },
+      {
+        KeyId: key.arn,
+        Message: expect.any(Uint8Array),
+        MessageType: "DIGEST",
+        SigningAlgorithm: "ECDSA_SHA_256",
+      },
+    ]);
+  });
+
+  test("that never settles is left behind soon after the signal", async () => {
+    const api = { getPublicKey: () => new Promise<never>(() => {}), sign: () => new Promise<never>(() => {}) };
+    const signer = await openAwsKmsSigner({ keyId: key.arn, api, publicKey: publicJwk, policy: false });
+    const controller = new AbortController();
+    const signing = signer.sign(DIGEST, { signal: controller.signal });
+    controller.abort(new Error("enough"));
+    await expect(signing).rejects.toMatchObject({ code: "aborted" });
+  });
+});
+
+describe("options that do not fit", () => {
+  const client = clientOf(fake);
+  const api = { getPublicKey: async () => ({}), sign: async () => ({}) };
+  test.each<[string, Partial<AwsKmsSignerOptions>]>([
+    ["keyId", { keyId: "" }],
+    ["keyId", { keyId: "key/1" }],
+    ["region", { region: "eu-west-2" }],
+    ["region", { region: "Ireland" }],
+    ["endpoint", { endpoint: "http://kms.internal" }],
+    ["endpoint", { endpoint: "https://127.0.0.1:4566" }],
+    ["endpoint", { endpoint: "https://kms.internal/path" }],
+    ["endpoint", { endpoint: "https://user@kms.internal" }],
+    ["endpoint", { endpoint: "kms.internal" }],
+    ["endpoint", { client, endpoint }],
+    ["region", { client, region }],
+    ["api", { client, api }],
+    ["endpoint", { api, endpoint }],
+    ["client", { client: {} as never }],
+    ["policy.deadlineMs", { policy: { deadlineMs: 0 } }],
+    ["policy.attemptTimeoutMs", { policy: { attemptTimeoutMs: Number.NaN } }],
+    ["policy.maxAttempts", { policy: { maxAttempts: 0 } }],
+    ["policy.limiter", { policy: { limiter: createLimiter({ concurrency: 1, maxQueue: 1 }), concurrency: 2 } }],
+  ])("are refused by the name of %s", async (argument, options) => {
+    const opening = openAwsKmsSigner({
+      keyId: key.arn,
+      ...(options.client || options.api ? {} : { endpoint }),
+      ...options,
+    });
+    await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument });
+  });
+});

@@ -1,0 +1,129 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { openSigner } from "@signpost/core";
+import { awsKms } from "@signpost/aws-kms";
+import { isKeyArnFor, parseKeyId } from "../src/key-id.ts";
+import { formatKmsUri, parseKmsUri } from "../src/uri.ts";
+
+const KEY_ID = "1234abcd-12ab-34cd-56ef-1234567890ab";
+const MULTI_REGION = "mrk-1234abcd12ab34cd56ef1234567890ab";
+const ARN = `arn:aws:kms:eu-west-1:111122223333:key/${KEY_ID}`;
+
+describe("a key URI", () => {
+  test.each<[uri: string, keyId: string, endpoint: string | undefined, region: string | undefined]>([
+    ["awskms:///alias/op-2026", "alias/op-2026", undefined, undefined],
+    ["awskms:///alias/aBc/defGh", "alias/aBc/defGh", undefined, undefined],
+    [`awskms:///${KEY_ID}`, KEY_ID, undefined, undefined],
+    [`awskms:///${MULTI_REGION}?region=eu-central-1`, MULTI_REGION, undefined, "eu-central-1"],
+    [`awskms:///${ARN}`, ARN, undefined, undefined],
+    [
+      "awskms:///arn:aws-cn:kms:cn-north-1:111122223333:alias/aBc/d",
+      "arn:aws-cn:kms:cn-north-1:111122223333:alias/aBc/d",
+      undefined,
+      undefined,
+    ],
+    ["awskms:///arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/" + MULTI_REGION, "", undefined, undefined],
+    ["awskms://127.0.0.1:4566/alias/op?region=eu-west-1", "alias/op", "http://127.0.0.1:4566", "eu-west-1"],
+    ["awskms://localhost:4566/alias/op", "alias/op", "http://localhost:4566", undefined],
+    ["awskms://[::1]:4566/alias/op", "alias/op", "http://[::1]:4566", undefined],
+    [
+      "awskms://vpce-1.kms.eu-west-1.vpce.amazonaws.com/alias/op",
+      "alias/op",
+      "https://vpce-1.kms.eu-west-1.vpce.amazonaws.com",
+      undefined,
+    ],
+    ["awskms://kms.internal:8443/alias/op", "alias/op", "https://kms.internal:8443", undefined],
+  ])("%s", (uri, keyId, endpoint, region) => {
+    const parsed = parseKmsUri(uri);
+    expect(parsed.keyId).toBe(keyId === "" ? uri.slice("awskms:///".length) : keyId);
+    expect(parsed.endpoint?.url).toBe(endpoint);
+    expect(parsed.region).toBe(region);
+  });
+
+  test.each([
+    "awskms:",
+    "awskms:alias/op",
+    "awskms:/alias/op",
+    "awskms://alias/op",
+    "awskms:///",
+    "awskms:///alias/",
+    "awskms:///alias/op space",
+    "awskms:///alias%2Fop",
+    "awskms:///alias/op#fragment",
+    "awskms:///alias/op?",
+    "awskms:///alias/op?region=",
+    "awskms:///alias/op?region=EU",
+    "awskms:///alias/op?region=eu-west-1&region=eu-west-1",
+    "awskms:///alias/op?secret=x",
+    "awskms://user@kms.internal/alias/op",
+    "awskms://user:password@kms.internal/alias/op",
+    "awskms://kms.internal:port/alias/op",
+    "awskms:///arn:aws:kms:eu-west-1:1111:key/" + KEY_ID,
+    "awskms:///arn:aws:s3:eu-west-1:111122223333:key/" + KEY_ID,
+    "AWSKMS:///alias/op",
+  ])("that is %s is refused without repeating it", async (uri) => {
+    const error = await awsKms()
+      .open(uri)
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "uri" });
+    expect(String(error)).not.toContain("password");
+    expect(String(error)).not.toContain("secret");
+  });
+
+  test("goes to this adapter by its scheme", async () => {
+    await expect(openSigner("awskms:///", [awsKms()])).rejects.toMatchObject({ argument: "uri" });
+  });
+
+  test("of an opened key is read back as the same key, byte for byte", () => {
+    const text = (alphabet: string, max: number) =>
+      fc.string({ unit: fc.constantFrom(...alphabet), minLength: 1, maxLength: max });
+    const name = text("abcXYZ019-", 40);
+    const alias = text("abcXYZ019/_-", 60);
+    const resource = fc.oneof(
+      name.map((id) => `key/${id}`),
+      alias.map((rest) => `alias/${rest}`),
+    );
+    const arns = resource.map((rest) => `arn:aws:kms:eu-west-1:111122223333:${rest}`);
+    fc.assert(
+      fc.property(arns, fc.constantFrom(undefined, "127.0.0.1:4566", "kms.internal:8443"), (arn, host) => {
+        const { endpoint } = host === undefined ? { endpoint: undefined } : parseKmsUri(`awskms://${host}/x`);
+        const uri = formatKmsUri(arn, endpoint);
+        expect(parseKmsUri(uri)).toMatchObject({ keyId: arn, endpoint });
+        expect(formatKmsUri(parseKmsUri(uri).keyId, parseKmsUri(uri).endpoint)).toBe(uri);
+      }),
+    );
+  });
+});
+
+describe("a key identifier", () => {
+  test.each([
+    [KEY_ID, "key-id"],
+    [MULTI_REGION, "key-id"],
+    [ARN, "key-arn"],
+    ["alias/op", "alias"],
+    ["arn:aws:kms:eu-west-1:111122223333:alias/op", "alias-arn"],
+  ])("%s is a %s", (keyId, kind) => {
+    expect(parseKeyId("keyId", keyId).kind).toBe(kind);
+  });
+
+  test.each(["", "alias/", "op 1", "key/1", "../x", "arn:aws:kms:eu-west-1:111122223333:grant/x", 5, undefined, null])(
+    "%s is refused",
+    (keyId) => {
+      expect(() => parseKeyId("keyId", keyId)).toThrow(expect.objectContaining({ argument: "keyId" }));
+    },
+  );
+
+  test.each<[asked: string, answered: string, same: boolean]>([
+    [KEY_ID, ARN, true],
+    [ARN, ARN, true],
+    ["alias/op", ARN, true],
+    ["arn:aws:kms:eu-west-1:111122223333:alias/op", ARN, true],
+    [KEY_ID.toUpperCase(), ARN, false],
+    ["other", ARN, false],
+    [ARN.replace("eu-west-1", "eu-west-2"), ARN, false],
+    [KEY_ID, KEY_ID, false],
+    ["alias/op", "arn:aws:kms:eu-west-1:111122223333:alias/op", false],
+  ])("%s answered by %s: %s", (asked, answered, same) => {
+    expect(isKeyArnFor(answered, asked)).toBe(same);
+  });
+});
