@@ -1,0 +1,143 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { inspect } from "node:util";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { openAwsKmsSigner, type KmsApi } from "@signpost/aws-kms";
+import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { withRenewedCredentials } from "../src/own-client.ts";
+import { clientOf, provideCredentials } from "./environment.ts";
+
+const DIGEST = new Uint8Array(32).fill(1);
+const fake = await startFakeAwsKms();
+const key = fake.addKey();
+const { endpoint } = fake;
+
+/** A container's credentials endpoint, as ECS and EKS Pod Identity have it: each answer is a new set. */
+let issued = 0;
+const issuer = createServer((_request, response) => {
+  issued += 1;
+  const Expiration = new Date(Date.now() + 3_600_000).toISOString();
+  response.setHeader("content-type", "application/json");
+  response.end(
+    JSON.stringify({
+      AccessKeyId: `AKIA${issued}`,
+      SecretAccessKey: `secret-${issued}`,
+      Token: `token-${issued}`,
+      Expiration,
+    }),
+  );
+});
+await new Promise<void>((listening) => issuer.listen(0, "127.0.0.1", listening));
+const { port } = issuer.address() as AddressInfo;
+
+beforeEach(() => {
+  issued = 0;
+  fake.reset();
+  fake.acceptOnly(undefined);
+  provideCredentials(undefined);
+  process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = `http://127.0.0.1:${port}/credentials`;
+});
+afterAll(async () => {
+  issuer.close();
+  await fake.stop();
+});
+
+function usedKeys(): readonly string[] {
+  return fake.requests.map(({ accessKeyId }) => accessKeyId);
+}
+
+describe("our own client", () => {
+  test("asks once for credentials and keeps them", async () => {
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await Promise.all([signer.sign(DIGEST), signer.sign(DIGEST)]);
+    expect(usedKeys()).toEqual(["AKIA1", "AKIA1", "AKIA1"]);
+    expect(issued).toBe(1);
+  });
+
+  test.each(["ExpiredTokenException", "UnrecognizedClientException", "InvalidSignatureException"])(
+    "gets credentials anew when they are refused as %s, inside the same attempt",
+    async (refusal) => {
+      await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint, policy: { maxAttempts: 1 } });
+      fake.acceptOnly(["AKIA2"], refusal);
+      await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+      expect(usedKeys()).toEqual(["AKIA1", "AKIA1", "AKIA2"]);
+      expect(signer.health().status).toBe("ready");
+    },
+  );
+
+  test("does so while opening too", async () => {
+    fake.acceptOnly(["AKIA2"]);
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    expect(signer.uri).toContain(key.arn);
+    expect(usedKeys()).toEqual(["AKIA1", "AKIA2"]);
+  });
+
+  test("gets them once for calls that fail together", async () => {
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    fake.acceptOnly(["AKIA2"]);
+    const signatures = await Promise.all(Array.from({ length: 12 }, () => signer.sign(DIGEST)));
+    expect(signatures).toHaveLength(12);
+    expect(issued).toBe(2);
+  });
+
+  test("does not hammer the provider where the new ones are refused as well", async () => {
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    fake.acceptOnly([]);
+    for (let call = 0; call < 5; call += 1) {
+      await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "access_denied", transient: false });
+    }
+    expect(issued).toBe(2);
+  });
+
+  test("says that there are none, and shows none", async () => {
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    fake.acceptOnly([]);
+    const refused = await signer.sign(DIGEST).catch((error: unknown) => error);
+    expect(inspect(refused, { depth: Infinity, showHidden: true })).not.toMatch(/secret-|token-/);
+
+    delete process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"];
+    const opening = openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await expect(opening).rejects.toMatchObject({
+      code: "access_denied",
+      message: "kms:GetPublicKey failed: no credentials could be had (CredentialsProviderError)",
+    });
+  });
+});
+
+describe("a client of the caller's", () => {
+  test("keeps its credentials to itself", async () => {
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, client: clientOf(fake) });
+    fake.acceptOnly(["AKIA2"]);
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "access_denied" });
+    expect(usedKeys()).toEqual([fake.credentials.accessKeyId, fake.credentials.accessKeyId]);
+  });
+});
+
+describe("renewing", () => {
+  const expired = Object.assign(new Error("expired"), { name: "ExpiredTokenException" });
+  const input = { KeyId: "x" };
+
+  test("stops where the caller has given up meanwhile", async () => {
+    let calls = 0;
+    const controller = new AbortController();
+    const api: KmsApi = {
+      getPublicKey: async () => {
+        calls += 1;
+        throw expired;
+      },
+      sign: async () => ({}),
+    };
+    const renewing = withRenewedCredentials(api, async () => controller.abort());
+    await expect(renewing.getPublicKey(input, { signal: controller.signal })).rejects.toBe(expired);
+    expect(calls).toBe(1);
+  });
+
+  test("leaves every other failure alone", async () => {
+    let renewals = 0;
+    const denied = Object.assign(new Error("denied"), { name: "AccessDeniedException" });
+    const api: KmsApi = { getPublicKey: () => Promise.reject(denied), sign: async () => ({}) };
+    const renewing = withRenewedCredentials(api, async () => void (renewals += 1));
+    await expect(renewing.getPublicKey(input, {})).rejects.toBe(denied);
+    expect(renewals).toBe(0);
+  });
+});
