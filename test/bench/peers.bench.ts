@@ -1,0 +1,76 @@
+// What RP libraries do with our endpoint in nine situations and with a dozen hostile sets, and the requests that each made.
+// Behaviour, not time: nothing is paired here. `--out=FOLDER` writes peers.md besides.
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { CLIENTS } from "./peers/clients.ts";
+import type { Client } from "./peers/clients.ts";
+import { startOp } from "./peers/op.ts";
+import { SCENARIOS } from "./peers/scenarios.ts";
+import type { Outcome, Scenario } from "./peers/scenarios.ts";
+import { thisMachine } from "./report.ts";
+
+const { values } = parseArgs({ options: { quick: { type: "boolean" }, out: { type: "string" } } });
+
+const rows: string[][] = [];
+for (const scenario of SCENARIOS) {
+  process.stderr.write(`peers: ${scenario.name}\n`);
+  const cells: string[] = [];
+  for (const client of CLIENTS) cells.push(cell(scenario, await run(scenario, client)));
+  rows.push([scenario.name, ...cells]);
+}
+const table = await report(rows);
+process.stdout.write(`${table}\n`);
+if (values.out !== undefined) {
+  await mkdir(values.out, { recursive: true });
+  await writeFile(join(values.out, "peers.md"), table);
+}
+
+async function run(scenario: Scenario, client: Client): Promise<Outcome> {
+  const op = await startOp();
+  try {
+    return await scenario.run(op, client.open(op));
+  } finally {
+    await op.stop();
+  }
+}
+
+/** What happened to the tokens, then the requests. */
+function cell({ group }: Scenario, { verified, refused, pending, requests }: Outcome): string {
+  const parts = [
+    [verified, "verified"],
+    [refused, "refused"],
+    [pending, "pending"],
+  ] as const;
+  const happened = parts.filter(([amount]) => amount > 0);
+  const words = happened.map(([amount, word]) => (happened.length === 1 && amount === 1 ? word : `${amount} ${word}`));
+  return group === "hostile" && requests === 1 ? words.join(", ") : `${words.join(", ")}; ${requests}`;
+}
+
+async function report(cells: readonly (readonly string[])[]): Promise<string> {
+  const versions = await Promise.all(CLIENTS.map(versionOf));
+  const line = (values_: readonly string[]): string => `| ${values_.join(" | ")} |`;
+  return [
+    "## RP libraries against the same endpoint",
+    "",
+    line(["situation", ...CLIENTS.map(({ name }) => name)]),
+    line(Array.from({ length: CLIENTS.length + 1 }, () => "---")),
+    ...cells.map(line),
+    "",
+    "Each cell: what happened to the tokens; the number of requests for the set (for hostile sets: where it was not one).",
+    `Defaults everywhere, a fresh cache for each cell. ${versions.join(", ")}; Node ${thisMachine().node}; ${new Date().toISOString().slice(0, 10)}.`,
+    "",
+  ].join("\n");
+}
+
+/** Some packages do not export their package.json. */
+async function versionOf({ packageName }: Client): Promise<string> {
+  let folder = dirname(createRequire(import.meta.url).resolve(packageName));
+  for (;;) {
+    const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
+    const manifest = JSON.parse(text) as { name?: string; version?: string };
+    if (manifest.name === packageName && manifest.version !== undefined) return `${packageName} ${manifest.version}`;
+    folder = dirname(folder);
+  }
+}
