@@ -69,6 +69,16 @@ export const BACKENDS = {
     what: "an independent Google Cloud KMS",
     provide: () => buildGoProgram("gcp-kms-emulator"),
   },
+  redis: {
+    what: "Debian's Redis, for the replay store",
+    apt: ["redis-server"],
+    programs: ["redis-server"],
+  },
+  chromium: {
+    what: "Debian's Chromium, for the single-page RP",
+    apt: ["chromium"],
+    programs: ["chromium"],
+  },
 };
 
 /**
