@@ -57,6 +57,11 @@ export const BACKENDS = {
     apt: ["libnss3", "libnss3-tools"],
     programs: ["certutil"],
   },
+  nginx: {
+    what: "nginx as a shared cache, its clock moved by libfaketime",
+    apt: ["nginx", "faketime"],
+    programs: ["nginx", "faketime"],
+  },
   localstack: {
     what: "LocalStack's AWS KMS",
     provide: provideLocalstack,
