@@ -1,6 +1,7 @@
 import { SignerError } from "../errors.ts";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import type { Signer } from "./contract.ts";
+import { onAbort } from "./on-abort.ts";
 import { orAborted } from "./scope.ts";
 
 export interface AttemptInput {
@@ -16,9 +17,7 @@ export interface AttemptInput {
 /** One call of the backend: bounded in time, its result checked and copied, its error always a `SignerError`. */
 export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint8Array> {
   const controller = new AbortController();
-  const onEnd = (): void => controller.abort(input.signal.reason);
-  if (input.signal.aborted) onEnd();
-  input.signal.addEventListener("abort", onEnd, { once: true });
+  const letGo = onAbort(input.signal, () => controller.abort(input.signal.reason));
   const timer = setTimeout(
     () => controller.abort(new SignerError("timeout", `no answer within ${input.timeoutMs} ms`)),
     input.timeoutMs,
@@ -32,7 +31,7 @@ export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint
     throw asSignerError(error);
   } finally {
     clearTimeout(timer);
-    input.signal.removeEventListener("abort", onEnd);
+    letGo();
   }
 }
 

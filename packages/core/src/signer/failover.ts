@@ -1,6 +1,7 @@
 import { ConfigurationError, SignerError } from "../errors.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { requireBare } from "./mark.ts";
+import { onAbort } from "./on-abort.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
 
@@ -54,10 +55,9 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       const index = choose();
       const signer = all[index] ?? first;
       // A timed-out attempt shows in its signal at once; its backend may not settle before the next attempt begins.
-      const onAbort = (): void => {
+      const letGo = onAbort(options.signal, () => {
         if (isTransient(options.signal?.reason)) leave(index);
-      };
-      options.signal?.addEventListener("abort", onAbort, { once: true });
+      });
       try {
         const signature = await signer.sign(digest, options);
         // A success after the attempt was given up shows a signer that is still too slow.
@@ -67,7 +67,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
         if (options.signal?.aborted !== true && isTransient(error)) leave(index);
         throw error;
       } finally {
-        options.signal?.removeEventListener("abort", onAbort);
+        letGo();
       }
     },
     close: async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { wholeNumber } from "../options.ts";
 import { SignerError } from "../errors.ts";
 import type { Limiter } from "./contract.ts";
+import { onAbort } from "./on-abort.ts";
 
 /** `concurrency` and `maxQueue` of a limiter, and their bounds: see {@link createLimiter}. */
 export interface LimiterOptions {
@@ -70,18 +71,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
         );
       }
       return new Promise((resolve, reject) => {
-        const onAbort = (): void => {
+        const letGo = onAbort(signal, () => {
           queue.delete(waiter);
           reject(signal?.reason);
-        };
+        });
         const waiter: Waiter = {
           grant: () => {
-            signal?.removeEventListener("abort", onAbort);
+            letGo();
             resolve(slot());
           },
         };
         queue.add(waiter);
-        signal?.addEventListener("abort", onAbort, { once: true });
       });
     },
   };

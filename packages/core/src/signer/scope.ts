@@ -1,5 +1,6 @@
 import { SignerError } from "../errors.ts";
 import { abortedError } from "./endings.ts";
+import { onAbort } from "./on-abort.ts";
 
 /**
  * What may end a call from outside: the caller's signal, the deadline, `close`. Its signal aborts with the
@@ -15,9 +16,7 @@ export interface CallScope {
 export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefined): CallScope {
   const controller = new AbortController();
   const end = (error: SignerError): void => controller.abort(error);
-  const onAbort = (): void => end(abortedError(callerSignal?.reason));
-  if (callerSignal?.aborted === true) onAbort();
-  callerSignal?.addEventListener("abort", onAbort, { once: true });
+  const letGo = onAbort(callerSignal, () => end(abortedError(callerSignal?.reason)));
   const timer = setTimeout(
     () => end(new SignerError("timeout", `no signature within the deadline of ${deadlineMs} ms`)),
     deadlineMs,
@@ -27,7 +26,7 @@ export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefi
     end,
     dispose: () => {
       clearTimeout(timer);
-      callerSignal?.removeEventListener("abort", onAbort);
+      letGo();
     },
   };
 }
@@ -35,17 +34,14 @@ export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefi
 /** Settles like `promise`, or rejects with the signal's reason as soon as it aborts: the late result is dropped. */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    const settled = (): void => signal.removeEventListener("abort", onAbort);
+    const letGo = onAbort(signal, () => reject(signal.reason));
     promise.then(
       (value) => {
-        settled();
+        letGo();
         resolve(value);
       },
       (error: unknown) => {
-        settled();
+        letGo();
         reject(error);
       },
     );

@@ -1,0 +1,41 @@
+interface Shared {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
+}
+
+/**
+ * Keyed by the caller's own signal: it carries one listener of ours, however many calls share it. A signal that
+ * outlives its calls often is shared, and Node warns of a leak above ten listeners.
+ */
+const sharedBySignal = new WeakMap<AbortSignal, Shared>();
+
+/** Calls `callback` once: when the signal aborts, or now when it has. Gives a function that takes it back. */
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => undefined;
+  if (signal.aborted) {
+    callback();
+    return () => undefined;
+  }
+  const { callbacks, listener } = sharedBySignal.get(signal) ?? listen(signal);
+  // A function of its own, so that two calls may bring the same callback.
+  const own = (): void => callback();
+  callbacks.add(own);
+  return () => {
+    if (!callbacks.delete(own) || callbacks.size > 0) return;
+    signal.removeEventListener("abort", listener);
+    sharedBySignal.delete(signal);
+  };
+}
+
+function listen(signal: AbortSignal): Shared {
+  const callbacks = new Set<() => void>();
+  const listener = (): void => {
+    sharedBySignal.delete(signal);
+    for (const callback of callbacks) callback();
+    callbacks.clear();
+  };
+  const shared = { callbacks, listener };
+  sharedBySignal.set(signal, shared);
+  signal.addEventListener("abort", listener, { once: true });
+  return shared;
+}

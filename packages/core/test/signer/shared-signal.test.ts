@@ -1,0 +1,66 @@
+import { getEventListeners } from "node:events";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createLimiter, failoverSigner, guardSigner } from "@signpost/core";
+import { failure } from "../support/failure.ts";
+import { scriptedSigner, signsAfter } from "../support/scripted-signer.ts";
+
+const DIGEST = new Uint8Array(32).fill(7);
+const CALLS = 50;
+
+let warnings: Error[] = [];
+const onWarning = (warning: Error): void => {
+  warnings.push(warning);
+};
+beforeEach(() => {
+  warnings = [];
+  process.on("warning", onWarning);
+});
+afterEach(() => {
+  process.off("warning", onWarning);
+});
+
+/** Warnings are emitted in a later tick. */
+const warned = async (): Promise<Error[]> => {
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  return warnings;
+};
+
+describe("a signal that many calls share", () => {
+  test.each([
+    ["a guard", () => guardSigner(scriptedSigner(signsAfter(5)).signer)],
+    ["a failover of bare signers", () => failoverSigner([scriptedSigner(signsAfter(5)).signer])],
+  ])("carries one listener of %s, and none when they are over", async (_name, open) => {
+    const signer = open();
+    const { signal } = new AbortController();
+    const calls = Promise.all(Array.from({ length: CALLS }, () => signer.sign(DIGEST, { signal })));
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    await calls;
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    expect(await warned()).toEqual([]);
+  });
+
+  test("ends every one of them, queued or started, and gives the slots back", async () => {
+    const limiter = createLimiter({ concurrency: 4, maxQueue: 1000 });
+    const guard = guardSigner(scriptedSigner(signsAfter(5)).signer, { limiter });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = Promise.all(Array.from({ length: 1000 }, () => failure(guard.sign(DIGEST, { signal }))));
+    controller.abort("storm");
+    for (const error of await calls) expect(error).toMatchObject({ code: "aborted", cause: "storm" });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect({ active: limiter.active, queued: limiter.queued }).toEqual({ active: 0, queued: 0 });
+    expect(await warned()).toEqual([]);
+  });
+
+  test("carries one listener of a limiter's waiters", async () => {
+    const limiter = createLimiter({ concurrency: 1, maxQueue: CALLS });
+    const controller = new AbortController();
+    const release = await limiter.acquire();
+    const waiters = Array.from({ length: CALLS }, () => failure(Promise.resolve(limiter.acquire(controller.signal))));
+    controller.abort("gone");
+    expect(new Set(await Promise.all(waiters))).toEqual(new Set(["gone"]));
+    release();
+    expect(limiter.active).toBe(0);
+    expect(await warned()).toEqual([]);
+  });
+});
