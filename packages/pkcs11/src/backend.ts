@@ -28,5 +28,7 @@ export interface OpenKey {
   sign(digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array>;
   status(): SignerHealth["status"];
   notes(): readonly string[];
+  /** Calls that hang inside the module. */
+  hanging(): number;
   close(): Promise<void>;
 }

@@ -1,7 +1,9 @@
 import { createSigner, type GuardedSigner, type GuardPolicy, guardSigner, type Signer } from "@signpost/core";
-import type { OpenKey } from "./backend.ts";
-import { keyRequest, type Pkcs11SignerOptions } from "./options.ts";
+import type { KeyRequest } from "./backend.ts";
+import { type Isolation, keyRequest, type Pkcs11SignerOptions } from "./options.ts";
+import { openProcessKey } from "./process/open-key.ts";
 import { openThreadKey } from "./threads/open-key.ts";
+import { untilAborted } from "./until-aborted.ts";
 import { formatKeyUri } from "./uri.ts";
 
 /**
@@ -30,15 +32,30 @@ export function openPkcs11Signer(
 ): Promise<GuardedSigner>;
 export function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer>;
 export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer> {
-  const request = await keyRequest(options);
-  return toSigner(request.module, await openThreadKey(request), options);
+  const { policy, signal, isolation } = options;
+  return openKeySigner(await keyRequest(options), { policy, signal, isolation });
 }
 
-function toSigner(module: string, key: OpenKey, { policy }: Pkcs11SignerOptions): Signer {
+export interface OpenKeyOptions {
+  readonly policy: GuardPolicy | false | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly isolation: Isolation | undefined;
+}
+
+/** Opens the key of a checked request, as a guarded or a bare signer. */
+export async function openKeySigner(request: KeyRequest, options: OpenKeyOptions): Promise<Signer> {
+  const { policy, signal, isolation } = options;
+  const open = isolation === "process" ? openProcessKey : openThreadKey;
+  const opening = open(request);
+  const key = await untilAborted(opening, signal).catch((error: unknown) => {
+    // Nobody waits for it any more: it is closed as soon as it is open.
+    opening.then((late) => late.close()).catch(() => {});
+    throw error;
+  });
   const signer = createSigner({
-    uri: formatKeyUri(module, key),
+    uri: formatKeyUri(request.module, key),
     publicKey: key.publicKey,
-    signDigest: (digest, { signal }) => key.sign(digest, signal),
+    signDigest: (digest, call) => key.sign(digest, call.signal),
     close: () => key.close(),
   });
   if (policy === false) return signer;

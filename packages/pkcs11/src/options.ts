@@ -10,8 +10,25 @@ import {
 } from "@signpost/core";
 import type { KeyRequest } from "./backend.ts";
 import { type Pin, pinSource } from "./pin.ts";
+import type { KeyQuery } from "./protocol.ts";
+import type { TokenSelector } from "./select-token.ts";
 
-export interface Pkcs11SignerOptions {
+/** What does not say which key is meant. */
+export interface KeyOptions {
+  /** The public half as JWK or PEM, for tokens that hold no public object. It is proven by a signature. */
+  readonly publicKey?: JwkInput | string | undefined;
+  /** Signatures at once, each in a thread with a session of its own. 1 to 64, default 4; at most what the token allows. */
+  readonly sessions?: number | undefined;
+  /**
+   * Where the module runs. `thread` (default): in worker threads of this process. `process`: in a child process, which is killed
+   * and started again when the module hangs or crashes.
+   */
+  readonly isolation?: Isolation | undefined;
+}
+
+export type Isolation = "thread" | "process";
+
+export interface Pkcs11SignerOptions extends KeyOptions {
   /** Path of the module, for instance `/usr/lib/softhsm/libsofthsm2.so`. */
   readonly module: string;
   /** Label of the token. Padding at its end does not count. */
@@ -26,12 +43,10 @@ export interface Pkcs11SignerOptions {
   readonly id?: Uint8Array | undefined;
   /** The user PIN, or a function that is asked for it on every new login. */
   readonly pin: Pin;
-  /** The public half as JWK or PEM, for tokens that hold no public object. It is proven by a signature. */
-  readonly publicKey?: JwkInput | string | undefined;
-  /** Signatures at once, each in a thread with a session of its own. 1 to 64, default 4; at most what the token allows. */
-  readonly sessions?: number | undefined;
   /** Queue, attempts and deadline. Default two attempts and as many calls at once as sessions; `false` opens the bare signer. */
   readonly policy?: GuardPolicy | false | undefined;
+  /** Aborts the opening. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const DEFAULT_SESSIONS = 4;
@@ -39,21 +54,42 @@ const MAX_SESSIONS = 64;
 /** The default attempt timeout. A call that is slower than an impatient caller does not hang yet. */
 const MIN_HANG_MS = 2_000;
 
-/** The checked options, ready for a backend. */
+/** The options of `openPkcs11Signer`, checked. */
 export async function keyRequest(options: Pkcs11SignerOptions): Promise<KeyRequest> {
-  const { token, serial, slotId, object, id, policy } = options;
-  return {
-    module: await modulePath(options.module),
+  const { token, serial, slotId, object, id } = options;
+  return readKeyOptions({
+    ...options,
     selector: {
       token: optionalText("token", token),
       serial: optionalText("serial", serial),
       slotId: slotId === undefined ? undefined : wholeNumber("slotId", slotId, 0, Number.MAX_SAFE_INTEGER),
     },
     query: { object: optionalText("object", object), id: optionalBytes("id", id) },
+  });
+}
+
+interface UncheckedRequest extends KeyOptions {
+  readonly module: string;
+  readonly pin: Pin;
+  readonly selector: TokenSelector;
+  readonly query: KeyQuery;
+  readonly policy?: GuardPolicy | false | undefined;
+}
+
+/** What every way of naming a key has in common, checked and ready for a backend. */
+export async function readKeyOptions(options: UncheckedRequest): Promise<KeyRequest> {
+  const { policy, selector, query, isolation } = options;
+  if (isolation !== undefined && isolation !== "thread" && isolation !== "process") {
+    throw new ConfigurationError("isolation", 'expected "thread" or "process"');
+  }
+  return {
     pin: pinSource(options.pin),
+    publicKey: publicKeyOption(options.publicKey),
     sessions: sessionCount(options.sessions),
     hangMs: Math.max(MIN_HANG_MS, (policy === false ? undefined : policy?.attemptTimeoutMs) ?? 0),
-    publicKey: publicKeyOption(options.publicKey),
+    module: await modulePath(options.module),
+    selector,
+    query,
   };
 }
 

@@ -38,6 +38,7 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
     sign: (digest, signal) => pool.sign({ key, digest, hangMs: request.hangMs, signal }),
     status: () => pool.status(),
     notes: () => pool.notes(request.pin),
+    hanging: () => module.hanging,
     close: async () => {
       pool.closeKey(key);
       await module.releasePool(pool);

@@ -1,0 +1,71 @@
+import { type AdapterOpenOptions, ConfigurationError, type Signer, type SignerAdapter } from "@signpost/core";
+import { openKeySigner } from "./open.ts";
+import { type KeyOptions, readKeyOptions } from "./options.ts";
+import type { Pin } from "./pin.ts";
+import { pinFor } from "./pin-source.ts";
+import { parsePkcs11Uri, type Pkcs11Uri } from "./uri.ts";
+
+/** What `pkcs11:` URIs leave to the application. */
+export interface Pkcs11AdapterOptions extends KeyOptions {
+  /** Path of the module for URIs that name none. */
+  readonly module?: string | undefined;
+  /** Paths of modules by the `module-name` of URIs. */
+  readonly modules?: Readonly<Record<string, string>> | undefined;
+  /** The PIN for URIs without `pin-source`. */
+  readonly pin?: Pin | undefined;
+  /** Resolves a `pin-source` other than `file:`. Asked with its value on every new login. */
+  readonly pinSource?: ((source: string) => Promise<string | Uint8Array> | string | Uint8Array) | undefined;
+  /** Accepts `pin-value`, a PIN in the URI itself. Default `false`. */
+  readonly allowPinValue?: boolean | undefined;
+}
+
+/**
+ * Opens signers by PKCS #11 URI (RFC 7512), for instance
+ * `pkcs11:token=op;object=sig-2026?module-path=/usr/lib/softhsm/libsofthsm2.so&pin-source=file:/run/secrets/pin`.
+ *
+ * ```ts
+ * import { openSigner } from "@signpost/core";
+ * import { pkcs11 } from "@signpost/pkcs11";
+ *
+ * const uri = "pkcs11:token=op;object=sig-2026?pin-source=file:/run/secrets/pin";
+ * await using signer = await openSigner(uri, [pkcs11({ module: "/usr/lib/softhsm/libsofthsm2.so" })]);
+ * ```
+ */
+export function pkcs11(options: Pkcs11AdapterOptions = {}): SignerAdapter {
+  return {
+    scheme: "pkcs11",
+    open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, options, open),
+  };
+}
+
+async function openUri(
+  uri: string,
+  options: Pkcs11AdapterOptions,
+  { policy, signal }: AdapterOpenOptions,
+): Promise<Signer> {
+  const parsed = parsePkcs11Uri(uri);
+  const pin = pinFor(parsed, options);
+  const request = await readKeyOptions({
+    ...options,
+    module: moduleOf(parsed, options),
+    pin,
+    selector: parsed.selector,
+    query: parsed.query,
+    policy,
+  });
+  return openKeySigner(request, { policy, signal, isolation: options.isolation });
+}
+
+function moduleOf({ modulePath, moduleName }: Pkcs11Uri, { module, modules = {} }: Pkcs11AdapterOptions): string {
+  if (modulePath !== undefined) return modulePath;
+  if (moduleName !== undefined) {
+    const path = Object.hasOwn(modules, moduleName) ? modules[moduleName] : undefined;
+    if (path !== undefined) return path;
+    throw new ConfigurationError(
+      "modules",
+      `expected the path of the module ${JSON.stringify(moduleName)} that the URI names`,
+    );
+  }
+  if (module !== undefined) return module;
+  throw new ConfigurationError("module", "expected it as an option, or module-path in the URI");
+}

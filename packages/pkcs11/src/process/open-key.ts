@@ -1,0 +1,53 @@
+import type { KeyRequest, OpenKey } from "../backend.ts";
+import { untilAborted } from "../until-aborted.ts";
+import { ChildHost } from "./host.ts";
+
+interface HostEntry {
+  readonly host: ChildHost;
+  users: number;
+}
+
+// As in threads/registry.ts: one child for each module, whoever opens signers on it.
+const hosts = new Map<string, HostEntry>();
+
+/** Opens a key in a child process. */
+export async function openProcessKey(request: KeyRequest): Promise<OpenKey> {
+  const entry = retainHost(request.module);
+  try {
+    const { key, opened } = await entry.host.open(request);
+    const { publicKey, token, label, id, sessions } = opened;
+    return {
+      publicKey,
+      token,
+      label,
+      id,
+      sessions,
+      sign: (digest, signal) => untilAborted(entry.host.sign(key, digest), signal),
+      status: () => entry.host.status(key),
+      notes: () => entry.host.notes(key),
+      hanging: () => 0,
+      close: async () => {
+        await entry.host.close(key);
+        await releaseHost(request.module, entry);
+      },
+    };
+  } catch (error) {
+    await releaseHost(request.module, entry);
+    throw error;
+  }
+}
+
+function retainHost(module: string): HostEntry {
+  const entry = hosts.get(module) ?? { host: new ChildHost(), users: 0 };
+  hosts.set(module, entry);
+  entry.users += 1;
+  return entry;
+}
+
+async function releaseHost(module: string, entry: HostEntry): Promise<void> {
+  entry.users -= 1;
+  if (entry.users > 0) return;
+  // The next signer gets a child of its own: in another process, the two modules know nothing of each other.
+  if (hosts.get(module) === entry) hosts.delete(module);
+  await entry.host.stop();
+}

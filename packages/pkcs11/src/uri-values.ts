@@ -1,0 +1,54 @@
+import { ConfigurationError } from "@signpost/core";
+
+// RFC 7512 section 2.3: pk11-pchar and pk11-qchar stand for themselves, every other byte is percent-encoded.
+export const PATH_CHARACTERS: RegExp = /^[A-Za-z0-9\-._~:[\]@!$'()*+,=&]$/;
+export const QUERY_CHARACTERS: RegExp = /^[A-Za-z0-9\-._~:[\]@!$'()*+,=/?|]$/;
+
+const ENCODED = /^%[0-9A-Fa-f]{2}$/;
+
+/** The bytes of a value, decoded byte by byte: what they mean is for the attribute to say. */
+export function decodeValue(name: string, value: string, plain: RegExp): Uint8Array {
+  const bytes: number[] = [];
+  for (let index = 0; index < value.length;) {
+    const character = value.charAt(index);
+    const escape = value.slice(index, index + 3);
+    if (plain.test(character)) {
+      bytes.push(character.charCodeAt(0));
+      index += 1;
+    } else if (ENCODED.test(escape)) {
+      bytes.push(Number.parseInt(escape.slice(1), 16));
+      index += 3;
+    } else {
+      throw new ConfigurationError(
+        "uri",
+        `${name}: expected every character that RFC 7512 does not allow as % and two hexadecimal digits`,
+      );
+    }
+  }
+  return Uint8Array.from(bytes);
+}
+
+/** A value that is text: its bytes are UTF-8. */
+export function decodeText(name: string, value: string, plain: RegExp): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(decodeValue(name, value, plain));
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
+    throw new ConfigurationError("uri", `${name}: expected UTF-8 in its percent-encoded bytes`);
+  }
+}
+
+export function decodeNumber(name: string, value: string): number {
+  const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+  if (!Number.isSafeInteger(number))
+    throw new ConfigurationError("uri", `${name}: expected a whole number in decimal digits`);
+  return number;
+}
+
+/** The bytes with each one encoded that `plain` does not match; without it, every one. */
+export function percentEncode(bytes: Uint8Array, plain?: RegExp): string {
+  return Array.from(bytes, (byte) => {
+    const character = String.fromCharCode(byte);
+    return plain?.test(character) === true ? character : `%${byte.toString(16).padStart(2, "0").toUpperCase()}`;
+  }).join("");
+}

@@ -1,0 +1,145 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ConfigurationError, openSigner } from "@signpost/core";
+import { pkcs11 } from "@signpost/pkcs11";
+import { formatKeyUri, parsePkcs11Uri } from "../src/uri.ts";
+
+const read = (uri: string): unknown => JSON.parse(JSON.stringify(parsePkcs11Uri(uri)));
+
+describe("reading a PKCS #11 URI (RFC 7512)", () => {
+  test.each<[uri: string, expected: object]>([
+    ["pkcs11:", { selector: {}, query: {} }],
+    ["pkcs11:?", { selector: {}, query: {} }],
+    [
+      "pkcs11:token=The%20Software%20PKCS%2311%20Softtoken;manufacturer=Snake%20Oil,%20Inc.;model=1.0;object=my-certificate;type=private;id=%69%95%3E%5C%F4%BD%EC%91;serial=",
+      {
+        selector: {
+          token: "The Software PKCS#11 Softtoken",
+          manufacturer: "Snake Oil, Inc.",
+          model: "1.0",
+          serial: "",
+        },
+        query: {
+          object: "my-certificate",
+          id: Object.fromEntries([0x69, 0x95, 0x3e, 0x5c, 0xf4, 0xbd, 0xec, 0x91].entries()),
+        },
+      },
+    ],
+    [
+      "pkcs11:slot-id=327;slot-description=Slot;slot-manufacturer=Acme",
+      { selector: { slotId: 327, slotDescription: "Slot", slotManufacturer: "Acme" }, query: {} },
+    ],
+    [
+      "pkcs11:library-manufacturer=Snake%20Oil,%20Inc.;library-description=Soft%20Token%20Library;library-version=1.23",
+      {
+        selector: {
+          libraryManufacturer: "Snake Oil, Inc.",
+          libraryDescription: "Soft Token Library",
+          libraryVersion: "1.23",
+        },
+        query: {},
+      },
+    ],
+    [
+      "pkcs11:object=a?module-path=/usr/lib/x.so&pin-source=file:/etc/token_pin",
+      { selector: {}, query: { object: "a" }, modulePath: "/usr/lib/x.so", pinSource: "file:/etc/token_pin" },
+    ],
+    [
+      "pkcs11:?module-name=softhsm2&pin-value=the%26pin",
+      { selector: {}, query: {}, moduleName: "softhsm2", pinValue: "the&pin" },
+    ],
+    ["pkcs11:token=%E2%98%83%0A", { selector: { token: "☃\n" }, query: {} }],
+    ["pkcs11:id=%00%fF", { selector: {}, query: { id: { 0: 0, 1: 0xff } } }],
+    ["pkcs11:id=ab%01", { selector: {}, query: { id: { 0: 0x61, 1: 0x62, 2: 1 } } }],
+  ])("%s", (uri, expected) => {
+    expect(read(uri)).toEqual(expected);
+  });
+
+  test.each<[what: string, uri: string, text: RegExp]>([
+    ["an attribute that is not known", "pkcs11:tokn=a", /expected attributes of RFC 7512/],
+    ["a vendor's attribute", "pkcs11:token=a;x-vendor=b", /expected attributes of RFC 7512/],
+    ["an attribute of the query in the path", "pkcs11:module-path=a", /expected attributes/],
+    ["an attribute of the path in the query", "pkcs11:?token=a", /expected attributes/],
+    ["an attribute twice", "pkcs11:token=a;token=a", /token once/],
+    ["a pin-source twice", "pkcs11:?pin-source=file:/a&pin-source=file:/b", /pin-source once/],
+    ["an attribute without a value", "pkcs11:token", /expected attributes/],
+    ["a separator at the end", "pkcs11:token=a;", /expected attributes/],
+    ["a space that is not encoded", "pkcs11:token=a b", /token: expected every character/],
+    ["a slash in the path that is not encoded", "pkcs11:object=a/b", /object: expected every character/],
+    ["a letter beyond ASCII that is not encoded", "pkcs11:token=ä", /token: expected every character/],
+    ["half an escape", "pkcs11:id=%0", /id: expected every character/],
+    ["an escape that is none", "pkcs11:id=%0g", /id: expected every character/],
+    ["text that is not UTF-8", "pkcs11:token=%ff", /token: expected UTF-8/],
+    ["a slot-id that is no number", "pkcs11:slot-id=0x10", /slot-id: expected a whole number/],
+    ["a library-version that is none", "pkcs11:library-version=1.2.3", /library-version/],
+    ["another type of object", "pkcs11:type=cert", /type: expected private/],
+    ["another scheme", "PKCS11:token=a", /begins with pkcs11:/],
+  ])("refuses %s", (_what, uri, text) => {
+    expect(() => parsePkcs11Uri(uri)).toThrow(ConfigurationError);
+    expect(() => parsePkcs11Uri(uri)).toThrow(text);
+  });
+
+  test("never repeats what stands in the query, which may hold a PIN", () => {
+    for (const uri of [
+      "pkcs11:?pin-value=31415926 ",
+      "pkcs11:?pin-valu=31415926",
+      "pkcs11:?pin-value=31415926&pin-value=31415926",
+    ]) {
+      expect(() => parsePkcs11Uri(uri)).toThrow(
+        expect.not.objectContaining({ message: expect.stringContaining("31415926") as string }) as Error,
+      );
+    }
+  });
+});
+
+describe("writing a key's URI", () => {
+  const bytes = fc.uint8Array({ minLength: 1, maxLength: 40 });
+  const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 32 });
+
+  test("reads back as it was, whatever bytes are in label, serial, id and path", () => {
+    fc.assert(
+      fc.property(text, text, text, bytes, text, (label, serial, object, id, module) => {
+        const token = { label, serial } as Parameters<typeof formatKeyUri>[1]["token"];
+        const parsed = parsePkcs11Uri(formatKeyUri(module, { token, label: object, id }));
+        expect(parsed).toMatchObject({ selector: { token: label, serial }, query: { object }, modulePath: module });
+        expect(parsed.query.id).toEqual(id);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("encodes each byte of CKA_ID", () => {
+    const token = { label: "t", serial: "s" } as Parameters<typeof formatKeyUri>[1]["token"];
+    expect(formatKeyUri("/m.so", { token, label: "k", id: Buffer.from("ab") })).toBe(
+      "pkcs11:token=t;serial=s;object=k;id=%61%62;type=private?module-path=/m.so",
+    );
+  });
+});
+
+describe("what a URI leaves open", () => {
+  const open = (uri: string, options = {}): Promise<unknown> => openSigner(uri, [pkcs11(options)]);
+
+  test.each<[what: string, uri: string, options: object, text: RegExp]>([
+    ["no module", "pkcs11:object=a?pin-source=file:/p", {}, /module: expected it as an option, or module-path/],
+    [
+      "a module-name that is not known",
+      "pkcs11:?module-name=toString&pin-source=file:/p",
+      { modules: {} },
+      /modules: expected the path of the module "toString"/,
+    ],
+    ["no PIN", "pkcs11:?module-path=/m.so", {}, /pin: expected it as an option, or a pin-source/],
+    ["a pin-value", "pkcs11:?module-path=/m.so&pin-value=1234", {}, /pin-value: expected pin-source instead/],
+    [
+      "both kinds of PIN",
+      "pkcs11:?pin-value=1&pin-source=file:/p",
+      { allowPinValue: true },
+      /pin-source or pin-value, not both/,
+    ],
+    ["a command as pin-source", "pkcs11:?pin-source=%7C/bin/echo", { pinSource: () => "" }, /commands are not run/],
+    ["a pin-source that nobody resolves", "pkcs11:?pin-source=vault:a", {}, /need the option pinSource/],
+    ["a relative file", "pkcs11:?pin-source=file://host/p", {}, /file: and an absolute path/],
+  ])("refuses %s", async (_what, uri, options, text) => {
+    await expect(open(uri, options)).rejects.toThrow(text);
+    await expect(open(uri, options)).rejects.toBeInstanceOf(ConfigurationError);
+  });
+});
