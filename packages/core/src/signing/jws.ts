@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { ConfigurationError } from "../errors.ts";
 import { encodeBase64url } from "../encoding/base64url.ts";
 import { currentKeySet } from "../keyset/source.ts";
@@ -71,7 +72,7 @@ function mediaType(name: "typ" | "cty", value: unknown, members: object): Record
 }
 
 function payloadBytes(payload: unknown): Uint8Array {
-  if (payload instanceof Uint8Array) return payload;
+  if (isUint8Array(payload)) return payload;
   // A lone surrogate has no UTF-8 encoding: the verifier would see another text.
   if (typeof payload === "string" && payload.isWellFormed()) return encoder.encode(payload);
   throw new ConfigurationError("payload", "expected a Uint8Array or a well-formed string");

@@ -1,4 +1,5 @@
 import { createHash, type KeyObject, verify } from "node:crypto";
+import { isUint8Array } from "node:util/types";
 import { ConfigurationError, SignerError } from "../errors.ts";
 import { publicKeyObject } from "../encoding/public-key-object.ts";
 import type { ActiveKey } from "../keyset/types.ts";
@@ -41,15 +42,17 @@ export async function signWith(
   signingInput: Uint8Array,
   options: SignWithOptions = {},
 ): Promise<Uint8Array> {
-  if (!(signingInput instanceof Uint8Array)) throw new ConfigurationError("signingInput", "expected a Uint8Array");
+  if (!isUint8Array(signingInput)) throw new ConfigurationError("signingInput", "expected a Uint8Array");
   const mode = options.verify ?? "always";
   if (mode !== "always" && mode !== "first") throw new ConfigurationError("verify", 'expected "always" or "first"');
 
-  const digest = createHash("sha256").update(signingInput).digest();
+  // What is verified must be what was hashed, whatever the caller or a signer writes into its bytes meanwhile.
+  const input = new Uint8Array(signingInput);
+  const digest = createHash("sha256").update(input).digest();
   const signature = await entry.signer.sign(digest, { signal: options.signal, signingInput });
   const verification = verificationOf(entry);
   if (mode === "always" || !verification.proven) {
-    if (!verify("sha256", signingInput, { key: verification.key, dsaEncoding: "ieee-p1363" }, signature)) {
+    if (!verify("sha256", input, { key: verification.key, dsaEncoding: "ieee-p1363" }, signature)) {
       const error = new SignerError(
         "bad_signature",
         "the signature does not verify against the published key of its kid",

@@ -1,4 +1,5 @@
-import { generateKeyPairSync, sign as nodeSign } from "node:crypto";
+import { generateKeyPairSync, sign as nodeSign, verify } from "node:crypto";
+import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as jose from "jose";
 import {
@@ -14,7 +15,7 @@ import {
   signWith,
 } from "@signpost/core";
 import { failure } from "../support/failure.ts";
-import { type Behaviour, scriptedSigner, signs, signsAfter } from "../support/scripted-signer.ts";
+import { type Behaviour, scriptedSigner, scriptedSignerOf, signs, signsAfter } from "../support/scripted-signer.ts";
 
 function setOf(...behaviours: Behaviour[]) {
   const scripted = scriptedSigner(...behaviours);
@@ -179,9 +180,40 @@ describe("a signature that is not by the published key", () => {
     expect(await failure(signWith(keys.active, Buffer.from("input")))).toMatchObject({ code: "bad_signature" });
   });
 
+  test("never leaves when the signer wrote into its signing input and signed that", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const writes: Behaviour = ({ signingInput = new Uint8Array() }) => {
+      signingInput.fill(0x41);
+      return nodeSign("sha256", signingInput, { key: privateKey, dsaEncoding: "ieee-p1363" });
+    };
+    const { signer } = scriptedSignerOf({ privateKey, publicKey }, writes);
+    expect(await failure(signJws(createKeySet([{ signer }]), "text"))).toMatchObject({ code: "bad_signature" });
+  });
+
   test.each([["verify", { verify: "never" }]])("refuses an unknown %s", async (argument, options) => {
     const { keys } = setOf(signs);
     expect(await failure(signWith(keys.active, new Uint8Array(1), options as never))).toMatchObject({ argument });
+  });
+});
+
+describe("the caller's signing input", () => {
+  test("may be used again at once: signed and verified is what it was at the call", async () => {
+    const { keys, publicKey, signer } = setOf(signsAfter(5));
+    const input = Buffer.from("input");
+    const signing = signWith(keys.active, input);
+    input.fill(0);
+    const signature = await signing;
+    expect(verify("sha256", Buffer.from("input"), { key: publicKey, dsaEncoding: "ieee-p1363" }, signature)).toBe(true);
+    expect(signer.health().status).toBe("ready");
+  });
+
+  test("and a payload may come from another realm, as test runners make them", async () => {
+    const { keys, publicKey } = setOf(signs);
+    const bytes = runInNewContext("Uint8Array.from([1, 2, 3])") as Uint8Array;
+    expect((await jose.compactVerify(await signJws(keys, bytes), publicKey)).payload).toEqual(
+      Uint8Array.from([1, 2, 3]),
+    );
+    expect(await signWith(keys.active, bytes)).toHaveLength(64);
   });
 });
 
