@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
-import { createSigner, endedError, SignerError } from "@signpost/core";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createLimiter, createSigner, endedError, guardSigner, SignerError } from "@signpost/core";
 import { failure } from "../support/failure.ts";
 import { scriptedSigner, signsAfter } from "../support/scripted-signer.ts";
 
@@ -52,6 +52,64 @@ describe("createSigner", () => {
     await inFlight;
     await closing;
     expect(closed()).toBe(1);
+  });
+});
+
+describe("a backend that hangs and heeds no signal", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  function hanging() {
+    const { signer, closed } = scriptedSigner();
+    const bare = createSigner({
+      uri: "t:hangs",
+      publicKey: signer.publicKey,
+      signDigest: () => new Promise(() => {}),
+      close: signer.close,
+    });
+    return { bare, closed };
+  }
+
+  test("is left behind a second after its signal", async () => {
+    const { bare } = hanging();
+    const controller = new AbortController();
+    const failed = failure(bare.sign(DIGEST, { signal: controller.signal }));
+    controller.abort("reason");
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await failed).toMatchObject({ code: "aborted", cause: "reason" });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("keeps its guard neither from closing nor from its slot", async () => {
+    const { bare, closed } = hanging();
+    const limiter = createLimiter({ concurrency: 1, maxQueue: 0 });
+    const guard = guardSigner(bare, { limiter, deadlineMs: 200 });
+    const failed = failure(guard.sign(DIGEST));
+    const closing = guard.close();
+    await vi.advanceTimersByTimeAsync(1200);
+    expect(await failed).toMatchObject({ code: "timeout" });
+    await closing;
+    expect(closed()).toBe(1);
+    expect(limiter.active).toBe(0);
+  });
+
+  test("that answers after it was left behind changes nothing", async () => {
+    const { signer } = scriptedSigner(signsAfter(5000));
+    const bare = createSigner({
+      uri: "t:late",
+      publicKey: signer.publicKey,
+      signDigest: signer.sign,
+      close: signer.close,
+    });
+    const controller = new AbortController();
+    const failed = failure(bare.sign(DIGEST, { signal: controller.signal }));
+    controller.abort("reason");
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await failed).toMatchObject({ code: "aborted" });
   });
 });
 
