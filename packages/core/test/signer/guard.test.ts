@@ -1,6 +1,13 @@
 import { createHash, verify } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { ConfigurationError, guardSigner, type GuardPolicy, SignerError, type SignerErrorCode } from "@signpost/core";
+import {
+  ConfigurationError,
+  createLimiter,
+  guardSigner,
+  type GuardPolicy,
+  SignerError,
+  type SignerErrorCode,
+} from "@signpost/core";
 import { failure } from "../support/failure.ts";
 import {
   answers,
@@ -400,6 +407,35 @@ describe("health", () => {
     const guard = guardSigner(signer, {}, { notes: () => ["the PIN was not proven"], status: () => "down" });
     await guard.sign(DIGEST);
     expect(guard.health()).toMatchObject({ status: "down", notes: ["the PIN was not proven"] });
+  });
+});
+
+describe("an adapter's defaults", () => {
+  const defaults = { concurrency: 1, maxAttempts: 2 };
+
+  test("hold where the policy says nothing, or undefined", async () => {
+    const { signer, calls } = scriptedSigner(fails(unavailable));
+    const guard = guardSigner(signer, { maxAttempts: undefined }, { defaults });
+    const failed = failure(guard.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(1000);
+    await failed;
+    expect(calls).toHaveLength(2);
+  });
+
+  test("give way to the policy", async () => {
+    const { signer, calls } = scriptedSigner(fails(unavailable));
+    await failure(guardSigner(signer, { maxAttempts: 1 }, { defaults }).sign(DIGEST));
+    expect(calls).toHaveLength(1);
+  });
+
+  test("give way to a shared limiter", async () => {
+    const { signer, calls } = scriptedSigner(signsAfter(10));
+    const limiter = createLimiter({ concurrency: 3, maxQueue: 0 });
+    const guard = guardSigner(signer, { limiter }, { defaults });
+    const all = Promise.all(Array.from({ length: 3 }, () => guard.sign(DIGEST)));
+    expect(calls).toHaveLength(3);
+    await vi.advanceTimersByTimeAsync(10);
+    await all;
   });
 });
 
