@@ -20,14 +20,14 @@ export interface OwnClientOptions {
 
 /** Bound of one attempt where no guard of ours sets one. Milliseconds. */
 const UNGUARDED_TIMEOUT_MS = 5_000;
-/** Until a connection stands: KMS is near. Milliseconds. */
-const CONNECT_TIMEOUT_MS = 1_000;
 /** The SDK's own default, kept as the least. */
 const MIN_SOCKETS = 50;
+/** Where how many calls come at once is decided outside: by a shared limiter, or around a bare signer. */
+const UNKNOWN_CONCURRENCY_SOCKETS = 128;
 /** How long refused credentials are not asked for again. Milliseconds. */
 const RENEWAL_PAUSE_MS = 5_000;
 
-/** A client made for a signer: it never retries by itself, never waits for a socket, and never waits for ever. */
+/** A client made for a signer: it never retries by itself and never waits for ever. */
 export async function openOwnClient({ region, endpoint, policy }: OwnClientOptions): Promise<KmsConnection> {
   const { KMSClient } = await loadSdk();
   const attemptTimeoutMs = policy === false ? UNGUARDED_TIMEOUT_MS : (policy.attemptTimeoutMs ?? 2000);
@@ -40,7 +40,8 @@ export async function openOwnClient({ region, endpoint, policy }: OwnClientOptio
     maxAttempts: 1,
     cacheMiddleware: true,
     requestHandler: {
-      connectionTimeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
+      // A connection that does not come about leaves time for another attempt before the deadline.
+      connectionTimeout: Math.ceil(timeoutMs / 2),
       // Until the head of the answer, and without the second option only a warning.
       requestTimeout: timeoutMs,
       throwOnRequestTimeout: true,
@@ -55,9 +56,9 @@ export async function openOwnClient({ region, endpoint, policy }: OwnClientOptio
   return { api: withRenewedCredentials(await apiFromClient(client), renew), close: () => client.destroy() };
 }
 
-/** As many as the guard lets calls through. Without a guard that we know there is no bound of ours below it. */
+/** At least as many as the guard lets calls through, so that no call waits for a socket. */
 function socketsFor(policy: GuardPolicy | false): number {
-  if (policy === false || policy.limiter !== undefined) return Number.POSITIVE_INFINITY;
+  if (policy === false || policy.limiter !== undefined) return UNKNOWN_CONCURRENCY_SOCKETS;
   return Math.max(MIN_SOCKETS, policy.concurrency ?? 0);
 }
 
