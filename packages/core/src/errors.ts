@@ -1,5 +1,31 @@
-/** Base class of every error that Signpost throws on purpose: switch on `code`, never on the message. */
+// On the prototype of each class: the class's name. `Symbol.for`, so that two copies of this package agree.
+const CLASS = Symbol.for("@signpost/core/error");
+
+interface Marked {
+  readonly [CLASS]?: unknown;
+}
+
+function mark(prototype: object, name: string): void {
+  Object.defineProperty(prototype, CLASS, { value: name });
+}
+
+/**
+ * Base class of every error that Signpost throws on purpose: switch on `code`, never on the message.
+ *
+ * `instanceof` also holds for the errors of another installed copy of this package (an adapter may bring one).
+ */
 export class SignpostError extends Error {
+  static {
+    mark(this.prototype, "SignpostError");
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
+    if (typeof value !== "object" || value === null || !Object.hasOwn(this.prototype, CLASS)) return false;
+    const name = (value as Marked)[CLASS];
+    return this === SignpostError ? name !== undefined : name === (this.prototype as Marked)[CLASS];
+  }
+
   override readonly name: string = "SignpostError";
   readonly code: string;
 
@@ -52,6 +78,10 @@ const ALWAYS_TRANSIENT: ReadonlySet<SignerErrorCode> = new Set(["unavailable", "
 
 /** An error of a signer or of its backend. `transient` says whether the same call may succeed later. */
 export class SignerError extends SignpostError {
+  static {
+    mark(this.prototype, "SignerError");
+  }
+
   override readonly name: string = "SignerError";
   declare readonly code: SignerErrorCode;
   readonly transient: boolean;
@@ -65,6 +95,10 @@ export class SignerError extends SignpostError {
 
 /** An option or argument that can never work. `argument` is its name, the message says what was expected. */
 export class ConfigurationError extends SignpostError {
+  static {
+    mark(this.prototype, "ConfigurationError");
+  }
+
   override readonly name: string = "ConfigurationError";
   readonly argument: string;
 
@@ -76,6 +110,10 @@ export class ConfigurationError extends SignpostError {
 
 /** Bytes or a JWK that break an encoding rule: `invalid_der`, `invalid_spki`, `invalid_point`, `invalid_jwk`, `invalid_signature`, `unsupported_key`. */
 export class EncodingError extends SignpostError {
+  static {
+    mark(this.prototype, "EncodingError");
+  }
+
   override readonly name: string = "EncodingError";
   declare readonly code: EncodingErrorCode;
 
@@ -94,5 +132,9 @@ export type EncodingErrorCode =
 
 /** A token or key set that was refused. */
 export class VerifyError extends SignpostError {
+  static {
+    mark(this.prototype, "VerifyError");
+  }
+
   override readonly name: string = "VerifyError";
 }

@@ -1,0 +1,84 @@
+import { generateKeyPairSync } from "node:crypto";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import * as core from "@signpost/core";
+import { failure } from "./support/failure.ts";
+import { fails, scriptedSigner, scriptedSignerOf, signs } from "./support/scripted-signer.ts";
+
+const DIGEST = new Uint8Array(32).fill(7);
+const { ConfigurationError, EncodingError, failoverSigner, guardSigner, SignerError, SignpostError, VerifyError } =
+  core;
+
+let copy: typeof core;
+beforeAll(async () => {
+  vi.resetModules();
+  copy = await import("@signpost/core");
+});
+
+describe("the errors of another copy of this package", () => {
+  test("are those of another class", () => {
+    expect(copy.SignerError).not.toBe(SignerError);
+  });
+
+  test("are instances of our class of the same name, and of the base class alone beside it", () => {
+    const errors = [
+      new copy.SignerError("throttled", "slow down"),
+      new copy.ConfigurationError("argument", "expected something"),
+      new copy.EncodingError("invalid_der", "der"),
+      new copy.VerifyError("code", "token"),
+      new copy.SignpostError("code", "text"),
+    ];
+    const classes = [SignerError, ConfigurationError, EncodingError, VerifyError];
+    expect(errors.map((error) => classes.map((type) => error instanceof type))).toEqual([
+      [true, false, false, false],
+      [false, true, false, false],
+      [false, false, true, false],
+      [false, false, false, true],
+      [false, false, false, false],
+    ]);
+    expect(errors.every((error) => error instanceof SignpostError)).toBe(true);
+  });
+
+  test("keep their code in the guard, and are tried again when they are transient", async () => {
+    const { signer, calls } = scriptedSigner(
+      fails(() => new copy.SignerError("unavailable", "gone")),
+      signs,
+    );
+    const guard = guardSigner(signer);
+    expect(await guard.sign(DIGEST)).toHaveLength(64);
+    expect(calls).toHaveLength(2);
+    const refused = guardSigner(scriptedSigner(fails(() => new copy.SignerError("key_disabled", "no"))).signer);
+    expect(await failure(refused.sign(DIGEST))).toMatchObject({ code: "key_disabled" });
+  });
+
+  test("move a failover along", async () => {
+    const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const first = scriptedSignerOf(
+      key,
+      fails(() => new copy.SignerError("unavailable", "gone")),
+    );
+    const second = scriptedSignerOf(key, signs);
+    const failover = failoverSigner([first.signer, second.signer]);
+    expect(await failure(failover.sign(DIGEST))).toMatchObject({ code: "unavailable" });
+    expect(await failover.sign(DIGEST)).toHaveLength(64);
+    expect([first.calls.length, second.calls.length]).toEqual([1, 1]);
+  });
+});
+
+describe("instanceof", () => {
+  class OwnError extends SignerError {}
+
+  test("holds for a subclass as for any class", () => {
+    expect(new OwnError("closed", "own") instanceof SignerError).toBe(true);
+    expect(new OwnError("closed", "own") instanceof OwnError).toBe(true);
+    expect(new SignerError("closed", "ours") instanceof OwnError).toBe(false);
+    expect(new copy.SignerError("closed", "theirs") instanceof OwnError).toBe(false);
+  });
+
+  test.each([undefined, null, "SignerError", { name: "SignerError", code: "closed" }, new Error("closed")])(
+    "does not hold for %o",
+    (value) => {
+      expect(value instanceof SignerError).toBe(false);
+      expect(value instanceof SignpostError).toBe(false);
+    },
+  );
+});
