@@ -6,12 +6,17 @@ import { closedError } from "./endings.ts";
 import { publishSign, type SignEvent } from "./events.ts";
 import { createHealthRecord, type SignerStatus } from "./health.ts";
 import { markGuarded, requireBare } from "./mark.ts";
-import { resolvePolicy, type ResolvedPolicy } from "./policy.ts";
+import { type PolicyDefaults, resolvePolicy, type ResolvedPolicy } from "./policy.ts";
 import { retryDelayMs } from "./retry.ts";
 import { type CallScope, openScope, pause } from "./scope.ts";
 
-/** What an adapter knows about its backend beside the outcome of calls. Both are asked on each `health()`. */
+/** What an adapter knows about its backend. `notes` and `status` are asked on each `health()`. */
 export interface GuardDetails {
+  /**
+   * For what the policy leaves open, instead of the general defaults: as many calls at once as there are sessions,
+   * for instance. A shared limiter in the policy replaces `concurrency` and `maxQueue` here as well.
+   */
+  readonly defaults?: PolicyDefaults | undefined;
   /** For the operator; never a secret. */
   readonly notes?: readonly string[] | (() => readonly string[]) | undefined;
   /** The adapter's own view, for instance while it reconnects. The worse of this and what the calls showed counts. */
@@ -50,7 +55,7 @@ interface Call {
  */
 export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: GuardDetails = {}): GuardedSigner {
   requireBare("signer", signer);
-  const resolved = resolvePolicy(policy);
+  const resolved = resolvePolicy(policy, details.defaults ?? {});
   const health = createHealthRecord();
   const calls = new Map<Call, Promise<Uint8Array>>();
   let closing: Promise<void> | undefined;

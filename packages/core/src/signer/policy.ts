@@ -13,17 +13,24 @@ export interface ResolvedPolicy {
   readonly limiter: Limiter;
 }
 
-export function resolvePolicy(policy: GuardPolicy): ResolvedPolicy {
+/** What an adapter knows better than the general defaults. What the user's policy says comes first. */
+export type PolicyDefaults = Omit<GuardPolicy, "limiter">;
+
+const DEFAULTS = { deadlineMs: 5000, attemptTimeoutMs: 2000, maxAttempts: 3, concurrency: 16, maxQueue: 1000 };
+
+export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): ResolvedPolicy {
+  const value = (name: keyof typeof DEFAULTS): number => policy[name] ?? defaults[name] ?? DEFAULTS[name];
   return {
-    deadlineMs: wholeNumber("policy.deadlineMs", policy.deadlineMs ?? 5000, 1, MAX_TIMER_MS),
-    attemptTimeoutMs: wholeNumber("policy.attemptTimeoutMs", policy.attemptTimeoutMs ?? 2000, 1, MAX_TIMER_MS),
-    maxAttempts: wholeNumber("policy.maxAttempts", policy.maxAttempts ?? 3, 1, 100),
-    limiter: resolveLimiter(policy),
+    deadlineMs: wholeNumber("policy.deadlineMs", value("deadlineMs"), 1, MAX_TIMER_MS),
+    attemptTimeoutMs: wholeNumber("policy.attemptTimeoutMs", value("attemptTimeoutMs"), 1, MAX_TIMER_MS),
+    maxAttempts: wholeNumber("policy.maxAttempts", value("maxAttempts"), 1, 100),
+    limiter:
+      resolveLimiter(policy) ?? createLimiter({ concurrency: value("concurrency"), maxQueue: value("maxQueue") }),
   };
 }
 
-function resolveLimiter({ limiter, concurrency, maxQueue }: GuardPolicy): Limiter {
-  if (limiter === undefined) return createLimiter({ concurrency: concurrency ?? 16, maxQueue: maxQueue ?? 1000 });
+function resolveLimiter({ limiter, concurrency, maxQueue }: GuardPolicy): Limiter | undefined {
+  if (limiter === undefined) return undefined;
   if (concurrency !== undefined || maxQueue !== undefined) {
     throw new ConfigurationError("policy.limiter", "expected either a limiter or concurrency and maxQueue, not both");
   }
