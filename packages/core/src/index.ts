@@ -27,6 +27,8 @@ export { guardSigner } from "./signer/guard.ts";
 export type { GuardDetails } from "./signer/guard.ts";
 export { createLimiter } from "./signer/limiter.ts";
 export type { LimiterOptions } from "./signer/limiter.ts";
+export { assertPolicy } from "./signer/policy.ts";
+export type { PolicyDefaults } from "./signer/policy.ts";
 export { openSigner } from "./signer/open.ts";
 export type { OpenSignerOptions } from "./signer/open.ts";
 export { signJws } from "./signing/jws.ts";

@@ -2,6 +2,7 @@ import { ConfigurationError } from "../errors.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignerAdapter } from "./contract.ts";
 import { guardSigner } from "./guard.ts";
 import { isGuarded } from "./mark.ts";
+import { assertPolicy } from "./policy.ts";
 
 export interface OpenSignerOptions {
   /** Passed to the adapter, which knows its backend's defaults. */
@@ -44,6 +45,8 @@ export async function openSigner(
   }
   if (matching.length > 1)
     throw new ConfigurationError("adapters", `expected one adapter for the scheme ${adapter.scheme}:`);
+  // Before the adapter opens anything that nobody would close.
+  assertPolicy(options.policy);
   const signer = await adapter.open(uri, options);
   return isGuardedSigner(signer) ? signer : guardSigner(signer, options.policy);
 }

@@ -29,6 +29,16 @@ export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): Re
   };
 }
 
+/**
+ * Refuses a policy that could never work. For adapters, before they open anything for it; `false` and `undefined`
+ * are fine.
+ *
+ * @throws ConfigurationError that names the option and its bounds.
+ */
+export function assertPolicy(policy: GuardPolicy | false | undefined): void {
+  if (policy !== undefined && policy !== false) resolvePolicy(policy, {});
+}
+
 function resolveLimiter({ limiter, concurrency, maxQueue }: GuardPolicy): Limiter | undefined {
   if (limiter === undefined) return undefined;
   if (concurrency !== undefined || maxQueue !== undefined) {

@@ -38,6 +38,13 @@ describe("openSigner", () => {
     },
   );
 
+  test("refuses a policy that cannot work before anything is opened", async () => {
+    const bare = adapter("x", false);
+    const error = await failure(openSigner("x:", [bare], { policy: { deadlineMs: 0 } }));
+    expect(error).toMatchObject({ argument: "policy.deadlineMs" });
+    expect(bare.opened).toEqual([]);
+  });
+
   test("refuses two adapters with one scheme", async () => {
     const error = await failure(openSigner("x:", [adapter("x", true), adapter("x", true)]));
     expect(error).toMatchObject({ argument: "adapters" });
