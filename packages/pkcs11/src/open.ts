@@ -1,4 +1,11 @@
-import { createSigner, type GuardedSigner, type GuardPolicy, guardSigner, type Signer } from "@signpost/core";
+import {
+  assertPolicy,
+  createSigner,
+  type GuardedSigner,
+  type GuardPolicy,
+  guardSigner,
+  type Signer,
+} from "@signpost/core";
 import type { KeyRequest } from "./backend.ts";
 import { type Isolation, keyRequest, type Pkcs11SignerOptions } from "./options.ts";
 import { openProcessKey } from "./process/open-key.ts";
@@ -45,6 +52,8 @@ export interface OpenKeyOptions {
 /** Opens the key of a checked request, as a guarded or a bare signer. */
 export async function openKeySigner(request: KeyRequest, options: OpenKeyOptions): Promise<Signer> {
   const { policy, signal, isolation } = options;
+  // Before anything is opened that nobody would close.
+  assertPolicy(policy);
   const open = isolation === "process" ? openProcessKey : openThreadKey;
   const opening = open(request);
   const key = await untilAborted(opening, signal).catch((error: unknown) => {
@@ -60,9 +69,9 @@ export async function openKeySigner(request: KeyRequest, options: OpenKeyOptions
   });
   if (policy === false) return signer;
   // C_Sign is called at most twice for a request: some tokens count signatures, and all of them are slow.
-  return guardSigner(
-    signer,
-    { concurrency: key.sessions, maxAttempts: 2, ...policy },
-    { notes: () => key.notes(), status: () => key.status() },
-  );
+  return guardSigner(signer, policy, {
+    defaults: { concurrency: key.sessions, maxAttempts: 2 },
+    notes: () => key.notes(),
+    status: () => key.status(),
+  });
 }
