@@ -1,8 +1,10 @@
 import { createHash, randomBytes, verify } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openPkcs11Signer, type Pkcs11SignerOptions } from "@signpost/pkcs11";
+import { createOpener } from "./support/signing.ts";
 import { type GeneratedKey, type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
 
+const opener = createOpener();
 let hsm: SoftHsm;
 let key: GeneratedKey;
 let base: Omit<Pkcs11SignerOptions, "policy">;
@@ -17,10 +19,11 @@ beforeAll(async () => {
   base = { module: hsm.module, token: hsm.tokenLabel, pin: hsm.pin };
 });
 afterAll(() => hsm.stop());
+afterEach(() => opener.closeAll());
 
 describe("opening a key", () => {
   test("finds it by label and signs digests that node:crypto verifies under the token's own public key", async () => {
-    await using signer = await openPkcs11Signer({ ...base, object: "k1" });
+    const signer = await opener.open({ ...base, object: "k1" });
     const message = randomBytes(100);
     const signature = await signer.sign(createHash("sha256").update(message).digest());
     expect(signature).toHaveLength(64);
@@ -30,13 +33,13 @@ describe("opening a key", () => {
   });
 
   test("finds it by CKA_ID, and by both", async () => {
-    await using byId = await openPkcs11Signer({ ...base, id: Buffer.from("0b02", "hex") });
-    await using byBoth = await openPkcs11Signer({ ...base, object: "twin", id: Buffer.from("0b02", "hex") });
+    const byId = await opener.open({ ...base, id: Buffer.from("0b02", "hex") });
+    const byBoth = await opener.open({ ...base, object: "twin", id: Buffer.from("0b02", "hex") });
     expect(byBoth.publicKey).toEqual(byId.publicKey);
   });
 
   test("names the key by token, serial, label, id and module in its URI", async () => {
-    await using signer = await openPkcs11Signer({ ...base, object: "k1" });
+    const signer = await opener.open({ ...base, object: "k1" });
     expect(signer.uri).toMatch(
       /^pkcs11:token=signpost-\d+;serial=[0-9a-f]+;object=k1;id=%0A%01;type=private\?module-path=\/[\w/.-]+$/,
     );

@@ -9,6 +9,12 @@ import type { OpenedKey, ToParent } from "./messages.ts";
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 30_000;
 
+/** A key by its number in one child. */
+interface ChildKey {
+  readonly child: Child;
+  readonly key: number;
+}
+
 /** A key that a signer of this process uses, through whatever child there is. */
 export interface HostedKey {
   readonly request: KeyRequest;
@@ -16,7 +22,7 @@ export interface HostedKey {
   /** Known once the key was opened. From then on it never changes. */
   publicKey: P256PublicJwk | undefined;
   /** The child's key, or why there is none now. Pending while a child is being started. */
-  opened: Promise<{ readonly child: Child; readonly key: number }>;
+  opened: () => Promise<ChildKey>;
   /** No child can cure this. */
   refusal: SignerError | undefined;
   status: SignerHealth["status"];
@@ -44,23 +50,22 @@ export class ChildHost {
       request,
       pin: this.#pinNumber(request.pin),
       publicKey: request.publicKey,
-      opened: Promise.reject(new SignerError("unavailable", "the key is being opened")),
+      opened: fails(new SignerError("unavailable", "the key is being opened")),
       refusal: undefined,
       status: "ready",
       notes: [],
       remoteKey: undefined,
     };
-    key.opened.catch(() => {});
     const opened = await this.#openIn(child, key);
     key.publicKey = opened.publicKey;
-    key.opened = Promise.resolve({ child, key: opened.key });
+    key.opened = async () => ({ child, key: opened.key });
     this.#keys.add(key);
     return { key, opened };
   }
 
   async sign(key: HostedKey, digest: Uint8Array): Promise<Uint8Array> {
     if (key.refusal !== undefined) throw key.refusal;
-    const opened = await key.opened;
+    const opened = await key.opened();
     const signature = await opened.child.call({ type: "sign", key: opened.key, digest });
     this.#pauses = 0;
     if (!(signature instanceof Uint8Array))
@@ -82,7 +87,7 @@ export class ChildHost {
 
   async close(key: HostedKey): Promise<void> {
     this.#keys.delete(key);
-    const opened = await key.opened.catch(() => undefined);
+    const opened = await key.opened().catch(() => undefined);
     await opened?.child.call({ type: "close", key: opened.key }).catch(() => {});
   }
 
@@ -120,7 +125,7 @@ export class ChildHost {
       "unavailable",
       `the child process ended (${this.#lastEnd ?? ""}) and is not started again yet`,
     );
-    for (const key of this.#keys) key.opened = rejected(error);
+    for (const key of this.#keys) key.opened = fails(error);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#reopenAll();
@@ -130,12 +135,13 @@ export class ChildHost {
   #reopenAll(): void {
     const child = (this.#child = this.#start());
     for (const key of this.#keys) {
-      key.opened = this.#reopen(child, key);
-      key.opened.catch(() => {});
+      const opening = this.#reopen(child, key);
+      opening.catch(() => {});
+      key.opened = () => opening;
     }
   }
 
-  async #reopen(child: Child, key: HostedKey): Promise<{ readonly child: Child; readonly key: number }> {
+  async #reopen(child: Child, key: HostedKey): Promise<ChildKey> {
     try {
       const opened = await this.#openIn(child, key);
       if (key.publicKey !== undefined && !sameKey(opened.publicKey, key.publicKey)) {
@@ -173,8 +179,8 @@ export class ChildHost {
   }
 }
 
-function rejected(error: SignerError): Promise<never> {
-  const promise = Promise.reject(error);
-  promise.catch(() => {});
-  return promise;
+function fails(error: SignerError): () => Promise<never> {
+  return async () => {
+    throw error;
+  };
 }

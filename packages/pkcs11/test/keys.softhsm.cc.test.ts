@@ -1,0 +1,321 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openSigner } from "@signpost/core";
+import { pkcs11 } from "@signpost/pkcs11";
+import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
+import { type GeneratedKey, type SoftHsm, type SoftHsmToken, startSoftHsm } from "@signpost/test-backends/softhsm";
+import { logOut } from "./support/module-user.ts";
+import { createOpener, type GuardedOptions, outcome, signsAndVerifies, until } from "./support/signing.ts";
+
+const opener = createOpener();
+let hsm: SoftHsm;
+let shim: Pkcs11Shim;
+let key: GeneratedKey;
+let base: GuardedOptions;
+
+beforeAll(async () => {
+  hsm = await startSoftHsm();
+  key = await hsm.generateKey({ label: "k1", id: "01" });
+});
+afterAll(() => hsm.stop());
+beforeEach(async () => {
+  shim = await startShim(hsm.module);
+  base = { module: shim.module, token: hsm.tokenLabel, object: "k1", pin: hsm.pin };
+});
+afterEach(async () => {
+  shim.clear();
+  await opener.closeAll();
+  await shim.stop();
+});
+
+const codeOf = (opening: Promise<unknown>): Promise<unknown> =>
+  opening.then(
+    () => "opened",
+    (error: unknown) => (error as { code?: unknown }).code,
+  );
+const pem = (publicKey: KeyObject): string => publicKey.export({ type: "spki", format: "pem" }).toString();
+const foreign = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey;
+
+describe("the public half", () => {
+  test.each(["as-is", "unwrapped", "bare"] as const)(
+    "comes from CKA_EC_POINT, whatever form the module gives it (%s)",
+    async (form) => {
+      shim.pointForm(form);
+      const signer = await opener.open(base);
+      expect(key.publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
+    },
+  );
+
+  test("is asked of the caller where the token has no public object, and proven", async () => {
+    const bare = await hsm.generateKey({ label: "no-public", id: "0d", publicObject: false });
+    const options = { ...base, object: "no-public" };
+    expect(await codeOf(opener.open(options))).toBe("key_not_found");
+    expect(await codeOf(opener.open({ ...options, publicKey: pem(foreign) }))).toBe("wrong_key");
+    const byPem = await opener.open({ ...options, publicKey: pem(bare.publicKey) });
+    const byJwk = await opener.open({ ...options, publicKey: bare.publicKey.export({ format: "jwk" }) });
+    expect(await signsAndVerifies(byPem)).toBe(true);
+    expect(byJwk.publicKey).toEqual(byPem.publicKey);
+  });
+
+  test("comes from a certificate with the same CKA_ID", async () => {
+    const { publicKey } = await hsm.generateKey({ label: "certified", id: "0e", publicObject: false });
+    const certificate = join(hsm.directory, "certificate.der");
+    await writeFile(certificate, selfMadeCertificate(publicKey));
+    await hsm.pkcs11Tool("--write-object", certificate, "--type", "cert", "--label", "other-label", "--id", "0e");
+    const signer = await opener.open({ ...base, object: "certified" });
+    expect(publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
+    expect(await signsAndVerifies(signer)).toBe(true);
+  });
+
+  test("is refused when objects with the key's CKA_ID disagree", async () => {
+    await hsm.generateKey({ label: "twice-a", id: "0f" });
+    await hsm.generateKey({ label: "twice-b", id: "0f" });
+    expect(await codeOf(opener.open({ ...base, object: "twice-a" }))).toBe("ambiguous_key");
+  });
+
+  test("given by the caller must be the key's, also when the token shows the right one", async () => {
+    expect(await codeOf(opener.open({ ...base, publicKey: pem(foreign) }))).toBe("wrong_key");
+  });
+});
+
+describe("a key that changes while it is open", () => {
+  test("another key under the same label and id is wrong_key, and signs nothing", async () => {
+    await hsm.generateKey({ label: "swapped", id: "1a" });
+    const signer = await opener.open({ ...base, object: "swapped" });
+    await remove(hsm, "1a");
+    await hsm.generateKey({ label: "swapped", id: "1a" });
+    await until(async () => (await outcome(signer)) === "wrong_key");
+    expect(await outcome(signer)).toBe("wrong_key");
+  });
+
+  test("so it is without a public object: a signature tells", async () => {
+    const { publicKey } = await hsm.generateKey({ label: "swapped-bare", id: "1b", publicObject: false });
+    const signer = await opener.open({ ...base, object: "swapped-bare", publicKey: pem(publicKey) });
+    await hsm.pkcs11Tool("--delete-object", "--type", "privkey", "--id", "1b");
+    await hsm.generateKey({ label: "swapped-bare", id: "1b", publicObject: false });
+    await until(async () => (await outcome(signer)) === "wrong_key");
+    expect(await outcome(signer)).toBe("wrong_key");
+  });
+
+  test("a deleted key is key_not_found, but only after the module was initialised anew", async () => {
+    await hsm.generateKey({ label: "deleted", id: "1c" });
+    const signer = await opener.open({ ...base, object: "deleted" });
+    const neighbour = await opener.open(base);
+    await remove(hsm, "1c");
+    const seen: string[] = [];
+    await until(async () => {
+      seen.push(await outcome(signer));
+      return seen.at(-1) === "key_not_found";
+    });
+    expect(seen.slice(0, -1).filter((code) => code !== "unavailable")).toEqual([]);
+    expect(shim.calls("C_Finalize")).toBe(1);
+    expect(await outcome(neighbour)).toBe("signed");
+  });
+});
+
+describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
+  test("gets a context-specific login before each signature", async () => {
+    await hsm.pkcs11Tool(
+      "--keypairgen",
+      "--key-type",
+      "EC:prime256v1",
+      "--label",
+      "careful",
+      "--id",
+      "2a",
+      "--usage-sign",
+      "--always-auth",
+    );
+    const signer = await opener.open({ ...base, object: "careful" });
+    const before = shim.calls("C_Login");
+    for (let count = 0; count < 5; count += 1) expect(await signsAndVerifies(signer)).toBe(true);
+    expect(shim.calls("C_Login") - before).toBe(5);
+  });
+});
+
+describe("the PIN", () => {
+  test("that is wrong is tried once, however many signers are opened at the same time", async () => {
+    const codes = await Promise.all(Array.from({ length: 5 }, () => codeOf(opener.open({ ...base, pin: "00000000" }))));
+    expect(codes).toEqual(Array(5).fill("pin_incorrect"));
+    expect(shim.calls("C_Login")).toBe(1);
+  });
+
+  test.each([
+    ["locked", 0x40000, "pin_locked"],
+    ["one wrong try from being locked", 0x20000, "pin_incorrect"],
+    ["read from a PIN pad", 0x100, "access_denied"],
+  ])("is not tried when the token says that it is %s", async (_what, flags, code) => {
+    shim.token({ flags });
+    expect(await codeOf(opener.open(base))).toBe(code);
+    expect(shim.calls("C_Login")).toBe(0);
+  });
+
+  test("refused on the way is final for every signer of the token, until all are closed and one is opened anew", async () => {
+    const first = await opener.open({ ...base, sessions: 1 });
+    shim.fail("C_Login", 0xa4);
+    logOut(shim.module, hsm.tokenLabel);
+    await until(async () => (await outcome(first)) === "pin_locked");
+    const calls = shim.calls("C_Login");
+    expect(await outcome(first)).toBe("pin_locked");
+    expect(await codeOf(opener.open({ ...base, sessions: 1 }))).toBe("pin_locked");
+    expect(first.health()).toMatchObject({ status: "down", lastCode: "pin_locked" });
+    expect(shim.calls("C_Login")).toBe(calls);
+
+    await first.close();
+    shim.clear();
+    expect(await outcome(await opener.open(base))).toBe("signed");
+  });
+
+  test("is asked of its source on every new login, so that a changed PIN needs no restart", async () => {
+    const token: SoftHsmToken = await hsm.addToken();
+    await token.generateKey({ label: "k1", id: "01" });
+    let asked = 0;
+    let pin = token.pin;
+    const signer = await opener.open({
+      ...base,
+      token: token.tokenLabel,
+      pin: async () => {
+        asked += 1;
+        return Buffer.from(pin);
+      },
+    });
+    expect(asked).toBe(1);
+    pin = "86420975";
+    await token.pkcs11Tool("--change-pin", "--new-pin", pin);
+    // SoftHSM keeps what it needs to check a PIN from C_Initialize on: a fresh start is what sees the new one.
+    shim.fail("C_Sign", 0x30, { times: 1 });
+    await until(async () => (await outcome(signer)) === "signed");
+    expect(asked).toBe(2);
+  });
+
+  test("whose source fails makes requests unavailable, and is asked again later", async () => {
+    let works = true;
+    const signer = await opener.open({
+      ...base,
+      sessions: 1,
+      pin: () => {
+        if (!works) throw new Error("the secret store is away");
+        return hsm.pin;
+      },
+    });
+    works = false;
+    logOut(shim.module, hsm.tokenLabel);
+    await until(async () => (await outcome(signer)) === "unavailable" && signer.health().status === "down");
+    works = true;
+    await until(async () => (await outcome(signer)) === "signed");
+    expect(signer.health().status).toBe("ready");
+  });
+
+  test("of another signer that differs was not proven, the same one was", async () => {
+    const proven = await opener.open(base);
+    const same = await opener.open(base);
+    const other = await opener.open({ ...base, pin: "00000000" });
+    expect([proven, same, other].map((signer) => signer.health().notes.length)).toEqual([0, 0, 1]);
+  });
+
+  test.each([[""], ["12\u00003"], [Buffer.from([0xff])], [undefined], [7]])(
+    "%j is refused before anything is loaded",
+    async (pin) => {
+      await expect(opener.open({ ...base, pin: pin as string })).rejects.toMatchObject({
+        name: "ConfigurationError",
+        argument: "pin",
+      });
+      expect(shim.calls("C_Initialize")).toBe(0);
+    },
+  );
+});
+
+describe("sessions", () => {
+  test("are as many as the token allows at most", async () => {
+    shim.token({ maxSessions: 2 });
+    const signer = await opener.open({ ...base, sessions: 8 });
+    await until(() => shim.counter("openSessions") === 2);
+    await Promise.all(Array.from({ length: 20 }, () => outcome(signer)));
+    expect(shim.counter("openSessions")).toBe(2);
+    expect(shim.counter("maxInFlight")).toBeLessThanOrEqual(2);
+  });
+
+  test("that the token refuses with CKR_SESSION_COUNT are done without", async () => {
+    const signer = await opener.open({ ...base, sessions: 1 });
+    shim.fail("C_OpenSession", 0xb1);
+    const more = await opener.open({ ...base, sessions: 4 });
+    await until(() => shim.calls("C_OpenSession") >= 4);
+    expect(await outcome(signer)).toBe("signed");
+    expect(await outcome(more)).toBe("signed");
+    await until(() => more.health().status === "ready");
+  });
+});
+
+describe("opening by URI", () => {
+  const uriOf = (query: string): string =>
+    `pkcs11:token=${hsm.tokenLabel};object=k1;id=%01;type=private?module-path=${shim.module}${query}`;
+
+  test("reads the PIN from a file, without its line end", async () => {
+    const path = join(hsm.directory, "pin file");
+    await writeFile(path, `${hsm.pin}\n`);
+    const signer = await openSigner(uriOf(`&pin-source=file:${path.replace(" ", "%2520")}`), [pkcs11()]);
+    expect(await signsAndVerifies(signer)).toBe(true);
+    await signer.close();
+  });
+
+  test("takes the PIN from the adapter, from its source, or from the URI where that is allowed", async () => {
+    const asked: string[] = [];
+    const pinSource = (source: string): string => {
+      asked.push(source);
+      return hsm.pin;
+    };
+    for (const [uri, options] of [
+      [uriOf(""), { pin: hsm.pin }],
+      [uriOf("&pin-source=vault:op%26pin"), { pinSource }],
+      [uriOf(`&pin-value=${hsm.pin}`), { allowPinValue: true }],
+    ] as const) {
+      const signer = await openSigner(uri, [pkcs11(options)]);
+      expect(await signsAndVerifies(signer)).toBe(true);
+      expect(signer.uri).not.toContain(hsm.pin);
+      await signer.close();
+    }
+    expect(asked).toEqual(["vault:op&pin"]);
+  });
+
+  test("opens the signer's own URI again", async () => {
+    const first = await opener.open(base);
+    const again = await openSigner(first.uri, [pkcs11({ pin: hsm.pin })]);
+    expect(again.publicKey).toEqual(first.publicKey);
+    await again.close();
+  });
+
+  test("ends when its signal aborts, and leaves nothing open", async () => {
+    shim.delay("C_Login", 300);
+    const opening = pkcs11({ pin: hsm.pin }).open(uriOf(""), { signal: AbortSignal.timeout(100) });
+    await expect(opening).rejects.toMatchObject({ code: "aborted" });
+    await until(() => shim.calls("C_Finalize") === 1);
+  });
+});
+
+async function remove(token: SoftHsmToken, id: string): Promise<void> {
+  for (const type of ["privkey", "pubkey"]) await token.pkcs11Tool("--delete-object", "--type", type, "--id", id);
+}
+
+/** The public key in an X.509 certificate whose signature nobody checks (RFC 5280 section 4.1). */
+function selfMadeCertificate(publicKey: KeyObject): Buffer {
+  const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
+    const content = Buffer.concat(parts);
+    const length = content.length < 128 ? [content.length] : [0x82, content.length >> 8, content.length & 0xff];
+    return Buffer.concat([Buffer.from([tag, ...length]), content]);
+  };
+  const ecdsaWithSha256 = der(0x30, Buffer.from("06082a8648ce3d040302", "hex"));
+  const name = der(0x30, der(0x31, der(0x30, Buffer.from("0603550403", "hex"), der(0x0c, Buffer.from("op")))));
+  const time = (text: string): Buffer => der(0x17, Buffer.from(text));
+  const body = der(
+    0x30,
+    der(0x02, Buffer.from([1])),
+    ecdsaWithSha256,
+    name,
+    der(0x30, time("200101000000Z"), time("400101000000Z")),
+    name,
+    publicKey.export({ type: "spki", format: "der" }),
+  );
+  return der(0x30, body, ecdsaWithSha256, der(0x03, Buffer.from([0, 0x30, 6, 2, 1, 1, 2, 1, 1])));
+}
