@@ -56,8 +56,8 @@ export async function startLocalstack(options: KmsEmulatorOptions = {}): Promise
     region,
     credentials: emulatorCredentials(),
     keyArn: (keyId) => `arn:aws:kms:${region}:${ACCOUNT_ID}:key/${keyId}`,
-    freeze: () => void process.kill(child.pid, "SIGSTOP"),
-    thaw: () => void process.kill(child.pid, "SIGCONT"),
+    freeze: () => child.signal("SIGSTOP"),
+    thaw: () => child.signal("SIGCONT"),
     stop,
     [Symbol.asyncDispose]: stop,
   };

@@ -44,6 +44,8 @@ export interface BackendProcess {
   firstLine(timeoutMs?: number): Promise<string>;
   /** Calls `probe` until it resolves with true. Rejects when the process ends before or the time is over. */
   waitUntil(what: string, probe: () => Promise<boolean>, timeoutMs?: number): Promise<void>;
+  /** Sends a signal, unless it has ended. */
+  signal(name: NodeJS.Signals): void;
   /** Ends it: closes its input, sends `signal`, and SIGKILL after `graceMs`. Idempotent. */
   stop(options?: { readonly signal?: NodeJS.Signals; readonly graceMs?: number }): Promise<void>;
 }
@@ -101,6 +103,7 @@ export function startProcess(options: BackendProcessOptions): BackendProcess {
       await waitUntil("first line", async () => stdout.includes("\n"), timeoutMs);
       return stdout.slice(0, stdout.indexOf("\n"));
     },
+    signal: (name) => void child.kill(name),
     stop: (how = {}) => stop(child, exited, how),
   };
 }
