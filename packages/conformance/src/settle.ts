@@ -1,8 +1,7 @@
 import { ok } from "node:assert/strict";
-import type { Signer, SignerErrorCode } from "@signpost/core";
+import type { GuardPolicy, Signer, SignerErrorCode } from "@signpost/core";
 import type { CheckContext } from "./harness.ts";
 import { STEADY_POLICY } from "./harness.ts";
-import type { GuardPolicy } from "@signpost/core";
 
 /** Longer than any deadline of `STEADY_POLICY`: reached only by a call that hangs. Milliseconds. */
 export const CALL_BOUND_MS = 35_000;
@@ -95,6 +94,27 @@ function started(call: () => Promise<Uint8Array>, what: string): Promise<Uint8Ar
   }
   ok(typeof promise?.then === "function", `${what} did not return a promise`);
   return promise;
+}
+
+/** Attempts of one of many calls. A bare signer makes one, and its transient failures are the guard's to try again. */
+const ATTEMPTS: Readonly<Record<CheckContext["form"], number>> = { bare: 3, guarded: 1 };
+
+/**
+ * One of many calls whose subject is the signature: with hundreds of them a connection may break once, which is
+ * no fault of a bare signer.
+ */
+export async function oneOfMany({ form }: CheckContext, call: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await within(call(), CALL_BOUND_MS, "sign()");
+    } catch (error) {
+      if (attempt >= ATTEMPTS[form] || !isTransient(error)) throw error;
+    }
+  }
+}
+
+export function isTransient(error: unknown): boolean {
+  return isSignerError(error) && error.transient;
 }
 
 /** Opens a signer, runs, and closes it whatever happens; a failure to close only counts when all else went well. */

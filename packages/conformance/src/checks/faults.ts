@@ -9,7 +9,7 @@ import { healthOf } from "../forms.ts";
 import type { CheckContext, CheckDefinition } from "../harness.ts";
 import { assertSignature, newMessage, nodeKeyOf } from "../message.ts";
 import { assertErrorKeepsSecrets } from "../secrets.ts";
-import { ABORT_BOUND_MS, CALL_BOUND_MS, outcomeOf, signerError, within, withSigner } from "../settle.ts";
+import { ABORT_BOUND_MS, CALL_BOUND_MS, isTransient, outcomeOf, signerError, within, withSigner } from "../settle.ts";
 import type { Outcome } from "../settle.ts";
 
 /** A silent backend costs this much time, so that it is short: two attempts. */
@@ -198,8 +198,4 @@ async function assertSigns(signer: Signer, when: string): Promise<void> {
 /** As the library's users sign: a signature that does not verify is an error and never a result. */
 function signThrough(signer: Signer, signingInput: Uint8Array, signal?: AbortSignal): Promise<Uint8Array> {
   return signWith(createKeySet([{ signer }]).active, signingInput, { signal });
-}
-
-function isTransient(error: unknown): boolean {
-  return error instanceof Error && "transient" in error && error.transient === true;
 }
