@@ -37,6 +37,7 @@ export async function runTests(args) {
   const tests = await runVitest([...args, ...excluding([...unknown, ...left])], env);
 
   const missingFailures = process.env["CI"] === "true" ? missing.length : 0;
+  if (missingFailures > 0) lines.push(`Each missing backend counts as a failure, since CI=true: ${missing.join(", ")}`);
   return {
     passed: tests.passed,
     failed: tests.failed + unknown.length + missingFailures + (build.ok ? 0 : 1),
