@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createRemoteKeySet, KEY_SET_CHANNEL } from "@signpost/verify";
 import type { KeySetEvent } from "@signpost/verify";
-import { compactVerify, flattenedVerify, jwtVerify } from "jose";
+import { compactVerify, flattenedVerify, generalVerify, jwtVerify } from "jose";
 import { Agent } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { testKey } from "../support/keys.ts";
@@ -11,7 +11,7 @@ const a = testKey("a");
 const b = testKey("b");
 
 describe("as jose's key function", () => {
-  it("serves jwtVerify, compactVerify and flattenedVerify", async () => {
+  it("serves jwtVerify, compactVerify, flattenedVerify and generalVerify", async () => {
     const { keySet, count } = await setup(origin([a], LONG_CACHE));
     const token = await a.token({ sub: "1" });
     const [protectedHeader = "", payload = "", signature = ""] = token.split(".");
@@ -20,6 +20,8 @@ describe("as jose's key function", () => {
     expect(
       (await flattenedVerify({ protected: protectedHeader, payload, signature }, keySet)).protectedHeader,
     ).toMatchObject({ kid: "a" });
+    const general = { payload, signatures: [{ protected: protectedHeader, signature }] };
+    expect((await generalVerify(general, keySet)).protectedHeader).toMatchObject({ kid: "a" });
     expect(count()).toBe(1);
   });
 
