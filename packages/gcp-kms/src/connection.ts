@@ -1,7 +1,9 @@
 import { createRequire } from "node:module";
-import { ConfigurationError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
 import type { GcpKmsClient } from "./api.ts";
 import { type KmsEndpoint, parseEndpoint } from "./endpoint.ts";
+import { statusNumber } from "./errors.ts";
+import { trimmedCause } from "./trimmed-cause.ts";
 
 /** How the service is reached. */
 export interface GcpKmsConnectionOptions {
@@ -48,8 +50,15 @@ export async function connect(options: GcpKmsConnectionOptions): Promise<Connect
  * the process. So it is awaited here first, and no call is made when it failed.
  */
 async function initialized(client: GcpKmsClient): Promise<GcpKmsClient> {
-  await client.initialize();
-  return client;
+  try {
+    await client.initialize();
+    return client;
+  } catch (error) {
+    // A metadata server that cannot be reached has a status; credentials that are not there, or of another
+    // universe, have only words.
+    if (statusNumber(error) !== undefined) throw error;
+    throw new SignerError("access_denied", "no usable Google credentials were found", { cause: trimmedCause(error) });
+  }
 }
 
 function ownConnection(create: () => GcpKmsClient): Connection {

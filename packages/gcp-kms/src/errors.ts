@@ -84,8 +84,7 @@ interface Classified extends Row {
 }
 
 function classify(error: unknown, knownState: string | undefined): Classified {
-  // The client rejects with a mere string when its owner closed it.
-  if (typeof error === "string") return { code: "closed", text: "the client is closed" };
+  if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   // REST in 5.x parses the body without a guard.
   if (error instanceof SyntaxError) {
     return { code: "integrity", text: "the answer is cut off or no JSON", transient: true };
@@ -122,16 +121,29 @@ export function stateInMessage(error: unknown): string | undefined {
 /** The gRPC status: of gRPC itself, of REST in 6.x, or of the body or HTTP status that REST in 5.x leaves as it is. */
 export function statusNumber(error: unknown): number | undefined {
   const code = member(error, "code");
-  if (typeof code === "string") return isSystemError(code) ? 14 : undefined;
+  if (typeof code === "string") return NETWORK_ERRORS.has(code) ? 14 : undefined;
   if (typeof code !== "number") return undefined;
   if (code < 100) return code;
   return statusInBody(messageOf(error)) ?? FROM_HTTP[code] ?? (code >= 500 ? 14 : 3);
 }
 
-// ECONNRESET, ENOTFOUND, EPIPE, … and the client's own name for a premature end.
-function isSystemError(code: string): boolean {
-  return /^E(?!RR_)[A-Z]+(?:_[A-Z]+)*$/.test(code) || code === "ERR_STREAM_PREMATURE_CLOSE";
-}
+/** Node's words for a service that cannot be reached, and node-fetch's for an answer that ends early. */
+const NETWORK_ERRORS: ReadonlySet<string> = new Set([
+  "EADDRNOTAVAIL",
+  "EAI_AGAIN",
+  "ECONNABORTED",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTDOWN",
+  "EHOSTUNREACH",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EPIPE",
+  "EPROTO",
+  "ERR_STREAM_PREMATURE_CLOSE",
+  "ETIMEDOUT",
+]);
 
 function statusInBody(body: string): number | undefined {
   try {
@@ -140,6 +152,12 @@ function statusInBody(body: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+// Thrown by the client as a mere string, and by google-gax as an error without a code.
+function isClosedClient(error: unknown): boolean {
+  const text = error instanceof Error && member(error, "code") === undefined ? error.message : error;
+  return text === "The client has already been closed.";
 }
 
 function isChecksumRefusal(error: unknown): boolean {

@@ -1,0 +1,141 @@
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KeyManagementServiceClient } from "@google-cloud/kms";
+import { GoogleAuth } from "google-gax";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { listGcpKmsKeyVersions, openGcpKmsSigner } from "@signpost/gcp-kms";
+import {
+  DEFAULT_CRYPTO_KEY,
+  type FakeGcpKms,
+  type FakeKeyVersion,
+  startFakeGcpKms,
+} from "@signpost/test-backends/fake-gcp-kms";
+import { newMessage, rejection, signsTruly } from "./support/signatures.ts";
+
+let fake: FakeGcpKms;
+let version: FakeKeyVersion;
+let directory: string;
+let metadataServer: Server;
+let metadataRequests = 0;
+
+beforeAll(async () => {
+  fake = await startFakeGcpKms();
+  version = fake.addVersion();
+  directory = await mkdtemp(join(tmpdir(), "signpost-gcp-kms-"));
+  metadataServer = createServer((_request, response) => {
+    metadataRequests += 1;
+    response.writeHead(404, { "metadata-flavor": "Google" }).end();
+  }).listen(0, "127.0.0.1");
+  await once(metadataServer, "listening");
+  vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${(metadataServer.address() as AddressInfo).port}`);
+  vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", join(directory, "credentials.json"));
+});
+afterEach(() => fake.faults.clear());
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  metadataServer.close();
+  await fake.stop();
+  await rm(directory, { recursive: true });
+});
+
+const endpointOf = (transport: "grpc" | "rest"): string =>
+  `http://127.0.0.1:${transport === "grpc" ? fake.grpcPort : fake.restPort}`;
+
+describe("a client of our own", () => {
+  test("is closed with its signer", async () => {
+    const signer = await openGcpKmsSigner({ keyVersion: version.name, endpoint: endpointOf("grpc") });
+    expect(fake.connections()).toBeGreaterThan(0);
+    await signer.close();
+    await vi.waitFor(() => expect(fake.connections()).toBe(0), 5_000);
+  });
+
+  test("is closed when opening fails", async () => {
+    const keyVersion = `${DEFAULT_CRYPTO_KEY}/cryptoKeyVersions/99`;
+    await rejection(openGcpKmsSigner({ keyVersion, endpoint: endpointOf("grpc") }));
+    await vi.waitFor(() => expect(fake.connections()).toBe(0), 5_000);
+  });
+});
+
+describe.each(["grpc", "rest"] as const)("a client of our own over %s", (transport) => {
+  test("on loopback needs no credentials and asks no metadata server", async () => {
+    const endpoint = endpointOf(transport);
+    await using signer = await openGcpKmsSigner({ keyVersion: version.name, endpoint, transport });
+    expect(await signsTruly(signer)).toBe(true);
+    expect(await listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { endpoint, transport })).toHaveLength(1);
+    expect(metadataRequests).toBe(0);
+  });
+
+  test("comes back after the service was away", async () => {
+    await using signer = await openGcpKmsSigner({
+      keyVersion: version.name,
+      endpoint: endpointOf(transport),
+      transport,
+    });
+    await fake.setReachable(false);
+    expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "unavailable", transient: true });
+    await fake.setReachable(true);
+    await vi.waitFor(async () => expect(await signsTruly(signer)).toBe(true), 15_000);
+  });
+});
+
+describe("without credentials", () => {
+  const publicKey = (): string => String(version.publicKey.export({ type: "spki", format: "pem" }));
+  /** TLS and credentials, and nobody who listens. */
+  const endpoint = "https://127.0.0.1:9";
+
+  test("a pinned key opens, and signing says what is missing", async () => {
+    const signer = await openGcpKmsSigner({
+      keyVersion: version.name,
+      publicKey: publicKey(),
+      endpoint,
+      policy: false,
+    });
+    const error = await rejection(signer.sign(newMessage().digest));
+    expect(error).toMatchObject({
+      code: "access_denied",
+      message: "no usable Google credentials were found",
+      cause: expect.objectContaining({ message: expect.stringContaining("credentials.json") }),
+    });
+    await signer.close();
+  });
+
+  test("and with them a moment later, the same signer goes on", async () => {
+    const signer = await openGcpKmsSigner({
+      keyVersion: version.name,
+      publicKey: publicKey(),
+      endpoint,
+      policy: false,
+    });
+    expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "access_denied" });
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    await writeFile(
+      join(directory, "credentials.json"),
+      JSON.stringify({
+        type: "service_account",
+        project_id: "signpost-test",
+        client_email: "op@signpost-test.iam.gserviceaccount.com",
+        private_key: privateKey.export({ type: "pkcs8", format: "pem" }),
+      }),
+    );
+    // Nobody listens: the call was made.
+    expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "unavailable" });
+    await signer.close();
+  });
+
+  test("a client that was given is never called after its start failed, which would end the process", async () => {
+    const auth = new GoogleAuth({ keyFile: join(directory, "nothing.json") });
+    const client = new KeyManagementServiceClient({ auth, apiEndpoint: "127.0.0.1", port: fake.grpcPort });
+    for (let round = 0; round < 2; round += 1) {
+      expect(await rejection(openGcpKmsSigner({ keyVersion: version.name, client }))).toMatchObject({
+        code: "access_denied",
+        cause: expect.objectContaining({ message: expect.stringContaining("nothing.json") }),
+      });
+    }
+    expect(fake.faults.calls).toEqual([]);
+  });
+});

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { SignerError, type SignerErrorCode } from "@signpost/core";
+import { gcpKmsError } from "../src/errors.ts";
+
+const SUBJECT = { action: "sign with", name: "projects/p/…/cryptoKeyVersions/1" };
+
+/** An error as gRPC gives it. */
+function grpcError(code: number, details: string): Error {
+  return Object.assign(new Error(`${code} NAME: ${details}`), { code, details });
+}
+
+/** An error as REST gives it in 5.x: the HTTP status as code, the body as message. */
+function restBodyError(http: number, body: string): Error {
+  return Object.assign(new Error(body), { code: http, status: http });
+}
+
+function googleBody(http: number, status: string, message = "words"): string {
+  return JSON.stringify({ error: { code: http, message, status } });
+}
+
+describe("what the client throws becomes one of our codes", () => {
+  test.each<[string, unknown, SignerErrorCode, boolean]>([
+    ["CANCELLED that is not ours", grpcError(1, "Cancelled"), "unavailable", true],
+    ["UNKNOWN", grpcError(2, ""), "unavailable", true],
+    ["INVALID_ARGUMENT", grpcError(3, ""), "invalid_argument", false],
+    ["DEADLINE_EXCEEDED", grpcError(4, ""), "timeout", true],
+    ["NOT_FOUND", grpcError(5, ""), "key_not_found", false],
+    ["ALREADY_EXISTS", grpcError(6, ""), "invalid_argument", false],
+    ["PERMISSION_DENIED", grpcError(7, ""), "access_denied", false],
+    ["RESOURCE_EXHAUSTED", grpcError(8, ""), "throttled", true],
+    ["FAILED_PRECONDITION", grpcError(9, ""), "key_disabled", false],
+    ["ABORTED", grpcError(10, ""), "unavailable", true],
+    ["OUT_OF_RANGE", grpcError(11, ""), "invalid_argument", false],
+    ["UNIMPLEMENTED", grpcError(12, ""), "invalid_argument", false],
+    ["INTERNAL", grpcError(13, ""), "unavailable", true],
+    ["UNAVAILABLE", grpcError(14, ""), "unavailable", true],
+    ["DATA_LOSS", grpcError(15, ""), "integrity", false],
+    ["UNAUTHENTICATED", grpcError(16, ""), "access_denied", false],
+    ["a status that is none", grpcError(17, ""), "integrity", false],
+
+    [
+      "HTTP 400 whose body says more",
+      restBodyError(400, googleBody(400, "FAILED_PRECONDITION")),
+      "key_disabled",
+      false,
+    ],
+    ["HTTP 400 without a body", restBodyError(400, ""), "invalid_argument", false],
+    ["HTTP 401", restBodyError(401, "<html>"), "access_denied", false],
+    ["HTTP 403", restBodyError(403, "<html>"), "access_denied", false],
+    ["HTTP 404", restBodyError(404, "null"), "key_not_found", false],
+    ["HTTP 409", restBodyError(409, "[]"), "unavailable", true],
+    ["HTTP 413", restBodyError(413, ""), "invalid_argument", false],
+    ["HTTP 429", restBodyError(429, ""), "throttled", true],
+    ["HTTP 499", restBodyError(499, ""), "unavailable", true],
+    ["HTTP 500", restBodyError(500, ""), "unavailable", true],
+    ["HTTP 501", restBodyError(501, ""), "invalid_argument", false],
+    ["HTTP 502 of a proxy", restBodyError(502, "<html>"), "unavailable", true],
+    ["HTTP 504", restBodyError(504, ""), "timeout", true],
+
+    ["a refused connection", Object.assign(new Error("x"), { code: "ECONNREFUSED" }), "unavailable", true],
+    ["a name that does not resolve", Object.assign(new Error("x"), { code: "EAI_AGAIN" }), "unavailable", true],
+    [
+      "a body that ends early",
+      Object.assign(new Error("x"), { code: "ERR_STREAM_PREMATURE_CLOSE" }),
+      "unavailable",
+      true,
+    ],
+    ["a body that is cut", new SyntaxError("Unterminated string in JSON"), "integrity", true],
+    ["a client that its owner closed", "The client has already been closed.", "closed", false],
+    ["the same, wrapped", new Error("The client has already been closed."), "closed", false],
+    ["another string", "no", "integrity", false],
+    ["a mistake in the client", new TypeError("x is not a function"), "integrity", false],
+    [
+      "an invalid argument of Node",
+      Object.assign(new Error("x"), { code: "ERR_INVALID_ARG_TYPE" }),
+      "integrity",
+      false,
+    ],
+    ["nothing", undefined, "integrity", false],
+  ])("%s", (_what, error, code, transient) => {
+    const mapped = gcpKmsError(error, SUBJECT);
+    expect(mapped).toBeInstanceOf(SignerError);
+    expect(mapped).toMatchObject({ code, transient });
+    expect(mapped.message).toMatch(/^cannot sign with projects\/p\/…\/cryptoKeyVersions\/1: ./);
+  });
+});
+
+describe("a version that cannot be used", () => {
+  test.each<[string, SignerErrorCode, boolean]>([
+    ["DISABLED", "key_disabled", false],
+    ["DESTROYED", "key_disabled", false],
+    ["DESTROY_SCHEDULED", "key_disabled", false],
+    ["IMPORT_FAILED", "key_disabled", false],
+    ["GENERATION_FAILED", "key_disabled", false],
+    ["PENDING_GENERATION", "unavailable", true],
+    ["PENDING_IMPORT", "unavailable", true],
+  ])("is told as %s", (state, code, transient) => {
+    const named = gcpKmsError(grpcError(9, `x is not enabled, current state is: ${state}.`), SUBJECT);
+    const lookedUp = gcpKmsError(grpcError(9, "Precondition check failed."), SUBJECT, state);
+    for (const error of [named, lookedUp]) {
+      expect(error).toMatchObject({ code, transient, message: expect.stringContaining(`the version is ${state}`) });
+    }
+  });
+
+  test("and is ENABLED by now may be tried again", () => {
+    expect(gcpKmsError(grpcError(9, ""), SUBJECT, "ENABLED")).toMatchObject({ code: "unavailable", transient: true });
+  });
+});
+
+test("a digest that arrived damaged is integrity, and may be tried again", () => {
+  const words = "The checksum in field digest_crc32c did not match the data in field digest.";
+  const overRest = restBodyError(400, googleBody(400, "INVALID_ARGUMENT", words));
+  for (const error of [grpcError(3, words), overRest]) {
+    expect(gcpKmsError(error, SUBJECT)).toMatchObject({ code: "integrity", transient: true });
+  }
+});
+
+describe("an access token that could not be had, for a call over gRPC", () => {
+  const prefix = "Getting metadata from plugin failed with error: ";
+
+  test("is access_denied when the token endpoint refused", () => {
+    expect(gcpKmsError(grpcError(400, `${prefix}invalid_grant`), SUBJECT)).toMatchObject({ code: "access_denied" });
+  });
+
+  test.each([2, 429, 503])("may be tried again after status %i", (code) => {
+    expect(gcpKmsError(grpcError(code, `${prefix}try later`), SUBJECT).transient).toBe(true);
+  });
+});
+
+describe("the cause", () => {
+  test("keeps what happened and drops the request", () => {
+    const network = Object.assign(new Error("socket hang up"), { code: "ECONNRESET", config: { body: "digest" } });
+    const error = Object.assign(new Error("14 UNAVAILABLE: x", { cause: network }), {
+      name: "GoogleError",
+      code: 14,
+      details: "x",
+      config: { headers: { authorization: "Bearer token" }, body: "digest" },
+      response: { config: { body: "digest" } },
+    });
+    const { cause } = gcpKmsError(error, SUBJECT);
+    expect(cause).toMatchObject({ name: "GoogleError", message: "14 UNAVAILABLE: x", code: 14, details: "x" });
+    expect(cause).toMatchObject({ stack: error.stack, cause: { message: "socket hang up", code: "ECONNRESET" } });
+    expect(Object.keys(cause as Error).toSorted()).toEqual(["code", "details"]);
+    expect(Object.keys((cause as Error).cause as Error)).toEqual(["code"]);
+  });
+
+  test("that is its own cause ends", () => {
+    const error = new Error("x");
+    error.cause = error;
+    expect(gcpKmsError(error, SUBJECT).cause).toBeInstanceOf(Error);
+  });
+});

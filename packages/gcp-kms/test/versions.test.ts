@@ -1,0 +1,79 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ConfigurationError, createKeySet, serializeJwks } from "@signpost/core";
+import { type GcpKmsClient, listGcpKmsKeyVersions, openGcpKmsSigner } from "@signpost/gcp-kms";
+import { DEFAULT_CRYPTO_KEY, type FakeGcpKms, startFakeGcpKms } from "@signpost/test-backends/fake-gcp-kms";
+import { CLIENTS } from "./support/clients.ts";
+import { rejection } from "./support/signatures.ts";
+
+let fake: FakeGcpKms;
+beforeAll(async () => {
+  fake = await startFakeGcpKms();
+  // More than three of the fake's pages, and not in numeric order.
+  for (const version of [10, 11, 2, 1, 3, 9, 4, 8, 5, 7, 6]) fake.addVersion({ version });
+  fake.addVersion({ version: 12, state: "DISABLED" });
+});
+afterEach(() => fake.faults.clear());
+afterAll(() => fake.stop());
+
+describe.each(CLIENTS)("the versions of a key over $label", ({ connect }) => {
+  let client: GcpKmsClient;
+  beforeAll(() => {
+    client = connect(fake);
+  });
+  afterAll(async () => {
+    await client.close();
+  });
+
+  test("are all there, in numeric order, with state and time", async () => {
+    const versions = await listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client });
+    expect(versions).toEqual(
+      Array.from({ length: 12 }, (_, index) => ({
+        keyVersion: `${DEFAULT_CRYPTO_KEY}/cryptoKeyVersions/${index + 1}`,
+        state: index === 11 ? "DISABLED" : "ENABLED",
+        createTime: new Date(Date.UTC(2026, 0, index + 2)),
+      })),
+    );
+  });
+
+  test("are not listed for a name with a version", async () => {
+    const error = await rejection(listGcpKmsKeyVersions(`${DEFAULT_CRYPTO_KEY}/cryptoKeyVersions/1`, { client }));
+    expect(error).toBeInstanceOf(ConfigurationError);
+  });
+
+  test("of a key that is not there are key_not_found", async () => {
+    const error = await rejection(listGcpKmsKeyVersions(`${DEFAULT_CRYPTO_KEY}x`, { client }));
+    expect(error).toMatchObject({
+      code: "key_not_found",
+      message: expect.stringContaining("cannot list the versions"),
+    });
+  });
+
+  test("are listed inside a deadline, and until aborted", async () => {
+    fake.faults.on("hang");
+    expect(await rejection(listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client, deadlineMs: 100 }))).toMatchObject({
+      code: "timeout",
+    });
+    const signal = AbortSignal.timeout(50);
+    expect(await rejection(listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client, signal }))).toMatchObject({
+      code: "aborted",
+    });
+  });
+
+  test("name the active one, and publish one that is DISABLED by its public key", async () => {
+    const versions = await listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client });
+    const enabled = versions.filter(({ state }) => state === "ENABLED");
+    const signer = await openGcpKmsSigner({ keyVersion: enabled.at(-1)?.keyVersion ?? "", client });
+    const disabled = fake.addVersion({ cryptoKey: `${DEFAULT_CRYPTO_KEY}-old`, state: "DISABLED" });
+    const publicKey = String(disabled.publicKey.export({ type: "spki", format: "pem" }));
+    const set = createKeySet([
+      { keyId: "active", signer },
+      { keyId: "old", publicKey },
+    ]);
+    const { keys } = JSON.parse(Buffer.from(serializeJwks(set).body).toString()) as { keys: unknown[] };
+    const { x, y } = disabled.publicKey.export({ format: "jwk" });
+    expect(keys).toEqual([
+      expect.objectContaining({ kid: "active", x: signer.publicKey.x }),
+      expect.objectContaining({ kid: "old", x, y }),
+    ]);
+  });
+});
