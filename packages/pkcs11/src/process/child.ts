@@ -9,7 +9,12 @@ const TICK_MS = 250;
 /** How long closing in order may take before the process ends anyway. Milliseconds. */
 const STOP_MS = 2_000;
 
-if (process.send !== undefined) runChild((message) => void process.send?.(message));
+if (process.send !== undefined) {
+  runChild((message) => {
+    // A parent that is gone reads nothing; the end of the channel is what stops this process.
+    if (process.connected) process.send?.(message, undefined, undefined, () => {});
+  });
+}
 
 function runChild(send: (message: ToParent) => void): void {
   const keys = new Map<number, OpenKey>();
