@@ -98,22 +98,23 @@ export const BACKENDS = {
  */
 export async function provideBackends(names) {
   const wanted = withNeeds(names);
-  await installDebianPackages(missingPackages(wanted));
+  await installBackendPackages(names);
   /** @type {Map<string, Provided>} */
   const results = new Map();
   for (const name of wanted) results.set(name, await provide(name, results));
   return results;
 }
 
+/** Their Debian packages alone, which can come while the dependencies do. @param {readonly string[]} names */
+export async function installBackendPackages(names) {
+  const missing = withNeeds(names).filter((name) => missingPrograms(name).length > 0);
+  await installDebianPackages([...new Set(missing.flatMap((name) => row(name).apt ?? []))]);
+}
+
 /** Rows that others need come first. @param {readonly string[]} names @returns {string[]} */
 function withNeeds(names) {
   const ordered = names.flatMap((name) => [...withNeeds(row(name).needs ?? []), name]);
   return [...new Set(ordered)];
-}
-
-/** @param {readonly string[]} names */
-function missingPackages(names) {
-  return names.filter((name) => missingPrograms(name).length > 0).flatMap((name) => row(name).apt ?? []);
 }
 
 /** @param {string} name */

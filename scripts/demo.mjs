@@ -1,11 +1,12 @@
 // npm run demo: installs what the demo runs, provides SoftHSM where it can, compiles and runs examples/demo.
 import { join } from "node:path";
-import { provideBackends } from "./backends.mjs";
+import { installBackendPackages, provideBackends } from "./backends.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
 import { warn } from "./lib/say.mjs";
 
-if (!(await installDependencies("demo"))) process.exit(1);
+const [installed] = await Promise.all([installDependencies("demo"), installBackendPackages(["softhsm"])]);
+if (!installed) process.exit(1);
 const token = (await provideBackends(["softhsm"])).get("softhsm");
 /** @type {NodeJS.ProcessEnv} */
 const env = token?.ok === false ? { SIGNPOST_DEMO_WITHOUT_TOKEN: token.reason } : {};
