@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { nativeBuildEnvironment } from "./node-headers.mjs";
 import { pnpm } from "./pnpm.mjs";
@@ -27,11 +27,13 @@ const SCOPES = {
 export async function installDependencies(wanted) {
   const lockfile = lockfileDigest();
   const before = readMarker();
-  const scope = wanted === "full" || before?.scope === "full" || installedByHand(before) ? "full" : "demo";
-  if (before?.lockfile === lockfile && (before.scope === "full" || before.scope === scope)) return true;
+  const scope = wanted === "full" || hasEverything() ? "full" : "demo";
+  if (before?.lockfile === lockfile && before.scope === scope) return true;
 
   const started = performance.now();
   say(`Installing the dependencies (${scope === "full" ? "all of them" : "of the demo only"})`);
+  // An installation that is interrupted must not look like a finished one.
+  rmSync(MARKER, { force: true });
   const { ok, output } = await pnpm(["install", "--frozen-lockfile", ...SCOPES[scope]], {
     quiet: true,
     env: await nativeBuildEnvironment(),
@@ -45,9 +47,9 @@ export async function installDependencies(wanted) {
   return true;
 }
 
-/** node_modules that this script did not make, with the tools of a full installation in it. @param {Marker | undefined} marker */
-function installedByHand(marker) {
-  return marker === undefined && existsSync(join(ROOT, "node_modules/vitest"));
+/** Also when somebody called pnpm by hand: the demo's scope has no test runner. */
+function hasEverything() {
+  return existsSync(join(ROOT, "node_modules/vitest"));
 }
 
 /** @returns {Marker | undefined} */
