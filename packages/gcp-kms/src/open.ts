@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
+  assertPolicy,
   ConfigurationError,
   createSigner,
   endedError,
@@ -12,11 +13,11 @@ import {
   type P256PublicJwk,
   type Signer,
 } from "@signpost/core";
-import { type CallBounds, milliseconds } from "./call.ts";
+import { milliseconds } from "./call.ts";
 import { connect, type Connection, type GcpKmsConnectionOptions } from "./connection.ts";
 import { checkedPublicKey, checkedSignature } from "./integrity.ts";
 import { asymmetricSign, getPublicKey } from "./service.ts";
-import { parseKmsName, toUri } from "./uri.ts";
+import { type KmsName, parseKmsName, toUri } from "./uri.ts";
 import { listGcpKmsKeyVersions } from "./versions.ts";
 
 export interface GcpKmsSignerOptions extends GcpKmsConnectionOptions {
@@ -69,20 +70,12 @@ export function openGcpKmsSigner(
 ): Promise<GuardedSigner>;
 export function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer>;
 export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer> {
-  const keyVersion = await requireVersion(options);
-  const pinned = options.publicKey === undefined ? undefined : p256JwkFrom(options.publicKey, "publicKey");
-  const policy = options.policy === false ? {} : (options.policy ?? {});
-  const timeoutMs = milliseconds(
-    "callTimeoutMs",
-    options.callTimeoutMs ?? policy.attemptTimeoutMs ?? (options.policy === false ? 10_000 : 2000),
-  );
-  const deadlineMs = milliseconds("openDeadlineMs", options.openDeadlineMs ?? policy.deadlineMs ?? 5000);
+  const plan = planOpening(options);
+  const keyVersion = plan.name.kind === "version" ? plan.name.keyVersion : await refuseKey(plan.name, options);
+  const { timeoutMs } = plan;
   const connection = await connect(options);
   try {
-    const key =
-      pinned === undefined
-        ? await readKey(connection, keyVersion, { timeoutMs, signal: options.signal }, deadlineMs)
-        : { publicKey: pinned, notes: [] };
+    const key = plan.pinned ?? (await readKey(connection, keyVersion, options.signal, plan));
     const signer = createSigner({
       uri: toUri(keyVersion),
       publicKey: key.publicKey,
@@ -90,19 +83,55 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
         checkedSignature(await asymmetricSign(connection, keyVersion, digest, { timeoutMs, signal }), keyVersion),
       close: connection.close,
     });
-    return options.policy === false ? signer : guardSigner(signer, options.policy, { notes: key.notes });
+    return plan.policy === false ? signer : guardSigner(signer, plan.policy, { notes: key.notes });
   } catch (error) {
     await connection.close();
     throw error;
   }
 }
 
+interface OpenedKey {
+  readonly publicKey: P256PublicJwk;
+  /** For the operator. */
+  readonly notes: readonly string[];
+}
+
+interface Plan {
+  readonly name: KmsName;
+  readonly policy: GuardPolicy | false;
+  readonly pinned: OpenedKey | undefined;
+  readonly timeoutMs: number;
+  readonly deadlineMs: number;
+}
+
+/** Where no guard of ours has the clock. Milliseconds. */
+const UNGUARDED_TIMEOUT_MS = 10_000;
+
+/** Everything that can be refused before anything is opened. */
+function planOpening(options: GcpKmsSignerOptions): Plan {
+  const policy = options.policy ?? {};
+  assertPolicy(policy);
+  const { deadlineMs = 5000, attemptTimeoutMs = 2000 }: GuardPolicy = policy === false ? {} : policy;
+  const { callTimeoutMs = policy === false ? UNGUARDED_TIMEOUT_MS : attemptTimeoutMs, publicKey } = options;
+  return {
+    name: parseKmsName("keyVersion", options.keyVersion),
+    policy,
+    pinned:
+      publicKey === undefined
+        ? undefined
+        : { publicKey: p256JwkFrom(publicKey, "publicKey"), notes: ["the public key was given, not fetched"] },
+    timeoutMs: milliseconds("callTimeoutMs", callTimeoutMs),
+    deadlineMs: milliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
+  };
+}
+
 /** A key without a version is refused, in words that help: which one of them signs is for the operator to say. */
-async function requireVersion(options: GcpKmsSignerOptions): Promise<string> {
-  const parsed = parseKmsName("keyVersion", options.keyVersion);
-  if (parsed.kind === "version") return parsed.keyVersion;
+async function refuseKey(
+  { cryptoKey }: Extract<KmsName, { kind: "key" }>,
+  options: GcpKmsSignerOptions,
+): Promise<never> {
   const { client, endpoint, transport, signal } = options;
-  const listed = listGcpKmsKeyVersions(parsed.cryptoKey, { client, endpoint, transport, signal });
+  const listed = listGcpKmsKeyVersions(cryptoKey, { client, endpoint, transport, signal });
   const [versions, cause] = await listed.then(
     (all) => [all.filter(({ state }) => state === "ENABLED").map(({ keyVersion }) => keyVersion), undefined] as const,
     (error: unknown) => [undefined, error] as const,
@@ -110,15 +139,9 @@ async function requireVersion(options: GcpKmsSignerOptions): Promise<string> {
   const hint = versions === undefined ? "they could not be listed" : versions.join(", ") || "none";
   throw new ConfigurationError(
     "keyVersion",
-    `expected a version, as in …/cryptoKeyVersions/1; ENABLED versions of ${parsed.cryptoKey}: ${hint}`,
+    `expected a version, as in …/cryptoKeyVersions/1; ENABLED versions of ${cryptoKey}: ${hint}`,
     cause === undefined ? {} : { cause },
   );
-}
-
-interface OpenedKey {
-  readonly publicKey: P256PublicJwk;
-  /** For the operator. */
-  readonly notes: readonly string[];
 }
 
 const FIRST_PAUSE_MS = 50;
@@ -128,21 +151,25 @@ const MAX_PAUSE_MS = 1000;
 async function readKey(
   connection: Connection,
   keyVersion: string,
-  bounds: CallBounds,
-  deadlineMs: number,
+  signal: AbortSignal | undefined,
+  plan: Plan,
 ): Promise<OpenedKey> {
-  const until = performance.now() + deadlineMs;
+  const until = performance.now() + plan.deadlineMs;
+  let reason: SignerError | undefined;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    const leftMs = Math.max(1, Math.ceil(until - performance.now()));
     try {
-      const timeoutMs = Math.max(1, Math.min(bounds.timeoutMs, Math.ceil(until - performance.now())));
-      const response = await getPublicKey(connection, keyVersion, { ...bounds, timeoutMs });
-      const notes = [`protection level ${String(response.protectionLevel ?? "unknown")}`];
+      const timeoutMs = Math.min(plan.timeoutMs, leftMs);
+      const response = await getPublicKey(connection, keyVersion, { timeoutMs, signal });
+      const notes = [`protection level ${response.protectionLevel ?? "unknown"}`];
       return { publicKey: checkedPublicKey(response, keyVersion), notes };
     } catch (error) {
-      const passes = error instanceof SignerError && error.transient;
-      if (!passes || performance.now() + pauseMs >= until) throw error;
+      if (!(error instanceof SignerError) || !error.transient) throw error;
+      // That the last attempt was cut short says nothing; why it was the last one does.
+      if (error.code !== "timeout" || leftMs >= plan.timeoutMs) reason = error;
+      if (performance.now() + pauseMs >= until) throw reason ?? error;
     }
-    await pauseOrAborted(pauseMs, bounds.signal);
+    await pauseOrAborted(pauseMs, signal);
   }
 }
 

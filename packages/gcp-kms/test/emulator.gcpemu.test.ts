@@ -104,7 +104,7 @@ describe.each(CLIENTS)("an independent Cloud KMS over $label", ({ connect }) => 
     open: (policy) => openGcpKmsSigner({ keyVersion, client, policy }),
     secrets: [],
   });
-  for (const check of checks) test(check.name, check.run);
+  for (const check of checks) test(check.name, () => check.run());
 });
 
 // Its REST gateway answers errors in another shape than Google's (https://google.aip.dev/193), so that the

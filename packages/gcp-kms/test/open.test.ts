@@ -74,6 +74,7 @@ describe.each(CLIENTS)("opening over $label", ({ connect }) => {
     const publicKey = String(version.publicKey.export({ type: "spki", format: "pem" }));
     const signer = await openGcpKmsSigner({ keyVersion: version.name, publicKey, client });
     expect(fake.faults.calls).toEqual([]);
+    expect(signer.health().notes).toEqual(["the public key was given, not fetched"]);
     expect(await signsTruly(signer)).toBe(true);
   });
 
