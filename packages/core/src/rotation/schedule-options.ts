@@ -28,6 +28,10 @@ export interface RotationScheduleOptions extends KeySetOptions {
   readonly onDrop?: ((entry: ScheduledEntry) => void | Promise<void>) | undefined;
 }
 
+/** max-age and stale-while-revalidate (RFC 5861 section 3): how long one cache may hold a set. */
+const CACHE_HOURS = 2;
+/** Once more behind a shared cache: without `Age`, what it hands out looks new. */
+const SHARED_CACHE_HOURS = 2 * CACHE_HOURS;
 const HOUR_MS = 3_600_000;
 const MAX_HOURS = 8784;
 const MAX_LIFETIME_SECONDS = 315_360_000;
@@ -35,16 +39,19 @@ const MAX_LIFETIME_SECONDS = 315_360_000;
 export function readDurations(options: RotationScheduleOptions): Durations {
   const { sharedCaches = true } = options;
   if (typeof sharedCaches !== "boolean") throw new ConfigurationError("sharedCaches", "expected a boolean");
-  // max-age plus stale-while-revalidate; a shared cache without `Age` hands out a response as if it were new.
-  const cacheHours = sharedCaches ? 4 : 2;
   const lifetime = wholeNumber("maxTokenLifetimeSeconds", options.maxTokenLifetimeSeconds, 1, MAX_LIFETIME_SECONDS);
   return {
-    announceMs: HOUR_MS * hours("announceHours", options.announceHours ?? 4, cacheHours, MAX_HOURS),
-    rotationWindowMs: HOUR_MS * hours("rotationWindowHours", options.rotationWindowHours ?? 24, 0, MAX_HOURS),
-    hintAcceptanceMs: HOUR_MS * hours("hintAcceptanceHours", options.hintAcceptanceHours ?? 336, 0, 10 * MAX_HOURS),
+    announceMs: readAnnounceMs(options.announceHours, sharedCaches),
+    rotationWindowMs: hoursToMs("rotationWindowHours", options.rotationWindowHours ?? 24, 0, MAX_HOURS),
+    hintAcceptanceMs: hoursToMs("hintAcceptanceHours", options.hintAcceptanceHours ?? 336, 0, 10 * MAX_HOURS),
     tokenLifetimeMs: 1000 * lifetime,
     skewMs: 1000 * wholeNumber("clockSkewSeconds", options.clockSkewSeconds ?? 60, 0, 3600),
   };
+}
+
+export function readAnnounceMs(announceHours: unknown, sharedCaches: boolean): number {
+  const least = sharedCaches ? SHARED_CACHE_HOURS : CACHE_HOURS;
+  return hoursToMs("announceHours", announceHours ?? SHARED_CACHE_HOURS, least, MAX_HOURS);
 }
 
 export function readEntries(entries: unknown): readonly PlannedEntry<ScheduledEntry>[] {
@@ -83,7 +90,8 @@ export function requireUsable(keys: readonly PlannedKey<ScheduledEntry>[], time:
   }
 }
 
-function hours(name: string, value: unknown, min: number, max: number): number {
-  if (typeof value === "number" && value >= min && value <= max) return value;
+/** Whole milliseconds, so that every moment of a schedule can be written down and reached. */
+function hoursToMs(name: string, value: unknown, min: number, max: number): number {
+  if (typeof value === "number" && value >= min && value <= max) return Math.round(value * HOUR_MS);
   throw new ConfigurationError(name, `expected a number of hours from ${min} to ${max}`);
 }

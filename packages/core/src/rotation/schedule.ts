@@ -1,15 +1,18 @@
+import { ConfigurationError } from "../errors.ts";
 import { readTrailingKeys } from "../keyset/create-key-set.ts";
-import type { ActiveKey } from "../keyset/types.ts";
+import type { KeySet, PublishedKey } from "../keyset/types.ts";
 import { dropReporter } from "./drop-reporter.ts";
-import { publish, type Published, requireDistinct } from "./publish.ts";
+import { createPublisher, requireDistinct } from "./publish.ts";
 import { readDurations, readEntries, requireUsable, type RotationScheduleOptions } from "./schedule-options.ts";
-import { momentsOf, phaseAt, planTimeline, type PlannedKey } from "./timeline.ts";
+import { changesOf, isCachedShortly, planTimeline } from "./timeline.ts";
 import type { RotationSchedule, ScheduledEntry } from "./types.ts";
 
-/** What the schedule answers between two moments. */
-interface State extends Published {
+/** What the schedule answers between two changes. */
+interface State {
   readonly from: number;
   readonly until: number;
+  readonly keySet: KeySet;
+  readonly withdrawn: readonly PublishedKey[];
   readonly rotation: boolean;
 }
 
@@ -48,35 +51,28 @@ export function createRotationSchedule(
   options: RotationScheduleOptions,
 ): RotationSchedule {
   const { now = Date.now, onDrop } = options;
+  if (onDrop !== undefined && typeof onDrop !== "function") {
+    throw new ConfigurationError("onDrop", "expected a function, or nothing");
+  }
   const trailing = readTrailingKeys(options);
   const keys = planTimeline(readEntries(entries), readDurations(options));
   requireDistinct(keys, trailing);
-  requireUsable(keys, now());
+  requireUsable(keys, readClock(now));
 
-  const moments = momentsOf(keys);
-  const activeKeys = new Map<PlannedKey<ScheduledEntry>, ActiveKey>();
-  const published = new Map<string, Published>();
+  const changes = changesOf(keys);
+  const { keySetAt, withdrawnAt } = createPublisher(keys, trailing);
   const reportDropped = dropReporter(keys, onDrop);
   let state: State | undefined;
 
-  const publishedAt = (time: number): Published => {
-    // One object for one constellation of phases, even when the clock steps back and forth over a moment.
-    const phases = keys.map((key) => phaseAt(key, time)).join();
-    let found = published.get(phases);
-    if (found === undefined) {
-      found = publish(keys, time, trailing, activeKeys);
-      published.set(phases, found);
-    }
-    return found;
-  };
   const current = (): State => {
     const time = now();
     if (state === undefined || time < state.from || time >= state.until) {
       state = {
-        from: moments.findLast((moment) => moment <= time) ?? Number.NEGATIVE_INFINITY,
-        until: moments.find((moment) => moment > time) ?? Number.POSITIVE_INFINITY,
-        ...publishedAt(time),
-        rotation: keys.some((key) => time >= key.rotationFrom && time < key.rotationUntil),
+        from: changes.findLast((moment) => moment <= time) ?? Number.NEGATIVE_INFINITY,
+        until: changes.find((moment) => moment > time) ?? Number.POSITIVE_INFINITY,
+        keySet: keySetAt(time),
+        withdrawn: withdrawnAt(time),
+        rotation: isCachedShortly(keys, time),
       };
       reportDropped(time);
     }
@@ -93,4 +89,10 @@ export function createRotationSchedule(
       return Number.isFinite(until) ? new Date(until) : null;
     },
   });
+}
+
+function readClock(now: unknown): number {
+  const time: unknown = typeof now === "function" ? now() : undefined;
+  if (typeof time === "number" && Number.isFinite(time)) return time;
+  throw new ConfigurationError("now", "expected a function that returns milliseconds since 1970");
 }

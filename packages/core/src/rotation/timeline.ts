@@ -26,14 +26,16 @@ export interface PlannedEntry<Entry> {
 
 export type Phase = "unpublished" | "announced" | "active" | "retiring" | "withdrawn" | "dropped";
 
+/** From its first moment, until its second one. */
+type Interval = readonly [from: number, until: number];
+
 /** One key's whole life. Each moment is the first one of its phase. */
 export interface PlannedKey<Entry> extends PlannedEntry<Entry> {
   readonly retiringFrom: number;
   readonly withdrawnFrom: number;
   readonly droppedFrom: number;
   /** The times of short caching that belong to this key's arrival. */
-  readonly rotationFrom: number;
-  readonly rotationUntil: number;
+  readonly shortCaching: readonly Interval[];
 }
 
 /** The lives of all keys in the order in which they become active. Pure: the same on every replica. */
@@ -43,17 +45,16 @@ export function planTimeline<Entry>(
 ): readonly PlannedKey<Entry>[] {
   const ordered = entries.toSorted((a, b) => a.activeFrom - b.activeFrom);
   return ordered.map((planned, index) => {
-    const previous = ordered[index - 1];
-    if (previous !== undefined) requireAnnounced(planned, previous, durations);
+    requireAnnounced(planned, ordered[index - 1], durations);
     const retiringFrom = ordered[index + 1]?.activeFrom ?? Number.POSITIVE_INFINITY;
-    // A replica whose clock is behind signs until one skew later, and whoever verifies may be another skew behind.
+    // One skew between who verifies and who publishes, and one that verifiers allow beyond `exp` (RFC 7519 section 4.1.4).
     const withdrawnFrom = retiringFrom + durations.tokenLifetimeMs + 2 * durations.skewMs;
     return {
       ...planned,
       retiringFrom,
       withdrawnFrom,
       droppedFrom: withdrawnFrom + durations.hintAcceptanceMs,
-      ...rotationTimes(planned, previous === undefined, durations),
+      shortCaching: shortCachingOf(planned, durations),
     };
   });
 }
@@ -67,50 +68,62 @@ export function phaseAt(key: PlannedKey<unknown>, time: number): Phase {
   return time >= key.announcedFrom ? "announced" : "unpublished";
 }
 
-/** Every moment at which a phase or the cache mode may change, in order, each once. */
-export function momentsOf(keys: readonly PlannedKey<unknown>[]): readonly number[] {
+export function isCachedShortly(keys: readonly PlannedKey<unknown>[], time: number): boolean {
+  return keys.some((key) => key.shortCaching.some(([from, until]) => time >= from && time < until));
+}
+
+/** Every moment at which something changes, in order, each once: what is published, withdrawn, or cached shortly. */
+export function changesOf(keys: readonly PlannedKey<unknown>[]): readonly number[] {
   const moments = keys.flatMap((key) => [
     key.announcedFrom,
     key.activeFrom,
     key.withdrawnFrom,
     key.droppedFrom,
-    key.rotationFrom,
-    key.rotationUntil,
+    ...key.shortCaching.flat(),
   ]);
-  return [...new Set(moments)].filter(Number.isFinite).toSorted((a, b) => a - b);
+  const ordered = [...new Set(moments)].filter(Number.isFinite).toSorted((a, b) => a - b);
+  // A window may end inside another one, and an emergency activates a key before its announcement.
+  const seenAt = (time: number): string =>
+    [isCachedShortly(keys, time), ...keys.map((key) => phaseAt(key, time))].join();
+  return ordered.filter((moment, index) => {
+    return seenAt(moment) !== seenAt(ordered[index - 1] ?? Number.NEGATIVE_INFINITY);
+  });
 }
 
 function requireAnnounced(
   planned: PlannedEntry<unknown>,
-  previous: PlannedEntry<unknown>,
+  previous: PlannedEntry<unknown> | undefined,
   { announceMs, skewMs }: Durations,
 ): void {
-  if (planned.activeFrom === previous.activeFrom) {
-    throw new ConfigurationError(
-      `${planned.argument}.activeFrom`,
-      `expected a moment of its own, got that of ${previous.argument}`,
-    );
+  const { argument, announcedFrom, activeFrom, emergencyAt } = planned;
+  if (activeFrom === previous?.activeFrom) {
+    const problem = `expected a moment of its own, got that of ${previous.argument}`;
+    throw new ConfigurationError(`${argument}.activeFrom`, problem);
   }
-  if (planned.emergencyAt !== undefined) return;
-  const earliest = planned.announcedFrom + announceMs + skewMs;
-  if (planned.activeFrom < earliest) {
-    throw new ConfigurationError(
-      `${planned.argument}.activeFrom`,
-      `expected ${toDateTime(earliest)} or later: announced from ${toDateTime(planned.announcedFrom)}, ` +
-        `and caches may hold the set without it for ${announceMs / 3_600_000} h, clocks be ${skewMs / 1000} s apart`,
-    );
-  }
+  // An emergency is no plan: `emergencyRotation` gives a key the place in time of one that was active before it.
+  if (emergencyAt !== undefined && emergencyAt >= activeFrom) return;
+  // Before the first key there was no set that a cache could hold.
+  const lead = previous === undefined ? 0 : announceMs + skewMs;
+  const earliest = announcedFrom + lead;
+  if (activeFrom >= earliest) return;
+  const why =
+    lead === 0
+      ? ""
+      : `, and caches may hold the set without it for ${announceMs / 3_600_000} h, clocks be ${skewMs / 1000} s apart`;
+  throw new ConfigurationError(
+    `${argument}.activeFrom`,
+    `expected ${toDateTime(earliest)} or later: announced from ${toDateTime(announcedFrom)}${why}`,
+  );
 }
 
-function rotationTimes(
+function shortCachingOf(
   { announcedFrom, activeFrom, emergencyAt }: PlannedEntry<unknown>,
-  first: boolean,
   { rotationWindowMs }: Durations,
-): { readonly rotationFrom: number; readonly rotationUntil: number } {
-  if (emergencyAt !== undefined) return { rotationFrom: emergencyAt, rotationUntil: emergencyAt + rotationWindowMs };
-  // Nothing is rotated when the first key appears.
-  if (first) return { rotationFrom: Number.POSITIVE_INFINITY, rotationUntil: Number.POSITIVE_INFINITY };
-  return { rotationFrom: announcedFrom, rotationUntil: activeFrom + rotationWindowMs };
+): readonly Interval[] {
+  // A key that was not announced arrived in an emergency, or is the first one: nothing is rotated when that appears.
+  const announced: readonly Interval[] =
+    announcedFrom < activeFrom ? [[announcedFrom, activeFrom + rotationWindowMs]] : [];
+  return emergencyAt === undefined ? announced : [...announced, [emergencyAt, emergencyAt + rotationWindowMs]];
 }
 
 export function toDateTime(time: number): string {
