@@ -17,6 +17,8 @@ export type LookupAll = (
 export interface PublicDispatcherOptions {
   /** Networks that are allowed although they are not public, in CIDR notation. Default none. */
   readonly allowSubnets?: readonly string[] | undefined;
+  /** Certificate authorities to trust instead of Node's, PEM. */
+  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
   /** Default `dns.lookup`. */
   readonly lookup?: LookupAll | undefined;
 }
@@ -35,7 +37,10 @@ export interface PublicDispatcherOptions {
  */
 export function createPublicDispatcher(options: PublicDispatcherOptions = {}): Dispatcher {
   const rules = addressRules(options.allowSubnets);
-  const connect = buildConnector({ lookup: guardedLookup(rules, options.lookup ?? systemLookup) });
+  const connect = buildConnector({
+    lookup: guardedLookup(rules, options.lookup ?? systemLookup),
+    ...(options.ca === undefined ? {} : { ca: authorities(options.ca) }),
+  });
   return new Agent({
     connect(target, callback) {
       // A literal address is connected to without a lookup.
@@ -86,6 +91,12 @@ function guardedLookup(
       else callback(null, first.address, first.family);
     });
   };
+}
+
+/** As node:tls takes them. */
+function authorities(ca: NonNullable<PublicDispatcherOptions["ca"]>): (string | Buffer)[] {
+  const list = typeof ca === "string" || ca instanceof Uint8Array ? [ca] : ca;
+  return list.map((one) => (typeof one === "string" ? one : Buffer.from(one)));
 }
 
 function refused(): KeySetError {

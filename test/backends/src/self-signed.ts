@@ -1,0 +1,54 @@
+import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+
+export interface SelfSigned {
+  /** PEM, to serve and to trust. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A P-256 certificate for one host name, valid for a day, trusted by nobody who is not told to. */
+export function selfSignedCertificate(hostname: string): SelfSigned {
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const ecdsaWithSha256 = sequence(oid("2a8648ce3d040302"));
+  const name = sequence(der(0x31, sequence(oid("550403"), der(0x0c, Buffer.from(hostname)))));
+  // RFC 5280 section 4.2.1.6: dNSName is the context tag 2.
+  const subjectAltName = sequence(oid("551d11"), der(0x04, sequence(der(0x82, Buffer.from(hostname)))));
+  const now = Date.now();
+  const certificate = sequence(
+    der(0xa0, der(0x02, Buffer.of(2))),
+    der(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])),
+    ecdsaWithSha256,
+    name,
+    sequence(utcTime(now - 3_600_000), utcTime(now + 86_400_000)),
+    name,
+    publicKey.export({ type: "spki", format: "der" }),
+    der(0xa3, sequence(subjectAltName)),
+  );
+  const signature = sign("sha256", certificate, privateKey);
+  const signed = sequence(certificate, ecdsaWithSha256, der(0x03, Buffer.concat([Buffer.of(0), signature])));
+  const lines = signed.toString("base64").replaceAll(/.{64}/g, "$&\n");
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
+}
+
+function der(tag: number, content: Uint8Array): Buffer {
+  const { length } = content;
+  const bytes = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.of(tag, ...bytes), content]);
+}
+
+function sequence(...parts: readonly Uint8Array[]): Buffer {
+  return der(0x30, Buffer.concat(parts));
+}
+
+function oid(hex: string): Buffer {
+  return der(0x06, Buffer.from(hex, "hex"));
+}
+
+/** YYMMDDHHMMSSZ, in UTC. */
+function utcTime(time: number): Buffer {
+  const digits = new Date(time).toISOString().replaceAll(/[-:T]/g, "");
+  return der(0x17, Buffer.from(`${digits.slice(2, 14)}Z`));
+}
