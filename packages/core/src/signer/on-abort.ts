@@ -1,3 +1,10 @@
+/** Calls `callback` once: when the signal aborts, or now when it has. Gives a function that takes it back. */
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal?.aborted === true) callback();
+  else signal?.addEventListener("abort", callback, { once: true });
+  return () => signal?.removeEventListener("abort", callback);
+}
+
 interface Shared {
   readonly callbacks: Set<() => void>;
   readonly listener: () => void;
@@ -9,13 +16,12 @@ interface Shared {
  */
 const sharedBySignal = new WeakMap<AbortSignal, Shared>();
 
-/** Calls `callback` once: when the signal aborts, or now when it has. Gives a function that takes it back. */
-export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
-  if (signal === undefined) return () => undefined;
-  if (signal.aborted) {
-    callback();
-    return () => undefined;
-  }
+/**
+ * As `onAbort`, for a signal that may be shared by many calls. Apart, because the map costs some microseconds for
+ * each new signal, and most signals here are one call's own.
+ */
+export function onSharedAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined || signal.aborted) return onAbort(signal, callback);
   const { callbacks, listener } = sharedBySignal.get(signal) ?? listen(signal);
   // A function of its own, so that two calls may bring the same callback.
   const own = (): void => callback();

@@ -1,6 +1,6 @@
 import { SignerError } from "../errors.ts";
 import { abortedError } from "./endings.ts";
-import { onAbort } from "./on-abort.ts";
+import { onAbort, onSharedAbort } from "./on-abort.ts";
 
 /**
  * What may end a call from outside: the caller's signal, the deadline, `close`. Its signal aborts with the
@@ -8,6 +8,8 @@ import { onAbort } from "./on-abort.ts";
  */
 export interface CallScope {
   readonly signal: AbortSignal;
+  /** What ended the call, once something has. */
+  readonly ending: SignerError | undefined;
   end(error: SignerError): void;
   /** Lets go of the timer and of the caller's signal. */
   dispose(): void;
@@ -15,14 +17,21 @@ export interface CallScope {
 
 export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefined): CallScope {
   const controller = new AbortController();
-  const end = (error: SignerError): void => controller.abort(error);
-  const letGo = onAbort(callerSignal, () => end(abortedError(callerSignal?.reason)));
+  let ending: SignerError | undefined;
+  const end = (error: SignerError): void => {
+    ending ??= error;
+    controller.abort(error);
+  };
+  const letGo = onSharedAbort(callerSignal, () => end(abortedError(callerSignal?.reason)));
   const timer = setTimeout(
     () => end(new SignerError("timeout", `no signature within the deadline of ${deadlineMs} ms`)),
     deadlineMs,
   );
   return {
     signal: controller.signal,
+    get ending() {
+      return ending;
+    },
     end,
     dispose: () => {
       clearTimeout(timer);

@@ -1,8 +1,8 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createLimiter, failoverSigner, guardSigner } from "@signpost/core";
+import { createLimiter, guardSigner } from "@signpost/core";
 import { failure } from "../support/failure.ts";
-import { scriptedSigner, signsAfter } from "../support/scripted-signer.ts";
+import { hangs, scriptedSigner, signsAfter } from "../support/scripted-signer.ts";
 
 const DIGEST = new Uint8Array(32).fill(7);
 const CALLS = 50;
@@ -26,13 +26,10 @@ const warned = async (): Promise<Error[]> => {
 };
 
 describe("a signal that many calls share", () => {
-  test.each([
-    ["a guard", () => guardSigner(scriptedSigner(signsAfter(5)).signer)],
-    ["a failover of bare signers", () => failoverSigner([scriptedSigner(signsAfter(5)).signer])],
-  ])("carries one listener of %s, and none when they are over", async (_name, open) => {
-    const signer = open();
+  test("carries one listener of a guard, and none when they are over", async () => {
+    const guard = guardSigner(scriptedSigner(signsAfter(5)).signer);
     const { signal } = new AbortController();
-    const calls = Promise.all(Array.from({ length: CALLS }, () => signer.sign(DIGEST, { signal })));
+    const calls = Promise.all(Array.from({ length: CALLS }, () => guard.sign(DIGEST, { signal })));
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
     await calls;
     expect(getEventListeners(signal, "abort")).toEqual([]);
@@ -52,15 +49,15 @@ describe("a signal that many calls share", () => {
     expect(await warned()).toEqual([]);
   });
 
-  test("carries one listener of a limiter's waiters", async () => {
-    const limiter = createLimiter({ concurrency: 1, maxQueue: CALLS });
+  test("goes on for the others when one of them is over", async () => {
+    const guard = guardSigner(scriptedSigner(signsAfter(5), hangs).signer);
     const controller = new AbortController();
-    const release = await limiter.acquire();
-    const waiters = Array.from({ length: CALLS }, () => failure(Promise.resolve(limiter.acquire(controller.signal))));
-    controller.abort("gone");
-    expect(new Set(await Promise.all(waiters))).toEqual(new Set(["gone"]));
-    release();
-    expect(limiter.active).toBe(0);
-    expect(await warned()).toEqual([]);
+    const { signal } = controller;
+    const first = guard.sign(DIGEST, { signal });
+    const second = failure(guard.sign(DIGEST, { signal }));
+    await first;
+    controller.abort("later");
+    expect(await second).toMatchObject({ code: "aborted", cause: "later" });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 });
