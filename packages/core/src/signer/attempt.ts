@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { SignerError } from "../errors.ts";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import type { Signer } from "./contract.ts";
@@ -46,13 +47,15 @@ async function invoke(
 }
 
 function checkedSignature(result: unknown): Uint8Array {
+  // A copy, and the copy is what is checked: the backend may use its buffer again, a Buffer would be a view of a shared
+  // pool, and a subclass may say anything of its own length.
+  const signature = isUint8Array(result) ? new Uint8Array(result) : result;
   try {
-    assertRawSignature(result, "signature");
+    assertRawSignature(signature, "signature");
   } catch (cause) {
     throw new SignerError("bad_signature", "the backend's result is not 64 bytes r‖s with 1 ≤ r, s < n", { cause });
   }
-  // A copy: the backend may use its buffer again, and a Buffer would be a view of a shared pool.
-  return new Uint8Array(result);
+  return signature;
 }
 
 function asSignerError(error: unknown): SignerError {

@@ -1,6 +1,6 @@
 import type { P256PublicJwk } from "../encoding/p256-public-jwk.ts";
+import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
-import { copiedDigest } from "./digest.ts";
 import { closedError, endedError } from "./endings.ts";
 import { onAbort } from "./on-abort.ts";
 
@@ -46,8 +46,9 @@ export function createSigner(backend: SignerBackend): Signer {
 
   const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
     if (closing !== undefined) throw closedError();
-    if (options.signal?.aborted === true) throw endedError(options.signal.reason);
-    const call = endsWithSignal(Promise.resolve(backend.signDigest(copiedDigest(digest), options)), options.signal);
+    const { signal } = checkedOptions(options);
+    if (signal?.aborted === true) throw endedError(signal.reason);
+    const call = endsWithSignal(Promise.resolve(backend.signDigest(copiedDigest(digest), options)), signal);
     inFlight.add(call);
     try {
       return await call;

@@ -1,7 +1,7 @@
 import { SignerError } from "../errors.ts";
+import { checkedOptions, copiedDigest } from "./arguments.ts";
 import { attempt } from "./attempt.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "./contract.ts";
-import { copiedDigest } from "./digest.ts";
 import { closedError } from "./endings.ts";
 import { publishSign, type SignEvent } from "./events.ts";
 import { createHealthRecord, type SignerStatus } from "./health.ts";
@@ -30,6 +30,8 @@ interface Call {
   readonly scope: CallScope;
   /** Backend calls made. A call that has made one is started, and finishes even when the signer is closed. */
   attempts: number;
+  /** Why the next attempt is made. */
+  lastError: SignerError | undefined;
   queueMs: number;
   backendMs: number;
 }
@@ -64,16 +66,17 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     const call = openCall(digest, options, resolved.deadlineMs);
     let error: SignerError | undefined;
     try {
-      if (closing !== undefined) throw closedError();
+      if (closing !== undefined) call.scope.end(closedError());
+      if (call.scope.ending !== undefined) throw call.scope.ending;
       const result = runCall(signer, resolved, call);
       calls.set(call, result);
       const signature = await result;
       health.succeeded();
       return signature;
     } catch (cause) {
-      // Only a broken limiter of the caller's own can bring anything else here.
-      error = cause instanceof SignerError ? cause : new SignerError("integrity", "the limiter failed", { cause });
-      health.failed(error);
+      error = failureOf(call, cause);
+      // An abort and a close of the caller's own say nothing about the backend.
+      if (call.scope.ending === undefined || error.code === "timeout") health.failed(error);
       throw error;
     } finally {
       calls.delete(call);
@@ -100,23 +103,24 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
 }
 
 function openCall(digest: unknown, options: SignOptions, deadlineMs: number): Call {
+  const { signal, signingInput } = checkedOptions(options);
   return {
     digest: copiedDigest(digest),
-    signingInput: options.signingInput,
-    scope: openScope(deadlineMs, options.signal),
+    signingInput,
+    scope: openScope(deadlineMs, signal),
     attempts: 0,
+    lastError: undefined,
     queueMs: 0,
     backendMs: 0,
   };
 }
 
 async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Promise<Uint8Array> {
-  const { signal } = call.scope;
-  let lastError: SignerError | undefined;
+  const { scope } = call;
   for (;;) {
     // Without an await where a slot is free: such a call is started as soon as it is made.
-    const slot = policy.limiter.acquire(signal);
-    const release = typeof slot === "function" ? slot : await queued(slot, call, lastError);
+    const slot = policy.limiter.acquire(scope.signal);
+    const release = typeof slot === "function" ? slot : await queued(slot, call);
     const startedAt = performance.now();
     call.attempts += 1;
     try {
@@ -124,34 +128,43 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
         digest: call.digest,
         signingInput: call.signingInput,
         timeoutMs: policy.attemptTimeoutMs,
-        signal,
+        signal: scope.signal,
         settled: release,
       });
     } catch (error) {
-      if (signal.aborted) throw signal.reason;
+      if (scope.ending !== undefined) throw scope.ending;
       if (!(error instanceof SignerError) || !error.transient || call.attempts >= policy.maxAttempts) throw error;
-      lastError = error;
+      call.lastError = error;
     } finally {
       call.backendMs += performance.now() - startedAt;
     }
-    await pause(retryDelayMs(call.attempts, lastError.code), signal);
+    await pause(retryDelayMs(call.attempts, call.lastError.code), scope.signal);
   }
 }
 
-async function queued(slot: Promise<() => void>, call: Call, lastError: SignerError | undefined): Promise<() => void> {
+async function queued(slot: Promise<() => void>, call: Call): Promise<() => void> {
   const startedAt = performance.now();
-  const { signal } = call.scope;
+  const { scope } = call;
   try {
     const release = await slot;
-    if (!signal.aborted) return release;
+    if (scope.ending === undefined) return release;
     release();
-    throw signal.reason;
+    throw scope.ending;
   } catch (error) {
     // The backend's failure says more than the full queue that kept us from another attempt.
-    throw signal.aborted ? signal.reason : (lastError ?? error);
+    throw scope.ending ?? call.lastError ?? error;
   } finally {
     call.queueMs += performance.now() - startedAt;
   }
+}
+
+function failureOf({ scope, lastError }: Call, cause: unknown): SignerError {
+  // A deadline that ran out between attempts says less than the attempt before it.
+  if (scope.ending?.code === "timeout" && lastError !== undefined) {
+    return new SignerError("timeout", scope.ending.message, { cause: lastError });
+  }
+  // Only a broken limiter of the caller's own can bring anything else here.
+  return cause instanceof SignerError ? cause : new SignerError("integrity", "the limiter failed", { cause });
 }
 
 function signEvent(uri: string, call: Call, error: SignerError | undefined): SignEvent {

@@ -3,8 +3,6 @@ import type { SignerHealth } from "./contract.ts";
 
 export type SignerStatus = SignerHealth["status"];
 
-// The caller's own doing says nothing about the backend.
-const CALLERS_OWN: ReadonlySet<SignerErrorCode> = new Set(["aborted", "closed", "invalid_argument"]);
 const SEVERITY: Readonly<Record<SignerStatus, number>> = { ready: 0, degraded: 1, down: 2 };
 
 interface Observed {
@@ -15,6 +13,7 @@ interface Observed {
 
 export interface HealthRecord {
   succeeded(): void;
+  /** For what the backend did, or failed to do in time. */
   failed(error: SignerError): void;
   /** `backendStatus` is the adapter's own view: the worse of the two counts. */
   read(backendStatus: SignerStatus, notes: readonly string[]): SignerHealth;
@@ -22,6 +21,7 @@ export interface HealthRecord {
 
 export function createHealthRecord(): HealthRecord {
   let observed: Observed = { status: "ready", since: new Date() };
+  let told: Observed = observed;
   const move = (status: SignerStatus, lastCode?: SignerErrorCode): void => {
     const since = status === observed.status ? observed.since : new Date();
     observed = lastCode === undefined ? { status, since } : { status, since, lastCode };
@@ -31,12 +31,13 @@ export function createHealthRecord(): HealthRecord {
       if (observed.status !== "ready") move("ready");
     },
     failed: (error) => {
-      if (!CALLERS_OWN.has(error.code)) move(error.transient ? "degraded" : "down", error.code);
+      move(error.transient ? "degraded" : "down", error.code);
     },
-    read: (backendStatus, notes) => ({
-      ...observed,
-      status: SEVERITY[backendStatus] > SEVERITY[observed.status] ? backendStatus : observed.status,
-      notes: [...notes],
-    }),
+    read: (backendStatus, notes) => {
+      // The adapter is only asked here, so that its status holds since it was first seen.
+      if (backendStatus !== told.status) told = { status: backendStatus, since: new Date() };
+      const worse = SEVERITY[told.status] > SEVERITY[observed.status] ? told : {};
+      return { ...observed, ...worse, notes: [...notes] };
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { createHash, verify } from "node:crypto";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   ConfigurationError,
@@ -7,6 +8,7 @@ import {
   type GuardPolicy,
   SignerError,
   type SignerErrorCode,
+  type SignOptions,
 } from "@signpost/core";
 import { failure } from "../support/failure.ts";
 import {
@@ -37,6 +39,13 @@ function guarded(policy: GuardPolicy, ...behaviours: Behaviour[]) {
 
 const unavailable = () => new SignerError("unavailable", "gone");
 
+/** Says that it has another length than it has. */
+class Lying extends Uint8Array {
+  override get length(): number {
+    return this.byteLength < 32 ? 32 : 64;
+  }
+}
+
 describe("a signature", () => {
   test("passes through the guard and verifies under node:crypto", async () => {
     const { guard, publicKey } = guarded({}, signs);
@@ -46,7 +55,7 @@ describe("a signature", () => {
   });
 
   test("is a copy, which the backend cannot change afterwards", async () => {
-    let kept = new Uint8Array();
+    let kept: Uint8Array = new Uint8Array();
     const { guard } = guarded({}, (call) => (kept = call.sign()));
     const signature = await guard.sign(DIGEST);
     const before = Buffer.from(signature).toString("hex");
@@ -92,6 +101,7 @@ describe("a signature", () => {
     ["s above n", Buffer.concat([Buffer.alloc(32, 1), Buffer.alloc(32, 0xff)])],
     ["undefined", undefined],
     ["a string", "signature"],
+    ["63 bytes of a class that says 64", new Lying(63).fill(1)],
   ])("of %s is refused as bad_signature, and not tried again", async (_name, result) => {
     const { guard, calls } = guarded({}, answers(result));
     expect(await failure(guard.sign(DIGEST))).toMatchObject({ code: "bad_signature", transient: false });
@@ -107,6 +117,7 @@ describe("a digest", () => {
     ["an array", Array.from(DIGEST)],
     ["hex", DIGEST.toString("hex")],
     ["undefined", undefined],
+    ["31 bytes of a class that says 32", new Lying(31)],
   ])("of %s is invalid_argument and never reaches the backend", async (_name, digest) => {
     const { guard, calls } = guarded({}, signs);
     expect(await failure(guard.sign(digest as Uint8Array))).toMatchObject({ code: "invalid_argument" });
@@ -330,6 +341,18 @@ describe("slots", () => {
   });
 });
 
+describe("a deadline between attempts", () => {
+  test("is a timeout whose cause is what the backend said last", async () => {
+    const { guard } = guarded(
+      { deadlineMs: 20, maxAttempts: 10 },
+      fails(() => new SignerError("throttled", "slow down")),
+    );
+    const failed = failure(guard.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(20);
+    expect(await failed).toMatchObject({ code: "timeout", cause: { code: "throttled" } });
+  });
+});
+
 describe("close", () => {
   test("closes the signer inside once, however often it is called", async () => {
     const { guard, closed } = guarded({}, signs);
@@ -393,6 +416,44 @@ describe("health", () => {
     expect(guard.health().lastCode).toBeUndefined();
   });
 
+  test.each<SignerErrorCode>(["closed", "aborted", "invalid_argument"])(
+    "is down after the backend's own %s, which no caller asked for",
+    async (code) => {
+      const { guard } = guarded(
+        {},
+        fails(() => new SignerError(code, "no")),
+      );
+      await failure(guard.sign(DIGEST));
+      expect(guard.health()).toMatchObject({ status: "down", lastCode: code });
+    },
+  );
+
+  test("is not touched by a caller's abort or close", async () => {
+    const { guard } = guarded({ concurrency: 1 }, hangs);
+    const controller = new AbortController();
+    const aborted = failure(guard.sign(DIGEST, { signal: controller.signal }));
+    const queued = failure(guard.sign(DIGEST));
+    controller.abort();
+    void guard.close();
+    expect(await aborted).toMatchObject({ code: "aborted" });
+    expect(await queued).toMatchObject({ code: "closed" });
+    expect(await failure(guard.sign(DIGEST))).toMatchObject({ code: "closed" });
+    expect(guard.health().status).toBe("ready");
+  });
+
+  test("says since when the adapter's status holds, as far as it was asked", async () => {
+    let status: "ready" | "degraded" = "ready";
+    const guard = guardSigner(scriptedSigner(signs).signer, {}, { status: () => status });
+    const opened = guard.health().since;
+    await vi.advanceTimersByTimeAsync(1000);
+    status = "degraded";
+    expect(guard.health()).toMatchObject({ status: "degraded", since: new Date() });
+    const { since } = guard.health();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(guard.health().since).toEqual(since);
+    expect(since).not.toEqual(opened);
+  });
+
   test("keeps the time since which its status holds", async () => {
     const { guard } = guarded({ maxAttempts: 1 }, fails(unavailable));
     await failure(guard.sign(DIGEST));
@@ -407,6 +468,26 @@ describe("health", () => {
     const guard = guardSigner(signer, {}, { notes: () => ["the PIN was not proven"], status: () => "down" });
     await guard.sign(DIGEST);
     expect(guard.health()).toMatchObject({ status: "down", notes: ["the PIN was not proven"] });
+  });
+});
+
+describe("an argument of another kind", () => {
+  test.each([
+    ["options", null],
+    ["signal", { signal: {} }],
+    ["signingInput", { signingInput: "text" }],
+  ])("is invalid_argument and names %s, and says nothing about the backend", async (name, options) => {
+    const { guard, calls } = guarded({}, signs);
+    const error = await failure(guard.sign(DIGEST, options as SignOptions));
+    expect(error).toMatchObject({ code: "invalid_argument", message: expect.stringContaining(name) });
+    expect(calls).toHaveLength(0);
+    expect(guard.health().status).toBe("ready");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("is no digest of another realm, as test runners make them", async () => {
+    const { guard } = guarded({}, signs);
+    expect(await guard.sign(runInNewContext("new Uint8Array(32)") as Uint8Array)).toHaveLength(64);
   });
 });
 

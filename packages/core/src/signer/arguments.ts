@@ -1,0 +1,24 @@
+import { isUint8Array } from "node:util/types";
+import { SignerError } from "../errors.ts";
+import type { SignOptions } from "./contract.ts";
+
+/** A copy of a SHA-256 digest: the caller may use its buffer again while the call waits. */
+export function copiedDigest(digest: unknown): Uint8Array {
+  // The copy is what is measured: a subclass may say anything of its own length.
+  const copy = isUint8Array(digest) ? new Uint8Array(digest) : undefined;
+  if (copy?.length === 32) return copy;
+  throw new SignerError("invalid_argument", "digest: expected a Uint8Array of 32 bytes (a SHA-256 digest)");
+}
+
+/** For callers without types: what a backend would choke on must not look like the backend's failure. */
+export function checkedOptions(options: SignOptions): SignOptions {
+  if (typeof options !== "object" || options === null) throw invalid("options", "an object");
+  const { signal, signingInput } = options;
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") throw invalid("signal", "an AbortSignal");
+  if (signingInput !== undefined && !isUint8Array(signingInput)) throw invalid("signingInput", "a Uint8Array");
+  return options;
+}
+
+function invalid(argument: string, expected: string): SignerError {
+  return new SignerError("invalid_argument", `${argument}: expected ${expected}`);
+}
