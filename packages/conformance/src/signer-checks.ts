@@ -63,7 +63,7 @@ export function signerChecks(harness: SignerHarness): SignerCheck[] {
 function offeredFaults({ faults = {}, recoveryMs = DEFAULT_RECOVERY_MS }: SignerHarness): CheckDefinition[] {
   return Object.entries(faults).flatMap(([fault, toggle]) => {
     if (!isFault(fault)) throw new ConfigurationError(`faults.${fault}`, "expected a word of Fault");
-    return toggle === undefined ? [] : faultChecks(fault, toggle, recoveryMs);
+    return toggle === undefined ? [] : faultChecks({ fault, toggle, recoveryMs });
   });
 }
 

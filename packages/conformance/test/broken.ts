@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Signer } from "@signpost/core";
 import type { SignerHarness } from "@signpost/conformance";
 import { createReferenceBackend } from "./reference.ts";
@@ -29,4 +30,8 @@ export function harnessOf(change: Change): () => SignerHarness {
 /** Getters stay getters, for members that change. */
 export function changed(bare: Signer, backend: ReferenceBackend, change: Change): Signer {
   return Object.defineProperties({ ...bare }, Object.getOwnPropertyDescriptors(change(bare, backend))) as Signer;
+}
+
+export function sha256(bytes: Uint8Array): Uint8Array {
+  return createHash("sha256").update(bytes).digest();
 }

@@ -15,7 +15,7 @@ describe.concurrent("a slow signer that keeps the contract passes", () => {
   const names = signerChecks({ ...createReferenceBackend(), faults: {} }).map(({ name }) => name);
 
   test.each(names)("%s", async (name) => {
-    await checkNamed(name, 50).run();
+    await checkNamed(name, 25).run();
   });
 });
 

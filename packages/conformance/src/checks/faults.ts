@@ -22,46 +22,52 @@ const BEYOND_DEADLINE_MS = 1_500;
 const OPENING_BOUND_MS = 15_000;
 const CALLERS = 8;
 
-export type FaultSwitch = (on: boolean) => Promise<void>;
+/** A fault that a harness can switch. */
+export interface SwitchableFault {
+  readonly fault: Fault;
+  readonly toggle: (on: boolean) => Promise<void>;
+  readonly recoveryMs: number;
+}
 
-/** The checks of one fault that a harness can switch. */
-export function faultChecks(fault: Fault, toggle: FaultSwitch, recoveryMs: number): readonly CheckDefinition[] {
+interface FaultCase extends SwitchableFault {
+  readonly expected: FaultExpectation;
+}
+
+/** The checks of one fault. */
+export function faultChecks(switchable: SwitchableFault): readonly CheckDefinition[] {
+  const { fault } = switchable;
   const expected = FAULT_EXPECTATIONS[fault];
+  const faultCase = { ...switchable, expected };
   if (expected.fails === "open") {
     return [
       {
         name: `opening while ${fault} rejects with ${expected.codes.join(" or ")}, and works after it`,
-        run: (context) => openingFails(context, fault, expected, toggle, recoveryMs),
+        run: (context) => openingFails(context, faultCase),
       },
     ];
   }
   return [
     {
       name: `signing while ${fault} rejects with ${expected.codes.join(" or ")} in time, and works after it`,
-      run: (context) => signingFails(context, fault, expected, toggle, recoveryMs),
+      run: (context) => signingFails(context, faultCase),
     },
     {
       name: `opening while ${fault} works or rejects with a SignerError, in bounded time`,
-      run: (context) => openingSettles(context, fault, expected, toggle),
+      run: (context) => openingSettles(context, faultCase),
     },
   ];
 }
 
-async function signingFails(
-  context: CheckContext,
-  fault: Fault,
-  expected: FaultExpectation,
-  toggle: FaultSwitch,
-  recoveryMs: number,
-): Promise<void> {
+async function signingFails(context: CheckContext, faultCase: FaultCase): Promise<void> {
+  const { fault, expected, recoveryMs } = faultCase;
   await withSigner(
     context,
     async (signer) => {
       await recovers(() => assertSigns(signer, `before ${fault}`), recoveryMs);
-      const calls = await whileOn(toggle, () =>
-        Promise.all(Array.from({ length: CALLERS }, () => callDuring(context, signer, fault, expected))),
+      const calls = await whileOn(faultCase, () =>
+        Promise.all(Array.from({ length: CALLERS }, () => callDuring(context, signer, faultCase))),
       );
-      for (const { outcome, digest } of calls) assertFailed(context, outcome, digest, fault, expected);
+      for (const call of calls) assertFailed(context, call, faultCase);
       if (expected.mayRecover !== true) {
         notEqual(healthOf(signer)?.status, "ready", `health() is ready right after calls failed by ${fault}`);
       }
@@ -79,12 +85,7 @@ interface FaultyCall {
   readonly digest: Uint8Array;
 }
 
-async function callDuring(
-  context: CheckContext,
-  signer: Signer,
-  fault: Fault,
-  expected: FaultExpectation,
-): Promise<FaultyCall> {
+async function callDuring(context: CheckContext, signer: Signer, { fault, expected }: FaultCase): Promise<FaultyCall> {
   const message = newMessage();
   const what = `a call while ${fault}`;
   if (context.form === "guarded") {
@@ -101,13 +102,7 @@ async function callDuring(
   return { outcome, digest: message.digest() };
 }
 
-function assertFailed(
-  context: CheckContext,
-  outcome: Outcome,
-  digest: Uint8Array,
-  fault: Fault,
-  expected: FaultExpectation,
-): void {
+function assertFailed(context: CheckContext, { outcome, digest }: FaultyCall, { fault, expected }: FaultCase): void {
   const what = `a call while ${fault}`;
   // `signWith` has verified it.
   if ("signature" in outcome)
@@ -121,26 +116,17 @@ function assertFailed(
   assertErrorKeepsSecrets(error, context.secrets, digest, `the error of ${what}`);
 }
 
-async function openingSettles(
-  context: CheckContext,
-  fault: Fault,
-  expected: FaultExpectation,
-  toggle: FaultSwitch,
-): Promise<void> {
-  const opened = await whileOn(toggle, () => openOutcome(context, fault, expected));
+async function openingSettles(context: CheckContext, faultCase: FaultCase): Promise<void> {
+  const { fault, expected } = faultCase;
+  const opened = await whileOn(faultCase, () => openOutcome(context, faultCase));
   if ("signer" in opened) return within(opened.signer.close(), CALL_BOUND_MS, "close()");
   const error = signerError(opened.error, [...expected.codes, ...OPENING_CODES], `opening while ${fault}`);
   assertErrorKeepsSecrets(error, context.secrets, newMessage().digest(), `the error of opening while ${fault}`);
 }
 
-async function openingFails(
-  context: CheckContext,
-  fault: Fault,
-  expected: FaultExpectation,
-  toggle: FaultSwitch,
-  recoveryMs: number,
-): Promise<void> {
-  const opened = await whileOn(toggle, () => openOutcome(context, fault, expected));
+async function openingFails(context: CheckContext, faultCase: FaultCase): Promise<void> {
+  const { fault, expected, recoveryMs } = faultCase;
+  const opened = await whileOn(faultCase, () => openOutcome(context, faultCase));
   if ("signer" in opened) {
     await within(opened.signer.close(), CALL_BOUND_MS, "close()");
     ok(false, `opening while ${fault} gave a signer, expected ${expected.codes.join(" or ")}`);
@@ -152,8 +138,7 @@ async function openingFails(
 
 async function openOutcome(
   context: CheckContext,
-  fault: Fault,
-  expected: FaultExpectation,
+  { fault, expected }: FaultCase,
 ): Promise<{ signer: Signer } | { error: unknown }> {
   const opening = context.open(policyFor(expected)).then(
     (signer) => ({ signer }),
@@ -167,7 +152,7 @@ function policyFor({ silent }: FaultExpectation): typeof SILENT_POLICY {
 }
 
 /** Switches the fault off whatever happens in between. */
-async function whileOn<T>(toggle: FaultSwitch, run: () => Promise<T>): Promise<T> {
+async function whileOn<T>({ toggle }: FaultCase, run: () => Promise<T>): Promise<T> {
   await toggle(true);
   try {
     return await run();
