@@ -1,0 +1,84 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import type { KeyManagementServiceClient } from "@google-cloud/kms";
+import { openGcpKmsSigner } from "@signpost/gcp-kms";
+import { connectGcpKmsClient } from "@signpost/test-backends/fake-gcp-kms-client";
+import type { ServerReady } from "./gcp-kms-server.ts";
+import { concurrently, runBench, sequentially } from "./harness.ts";
+import type { Contender, Pairing } from "./harness.ts";
+
+interface Row {
+  readonly name: string;
+  readonly transport: "grpc" | "rest";
+  /** Delay of each answer. Milliseconds. */
+  readonly delayMs: number;
+  readonly operations: number;
+  readonly pairs: number;
+  /** Calls at once, and one after another without. */
+  readonly concurrency?: number;
+}
+
+const ROWS: readonly Row[] = [
+  { name: "gRPC, service of 0 ms", transport: "grpc", delayMs: 0, operations: 40, pairs: 150 },
+  { name: "gRPC, service of 10 ms", transport: "grpc", delayMs: 10, operations: 4, pairs: 150 },
+  { name: "gRPC, service of 25 ms", transport: "grpc", delayMs: 25, operations: 2, pairs: 120 },
+  { name: "gRPC, service of 50 ms", transport: "grpc", delayMs: 50, operations: 1, pairs: 120 },
+  { name: "gRPC, 16 at once", transport: "grpc", delayMs: 0, operations: 160, pairs: 100, concurrency: 16 },
+  { name: "REST, service of 0 ms", transport: "rest", delayMs: 0, operations: 40, pairs: 100 },
+];
+
+await runBench({
+  name: "gcp-kms",
+  title: "Latency and processor time that a guarded Cloud KMS signer adds to the client called bare",
+  packages: ["@signpost/gcp-kms", "@google-cloud/kms"],
+  setUp: async () => {
+    const server = fork(new URL("./gcp-kms-server.js", import.meta.url));
+    const [ready] = (await once(server, "message")) as [ServerReady];
+    const clients = { grpc: connectGcpKmsClient(ready, "grpc"), rest: connectGcpKmsClient(ready, "rest") };
+    const pairings: Pairing[] = [];
+    for (const row of ROWS) pairings.push(await pairingOf(row, clients[row.transport], ready, server));
+    return {
+      pairings,
+      tearDown: async () => {
+        await Promise.all([clients.grpc.close(), clients.rest.close()]);
+        server.disconnect();
+        await once(server, "exit");
+      },
+    };
+  },
+});
+
+/** Both sides share one client and its connection. */
+async function pairingOf(
+  row: Row,
+  client: KeyManagementServiceClient,
+  { keyVersion }: ServerReady,
+  server: ChildProcess,
+): Promise<Pairing> {
+  const signer = await openGcpKmsSigner({ keyVersion, client });
+  const digest = randomBytes(32);
+  const request = { name: keyVersion, digest: { sha256: digest } };
+  const ours = (): Promise<unknown> => signer.sign(digest);
+  const bare = (): Promise<unknown> => client.asymmetricSign(request, { timeout: 2000, retry: null });
+  let isSet = false;
+  const withDelay = (operation: () => Promise<unknown>): Contender["run"] => {
+    const run = row.concurrency === undefined ? sequentially(operation) : concurrently(row.concurrency, operation);
+    return async (operations) => {
+      if (!isSet) {
+        server.send(row.delayMs);
+        await once(server, "message");
+        isSet = true;
+      }
+      await run(operations);
+    };
+  };
+  return {
+    name: row.name,
+    ours: { name: "guarded signer, checked by CRC32C", run: withDelay(ours) },
+    peer: { name: "asymmetricSign of the client", run: withDelay(bare) },
+    operations: row.operations,
+    pairs: row.pairs,
+    target: { addedMs: 0.2 },
+  };
+}
