@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
+  assertPolicy,
   ConfigurationError,
   createSigner,
-  endedError,
   guardSigner,
   p256JwkFrom,
   SignerError,
@@ -13,7 +13,7 @@ import {
 } from "@signpost/core";
 import { readPublicKey, readSignature, type OpenedKey } from "./answers.ts";
 import { apiFromClient, type KmsApi, type KmsClientLike } from "./api.ts";
-import { callKms, milliseconds, openingSignal } from "./call.ts";
+import { callKms, withinDeadline } from "./call.ts";
 import { parseEndpoint, type KmsEndpoint } from "./endpoint.ts";
 import { parseKeyId } from "./key-id.ts";
 import { openOwnClient, type KmsConnection } from "./own-client.ts";
@@ -103,6 +103,7 @@ interface Plan {
 function planOpening(options: AwsKmsSignerOptions): Plan {
   const name = parseKeyId("keyId", options.keyId);
   const policy = options.policy ?? {};
+  assertPolicy(policy);
   const { deadlineMs = 5000, maxAttempts = 3 }: GuardPolicy = policy === false ? {} : policy;
   const region = options.region === undefined ? undefined : parseRegion("region", options.region);
   const keyRegion = "region" in name ? name.region : undefined;
@@ -114,7 +115,7 @@ function planOpening(options: AwsKmsSignerOptions): Plan {
   }
   return {
     policy,
-    deadlineMs: milliseconds("policy.deadlineMs", deadlineMs),
+    deadlineMs,
     maxAttempts,
     pinned:
       options.publicKey === undefined
@@ -146,27 +147,18 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /** Asks for the public key, and again after a failure that passes, in the bounds that the policy sets for a signature. */
-async function readKey(
-  api: KmsApi,
-  options: AwsKmsSignerOptions,
-  { deadlineMs, maxAttempts }: Plan,
-): Promise<OpenedKey> {
-  const { signal, dispose } = openingSignal(deadlineMs, options.signal);
-  try {
+function readKey(api: KmsApi, options: AwsKmsSignerOptions, plan: Plan): Promise<OpenedKey> {
+  return withinDeadline(plan.deadlineMs, options.signal, async (signal) => {
     for (let attempts = 1; ; attempts += 1) {
       try {
         return await getPublicKey(api, options.keyId, signal);
       } catch (error) {
         const passes = error instanceof SignerError && error.transient;
-        if (!passes || attempts >= maxAttempts) throw error;
+        if (!passes || attempts >= plan.maxAttempts || signal.aborted) throw error;
       }
       await pause(Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS), undefined, { signal });
     }
-  } catch (error) {
-    throw signal.aborted ? endedError(signal.reason) : error;
-  } finally {
-    dispose();
-  }
+  });
 }
 
 async function getPublicKey(api: KmsApi, keyId: string, signal: AbortSignal): Promise<OpenedKey> {

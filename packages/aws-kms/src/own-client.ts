@@ -1,6 +1,5 @@
 import { ConfigurationError, type GuardPolicy } from "@signpost/core";
 import { apiFromClient, type KmsApi, type KmsCallOptions } from "./api.ts";
-import { milliseconds } from "./call.ts";
 import type { KmsEndpoint } from "./endpoint.ts";
 import { isCredentialRefusal } from "./errors.ts";
 import { loadSdk } from "./load-sdk.ts";
@@ -30,8 +29,7 @@ const RENEWAL_PAUSE_MS = 5_000;
 /** A client made for a signer: it never retries by itself and never waits for ever. */
 export async function openOwnClient({ region, endpoint, policy }: OwnClientOptions): Promise<KmsConnection> {
   const { KMSClient } = await loadSdk();
-  const attemptTimeoutMs = policy === false ? UNGUARDED_TIMEOUT_MS : (policy.attemptTimeoutMs ?? 2000);
-  const timeoutMs = milliseconds("policy.attemptTimeoutMs", attemptTimeoutMs);
+  const timeoutMs = policy === false ? UNGUARDED_TIMEOUT_MS : (policy.attemptTimeoutMs ?? 2000);
   const agent = { keepAlive: true, maxSockets: socketsFor(policy) };
   const client = new KMSClient({
     ...(region !== undefined && { region }),

@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createKeySet, signWith } from "@signpost/core";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
@@ -18,8 +18,7 @@ describe("500 signatures at once", () => {
   test("each are over their own input, through 64 sockets, without a word from the SDK", async () => {
     const warnings: unknown[] = [];
     // The SDK warns of queues at its sockets through the console.
-    const before = console.warn;
-    console.warn = (...words: unknown[]): void => void warnings.push(words);
+    const spy = vi.spyOn(console, "warn").mockImplementation((...words) => void warnings.push(words));
     process.on("warning", (warning) => warnings.push(warning));
     await using signer = await openAwsKmsSigner({
       keyId: key.arn,
@@ -37,7 +36,7 @@ describe("500 signatures at once", () => {
     const good = inputs.filter((input, index) =>
       verify("sha256", input, { key: publicKey, dsaEncoding: "ieee-p1363" }, signatures[index] ?? Buffer.alloc(64)),
     );
-    console.warn = before;
+    spy.mockRestore();
     expect(good).toHaveLength(SIGNATURES);
     expect(new Set(signatures.map((signature) => Buffer.from(signature).toString("hex"))).size).toBe(SIGNATURES);
     expect(fake.requests.filter(({ operation }) => operation === "Sign")).toHaveLength(SIGNATURES);

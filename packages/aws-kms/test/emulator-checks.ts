@@ -14,7 +14,6 @@ import { compactVerify, importJWK } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeySet, signJws, signWith, type SignerErrorCode } from "@signpost/core";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
-import { signerChecks } from "@signpost/conformance";
 import type { ImportedKey, KmsEmulator, KmsEmulatorOptions } from "@signpost/test-backends/aws-kms-emulator";
 import { clientOf, provideCredentials } from "./environment.ts";
 
@@ -42,7 +41,7 @@ export interface EmulatorDifferences {
   readonly seesOtherRegions: boolean;
 }
 
-/** The conformance suite and the behaviour of keys and aliases, on an emulator that `start` starts. */
+/** The behaviour of keys and aliases, on an emulator that `start` starts. */
 export function describeEmulator(
   start: (options: KmsEmulatorOptions) => Promise<KmsEmulator>,
   differences: EmulatorDifferences,
@@ -77,36 +76,6 @@ export function describeEmulator(
     await client.send(new CreateAliasCommand({ AliasName: alias, TargetKeyId: keyId }));
     return alias;
   };
-
-  describe("conformance", () => {
-    const setDisabled = async (on: boolean): Promise<void> => {
-      const input = { KeyId: imported.keyId };
-      await client.send(on ? new DisableKeyCommand(input) : new EnableKeyCommand(input));
-    };
-    const setPendingDeletion = async (on: boolean): Promise<void> => {
-      const input = { KeyId: imported.keyId };
-      await client.send(on ? new ScheduleKeyDeletionCommand(input) : new CancelKeyDeletionCommand(input));
-      if (!on) await client.send(new EnableKeyCommand(input));
-    };
-    const setAway = async (on: boolean): Promise<void> => {
-      if (on) await emulator.stop();
-      // The same keys at the same place: what a restart of the service looks like to its clients.
-      else emulator = await start({ keys: [imported], port: emulator.port });
-    };
-    for (const check of signerChecks({
-      open: (policy) =>
-        openAwsKmsSigner({ keyId: imported.keyId, endpoint: emulator.endpoint, region: emulator.region, policy }),
-      secrets: [String(imported.privateKey.export({ format: "jwk" }).d)],
-      faults: {
-        unreachable: setAway,
-        hang: async (on) => (on ? emulator.freeze() : emulator.thaw()),
-        "key-disabled": setDisabled,
-        "key-destroyed": setPendingDeletion,
-      },
-    })) {
-      test(check.name, check.run);
-    }
-  });
 
   describe("a key", () => {
     test("opens by id, ARN, alias and alias ARN, and is named by its ARN", async () => {
