@@ -37,11 +37,11 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   let current = 0;
   let leftFirstAt = 0;
 
-  const choose = (): number => {
-    if (current === 0 || performance.now() - leftFirstAt < RETRY_FIRST_AFTER_MS) return current;
-    // This call alone tries the first one: the others stay where signatures are made, until it has succeeded.
+  /** True for one call in 30 s that tries the first signer again: the others stay where signatures are made. */
+  const probesFirst = (): boolean => {
+    if (current === 0 || performance.now() - leftFirstAt < RETRY_FIRST_AFTER_MS) return false;
     leftFirstAt = performance.now();
-    return 0;
+    return true;
   };
   const leave = (index: number): void => {
     if (index === 0) leftFirstAt = performance.now();
@@ -52,7 +52,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     uri: `failover:${all.map((signer) => signer.uri).join(",")}`,
     publicKey: first.publicKey,
     sign: async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
-      const index = choose();
+      const probe = probesFirst();
+      const index = probe ? 0 : current;
       const signer = all[index] ?? first;
       // A timed-out attempt shows in its signal at once; its backend may not settle before the next attempt begins.
       const letGo = onAbort(options.signal, () => {
@@ -60,8 +61,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       });
       try {
         const signature = await signer.sign(digest, options);
-        // A success after the attempt was given up shows a signer that is still too slow.
-        if (index === 0 && options.signal?.aborted !== true) current = 0;
+        // Not a call that began before the first was left, and none that was given up: still too slow.
+        if (probe && options.signal?.aborted !== true) current = 0;
         return signature;
       } catch (error) {
         if (options.signal?.aborted !== true && isTransient(error)) leave(index);
@@ -71,7 +72,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       }
     },
     close: async (): Promise<void> => {
-      const results = await Promise.allSettled(all.map((signer) => signer.close()));
+      const results = await Promise.allSettled(all.map(async (signer) => signer.close()));
       const failed = results.find((result) => result.status === "rejected");
       if (failed !== undefined) throw failed.reason;
     },

@@ -128,6 +128,35 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([2, 2]);
   });
 
+  test("does not return before 30 s because of a call that began before the first was left", async () => {
+    const { failover, places } = pair(signsAfter(50), signs);
+    const [first] = places;
+    const slow = failover.sign(DIGEST);
+    if (first !== undefined) first.behaviour = unavailable;
+    await failure(failover.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(50);
+    await slow;
+    await failover.sign(DIGEST);
+    expect(places.map((place) => place.calls)).toEqual([2, 1]);
+  });
+
+  test("closes every signer even when one of them throws, and reports that", async () => {
+    const { places } = pair(signs, signs);
+    const [first, second] = places.map((place) => place.scripted);
+    if (first === undefined || second === undefined) throw new Error("expected a pair");
+    const broken = failoverSigner([
+      {
+        ...first.signer,
+        close: () => {
+          throw new Error("close failed");
+        },
+      },
+      second.signer,
+    ]);
+    expect(await failure(broken.close())).toMatchObject({ message: "close failed" });
+    expect(second.closed()).toBe(1);
+  });
+
   test("closes every signer", async () => {
     const { failover, places } = pair(signs, signs);
     await failover.close();
