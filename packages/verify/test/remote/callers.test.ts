@@ -115,6 +115,23 @@ describe("refresh", () => {
     await eventually(() => keySet.stats().superseded === 1);
     await expect(verify(b.token())).rejects.toMatchObject({ code: "unknown_kid" });
   });
+
+  it("an older failure that arrives later leaves no memory of it", async () => {
+    const { keySet, verify, server, clock, count } = await setup(origin([a], LONG_CACHE));
+    await verify(a.token());
+    clock.advanceSeconds(3601);
+    const { opened, open } = gate();
+    server.answerWith(() => ({ status: 500, after: opened }));
+    await verify(a.token());
+    await eventually(() => count() === 2);
+    server.answerWith(origin([a], LONG_CACHE));
+    await keySet.refresh();
+    open();
+    await eventually(() => keySet.stats().failed === 1);
+    // A remembered failure would answer instead.
+    await expect(verify(b.token())).rejects.toMatchObject({ code: "unknown_kid" });
+    expect(keySet.stats()).toMatchObject({ forced: 1 });
+  });
 });
 
 describe("what can be injected", () => {
