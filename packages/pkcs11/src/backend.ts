@@ -6,6 +6,8 @@ import type { TokenSelector } from "./select-token.ts";
 /** Everything that says which key is meant, and how it is opened. */
 export interface KeyRequest {
   readonly module: string;
+  /** Passed to C_Initialize (`pReserved`), for the few modules that want it. */
+  readonly libraryParameters: string | undefined;
   readonly selector: TokenSelector;
   readonly query: KeyQuery;
   readonly pin: PinSource;

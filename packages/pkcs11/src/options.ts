@@ -17,6 +17,8 @@ import type { TokenSelector } from "./select-token.ts";
 export interface KeyOptions {
   /** The public half as JWK or PEM, for tokens that hold no public object. It is proven by a signature. */
   readonly publicKey?: JwkInput | string | undefined;
+  /** Text for C_Initialize, which NSS takes its configuration from. Other modules want none. */
+  readonly libraryParameters?: string | undefined;
   /** Signatures at once, each in a thread with a session of its own. 1 to 64, default 4; at most what the token allows. */
   readonly sessions?: number | undefined;
   /**
@@ -88,6 +90,7 @@ export async function readKeyOptions(options: UncheckedRequest): Promise<KeyRequ
     sessions: sessionCount(options.sessions),
     hangMs: Math.max(MIN_HANG_MS, (policy === false ? undefined : policy?.attemptTimeoutMs) ?? 0),
     module: await modulePath(options.module),
+    libraryParameters: optionalText("libraryParameters", options.libraryParameters),
     selector,
     query,
   };

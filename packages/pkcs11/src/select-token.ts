@@ -20,8 +20,10 @@ export interface TokenSelector {
  * The one token with a PIN and keys that matches. Blank slots never do.
  *
  * @throws SignerError `key_not_found` when there is none, `ambiguous_key` when there are more; both list the tokens.
+ * `unavailable` when the module shows no slot with a token at all, as one does that has lost its HSM.
  */
 export function selectToken(list: TokenList, selector: TokenSelector): TokenDescription {
+  if (list.tokens.length === 0) throw new SignerError("unavailable", "the module shows no token at all");
   const present = list.tokens.filter((token) => token.initialized);
   const matching = matchesLibrary(list, selector) ? present.filter((token) => matches(token, selector)) : [];
   const [token] = matching;

@@ -29,8 +29,8 @@ export class ThreadModule {
   #lastFinalize = Number.NEGATIVE_INFINITY;
   #lastInitialize = Number.NEGATIVE_INFINITY;
 
-  constructor(path: string) {
-    this.initializeInput = { module: path };
+  constructor(path: string, libraryParameters: string | undefined) {
+    this.initializeInput = { module: path, libraryParameters };
   }
 
   get owner(): boolean {

@@ -11,7 +11,7 @@ import { releaseModule, retainModule } from "./registry.ts";
 /** Opens a key with worker threads of this process. */
 export async function openThreadKey(request: KeyRequest): Promise<OpenKey> {
   try {
-    const module = await retainModule(request.module);
+    const module = await retainModule(request.module, request.libraryParameters);
     return await orRelease(openInModule(module, request), () => releaseModule(request.module));
   } catch (error) {
     throw toPublicError(error);

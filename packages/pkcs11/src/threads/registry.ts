@@ -1,3 +1,4 @@
+import { SignerError } from "@signpost/core";
 import { ThreadModule } from "./module.ts";
 
 interface ModuleEntry {
@@ -11,14 +12,20 @@ interface ModuleEntry {
 // process, so whoever opens signers on it has to know of the others.
 const modules = new Map<string, ModuleEntry>();
 
-/** The module at a path, initialised, with one more user. */
-export async function retainModule(path: string): Promise<ThreadModule> {
+/** The module at a path, initialised, with one more user. What the first user gave for C_Initialize holds for all. */
+export async function retainModule(path: string, libraryParameters: string | undefined): Promise<ThreadModule> {
   for (;;) {
     const entry = modules.get(path);
     if (entry?.stopping === undefined) break;
+    if (entry.module.hanging > 0) {
+      throw new SignerError(
+        "unavailable",
+        "a call hangs inside the module, which cannot be initialized again meanwhile",
+      );
+    }
     await entry.stopping;
   }
-  const entry = modules.get(path) ?? addModule(path);
+  const entry = modules.get(path) ?? addModule(path, libraryParameters);
   entry.users += 1;
   try {
     await entry.started;
@@ -41,8 +48,8 @@ export async function releaseModule(path: string): Promise<void> {
   if (entry.module.hanging === 0) await entry.stopping;
 }
 
-function addModule(path: string): ModuleEntry {
-  const module = new ThreadModule(path);
+function addModule(path: string, libraryParameters: string | undefined): ModuleEntry {
+  const module = new ThreadModule(path, libraryParameters);
   const entry: ModuleEntry = { module, started: module.start(), users: 0, stopping: undefined };
   if (modules.size === 0) process.on("exit", shutDownAll);
   modules.set(path, entry);

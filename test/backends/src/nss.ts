@@ -1,0 +1,42 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const MODULE_PATHS = [
+  "/usr/lib/x86_64-linux-gnu/libsoftokn3.so",
+  "/usr/lib/aarch64-linux-gnu/libsoftokn3.so",
+  "/usr/lib64/libsoftokn3.so",
+] as const;
+
+/** The token of a private NSS database. */
+export interface NssToken extends AsyncDisposable {
+  /** Path of the module. */
+  readonly module: string;
+  /** What C_Initialize needs to find the database. */
+  readonly libraryParameters: string;
+  readonly tokenLabel: string;
+  readonly pin: string;
+  stop(): Promise<void>;
+}
+
+export async function startNss(): Promise<NssToken> {
+  const module = MODULE_PATHS.find((path) => existsSync(path));
+  if (module === undefined) throw new Error(`NSS's module is in none of ${MODULE_PATHS.join(", ")}`);
+  const directory = await mkdtemp(join(tmpdir(), "signpost-nss-"));
+  const pin = "nss-31415926";
+  const password = join(directory, "password");
+  await writeFile(password, `${pin}\n`, { mode: 0o600 });
+  await promisify(execFile)("certutil", ["-N", "-d", `sql:${directory}`, "-f", password]);
+  const stop = (): Promise<void> => rm(directory, { recursive: true, force: true });
+  return {
+    module,
+    libraryParameters: `configdir='sql:${directory}' certPrefix='' keyPrefix='' secmod='secmod.db' flags=`,
+    tokenLabel: "NSS Certificate DB",
+    pin,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
