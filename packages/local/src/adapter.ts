@@ -28,6 +28,7 @@ export function local(): SignerAdapter {
 
 async function openLocalUri(uri: string, { policy, signal }: AdapterOpenOptions = {}): Promise<Signer> {
   if (!uri.startsWith(PREFIX)) throw new ConfigurationError("uri", `expected a key URI that begins with ${PREFIX}`);
+  if (signal?.aborted === true) throw endedError(signal.reason);
   const path = uri.slice(PREFIX.length);
   if (path === "") return openLocalSigner({ policy });
   return openKey(privateKeyObject(await readPem(path, signal)), uri, policy);

@@ -1,4 +1,12 @@
-import { createPrivateKey, generateKeyPairSync, KeyObject, type JsonWebKey } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  KeyObject,
+  sign,
+  verify,
+  type JsonWebKey,
+} from "node:crypto";
 import { ConfigurationError, SignerError } from "@signpost/core";
 
 /** The given P-256 private key, or a new one. */
@@ -12,7 +20,16 @@ export function privateKeyObject(privateKey: KeyObject | JsonWebKey | string | u
     const found = [key.asymmetricKeyType, curve].filter((part) => part !== undefined).join(" ");
     throw new SignerError("unsupported_key", `privateKey: expected an EC key on P-256, got ${found}`);
   }
+  if (!belongsTogether(key)) {
+    throw new ConfigurationError("privateKey", "expected a public half that belongs to the private key");
+  }
   return key;
+}
+
+/** A JWK and a PEM file carry the public half beside the private one, and OpenSSL takes both as they come. */
+function belongsTogether(key: KeyObject): boolean {
+  const probe = Buffer.from("signpost");
+  return verify("sha256", probe, createPublicKey(key), sign("sha256", probe, key));
 }
 
 function imported(privateKey: JsonWebKey | string): KeyObject {

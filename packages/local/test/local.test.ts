@@ -10,6 +10,16 @@ const INPUT = Buffer.from("signing input");
 const DIGEST = createHash("sha256").update(INPUT).digest();
 const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const publicJwk = pair.publicKey.export({ format: "jwk" });
+const other = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const otherD = other.privateKey.export({ format: "jwk" }).d;
+
+/** SEC1 (RFC 5915): the public key is the last field, 65 bytes of an uncompressed point. */
+function pemOfTwoKeys(): string {
+  const der = pair.privateKey.export({ type: "sec1", format: "der" });
+  const { x = "", y = "" } = other.publicKey.export({ format: "jwk" });
+  der.set(Buffer.concat([Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]), der.length - 64);
+  return `-----BEGIN EC PRIVATE KEY-----\n${der.toString("base64")}\n-----END EC PRIVATE KEY-----\n`;
+}
 
 function verifies(signer: Signer, signature: Uint8Array): boolean {
   const key = createPublicKey({ key: { ...signer.publicKey }, format: "jwk" });
@@ -54,6 +64,8 @@ describe("the key", () => {
       pair.privateKey.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" }),
     ],
     ["text", "secret"],
+    ["a JWK whose d is of another key", { ...pair.privateKey.export({ format: "jwk" }), d: otherD }],
+    ["a PEM file whose public half is of another key", pemOfTwoKeys()],
     ["a JWK with a wrong point", { ...pair.privateKey.export({ format: "jwk" }), y: publicJwk.x }],
   ])("that is %s is refused without repeating it", async (_name, privateKey) => {
     const error = await openLocalSigner({ privateKey: privateKey as JsonWebKey }).catch((reason: unknown) => reason);
@@ -107,8 +119,9 @@ describe("key URIs", () => {
     expect(String(error)).not.toContain("secret");
   });
 
-  test("an opening that was aborted is aborted", async () => {
-    const opening = openSigner(`local:${join(folder, "Key %41.pem")}`, [local()], { signal: AbortSignal.abort() });
+  test.each(["Key %41.pem", ""])("an opening of local:%s that was aborted is aborted", async (name) => {
+    const uri = `local:${name === "" ? "" : join(folder, name)}`;
+    const opening = openSigner(uri, [local()], { signal: AbortSignal.abort() });
     await expect(opening).rejects.toMatchObject({ code: "aborted" });
   });
 
