@@ -1,0 +1,109 @@
+import { once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  createJwksEndpoint,
+  createKeySet,
+  rotationWindow,
+  signJwt,
+  SignerError,
+  type GuardedSigner,
+  type KeySet,
+  type P256PublicJwk,
+} from "@signpost/core";
+import { openGcpKmsSigner } from "@signpost/gcp-kms";
+import type { Settings } from "./settings.ts";
+
+export interface RunningOp {
+  readonly port: number;
+  /** As Cloud Run asks for it: no new connection, started requests finish, then the key is closed. */
+  close(): Promise<void>;
+}
+
+/** Listens only when the key is open and has signed once: a cold start is over before the first request. */
+export async function startOp(settings: Settings): Promise<RunningOp> {
+  const [activeVersion, ...retiringVersions] = settings.keyVersions;
+  if (activeVersion === undefined) throw new Error("no key version is set");
+  const retiring = await Promise.all(retiringVersions.map((version) => readPublicKey(version, settings)));
+  const signer = await open(activeVersion, settings);
+  try {
+    const keys = createKeySet([{ signer }, ...retiring.map((publicKey) => ({ publicKey }))]);
+    await signJwt(keys, { sub: "warm-up" });
+    const server = createServer(createHandler(settings, keys, signer));
+    server.listen(settings.port);
+    await once(server, "listening");
+    return { port: (server.address() as AddressInfo).port, close: () => stop(server, signer) };
+  } catch (error) {
+    await signer.close();
+    throw error;
+  }
+}
+
+function open(keyVersion: string, { kmsEndpoint }: Settings): Promise<GuardedSigner> {
+  return openGcpKmsSigner({
+    keyVersion,
+    endpoint: kmsEndpoint,
+    // Less than what the caller of the token endpoint waits for.
+    policy: { deadlineMs: 3000, attemptTimeoutMs: 1000, concurrency: 64 },
+    // A version that was made a moment ago may still be PENDING_GENERATION.
+    openDeadlineMs: 30_000,
+  });
+}
+
+/** A retiring version signs nothing any more: its public key is all that is kept. */
+async function readPublicKey(keyVersion: string, settings: Settings): Promise<P256PublicJwk> {
+  await using signer = await open(keyVersion, settings);
+  return signer.publicKey;
+}
+
+function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner): RequestListener {
+  const { issuer, rotationStartedAt } = settings;
+  const jwks = createJwksEndpoint({
+    issuer,
+    keyset: keys,
+    jwksRotationActive: rotationStartedAt === undefined ? null : rotationWindow({ startedAt: rotationStartedAt }),
+  });
+  const routes: Readonly<Record<string, RequestListener>> = {
+    [jwks.path]: jwks.listener,
+    "/.well-known/openid-configuration": (_request, response) => {
+      response.writeHead(200, { "Content-Type": "application/json" });
+      response.end(JSON.stringify({ issuer, ...jwks.metadata }));
+    },
+    // Where the OP's token endpoint is. This one knows neither clients nor codes.
+    "/token": (_request, response) => {
+      const claims = { iss: issuer, sub: "248289761001", aud: "rp", exp: Math.floor(Date.now() / 1000) + 300 };
+      signJwt(keys, claims).then(
+        (idToken) => {
+          response.writeHead(200, { "Content-Type": "application/json", "Cache-Control": "no-store" });
+          response.end(JSON.stringify({ id_token: idToken }));
+        },
+        (error: unknown) => {
+          // 503 tells a client that another try may help.
+          const status = error instanceof SignerError && error.transient ? 503 : 500;
+          response.writeHead(status, { "Cache-Control": "no-store" }).end();
+        },
+      );
+    },
+    // For the startup and readiness probes. A key that cannot sign takes the instance out; an outage of KMS, which
+    // all instances have alike, does not.
+    "/ready": (_request, response) => {
+      const { status, since, lastCode } = signer.health();
+      response.writeHead(status === "down" ? 503 : 200, { "Content-Type": "application/json" });
+      response.end(JSON.stringify({ status, since, lastCode }));
+    },
+  };
+  return (request, response) => {
+    const { pathname } = new URL(request.url ?? "/", issuer);
+    const route = routes[pathname];
+    if (route === undefined) response.writeHead(404).end();
+    else route(request, response);
+  };
+}
+
+async function stop(server: Server, signer: GuardedSigner): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  server.closeIdleConnections();
+  await closed;
+  await signer.close();
+}
