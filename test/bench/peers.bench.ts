@@ -1,4 +1,4 @@
-// What RP libraries do with our endpoint in nine situations and with a dozen hostile sets, and the requests that each made.
+// What RP libraries do with our endpoint, in ordinary situations and with hostile sets, and the requests that each made.
 // Behaviour, not time: nothing is paired here. `--out=FOLDER` writes peers.md besides.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -17,7 +17,7 @@ const rows: string[][] = [];
 for (const scenario of SCENARIOS) {
   process.stderr.write(`peers: ${scenario.name}\n`);
   const cells: string[] = [];
-  for (const client of CLIENTS) cells.push(cell(scenario, await run(scenario, client)));
+  for (const client of CLIENTS) cells.push(cell(await run(scenario, client)));
   rows.push([scenario.name, ...cells]);
 }
 const table = await report(rows);
@@ -37,7 +37,7 @@ async function run(scenario: Scenario, client: Client): Promise<Outcome> {
 }
 
 /** What happened to the tokens, then the requests. */
-function cell({ group }: Scenario, { verified, refused, pending, requests }: Outcome): string {
+function cell({ verified, refused, pending, requests }: Outcome): string {
   const parts = [
     [verified, "verified"],
     [refused, "refused"],
@@ -45,7 +45,7 @@ function cell({ group }: Scenario, { verified, refused, pending, requests }: Out
   ] as const;
   const happened = parts.filter(([amount]) => amount > 0);
   const words = happened.map(([amount, word]) => (happened.length === 1 && amount === 1 ? word : `${amount} ${word}`));
-  return group === "hostile" && requests === 1 ? words.join(", ") : `${words.join(", ")}; ${requests}`;
+  return `${words.join(", ")}; ${requests}`;
 }
 
 async function report(cells: readonly (readonly string[])[]): Promise<string> {
@@ -58,7 +58,7 @@ async function report(cells: readonly (readonly string[])[]): Promise<string> {
     line(Array.from({ length: CLIENTS.length + 1 }, () => "---")),
     ...cells.map(line),
     "",
-    "Each cell: what happened to the tokens; the number of requests for the set (for hostile sets: where it was not one).",
+    "Each cell: what happened to the tokens; the number of requests for the set.",
     `Defaults everywhere, a fresh cache for each cell. ${versions.join(", ")}; Node ${thisMachine().node}; ${new Date().toISOString().slice(0, 10)}.`,
     "",
   ].join("\n");
