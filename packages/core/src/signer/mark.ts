@@ -28,6 +28,7 @@ export function reportFailure(signer: Signer, error: SignerError): void {
 }
 
 export function requireBare(argument: string, signer: Signer): void {
+  if (typeof signer?.sign !== "function") throw new ConfigurationError(argument, "expected a signer");
   if (isGuarded(signer)) {
     throw new ConfigurationError(
       argument,

@@ -526,8 +526,15 @@ describe("construction", () => {
     expect(() => guardSigner(guard)).toThrow(ConfigurationError);
   });
 
+  test.each([undefined, null, {}, Promise.resolve()])("refuses %o for a signer", (value) => {
+    expect(() => guardSigner(value as never)).toThrow(expect.objectContaining({ argument: "signer" }));
+  });
+
   test.each<[keyof GuardPolicy, unknown]>([
     ["deadlineMs", 0],
+    ["deadlineMs", Number.NaN],
+    ["deadlineMs", 5n],
+    ["deadlineMs", { valueOf: () => 5 }],
     ["deadlineMs", 1.5],
     ["deadlineMs", Number.POSITIVE_INFINITY],
     ["deadlineMs", 2 ** 31],
