@@ -3,6 +3,9 @@ import { signerChecks } from "@signpost/conformance";
 import type { BrokenSigner } from "./broken.ts";
 import { createReferenceBackend } from "./reference.ts";
 
+/** The checks bound themselves. Milliseconds. */
+const TIMEOUT_MS = 240_000;
+
 interface Case {
   readonly check: string;
   readonly broken: string;
@@ -17,11 +20,15 @@ const casesOf = (signers: readonly BrokenSigner[]): Case[] =>
 
 /** One test for each broken signer and form: the check rejects, and says why. */
 export function testThatChecksFail(signers: readonly BrokenSigner[]): void {
-  test.concurrent.each(casesOf(signers))("$check ← $broken", async ({ check, complaint, harness }) => {
-    const { run } = signerChecks(harness()).find(({ name }) => name === check) ?? {};
-    expect(run, `there is no check named ${check}`).toBeTypeOf("function");
-    await expect(run?.()).rejects.toThrow(complaint);
-  });
+  test.concurrent.each(casesOf(signers))(
+    "$check ← $broken",
+    async ({ check, complaint, harness }) => {
+      const { run } = signerChecks(harness()).find(({ name }) => name === check) ?? {};
+      expect(run, `there is no check named ${check}`).toBeTypeOf("function");
+      await expect(run?.()).rejects.toThrow(complaint);
+    },
+    TIMEOUT_MS,
+  );
 }
 
 /** The checks, of those that `names` picks, for which no signer is broken. */

@@ -2,21 +2,32 @@ import { describe, test } from "vitest";
 import { signerChecks } from "@signpost/conformance";
 import { createReferenceBackend } from "./reference.ts";
 
+/** The checks bound themselves; the slowest of them depend on the machine and on luck. Milliseconds. */
+const TIMEOUT_MS = 240_000;
+
 // Most of each check is waiting, so that they may wait together; each has a backend of its own.
 describe.concurrent("a signer that keeps the contract passes", () => {
   const names = signerChecks(createReferenceBackend()).map(({ name }) => name);
 
-  test.each(names)("%s", async (name) => {
-    await checkNamed(name).run();
-  });
+  test.each(names)(
+    "%s",
+    async (name) => {
+      await checkNamed(name).run();
+    },
+    TIMEOUT_MS,
+  );
 });
 
 describe.concurrent("a slow signer that keeps the contract passes", () => {
   const names = signerChecks({ ...createReferenceBackend(), faults: {} }).map(({ name }) => name);
 
-  test.each(names)("%s", async (name) => {
-    await checkNamed(name, 25).run();
-  });
+  test.each(names)(
+    "%s",
+    async (name) => {
+      await checkNamed(name, 25).run();
+    },
+    TIMEOUT_MS,
+  );
 });
 
 function checkNamed(name: string, latencyMs?: number): ReturnType<typeof signerChecks>[number] {
