@@ -15,6 +15,7 @@ export interface Chromium extends AsyncDisposable {
 export async function startChromium(): Promise<Chromium> {
   const browser = await chromium.launch({
     executablePath: findChromium(),
+    timeout: 60_000,
     // Chromium's own sandbox needs a user that is not root, and shared memory that containers lack.
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
   });

@@ -42,11 +42,14 @@ describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (libr
     const store = createRedisReplayStore(await client());
     await store.ready();
     const id = `${library}-once`;
-    expect(await store.claim(id, 200)).toBe(true);
+    expect(await store.claim(id, 60_000)).toBe(true);
     expect(await store.claim(id, 60_000)).toBe(false);
     expect(await store.claim(`${id}-other`, 60_000)).toBe(true);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(await store.claim(id, 60_000)).toBe(true);
+    const short = `${library}-short`;
+    expect(await store.claim(short, 100)).toBe(true);
+    // Redis keeps the time; how soon this process looks again is the machine's affair.
+    await expect.poll(() => store.claim(short, 60_000), { timeout: 20_000 }).toBe(true);
+    expect(await store.claim(short, 60_000)).toBe(false);
   });
 
   it("keeps prefixes apart, and every key expires", async () => {
