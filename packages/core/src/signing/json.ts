@@ -38,7 +38,12 @@ function copyObject(path: string, value: Record<string, unknown>, depth: number)
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  return prototype === null || prototype === Object.prototype || isForeignRoot(prototype);
+}
+
+/** The Object.prototype of another realm (test runners, vm). */
+function isForeignRoot(prototype: unknown): boolean {
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(Object(prototype), "isPrototypeOf");
 }
 
 function nameOf(value: unknown): string {

@@ -23,6 +23,12 @@ function setOf(...behaviours: Behaviour[]) {
   return { ...scripted, signer, keys: createKeySet([{ keyId: "sig-1", signer }]) };
 }
 
+function nested(levels: number): Record<string, unknown> {
+  let claims = {};
+  for (let level = 1; level < levels; level += 1) claims = { a: claims };
+  return claims;
+}
+
 function withHole(): string[] {
   const items: string[] = [];
   items[1] = "a";
@@ -120,6 +126,9 @@ describe("signJwt", () => {
     ["an instance of a class", { m: new Map() }, "claims.m"],
     ["exp as a string", { exp: "1700000000" }, "claims.exp"],
     ["nbf as null", { nbf: null }, "claims.nbf"],
+    ["claims inherited from another object", Object.create({ sub: "a" }), "claims"],
+    ["claims inherited from an object without a prototype", Object.create(Object.create(null)), "claims"],
+    ["claims 100,000 levels deep", nested(100_000), `claims${".a".repeat(65)}`],
     ["an array for the claims", [], "claims"],
     ["null for the claims", null, "claims"],
     ["a string for the claims", "{}", "claims"],
@@ -129,6 +138,32 @@ describe("signJwt", () => {
     expect(error).toBeInstanceOf(ConfigurationError);
     expect(error).toMatchObject({ argument });
     expect(calls).toHaveLength(0);
+  });
+
+  test.each<[string, JwtClaims]>([
+    ["an object of another realm", runInNewContext('({ sub: "a" })') as JwtClaims],
+    ["an object without a prototype", Object.assign(Object.create(null), { sub: "a" })],
+  ])("takes %s", async (_name, claims) => {
+    expect(jose.decodeJwt(await signJwt(setOf(signs).keys, claims, { iat: false }))).toEqual({ sub: "a" });
+  });
+
+  test("reads each member once, so that a getter cannot change what was checked", async () => {
+    let reads = 0;
+    const claims = {
+      get jti() {
+        reads += 1;
+        return reads === 1 ? "first" : undefined;
+      },
+    };
+    const token = await signJwt(setOf(signs).keys, claims as JwtClaims, { iat: false });
+    expect(jose.decodeJwt(token)).toEqual({ jti: "first" });
+    expect(reads).toBe(1);
+  });
+
+  test("keeps a member named __proto__ as data", async () => {
+    const claims = JSON.parse('{"__proto__":{"iat":1},"sub":"a"}') as JwtClaims;
+    const [, payload = ""] = (await signJwt(setOf(signs).keys, claims, { iat: 5 })).split(".");
+    expect(Buffer.from(payload, "base64url").toString()).toBe('{"__proto__":{"iat":1},"sub":"a","iat":5}');
   });
 
   test("refuses a cycle", async () => {
