@@ -1,7 +1,7 @@
 import { channel } from "node:diagnostics_channel";
 import type { SignerErrorCode } from "../errors.ts";
 
-/** Name of the `node:diagnostics_channel` on which each guarded call publishes one {@link SignEvent}. */
+/** Name of the `node:diagnostics_channel` on which each guarded call with valid arguments publishes one {@link SignEvent}. */
 export const SIGN_CHANNEL = "signpost:sign";
 
 /** One signing call, published inside the caller's async context. Nothing of the payload is in it. */
