@@ -87,6 +87,8 @@ describe("refresh", () => {
     await keySet.refresh();
     expect(count()).toBe(3);
     await verify(a.token());
+    // And the failure is forgotten: a remembered one would answer instead.
+    await expect(verify(b.token())).rejects.toMatchObject({ code: "unknown_kid" });
   });
 
   it("that fails leaves the stored set within its limits", async () => {
