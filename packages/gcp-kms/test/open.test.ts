@@ -95,7 +95,7 @@ describe.each(CLIENTS)("opening over $label", ({ connect }) => {
 
   test("does not wait for it beyond the deadline, and says why", async () => {
     const pending = fake.addVersion({ cryptoKey: newCryptoKey(), state: "PENDING_GENERATION" });
-    const opening = openGcpKmsSigner({ keyVersion: pending.name, client, openDeadlineMs: 200 });
+    const opening = openGcpKmsSigner({ keyVersion: pending.name, client, openDeadlineMs: 1_000 });
     expect(await rejection(opening)).toMatchObject({
       code: "unavailable",
       transient: true,

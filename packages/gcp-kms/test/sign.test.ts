@@ -185,19 +185,19 @@ describe.each(CLIENTS)("signing over $label", ({ connect, version: major, transp
     );
 
     test("the caller's deadline holds, whatever the client's own retries would do", async () => {
-      const policy = { deadlineMs: 400, maxAttempts: 100 };
+      const policy = { deadlineMs: 1_500, maxAttempts: 100 };
       const signer = await openGcpKmsSigner({ keyVersion: version.name, client, policy });
       fake.faults.on("unavailable");
       const startedAt = performance.now();
       expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ transient: true });
-      expect(performance.now() - startedAt).toBeLessThan(5_000);
+      expect(performance.now() - startedAt).toBeLessThan(20_000);
       fake.faults.off("unavailable");
       expect(await signsTruly(signer)).toBe(true);
     });
   });
 
   test("a service that says nothing is a timeout, also without a guard", async () => {
-    const signer = await openBare({ callTimeoutMs: 150 });
+    const signer = await openBare({ callTimeoutMs: 600 });
     for (const fault of ["hang", "hang-after-headers"] as const) {
       fake.faults.on(fault);
       expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "timeout", transient: true });
@@ -208,7 +208,7 @@ describe.each(CLIENTS)("signing over $label", ({ connect, version: major, transp
 
   test("an abort releases the caller at once; the call is cancelled, or ends by its own timeout", async () => {
     const recorded = recording(client);
-    const signer = await openBare({ client: recorded.client, callTimeoutMs: 800 });
+    const signer = await openBare({ client: recorded.client, callTimeoutMs: 3_000 });
     fake.faults.on("hang");
     const controller = new AbortController();
     const call = rejection(signer.sign(newMessage().digest, { signal: controller.signal }));
