@@ -1,6 +1,8 @@
 import { ConfigurationError, type SignerAdapter } from "@signpost/core";
-import { openAwsKmsSigner, type AwsKmsConnectionOptions } from "./open.ts";
+import { openAwsKmsSigner, type AwsKmsConnectionOptions, type AwsKmsSignerOptions } from "./open.ts";
 import { parseKmsUri } from "./uri.ts";
+
+export interface AwsKmsAdapterOptions extends AwsKmsConnectionOptions, Pick<AwsKmsSignerOptions, "openDeadlineMs"> {}
 
 /**
  * Key URIs of this adapter: `awskms:///alias/op-2026`, `awskms:///arn:aws:kms:…`, a key id. A host part is the
@@ -14,7 +16,7 @@ import { parseKmsUri } from "./uri.ts";
  * await using signer = await openSigner("awskms:///alias/op-2026?region=eu-west-1", [awsKms()]);
  * ```
  */
-export function awsKms(options: AwsKmsConnectionOptions = {}): SignerAdapter {
+export function awsKms(options: AwsKmsAdapterOptions = {}): SignerAdapter {
   return {
     scheme: "awskms",
     open: async (uri, { policy, signal } = {}) => {

@@ -1,4 +1,5 @@
 export { awsKms } from "./adapter.ts";
+export type { AwsKmsAdapterOptions } from "./adapter.ts";
 export type {
   KmsApi,
   KmsCallOptions,

@@ -13,7 +13,7 @@ import {
 } from "@signpost/core";
 import { readPublicKey, readSignature, type OpenedKey } from "./answers.ts";
 import { apiFromClient, type KmsApi, type KmsClientLike } from "./api.ts";
-import { callKms, withinDeadline } from "./call.ts";
+import { callKms, milliseconds, withinDeadline } from "./call.ts";
 import { parseEndpoint, type KmsEndpoint } from "./endpoint.ts";
 import { parseKeyId } from "./key-id.ts";
 import { openOwnClient, type KmsConnection } from "./own-client.ts";
@@ -45,9 +45,9 @@ export interface AwsKmsSignerOptions extends AwsKmsConnectionOptions {
    * proves it by the first signature. For cold starts, and for starting while KMS is away.
    */
   readonly publicKey?: JwkInput | string | undefined;
-  /**
-   * Queue, attempts and deadline. `deadlineMs` and `maxAttempts` bound opening too. `false` opens the bare signer.
-   */
+  /** Bound of opening, every attempt included. Milliseconds, default the policy's `deadlineMs`, 5000. */
+  readonly openDeadlineMs?: number | undefined;
+  /** Queue, attempts and deadline; `maxAttempts` bounds opening too. `false` opens the bare signer. */
   readonly policy?: GuardPolicy | false | undefined;
   /** Aborts the opening. */
   readonly signal?: AbortSignal | undefined;
@@ -115,7 +115,7 @@ function planOpening(options: AwsKmsSignerOptions): Plan {
   }
   return {
     policy,
-    deadlineMs,
+    deadlineMs: milliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
     maxAttempts,
     pinned:
       options.publicKey === undefined

@@ -90,10 +90,12 @@ describe("opening", () => {
     await expect(openAwsKmsSigner({ keyId: key.keyId, region, endpoint })).rejects.toMatchObject({ code });
   });
 
-  test("does not wait for KMS longer than the deadline", async () => {
+  test.each<[string, Partial<AwsKmsSignerOptions>]>([
+    ["the policy's deadline", { policy: { deadlineMs: 200 } }],
+    ["its own deadline", { openDeadlineMs: 200 }],
+  ])("does not wait for KMS longer than %s", async (_what, options) => {
     fake.faults.on("hang");
-    const policy = { deadlineMs: 200 };
-    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint, policy })).rejects.toMatchObject({ code: "timeout" });
+    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint, ...options })).rejects.toMatchObject({ code: "timeout" });
   });
 });
 
@@ -237,6 +239,8 @@ describe("options that do not fit", () => {
     ["api", { client, api }],
     ["endpoint", { api, endpoint }],
     ["client", { client: {} as never }],
+    ["openDeadlineMs", { openDeadlineMs: 0 }],
+    ["openDeadlineMs", { openDeadlineMs: 2 ** 31 }],
     ["policy.deadlineMs", { policy: { deadlineMs: 0 } }],
     ["policy.attemptTimeoutMs", { policy: { attemptTimeoutMs: Number.NaN } }],
     ["policy.maxAttempts", { policy: { maxAttempts: 0 } }],
