@@ -30,6 +30,7 @@ const MIN_QUICK_PAIRS = 8;
  */
 export async function runBench(bench: Bench, args: readonly string[] = process.argv.slice(2)): Promise<BenchReport> {
   const { quick, row, out } = readOptions(args);
+  const machine = thisMachine();
   const { pairings, tearDown } = await bench.setUp();
   const results: BenchReport["results"][number][] = [];
   try {
@@ -45,7 +46,7 @@ export async function runBench(bench: Bench, args: readonly string[] = process.a
     title: bench.title,
     quick,
     date: new Date().toISOString().slice(0, 10),
-    machine: thisMachine(),
+    machine,
     versions: await versionsOf(bench.packages),
     results,
   };

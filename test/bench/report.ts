@@ -1,4 +1,4 @@
-import { arch, cpus, platform, release, totalmem } from "node:os";
+import { arch, cpus, loadavg, platform, release, totalmem } from "node:os";
 import type { PairingResult, Target } from "./measure.ts";
 import type { Estimate, Spread } from "./statistics.ts";
 
@@ -18,6 +18,8 @@ export interface Machine {
   readonly processor: string;
   readonly cores: number;
   readonly memoryGiB: number;
+  /** One-minute load average before the first row. Other work on the machine shows in it. */
+  readonly load: number;
   readonly system: string;
   readonly node: string;
 }
@@ -28,6 +30,7 @@ export function thisMachine(): Machine {
     processor: processors[0]?.model.trim() ?? "unknown",
     cores: processors.length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
+    load: loadavg()[0] ?? Number.NaN,
     system: `${platform()} ${arch()} ${release()}`,
     node: process.versions.node,
   };
@@ -58,7 +61,7 @@ export function toMarkdown(report: BenchReport): string {
     row(COLUMNS.map(() => "---")),
     ...report.results.map(resultRow),
     "",
-    `${machine.processor}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Node ${machine.node}; ${[...versions, report.date].join("; ")}.`,
+    `${machine.processor}, ${machine.cores} cores, ${machine.memoryGiB} GiB, load ${figure(machine.load)}, ${machine.system}, Node ${machine.node}; ${[...versions, report.date].join("; ")}.`,
     "Brackets: 95 % confidence interval of the median of the paired values.",
     "",
   ].join("\n");

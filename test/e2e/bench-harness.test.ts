@@ -130,6 +130,6 @@ function evenly(ms: number): ReturnType<typeof spreadOf> {
 }
 
 function reportOf(result: Awaited<ReturnType<typeof measure>>): Parameters<typeof toMarkdown>[0] {
-  const machine = { processor: "a processor", cores: 2, memoryGiB: 1, system: "a system", node: "20" };
+  const machine = { processor: "a processor", cores: 2, memoryGiB: 1, load: 0, system: "a system", node: "20" };
   return { name: "x", title: "X", quick: true, date: "2026-01-01", machine, versions: {}, results: [result] };
 }

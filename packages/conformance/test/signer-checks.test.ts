@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { signerChecks } from "@signpost/conformance";
+import type { SignerHarness } from "@signpost/conformance";
+import { createReferenceBackend } from "./reference.ts";
+
+const namesOf = (harness: SignerHarness): string[] => signerChecks(harness).map(({ name }) => name);
+
+test("every check has a name of its own", () => {
+  const names = namesOf(createReferenceBackend());
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test("every check is made of the bare and of the guarded signer", () => {
+  const names = namesOf(createReferenceBackend());
+  const ofForm = (form: string): string[] =>
+    names.filter((name) => name.startsWith(`${form}: `)).map((name) => name.slice(form.length + 2));
+  expect(ofForm("bare")).toEqual(ofForm("guarded"));
+  expect(ofForm("bare").length + ofForm("guarded").length).toBe(names.length);
+});
+
+test("the faults that a harness offers are checked, and no others", () => {
+  const backend = createReferenceBackend();
+  const without = namesOf({ ...backend, faults: undefined });
+  const added = namesOf({ ...backend, faults: { throttle: backend.faults.throttle } }).filter(
+    (name) => !without.includes(name),
+  );
+  expect(without.filter((name) => / (signing|opening) while [a-z-]+ (rejects|works) /.test(name))).toEqual([]);
+  expect(added).toEqual([
+    "bare: signing while throttle rejects with throttled in time, and works after it",
+    "bare: opening while throttle works or rejects with a SignerError, in bounded time",
+    "guarded: signing while throttle rejects with throttled in time, and works after it",
+    "guarded: opening while throttle works or rejects with a SignerError, in bounded time",
+  ]);
+});
+
+test("a fault is switched off again when its check fails", async () => {
+  const backend = createReferenceBackend();
+  const checks = signerChecks({ ...backend, open: () => backend.open(false) });
+  const check = checks.find(({ name }) => name.startsWith("guarded: signing while hang rejects"));
+  await expect(check?.run()).rejects.toThrow("has not settled");
+  expect(backend.fault()).toBeUndefined();
+});
+
+test("a secret that could be found by chance is refused, unnamed", () => {
+  const harness = { ...createReferenceBackend(), secrets: ["long enough", "1234"] };
+  expect(() => signerChecks(harness)).toThrow(
+    expect.objectContaining({
+      name: "ConfigurationError",
+      argument: "secrets[1]",
+      message: expect.not.stringContaining("1234"),
+    }),
+  );
+});
+
+test("a fault that has no such name is refused", () => {
+  const faults = { thottle: async () => undefined };
+  expect(() => signerChecks({ ...createReferenceBackend(), faults: faults as SignerHarness["faults"] })).toThrow(
+    expect.objectContaining({ name: "ConfigurationError", argument: "faults.thottle" }),
+  );
+});
+
+test("an opening that fails is told as it is", async () => {
+  const open = (): Promise<never> => Promise.reject(new Error("no such token"));
+  const [check] = signerChecks({ ...createReferenceBackend(), open });
+  await expect(check?.run()).rejects.toThrow("no such token");
+});
