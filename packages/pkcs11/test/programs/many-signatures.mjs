@@ -25,11 +25,11 @@ function sample() {
 
 async function caller() {
   while (made < total) {
-    made += 1;
+    const number = (made += 1);
     const message = randomBytes(32);
     const signature = await signer.sign(createHash("sha256").update(message).digest());
-    if (made % 50 === 0 && !verify("sha256", message, { key, dsaEncoding: "ieee-p1363" }, signature)) bad += 1;
-    if (made % (total / 200) === 0) sample();
+    if (number % 50 === 0 && !verify("sha256", message, { key, dsaEncoding: "ieee-p1363" }, signature)) bad += 1;
+    if (number % (total / 200) === 0) sample();
   }
 }
 
