@@ -1,0 +1,78 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { KMSClient, SignCommand } from "@aws-sdk/client-kms";
+import { openAwsKmsSigner } from "@signpost/aws-kms";
+import type { ServerReady } from "./aws-kms-server.ts";
+import { concurrently, runBench, sequentially } from "./harness.ts";
+import type { Contender, Pairing } from "./harness.ts";
+
+interface Row {
+  readonly name: string;
+  /** Delay of each answer. Milliseconds. */
+  readonly delayMs: number;
+  readonly operations: number;
+  readonly pairs: number;
+  /** Calls at once, and one after another without. */
+  readonly concurrency?: number;
+}
+
+const ROWS: readonly Row[] = [
+  { name: "service of 0 ms", delayMs: 0, operations: 40, pairs: 150 },
+  { name: "service of 10 ms", delayMs: 10, operations: 4, pairs: 150 },
+  { name: "service of 25 ms", delayMs: 25, operations: 2, pairs: 120 },
+  { name: "service of 50 ms", delayMs: 50, operations: 1, pairs: 120 },
+  { name: "16 at once", delayMs: 0, operations: 160, pairs: 100, concurrency: 16 },
+];
+
+const credentials = { accessKeyId: "AKIABENCHMARKEXAMPLE", secretAccessKey: "benchmark" };
+
+await runBench({
+  name: "aws-kms",
+  title: "Latency and processor time that a guarded AWS KMS signer adds to the SDK called bare",
+  packages: ["@signpost/aws-kms", "@aws-sdk/client-kms"],
+  setUp: async () => {
+    const server = fork(new URL("./aws-kms-server.js", import.meta.url));
+    const [{ endpoint, region, keyArn }] = (await once(server, "message")) as [ServerReady];
+    // One client and its connections for both sides, as quick as the SDK can be made.
+    const client = new KMSClient({ endpoint, region, credentials, maxAttempts: 1, cacheMiddleware: true });
+    const pairings: Pairing[] = [];
+    for (const row of ROWS) pairings.push(await pairingOf(row, client, keyArn, server));
+    return {
+      pairings,
+      tearDown: async () => {
+        client.destroy();
+        server.disconnect();
+        await once(server, "exit");
+      },
+    };
+  },
+});
+
+async function pairingOf(row: Row, client: KMSClient, keyArn: string, server: ChildProcess): Promise<Pairing> {
+  const signer = await openAwsKmsSigner({ keyId: keyArn, client });
+  const digest = randomBytes(32);
+  const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
+  const ours = (): Promise<unknown> => signer.sign(digest);
+  const bare = (): Promise<unknown> => client.send(new SignCommand(input));
+  let isSet = false;
+  const withDelay = (operation: () => Promise<unknown>): Contender["run"] => {
+    const run = row.concurrency === undefined ? sequentially(operation) : concurrently(row.concurrency, operation);
+    return async (operations) => {
+      if (!isSet) {
+        server.send(row.delayMs);
+        await once(server, "message");
+        isSet = true;
+      }
+      await run(operations);
+    };
+  };
+  return {
+    name: row.name,
+    ours: { name: "guarded signer", run: withDelay(ours) },
+    peer: { name: "SignCommand of the SDK", run: withDelay(bare) },
+    operations: row.operations,
+    pairs: row.pairs,
+    target: { addedMs: 0.2, addedCpuMs: 0.2 },
+  };
+}
