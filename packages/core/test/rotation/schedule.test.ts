@@ -65,6 +65,20 @@ describe("the life of a key", () => {
     expect(roles(schedule)).toEqual(["b active"]);
   });
 
+  test("stands in the document by its age: retiring keys from the newest, announced ones from the next", () => {
+    const [d, e] = [someSigner(), someSigner()];
+    const entries = [b, d, e].map((signer, index) => {
+      const hour = 100 + index;
+      return { keyId: ["b", "d", "e"][index], signer, announcedFrom: atHour(hour - 10), activeFrom: atHour(hour) };
+    });
+    const { schedule, set } = scheduled(95, [...TWO.slice(0, 1), ...entries], { maxTokenLifetimeSeconds: 86_400 });
+    expect(roles(schedule)).toEqual(["a active", "b announced", "d announced", "e announced"]);
+    set(102);
+    expect(roles(schedule)).toEqual(["e active", "d retiring", "b retiring", "a retiring"]);
+    set(134);
+    expect(schedule.withdrawn().map((key) => key.keyId)).toEqual(["d", "b"]);
+  });
+
   test("puts keys of other purposes behind the signing keys", () => {
     const { schedule } = scheduled(95, TWO, { encryptionKeyset: [{ keyId: "enc", publicKey: { ...c.publicKey } }] });
     expect(roles(schedule)).toEqual(["a active", "b announced", "enc encryption"]);

@@ -1,0 +1,91 @@
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import {
+  createJwksEndpoint,
+  type JwksEndpoint,
+  type JwksEndpointOptions,
+  type RotationSchedule,
+  signJwt,
+} from "@signpost/core";
+
+export const ISSUER = "https://op.example";
+
+/** One process of an OP that is replicated, with what it was asked. */
+export interface Replica {
+  readonly port: number;
+  readonly requests: readonly { readonly method: string; readonly headers: IncomingHttpHeaders }[];
+  /** Closes every connection without an answer from now on, as a crashed process would. */
+  crash(): void;
+  recover(): void;
+}
+
+export interface Replicas extends AsyncDisposable {
+  readonly all: readonly Replica[];
+  readonly ports: readonly number[];
+  /** Requests to all of them so far. */
+  requests(): number;
+}
+
+/** Each listens on a loopback port of its own and serves the endpoint that stands at its place. */
+export async function startReplicas(endpoints: readonly JwksEndpoint[]): Promise<Replicas> {
+  const started = await Promise.all(endpoints.map(startReplica));
+  const all = started.map(({ replica }) => replica);
+  return {
+    all,
+    ports: all.map(({ port }) => port),
+    requests: () => all.reduce((sum, { requests }) => sum + requests.length, 0),
+    [Symbol.asyncDispose]: async () => {
+      for (const { server } of started) await close(server);
+    },
+  };
+}
+
+export function endpointWith(options: Omit<JwksEndpointOptions, "issuer">): JwksEndpoint {
+  return createJwksEndpoint({ issuer: ISSUER, ...options });
+}
+
+export function endpointOf(schedule: RotationSchedule): JwksEndpoint {
+  return endpointWith({ keyset: schedule.keySet, jwksRotationActive: schedule.jwksRotationActive });
+}
+
+/** A token of five minutes by the clock that the schedule goes by. */
+export function signToken(schedule: RotationSchedule, time: number, lifetimeSeconds = 300): Promise<string> {
+  const iat = Math.floor(time / 1000);
+  return signJwt(schedule.keySet, { iss: ISSUER, sub: "248289", aud: "rp", exp: iat + lifetimeSeconds }, { iat });
+}
+
+async function startReplica(endpoint: JwksEndpoint): Promise<{ replica: Replica; server: Server }> {
+  const requests: { method: string; headers: IncomingHttpHeaders }[] = [];
+  let crashed = false;
+  const server = createServer((req, res) => {
+    if (crashed) {
+      req.socket.destroy();
+      return;
+    }
+    requests.push({ method: req.method ?? "", headers: req.headers });
+    if (req.url?.split("?")[0] === endpoint.path) endpoint.listener(req, res);
+    else res.writeHead(404).end();
+  });
+  await new Promise<void>((listening, failed) => {
+    server.once("error", failed);
+    server.listen(0, "127.0.0.1", listening);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  const replica: Replica = {
+    port: address.port,
+    requests,
+    crash: () => {
+      crashed = true;
+      server.closeAllConnections();
+    },
+    recover: () => {
+      crashed = false;
+    },
+  };
+  return { replica, server };
+}
+
+async function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise<void>((closed) => server.close(() => closed()));
+}
