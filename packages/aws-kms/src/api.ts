@@ -1,4 +1,5 @@
 import type { GetPublicKeyCommandOutput, SignCommandOutput } from "@aws-sdk/client-kms";
+import { ConfigurationError } from "@signpost/core";
 import { loadSdk } from "./load-sdk.ts";
 
 /** How one call is ended. A call settles soon after its signal aborts. */
@@ -54,7 +55,10 @@ export interface KmsApi {
   sign(input: KmsSignInput, options: KmsCallOptions): Promise<KmsSignOutput>;
 }
 
-/** What is used of the SDK's `KMSClient`: give one of yours, of any version that takes this package's peer range. */
+/**
+ * What is used of the SDK's `KMSClient`: give one of yours, made by the installed copy of `@aws-sdk/client-kms` that this
+ * package finds as its peer.
+ */
 export interface KmsClientLike {
   send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
 }
@@ -62,6 +66,7 @@ export interface KmsClientLike {
 /** The port over the SDK. */
 export async function apiFromClient(client: KmsClientLike): Promise<KmsApi> {
   const { GetPublicKeyCommand, SignCommand } = await loadSdk();
+  assertFits(client, new GetPublicKeyCommand({ KeyId: "alias/none" }));
   // A command of the SDK fits a client of the SDK; the structural type of `send` cannot say so.
   const send = <Output>(command: object, { signal }: KmsCallOptions): Promise<Output> =>
     client.send(command as never, signal === undefined ? {} : { abortSignal: signal }) as Promise<Output>;
@@ -69,4 +74,23 @@ export async function apiFromClient(client: KmsClientLike): Promise<KmsApi> {
     getPublicKey: (input, options) => send<GetPublicKeyCommandOutput>(new GetPublicKeyCommand({ ...input }), options),
     sign: (input, options) => send<SignCommandOutput>(new SignCommand({ ...input }), options),
   };
+}
+
+interface SdkCommand {
+  resolveMiddleware(stack: never, config: never, options: object): unknown;
+}
+
+/**
+ * A command of one version of the SDK does not run on a client of another. Putting the two together, which sends
+ * nothing, tells that now and not with the first signature.
+ */
+function assertFits(client: KmsClientLike, command: SdkCommand): void {
+  const { middlewareStack, config } = client as { readonly middlewareStack?: unknown; readonly config?: unknown };
+  if (middlewareStack === undefined || config === undefined) return;
+  try {
+    command.resolveMiddleware(middlewareStack as never, config as never, {});
+  } catch (cause) {
+    const expected = "expected a KMSClient of the version of @aws-sdk/client-kms that @signpost/aws-kms finds";
+    throw new ConfigurationError("client", expected, { cause });
+  }
 }

@@ -107,6 +107,16 @@ export function describeEmulator(
       expect(highS.length).toBeLessThan(90);
     });
 
+    test("signs 500 times at once through 64 sockets, each over its own input", async () => {
+      const { arn } = await createKey();
+      const policy = { concurrency: 64, deadlineMs: 60_000, attemptTimeoutMs: 30_000 };
+      await using signer = await openAwsKmsSigner({ keyId: arn, endpoint: emulator.endpoint, policy });
+      const { active } = createKeySet([{ signer }]);
+      // signWith verifies each with node:crypto, over the input that it was given.
+      const signatures = await Promise.all(Array.from({ length: 500 }, () => signWith(active, randomBytes(40))));
+      expect(new Set(signatures.map((signature) => Buffer.from(signature).toString("hex"))).size).toBe(500);
+    });
+
     test("stays the one it was when its alias is pointed elsewhere", async () => {
       const [first, second] = [await createKey(), await createKey()];
       const alias = await createAlias(first.keyId);

@@ -172,6 +172,31 @@ describe("a client of the caller's", () => {
     client.destroy();
   });
 
+  test("of another version of the SDK is refused before anything is sent", async () => {
+    const stack = {
+      concat: () => {
+        throw new Error("serializerMiddleware is not found");
+      },
+    };
+    const client = { send: async () => ({}), middlewareStack: stack, config: {} };
+    const opening = openAwsKmsSigner({ keyId: key.arn, client, publicKey: publicJwk });
+    await expect(opening).rejects.toMatchObject({ argument: "client", message: expect.stringContaining("version") });
+  });
+
+  test("may be anything that sends the SDK's commands", async () => {
+    const client = clientOf(fake);
+    const sent: string[] = [];
+    const recording = {
+      send: (command: object, options?: object) => {
+        sent.push(command.constructor.name);
+        return client.send(command as never, options);
+      },
+    };
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, client: recording });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    expect(sent).toEqual(["GetPublicKeyCommand", "SignCommand"]);
+  });
+
   test("serves every URI of an adapter", async () => {
     const adapter = awsKms({ client: clientOf(fake) });
     await using signer = await openSigner("awskms:///alias/Op/2026", [adapter]);
