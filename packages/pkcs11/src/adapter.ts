@@ -53,7 +53,7 @@ async function openUri(
     query: parsed.query,
     policy,
   });
-  return openKeySigner(request, { policy, signal, isolation: options.isolation });
+  return openKeySigner(request, { ...options, policy, signal });
 }
 
 function moduleOf({ modulePath, moduleName }: Pkcs11Uri, { module, modules = {} }: Pkcs11AdapterOptions): string {

@@ -7,10 +7,10 @@ import {
   type Signer,
 } from "@signpost/core";
 import type { KeyRequest } from "./backend.ts";
-import { type Isolation, keyRequest, type Pkcs11SignerOptions } from "./options.ts";
+import { keyRequest, type Pkcs11SignerOptions } from "./options.ts";
 import { openProcessKey } from "./process/open-key.ts";
 import { openThreadKey } from "./threads/open-key.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { withinDeadline } from "./until-aborted.ts";
 import { formatKeyUri } from "./uri.ts";
 
 /**
@@ -39,24 +39,19 @@ export function openPkcs11Signer(
 ): Promise<GuardedSigner>;
 export function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer>;
 export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer> {
-  const { policy, signal, isolation } = options;
-  return openKeySigner(await keyRequest(options), { policy, signal, isolation });
+  return openKeySigner(await keyRequest(options), options);
 }
 
-export interface OpenKeyOptions {
-  readonly policy: GuardPolicy | false | undefined;
-  readonly signal: AbortSignal | undefined;
-  readonly isolation: Isolation | undefined;
-}
+type OpenKeyOptions = Pick<Pkcs11SignerOptions, "policy" | "signal" | "isolation" | "openDeadlineMs">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
 export async function openKeySigner(request: KeyRequest, options: OpenKeyOptions): Promise<Signer> {
-  const { policy, signal, isolation } = options;
+  const { policy, signal, isolation, openDeadlineMs } = options;
   // Before anything is opened that nobody would close.
   assertPolicy(policy);
   const open = isolation === "process" ? openProcessKey : openThreadKey;
   const opening = open(request);
-  const key = await untilAborted(opening, signal).catch((error: unknown) => {
+  const key = await withinDeadline(opening, openDeadlineMs, signal).catch((error: unknown) => {
     // Nobody waits for it any more: it is closed as soon as it is open.
     opening.then((late) => late.close()).catch(() => {});
     throw error;

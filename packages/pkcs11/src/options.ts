@@ -17,6 +17,8 @@ import type { TokenSelector } from "./select-token.ts";
 export interface KeyOptions {
   /** The public half as JWK or PEM, for tokens that hold no public object. It is proven by a signature. */
   readonly publicKey?: JwkInput | string | undefined;
+  /** Bound of opening: initialising, login, search and proof. Milliseconds, default 10000. */
+  readonly openDeadlineMs?: number | undefined;
   /** Text for C_Initialize, which NSS takes its configuration from. Other modules want none. */
   readonly libraryParameters?: string | undefined;
   /** Signatures at once, each in a thread with a session of its own. 1 to 64, default 4; at most what the token allows. */
@@ -51,6 +53,8 @@ export interface Pkcs11SignerOptions extends KeyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+// The longest delay that a Node timer takes; a longer one fires at once.
+const MAX_TIMER_MS = 2_147_483_647;
 const DEFAULT_SESSIONS = 4;
 const MAX_SESSIONS = 64;
 /** The default attempt timeout. A call that is slower than an impatient caller does not hang yet. */
@@ -84,6 +88,7 @@ export async function readKeyOptions(options: UncheckedRequest): Promise<KeyRequ
   if (isolation !== undefined && isolation !== "thread" && isolation !== "process") {
     throw new ConfigurationError("isolation", 'expected "thread" or "process"');
   }
+  if (options.openDeadlineMs !== undefined) wholeNumber("openDeadlineMs", options.openDeadlineMs, 1, MAX_TIMER_MS);
   return {
     pin: pinSource(options.pin),
     publicKey: publicKeyOption(options.publicKey),

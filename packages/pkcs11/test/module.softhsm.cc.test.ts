@@ -108,8 +108,10 @@ describe("options", () => {
     ["publicKey", { publicKey: "-----BEGIN CERTIFICATE-----" }],
     ["publicKey", { publicKey: { kty: "EC", crv: "P-384", x: "", y: "" } }],
     ["libraryParameters", { libraryParameters: "" }],
+    ["openDeadlineMs", { openDeadlineMs: 0 }],
+    ["policy.deadlineMs", { policy: { deadlineMs: -1 } }],
   ])("%s is checked: %j", async (argument, options) => {
-    await expect(opener.open({ ...base, ...options } as GuardedOptions)).rejects.toMatchObject({
+    await expect(opener.open({ ...base, ...options })).rejects.toMatchObject({
       name: "ConfigurationError",
       argument,
     });

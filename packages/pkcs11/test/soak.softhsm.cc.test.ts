@@ -40,10 +40,10 @@ describe("20,000 signatures at 64 in flight", () => {
     const counts = new Map<string, number>();
     let signed = 0;
     let lastSigned = 0;
-    let faultsOver = false;
+    const faultsOver = new AbortController();
 
     const caller = async (): Promise<void> => {
-      while (signed < SIGNATURES || !faultsOver) {
+      while (signed < SIGNATURES || !faultsOver.signal.aborted) {
         const code = await outcome(signer);
         counts.set(code, (counts.get(code) ?? 0) + 1);
         if (code === "signed") {
@@ -78,7 +78,7 @@ describe("20,000 signatures at 64 in flight", () => {
     // The fresh start that found the token again was the last; from here on the next one would be 30 seconds away.
     closeAllSessions(shim.module, hsm.tokenLabel);
     await signedAgain(performance.now());
-    faultsOver = true;
+    faultsOver.abort();
     await Promise.all(callers);
 
     expect(counts.get("signed")).toBeGreaterThanOrEqual(SIGNATURES);

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { signerChecks } from "@signpost/conformance";
-import { openPkcs11Signer } from "@signpost/pkcs11";
 import { startTpm2, type Tpm2Token } from "@signpost/test-backends/tpm2";
 import { createOpener, type GuardedOptions, outcome, until } from "./support/signing.ts";
 
@@ -17,13 +15,6 @@ beforeAll(async () => {
 afterAll(() => tpm.stop());
 
 describe("a signer on a TPM", () => {
-  for (const check of signerChecks({
-    open: (policy) => openPkcs11Signer({ ...base, policy }),
-    secrets: ["24681357"],
-  })) {
-    test(check.name, check.run);
-  }
-
   test("leaves no handle in the TPM when it is closed", async () => {
     // The module keeps one of its own there, whoever used it.
     const before = await tpm.leftHandles();

@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { signerChecks } from "@signpost/conformance";
+import { openPkcs11Signer } from "@signpost/pkcs11";
+import { startTpm2, type Tpm2Token } from "@signpost/test-backends/tpm2";
+
+let tpm: Tpm2Token;
+
+beforeAll(async () => {
+  tpm = await startTpm2();
+  await tpm.generateKey("k1", "01");
+});
+afterAll(() => tpm.stop());
+
+describe("a signer on a TPM", () => {
+  for (const check of signerChecks({
+    open: (policy) =>
+      openPkcs11Signer({ module: tpm.module, token: tpm.tokenLabel, object: "k1", pin: tpm.pin, sessions: 2, policy }),
+    secrets: ["24681357"],
+  })) {
+    test(check.name, check.run);
+  }
+});
