@@ -1,23 +1,20 @@
-import { ConfigurationError, type SignerErrorCode, SignpostError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
 import type { HostContext, HostErrors } from "./host.ts";
-
-// What passes by itself, soon. Any other failure is the operator's to look at, and server_error for the client.
-const PASSING: ReadonlySet<string> = new Set<SignerErrorCode>(["unavailable", "throttled", "timeout", "overloaded"]);
 
 const RETRY_AFTER_SECONDS = "2";
 
 /** Marks the host errors that were made here; their cause, which the host's events carry, holds the code. */
 const passingErrors = new WeakSet<object>();
 
-/** The host's own error for a failure to sign: the client learns whether to try again, the operator sees the cause. */
-export function hostFailure(cause: unknown, { TemporarilyUnavailable }: HostErrors): unknown {
-  const passing = cause instanceof SignpostError && (PASSING.has(cause.code) || isTransient(cause));
-  if (!passing) return cause;
+/**
+ * The host's own error for a failure to sign: the client learns whether to try again, and from the authorization
+ * endpoint learns it in the redirect; the operator sees the cause.
+ */
+export function hostFailure(cause: unknown, { OIDCProviderError, TemporarilyUnavailable }: HostErrors): Error {
+  if (!isPassing(cause)) return Object.assign(new OIDCProviderError(500, "server_error"), { cause });
   const error = new TemporarilyUnavailable("the signing key cannot be reached at the moment");
-  error.cause = cause;
   // The host's default for this error is 400, as for a fault of the client.
-  error.status = 503;
-  error.statusCode = 503;
+  Object.assign(error, { cause, status: 503, statusCode: 503 });
   passingErrors.add(error);
   return error;
 }
@@ -42,6 +39,6 @@ export function unknownKid(): ConfigurationError {
   return new ConfigurationError("kid", "expected the kid of the active key or of the one before it");
 }
 
-function isTransient(error: SignpostError): boolean {
-  return "transient" in error && error.transient === true;
+function isPassing(error: unknown): boolean {
+  return error instanceof SignerError && error.transient;
 }

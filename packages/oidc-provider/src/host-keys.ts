@@ -11,8 +11,7 @@ export function signingKey<Key extends object>(
   keys: LiveKeys,
   sign: (data: Uint8Array) => Promise<Uint8Array>,
 ): Key {
-  const active = (): PublicMembers => ({ ...keys.active(), alg: "ES256" });
-  return define(new hostClass(), publicGetters(active), {
+  return define(new hostClass(), publicGetters(keys.active), {
     keyObject: () => importKey(keys.active().publicKey),
     sign,
   });
@@ -31,7 +30,7 @@ export function verifyingPlace<Key extends object>(
 ): Key {
   const taken = (): PublishedKey | undefined => (attached() ? keys.verifying()[index] : undefined);
   const key = (): PublicMembers =>
-    taken() ?? { keyId: `signpost-free-place-${index}`, publicKey: keys.active().publicKey, alg: "ES256" };
+    taken() ?? { keyId: `signpost-free-place-${index}`, publicKey: keys.active().publicKey };
   return define(
     new hostClass(),
     // key_ops keeps the host from ever choosing it for a signature.
@@ -49,27 +48,23 @@ export function verifyingPlace<Key extends object>(
   );
 }
 
-/** The members of any public key that the host looks at. */
-type PublicKeyMembers = Readonly<Partial<Record<"kty" | "crv" | "x" | "y" | "n" | "e", string>>>;
+type PublicKeyMembers = Readonly<Partial<Record<"kty" | "crv" | "x" | "y", string>>>;
 
 interface PublicMembers {
   readonly keyId: string;
   readonly publicKey: PublicKeyMembers;
-  readonly alg: string;
 }
 
 function publicGetters(key: () => PublicMembers): Getters {
   return {
     kid: () => key().keyId,
-    alg: () => key().alg,
-    kty: () => key().publicKey.kty,
-    crv: () => key().publicKey.crv,
+    alg: () => "ES256",
+    kty: () => "EC",
+    crv: () => "P-256",
     x: () => key().publicKey.x,
     y: () => key().publicKey.y,
-    n: () => key().publicKey.n,
-    e: () => key().publicKey.e,
-    // Of other key types; the host's own getter would ask keyObject() once and keep the answer.
-    pub: () => undefined,
+    // Of other key types; the host's own getters would ask keyObject() once and keep the answer.
+    ...Object.fromEntries(["n", "e", "pub"].map((name) => [name, () => undefined])),
   };
 }
 

@@ -5,6 +5,7 @@ export type HostSigningKeyClass<Key extends object = object> = new () => Key;
 
 /** What is used of the host's `errors`. */
 export interface HostErrors {
+  readonly OIDCProviderError: new (status: number, message: string) => Error;
   readonly TemporarilyUnavailable: new (description?: string) => Error & { status: number; statusCode: number };
 }
 
@@ -46,8 +47,8 @@ export function requireKnownHook(hostClass: unknown, errors: unknown): void {
         `this one has changed (missing: ${missing.join(", ")}), and needs another version of @signpost/oidc-provider`,
     );
   }
-  const unavailable = (errors as Partial<HostErrors> | null | undefined)?.TemporarilyUnavailable;
-  if (typeof unavailable !== "function") {
+  const { OIDCProviderError, TemporarilyUnavailable }: Partial<HostErrors> = Object(errors);
+  if (typeof OIDCProviderError !== "function" || typeof TemporarilyUnavailable !== "function") {
     throw new ConfigurationError("errors", "expected the `errors` that oidc-provider exports");
   }
 }

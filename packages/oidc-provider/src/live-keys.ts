@@ -19,7 +19,10 @@ export interface LiveKeys {
   active(): ActiveKey;
   /** The key that a header names, if it may sign: the active one, or the one before while it is published. */
   signing(keyId: string): ActiveKey | undefined;
-  /** Every key but the active one that may have signed a token: retiring, legacy, then withdrawn. */
+  /**
+   * Every ES256 key but the active one that may have signed a token, withdrawn ones last. Legacy keys are left out: the
+   * host accepts a hint only under the client's present algorithm.
+   */
   verifying(): readonly PublishedKey[];
 }
 
@@ -47,7 +50,9 @@ export function liveKeys(keys: KeySetSource | ScheduleLike): LiveKeys {
     },
     verifying: () => {
       const set = now();
-      const published = set.keys.filter((key) => key.use === "sig" && key.keyId !== set.active.keyId);
+      const published = set.keys.filter(
+        (key) => key.use === "sig" && key.alg === "ES256" && key.keyId !== set.active.keyId,
+      );
       return [...published, ...withdrawn()];
     },
   };

@@ -19,8 +19,7 @@ export interface SignpostKeysOptions<Key extends object> {
   /** A key set, a function that returns the current one, or a rotation schedule. */
   readonly keys: KeySetSource | ScheduleLike;
   /**
-   * How many keys beside the active one can verify an `id_token_hint` at once: announced, retiring, legacy and withdrawn
-   * ones. The host fixes this number when it is constructed. Default 16; 0 to 256.
+   * How many keys beside the active one can verify an `id_token_hint` at once: announced, retiring and withdrawn ones. The host fixes this number when it is constructed. Default 16; 0 to 256.
    */
   readonly verifyingKeys?: number | undefined;
   /** As for `signWith`. Default `"always"`. */
@@ -32,8 +31,12 @@ export interface SignpostKeys<Key extends object> {
   readonly jwks: { readonly keys: Key[] };
   /** To be spread into the host's `features`. */
   readonly features: { readonly externalSigningSupport: { readonly enabled: true; readonly ack: string } };
-  /** To be spread into the host's `clientDefaults`: its own default of RS256 would break each client. */
-  readonly clientDefaults: { readonly id_token_signed_response_alg: "ES256" };
+  /** To be spread into the host's `clientDefaults`: its own defaults of RS256 would break each client. */
+  readonly clientDefaults: {
+    readonly id_token_signed_response_alg: "ES256";
+    readonly authorization_signed_response_alg: "ES256";
+    readonly introspection_signed_response_alg: "ES256";
+  };
   /** Serves `endpoint` as the provider's JWKS, and lets failures reach clients as OAuth errors. Call it once, right after construction. */
   attach(provider: HostProvider, endpoint: JwksListener): void;
 }
@@ -71,11 +74,12 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   let attachedTo: HostProvider | undefined;
 
   const sign = async (data: Uint8Array): Promise<Uint8Array> => {
-    if (attachedTo === undefined)
-      throw new ConfigurationError("provider", "expected attach(provider, endpoint) before the first token");
-    const entry = keys.signing(kidOf(data));
-    if (entry === undefined) throw unknownKid();
     try {
+      if (attachedTo === undefined) {
+        throw new ConfigurationError("provider", "expected attach(provider, endpoint) before the first token");
+      }
+      const entry = keys.signing(kidOf(data));
+      if (entry === undefined) throw unknownKid();
       return await signWith(entry, data, { verify });
     } catch (error) {
       throw hostFailure(error, errors);
@@ -88,7 +92,11 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   return {
     jwks: { keys: [signingKey(hostClass, keys, sign), ...places] },
     features: { externalSigningSupport: { enabled: true, ack: ACKNOWLEDGED_HOOK } },
-    clientDefaults: { id_token_signed_response_alg: "ES256" },
+    clientDefaults: {
+      id_token_signed_response_alg: "ES256",
+      authorization_signed_response_alg: "ES256",
+      introspection_signed_response_alg: "ES256",
+    },
     attach: (provider, endpoint) => {
       if (attachedTo !== undefined)
         throw new ConfigurationError("provider", "expected to be attached once: make keys for each provider");

@@ -1,70 +1,261 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import Provider, { errors, ExternalSigningKey } from "oidc-provider";
-import { createRemoteJWKSet, jwtVerify, decodeProtectedHeader } from "jose";
-import { expect, test } from "vitest";
-import { createJwksEndpoint, createKeySet, type KeySet } from "@signpost/core";
+import { decodeProtectedHeader, jwtVerify, SignJWT, createLocalJWKSet, type JSONWebKeySet } from "jose";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import type { ClientMetadata } from "oidc-provider";
+import { afterEach, describe, expect, test } from "vitest";
+import { createKeySet, createRotationSchedule, guardSigner, type KeySet, type Signer } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { signpostKeys } from "@signpost/oidc-provider";
+import { browser, type Op, startOp } from "./support/op.ts";
 
-test("live rotation: a key that was unknown at construction signs", async () => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-  let keys: KeySet = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
-  const source = () => keys;
-  const signpost = signpostKeys({ ExternalSigningKey, errors, keys: source });
-  const provider = new Provider(issuer, {
-    jwks: signpost.jwks,
-    features: {
-      ...signpost.features,
-      clientCredentials: { enabled: true },
-      resourceIndicators: {
-        enabled: true,
-        defaultResource: () => "urn:api",
-        useGrantedResource: () => true,
-        getResourceServerInfo: () => ({
-          scope: "api",
-          audience: "urn:api",
-          accessTokenFormat: "jwt",
-          jwt: { sign: { alg: "ES256" } },
-        }),
-      },
-    },
-    clientDefaults: { ...signpost.clientDefaults },
-    clients: [
-      {
-        client_id: "rp",
-        client_secret: "secret",
-        grant_types: ["client_credentials"],
-        redirect_uris: [],
-        response_types: [],
-      },
-    ],
+const HOUR = 3_600_000;
+const CLIENT = {
+  client_id: "rp",
+  client_secret: "only for this test",
+  grant_types: ["client_credentials"],
+  redirect_uris: [],
+  response_types: [],
+} as const;
+
+let op: Op | undefined;
+afterEach(() => {
+  op?.close();
+});
+
+/** A JWT access token, the shortest way to a signature. */
+async function accessToken({ issuer }: Op): Promise<string> {
+  const response = await fetch(`${issuer}/token`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa(`rp:${encodeURIComponent(CLIENT.client_secret)}`)}` },
+    body: new URLSearchParams({ grant_type: "client_credentials", resource: "urn:example:api" }),
   });
-  signpost.attach(provider, createJwksEndpoint({ issuer, keyset: source }));
-  server.on("request", provider.callback());
-  const token = async (): Promise<string> => {
-    const response = await fetch(`${issuer}/token`, {
-      method: "POST",
-      headers: { authorization: `Basic ${btoa("rp:secret")}` },
-      body: new URLSearchParams({ grant_type: "client_credentials", resource: "urn:api" }),
-    });
-    const body = (await response.json()) as { access_token: string };
-    if (!response.ok) throw new Error(JSON.stringify(body));
-    return body.access_token;
+  const body = (await response.json()) as { access_token?: string };
+  if (body.access_token === undefined) throw new Error(`${response.status} ${JSON.stringify(body)}`);
+  return body.access_token;
+}
+
+async function published({ issuer }: Op): Promise<JSONWebKeySet> {
+  return (await (await fetch(`${issuer}/jwks`)).json()) as JSONWebKeySet;
+}
+
+function retired(set: KeySet) {
+  return set.keys.map(({ keyId, publicKey }) => ({ keyId, publicKey }));
+}
+
+describe("rotation without a new Provider", () => {
+  test("a key that was unknown at construction signs, and every token verifies", async () => {
+    let keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    op = await startOp({ keys: () => keys, configuration: { clients: [{ ...CLIENT }] } });
+    const first = await accessToken(op);
+    keys = createKeySet([{ keyId: "c", signer: await openLocalSigner() }, ...retired(keys)]);
+    const second = await accessToken(op);
+    expect([first, second].map((token) => decodeProtectedHeader(token).kid)).toEqual(["a", "c"]);
+    const getKey = createLocalJWKSet(await published(op));
+    await jwtVerify(first, getKey);
+    await jwtVerify(second, getKey);
+  });
+
+  test("tokens started under key A and finished under key B all verify: 1,000 of them under load", async () => {
+    const bare = await openLocalSigner({ policy: false });
+    const slow = (signer: Signer): Signer =>
+      guardSigner(
+        {
+          ...signer,
+          sign: async (digest, options) => {
+            await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 10));
+            return signer.sign(digest, options);
+          },
+        },
+        { concurrency: 64 },
+      );
+    const a = { keyId: "a", signer: slow(bare) };
+    const b = { keyId: "b", signer: slow(await openLocalSigner({ policy: false })) };
+    const sets = [createKeySet([a, b]), createKeySet([b, a])] as const;
+    let turn = 0;
+    op = await startOp({ keys: () => sets[turn % 2] ?? sets[0], configuration: { clients: [{ ...CLIENT }] } });
+    const rotating = setInterval(() => {
+      turn += 1;
+    }, 3);
+    const current = op;
+    const tokens: string[] = [];
+    const worker = async (): Promise<void> => {
+      for (let count = 0; count < 40; count += 1) tokens.push(await accessToken(current));
+    };
+    try {
+      await Promise.all(Array.from({ length: 25 }, worker));
+    } finally {
+      clearInterval(rotating);
+    }
+    const getKey = createLocalJWKSet(await published(op));
+    const kids = new Map<string | undefined, number>();
+    for (const token of tokens) {
+      const { protectedHeader } = await jwtVerify(token, getKey);
+      kids.set(protectedHeader.kid, (kids.get(protectedHeader.kid) ?? 0) + 1);
+    }
+    expect(tokens).toHaveLength(1000);
+    expect(new Set(kids.keys())).toEqual(new Set(["a", "b"]));
+    expect(op.failures).toEqual([]);
+  });
+
+  test("a key that was revoked between header and signature signs nothing", async () => {
+    let keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    let revoke = false;
+    const next = createKeySet([{ keyId: "b", signer: await openLocalSigner() }]);
+    // The source is asked for the header, and once more for the signature.
+    const source = (): KeySet => {
+      const now = keys;
+      if (revoke) keys = next;
+      return now;
+    };
+    op = await startOp({ keys: source, configuration: { clients: [{ ...CLIENT }] } });
+    await accessToken(op);
+    revoke = true;
+    const results = await Promise.allSettled([accessToken(op), accessToken(op)]);
+    const kids = results.map((result) =>
+      result.status === "fulfilled" ? decodeProtectedHeader(result.value).kid : "refused",
+    );
+    expect(kids).not.toContain("a");
+    expect(decodeProtectedHeader(await accessToken(op)).kid).toBe("b");
+  });
+});
+
+describe("the JWKS of the provider", () => {
+  test("is ours, at the path that its discovery document names: HEAD, 304, 405 and the rotation mode", async () => {
+    let rotation = false;
+    const keys = createKeySet([{ signer: await openLocalSigner() }]);
+    op = await startOp({ keys, jwksRotationActive: () => rotation });
+    const discovery = (await (await fetch(`${op.issuer}/.well-known/openid-configuration`)).json()) as {
+      jwks_uri: string;
+      id_token_signing_alg_values_supported: string[];
+    };
+    expect(discovery.jwks_uri).toBe(`${op.issuer}/jwks`);
+    expect(discovery.id_token_signing_alg_values_supported).toContain("ES256");
+    const get = await fetch(discovery.jwks_uri);
+    const etag = get.headers.get("etag") ?? "";
+    expect(get.headers.get("content-type")).toBe("application/jwk-set+json");
+    expect(get.headers.get("cache-control")).toBe("public, max-age=3600, stale-while-revalidate=3600");
+    rotation = true;
+    const head = await fetch(discovery.jwks_uri, { method: "HEAD" });
+    expect(head.headers.get("cache-control")).toBe("public, max-age=300, must-revalidate");
+    expect(head.headers.get("etag")).toBe(etag);
+    const cached = await fetch(discovery.jwks_uri, { headers: { "if-none-match": etag } });
+    expect(cached.status).toBe(304);
+    expect((await fetch(discovery.jwks_uri, { method: "POST" })).status).toBe(405);
+  });
+
+  test("never shows the places that the host keeps for keys to come", async () => {
+    const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    op = await startOp({ keys });
+    expect((await published(op)).keys.map((key) => key.kid)).toEqual(["a"]);
+  });
+});
+
+describe("an id_token_hint", () => {
+  async function hint(issuer: string, keyId: string, privateKey: KeyObject, alg = "ES256") {
+    return new SignJWT({ sub: "248289" })
+      .setProtectedHeader({ alg, kid: keyId })
+      .setIssuer(issuer)
+      .setAudience("rp")
+      .setIssuedAt(1_700_000_000)
+      .setExpirationTime(1_700_000_300)
+      .sign(privateKey);
+  }
+
+  const client: ClientMetadata = {
+    client_id: "rp",
+    client_secret: "only for this test",
+    redirect_uris: ["https://rp.example/callback"],
+    post_logout_redirect_uris: ["https://rp.example/callback"],
   };
-  const first = await token();
-  keys = createKeySet([
-    { keyId: "c", signer: await openLocalSigner() },
-    ...keys.keys.map(({ keyId, publicKey }) => ({ keyId, publicKey })),
-  ]);
-  const second = await token();
-  expect([first, second].map((jwt) => decodeProtectedHeader(jwt).kid)).toEqual(["a", "c"]);
-  const discovery = (await (await fetch(`${issuer}/.well-known/openid-configuration`)).json()) as { jwks_uri: string };
-  const jwks = await fetch(discovery.jwks_uri);
-  expect(jwks.headers.get("etag")).toMatch(/^"[0-9a-f]{64}"$/);
-  for (const jwt of [first, second]) await jwtVerify(jwt, createRemoteJWKSet(new URL(discovery.jwks_uri)));
-  server.close();
+
+  async function accepted(current: Op, token: string): Promise<boolean> {
+    const end = new URL(`${current.issuer}/session/end`);
+    end.searchParams.set("id_token_hint", token);
+    const answer = await browser(current.issuer)(end);
+    return answer instanceof URL || answer.status === 200;
+  }
+
+  test("that expired is accepted from the active, a retiring and a withdrawn key, and refused once it is dropped", async () => {
+    const [a, b] = [
+      generateKeyPairSync("ec", { namedCurve: "P-256" }),
+      generateKeyPairSync("ec", { namedCurve: "P-256" }),
+    ];
+    let time = 0;
+    const schedule = createRotationSchedule(
+      [
+        {
+          keyId: "a",
+          signer: await openLocalSigner({ privateKey: a.privateKey }),
+          announcedFrom: new Date(0),
+          activeFrom: new Date(0),
+        },
+        {
+          keyId: "b",
+          signer: await openLocalSigner({ privateKey: b.privateKey }),
+          announcedFrom: new Date(90 * HOUR),
+          activeFrom: new Date(100 * HOUR),
+        },
+      ],
+      { maxTokenLifetimeSeconds: 3600, hintAcceptanceHours: 10, clockSkewSeconds: 0, now: () => time },
+    );
+    op = await startOp({ keys: schedule, configuration: { clients: [client] } });
+    const hintOfA = await hint(op.issuer, "a", a.privateKey);
+    const hintOfB = await hint(op.issuer, "b", b.privateKey);
+    const table: [number, boolean, boolean][] = [
+      [0, true, false],
+      [95 * HOUR, true, true],
+      [100 * HOUR, true, true],
+      [105 * HOUR, true, true],
+      [111 * HOUR, false, true],
+    ];
+    for (const [moment, fromA, fromB] of table) {
+      time = moment;
+      expect([moment / HOUR, await accepted(op, hintOfA), await accepted(op, hintOfB)]).toEqual([
+        moment / HOUR,
+        fromA,
+        fromB,
+      ]);
+    }
+  });
+
+  test("of a key that was unknown at construction is accepted, and of a key that is gone refused", async () => {
+    const c = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    let keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    op = await startOp({ keys: () => keys, configuration: { clients: [client] } });
+    const token = await hint(op.issuer, "c", c.privateKey);
+    expect(await accepted(op, token)).toBe(false);
+    keys = createKeySet([
+      { keyId: "c", signer: await openLocalSigner({ privateKey: c.privateKey }) },
+      ...retired(keys),
+    ]);
+    expect(await accepted(op, token)).toBe(true);
+    keys = createKeySet([{ keyId: "d", signer: await openLocalSigner() }, ...retired(keys)]);
+    expect(await accepted(op, token)).toBe(true);
+    keys = createKeySet([{ keyId: "e", signer: await openLocalSigner() }]);
+    expect(await accepted(op, token)).toBe(false);
+  });
+
+  test("of a legacy RS256 key is refused by the host, and discovery never names a legacy algorithm", async () => {
+    const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }], {
+      legacyVerificationKeys: [{ keyId: "old", alg: "RS256", publicKey: rsa.publicKey.export({ format: "jwk" }) }],
+    });
+    op = await startOp({ keys, configuration: { clients: [client] } });
+    expect((await published(op)).keys.map((key) => key.kid)).toEqual(["a", "old"]);
+    expect(await accepted(op, await hint(op.issuer, "old", rsa.privateKey, "RS256"))).toBe(false);
+    const discovery = (await (await fetch(`${op.issuer}/.well-known/openid-configuration`)).json()) as Record<
+      string,
+      string[]
+    >;
+    for (const use of ["id_token", "userinfo", "introspection", "authorization"]) {
+      expect(discovery[`${use}_signing_alg_values_supported`]).not.toContain("RS256");
+    }
+  });
+
+  test.each(["signpost-free-place-0", "unknown"])("under the kid %s is refused", async (kid) => {
+    const foreign = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    op = await startOp({
+      keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+      configuration: { clients: [client] },
+    });
+    expect(await accepted(op, await hint(op.issuer, kid, foreign.privateKey))).toBe(false);
+  });
 });

@@ -1,0 +1,149 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type Configuration, errors, ExternalSigningKey, Provider } from "oidc-provider";
+import { createJwksEndpoint } from "@signpost/core";
+import { signpostKeys, type SignpostKeysOptions } from "@signpost/oidc-provider";
+
+export const REDIRECT_URI = "https://rp.example/callback";
+export const RESOURCE = "urn:example:api";
+export const ACCOUNT = "248289";
+
+type Keys = SignpostKeysOptions<ExternalSigningKey>["keys"];
+
+export interface Op {
+  readonly issuer: string;
+  readonly provider: Provider;
+  /** What the operator sees: the host's error events. */
+  readonly failures: readonly { event: string; error: Error }[];
+  close(): void;
+}
+
+export interface OpOptions {
+  readonly keys: Keys;
+  readonly jwksRotationActive?: () => boolean;
+  readonly configuration?: Configuration;
+  readonly verifyingKeys?: number;
+}
+
+const ERROR_EVENTS = [
+  "server_error",
+  "grant.error",
+  "authorization.error",
+  "userinfo.error",
+  "introspection.error",
+] as const;
+
+/** A real Provider on a free loopback port, whose end-user is always logged in and consents to everything. */
+export async function startOp({ keys, jwksRotationActive, configuration = {}, verifyingKeys }: OpOptions): Promise<Op> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, verifyingKeys });
+  const provider = new Provider(issuer, {
+    ...configuration,
+    jwks: signpost.jwks,
+    features: {
+      devInteractions: { enabled: false },
+      introspection: { enabled: true, allowedPolicy: () => true } as never,
+      jwtIntrospection: { enabled: true },
+      jwtResponseModes: { enabled: true },
+      jwtUserinfo: { enabled: true },
+      backchannelLogout: { enabled: true },
+      clientCredentials: { enabled: true },
+      rpInitiatedLogout: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({
+          scope: "api",
+          audience: RESOURCE,
+          accessTokenFormat: "jwt",
+          jwt: { sign: { alg: "ES256" } },
+        }),
+      },
+      ...signpost.features,
+      ...configuration.features,
+    },
+    clientDefaults: { ...signpost.clientDefaults },
+    issueRefreshToken: (_context, client) => Promise.resolve(client.grantTypeAllowed("refresh_token")),
+    // The host's own dispatcher refuses loopback, where the relying party of a test is.
+    fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as never),
+    cookies: { keys: ["only for this test"] },
+    interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
+    findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    loadExistingGrant: async (context) => {
+      const { client, session } = context.oidc;
+      const grant = new provider.Grant({ clientId: client?.clientId ?? "", accountId: session?.accountId ?? "" });
+      grant.addOIDCScope("openid offline_access");
+      grant.addResourceScope(RESOURCE, "api");
+      await grant.save();
+      return grant;
+    },
+  });
+  signpost.attach(
+    provider,
+    createJwksEndpoint({
+      issuer,
+      keyset: typeof keys === "object" && "keySet" in keys ? keys.keySet : keys,
+      jwksRotationActive: jwksRotationActive ?? null,
+    }),
+  );
+  provider.use(async (context, next) => {
+    if (!context.path.startsWith("/interaction/")) return next();
+    context.respond = false;
+    await provider.interactionFinished(context.req, context.res, { login: { accountId: ACCOUNT } });
+  });
+  const failures: { event: string; error: Error }[] = [];
+  for (const event of ERROR_EVENTS) {
+    provider.on(event as "server_error", (_context, error) => {
+      failures.push({ event, error });
+    });
+  }
+  const handle = provider.callback();
+  server.on("request", (req, res) => void handle(req, res));
+  return {
+    issuer,
+    provider,
+    failures,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** A browser that follows the OP's redirects, cookies kept, until one leads away from the OP or a page is shown. */
+export interface Browser {
+  (url: URL): Promise<URL | Response>;
+  post(url: URL, form: Record<string, string>): Promise<URL | Response>;
+}
+
+export function browser(issuer: string): Browser {
+  const cookies = new Map<string, string>();
+  const request = async (url: URL, body?: URLSearchParams): Promise<Response> => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const headers = { cookie, accept: "text/html" };
+    const response = await fetch(url, { redirect: "manual", headers, ...(body && { method: "POST", body }) });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      cookies.set(name, value);
+    }
+    return response;
+  };
+  const follow = async (first: Response): Promise<URL | Response> => {
+    let response = first;
+    for (let hops = 0; hops < 10; hops += 1) {
+      const location = response.headers.get("location");
+      if (location === null) return response;
+      const next = new URL(location, issuer);
+      if (next.origin !== new URL(issuer).origin) return next;
+      response = await request(next);
+    }
+    throw new Error("too many redirects");
+  };
+  return Object.assign(async (url: URL) => follow(await request(url)), {
+    post: async (url: URL, form: Record<string, string>) => follow(await request(url, new URLSearchParams(form))),
+  });
+}
