@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ConfigurationError } from "@signpost/core";
 import { type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
-import { createOpener, type GuardedOptions, outcome } from "./support/signing.ts";
+import { createOpener, type GuardedOptions, outcome, until } from "./support/signing.ts";
 
 const opener = createOpener();
 let hsm: SoftHsm;
@@ -124,6 +124,18 @@ describe("options", () => {
     expect(second.uri).toBe(first.uri);
     await expect(opener.open({ ...base, serial: "0000" })).rejects.toMatchObject({ code: "key_not_found" });
     await expect(opener.open({ ...base, slotId: 1_000_000 })).rejects.toMatchObject({ code: "key_not_found" });
+  });
+
+  test("a token that was made after the module was initialised is found, and others keep signing", async () => {
+    const signer = await opener.open(base);
+    const token = await hsm.addToken();
+    await token.generateKey({ label: "k1", id: "01" });
+    const made = { ...base, token: token.tokenLabel, pin: token.pin };
+    await until(async () => {
+      const opened = await opener.open(made).catch(() => undefined);
+      return opened !== undefined && (await outcome(opened)) === "signed";
+    });
+    expect(await outcome(signer)).toBe("signed");
   });
 
   test("two tokens with one label are ambiguous without a serial number, and both are listed", async () => {

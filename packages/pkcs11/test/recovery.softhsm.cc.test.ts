@@ -212,8 +212,10 @@ describe("other code in the process", () => {
   ])("%s: signing goes on", async (_what, act) => {
     const signer = await openWhole();
     act();
+    // The first request finds out, and its second attempt does not meet another session that is as dead.
+    expect(await outcome(signer)).toBe("signed");
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => outcome(signer)));
-    expect(outcomes.every((code) => code === "signed" || code === "unavailable")).toBe(true);
+    expect(new Set(outcomes)).toEqual(new Set(["signed"]));
     await until(async () => (await outcome(signer)) === "signed" && signer.health().status === "ready");
     expect(shim.counter("openSessions")).toBe(SESSIONS);
   });

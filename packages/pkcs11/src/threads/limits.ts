@@ -2,6 +2,8 @@
 export const REINITIALIZE_INTERVAL_MS = 30_000;
 /** A C_Initialize alone, after somebody else finalised the module, disturbs nobody and may come sooner. */
 export const INITIALIZE_INTERVAL_MS = 1_000;
+/** A list of tokens this young is taken as it is; an older one may miss a token that was made since. */
+export const LOOK_AGAIN_MS = 1_000;
 /** Sessions that could not be brought back are tried again this often. */
 export const RETRY_INTERVAL_MS = 5_000;
 /** Opening, login and search go over the network in many modules. Longer than this, the call hangs. */

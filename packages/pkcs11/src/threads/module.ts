@@ -2,7 +2,13 @@ import { SignerError } from "@signpost/core";
 import { CommandError } from "../failure-error.ts";
 import type { CommandInput, CommandName, CommandOutput, TokenDescription, TokenList } from "../protocol.ts";
 import { CKR_CRYPTOKI_NOT_INITIALIZED } from "../worker/constants.ts";
-import { EXIT_WAIT_MS, INITIALIZE_INTERVAL_MS, REINITIALIZE_INTERVAL_MS, SETUP_HANG_MS } from "./limits.ts";
+import {
+  EXIT_WAIT_MS,
+  INITIALIZE_INTERVAL_MS,
+  LOOK_AGAIN_MS,
+  REINITIALIZE_INTERVAL_MS,
+  SETUP_HANG_MS,
+} from "./limits.ts";
 import { TokenPool } from "./pool.ts";
 import type { ModuleHost } from "./session-set.ts";
 import { Thread } from "./thread.ts";
@@ -27,6 +33,7 @@ export class ThreadModule {
   readonly #onReturned: (() => void)[] = [];
   #reinitializing: Promise<boolean> | undefined;
   #lastFinalize = Number.NEGATIVE_INFINITY;
+  #started = 0;
   #lastInitialize = Number.NEGATIVE_INFINITY;
 
   constructor(path: string, libraryParameters: string | undefined) {
@@ -44,6 +51,7 @@ export class ThreadModule {
   async start(): Promise<void> {
     try {
       ({ owner: this.#owner } = await this.#run("initialize", this.initializeInput));
+      this.#started = performance.now();
     } catch (error) {
       if (this.#hanging === 0) await this.#control.terminate();
       throw error;
@@ -107,6 +115,12 @@ export class ThreadModule {
     if (!this.#mayReinitialize(finalized)) return Promise.resolve(false);
     this.#reinitializing = this.#reinitialize(finalized).finally(() => (this.#reinitializing = undefined));
     return this.#reinitializing;
+  }
+
+  /** Initialises the module anew for somebody who misses a token. Pointless when that was done a moment ago. */
+  async lookAgain(): Promise<boolean> {
+    if (performance.now() - Math.max(this.#started, this.#lastInitialize) < LOOK_AGAIN_MS) return false;
+    return this.reinitialize(undefined);
   }
 
   /** Milliseconds from now. */

@@ -1,9 +1,9 @@
 import { type P256PublicJwk, SignerError } from "@signpost/core";
 import type { KeyRequest, OpenKey } from "../backend.ts";
 import { toPublicError } from "../failure-error.ts";
-import type { FoundKey } from "../protocol.ts";
+import type { FoundKey, TokenDescription } from "../protocol.ts";
 import { createProbe, publicKeyOf } from "../public-key.ts";
-import { selectToken } from "../select-token.ts";
+import { selectToken, type TokenSelector } from "../select-token.ts";
 import type { ThreadModule } from "./module.ts";
 import type { TokenPool } from "./pool.ts";
 import { releaseModule, retainModule } from "./registry.ts";
@@ -19,9 +19,19 @@ export async function openThreadKey(request: KeyRequest): Promise<OpenKey> {
 }
 
 async function openInModule(module: ThreadModule, request: KeyRequest): Promise<OpenKey> {
-  const token = selectToken(await module.tokens(), request.selector);
+  const token = await findToken(module, request.selector);
   const pool = await module.retainPool(token);
   return orRelease(openInPool(module, pool, request), () => module.releasePool(pool));
+}
+
+/** Modules list the tokens that were there when they were initialised: one that was made since takes a fresh start. */
+async function findToken(module: ThreadModule, selector: TokenSelector): Promise<TokenDescription> {
+  try {
+    return selectToken(await module.tokens(), selector);
+  } catch (error) {
+    if (!(error instanceof SignerError) || error.code !== "key_not_found" || !(await module.lookAgain())) throw error;
+    return selectToken(await module.tokens(), selector);
+  }
 }
 
 async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<OpenKey> {

@@ -120,6 +120,7 @@ export class SessionSet {
     if (action === "login") for (const other of this.#sessions) other.keys.clear();
     if (action === "reinitialize" && (await this.#host.reinitialize(error))) return;
     if (epoch !== this.#epoch) return;
+    this.#checkIdle();
     if (session.thread.ended) {
       this.#sessions.delete(session);
       return this.#fill();
@@ -208,6 +209,25 @@ export class SessionSet {
     this.#epoch += 1;
     await Promise.all([...this.#sessions].map(endSession));
     this.#sessions.clear();
+  }
+
+  /** What ended one session has often ended the others: found out now, it costs no request its second attempt. */
+  #checkIdle(): void {
+    for (const session of this.#sessions) {
+      if (session.state !== "idle") continue;
+      session.state = "busy";
+      void this.#check(session);
+    }
+  }
+
+  async #check(session: PooledSession): Promise<void> {
+    try {
+      const { loginNeeded } = await this.commands(session)("session", null);
+      if (!loginNeeded) return this.giveBack(session);
+      await this.#bringUp(session);
+    } catch (error) {
+      await this.failed(session, error);
+    }
   }
 
   async #startFirst(): Promise<void> {

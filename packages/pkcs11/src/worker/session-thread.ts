@@ -1,4 +1,4 @@
-import type { CommandInput, CommandName, CommandOutput, SessionState } from "../protocol.ts";
+import type { CommandInput, CommandName, CommandOutput, KeyQuery, SessionState } from "../protocol.ts";
 import { type Binding, type Handle, loadModule, ModuleError } from "./binding.ts";
 import {
   CKR_OBJECT_HANDLE_INVALID,
@@ -11,12 +11,13 @@ import {
   CKR_CRYPTOKI_ALREADY_INITIALIZED,
   CKR_SESSION_COUNT,
   CKR_USER_ALREADY_LOGGED_IN,
+  CKR_USER_NOT_LOGGED_IN,
   CKS_RO_USER_FUNCTIONS,
   CKS_RW_USER_FUNCTIONS,
   CKU_CONTEXT_SPECIFIC,
   CKU_USER,
 } from "./constants.ts";
-import { codeFrom, ContextPinError, cryptoki, CryptokiError, SignatureError } from "./failure.ts";
+import { codeFrom, ContextPinError, cryptoki, CryptokiError, KeyError, SignatureError } from "./failure.ts";
 import { findKey } from "./find-key.ts";
 import type { OpenSession } from "./objects.ts";
 import { listTokens } from "./token-list.ts";
@@ -104,7 +105,7 @@ export function createHandlers(): Handlers {
       return { covered: code !== undefined };
     },
     findKey: ({ key, query }) => {
-      const { handle, found } = findKey(current(), query);
+      const { handle, found } = findWhereLoggedIn(current(), query);
       keys.set(key, { handle, alwaysAuthenticate: found.alwaysAuthenticate, contextPin: undefined });
       return found;
     },
@@ -126,6 +127,20 @@ function sessionState({ binding, handle, slot }: OpenSession & { readonly slot: 
   const { flags } = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
   const loggedIn = state === CKS_RO_USER_FUNCTIONS || state === CKS_RW_USER_FUNCTIONS;
   return { loggedIn, loginNeeded: !loggedIn && (flags & CKF_LOGIN_REQUIRED) !== 0, tokenFlags: flags };
+}
+
+/** Tokens hide private keys from those who are not logged in: finding none says nothing about the key then. */
+function findWhereLoggedIn(
+  session: OpenSession & { readonly slot: Handle },
+  query: KeyQuery,
+): ReturnType<typeof findKey> {
+  try {
+    return findKey(session, query);
+  } catch (error) {
+    if (!(error instanceof KeyError) || error.code !== "key_not_found" || !sessionState(session).loginNeeded)
+      throw error;
+    throw new CryptokiError("C_FindObjects", CKR_USER_NOT_LOGGED_IN);
+  }
 }
 
 function signDigest({ binding, handle }: OpenSession, key: SigningKey | undefined, digest: Uint8Array): Uint8Array {
