@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { KMSClient, SignCommand } from "@aws-sdk/client-kms";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import type { ServerReady } from "./aws-kms-server.ts";
+import { withServiceDelay } from "./delayed-service.ts";
 import { concurrently, runBench, sequentially } from "./harness.ts";
 import type { Contender, Pairing } from "./harness.ts";
 
@@ -55,18 +56,12 @@ async function pairingOf(row: Row, client: KMSClient, keyArn: string, server: Ch
   const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
   const ours = (): Promise<unknown> => signer.sign(digest);
   const bare = (): Promise<unknown> => client.send(new SignCommand(input));
-  let isSet = false;
-  const withDelay = (operation: () => Promise<unknown>): Contender["run"] => {
-    const run = row.concurrency === undefined ? sequentially(operation) : concurrently(row.concurrency, operation);
-    return async (operations) => {
-      if (!isSet) {
-        server.send(row.delayMs);
-        await once(server, "message");
-        isSet = true;
-      }
-      await run(operations);
-    };
-  };
+  const withDelay = (operation: () => Promise<unknown>): Contender["run"] =>
+    withServiceDelay(
+      server,
+      row.delayMs,
+      row.concurrency === undefined ? sequentially(operation) : concurrently(row.concurrency, operation),
+    );
   return {
     name: row.name,
     ours: { name: "guarded signer", run: withDelay(ours) },

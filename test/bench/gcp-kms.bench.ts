@@ -5,6 +5,7 @@ import type { KeyManagementServiceClient } from "@google-cloud/kms";
 import { openGcpKmsSigner } from "@signpost/gcp-kms";
 import { connectGcpKmsClient } from "@signpost/test-backends/fake-gcp-kms-client";
 import type { ServerReady } from "./gcp-kms-server.ts";
+import { withServiceDelay } from "./delayed-service.ts";
 import { concurrently, runBench, sequentially } from "./harness.ts";
 import type { Contender, Pairing } from "./harness.ts";
 
@@ -61,18 +62,12 @@ async function pairingOf(
   const request = { name: keyVersion, digest: { sha256: digest } };
   const ours = (): Promise<unknown> => signer.sign(digest);
   const bare = (): Promise<unknown> => client.asymmetricSign(request, { timeout: 2000, retry: null });
-  let isSet = false;
-  const withDelay = (operation: () => Promise<unknown>): Contender["run"] => {
-    const run = row.concurrency === undefined ? sequentially(operation) : concurrently(row.concurrency, operation);
-    return async (operations) => {
-      if (!isSet) {
-        server.send(row.delayMs);
-        await once(server, "message");
-        isSet = true;
-      }
-      await run(operations);
-    };
-  };
+  const withDelay = (operation: () => Promise<unknown>): Contender["run"] =>
+    withServiceDelay(
+      server,
+      row.delayMs,
+      row.concurrency === undefined ? sequentially(operation) : concurrently(row.concurrency, operation),
+    );
   return {
     name: row.name,
     ours: { name: "guarded signer, checked by CRC32C", run: withDelay(ours) },
