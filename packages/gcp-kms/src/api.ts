@@ -5,8 +5,8 @@
 export interface GcpKmsCallOptions {
   readonly timeout: number;
   readonly retry: null;
-  /** Ends the call in 6.x; ignored in 5.x. */
-  readonly signal: AbortSignal;
+  /** Given over gRPC. Ends the call in 6.x; ignored in 5.x. */
+  readonly signal?: AbortSignal;
 }
 
 /** A wrapped 64-bit number. Over both transports the client gives it as a decimal string. */
@@ -50,8 +50,13 @@ export interface GcpKmsSignRequest {
 
 /** What this package needs of a `KeyManagementServiceClient`. */
 export interface GcpKmsClient {
-  /** Finds credentials and makes the channel. Called before every call, since it is cheap once it has succeeded. */
+  /**
+   * Finds credentials and makes the stub, with which it resolves. Called before every call, since it is cheap once
+   * it has succeeded.
+   */
   initialize(): Promise<unknown>;
+  /** Asked for an access token before each call over REST. */
+  readonly auth?: { getRequestHeaders(): Promise<unknown> } | undefined;
   getPublicKey(
     request: { readonly name: string },
     options: GcpKmsCallOptions,

@@ -10,7 +10,7 @@ export interface CallBounds {
 
 /**
  * One attempt of one call, bounded in time, credentials included. The caller is released by its signal or
- * the timeout whatever the client does: 5.x ignores the signal, and over REST the timeout too.
+ * the timeout whatever the client does: only gRPC of 6.x ends the call as well.
  *
  * Rejects with what the client threw, or with the `SignerError` of the signal or timeout.
  */
@@ -28,9 +28,9 @@ export async function callOnce<T>(
     timeoutMs,
   );
   const attempt = async (): Promise<T> => {
-    const client = await connection.ready();
+    const { client, callOptions } = await connection.ready();
     controller.signal.throwIfAborted();
-    const [response] = await call(client, { timeout: timeoutMs, retry: null, signal: controller.signal });
+    const [response] = await call(client, callOptions(timeoutMs, controller.signal));
     return response;
   };
   try {

@@ -1,9 +1,8 @@
 import { createRequire } from "node:module";
-import { ConfigurationError, SignerError } from "@signpost/core";
+import { ConfigurationError } from "@signpost/core";
 import type { GcpKmsClient } from "./api.ts";
 import { type KmsEndpoint, parseEndpoint } from "./endpoint.ts";
-import { statusNumber } from "./errors.ts";
-import { trimmedCause } from "./trimmed-cause.ts";
+import { makeReady, type ReadyClient } from "./ready-client.ts";
 
 /** How the service is reached. */
 export interface GcpKmsConnectionOptions {
@@ -22,8 +21,8 @@ export interface GcpKmsConnectionOptions {
 }
 
 export interface Connection {
-  /** The client with its channel made. Rejects when no credentials are found. */
-  ready(): Promise<GcpKmsClient>;
+  /** A client that can be called. Rejects when no credentials are found. */
+  ready(): Promise<ReadyClient>;
   /** Closes a client that we made. */
   close(): Promise<void>;
 }
@@ -42,23 +41,7 @@ export async function connect(options: GcpKmsConnectionOptions): Promise<Connect
   if (typeof client?.asymmetricSign !== "function" || typeof client.initialize !== "function") {
     throw new ConfigurationError("client", "expected a KeyManagementServiceClient of @google-cloud/kms");
   }
-  return { ready: () => initialized(client), close: async () => {} };
-}
-
-/**
- * The client starts `initialize()` inside each call and rethrows its failure out of anybody's reach, which ends
- * the process. So it is awaited here first, and no call is made when it failed.
- */
-async function initialized(client: GcpKmsClient): Promise<GcpKmsClient> {
-  try {
-    await client.initialize();
-    return client;
-  } catch (error) {
-    // A metadata server that cannot be reached has a status; credentials that are not there, or of another
-    // universe, have only words.
-    if (statusNumber(error) !== undefined) throw error;
-    throw new SignerError("access_denied", "no usable Google credentials were found", { cause: trimmedCause(error) });
-  }
+  return { ready: () => makeReady(client), close: async () => {} };
 }
 
 function ownConnection(create: () => GcpKmsClient): Connection {
@@ -68,9 +51,9 @@ function ownConnection(create: () => GcpKmsClient): Connection {
     ready: async () => {
       const current = (client ??= create());
       try {
-        await initialized(current);
+        const ready = await makeReady(current);
         isReady = true;
-        return current;
+        return ready;
       } catch (error) {
         // A client keeps its failure for good: the next call gets a new one, and new credentials.
         if (client === current) client = undefined;

@@ -79,6 +79,13 @@ export function gcpKmsError(error: unknown, subject: CallSubject, state?: string
   });
 }
 
+/** The same for what happens before a call is made, where a refusal is one of the credentials. */
+export function credentialsError(error: unknown): SignerError {
+  const mapped = gcpKmsError(error, { action: "get", name: "Google credentials" });
+  if (mapped.transient && mapped.code !== "integrity") return mapped;
+  return new SignerError("access_denied", "no usable Google credentials were found", { cause: mapped.cause });
+}
+
 interface Classified extends Row {
   readonly transient?: boolean;
 }

@@ -5,8 +5,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { KeyManagementServiceClient } from "@google-cloud/kms";
-import { GoogleAuth } from "google-gax";
+import { GoogleAuth, googleAuthLibrary } from "google-gax";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { listGcpKmsKeyVersions, openGcpKmsSigner } from "@signpost/gcp-kms";
 import {
@@ -80,6 +81,42 @@ describe.each(["grpc", "rest"] as const)("a client of our own over %s", (transpo
     expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "unavailable", transient: true });
     await fake.setReachable(true);
     await vi.waitFor(async () => expect(await signsTruly(signer)).toBe(true), 15_000);
+  });
+});
+
+/** A client over REST whose first access token takes a while, as from a slow metadata server. */
+function slowTokenClient(tokenMs: number): KeyManagementServiceClient {
+  const authClient = new googleAuthLibrary.OAuth2Client();
+  authClient.refreshHandler = async () => {
+    await pause(tokenMs);
+    return { access_token: "late", expiry_date: Date.now() + 3_600_000 };
+  };
+  const { host: apiEndpoint, restPort: port } = fake;
+  return new KeyManagementServiceClient({ fallback: true, protocol: "http", apiEndpoint, port, authClient });
+}
+
+describe("an access token that comes late, over REST", () => {
+  const open = (client: KeyManagementServiceClient): ReturnType<typeof openGcpKmsSigner> => {
+    const publicKey = String(version.publicKey.export({ type: "spki", format: "pem" }));
+    return openGcpKmsSigner({ keyVersion: version.name, publicKey, client, policy: false, callTimeoutMs: 100 });
+  };
+
+  // A signal or a timeout given to the client would end the process here: its request body is destroyed before
+  // anybody listens to it. The test runner fails on such an error.
+  test("is a timeout, and the call that was given up is never made", async () => {
+    const signer = await open(slowTokenClient(300));
+    expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "timeout" });
+    await pause(500);
+    expect(fake.faults.calls).toEqual([]);
+    expect(await signsTruly(signer)).toBe(true);
+  });
+
+  test("and an abort meanwhile releases the caller", async () => {
+    const signer = await open(slowTokenClient(300));
+    const signal = AbortSignal.timeout(20);
+    expect(await rejection(signer.sign(newMessage().digest, { signal }))).toMatchObject({ code: "aborted" });
+    await pause(500);
+    expect(fake.faults.calls).toEqual([]);
   });
 });
 

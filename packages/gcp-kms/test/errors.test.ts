@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { gcpKmsError } from "../src/errors.ts";
+import { credentialsError, gcpKmsError } from "../src/errors.ts";
 
 const SUBJECT = { action: "sign with", name: "projects/p/…/cryptoKeyVersions/1" };
 
@@ -124,6 +124,24 @@ describe("an access token that could not be had, for a call over gRPC", () => {
 
   test.each([2, 429, 503])("may be tried again after status %i", (code) => {
     expect(gcpKmsError(grpcError(code, `${prefix}try later`), SUBJECT).transient).toBe(true);
+  });
+});
+
+describe("credentials that could not be had, before a call", () => {
+  test.each<[string, unknown, SignerErrorCode]>([
+    ["a file that is not there", Object.assign(new Error("x"), { code: "ENOENT" }), "access_denied"],
+    ["none at all", new Error("Could not load the default credentials"), "access_denied"],
+    ["a grant that is refused", restBodyError(400, '{"error":"invalid_grant"}'), "access_denied"],
+    ["a token endpoint that is away", restBodyError(503, ""), "unavailable"],
+    ["a token endpoint over its quota", restBodyError(429, ""), "throttled"],
+    [
+      "a metadata server that cannot be reached",
+      Object.assign(new Error("x"), { code: "EHOSTUNREACH" }),
+      "unavailable",
+    ],
+    ["an answer that is cut", new SyntaxError("x"), "access_denied"],
+  ])("%s", (_what, error, code) => {
+    expect(credentialsError(error)).toMatchObject({ code, cause: expect.any(Error) });
   });
 });
 

@@ -215,9 +215,9 @@ describe.each(CLIENTS)("signing over $label", ({ connect, version: major, transp
     await recorded.started;
     controller.abort(new Error("the user went away"));
     expect(await call).toMatchObject({ code: "aborted", cause: { message: "the user went away" } });
-    // 5.x ignores the signal, and over REST the timeout as well: there only the caller is released.
-    if (major === 5 && transport === "rest") return expect(recorded.ended()).toBe(false);
-    if (major === 5) expect(recorded.ended()).toBe(false);
+    // 5.x ignores the signal, and over REST it is not given: there only the caller is released.
+    if (major === 5 || transport === "rest") expect(recorded.ended()).toBe(false);
+    if (transport === "rest") return;
     await recorded.end;
     expect(recorded.ended()).toBe(true);
   });
@@ -267,6 +267,7 @@ function recording(client: GcpKmsClient): Recording {
   return {
     client: {
       initialize: () => client.initialize(),
+      auth: client.auth,
       getPublicKey: (request, options) => client.getPublicKey(request, options),
       getCryptoKeyVersion: (request, options) => client.getCryptoKeyVersion(request, options),
       listCryptoKeyVersions: (request, options) => client.listCryptoKeyVersions(request, options),

@@ -47,6 +47,8 @@ export function describeConformance({ label, connect }: ClientKind): void {
       fake = await startFakeGcpKms();
       fake.addVersion();
       client = connect(fake);
+      // The first call of a process loads most of the client, which is not what the checks are about.
+      await openGcpKmsSigner({ keyVersion, client, openDeadlineMs: 30_000, callTimeoutMs: 30_000 });
     });
     afterAll(async () => {
       await client.close();
@@ -64,7 +66,7 @@ export function describeConformance({ label, connect }: ClientKind): void {
       secrets: [ACCESS_TOKEN],
       faults,
     })) {
-      test(check.name, check.run);
+      test(check.name, () => check.run());
     }
   });
 }
