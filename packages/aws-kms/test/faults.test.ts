@@ -204,6 +204,15 @@ describe("latency", () => {
   });
 });
 
+describe("a bare signer whose caller sets no limit", () => {
+  test.each<Fault>(["hang", "hang-after-headers"])("is released by its own client's limits while %s", async (fault) => {
+    const signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: false });
+    fake.faults.on(fault);
+    await expect(signer.sign(randomBytes(32))).rejects.toMatchObject({ code: "timeout", transient: true });
+    await signer.close();
+  });
+});
+
 describe("a client that retries by itself", () => {
   test("does so inside our deadline", async () => {
     const client = clientOf(fake, { maxAttempts: 50 });
