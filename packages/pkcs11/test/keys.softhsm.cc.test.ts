@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openSigner } from "@signpost/core";
 import { pkcs11 } from "@signpost/pkcs11";
+import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { type GeneratedKey, type SoftHsm, type SoftHsmToken, startSoftHsm } from "@signpost/test-backends/softhsm";
 import { logOut } from "./support/module-user.ts";
@@ -112,6 +113,17 @@ describe("a key that changes while it is open", () => {
     expect(seen.slice(0, -1).filter((code) => code !== "unavailable")).toEqual([]);
     expect(shim.calls("C_Finalize")).toBe(1);
     expect(await outcome(neighbour)).toBe("signed");
+  });
+});
+
+describe("a key that may not sign", () => {
+  test("is refused when it is opened", async () => {
+    const { module, tokenLabel: token, pin } = hsm;
+    generateP256Key({ module, token, pin, label: "no-sign", id: Buffer.from("2b", "hex"), sign: false });
+    await expect(opener.open({ ...base, object: "no-sign" })).rejects.toMatchObject({
+      code: "unsupported_key",
+      message: expect.stringMatching(/CKA_SIGN is false/) as string,
+    });
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTpm2, type Tpm2Token } from "@signpost/test-backends/tpm2";
+import { otherCodeTests } from "./support/other-code.ts";
 import { createOpener, type GuardedOptions, outcome, until } from "./support/signing.ts";
 
 const opener = createOpener();
@@ -35,6 +36,11 @@ describe("a signer on a TPM", () => {
     expect(turns).toBeGreaterThan(60);
     await opener.closeAll();
   });
+
+  otherCodeTests(
+    () => ({ module: tpm.module, token: tpm.tokenLabel }),
+    () => opener.open(base),
+  );
 
   test("signs again with the same key after the TPM was stopped and started", async () => {
     const signer = await opener.open(base);

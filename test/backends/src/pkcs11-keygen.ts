@@ -12,6 +12,8 @@ export interface KeygenOptions {
   readonly label: string;
   /** CKA_ID of both halves, likewise. */
   readonly id: Uint8Array;
+  /** `false` makes a key that may not sign (CKA_SIGN), which Signpost must refuse. */
+  readonly sign?: boolean | undefined;
 }
 
 type Handle = Buffer;
@@ -94,7 +96,7 @@ export function generateP256Key(options: KeygenOptions): KeyObject {
         { type: CKA.PRIVATE, value: true },
         { type: CKA.SENSITIVE, value: true },
         { type: CKA.EXTRACTABLE, value: false },
-        { type: CKA.SIGN, value: true },
+        { type: CKA.SIGN, value: options.sign ?? true },
       ],
     );
     const point =
