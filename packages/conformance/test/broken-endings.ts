@@ -7,7 +7,7 @@ import type { BrokenSigner } from "./broken.ts";
 const CLOSE_AGAIN = "close can be called again, at once and later";
 const AFTER_CLOSE = "a call after close rejects with closed";
 const CLOSED_IN_FLIGHT = ["in the same tick as the calls", "one tick after the calls", "5 ms after the calls"].map(
-  (moment) => `closed ${moment}, each call in flight ends with its signature or with closed`,
+  (moment) => `closed ${moment}, a started call ends with its signature, a queued one with that or with closed`,
 );
 
 const never = (): Promise<never> => new Promise(() => undefined);
@@ -59,6 +59,13 @@ export const BROKEN_ENDINGS: readonly BrokenSigner[] = [
       broken: "calls it unavailable",
       complaint: /rejected with code unavailable, expected closed/,
       harness: endingCallsBy(() => Promise.reject(new SignerError("unavailable", "no session"))),
+    },
+    {
+      check,
+      broken: "drops the calls that it has started",
+      complaint: /the first call had started before close\(\)/,
+      forms: ["bare"],
+      harness: endingCallsBy(() => Promise.reject(new SignerError("closed", "the signer is closed"))),
     },
     {
       check,

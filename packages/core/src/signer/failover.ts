@@ -65,7 +65,10 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
         if (probe && options.signal?.aborted !== true) current = 0;
         return signature;
       } catch (error) {
-        if (options.signal?.aborted !== true && isTransient(error)) leave(index);
+        if (options.signal?.aborted === true) throw error;
+        if (isTransient(error)) leave(index);
+        // A place that refuses for good (its replica disabled) must not cost the caller that tried it its signature.
+        else if (probe) throw new SignerError("unavailable", "the first signer still fails", { cause: error });
         throw error;
       } finally {
         letGo();

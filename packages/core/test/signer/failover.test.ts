@@ -157,6 +157,18 @@ describe("failover", () => {
     expect(second.closed()).toBe(1);
   });
 
+  test("a first signer that refuses for good does not cost the caller that tries it again its signature", async () => {
+    const { failover, places } = pair(unavailable, signs);
+    await failure(failover.sign(DIGEST));
+    const [first] = places;
+    if (first !== undefined) first.behaviour = fails(() => new SignerError("key_disabled", "disabled"));
+    await vi.advanceTimersByTimeAsync(30_000);
+    const signature = guardSigner(failover).sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await signature).toHaveLength(64);
+    expect(places.map((place) => place.calls)).toEqual([2, 1]);
+  });
+
   test("closes every signer", async () => {
     const { failover, places } = pair(signs, signs);
     await failover.close();
