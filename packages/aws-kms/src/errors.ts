@@ -95,9 +95,8 @@ function classify(error: unknown): Row {
   return (
     BY_NAME.get(error.name) ??
     bySystemCode(error) ??
-    byUnreadableAnswer(error) ??
-    byStatus(error) ??
-    byClientName(error) ?? { code: "integrity", text: "the client failed in an unknown way" }
+    byClientName(error) ??
+    byStatus(error) ?? { code: "integrity", text: "the client failed in an unknown way" }
   );
 }
 
@@ -109,19 +108,11 @@ function bySystemCode(error: Error): Row | undefined {
   return BY_SYSTEM_CODE.get(code) ?? (isConnection ? UNREACHABLE : undefined);
 }
 
-/** What the SDK throws for a body that is no JSON, and for base64 that is none. */
-function byUnreadableAnswer(error: Error): Row | undefined {
-  if (!(error instanceof SyntaxError) && !(error instanceof TypeError)) return undefined;
-  const status = statusOf(error);
-  if (status === undefined) return undefined;
-  if (status === 200) return { code: "integrity", text: "the answer is cut off or not of KMS", transient: true };
-  return byStatus(error);
-}
-
-/** Of an answer without a code that we know: a proxy's page, or an error that is new. */
+/** Of an answer that the SDK could not read, or without a code that we know: a proxy's page, an error that is new. */
 function byStatus(error: Error): Row | undefined {
   const status = statusOf(error);
   if (status === undefined) return undefined;
+  if (status === 200) return { code: "integrity", text: "the answer is cut off or not of KMS", transient: true };
   if (status === 429) return THROTTLED;
   if (status === 401 || status === 403) return { code: "access_denied", text: `refused with HTTP status ${status}` };
   if (status === 408 || status === 504) return NO_ANSWER;
