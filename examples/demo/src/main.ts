@@ -1,18 +1,13 @@
-import { createKeySet, rotationWindow, type GuardedSigner, type KeySet } from "@signpost/core";
+import { createRotationSchedule, type GuardedSigner, type RotationSchedule, type ScheduledEntry } from "@signpost/core";
 import type { KeyStore } from "./key-store.ts";
 import { openLocalKeys } from "./local-keys.ts";
-import { startOp, type Op } from "./op.ts";
+import { startOp, TOKEN_LIFETIME_SECONDS, type Op } from "./op.ts";
 import { say, show, showExchange, showToken, step } from "./print.ts";
 import { createRelyingParty } from "./relying-party.ts";
 import { openSoftHsmToken } from "./softhsm-token.ts";
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** The part of the OP that a rotation changes. */
-interface OpState {
-  keys: KeySet;
-  rotationActive: () => boolean;
-}
+const MINUTE_MS = 60 * 1000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 async function main(): Promise<void> {
   const store = await openKeyStore();
@@ -49,9 +44,20 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
   const first = await newSigner("sig-1");
 
   step("An OP on loopback, with its discovery document");
-  let clockMs = Date.now();
-  const state: OpState = { keys: createKeySet([{ keyId: "sig-1", signer: first }]), rotationActive: () => false };
-  const op = await startOp({ keys: () => state.keys, rotationActive: () => state.rotationActive() });
+  // The schedule goes by a clock of the demo, which need not wait for hours.
+  let clockMs = 0;
+  const moveClock = (time: number): void => {
+    clockMs = time;
+    show("the demo's own clock", new Date(clockMs).toISOString());
+  };
+  moveClock(Date.now());
+  const plan = (entries: readonly ScheduledEntry[]): RotationSchedule =>
+    createRotationSchedule(entries, { maxTokenLifetimeSeconds: TOKEN_LIFETIME_SECONDS, now: () => clockMs });
+  const entries: ScheduledEntry[] = [
+    { keyId: "sig-1", signer: first, announcedFrom: new Date(clockMs), activeFrom: new Date(clockMs) },
+  ];
+  let schedule = plan(entries);
+  const op = await startOp({ keys: () => schedule.keySet(), rotationActive: () => schedule.jwksRotationActive() });
   try {
     await showExchange(`${op.issuer}/.well-known/openid-configuration`);
 
@@ -71,26 +77,39 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
     step("A cache asks again and sends the ETag it has");
     await showExchange(op.jwksUri, { "If-None-Match": published.headers.get("etag") ?? "" });
 
-    step(`Rotation: a second key in ${place} signs, and the first one stays published`);
+    step(`Rotation: a second key in ${place} is announced, and the first one goes on signing`);
     const second = await newSigner("sig-2");
-    state.rotationActive = rotationWindow({ startedAt: new Date(clockMs), hours: 24, now: () => clockMs });
-    state.keys = createKeySet([
-      { keyId: "sig-2", signer: second },
-      { keyId: "sig-1", signer: first },
-    ]);
-    say("For 24 hours caches are told to keep the set for 5 minutes only:");
+    const announced = clockMs + MINUTE_MS;
+    const active = announced + 4 * HOUR_MS + MINUTE_MS;
+    entries.push({
+      keyId: "sig-2",
+      signer: second,
+      announcedFrom: new Date(announced),
+      activeFrom: new Date(active),
+    });
+    schedule = plan(entries);
+    say(`It will sign from ${new Date(active).toISOString()}: by then no cache holds a set without it.`);
+    moveClock(announced);
+    say("For the time of the rotation caches are told to keep the set for 5 minutes only:");
     await showExchange(op.jwksUri, { "If-None-Match": published.headers.get("etag") ?? "" });
 
-    step("New and old tokens verify");
+    step("Four hours later the second key signs. New and old tokens verify");
+    moveClock(active);
     const requests = op.jwksRequests();
     const after = await op.issueTokens();
     showToken("new ID token", after.idToken);
     await rp.verifyTokens(after);
-    say(`jose met an unknown kid and fetched the set again: ${op.jwksRequests() - requests} request`);
+    say(
+      `For jose no time has passed: it met an unknown kid and fetched the set again: ${op.jwksRequests() - requests} request`,
+    );
     await rp.verifyTokens(before);
 
-    step("24 hours later: the long cache mode again");
-    clockMs += DAY_MS;
+    step("When its last token has expired, the first key leaves the set");
+    moveClock(schedule.nextChange()?.getTime() ?? clockMs);
+    await showExchange(op.jwksUri);
+
+    step("24 hours after the activation: the long cache mode again");
+    moveClock(active + 24 * HOUR_MS);
     await showExchange(op.jwksUri, {}, "HEAD");
 
     if (process.argv.includes("--serve")) await serve(op);

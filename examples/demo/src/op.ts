@@ -23,6 +23,7 @@ export interface OpOptions {
 
 export const CLIENT_ID = "demo-rp";
 export const API = "https://api.example";
+export const TOKEN_LIFETIME_SECONDS = 300;
 
 /** The parts of an OpenID Provider that concern its keys. A real one has a login, a token endpoint and so on. */
 export async function startOp({ keys, rotationActive }: OpOptions): Promise<Op> {
@@ -54,13 +55,13 @@ export async function startOp({ keys, rotationActive }: OpOptions): Promise<Op> 
 
 /** OpenID Connect Core 1.0 section 2. */
 function signIdToken(keys: () => KeySet, issuer: string): Promise<string> {
-  const exp = Math.floor(Date.now() / 1000) + 300;
+  const exp = Math.floor(Date.now() / 1000) + TOKEN_LIFETIME_SECONDS;
   return signJwt(keys, { iss: issuer, sub: "248289761001", aud: CLIENT_ID, exp, nonce: randomUUID() });
 }
 
 /** RFC 9068 section 2. */
 function signAccessToken(keys: () => KeySet, issuer: string): Promise<string> {
-  const exp = Math.floor(Date.now() / 1000) + 300;
+  const exp = Math.floor(Date.now() / 1000) + TOKEN_LIFETIME_SECONDS;
   const claims = { iss: issuer, sub: "248289761001", aud: API, client_id: CLIENT_ID, exp, jti: randomUUID() };
   return signJwt(keys, claims, { typ: "at+jwt" });
 }
