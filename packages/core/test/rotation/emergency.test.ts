@@ -39,6 +39,16 @@ describe("emergencyRotation", () => {
     expect(at(entries, 200).published).toEqual(["c active", "fresh retiring"]);
   });
 
+  test("gives the replacement the revoked key's place, and says that it is published from the emergency on", () => {
+    const { entries } = emergencyRotation(ENTRIES, {
+      revokedKeyId: "b",
+      at: atHour(150),
+      replacement: { keyId: "fresh", signer: fresh },
+    });
+    const moments = { announcedFrom: atHour(150), activeFrom: atHour(100), emergencyAt: atHour(150) };
+    expect(entries.find(({ keyId }) => keyId === "fresh")).toEqual({ keyId: "fresh", signer: fresh, ...moments });
+  });
+
   test("does not bring an older key back, even on a replica whose clock is behind", () => {
     const options = { revokedKeyId: "b", at: atHour(150), replacement: { keyId: "fresh", signer: fresh } };
     const { entries } = emergencyRotation(ENTRIES, options);
@@ -92,6 +102,11 @@ describe("emergencyRotation", () => {
     [
       "a replacement for a key that does not sign",
       { revokedKeyId: "c", at: atHour(150), replacement: { signer: fresh } },
+      "replacement",
+    ],
+    [
+      "a replacement at the very moment at which the next key becomes active",
+      { revokedKeyId: "b", at: atHour(200), replacement: { signer: fresh } },
       "replacement",
     ],
     [
