@@ -1,0 +1,43 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import express from "express";
+import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
+import { local } from "@signpost/local";
+
+export interface Settings {
+  readonly issuer: string;
+  /** 0 for a free one. */
+  readonly port: number;
+}
+
+export interface RunningServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export async function start({ issuer, port }: Settings): Promise<RunningServer> {
+  const signer = await openSigner("local:", [local()]);
+  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
+
+  const app = express();
+  app.disable("x-powered-by");
+  // `all`, so that other methods get the endpoint's 405. Express's own ETag, 304 and charset live in `response.send`,
+  // which the listener does not use.
+  app.all(endpoint.path, endpoint.listener);
+  app.get("/.well-known/openid-configuration", (_request, response) => {
+    response.json({ issuer, ...endpoint.metadata });
+  });
+
+  const server = app.listen(port);
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeIdleConnections();
+      await closed;
+      await signer.close();
+    },
+  };
+}

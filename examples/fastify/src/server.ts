@@ -1,0 +1,40 @@
+import type { AddressInfo } from "node:net";
+import Fastify from "fastify";
+import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
+import { local } from "@signpost/local";
+
+export interface Settings {
+  readonly issuer: string;
+  /** 0 for a free one. */
+  readonly port: number;
+}
+
+export interface RunningServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export async function start({ issuer, port }: Settings): Promise<RunningServer> {
+  const signer = await openSigner("local:", [local()]);
+  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
+
+  const app = Fastify();
+  app.all(
+    endpoint.path,
+    {
+      // Before Fastify reads a body: a POST of any type then gets the endpoint's 405, and no 415.
+      onRequest: async (request, reply) => {
+        reply.hijack();
+        endpoint.listener(request.raw, reply.raw);
+      },
+    },
+    () => {
+      throw new Error("answered in onRequest");
+    },
+  );
+  app.get("/.well-known/openid-configuration", () => ({ issuer, ...endpoint.metadata }));
+  app.addHook("onClose", () => signer.close());
+
+  await app.listen({ port });
+  return { port: (app.server.address() as AddressInfo).port, close: async () => app.close() };
+}

@@ -1,0 +1,39 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
+import { local } from "@signpost/local";
+
+export interface Settings {
+  readonly issuer: string;
+  /** 0 for a free one. */
+  readonly port: number;
+}
+
+export interface RunningServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export async function start({ issuer, port }: Settings): Promise<RunningServer> {
+  const signer = await openSigner("local:", [local()]);
+  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
+
+  const app = new Hono();
+  app.all(endpoint.path, (context) => endpoint.fetch(context.req.raw));
+  app.get("/.well-known/openid-configuration", (context) => context.json({ issuer, ...endpoint.metadata }));
+
+  const server = serve({ fetch: app.fetch, port });
+  if (!server.listening) await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      const closed = once(server, "close");
+      server.close();
+      if ("closeIdleConnections" in server) server.closeIdleConnections();
+      await closed;
+      await signer.close();
+    },
+  };
+}

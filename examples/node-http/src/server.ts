@@ -1,0 +1,45 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
+import { local } from "@signpost/local";
+
+export interface Settings {
+  readonly issuer: string;
+  /** 0 for a free one. */
+  readonly port: number;
+}
+
+export interface RunningServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export async function start({ issuer, port }: Settings): Promise<RunningServer> {
+  const signer = await openSigner("local:", [local()]);
+  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
+  const discovery = JSON.stringify({ issuer, ...endpoint.metadata });
+
+  const server = createServer((request, response) => {
+    // The endpoint never looks at the URL: a query changes nothing.
+    const [path] = (request.url ?? "").split("?", 1);
+    if (path === endpoint.path) return endpoint.listener(request, response);
+    if (path === "/.well-known/openid-configuration") {
+      return response.setHeader("Content-Type", "application/json").end(discovery);
+    }
+    return response.writeHead(404).end();
+  });
+  server.listen(port);
+  await once(server, "listening");
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeIdleConnections();
+      await closed;
+      await signer.close();
+    },
+  };
+}

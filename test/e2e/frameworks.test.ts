@@ -1,0 +1,118 @@
+import { createHash } from "node:crypto";
+import { request } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { start as express } from "../../examples/express/src/server.ts";
+import { start as fastify } from "../../examples/fastify/src/server.ts";
+import { start as hono } from "../../examples/hono/src/server.ts";
+import { start as nodeHttp } from "../../examples/node-http/src/server.ts";
+
+const ISSUER = "https://op.example";
+// Node's own, which say nothing about the document.
+const CONNECTION_HEADERS = new Set(["date", "connection", "keep-alive", "transfer-encoding"]);
+
+interface Answer {
+  readonly status: number | undefined;
+  /** Names as they were sent, sorted. */
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: Buffer;
+}
+
+/** Over node:http: fetch would follow, decompress and lower-case. */
+function ask(port: number, method: string, path: string, headers: Record<string, string> = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: "localhost", port, method, path, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => {
+        const lines = Object.entries(response.headers).map(([name, value]) => [name, String(value)] as const);
+        resolve({
+          status: response.statusCode,
+          headers: lines.filter(([name]) => !CONNECTION_HEADERS.has(name)).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+          body: Buffer.concat(chunks),
+        });
+      });
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+describe.each([
+  ["node:http", nodeHttp],
+  ["Express", express],
+  ["Fastify", fastify],
+  ["Hono", hono],
+])("the %s example", (_name, start) => {
+  let server: Awaited<ReturnType<typeof start>>;
+  let body: Buffer;
+  let etag: string;
+  let full: Answer["headers"];
+
+  beforeAll(async () => {
+    server = await start({ issuer: ISSUER, port: 0 });
+    ({ body } = await ask(server.port, "GET", "/jwks"));
+    etag = `"${createHash("sha256").update(body).digest("hex")}"`;
+    full = [
+      ["allow", "GET, HEAD"],
+      ["cache-control", "public, max-age=3600, stale-while-revalidate=3600"],
+      ["content-length", String(body.length)],
+      ["content-type", "application/jwk-set+json"],
+      ["etag", etag],
+    ];
+  });
+  afterAll(() => server.close());
+
+  test("GET sends exactly our headers: no charset, no second ETag, nothing of the framework's", async () => {
+    expect(await ask(server.port, "GET", "/jwks")).toEqual({ status: 200, headers: full, body });
+    expect(JSON.parse(body.toString())).toMatchObject({
+      keys: [{ kty: "EC", crv: "P-256", alg: "ES256", use: "sig" }],
+    });
+  });
+
+  test("HEAD sends the same headers and no body", async () => {
+    expect(await ask(server.port, "HEAD", "/jwks")).toEqual({ status: 200, headers: full, body: Buffer.alloc(0) });
+  });
+
+  test.each(["GET", "HEAD"])("%s with the ETag gets 304", async (method) => {
+    const headers = [full[1], ["etag", etag]];
+    const answer = await ask(server.port, method, "/jwks", { "If-None-Match": `"other", ${etag}` });
+    expect(answer).toEqual({ status: 304, headers, body: Buffer.alloc(0) });
+  });
+
+  test.each([
+    ["a weak ETag", () => ({ "If-None-Match": `W/${etag}` })],
+    ["If-Modified-Since", () => ({ "If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT" })],
+    ["Range", () => ({ Range: "bytes=0-3" })],
+    ["an Accept that asks for something else", () => ({ Accept: "text/html" })],
+    ["Accept-Encoding", () => ({ "Accept-Encoding": "gzip, br" })],
+  ])("stays a full 200 with %s", async (_what, headers) => {
+    expect(await ask(server.port, "GET", "/jwks", headers())).toEqual({ status: 200, headers: full, body });
+  });
+
+  test("a query changes nothing", async () => {
+    expect(await ask(server.port, "GET", "/jwks?kid=a")).toEqual({ status: 200, headers: full, body });
+  });
+
+  test.each(["POST", "PUT", "DELETE", "OPTIONS"])("%s gets 405 with what is allowed", async (method) => {
+    const type = method === "POST" ? { "Content-Type": "application/x-www-form-urlencoded" } : {};
+    expect(await ask(server.port, method, "/jwks", type)).toEqual({
+      status: 405,
+      headers: [
+        ["allow", "GET, HEAD"],
+        ["cache-control", "no-store"],
+        ["content-length", "19"],
+        ["content-type", "text/plain"],
+      ],
+      body: Buffer.from("method not allowed\n"),
+    });
+  });
+
+  test("the discovery document names the endpoint", async () => {
+    const answer = await ask(server.port, "GET", "/.well-known/openid-configuration");
+    expect(JSON.parse(answer.body.toString())).toEqual({
+      issuer: ISSUER,
+      jwks_uri: `${ISSUER}/jwks`,
+      id_token_signing_alg_values_supported: ["ES256"],
+    });
+  });
+});
