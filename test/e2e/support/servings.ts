@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { JwksEndpoint } from "@signpost/core";
 import express from "express";
 import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import { Hono } from "hono";
 import { exchange } from "./raw-http.ts";
 import type { RawRequest, RawResponse } from "./raw-http.ts";
 
@@ -40,17 +41,17 @@ const fetchStyle: Serving = {
   added: [],
   // `Request` refuses TRACE, CONNECT and the empty method, and writes the usual methods in upper case.
   carries: (method) => /^[A-Z]+$/.test(method) && method !== "TRACE" && method !== "CONNECT",
-  ask: (endpoint, requests) =>
-    Promise.all(
-      requests.map(async ({ method, target = "/jwks", headers = [], body }) => {
-        const init = { method, headers: headers.map(([name, value]): [string, string] => [name, value]) };
-        const allowsBody = method !== "GET" && method !== "HEAD" && body !== undefined;
-        const request = new Request(`https://op.example${target}`, allowsBody ? { ...init, body } : init);
-        const response = endpoint.fetch(request);
-        const bytes = Buffer.from(await response.arrayBuffer());
-        return { status: response.status, headers: [...response.headers], body: bytes };
-      }),
-    ),
+  ask: (endpoint, requests) => askInFetchStyle(endpoint.fetch, requests),
+};
+
+const inHono: Serving = {
+  ...fetchStyle,
+  name: "fetch in Hono",
+  ask: (endpoint, requests) => {
+    const app = new Hono();
+    app.all(endpoint.path, (context) => endpoint.fetch(context.req.raw));
+    return askInFetchStyle(app.fetch, requests);
+  },
 };
 
 const nodeHttp: Serving = {
@@ -92,7 +93,23 @@ const inFastify: Serving = {
   },
 };
 
-export const SERVINGS: readonly Serving[] = [respond, fetchStyle, nodeHttp, inExpress, inFastify];
+export const SERVINGS: readonly Serving[] = [respond, fetchStyle, inHono, nodeHttp, inExpress, inFastify];
+
+function askInFetchStyle(
+  fetch: (request: Request) => Response | Promise<Response>,
+  requests: readonly RawRequest[],
+): Promise<RawResponse[]> {
+  return Promise.all(
+    requests.map(async ({ method, target = "/jwks", headers = [], body }) => {
+      const init = { method, headers: headers.map(([name, value]): [string, string] => [name, value]) };
+      const allowsBody = method !== "GET" && method !== "HEAD" && body !== undefined;
+      const request = new Request(`https://op.example${target}`, allowsBody ? { ...init, body } : init);
+      const response = await fetch(request);
+      const bytes = Buffer.from(await response.arrayBuffer());
+      return { status: response.status, headers: [...response.headers], body: bytes };
+    }),
+  );
+}
 
 export async function overSocket(server: Server, requests: readonly RawRequest[]): Promise<RawResponse[]> {
   server.listen(0, "127.0.0.1");
