@@ -79,7 +79,7 @@ export function describeFailover(starts: readonly [Start, Start], keyId: string)
 
   describe("a place that hangs", () => {
     test("costs one attempt, and none as long as the other is used; it is used again when it is back", async () => {
-      first.freeze();
+      await first.freeze();
       await expectToken();
       expect(attempts).toEqual({ first: 1, second: 1 });
       expect(signer.health().status).toBe("ready");

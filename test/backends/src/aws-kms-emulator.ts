@@ -26,7 +26,7 @@ export interface KmsEmulator extends AsyncDisposable {
   /** The ARN under which a key of this emulator is known. */
   keyArn(keyId: string): string;
   /** The process holds still: connections are accepted by the kernel, and nothing answers. */
-  freeze(): void;
+  freeze(): Promise<void>;
   /** Ends `freeze`. */
   thaw(): void;
   /** Idempotent. Keys are gone afterwards. */

@@ -44,8 +44,8 @@ export async function startLocalKms(options: KmsEmulatorOptions = {}): Promise<K
       region,
       credentials: emulatorCredentials(),
       keyArn: (keyId) => `arn:aws:kms:${region}:${ACCOUNT_ID}:key/${keyId}`,
-      freeze: () => child.signal("SIGSTOP"),
-      thaw: () => child.signal("SIGCONT"),
+      freeze: child.freeze,
+      thaw: child.thaw,
       stop,
       [Symbol.asyncDispose]: stop,
     };

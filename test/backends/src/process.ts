@@ -44,8 +44,10 @@ export interface BackendProcess {
   firstLine(timeoutMs?: number): Promise<string>;
   /** Calls `probe` until it resolves with true. Rejects when the process ends before or the time is over. */
   waitUntil(what: string, probe: () => Promise<boolean>, timeoutMs?: number): Promise<void>;
-  /** Sends a signal, unless it has ended. */
-  signal(name: NodeJS.Signals): void;
+  /** The process holds still from now on: the kernel takes connections for it, and nothing answers. */
+  freeze(): Promise<void>;
+  /** Ends `freeze`. */
+  thaw(): void;
   /** Ends it: closes its input, sends `signal`, and SIGKILL after `graceMs`. Idempotent. */
   stop(options?: { readonly signal?: NodeJS.Signals; readonly graceMs?: number }): Promise<void>;
 }
@@ -103,9 +105,27 @@ export function startProcess(options: BackendProcessOptions): BackendProcess {
       await waitUntil("first line", async () => stdout.includes("\n"), timeoutMs);
       return stdout.slice(0, stdout.indexOf("\n"));
     },
-    signal: (name) => void child.kill(name),
+    freeze: async () => {
+      child.kill("SIGSTOP");
+      // The signal is on its way when kill returns: an answer may still come in between.
+      if (process.platform === "linux") await waitUntil("stopped", () => isStopped(child.pid ?? -1));
+    },
+    thaw: () => void child.kill("SIGCONT"),
     stop: (how = {}) => stop(child, exited, how),
   };
+}
+
+/** Whether every thread of the process is stopped, by Linux's process table. */
+async function isStopped(pid: number): Promise<boolean> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const states = await Promise.all(
+    // The state follows the program's name, which stands in parentheses.
+    threads.map(async (thread) => {
+      const stat = await readFile(`/proc/${pid}/task/${thread}/stat`, "utf8").catch(() => "");
+      return /\) (\S) /.exec(stat)?.[1];
+    }),
+  );
+  return states.every((state) => state === "T");
 }
 
 async function stop(
