@@ -24,6 +24,11 @@ describe("instants on the monotonic clock", () => {
     },
   );
 
+  it("immutable is no reason to go past Expires", () => {
+    const headers = { "cache-control": "immutable", expires: new Date(wallClock + 60_000).toUTCString() };
+    expect(freshnessOf(headers, times, rules).freshUntil).toBe(61_000);
+  });
+
   it("stale windows start where freshness ends, and are capped too", () => {
     const headers = { "cache-control": "max-age=60, stale-while-revalidate=30, stale-if-error=999999999" };
     expect(freshnessOf(headers, times, rules)).toEqual({
