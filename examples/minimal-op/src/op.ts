@@ -1,0 +1,115 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { createJwksEndpoint, SignerError } from "@signpost/core";
+import type { ReplayStore } from "@signpost/verify";
+import { type Answer, send } from "./http.ts";
+import { createReadiness } from "./readiness.ts";
+import type { OpenedSchedule } from "./schedule.ts";
+import { type Clients, createTokenEndpoint } from "./token-endpoint.ts";
+import { createUserinfo } from "./userinfo.ts";
+
+export interface OpOptions {
+  readonly issuer: string;
+  /** 0 for a free one. */
+  readonly port: number;
+  readonly opened: OpenedSchedule;
+  readonly tokenLifetimeSeconds: number;
+  readonly clients: Clients;
+  readonly replayStore: ReplayStore;
+  readonly drainMs: number;
+}
+
+export interface RunningOp {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+type Route = (request: IncomingMessage) => Promise<Answer> | Answer;
+
+export const READY_PATH = "/ready";
+export const ALIVE_PATH = "/alive";
+
+export async function startOp(options: OpOptions): Promise<RunningOp> {
+  const { issuer, opened, clients, replayStore, drainMs } = options;
+  const { schedule, signers } = opened;
+  const audience = `${issuer}/userinfo`;
+  const { keySet, jwksRotationActive } = schedule;
+  const jwks = createJwksEndpoint({ issuer, keyset: keySet, jwksRotationActive });
+  const readiness = createReadiness(schedule, signers);
+
+  const routes: Readonly<Record<string, Route>> = {
+    "GET /.well-known/openid-configuration": () => ({ status: 200, json: discovery(issuer, jwks.metadata) }),
+    "POST /token": createTokenEndpoint({
+      issuer,
+      audience,
+      keys: keySet,
+      lifetimeSeconds: options.tokenLifetimeSeconds,
+      clients,
+      replayStore,
+    }),
+    "GET /userinfo": createUserinfo(issuer, audience, schedule),
+    [`GET ${READY_PATH}`]: async () => {
+      const { ready, ...json } = await readiness.check();
+      return { status: ready ? 200 : 503, json };
+    },
+    // Says that the process runs. It asks no KMS: a restart would not mend an outage.
+    [`GET ${ALIVE_PATH}`]: () => ({ status: 200, json: {} }),
+  };
+
+  const server = createServer((request, response) => {
+    const [path] = (request.url ?? "").split("?", 1);
+    if (path === jwks.path) jwks.listener(request, response);
+    else void answer(routes[`${request.method} ${path}`], request, response);
+  });
+  server.listen(options.port);
+  await once(server, "listening");
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    // In this order: no new requests, started ones finish, keys close. The other way round, tokens would fail.
+    async close() {
+      readiness.drain();
+      await pause(drainMs);
+      const closed = once(server, "close");
+      server.close();
+      server.closeIdleConnections();
+      await closed;
+      await Promise.all(signers.map((signer) => signer.close()));
+    },
+  };
+}
+
+async function answer(route: Route | undefined, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (route === undefined) return send(response, { status: 404, json: { error: "not_found" } });
+  try {
+    send(response, await route(request));
+  } catch (error) {
+    const { status, json, headers } = failure(error);
+    // The code is for the operator, who finds the rest in the events. The client learns whether to come again.
+    console.error(JSON.stringify({ level: "error", code: error instanceof SignerError ? error.code : "unknown" }));
+    send(response, { status, json, headers });
+  }
+}
+
+function failure(error: unknown): Answer {
+  return error instanceof SignerError && error.transient
+    ? { status: 503, json: { error: "temporarily_unavailable" }, headers: { "Retry-After": "2" } }
+    : { status: 500, json: { error: "server_error" } };
+}
+
+/** The two members that Signpost gives, spread among the OP's own. */
+function discovery(issuer: string, jwks: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return {
+    issuer,
+    ...jwks,
+    token_endpoint: `${issuer}/token`,
+    userinfo_endpoint: `${issuer}/userinfo`,
+    grant_types_supported: ["client_credentials"],
+    response_types_supported: [],
+    subject_types_supported: ["public"],
+    token_endpoint_auth_methods_supported: ["private_key_jwt"],
+    token_endpoint_auth_signing_alg_values_supported: ["RS256", "PS256", "ES256", "EdDSA"],
+  };
+}
