@@ -1,0 +1,102 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createKeySet, openSigner, signWith } from "@signpost/core";
+import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
+import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { clientOf, provideCredentials } from "./environment.ts";
+
+const fake = await startFakeAwsKms();
+const key = fake.addKey();
+const publicJwk = key.publicKey?.export({ format: "jwk" }) ?? {};
+const DIGEST = randomBytes(32);
+fake.pointAlias("alias/Op/2026", key);
+
+beforeAll(() => provideCredentials(fake.credentials));
+afterEach(() => fake.reset());
+afterAll(() => fake.stop());
+
+describe("a client of the caller's", () => {
+  test("is used as it is, and left open", async () => {
+    const client = clientOf(fake, { region: "eu-south-1" });
+    const signer = await openAwsKmsSigner({ keyId: key.arn, client });
+    expect(signer.uri).toBe(`awskms:///${key.arn}`);
+    await signer.close();
+    await using second = await openAwsKmsSigner({ keyId: key.arn, client });
+    await expect(second.sign(DIGEST)).resolves.toHaveLength(64);
+    expect(fake.requests.map((request) => request.region)).toEqual(["eu-south-1", "eu-south-1", "eu-south-1"]);
+    client.destroy();
+  });
+
+  test("of another version of the SDK is refused before anything is sent", async () => {
+    const stack = {
+      concat: () => {
+        throw new Error("serializerMiddleware is not found");
+      },
+    };
+    const client = { send: async () => ({}), middlewareStack: stack, config: {} };
+    const opening = openAwsKmsSigner({ keyId: key.arn, client, publicKey: publicJwk });
+    await expect(opening).rejects.toMatchObject({ argument: "client", message: expect.stringContaining("version") });
+  });
+
+  test("may be anything that sends the SDK's commands", async () => {
+    const client = clientOf(fake);
+    const sent: string[] = [];
+    const recording = {
+      send: (command: object, options?: object) => {
+        sent.push(command.constructor.name);
+        return client.send(command as never, options);
+      },
+    };
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, client: recording });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    expect(sent).toEqual(["GetPublicKeyCommand", "SignCommand"]);
+  });
+
+  test("serves every URI of an adapter", async () => {
+    const adapter = awsKms({ client: clientOf(fake) });
+    await using signer = await openSigner("awskms:///alias/Op/2026", [adapter]);
+    expect(signer.uri).toBe(`awskms:///${key.arn}`);
+  });
+});
+
+describe("another transport", () => {
+  test("is asked the two calls in the service's words, and needs no SDK", async () => {
+    const asked: unknown[] = [];
+    const api = {
+      getPublicKey: async (input: object) => {
+        asked.push(input);
+        return {
+          KeyId: key.arn,
+          PublicKey: key.publicKey?.export({ format: "der", type: "spki" }),
+          KeySpec: "ECC_NIST_P256",
+          KeyUsage: "SIGN_VERIFY",
+          SigningAlgorithms: ["ECDSA_SHA_256"],
+        };
+      },
+      sign: async (input: { readonly Message: Uint8Array }) => {
+        asked.push(input);
+        return { KeyId: key.arn, Signature: key.sign(input.Message), SigningAlgorithm: "ECDSA_SHA_256" };
+      },
+    };
+    await using signer = await openAwsKmsSigner({ keyId: "alias/x", api });
+    await signWith(createKeySet([{ signer }]).active, DIGEST);
+    expect(asked).toEqual([
+      { KeyId: "alias/x" },
+      {
+        KeyId: key.arn,
+        Message: expect.any(Uint8Array),
+        MessageType: "DIGEST",
+        SigningAlgorithm: "ECDSA_SHA_256",
+      },
+    ]);
+  });
+
+  test("that never settles is left behind soon after the signal", async () => {
+    const api = { getPublicKey: () => new Promise<never>(() => {}), sign: () => new Promise<never>(() => {}) };
+    const signer = await openAwsKmsSigner({ keyId: key.arn, api, publicKey: publicJwk, policy: false });
+    const controller = new AbortController();
+    const signing = signer.sign(DIGEST, { signal: controller.signal });
+    controller.abort(new Error("enough"));
+    await expect(signing).rejects.toMatchObject({ code: "aborted" });
+  });
+});
