@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, createRotationSchedule, emergencyRotation, type ScheduledEntry } from "@signpost/core";
-import { atHour, clock, EPOCH, HOUR, someSigner } from "../support/schedules.ts";
+import { answersAt, atHour, clock, EMERGENCY_LENGTHS, EPOCH, HOUR, someSigner } from "../support/schedules.ts";
 
 const [a, b, c] = [someSigner(), someSigner(), someSigner()];
 const [d, fresh, fresher] = [someSigner(), someSigner(), someSigner()];
@@ -11,18 +11,8 @@ const ENTRIES: readonly ScheduledEntry[] = [
   { keyId: "b", signer: b, announcedFrom: atHour(90), activeFrom: atHour(100) },
   { keyId: "c", signer: c, announcedFrom: atHour(190), activeFrom: atHour(200) },
 ];
-const LENGTHS = { maxTokenLifetimeSeconds: 3600, hintAcceptanceHours: 1000, clockSkewSeconds: 0 } as const;
 const FRESH = { keyId: "fresh", signer: fresh };
 const FRESHER = { keyId: "fresher", signer: fresher };
-
-function at(entries: readonly ScheduledEntry[], hours: number) {
-  const schedule = createRotationSchedule(entries, { ...LENGTHS, now: clock(hours).now });
-  return {
-    published: schedule.keySet().keys.map((key) => `${key.keyId} ${key.role}`),
-    withdrawn: schedule.withdrawn().map((key) => key.keyId),
-    rotation: schedule.jwksRotationActive(),
-  };
-}
 
 function revoke(entries: readonly ScheduledEntry[], revokedKeyId: string, hours: number, replacement?: typeof FRESH) {
   return emergencyRotation(entries, { revokedKeyId, at: atHour(hours), replacement });
@@ -32,21 +22,21 @@ describe("an emergency upon an emergency", () => {
   test("of the replacement lets the next replacement sign at once", () => {
     const first = revoke(ENTRIES, "b", 150, FRESH).entries;
     const second = revoke(first, "fresh", 151, FRESHER).entries;
-    expect(at(second, 151)).toEqual({ published: ["fresher active"], withdrawn: ["a"], rotation: true });
-    expect(at(second, 174.9).rotation).toBe(true);
-    expect(at(second, 175).rotation).toBe(false);
-    expect(at(second, 201).published).toEqual(["c active"]);
+    expect(answersAt(second, 151)).toEqual({ published: ["fresher active"], withdrawn: ["a"], rotation: true });
+    expect(answersAt(second, 174.9).rotation).toBe(true);
+    expect(answersAt(second, 175).rotation).toBe(false);
+    expect(answersAt(second, 201).published).toEqual(["c active"]);
   });
 
   test("of the replacement without another one activates the next entry", () => {
     const second = revoke(revoke(ENTRIES, "b", 150, FRESH).entries, "fresh", 151).entries;
-    expect(at(second, 151)).toEqual({ published: ["c active"], withdrawn: ["a"], rotation: true });
+    expect(answersAt(second, 151)).toEqual({ published: ["c active"], withdrawn: ["a"], rotation: true });
   });
 
   test("of the announced key and then of the active one leaves neither", () => {
     const second = revoke(revoke(ENTRIES, "c", 195).entries, "b", 195, FRESH).entries;
-    expect(at(second, 195)).toEqual({ published: ["fresh active"], withdrawn: ["a"], rotation: true });
-    expect(at(second, 300).published).toEqual(["fresh active"]);
+    expect(answersAt(second, 195)).toEqual({ published: ["fresh active"], withdrawn: ["a"], rotation: true });
+    expect(answersAt(second, 300).published).toEqual(["fresh active"]);
   });
 
   test("of every key, in whatever order, leaves the replacement alone", () => {
@@ -59,14 +49,14 @@ describe("an emergency upon an emergency", () => {
         (left, keyId) => revoke(left, keyId, 195, keyId === "b" ? FRESH : undefined).entries,
         ENTRIES,
       );
-      expect(at(entries, 195)).toEqual({ published: ["fresh active"], withdrawn: [], rotation: true });
+      expect(answersAt(entries, 195)).toEqual({ published: ["fresh active"], withdrawn: [], rotation: true });
     }
   });
 
   test("of the only key needs a replacement, and then works", () => {
     const [only] = ENTRIES.slice(0, 1);
     const entries = revoke(only === undefined ? [] : [only], "a", 5, FRESH).entries;
-    expect(at(entries, 5)).toEqual({ published: ["fresh active"], withdrawn: [], rotation: true });
+    expect(answersAt(entries, 5)).toEqual({ published: ["fresh active"], withdrawn: [], rotation: true });
   });
 });
 
@@ -74,13 +64,13 @@ describe("what an emergency does to the entries that follow", () => {
   test("the announcement rule goes on to hold for them", () => {
     const entries = revoke(ENTRIES, "b", 150, FRESH).entries;
     const late = { keyId: "d", signer: d, announcedFrom: atHour(298), activeFrom: atHour(300) };
-    expect(() => at([...entries, late], 150)).toThrow("2026-01-13T14:00:00.000Z or later");
+    expect(() => answersAt([...entries, late], 150)).toThrow("2026-01-13T14:00:00.000Z or later");
   });
 
   test("a next entry that is activated before it was announced is published from then on", () => {
     const { entries, breaks } = revoke(ENTRIES, "b", 150);
     expect(breaks[1]).toContain(atHour(154).toISOString());
-    const schedule = createRotationSchedule(entries, { ...LENGTHS, now: clock(174).now });
+    const schedule = createRotationSchedule(entries, { ...EMERGENCY_LENGTHS, now: clock(174).now });
     // Nothing happens at hour 190, where it would have been announced.
     expect(schedule.nextChange()).toEqual(atHour(1101));
   });
@@ -93,14 +83,14 @@ describe("what an emergency does to the entries that follow", () => {
 describe("a published key that never signed", () => {
   test("is taken back with short caching, since relying parties trust it already", () => {
     const { entries, breaks } = revoke(ENTRIES, "c", 195);
-    expect(at(entries, 195)).toEqual({ published: ["b active"], withdrawn: ["a"], rotation: true });
-    expect(at(entries, 219).rotation).toBe(false);
+    expect(answersAt(entries, 195)).toEqual({ published: ["b active"], withdrawn: ["a"], rotation: true });
+    expect(answersAt(entries, 219).rotation).toBe(false);
     expect(breaks).toEqual([expect.stringContaining(`may trust it until ${atHour(199).toISOString()}`)]);
   });
 
   test("changes nothing that is published when it was not announced yet", () => {
     const { entries, breaks } = revoke(ENTRIES, "c", 150);
-    expect(at(entries, 150)).toEqual({ published: ["b active"], withdrawn: ["a"], rotation: false });
+    expect(answersAt(entries, 150)).toEqual({ published: ["b active"], withdrawn: ["a"], rotation: false });
     expect(breaks).toEqual(["kid c: it will not become active"]);
   });
 });
@@ -150,13 +140,13 @@ test("any chain of emergencies leaves one key that signs, none of the revoked, a
       const revoked: string[] = [];
       for (const [index, { hours, which }] of steps.entries()) {
         hour += hours;
-        const before = at(entries, hour);
+        const before = answersAt(entries, hour);
         const revokedKeyId = entries[which % entries.length]?.keyId ?? "";
         revoked.push(revokedKeyId);
         const signs = before.published[0] === `${revokedKeyId} active`;
         const replacement = { keyId: `spare ${index}`, signer: spares[index] ?? fresh };
         entries = revoke(entries, revokedKeyId, hour, signs ? replacement : undefined).entries;
-        const after = at(entries, hour);
+        const after = answersAt(entries, hour);
         const others = (names: readonly string[]) => names.filter((name) => !name.startsWith(`${revokedKeyId} `));
         expect(after.published).toEqual([...(signs ? [`spare ${index} active`] : []), ...others(before.published)]);
         expect(after.withdrawn).toEqual(before.withdrawn.filter((keyId) => keyId !== revokedKeyId));
@@ -164,7 +154,7 @@ test("any chain of emergencies leaves one key that signs, none of the revoked, a
         if (was) expect(after.rotation).toBe(true);
       }
       for (let later = hour; later < hour + 400; later += 7) {
-        const schedule = createRotationSchedule(entries, { ...LENGTHS, now: () => EPOCH + later * HOUR });
+        const schedule = createRotationSchedule(entries, { ...EMERGENCY_LENGTHS, now: () => EPOCH + later * HOUR });
         for (const keyId of revoked) {
           expect(schedule.keySet().find(keyId)).toBeUndefined();
           expect(schedule.withdrawn().map((key) => key.keyId)).not.toContain(keyId);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ConfigurationError, createRotationSchedule, emergencyRotation, type ScheduledEntry } from "@signpost/core";
-import { atHour, clock, someSigner } from "../support/schedules.ts";
+import { ConfigurationError, emergencyRotation, type ScheduledEntry } from "@signpost/core";
+import { answersAt, atHour, someSigner } from "../support/schedules.ts";
 
 const [a, b, c, fresh] = [someSigner(), someSigner(), someSigner(), someSigner()];
 
@@ -9,17 +9,6 @@ const ENTRIES: readonly ScheduledEntry[] = [
   { keyId: "b", signer: b, announcedFrom: atHour(90), activeFrom: atHour(100) },
   { keyId: "c", signer: c, announcedFrom: atHour(190), activeFrom: atHour(200) },
 ];
-const LENGTHS = { maxTokenLifetimeSeconds: 3600, hintAcceptanceHours: 1000, clockSkewSeconds: 0 } as const;
-
-function at(entries: readonly ScheduledEntry[], hours: number) {
-  const schedule = createRotationSchedule(entries, { ...LENGTHS, now: clock(hours).now });
-  return {
-    published: schedule.keySet().keys.map((key) => `${key.keyId} ${key.role}`),
-    withdrawn: schedule.withdrawn().map((key) => key.keyId),
-    rotation: schedule.jwksRotationActive(),
-  };
-}
-
 describe("emergencyRotation", () => {
   test("of the active key lets the replacement sign at once, and the revoked key is gone", () => {
     const { entries, breaks } = emergencyRotation(ENTRIES, {
@@ -27,7 +16,7 @@ describe("emergencyRotation", () => {
       at: atHour(150),
       replacement: { keyId: "fresh", signer: fresh },
     });
-    expect(at(entries, 150)).toEqual({ published: ["fresh active"], withdrawn: ["a"], rotation: true });
+    expect(answersAt(entries, 150)).toEqual({ published: ["fresh active"], withdrawn: ["a"], rotation: true });
     expect(breaks).toEqual([expect.stringContaining("kid b"), expect.stringContaining("kid fresh: it signs before")]);
     expect(breaks[1]).toContain(atHour(154).toISOString());
   });
@@ -35,8 +24,8 @@ describe("emergencyRotation", () => {
   test("leaves the rest of the schedule as it was", () => {
     const options = { revokedKeyId: "b", at: atHour(150), replacement: { keyId: "fresh", signer: fresh } };
     const { entries } = emergencyRotation(ENTRIES, options);
-    expect(at(entries, 195).published).toEqual(["fresh active", "c announced"]);
-    expect(at(entries, 200).published).toEqual(["c active", "fresh retiring"]);
+    expect(answersAt(entries, 195).published).toEqual(["fresh active", "c announced"]);
+    expect(answersAt(entries, 200).published).toEqual(["c active", "fresh retiring"]);
   });
 
   test("gives the replacement the revoked key's place, and says that it is published from the emergency on", () => {
@@ -52,41 +41,41 @@ describe("emergencyRotation", () => {
   test("does not bring an older key back, even on a replica whose clock is behind", () => {
     const options = { revokedKeyId: "b", at: atHour(150), replacement: { keyId: "fresh", signer: fresh } };
     const { entries } = emergencyRotation(ENTRIES, options);
-    expect(at(entries, 149.9).published).toEqual(["fresh active"]);
+    expect(answersAt(entries, 149.9).published).toEqual(["fresh active"]);
   });
 
   test("of the active key without a replacement activates the next entry", () => {
     const { entries, breaks } = emergencyRotation(ENTRIES, { revokedKeyId: "b", at: atHour(150) });
-    expect(at(entries, 150)).toEqual({ published: ["c active"], withdrawn: ["a"], rotation: true });
+    expect(answersAt(entries, 150)).toEqual({ published: ["c active"], withdrawn: ["a"], rotation: true });
     expect(breaks).toHaveLength(2);
   });
 
   test("breaks nothing but the revoked key's tokens when the next entry was announced long enough", () => {
     const { entries, breaks } = emergencyRotation(ENTRIES, { revokedKeyId: "b", at: atHour(195) });
-    expect(at(entries, 195).published).toEqual(["c active"]);
+    expect(answersAt(entries, 195).published).toEqual(["c active"]);
     expect(breaks).toEqual([expect.stringContaining("kid b")]);
   });
 
   test("of a retiring key takes it out at once, with short caching", () => {
     const { entries, breaks } = emergencyRotation(ENTRIES, { revokedKeyId: "a", at: atHour(100.5) });
-    expect(at(entries, 100.5)).toEqual({ published: ["b active"], withdrawn: [], rotation: true });
+    expect(answersAt(entries, 100.5)).toEqual({ published: ["b active"], withdrawn: [], rotation: true });
     expect(breaks).toEqual([expect.stringContaining("kid a")]);
   });
 
   test("of a withdrawn key ends its hints", () => {
     const { entries } = emergencyRotation(ENTRIES, { revokedKeyId: "a", at: atHour(150) });
-    expect(at(entries, 150).withdrawn).toEqual([]);
+    expect(answersAt(entries, 150).withdrawn).toEqual([]);
   });
 
   test("of a key between two others does not lengthen the life of the one before it", () => {
     const { entries } = emergencyRotation(ENTRIES, { revokedKeyId: "b", at: atHour(200.5) });
-    expect(at(entries, 200.5)).toEqual({ published: ["c active"], withdrawn: ["a"], rotation: true });
+    expect(answersAt(entries, 200.5)).toEqual({ published: ["c active"], withdrawn: ["a"], rotation: true });
   });
 
   test("of an announced key leaves the active one signing", () => {
     const { entries } = emergencyRotation(ENTRIES, { revokedKeyId: "c", at: atHour(195) });
-    expect(at(entries, 195).published).toEqual(["b active"]);
-    expect(at(entries, 300).published).toEqual(["b active"]);
+    expect(answersAt(entries, 195).published).toEqual(["b active"]);
+    expect(answersAt(entries, 300).published).toEqual(["b active"]);
   });
 
   test("changes nothing of what it was given", () => {

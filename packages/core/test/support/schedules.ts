@@ -1,4 +1,4 @@
-import type { Signer } from "@signpost/core";
+import { createRotationSchedule, type ScheduledEntry, type Signer } from "@signpost/core";
 import { scriptedSigner } from "./scripted-signer.ts";
 
 export const HOUR = 3_600_000;
@@ -20,4 +20,24 @@ export function clock(hours: number): { now: () => number; set: (hours: number) 
 
 export function someSigner(): Signer {
   return scriptedSigner().signer;
+}
+
+/** Tokens of one hour, hints for long, clocks that agree. */
+export const EMERGENCY_LENGTHS = {
+  maxTokenLifetimeSeconds: 3600,
+  hintAcceptanceHours: 1000,
+  clockSkewSeconds: 0,
+} as const;
+
+/** What a schedule that is made at that hour answers. */
+export function answersAt(
+  entries: readonly ScheduledEntry[],
+  hours: number,
+): { published: string[]; withdrawn: string[]; rotation: boolean } {
+  const schedule = createRotationSchedule(entries, { ...EMERGENCY_LENGTHS, now: clock(hours).now });
+  return {
+    published: schedule.keySet().keys.map((key) => `${key.keyId} ${key.role}`),
+    withdrawn: schedule.withdrawn().map((key) => key.keyId),
+    rotation: schedule.jwksRotationActive(),
+  };
 }
