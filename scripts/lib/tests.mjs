@@ -17,7 +17,7 @@ import { listTestFiles } from "./test-files.mjs";
  * @returns {Promise<Outcome>}
  */
 export async function runTests(args) {
-  const files = listTestFiles(args.filter((arg) => !arg.startsWith("-")));
+  const files = listTestFiles(pathFilters(args));
   const unknown = files.filter((file) => file.backends.some((name) => !(name in BACKENDS)));
   const known = files.filter((file) => !unknown.includes(file));
   const provided = await provideBackends([...new Set(known.flatMap((file) => file.backends))]);
@@ -43,6 +43,14 @@ export async function runTests(args) {
     failed: tests.failed + unknown.length + missingFailures + (build.ok ? 0 : 1),
     lines,
   };
+}
+
+/** Options whose value is an argument of its own. */
+const WITH_VALUE = new Set(["-t", "--testNamePattern", "--reporter", "--shard", "--maxWorkers"]);
+
+/** Vitest's arguments that name files. @param {readonly string[]} args */
+function pathFilters(args) {
+  return args.filter((arg, index) => !arg.startsWith("-") && !WITH_VALUE.has(args[index - 1] ?? ""));
 }
 
 /**
