@@ -190,7 +190,7 @@ describe("shutdown", () => {
     expect([probe.status, await probe.json()]).toEqual([503, { status: "draining" }]);
     expect((await fetch(`${draining.url}/jwks`)).status).toBe(200);
     // Refused once the listener is closed, while the token is still on its way.
-    await vi.waitFor(() => expect(fetch(`${draining.url}/alive`)).rejects.toThrow(), { timeout: 10_000 });
+    await vi.waitFor(() => expect(fetch(`${draining.url}/alive`)).rejects.toThrow("fetch failed"), { timeout: 10_000 });
     expect(backend.closed()).toBe(false);
     release();
     expect((await started).status).toBe(200);

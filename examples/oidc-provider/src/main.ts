@@ -1,0 +1,28 @@
+import { createRotationSchedule, openSigner } from "@signpost/core";
+import { local } from "@signpost/local";
+import { startOp } from "./op.ts";
+
+const { ISSUER, PORT = "3000" } = process.env;
+
+// One key of this process alone: put key URIs of your KMS or HSM here, with their adapters.
+const signer = await openSigner("local:", [local()]);
+const since = "2026-01-01T00:00:00Z";
+const schedule = createRotationSchedule([{ signer, announcedFrom: since, activeFrom: since }], {
+  // The ID token's lifetime, the longest of all that are signed here.
+  maxTokenLifetimeSeconds: 3600,
+});
+
+const op = await startOp({
+  issuer: ISSUER,
+  port: Number(PORT),
+  schedule,
+  configuration: {
+    // The host's own login page for development: any name is let in, as a user of that name.
+    clients: [{ client_id: "rp", redirect_uris: ["https://rp.example/callback"], token_endpoint_auth_method: "none" }],
+  },
+});
+console.log(`listening as ${op.issuer}`);
+
+process.once("SIGTERM", () => {
+  void op.close().then(() => signer.close());
+});
