@@ -15,8 +15,9 @@ const all = readdirSync(join(ROOT, "test/bench"))
   .filter((file) => file.endsWith(".bench.ts"))
   .map((file) => file.slice(0, -".bench.ts".length));
 const chosen = all.filter((file) => names.length === 0 || names.includes(nameOf(file)));
-if (chosen.length === 0) {
-  say(`There is no such benchmark. There are: ${all.map(nameOf).join(", ")}`);
+const unknown = names.filter((name) => !all.map(nameOf).includes(name));
+if (unknown.length > 0) {
+  say(`There is no benchmark ${unknown.join(", ")}. There are: ${all.map(nameOf).join(", ")}`);
   process.exit(1);
 }
 
