@@ -155,7 +155,7 @@ describe("signJwt", () => {
         return reads === 1 ? "first" : undefined;
       },
     };
-    const token = await signJwt(setOf(signs).keys, claims, { iat: false });
+    const token = await signJwt(setOf(signs).keys, claims as JwtClaims, { iat: false });
     expect(jose.decodeJwt(token)).toEqual({ jti: "first" });
     expect(reads).toBe(1);
   });
