@@ -1,12 +1,7 @@
-import { ConfigurationError, endedError, SignerError } from "@signpost/core";
+import { endedError, SignerError } from "@signpost/core";
 import type { GcpKmsCallOptions, GcpKmsClient } from "./api.ts";
+import type { CallBounds } from "./call-bounds.ts";
 import type { Connection } from "./connection.ts";
-
-export interface CallBounds {
-  /** Milliseconds. */
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
-}
 
 /**
  * One attempt of one call, bounded in time, credentials included. The caller is released by its signal or
@@ -17,45 +12,57 @@ export interface CallBounds {
 export async function callOnce<T>(
   connection: Connection,
   call: (client: GcpKmsClient, options: GcpKmsCallOptions) => Promise<readonly [T, ...unknown[]]>,
-  { timeoutMs, signal }: CallBounds,
+  bounds: CallBounds,
 ): Promise<T> {
-  const controller = new AbortController();
-  const onAbort = (): void => controller.abort(endedError(signal?.reason));
-  if (signal?.aborted === true) onAbort();
-  signal?.addEventListener("abort", onAbort, { once: true });
-  const timer = setTimeout(
-    () => controller.abort(new SignerError("timeout", `no answer from Cloud KMS within ${timeoutMs} ms`)),
-    timeoutMs,
-  );
+  const ending = endingOf(bounds);
   const attempt = async (): Promise<T> => {
     const { client, callOptions } = await connection.ready();
-    controller.signal.throwIfAborted();
-    const [response] = await call(client, callOptions(timeoutMs, controller.signal));
+    if (ending.error !== undefined) throw ending.error;
+    const [response] = await call(client, callOptions(bounds));
     return response;
   };
   try {
-    return await Promise.race([attempt(), whenAborted(controller.signal)]);
+    return await Promise.race([attempt(), ending.reached]);
   } catch (error) {
-    throw controller.signal.aborted ? controller.signal.reason : error;
+    throw ending.error ?? error;
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
+    ending.dispose();
   }
 }
 
-function whenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
+/** What may end a call from outside, without a second AbortController: the guard has made one for it. */
+interface Ending {
+  /** Rejects with `error` as soon as there is one. */
+  readonly reached: Promise<never>;
+  readonly error: SignerError | undefined;
+  dispose(): void;
 }
 
-// The longest delay that a Node timer takes; a longer one fires at once.
-const MAX_TIMER_MS = 2_147_483_647;
-
-/** A bound in time that a timer can keep. */
-export function milliseconds(argument: string, value: number): number {
-  if (Number.isSafeInteger(value) && value >= 1 && value <= MAX_TIMER_MS) return value;
-  throw new ConfigurationError(argument, `expected a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
+function endingOf({ timeoutMs, signal }: CallBounds): Ending {
+  let error: SignerError | undefined;
+  let dispose = (): void => undefined;
+  const reached = new Promise<never>((_resolve, reject) => {
+    const end = (reason: SignerError): void => {
+      error ??= reason;
+      reject(error);
+    };
+    const onAbort = (): void => end(endedError(signal?.reason));
+    const timer = setTimeout(
+      () => end(new SignerError("timeout", `no answer from Cloud KMS within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+    if (signal?.aborted === true) onAbort();
+    signal?.addEventListener("abort", onAbort, { once: true });
+    dispose = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+  });
+  return {
+    reached,
+    get error() {
+      return error;
+    },
+    dispose: () => dispose(),
+  };
 }

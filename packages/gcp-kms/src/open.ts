@@ -13,7 +13,7 @@ import {
   type P256PublicJwk,
   type Signer,
 } from "@signpost/core";
-import { milliseconds } from "./call.ts";
+import { milliseconds } from "./call-bounds.ts";
 import { connect, type Connection, type GcpKmsConnectionOptions } from "./connection.ts";
 import { checkedPublicKey, checkedSignature } from "./integrity.ts";
 import { asymmetricSign, getPublicKey } from "./service.ts";

@@ -1,10 +1,11 @@
 import type { GcpKmsCallOptions, GcpKmsClient } from "./api.ts";
+import type { CallBounds } from "./call-bounds.ts";
 import { credentialsError } from "./errors.ts";
 
 /** A client whose next call goes to the service at once. */
 export interface ReadyClient {
   readonly client: GcpKmsClient;
-  callOptions(timeoutMs: number, signal: AbortSignal): GcpKmsCallOptions;
+  callOptions(bounds: CallBounds): GcpKmsCallOptions;
 }
 
 /**
@@ -32,14 +33,14 @@ function isRestStub(stub: unknown): boolean {
   return typeof stub === "object" && stub !== null && !("getChannel" in stub);
 }
 
-function grpcOptions(timeoutMs: number, signal: AbortSignal): GcpKmsCallOptions {
-  return { timeout: timeoutMs, retry: null, signal };
+function grpcOptions({ timeoutMs, signal }: CallBounds): GcpKmsCallOptions {
+  return signal === undefined ? { timeout: timeoutMs, retry: null } : { timeout: timeoutMs, retry: null, signal };
 }
 
 /** Time for the client to begin, on the busiest machine. The caller does not wait for it. */
 const REST_GRACE_MS = 10_000;
 
 /** Over REST nothing ends a call before it has surely begun: its own timeout does, some time after ours. */
-function restOptions(timeoutMs: number): GcpKmsCallOptions {
+function restOptions({ timeoutMs }: CallBounds): GcpKmsCallOptions {
   return { timeout: timeoutMs + REST_GRACE_MS, retry: null };
 }

@@ -1,6 +1,7 @@
 import { SignerError } from "@signpost/core";
 import type { GcpKmsSignResponse, GcpKmsPublicKeyResponse, GcpKmsVersionResponse } from "./api.ts";
-import { callOnce, type CallBounds } from "./call.ts";
+import { callOnce } from "./call.ts";
+import type { CallBounds } from "./call-bounds.ts";
 import type { Connection } from "./connection.ts";
 import { type CallSubject, gcpKmsError, stateInMessage, statusNumber } from "./errors.ts";
 import { algorithmError, checksumOf } from "./integrity.ts";

@@ -1,6 +1,6 @@
 import { SignerError } from "@signpost/core";
 import type { GcpKmsVersionResponse } from "./api.ts";
-import { milliseconds } from "./call.ts";
+import { milliseconds } from "./call-bounds.ts";
 import { connect, type GcpKmsConnectionOptions } from "./connection.ts";
 import { listVersions } from "./service.ts";
 import { isKeyVersionName, parseCryptoKey } from "./uri.ts";
