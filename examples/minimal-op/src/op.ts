@@ -23,6 +23,7 @@ export interface OpOptions {
 
 export interface RunningOp {
   readonly port: number;
+  /** Idempotent. */
   close(): Promise<void>;
 }
 
@@ -66,18 +67,20 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
   server.listen(options.port);
   await once(server, "listening");
 
+  // In this order: no new requests, started ones finish, keys close. The other way round, tokens would fail.
+  const stop = async (): Promise<void> => {
+    readiness.drain();
+    await pause(drainMs);
+    const closed = once(server, "close");
+    server.close();
+    server.closeIdleConnections();
+    await closed;
+    await Promise.all(signers.map((signer) => signer.close()));
+  };
+  let stopping: Promise<void> | undefined;
   return {
     port: (server.address() as AddressInfo).port,
-    // In this order: no new requests, started ones finish, keys close. The other way round, tokens would fail.
-    async close() {
-      readiness.drain();
-      await pause(drainMs);
-      const closed = once(server, "close");
-      server.close();
-      server.closeIdleConnections();
-      await closed;
-      await Promise.all(signers.map((signer) => signer.close()));
-    },
+    close: () => (stopping ??= stop()),
   };
 }
 

@@ -1,0 +1,176 @@
+import { generateKeyPairSync } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { openSigner } from "@signpost/core";
+import { awsKms, type KmsApi } from "@signpost/aws-kms";
+import { openLocalSigner } from "@signpost/local";
+import { createMemoryReplayStore } from "@signpost/verify";
+import { type RunningOp, startOp } from "@signpost/example-minimal-op/op";
+import { type OpenKey, openSchedule, type Schedule, SIGNING_DEADLINE_MS } from "@signpost/example-minimal-op/schedule";
+import { readSettings } from "@signpost/example-minimal-op/settings";
+import { type Container, find, type Manifest, podOf, type PodSpec, type Probe, readManifests } from "./manifests.ts";
+
+const NGINX_FILES = new URL("../../nginx/", import.meta.url);
+
+let manifests: ReadonlyMap<string, readonly Manifest[]>;
+let pod: PodSpec & { readonly container: Container };
+let config: Manifest;
+let schedule: Schedule;
+
+beforeAll(async () => {
+  manifests = await readManifests();
+  pod = podOf(find(manifests, "Deployment", "op"));
+  const volume = pod.volumes?.find(({ name }) => name === "schedule");
+  config = find(manifests, "ConfigMap", volume?.configMap?.name ?? "");
+  schedule = JSON.parse(config.data?.["schedule.json"] ?? "") as Schedule;
+});
+
+/** As the container sees it, the secret left out. */
+function settings(): ReturnType<typeof readSettings> {
+  const values = (pod.container.env ?? []).flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
+  return readSettings(Object.fromEntries(values) as NodeJS.ProcessEnv);
+}
+
+function probes(): readonly Probe[] {
+  const { startupProbe, readinessProbe, livenessProbe } = pod.container;
+  const all = [startupProbe, readinessProbe, livenessProbe].filter((probe) => probe !== undefined);
+  expect(all).toHaveLength(3);
+  return all;
+}
+
+/** Software keys in place of those in the KMS. */
+const openLocal: OpenKey = (_uri, policy) => openLocalSigner({ policy });
+const at = (moment: string | undefined, hours: number) => () => Date.parse(moment ?? "") + hours * 3_600_000;
+
+describe("the manifests", () => {
+  test("are objects of Kubernetes, all of them applied", () => {
+    const all = [...manifests.values()].flat();
+    expect(all.every(({ apiVersion, kind }) => typeof apiVersion === "string" && typeof kind === "string")).toBe(true);
+    const [kustomization] = manifests.get("kustomization.yaml") ?? [];
+    expect([...(kustomization?.resources ?? []), "kustomization.yaml"].toSorted()).toEqual(
+      [...manifests.keys()].toSorted(),
+    );
+  });
+
+  test("run several replicas of everything, and never less than that in a rollout", () => {
+    const deployments = [...manifests.values()].flat().filter(({ kind }) => kind === "Deployment");
+    expect(deployments.map(({ spec }) => spec?.replicas ?? 1).every((replicas) => replicas >= 2)).toBe(true);
+    expect(find(manifests, "Deployment", "op").spec?.strategy?.rollingUpdate?.maxUnavailable).toBe(0);
+  });
+
+  test.each(["op", "op-cache"])("the Service %s leads to its pods", (name) => {
+    const { spec } = find(manifests, "Service", name);
+    const deployment = find(manifests, "Deployment", name).spec;
+    expect(deployment?.template?.metadata.labels).toMatchObject(spec?.selector ?? { missing: true });
+    expect(deployment?.selector?.matchLabels).toEqual(deployment?.template?.metadata.labels);
+    const ports = podOf(find(manifests, "Deployment", name)).container.ports.map((port) => port.name);
+    expect(ports).toContain(spec?.ports?.[0]?.targetPort);
+  });
+
+  test("hold no secret: what is one is read from a Secret that is not among them", async () => {
+    const all = [...manifests.values()].flat();
+    expect(all.map(({ kind }) => kind)).not.toContain("Secret");
+    const text = JSON.stringify(all);
+    expect(text).not.toMatch(/PRIVATE KEY|\\"d\\":|pin-value|AKIA[0-9A-Z]{16}|:\/\/[^/"\s]*:[^/"\s]*@/i);
+    const named = (pod.container.env ?? []).filter(({ name }) => /URL|PASSWORD|TOKEN|KEY|PIN/.test(name));
+    expect(named).toEqual([{ name: "REDIS_URL", valueFrom: { secretKeyRef: { name: "op-redis", key: "url" } } }]);
+  });
+});
+
+describe("the schedule in the ConfigMap", () => {
+  test("is where the container looks for it, and never changes under its name", () => {
+    const mount = pod.container.volumeMounts.find(({ name }) => name === "schedule");
+    const { scheduleFile, clientsFile } = settings();
+    const files = Object.keys(config.data ?? {}).map((name) => `${mount?.mountPath}/${name}`);
+    expect(files.toSorted()).toEqual([clientsFile, scheduleFile].toSorted());
+    expect(config.immutable).toBe(true);
+  });
+
+  test("is legal: each key signs in its turn, and the next is announced in time for every cache", async () => {
+    const uris: string[] = [];
+    for (const { uri, activeFrom } of schedule.keys) {
+      const opened = await openSchedule(schedule, openLocal, at(activeFrom, 1));
+      const { active } = opened.schedule.keySet();
+      const index = opened.signers.findIndex((signer) => signer === active.signer);
+      expect(schedule.keys[index]?.uri).toBe(uri);
+      uris.push(uri ?? "");
+      await Promise.all(opened.signers.map((signer) => signer.close()));
+    }
+    expect(new Set(uris).size).toBe(schedule.keys.length);
+  });
+
+  test("would be refused with an activation that caches cannot follow", async () => {
+    const [first, next] = schedule.keys;
+    if (first === undefined || next === undefined) throw new Error("expected two keys");
+    const early = { ...next, activeFrom: new Date(at(next.announcedFrom, 3)()).toISOString() };
+    const opening = openSchedule({ ...schedule, keys: [first, early] }, openLocal, at(first.activeFrom, 1));
+    await expect(opening).rejects.toThrow(/entries\[1\]\.activeFrom: expected .* or later/);
+  });
+
+  test("names keys in AWS KMS by URIs that the adapter opens, each with a Region", async () => {
+    const api: KmsApi = {
+      getPublicKey: async ({ KeyId }) => ({
+        KeyId,
+        KeySpec: "ECC_NIST_P256",
+        KeyUsage: "SIGN_VERIFY",
+        SigningAlgorithms: ["ECDSA_SHA_256"],
+        PublicKey: generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ type: "spki", format: "der" }),
+      }),
+      sign: () => Promise.reject(new Error("nothing is signed here")),
+    };
+    for (const { uri = "" } of schedule.keys) {
+      await using signer = await openSigner(uri, [awsKms({ api })]);
+      expect(signer.uri).toBe(uri);
+    }
+  });
+});
+
+describe("probes and shutdown", () => {
+  let op: RunningOp | undefined;
+  afterEach(() => op?.close());
+
+  test("every probe is answered by the OP, and the first one signs once", async () => {
+    let signatures = 0;
+    const counted: OpenKey = async (uri, policy) => {
+      const signer = await openLocal(uri, policy);
+      return {
+        ...signer,
+        sign: (...call) => {
+          signatures += 1;
+          return signer.sign(...call);
+        },
+      };
+    };
+    const { issuer } = settings();
+    const opened = await openSchedule(schedule, counted, at(schedule.keys[0]?.activeFrom, 1));
+    const replayStore = createMemoryReplayStore();
+    op = await startOp({ issuer, port: 0, opened, tokenLifetimeSeconds: 60, clients: {}, replayStore, drainMs: 0 });
+    for (const { httpGet } of probes()) {
+      expect(pod.container.ports).toContainEqual({ name: httpGet.port, containerPort: settings().port });
+      expect((await fetch(`http://127.0.0.1:${op.port}${httpGet.path}`)).status).toBe(200);
+    }
+    expect(signatures).toBe(1);
+  });
+
+  test("a probe waits longer than a signature may take", () => {
+    for (const { timeoutSeconds } of probes()) expect(timeoutSeconds * 1000).toBeGreaterThan(SIGNING_DEADLINE_MS);
+  });
+
+  test("the liveness probe asks for nothing that a restart would not mend", () => {
+    expect(pod.container.livenessProbe?.httpGet.path).not.toBe(pod.container.readinessProbe?.httpGet.path);
+  });
+
+  test("a replica that ends is seen as not ready, finishes what it signs, and is not killed meanwhile", () => {
+    const { periodSeconds = 0, failureThreshold = 0 } = pod.container.readinessProbe ?? {};
+    const { drainMs } = settings();
+    expect(drainMs).toBeGreaterThan(periodSeconds * failureThreshold * 1000);
+    expect((pod.terminationGracePeriodSeconds ?? 0) * 1000).toBeGreaterThan(drainMs + SIGNING_DEADLINE_MS);
+  });
+});
+
+describe("the shared cache", () => {
+  test.each(["jwks-http.conf", "jwks-server.conf"])("has %s of examples/nginx, byte for byte", async (name) => {
+    const conf = find(manifests, "ConfigMap", "op-cache").data?.[name];
+    expect(conf).toBe(await readFile(new URL(name, NGINX_FILES), "utf8"));
+  });
+});
