@@ -7,6 +7,8 @@ export interface CallSubject {
   readonly action: string;
   /** Resource name. */
   readonly name: string;
+  /** The IAM permission that the call takes. */
+  readonly permission?: string | undefined;
 }
 
 interface Row {
@@ -22,9 +24,9 @@ const ROWS: Readonly<Record<number, Row>> = {
   2: { code: "unavailable", text: "the service failed without saying why (UNKNOWN)" },
   3: { code: "invalid_argument", text: "the service refuses the request (INVALID_ARGUMENT)" },
   4: { code: "timeout", text: "no answer in time (DEADLINE_EXCEEDED)" },
-  5: { code: "key_not_found", text: "there is no such version (NOT_FOUND)" },
+  5: { code: "key_not_found", text: "there is no such key or version (NOT_FOUND)" },
   6: { code: "invalid_argument", text: "the service refuses the request (ALREADY_EXISTS)" },
-  7: { code: "access_denied", text: "permission denied; roles/cloudkms.signerVerifier suffices (PERMISSION_DENIED)" },
+  7: { code: "access_denied", text: "permission denied (PERMISSION_DENIED)" },
   8: { code: "throttled", text: "over a quota (RESOURCE_EXHAUSTED)" },
   9: { code: "key_disabled", text: "the version is not enabled (FAILED_PRECONDITION)" },
   10: { code: "unavailable", text: "the service gave up (ABORTED)" },
@@ -73,7 +75,9 @@ const FROM_HTTP: Readonly<Record<number, number>> = {
  */
 export function gcpKmsError(error: unknown, subject: CallSubject, state?: string): SignerError {
   const { code, text, transient } = classify(error, state);
-  return new SignerError(code, `cannot ${subject.action} ${subject.name}: ${text}`, {
+  const { action, name, permission } = subject;
+  const hint = code === "access_denied" && permission !== undefined ? `; it takes ${permission}` : "";
+  return new SignerError(code, `cannot ${action} ${name}: ${text}${hint}`, {
     cause: trimmedCause(error),
     transient,
   });
@@ -128,7 +132,7 @@ export function stateInMessage(error: unknown): string | undefined {
 /** The gRPC status: of gRPC itself, of REST in 6.x, or of the body or HTTP status that REST in 5.x leaves as it is. */
 export function statusNumber(error: unknown): number | undefined {
   const code = member(error, "code");
-  if (typeof code === "string") return NETWORK_ERRORS.has(code) ? 14 : undefined;
+  if (typeof code === "string") return NETWORK_ERRORS.has(code) || TLS_ERROR.test(code) ? 14 : undefined;
   if (typeof code !== "number") return undefined;
   if (code < 100) return code;
   return statusInBody(messageOf(error)) ?? FROM_HTTP[code] ?? (code >= 500 ? 14 : 3);
@@ -151,6 +155,9 @@ const NETWORK_ERRORS: ReadonlySet<string> = new Set([
   "ERR_STREAM_PREMATURE_CLOSE",
   "ETIMEDOUT",
 ]);
+
+// OpenSSL's and Node's words for a connection that cannot be trusted. gRPC says UNAVAILABLE.
+const TLS_ERROR = /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/;
 
 function statusInBody(body: string): number | undefined {
   try {

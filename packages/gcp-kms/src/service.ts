@@ -14,11 +14,12 @@ export async function asymmetricSign(
   digest: Uint8Array,
   bounds: CallBounds,
 ): Promise<GcpKmsSignResponse> {
+  const subject = { action: "sign with", name: keyVersion, permission: "cloudkms.cryptoKeyVersions.useToSign" };
   const request = { name: keyVersion, digest: { sha256: digest }, digestCrc32c: { value: checksumOf(digest) } };
   try {
     return await callOnce(connection, (client, options) => client.asymmetricSign(request, options), bounds);
   } catch (error) {
-    throw await explained(connection, error, { action: "sign with", name: keyVersion }, bounds);
+    throw await explained(connection, error, subject, bounds);
   }
 }
 
@@ -27,10 +28,16 @@ export async function getPublicKey(
   keyVersion: string,
   bounds: CallBounds,
 ): Promise<GcpKmsPublicKeyResponse> {
+  const permission = "cloudkms.cryptoKeyVersions.viewPublicKey";
   try {
     return await callOnce(connection, (client, options) => client.getPublicKey({ name: keyVersion }, options), bounds);
   } catch (error) {
-    throw await explained(connection, error, { action: "read the public key of", name: keyVersion }, bounds);
+    throw await explained(
+      connection,
+      error,
+      { action: "read the public key of", name: keyVersion, permission },
+      bounds,
+    );
   }
 }
 
@@ -40,6 +47,7 @@ export async function listVersions(
   cryptoKey: string,
   bounds: CallBounds,
 ): Promise<readonly GcpKmsVersionResponse[]> {
+  const permission = "cloudkms.cryptoKeyVersions.list";
   try {
     return await callOnce(
       connection,
@@ -47,7 +55,7 @@ export async function listVersions(
       bounds,
     );
   } catch (error) {
-    throw toSignerError(error, { action: "list the versions of", name: cryptoKey });
+    throw toSignerError(error, { action: "list the versions of", name: cryptoKey, permission });
   }
 }
 

@@ -85,6 +85,12 @@ describe("what the client throws becomes one of our codes", () => {
   });
 });
 
+test("a permission that is missing is named", () => {
+  const subject = { ...SUBJECT, permission: "cloudkms.cryptoKeyVersions.useToSign" };
+  expect(gcpKmsError(grpcError(7, ""), subject).message).toMatch(/; it takes cloudkms\.cryptoKeyVersions\.useToSign$/);
+  expect(gcpKmsError(grpcError(5, ""), subject).message).not.toContain("it takes");
+});
+
 describe("a version that cannot be used", () => {
   test.each<[string, SignerErrorCode, boolean]>([
     ["DISABLED", "key_disabled", false],
