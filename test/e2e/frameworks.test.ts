@@ -107,6 +107,10 @@ describe.each([
     });
   });
 
+  test.each(["/jwks/", "/JWKS", "/jwks/a"])("%s is another path", async (path) => {
+    expect((await ask(server.port, "GET", path)).status).toBe(404);
+  });
+
   test("the discovery document names the endpoint", async () => {
     const answer = await ask(server.port, "GET", "/.well-known/openid-configuration");
     expect(JSON.parse(answer.body.toString())).toEqual({

@@ -19,8 +19,8 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
   const signer = await openSigner("local:", [local()]);
   const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
 
-  const app = express();
-  app.disable("x-powered-by");
+  // Without the two settings Express also answers `/jwks/` and `/JWKS`.
+  const app = express().enable("strict routing").enable("case sensitive routing").disable("x-powered-by");
   // `all`, so that other methods get the endpoint's 405. Express's own ETag, 304 and charset live in `response.send`,
   // which the listener does not use.
   app.all(endpoint.path, endpoint.listener);
