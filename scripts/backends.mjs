@@ -79,6 +79,11 @@ export const BACKENDS = {
     apt: ["redis-server"],
     programs: ["redis-server"],
   },
+  wrk: {
+    what: "wrk, an HTTP load generator for the benchmark of the endpoint",
+    apt: ["wrk"],
+    programs: ["wrk"],
+  },
   chromium: {
     what: "Debian's Chromium, for the single-page RP",
     apt: ["chromium"],

@@ -1,26 +1,28 @@
-import { generateKeyPairSync } from "node:crypto";
-import type { JsonWebKey } from "node:crypto";
-import { once } from "node:events";
-import { Worker } from "node:worker_threads";
+import { createJwksEndpoint } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
 import type { ServerOptions } from "./endpoint-server.ts";
+import { newPrivateKeys, startServer } from "./endpoint-process.ts";
 import { runBench } from "./harness.ts";
-import type { Pairing } from "./harness.ts";
+import type { Contender, Pairing } from "./harness.ts";
 import { openRawClient } from "./raw-client.ts";
 import type { RawClient, RawRequest } from "./raw-client.ts";
 
 /** Enough that the server never waits for the client. */
 const CONNECTIONS = 16;
 const REQUESTS_PER_SAMPLE = 1_000;
-const PAIRS = 100;
+const PAIRS = 60;
 /** 95 % of the requests per second that a bare server answers. */
 const TARGET_RATIO = 1 / 0.95;
+/** For one call of `respond`. Milliseconds. */
+const RESPOND_TARGET_MS = 0.002;
 
-const privateKeys = Array.from({ length: 2 }, newPrivateKey);
+const privateKeys = newPrivateKeys(2);
 
 interface Row {
   readonly name: string;
   readonly method: string;
   readonly conditional?: boolean;
+  readonly peer?: { readonly kind: ServerOptions["kind"]; readonly name: string };
 }
 
 const ROWS: readonly Row[] = [
@@ -28,78 +30,107 @@ const ROWS: readonly Row[] = [
   { name: "GET, 304", method: "GET", conditional: true },
   { name: "HEAD, 200", method: "HEAD" },
   { name: "POST, 405", method: "POST" },
+  { name: "GET, 200", method: "GET", peer: { kind: "express", name: "Express, static file" } },
+  { name: "GET, 200", method: "GET", peer: { kind: "hono", name: "our fetch in Hono" } },
+  { name: "GET, 200", method: "GET", peer: { kind: "oidc-provider", name: "oidc-provider's /jwks" } },
 ];
 
 await runBench({
   name: "endpoint",
-  title: "The JWKS endpoint beside a bare node:http server that sends the same bytes",
-  packages: ["@signpost/core"],
+  title: "The JWKS endpoint beside a bare node:http server that sends the same bytes, and beside others",
+  packages: ["@signpost/core", "express", "hono", "oidc-provider"],
   setUp: async () => {
-    const ends: (() => Promise<unknown>)[] = [];
+    const ends: (() => unknown)[] = [];
+    const etag = /^ETag: (.+)$/im.exec((await open("signpost", { method: "GET" })).answer)?.[1];
+    if (etag === undefined) throw new Error("the endpoint sent no ETag");
     const pairings: Pairing[] = [];
-    for (const row of ROWS) pairings.push(await pairingOf(row, ends));
+    for (const row of ROWS) pairings.push(await pairingOf(row));
     return {
-      pairings,
+      pairings: [...pairings, await growingWithKeys(), ...(await inProcess())],
       tearDown: async () => {
         await Promise.all(ends.map((end) => end()));
       },
     };
+
+    async function open(
+      kind: ServerOptions["kind"],
+      { method, ifNoneMatch }: { method: string; ifNoneMatch?: string | undefined },
+      keys = privateKeys,
+    ): Promise<RawClient> {
+      const server = await startServer({ kind, privateKeys: keys, method, ifNoneMatch });
+      const headers: Record<string, string> = ifNoneMatch === undefined ? {} : { "If-None-Match": ifNoneMatch };
+      const request: RawRequest = { method, path: "/jwks", headers };
+      const client = await openRawClient(server.port, request, CONNECTIONS);
+      ends.push(() => client.close(), server.stop);
+      return client;
+    }
+
+    async function pairingOf(row: Row): Promise<Pairing> {
+      const request = { method: row.method, ifNoneMatch: row.conditional === true ? etag : undefined };
+      const { kind, name } = row.peer ?? { kind: "bare" as const, name: "bare node:http" };
+      const ours = await open("signpost", request);
+      const peer = await open(kind, request);
+      if (kind === "bare" && withoutDate(ours.answer) !== withoutDate(peer.answer))
+        throw new Error(`${row.name}: the servers send different bytes`);
+      return {
+        name: `${row.name}, beside ${name}`,
+        ours: served("listener in node:http", ours),
+        peer: served(name, peer),
+        operations: REQUESTS_PER_SAMPLE,
+        pairs: PAIRS,
+        ...(row.peer === undefined ? { target: { ratio: TARGET_RATIO } } : {}),
+      };
+    }
+
+    async function growingWithKeys(): Promise<Pairing> {
+      const [hundred, one] = [newPrivateKeys(100), newPrivateKeys(1)];
+      const conditional = { method: "HEAD" };
+      return {
+        name: "HEAD, 200, with 100 keys beside 1",
+        ours: served("100 keys", await open("signpost", conditional, hundred)),
+        peer: served("1 key", await open("signpost", conditional, one)),
+        operations: REQUESTS_PER_SAMPLE,
+        pairs: PAIRS,
+      };
+    }
   },
 });
 
-async function pairingOf(row: Row, ends: (() => Promise<unknown>)[]): Promise<Pairing> {
-  const ifNoneMatch = row.conditional === true ? await currentEtag() : undefined;
-  const request: RawRequest = {
-    method: row.method,
-    path: "/jwks",
-    headers: ifNoneMatch === undefined ? {} : { "If-None-Match": ifNoneMatch },
+function served(name: string, client: RawClient): Contender {
+  return { name, run: (operations) => client.send(operations) };
+}
+
+/** The time that `respond` takes, as what it adds to a function that only gives back an object. */
+async function inProcess(): Promise<Pairing[]> {
+  const respondOf = async (count: number): Promise<ReturnType<typeof createJwksEndpoint>["respond"]> => {
+    const signers = await Promise.all(newPrivateKeys(count).map((privateKey) => openLocalSigner({ privateKey })));
+    return createJwksEndpoint({ issuer: "https://op.example", keyset: signers.map((signer) => ({ signer })) }).respond;
   };
-  const open = (kind: ServerOptions["kind"]): Promise<RawClient> =>
-    openServer({ kind, privateKeys, method: row.method, ifNoneMatch }, request, ends);
-  const [ours, bare] = await Promise.all([open("signpost"), open("bare")]);
-  if (withoutDate(ours.answer) !== withoutDate(bare.answer))
-    throw new Error(`${row.name}: the servers send different bytes`);
-  return {
-    name: row.name,
-    ours: { name: "listener in node:http", run: (operations) => ours.send(operations) },
-    peer: { name: "bare node:http", run: (operations) => bare.send(operations) },
-    operations: REQUESTS_PER_SAMPLE,
+  const [one, hundred] = [await respondOf(1), await respondOf(100)];
+  const nothing = { status: 200, headers: {}, body: null };
+  const etag = one("GET").headers["ETag"] ?? "";
+  const repeated = (name: string, respond: () => unknown): Contender => ({
+    name,
+    run: async (operations) => {
+      let answered = 0;
+      for (let done = 0; done < operations; done += 1) if (respond() !== undefined) answered += 1;
+      if (answered !== operations) throw new Error("no answer");
+    },
+  });
+  const added = (name: string, respond: () => unknown): Pairing => ({
+    name: `respond in process, ${name}`,
+    ours: repeated("respond", respond),
+    peer: repeated("nothing", () => nothing),
+    operations: 20_000,
     pairs: PAIRS,
-    target: { ratio: TARGET_RATIO },
-  };
-}
-
-async function openServer(
-  options: ServerOptions,
-  request: RawRequest,
-  ends: (() => Promise<unknown>)[],
-): Promise<RawClient> {
-  const worker = new Worker(new URL("./endpoint-server.js", import.meta.url), { workerData: options });
-  ends.push(() => worker.terminate());
-  const [port] = (await once(worker, "message")) as [number];
-  const client = await openRawClient(port, request, CONNECTIONS);
-  ends.unshift(async () => client.close());
-  return client;
-}
-
-async function currentEtag(): Promise<string> {
-  const ends: (() => Promise<unknown>)[] = [];
-  try {
-    const client = await openServer(
-      { kind: "signpost", privateKeys, method: "GET" },
-      { method: "GET", path: "/jwks" },
-      ends,
-    );
-    const etag = /^ETag: (.+)$/im.exec(client.answer)?.[1];
-    if (etag === undefined) throw new Error("the endpoint sent no ETag");
-    return etag;
-  } finally {
-    await Promise.all(ends.map((end) => end()));
-  }
-}
-
-function newPrivateKey(): JsonWebKey {
-  return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
+    target: { addedMs: RESPOND_TARGET_MS },
+  });
+  return [
+    added("200, 1 key", () => one("GET")),
+    added("200, 100 keys", () => hundred("GET")),
+    added("304, 1 key", () => one("GET", etag)),
+    added("405, 1 key", () => one("POST")),
+  ];
 }
 
 function withoutDate(answer: string): string {

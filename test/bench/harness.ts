@@ -1,14 +1,15 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { measure } from "./measure.ts";
 import type { Pairing } from "./measure.ts";
 import { thisMachine, toMarkdown } from "./report.ts";
-import type { BenchReport } from "./report.ts";
+import type { BenchReport, Fact } from "./report.ts";
+import { versionOf } from "./versions.ts";
 
 export { concurrently, sequentially } from "./measure.ts";
 export type { Contender, Pairing, Target } from "./measure.ts";
+export type { Fact } from "./report.ts";
 
 /** A benchmark: one file `NAME.bench.ts`, which passes it to `runBench`. */
 export interface Bench {
@@ -17,7 +18,14 @@ export interface Bench {
   /** Packages whose versions belong into the report. */
   readonly packages: readonly string[];
   /** Makes the pairings ready, in the order in which they are measured, and says how to end them. */
-  readonly setUp: () => Promise<{ readonly pairings: readonly Pairing[]; readonly tearDown: () => Promise<void> }>;
+  readonly setUp: (quick: boolean) => Promise<BenchSetUp>;
+}
+
+export interface BenchSetUp {
+  readonly pairings: readonly Pairing[];
+  readonly tearDown: () => Promise<void>;
+  /** Asked after the last row, before `tearDown`. */
+  readonly facts?: () => Promise<readonly Fact[]>;
 }
 
 /** A quick run takes a tenth of the pairs, but enough for a confidence interval. */
@@ -31,13 +39,15 @@ const MIN_QUICK_PAIRS = 8;
 export async function runBench(bench: Bench, args: readonly string[] = process.argv.slice(2)): Promise<BenchReport> {
   const { quick, row, out } = readOptions(args);
   const machine = thisMachine();
-  const { pairings, tearDown } = await bench.setUp();
+  const { pairings, tearDown, facts: countFacts } = await bench.setUp(quick);
   const results: BenchReport["results"][number][] = [];
+  let facts: readonly Fact[] = [];
   try {
     for (const pairing of pairings.filter(({ name }) => name.includes(row))) {
       process.stderr.write(`${bench.name}: ${pairing.name}\n`);
       results.push(await measure(quick ? shortened(pairing) : pairing));
     }
+    facts = (await countFacts?.()) ?? [];
   } finally {
     await tearDown();
   }
@@ -49,6 +59,7 @@ export async function runBench(bench: Bench, args: readonly string[] = process.a
     machine,
     versions: await versionsOf(bench.packages),
     results,
+    facts,
   };
   process.stdout.write(`${toMarkdown(report)}\n`);
   if (out !== undefined) await writeReport(report, out);
@@ -72,11 +83,7 @@ function shortened(pairing: Pairing): Pairing {
 }
 
 async function versionsOf(packages: readonly string[]): Promise<Record<string, string>> {
-  const resolve = createRequire(import.meta.url).resolve;
-  const versions = packages.map(async (name): Promise<[string, string]> => {
-    const manifest = JSON.parse(await readFile(resolve(`${name}/package.json`), "utf8")) as { version: string };
-    return [name, manifest.version];
-  });
+  const versions = packages.map(async (name) => [name, await versionOf(name)] as const);
   return Object.fromEntries(await Promise.all(versions));
 }
 

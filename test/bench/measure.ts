@@ -1,10 +1,13 @@
 import { medianEstimate, spreadOf } from "./statistics.ts";
 import type { Estimate, Spread } from "./statistics.ts";
 
-/** One side of a pair. `run` does that many operations, one after another or as many at once as it is about. */
+/**
+ * One side of a pair. `run` does that many operations, one after another or as many at once as it is about. Where the
+ * time from its call to its end is not what it is about, it resolves with the milliseconds per operation instead.
+ */
 export interface Contender {
   readonly name: string;
-  readonly run: (operations: number) => Promise<unknown>;
+  readonly run: (operations: number) => Promise<number | void>;
 }
 
 /** Ours beside a peer, on the same work. */
@@ -16,6 +19,8 @@ export interface Pairing {
   readonly operations?: number | undefined;
   /** Samples of each side. */
   readonly pairs: number;
+  /** Milliseconds per operation that nothing can be quicker than, where there is such a limit. */
+  readonly idealMs?: number | undefined;
   /** What the upper bounds should be at most. Told in the report, never enforced. */
   readonly target?: Target | undefined;
 }
@@ -42,6 +47,8 @@ export interface PairingResult {
   readonly ratio: Estimate;
   /** Median of the paired differences in processor time of this process, all threads. */
   readonly addedCpuMs: Estimate;
+  /** Present where there is a limit: it as a part of what each took, 1 at the limit. */
+  readonly ofIdeal?: { readonly ours: number; readonly peer: number };
   readonly target: Target;
   readonly targetMet: boolean | undefined;
 }
@@ -79,7 +86,7 @@ const MIN_WARM_UP_PAIRS = 3;
  * and what one leaves behind for the next meet both alike), after a warm-up that is thrown away.
  */
 export async function measure(pairing: Pairing, clock: Clock = PROCESS_CLOCK): Promise<PairingResult> {
-  const { ours, peer, operations = 1, pairs, target = {} } = pairing;
+  const { ours, peer, operations = 1, pairs, idealMs, target = {} } = pairing;
   const warmUpPairs = Math.max(MIN_WARM_UP_PAIRS, Math.ceil(pairs * WARM_UP_FRACTION));
   const takeOurs = (): Promise<Sample> => takeSample(ours, operations, clock);
   const takePeer = (): Promise<Sample> => takeSample(peer, operations, clock);
@@ -100,13 +107,16 @@ export async function measure(pairing: Pairing, clock: Clock = PROCESS_CLOCK): P
     ratio: paired((a, b) => a.ms / b.ms),
     addedCpuMs: paired((a, b) => a.cpuMs - b.cpuMs),
   };
+  const sides = { ours: sideOf(ours, oursSamples), peer: sideOf(peer, peerSamples) };
   return {
     name: pairing.name,
-    ours: sideOf(ours, oursSamples),
-    peer: sideOf(peer, peerSamples),
+    ...sides,
     pairs,
     operations,
     ...result,
+    ...(idealMs === undefined
+      ? {}
+      : { ofIdeal: { ours: idealMs / sides.ours.ms.median, peer: idealMs / sides.peer.ms.median } }),
     target,
     targetMet: isMet(target, result),
   };
@@ -128,8 +138,9 @@ async function samplePair(
 async function takeSample({ run }: Contender, operations: number, clock: Clock): Promise<Sample> {
   const cpuBefore = clock.cpuMs();
   const startedAt = clock.nowMs();
-  await run(operations);
-  return { ms: (clock.nowMs() - startedAt) / operations, cpuMs: (clock.cpuMs() - cpuBefore) / operations };
+  const reading = await run(operations);
+  const ms = reading ?? (clock.nowMs() - startedAt) / operations;
+  return { ms, cpuMs: (clock.cpuMs() - cpuBefore) / operations };
 }
 
 function sideOf({ name }: Contender, samples: readonly Sample[]): Side {

@@ -1,8 +1,7 @@
 // What RP libraries do with our endpoint, in ordinary situations and with hostile sets, and the requests that each made.
 // Behaviour, not time: nothing is paired here. `--out=FOLDER` writes peers.md besides.
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { CLIENTS } from "./peers/clients.ts";
 import type { Client } from "./peers/clients.ts";
@@ -10,6 +9,7 @@ import { startOp } from "./peers/op.ts";
 import { SCENARIOS } from "./peers/scenarios.ts";
 import type { Outcome, Scenario } from "./peers/scenarios.ts";
 import { thisMachine } from "./report.ts";
+import { versionOf } from "./versions.ts";
 
 const { values } = parseArgs({ options: { quick: { type: "boolean" }, out: { type: "string" } } });
 
@@ -49,7 +49,9 @@ function cell({ verified, refused, pending, requests }: Outcome): string {
 }
 
 async function report(cells: readonly (readonly string[])[]): Promise<string> {
-  const versions = await Promise.all(CLIENTS.map(versionOf));
+  const versions = await Promise.all(
+    CLIENTS.map(async ({ packageName }) => `${packageName} ${await versionOf(packageName)}`),
+  );
   const line = (values_: readonly string[]): string => `| ${values_.join(" | ")} |`;
   return [
     "## RP libraries against the same endpoint",
@@ -62,15 +64,4 @@ async function report(cells: readonly (readonly string[])[]): Promise<string> {
     `Defaults everywhere, a fresh cache for each cell. ${versions.join(", ")}; Node ${thisMachine().node}; ${new Date().toISOString().slice(0, 10)}.`,
     "",
   ].join("\n");
-}
-
-/** Some packages do not export their package.json. */
-async function versionOf({ packageName }: Client): Promise<string> {
-  let folder = dirname(createRequire(import.meta.url).resolve(packageName));
-  for (;;) {
-    const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
-    const manifest = JSON.parse(text) as { name?: string; version?: string };
-    if (manifest.name === packageName && manifest.version !== undefined) return `${packageName} ${manifest.version}`;
-    folder = dirname(folder);
-  }
 }

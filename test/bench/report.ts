@@ -12,6 +12,13 @@ export interface BenchReport {
   /** Versions of what was measured, by package name. */
   readonly versions: Readonly<Record<string, string>>;
   readonly results: readonly PairingResult[];
+  /** What is counted once instead of paired: sizes, numbers of calls. */
+  readonly facts: readonly Fact[];
+}
+
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
 }
 
 export interface Machine {
@@ -45,6 +52,7 @@ const COLUMNS = [
   "added ms",
   "ratio",
   "added CPU ms",
+  "of the limit, ours and peer",
   "pairs × operations",
   "target",
 ];
@@ -61,6 +69,14 @@ export function toMarkdown(report: BenchReport): string {
     row(COLUMNS.map(() => "---")),
     ...report.results.map(resultRow),
     "",
+    ...(report.facts.length === 0
+      ? []
+      : [
+          row(["fact", "value"]),
+          row(["---", "---"]),
+          ...report.facts.map(({ name, value }) => row([name, value])),
+          "",
+        ]),
     `${machine.processor}, ${machine.cores} cores, ${machine.memoryGiB} GiB, load ${figure(machine.load)}, ${machine.system}, Node ${machine.node}; ${[...versions, report.date].join("; ")}.`,
     "Brackets: 95 % confidence interval of the median of the paired values.",
     "",
@@ -77,6 +93,7 @@ function resultRow(result: PairingResult): string {
     estimate(result.addedMs),
     estimate(result.ratio),
     estimate(result.addedCpuMs),
+    result.ofIdeal === undefined ? "" : `${percent(result.ofIdeal.ours)}, ${percent(result.ofIdeal.peer)}`,
     `${result.pairs} × ${result.operations}`,
     target(result.target, result.targetMet),
   ]);
@@ -106,6 +123,10 @@ function target(limits: Target, met: boolean | undefined): string {
     .filter((name) => limits[name] !== undefined)
     .map((name) => `${TARGET_WORDS[name]} ≤ ${figure(limits[name] ?? 0)}`);
   return `${words.join(", ")}: ${met ? "met" : "not met"}`;
+}
+
+function percent(part: number): string {
+  return `${figure(100 * part)} %`;
 }
 
 /** Three significant digits, and never an exponent. */

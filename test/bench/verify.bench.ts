@@ -1,62 +1,155 @@
+import { createPublicKey } from "node:crypto";
 import { createServer } from "node:http";
 import { createJwksEndpoint, createKeySet, signJwt } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { createRemoteKeySet } from "@signpost/verify";
-import { createLocalJWKSet, jwtVerify } from "jose";
-import type { JSONWebKeySet } from "jose";
+import { JwtVerifier } from "aws-jwt-verify";
+import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from "jose";
+import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
+import jwksRsa from "jwks-rsa";
 import { concurrently, runBench, sequentially } from "./harness.ts";
-import type { Contender } from "./harness.ts";
+import type { Contender, Pairing } from "./harness.ts";
+
+const AUDIENCE = "rp";
+const MANY_KIDS = 1000;
+const WARM_TARGET_RATIO = 1.05;
 
 await runBench({
   name: "verify",
-  title: "Verification with a warm remote set beside jose with the set in memory",
-  packages: ["@signpost/verify", "@signpost/core"],
+  title: "Verification by RPs: a warm set, a set of 1,000 kids, a cold start",
+  packages: ["@signpost/verify", "@signpost/core", "jose", "jwks-rsa", "aws-jwt-verify"],
   setUp: async () => {
-    const signers = await Promise.all([openLocalSigner(), openLocalSigner()]);
-    const keys = createKeySet(signers.map((signer) => ({ signer })));
-    const server = createServer((request, response) => endpoint.listener(request, response));
-    await new Promise<void>((listening) => {
-      server.listen(0, "127.0.0.1", listening);
-    });
-    const address = server.address();
-    if (address === null || typeof address === "string") throw new Error("the server has no port");
-    const issuer = `http://127.0.0.1:${address.port}`;
-    const endpoint = createJwksEndpoint({ issuer, keyset: keys });
-
-    const remote = createRemoteKeySet(endpoint.jwksUri, { allowInsecureLoopback: true });
-    await remote.preload();
-    const document = Buffer.from(endpoint.respond("GET").body ?? []).toString();
-    const local = createLocalJWKSet(JSON.parse(document) as JSONWebKeySet);
-
-    const now = Math.floor(Date.now() / 1000);
-    const token = await signJwt(keys, {
-      iss: issuer,
-      aud: "rp",
-      sub: "248289761001",
-      nonce: "n-0S6",
-      exp: now + 86_400,
-    });
-    const rules = { issuer, audience: "rp", algorithms: ["ES256"] };
-    const ours = () => jwtVerify(token, remote, rules);
-    const peer = () => jwtVerify(token, local, rules);
-    const pairing = (name: string, shape: (operation: () => Promise<unknown>) => Contender["run"]) => ({
-      name,
-      ours: { name: "createRemoteKeySet, warm", run: shape(ours) },
-      peer: { name: "createLocalJWKSet", run: shape(peer) },
-      operations: 100,
-      pairs: 100,
-      target: { ratio: 1.1 },
-    });
+    const op = await startOp(2);
+    const many = await startOp(MANY_KIDS);
     return {
-      pairings: [
-        pairing("one after another", sequentially),
-        pairing("8 at once", (operation) => concurrently(8, operation)),
-      ],
+      pairings: [...(await warm(op)), await manyKids(many), ...cold(op)],
       tearDown: async () => {
-        server.closeAllConnections();
-        server.close();
-        await Promise.all(signers.map((signer) => signer.close()));
+        await Promise.all([op.stop(), many.stop()]);
       },
     };
   },
 });
+
+interface Op {
+  readonly issuer: string;
+  readonly jwksUri: string;
+  /** JSON. */
+  readonly document: string;
+  /** Each of another key, so that each names another kid. */
+  readonly tokens: readonly string[];
+  stop(): Promise<void>;
+}
+
+async function startOp(keyCount: number): Promise<Op> {
+  const signers = await Promise.all(Array.from({ length: keyCount }, () => openLocalSigner()));
+  const entries = signers.map((signer) => ({ signer }));
+  const server = createServer((request, response) => endpoint.listener(request, response));
+  await new Promise<void>((listening) => {
+    server.listen(0, "127.0.0.1", listening);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  const issuer = `http://127.0.0.1:${address.port}`;
+  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet(entries) });
+  const exp = Math.floor(Date.now() / 1000) + 86_400;
+  const claims = { iss: issuer, aud: AUDIENCE, sub: "248289761001", nonce: "n-0S6", exp };
+  return {
+    issuer,
+    jwksUri: endpoint.jwksUri,
+    document: Buffer.from(endpoint.respond("GET").body ?? []).toString(),
+    tokens: await Promise.all(entries.map((entry) => signJwt(createKeySet([entry]), claims))),
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      await Promise.all(signers.map((signer) => signer.close()));
+    },
+  };
+}
+
+/** By jose, whose local and remote sets are the peers, with the keys of one set. */
+function verifying(op: Op, keys: JWTVerifyGetKey): () => Promise<unknown> {
+  const rules = { issuer: op.issuer, audience: AUDIENCE, algorithms: ["ES256"] };
+  let next = 0;
+  return () => jwtVerify(op.tokens[next++ % op.tokens.length] ?? "", keys, rules);
+}
+
+function joseLocal(op: Op): JWTVerifyGetKey {
+  return createLocalJWKSet(JSON.parse(op.document) as JSONWebKeySet);
+}
+
+async function warm(op: Op): Promise<Pairing[]> {
+  const remote = createRemoteKeySet(op.jwksUri, { allowInsecureLoopback: true });
+  await remote.preload();
+  const ours = verifying(op, remote);
+  const local = verifying(op, joseLocal(op));
+  const joseRemote = verifying(op, createRemoteJWKSet(new URL(op.jwksUri)));
+  const jwksClient = jwksRsa({ jwksUri: op.jwksUri });
+  const byJwksRsa = verifying(op, async ({ kid }) =>
+    createPublicKey((await jwksClient.getSigningKey(kid)).getPublicKey()),
+  );
+  const aws = JwtVerifier.create({ issuer: op.issuer, audience: AUDIENCE, jwksUri: op.jwksUri });
+  aws.cacheJwks(JSON.parse(op.document) as Parameters<typeof aws.cacheJwks>[0]);
+  let next = 0;
+  const byAws = (): Promise<unknown> => aws.verify(op.tokens[next++ % op.tokens.length] ?? "");
+  type Shape = (operation: () => Promise<unknown>) => Contender["run"];
+  const row = (
+    name: string,
+    peer: string,
+    operation: () => Promise<unknown>,
+    shape: Shape = sequentially,
+  ): Pairing => ({
+    name: `warm, ${name}`,
+    ours: { name: "createRemoteKeySet", run: shape(ours) },
+    peer: { name: peer, run: shape(operation) },
+    operations: 100,
+    pairs: 100,
+    ...(peer === "jose's local set" ? { target: { ratio: WARM_TARGET_RATIO } } : {}),
+  });
+  return [
+    row("one after another", "jose's local set", local),
+    row("8 at once", "jose's local set", local, (operation) => concurrently(8, operation)),
+    row("one after another", "jose's remote set", joseRemote),
+    row("one after another", "jwks-rsa", byJwksRsa),
+    row("one after another", "aws-jwt-verify", byAws),
+  ];
+}
+
+async function manyKids(op: Op): Promise<Pairing> {
+  const limits = { maxKeys: MANY_KIDS, maxBodyBytes: 1024 * 1024 };
+  const remote = createRemoteKeySet(op.jwksUri, { allowInsecureLoopback: true, ...limits });
+  await remote.preload();
+  return {
+    name: `warm, ${MANY_KIDS} kids, each in turn`,
+    ours: { name: "createRemoteKeySet", run: sequentially(verifying(op, remote)) },
+    peer: { name: "jose's local set", run: sequentially(verifying(op, joseLocal(op))) },
+    operations: MANY_KIDS,
+    pairs: 12,
+    target: { ratio: WARM_TARGET_RATIO },
+  };
+}
+
+/** A new set for each verification: one request over loopback is in it. */
+function cold(op: Op): Pairing[] {
+  const fresh = (open: () => JWTVerifyGetKey): Contender["run"] => sequentially(() => verifying(op, open())());
+  const ours = fresh(() => createRemoteKeySet(op.jwksUri, { allowInsecureLoopback: true }));
+  const row = (peer: string, run: Contender["run"]): Pairing => ({
+    name: "cold, one request over loopback",
+    ours: { name: "createRemoteKeySet", run: ours },
+    peer: { name: peer, run },
+    operations: 5,
+    pairs: 60,
+  });
+  return [
+    row(
+      "jose's remote set",
+      fresh(() => createRemoteJWKSet(new URL(op.jwksUri))),
+    ),
+    row(
+      "jwks-rsa",
+      fresh(() => {
+        const client = jwksRsa({ jwksUri: op.jwksUri });
+        return async ({ kid }) => createPublicKey((await client.getSigningKey(kid)).getPublicKey());
+      }),
+    ),
+  ];
+}

@@ -91,6 +91,16 @@ describe("measuring a pairing", () => {
     expect(toMarkdown(reportOf(result))).toContain("| added ≤ 4, ratio ≤ 1.4: not met |");
   });
 
+  test("takes the word of a contender that measures by itself", async () => {
+    const clock = { nowMs: () => 0, cpuMs: () => 0 };
+    const ours = { name: "ours", run: async () => 5 };
+    const peer = { name: "peer", run: async () => 4 };
+    const result = await measure({ name: "row", ours, peer, operations: 10, pairs: 6, idealMs: 2 }, clock);
+    expect(result.addedMs).toEqual({ value: 1, low: 1, high: 1 });
+    expect(result.ofIdeal).toEqual({ ours: 0.4, peer: 0.5 });
+    expect(toMarkdown(reportOf(result))).toContain("| 40 %, 50 % |");
+  });
+
   test("meets a target by the upper bound of the interval", async () => {
     let now = 0;
     let samples = 0;
@@ -131,5 +141,14 @@ function evenly(ms: number): ReturnType<typeof spreadOf> {
 
 function reportOf(result: Awaited<ReturnType<typeof measure>>): Parameters<typeof toMarkdown>[0] {
   const machine = { processor: "a processor", cores: 2, memoryGiB: 1, load: 0, system: "a system", node: "20" };
-  return { name: "x", title: "X", quick: true, date: "2026-01-01", machine, versions: {}, results: [result] };
+  return {
+    name: "x",
+    title: "X",
+    quick: true,
+    date: "2026-01-01",
+    machine,
+    versions: {},
+    results: [result],
+    facts: [],
+  };
 }

@@ -1,0 +1,45 @@
+// A fresh process that does one thing once and says how long it took: what a cold start costs.
+import { randomBytes } from "node:crypto";
+import type { JsonWebKey } from "node:crypto";
+
+export type StartTask =
+  | { readonly task: "import"; readonly names: readonly string[] }
+  | {
+      readonly task: "sign";
+      readonly by: "signer" | "sdk";
+      readonly endpoint: string;
+      readonly region: string;
+      readonly keyArn: string;
+      readonly publicKey?: JsonWebKey;
+    };
+
+export interface StartResult {
+  readonly ms: number;
+  readonly rssMiB: number;
+}
+
+const credentials = { accessKeyId: "AKIABENCHMARKEXAMPLE", secretAccessKey: "benchmark" };
+
+async function firstSignature(task: Extract<StartTask, { task: "sign" }>): Promise<void> {
+  const { endpoint, region, keyArn, publicKey } = task;
+  const { KMSClient, SignCommand } = await import("@aws-sdk/client-kms");
+  const client = new KMSClient({ endpoint, region, credentials });
+  const digest = randomBytes(32);
+  if (task.by === "signer") {
+    const { openAwsKmsSigner } = await import("@signpost/aws-kms");
+    const signer = await openAwsKmsSigner({ keyId: keyArn, client, publicKey });
+    await signer.sign(digest);
+  } else {
+    const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
+    await client.send(new SignCommand(input));
+  }
+  client.destroy();
+}
+
+const task = JSON.parse(process.argv[2] ?? "") as StartTask;
+const startedAt = performance.now();
+if (task.task === "import") await Promise.all(task.names.map((name) => import(name)));
+else await firstSignature(task);
+const ms = performance.now() - startedAt;
+process.send?.({ ms, rssMiB: process.memoryUsage.rss() / 2 ** 20 } satisfies StartResult);
+process.disconnect();

@@ -1,0 +1,115 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { runBench } from "./harness.ts";
+import type { Contender, Fact, Pairing } from "./harness.ts";
+import { installedSize } from "./installed-size.ts";
+import type { StartResult, StartTask } from "./start-program.ts";
+
+/** Over the SDK alone. Milliseconds. */
+const TARGET_ADDED_MS = 15;
+const PACKAGES: readonly (readonly [name: string, sdk: string | undefined])[] = [
+  ["@signpost/core", undefined],
+  ["@signpost/local", undefined],
+  ["@signpost/verify", undefined],
+  ["@signpost/aws-kms", "@aws-sdk/client-kms"],
+  ["@signpost/gcp-kms", "@google-cloud/kms"],
+  ["@signpost/pkcs11", "pkcs11js"],
+];
+
+await runBench({
+  name: "start",
+  title: "Cold starts: importing each package, and the first signature, in a fresh process each time",
+  packages: ["@signpost/core", "@aws-sdk/client-kms", "@google-cloud/kms"],
+  setUp: async () => {
+    const fake = await startFakeAwsKms();
+    const { arn: keyArn, publicKey } = fake.addKey();
+    if (publicKey === undefined) throw new Error("the key has no public half");
+    const publicJwk = publicKey.export({ format: "jwk" });
+    const { endpoint, region } = fake;
+    const signing = { task: "sign", endpoint, region, keyArn } as const;
+    const sdk = contender("SignCommand of the SDK", { ...signing, by: "sdk" });
+    const first = (name: string, ours: StartTask): Pairing => ({
+      name: `first signature by AWS KMS, ${name}`,
+      ours: contender("openAwsKmsSigner and sign", ours),
+      peer: sdk,
+      pairs: 12,
+      target: { addedMs: TARGET_ADDED_MS },
+    });
+    return {
+      pairings: [
+        ...PACKAGES.map(importing),
+        first("public key asked for", { ...signing, by: "signer" }),
+        first("public key pinned", { ...signing, by: "signer", publicKey: publicJwk }),
+      ],
+      facts: async () => [...(await sizes()), ...(await memory()), ...(await calls())],
+      tearDown: () => fake.stop(),
+    };
+
+    /** Of the service, in a start with a pinned key and in one without. */
+    async function calls(): Promise<Fact[]> {
+      const counted = async (name: string, task: StartTask): Promise<Fact> => {
+        const before = fake.requests.length;
+        await start(task);
+        const names = fake.requests.slice(before).map(({ operation }) => operation);
+        return { name: `calls of AWS KMS up to the first signature, ${name}`, value: names.join(", ") };
+      };
+      return [
+        await counted("public key asked for", { ...signing, by: "signer" }),
+        await counted("public key pinned", { ...signing, by: "signer", publicKey: publicJwk }),
+      ];
+    }
+  },
+});
+
+/** Beside the SDK that the user has anyway, or beside nothing at all. */
+function importing([name, sdk]: (typeof PACKAGES)[number]): Pairing {
+  const names = sdk === undefined ? [] : [sdk];
+  return {
+    name: `import of ${name}`,
+    ours: contender(sdk === undefined ? name : `${name} and ${sdk}`, { task: "import", names: [...names, name] }),
+    peer: contender(sdk ?? "nothing", { task: "import", names }),
+    pairs: 12,
+    target: { addedMs: TARGET_ADDED_MS },
+  };
+}
+
+function contender(name: string, task: StartTask): Contender {
+  return { name, run: async () => (await start(task)).ms };
+}
+
+async function start(task: StartTask): Promise<StartResult> {
+  const child = fork(new URL("./start-program.js", import.meta.url), [JSON.stringify(task)]);
+  const exited = once(child, "exit");
+  const [result] = (await Promise.race([once(child, "message"), exited.then(() => [])])) as [StartResult?];
+  await exited;
+  if (result === undefined) throw new Error(`a start failed: ${JSON.stringify(task)}`);
+  return result;
+}
+
+async function memory(): Promise<Fact[]> {
+  const rss = async (names: readonly string[]): Promise<string> =>
+    (await start({ task: "import", names })).rssMiB.toFixed(1);
+  const facts: Fact[] = [{ name: "resident memory of a process that imports nothing", value: `${await rss([])} MiB` }];
+  for (const [name, sdk] of PACKAGES) {
+    const alone = sdk === undefined ? "" : `; ${sdk} alone ${await rss([sdk])} MiB`;
+    const names = sdk === undefined ? [name] : [sdk, name];
+    facts.push({ name: `resident memory with ${names.join(" and ")}`, value: `${await rss(names)} MiB${alone}` });
+  }
+  return facts;
+}
+
+async function sizes(): Promise<Fact[]> {
+  const here = fileURLToPath(new URL(".", import.meta.url));
+  return Promise.all(
+    PACKAGES.map(async ([name]) => {
+      const { own, withDependencies, dependencies } = await installedSize(name, here);
+      const kib = (bytes: number): string => `${Math.round(bytes / 1024)} KiB`;
+      return {
+        name: `installed size of ${name}`,
+        value: `${kib(own)}; with its ${dependencies} dependencies ${kib(withDependencies)}`,
+      };
+    }),
+  );
+}

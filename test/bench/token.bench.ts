@@ -1,0 +1,91 @@
+import { createPrivateKey, generateKeyPairSync, webcrypto } from "node:crypto";
+import { createKeySet, signJwt } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { createSigner } from "fast-jwt";
+import { importPKCS8, SignJWT } from "jose";
+import jsonwebtoken from "jsonwebtoken";
+import { CLAIMS } from "./claims.ts";
+import { runBench, sequentially } from "./harness.ts";
+import type { Contender, Pairing } from "./harness.ts";
+import { instantSigner } from "./instant-signer.ts";
+
+const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const PEM = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const KID = "sig-2026";
+type Verify = "always" | "first";
+
+const PAIRS = 150;
+const OPERATIONS = 100;
+
+await runBench({
+  name: "token",
+  title: "A token with a local key, end to end, beside JWT libraries",
+  packages: ["@signpost/core", "@signpost/local", "jose", "jsonwebtoken", "fast-jwt"],
+  setUp: async () => {
+    const signer = await openLocalSigner({ privateKey: PEM });
+    const keys = createKeySet([{ keyId: KID, signer }]);
+    const ours = (verify: Verify): Contender => ({
+      name: verify === "always" ? "signJwt" : "signJwt, the first one verified",
+      run: sequentially(() => signJwt(keys, CLAIMS, { verify })),
+    });
+    const joseKey = await importPKCS8(PEM, "ES256");
+    const byJose = async (): Promise<unknown> =>
+      new SignJWT(CLAIMS).setProtectedHeader({ alg: "ES256", kid: KID }).sign(joseKey);
+    const keyObject = createPrivateKey(PEM);
+    const fastSign = createSigner({ key: PEM, algorithm: "ES256", kid: KID });
+    const peers: readonly Contender[] = [
+      { name: "jose SignJWT", run: sequentially(byJose) },
+      {
+        name: "jsonwebtoken",
+        run: sequentially(async () =>
+          jsonwebtoken.sign(CLAIMS, keyObject, { algorithm: "ES256", keyid: KID, noTimestamp: true }),
+        ),
+      },
+      { name: "fast-jwt", run: sequentially(async () => fastSign({ ...CLAIMS })) },
+    ];
+    const beside = (peer: Contender, verify: Verify): Pairing => ({
+      name: `beside ${peer.name}${verify === "first" ? ", neither verifies" : ""}`,
+      ours: ours(verify),
+      peer,
+      operations: OPERATIONS,
+      pairs: PAIRS,
+    });
+    return {
+      pairings: [
+        ...peers.map((peer) => beside(peer, "always")),
+        ...peers.map((peer) => beside(peer, "first")),
+        await assembly(),
+      ],
+      tearDown: () => signer.close(),
+    };
+  },
+});
+
+/** The token without its signature: both are handed one that was made before. */
+async function assembly(): Promise<Pairing> {
+  const signer = await instantSigner(CLAIMS);
+  const keys = createKeySet([{ signer }]);
+  const header = { alg: "ES256", kid: keys.active.keyId };
+  const key = await importPKCS8(PEM, "ES256");
+  const signature = new ArrayBuffer(64);
+  const { subtle } = webcrypto;
+  const byJose = sequentially(() => new SignJWT(CLAIMS).setProtectedHeader(header).sign(key));
+  return {
+    name: "assembly alone: the signature is there already",
+    ours: { name: "signJwt", run: sequentially(() => signJwt(keys, CLAIMS, { verify: "first" })) },
+    peer: {
+      name: "jose SignJWT",
+      run: async (operations) => {
+        Object.defineProperty(subtle, "sign", { value: async () => signature, configurable: true });
+        try {
+          return await byJose(operations);
+        } finally {
+          Reflect.deleteProperty(subtle, "sign");
+        }
+      },
+    },
+    operations: OPERATIONS,
+    pairs: PAIRS,
+    target: { ratio: 1 },
+  };
+}
