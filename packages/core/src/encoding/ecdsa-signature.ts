@@ -4,7 +4,7 @@ import type { Subject } from "./fault.ts";
 /** Bytes of a P-256 field element or scalar. */
 const HALF = 32;
 
-// Read by hand and not by asn1js: a signature has one fixed layout, it is on the path of every token, and the
+// Read by hand and not by an ASN.1 library: a signature has one fixed layout, it is on the path of every token, and the
 // strictness would have to be ours in any case.
 const SEQUENCE = 0x30;
 const INTEGER = 0x02;

@@ -1,4 +1,4 @@
-import { BitString, fromBER, ObjectIdentifier, Sequence } from "asn1js";
+import type { EncodingError } from "../errors.ts";
 import { uncompressedPoint } from "./ec-curves.ts";
 import { pointToJwk } from "./ec-point.ts";
 import { assertBytes, fault, unsupportedKey } from "./fault.ts";
@@ -8,14 +8,21 @@ import type { P256PublicJwk } from "./p256-public-jwk.ts";
 import { publicKeyPemToDer } from "./pem.ts";
 import type { JwkInput } from "./public-members.ts";
 
-const ID_EC_PUBLIC_KEY = "1.2.840.10045.2.1";
-const PRIME256V1 = "1.2.840.10045.3.1.7";
+const SEQUENCE = 0x30;
+const OBJECT_IDENTIFIER = 0x06;
 
-/** Far above any public key there is; the reader never sees more. */
+/** Far above any public key there is. */
 const MAX_DER_BYTES = 16_384;
 
-/** AlgorithmIdentifier in DER: id-ecPublicKey with the named curve P-256 (RFC 5480 section 2.1.1). */
+// Contents and elements of DER (RFC 5480 section 2.1.1).
+const ID_EC_PUBLIC_KEY = Buffer.from("2a8648ce3d0201", "hex");
+const NAMED_CURVE_P256 = Buffer.from("06082a8648ce3d030107", "hex");
+/** AlgorithmIdentifier: id-ecPublicKey with the named curve P-256. */
 const ALGORITHM = Buffer.from("301306072a8648ce3d020106082a8648ce3d030107", "hex");
+/** What comes before the point: tag and length of the whole, the algorithm, then tag, length and no unused bits of the key. */
+const HEADER_BYTES = 2 + ALGORITHM.length + 3;
+/** Beyond any form of a point on P-256; lengths up to here are one byte. */
+const MAX_POINT_BYTES = 96;
 
 /**
  * Converts a SubjectPublicKeyInfo (RFC 5480), as DER bytes or as a PEM text with the one label `PUBLIC KEY` (RFC 7468
@@ -65,39 +72,39 @@ export function jwkToSpki(jwk: JwkInput): Uint8Array {
 
 function spkiDerToJwk(der: unknown, subject: Subject): P256PublicJwk {
   assertBytes(der, subject);
-  const point = readPoint(der, subject);
-  const jwk = pointToJwk(point, subject);
-  // The reader takes BER and trailing bytes. There is one DER encoding of a given point: compare with it.
-  if (Buffer.compare(encodeSpki(point), der) !== 0) throw fault(subject, "not DER, or bytes follow the key");
-  return jwk;
-}
-
-function readPoint(der: Uint8Array, subject: Subject): Uint8Array {
-  const [algorithm, key, ...rest] = elements(readBer(der, subject));
-  const [type, curve] = elements(algorithm);
-  if (!(type instanceof ObjectIdentifier) || !(key instanceof BitString) || rest.length > 0) {
-    throw fault(subject, "not a SubjectPublicKeyInfo");
-  }
-  if (type.getValue() !== ID_EC_PUBLIC_KEY) throw unsupportedKey(subject, "the key's algorithm is not id-ecPublicKey");
-  if (!(curve instanceof ObjectIdentifier) || curve.getValue() !== PRIME256V1) {
-    throw unsupportedKey(subject, "expected the named curve P-256");
-  }
-  return key.valueBlock.valueHexView;
-}
-
-function readBer(der: Uint8Array, subject: Subject): unknown {
   if (der.length > MAX_DER_BYTES) throw fault(subject, `longer than ${MAX_DER_BYTES} bytes`);
-  try {
-    const { offset, result } = fromBER(new Uint8Array(der), { maxDepth: 8, maxNodes: 64, parseEmbedded: false });
-    if (offset === -1) throw new Error(result.error);
-    return result;
-  } catch (cause) {
-    throw fault(subject, "not DER", { cause });
-  }
+  // A given point has one DER encoding here, and nothing varies before the point but two lengths that follow from it. So
+  // nothing is parsed: whatever is not that encoding is refused.
+  const point = der.subarray(HEADER_BYTES);
+  if (point.length > MAX_POINT_BYTES || Buffer.compare(encodeSpki(point), der) !== 0) throw refusal(der, subject);
+  return pointToJwk(point, subject);
 }
 
-function elements(block: unknown): readonly unknown[] {
-  return block instanceof Sequence ? block.valueBlock.value : [];
+/** Another kind of key is told from what is no key at all, as far as its type and curve can be read. */
+function refusal(der: Uint8Array, subject: Subject): EncodingError {
+  const [algorithm] = split(split(der, SEQUENCE)?.[0], SEQUENCE) ?? [];
+  const [type, parameters] = split(algorithm, OBJECT_IDENTIFIER) ?? [];
+  // An identifier that begins with 0x80 is padded, which DER forbids.
+  if (type === undefined || parameters === undefined || type[0] === 0x80) {
+    return fault(subject, "not a SubjectPublicKeyInfo, or not DER");
+  }
+  if (Buffer.compare(type, ID_EC_PUBLIC_KEY) !== 0) {
+    return unsupportedKey(subject, "the key's algorithm is not id-ecPublicKey");
+  }
+  if (Buffer.compare(parameters.subarray(0, NAMED_CURVE_P256.length), NAMED_CURVE_P256) !== 0) {
+    return unsupportedKey(subject, "expected the named curve P-256");
+  }
+  return fault(subject, "not a SubjectPublicKeyInfo, not DER, or bytes follow the key");
+}
+
+/** The contents of the element with this tag, and the bytes behind it. */
+function split(der: Uint8Array | undefined, tag: number): [contents: Uint8Array, rest: Uint8Array] | undefined {
+  if (der === undefined || der[0] !== tag) return undefined;
+  const form = der[1] ?? 0x80;
+  const start = 2 + (form < 0x80 ? 0 : form - 0x80);
+  const length = start === 2 ? form : der.subarray(2, start).reduce((sum, byte) => 256 * sum + byte, 0);
+  const end = start + length;
+  return end > der.length ? undefined : [der.subarray(start, end), der.subarray(end)];
 }
 
 function encodeSpki(point: Uint8Array): Uint8Array {
