@@ -1,4 +1,5 @@
 import { createPublicKey } from "node:crypto";
+import { ed25519PointFault } from "./ed25519-point.ts";
 import { isObject } from "./json.ts";
 
 /** The members that make up a public key, and no other. */
@@ -13,6 +14,7 @@ export type KeyFault =
   | "unsupported_kty"
   | "unsupported_crv"
   | "weak_rsa"
+  | "small_order"
   | "malformed"
   | "not_an_object";
 
@@ -84,7 +86,8 @@ function readOkp({ crv, x }: Members): PublicJwk | KeyFault {
   if (typeof crv !== "string") return "malformed";
   if (crv !== "Ed25519") return "unsupported_crv";
   const point = base64url(x);
-  return point?.bytes.length === ED25519_BYTES ? { kty: "OKP", crv, x: point.text } : "malformed";
+  if (point?.bytes.length !== ED25519_BYTES) return "malformed";
+  return ed25519PointFault(point.bytes) ?? { kty: "OKP", crv, x: point.text };
 }
 
 interface Decoded {

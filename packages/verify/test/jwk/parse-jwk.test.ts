@@ -64,6 +64,19 @@ describe("keys that are taken", () => {
   });
 });
 
+/** 32 bytes, little-endian: how they begin, what fills them, how they end. */
+function edwards(first: string, fill = "00", last = fill): string {
+  const middle = fill.repeat(31 - first.length / 2);
+  return Buffer.from(first + middle + last, "hex").toString("base64url");
+}
+
+const ORDER_8 = [
+  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+];
+
 describe("entries that are left out", () => {
   const rsaOf = (modulusLength: number): JsonWebKey =>
     generateKeyPairSync("rsa", { modulusLength }).publicKey.export({ format: "jwk" });
@@ -94,6 +107,19 @@ describe("entries that are left out", () => {
     ["x with spare bits set", { ...p256, x: respelled(p256.x, spareBits) }, "malformed"],
     ["x of Ed25519 with 33 bytes", { ...ed25519, x: respelled(ed25519.x, longer) }, "malformed"],
     ["a point off the curve", { ...p256, y: p256.x }, "malformed"],
+    ["a point off the curve of Ed25519", { ...ed25519, x: edwards("02") }, "malformed"],
+    ["y of Ed25519 that is not reduced", { ...ed25519, x: edwards("f0ff", "ff", "7f") }, "malformed"],
+    // RFC 8032: under a key of small order, one constant signature verifies for every message.
+    ["the neutral point of Ed25519", { ...ed25519, x: edwards("01") }, "small_order"],
+    ["the neutral point with a sign", { ...ed25519, x: edwards("01", "00", "80") }, "small_order"],
+    ["the point of order 2", { ...ed25519, x: edwards("ec", "ff", "7f") }, "small_order"],
+    ["a point of order 4", { ...ed25519, x: edwards("00") }, "small_order"],
+    ["the other point of order 4", { ...ed25519, x: edwards("00", "00", "80") }, "small_order"],
+    ...ORDER_8.map((hex, index): [string, unknown, string] => [
+      `point ${index + 1} of order 8`,
+      { ...ed25519, x: Buffer.from(hex, "hex").toString("base64url") },
+      "small_order",
+    ]),
     ["the point of another curve", { ...p384, crv: "P-256", alg: "ES256" }, "malformed"],
     ["RSA of 2047 bits", { ...rsa, n: respelled(rsa.n, (bytes) => (bytes.writeUInt8(0x7f, 0), bytes)) }, "weak_rsa"],
     ["RSA of 1024 bits", rsaOf(1024), "weak_rsa"],
@@ -152,6 +178,12 @@ describe("entries that are left out", () => {
       { numRuns: 300 },
     );
   });
+});
+
+it("takes every Ed25519 key that is generated", () => {
+  for (let made = 0; made < 50; made += 1) {
+    expect(dropReason(generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" }))).toBeUndefined();
+  }
 });
 
 describe("a set that is given, not fetched", () => {
