@@ -20,8 +20,9 @@ export function checkedUrl(argument: string, value: string | URL, allowInsecureL
 function parsed(argument: string, value: string | URL): URL {
   try {
     return new URL(value);
-  } catch (error) {
-    throw new ConfigurationError(argument, "expected an absolute URL", { cause: error });
+  } catch {
+    // Without the cause: it quotes the URL, which may hold credentials.
+    throw new ConfigurationError(argument, "expected an absolute URL");
   }
 }
 

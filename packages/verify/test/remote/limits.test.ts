@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 import { createRemoteKeySet } from "@signpost/verify";
 import { describe, expect, it } from "vitest";
@@ -54,6 +55,19 @@ describe("the URL", () => {
       await expect(keySet.preload()).rejects.toMatchObject({ code: "address_refused" });
     },
   );
+
+  it("never shows its credentials in an error, also where it cannot be parsed", () => {
+    for (const url of ["https://user:top-secret@op example/jwks", "https://user:top-secret@op.example/jwks"]) {
+      let error: unknown;
+      try {
+        createRemoteKeySet(url);
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).toMatchObject({ argument: "jwksUri" });
+      expect(inspect(error, { depth: null, showHidden: true })).not.toContain("top-secret");
+    }
+  });
 
   it("never shows its query in an error", async () => {
     const { server } = await setup(() => ({ status: 500 }));
