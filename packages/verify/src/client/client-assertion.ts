@@ -46,6 +46,12 @@ export interface VerifiedClientAssertion {
 const MAX_JTI_LENGTH = 1024;
 
 /**
+ * A `jti` is kept longer than its assertion is accepted: another replica's clock may be behind, a clock may be set back, and a
+ * store answers some time after it was asked.
+ */
+const REPLAY_MARGIN_MS = 60_000;
+
+/**
  * Client authentication by `private_key_jwt` (RFC 7523 section 3, OpenID Connect Core 1.0 section 9): `iss` and `sub` are
  * the client, `aud` is the issuer alone, the lifetime is short, and each `jti` is taken once.
  *
@@ -75,7 +81,7 @@ export async function verifyClientAssertion(
   jwt: string,
   options: ClientAssertionOptions,
 ): Promise<VerifiedClientAssertion> {
-  const rules = timeRules(options);
+  const readTime = timeRules(options);
   const maxLifetimeSeconds = lifetimeLimit(options.maxLifetimeSeconds ?? 300);
   const jws = parseClientJws(jwt, options.algorithms);
   const { claims } = jws;
@@ -90,6 +96,7 @@ export async function verifyClientAssertion(
   if (keys === undefined) throw new TokenError("unknown_client", "the client has no registered keys");
   await verifyClientSignature(jwt, jws, keys);
 
+  const rules = readTime();
   requireSoleAudience(claims, [options.issuer, ...(options.otherAudiences ?? [])]);
   const exp = requireTime(claims, "exp");
   requireNotExpired(exp, rules);
@@ -99,7 +106,7 @@ export async function verifyClientAssertion(
   if (jti.length > MAX_JTI_LENGTH) throw invalid("jti", `expected at most ${MAX_JTI_LENGTH} characters`);
   // Last, so that a refused assertion uses up nothing.
   const untilExpiryMs = (exp + rules.toleranceSeconds) * 1000 - rules.nowMs;
-  await useOnce(options.replayStore, replayId(options.issuer, clientId, jti), untilExpiryMs);
+  await useOnce(options.replayStore, replayId(options.issuer, clientId, jti), untilExpiryMs + REPLAY_MARGIN_MS);
   return { clientId, claims };
 }
 
@@ -116,10 +123,14 @@ function replayId(issuer: string, clientId: string, jti: string): string {
 }
 
 async function useOnce(store: ReplayStore, id: string, ttlMs: number): Promise<void> {
-  const first = await store.claim(id, Math.ceil(ttlMs)).catch((error: unknown) => {
+  let first: unknown;
+  try {
+    first = await store.claim(id, Math.ceil(ttlMs));
+  } catch (error) {
     throw new TokenError("replay_store_unavailable", "the replay store did not answer", { cause: error });
-  });
-  if (!first) throw new TokenError("replayed", "jti: used before", { claim: "jti" });
+  }
+  if (first === false) throw new TokenError("replayed", "jti: used before", { claim: "jti" });
+  if (first !== true) throw new TokenError("replay_store_unavailable", "the replay store answered neither yes nor no");
 }
 
 function mismatch(claim: string, expected: string): TokenError {

@@ -53,7 +53,7 @@ export interface VerifiedRequestObject {
  * ```
  */
 export async function verifyRequestObject(jwt: string, options: RequestObjectOptions): Promise<VerifiedRequestObject> {
-  const rules = timeRules(options);
+  const readTime = timeRules(options);
   const { clientId, maxLifetimeSeconds } = options;
   if (typeof clientId !== "string" || clientId === "")
     throw new ConfigurationError("clientId", "expected a non-empty string");
@@ -62,6 +62,7 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
   requireTyp(jws.header, [undefined, "oauth-authz-req+jwt"]);
   await verifyClientSignature(jwt, jws, options.keys);
 
+  const rules = readTime();
   if (claims["client_id"] !== clientId) throw mismatch("client_id");
   if (claims["iss"] !== undefined && claims["iss"] !== clientId) throw mismatch("iss");
   // RFC 9101 section 10.8: an object with sub = client_id could be used as a client assertion.

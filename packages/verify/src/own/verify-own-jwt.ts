@@ -63,13 +63,14 @@ const LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout";
  * Rejects with `TokenError` or, where the key is not found, `KeySetError`.
  */
 export async function verifyOwnJwt(jwt: string, options: VerifyOwnJwtOptions): Promise<VerifiedOwnJwt> {
-  const rules = timeRules(options);
+  const readTime = timeRules(options);
   const jws = parseCompactJws(jwt);
   const { header, claims } = jws;
   requireTyp(header, TYPES[options.purpose]);
   const keyFunction = options.purpose === "id_token_hint" ? options.keySet.forIdTokenHint : options.keySet;
   await verifySignature(jwt, jws, await keyFunction({ alg: jws.alg, ...kidOf(header) }));
   requireIssuer(claims, options.issuer);
+  const rules = readTime();
   requireStarted(claims, rules);
   const expired = judge(claims, options, rules);
   return { header, claims, expired };

@@ -12,7 +12,7 @@ export type RedisClient =
 export interface RedisReplayStoreOptions {
   /** Default `signpost:replay:`. */
   readonly keyPrefix?: string | undefined;
-  /** An answer that takes longer is none. Milliseconds, default 1000. */
+  /** An answer that takes longer is none. Milliseconds, 1 to 60000, default 1000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -32,8 +32,8 @@ export interface RedisReplayStoreOptions {
  */
 export function createRedisReplayStore(client: RedisClient, options: RedisReplayStoreOptions = {}): ReplayStore {
   const { keyPrefix = "signpost:replay:", timeoutMs = 1000 } = options;
-  if (!Number.isFinite(timeoutMs) || timeoutMs < 1)
-    throw new ConfigurationError("timeoutMs", "expected a number of at least 1");
+  if (!Number.isFinite(timeoutMs) || timeoutMs < 1 || timeoutMs > 60_000)
+    throw new ConfigurationError("timeoutMs", "expected a number from 1 to 60000");
   const send = (command: string, args: string[]): Promise<unknown> =>
     withinTime(timeoutMs, "call" in client ? client.call(command, args) : client.sendCommand([command, ...args]));
 

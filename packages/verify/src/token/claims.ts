@@ -16,12 +16,19 @@ export interface TimeOptions {
   readonly now?: (() => number) | undefined;
 }
 
-export function timeRules(options: TimeOptions): TimeRules {
+/** Judges the options at once, and reads the clock when it is asked: fetching a key takes time. */
+export function timeRules(options: TimeOptions): () => TimeRules {
   const toleranceSeconds = options.clockToleranceSeconds ?? 5;
   if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0 || toleranceSeconds > 300) {
     throw new ConfigurationError("clockToleranceSeconds", "expected a number from 0 to 300");
   }
-  return { nowMs: (options.now ?? Date.now)(), toleranceSeconds };
+  const now = options.now ?? Date.now;
+  return () => {
+    const nowMs = now();
+    // Nothing would be later than NaN, so that no token had expired.
+    if (!Number.isFinite(nowMs)) throw new ConfigurationError("now", "expected a function that gives milliseconds");
+    return { nowMs, toleranceSeconds };
+  };
 }
 
 export function requireString(claims: JsonObject, claim: string): string {

@@ -3,6 +3,7 @@ import type { ClientAssertionOptions, KeyFunction, ReplayStore } from "@signpost
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { testKey } from "../support/keys.ts";
+import { fakeClock } from "../support/remote.ts";
 
 // private_key_jwt: RFC 7523 section 3.
 
@@ -188,15 +189,64 @@ describe("each assertion", () => {
     await expect(verifyClientAssertion(jwt, shared)).resolves.toBeDefined();
   });
 
-  it("is remembered until it has expired on every clock", async () => {
+  it("is remembered for a minute longer than it is accepted, whatever the clocks of other replicas say", async () => {
     const seen: [string, number][] = [];
     const replayStore: ReplayStore = {
       claim: async (id, ttlMs) => seen.push([id, ttlMs]) > 0,
       ready: async () => {},
     };
     await verifyClientAssertion(await sign({ jti: "secret jti" }), options({ replayStore, clockToleranceSeconds: 10 }));
-    // 60 s until exp, and the tolerance within which it would still be accepted.
-    expect(seen).toEqual([[expect.stringMatching(/^[\w-]{43}$/), 70_000]]);
+    // 60 s until exp, the tolerance within which it would still be accepted, and a minute.
+    expect(seen).toEqual([[expect.stringMatching(/^[\w-]{43}$/), 130_000]]);
+  });
+
+  it("is not taken again because the keys of its client came slowly", async () => {
+    const clock = fakeClock();
+    const elapsed = (): number => clock() - 1000;
+    const shared = options({
+      replayStore: createMemoryReplayStore({ clock }),
+      now: () => now * 1000 + elapsed(),
+    });
+    const jwt = await sign();
+    await verifyClientAssertion(jwt, shared);
+    clock.advanceSeconds(64);
+    const keysOf = async (): Promise<KeyFunction | undefined> => {
+      clock.advanceSeconds(120);
+      return clients.get("client");
+    };
+    await expect(verifyClientAssertion(jwt, { ...shared, keysOf })).rejects.toMatchObject({ code: "expired" });
+  });
+
+  it.each([30, 59])("is not taken again where the clock was set back by %d s", async (seconds) => {
+    const clock = fakeClock();
+    const shared = options({ replayStore: createMemoryReplayStore({ clock }) });
+    const jwt = await sign();
+    await verifyClientAssertion(jwt, shared);
+    clock.advanceSeconds(64 + seconds);
+    await expect(verifyClientAssertion(jwt, { ...shared, now: () => (now + 64) * 1000 })).rejects.toMatchObject({
+      code: "replayed",
+    });
+  });
+
+  it.each<[string, unknown]>([
+    [
+      "throws at once",
+      () => {
+        throw new Error("down");
+      },
+    ],
+    ["answers with neither true nor false", async () => "OK"],
+  ])("is refused where the store %s", async (_name, claim) => {
+    const replayStore = { claim, ready: async () => {} } as ReplayStore;
+    await expect(verifyClientAssertion(await sign(), options({ replayStore }))).rejects.toMatchObject({
+      code: "replay_store_unavailable",
+    });
+  });
+
+  it("is refused where the clock gives no number", async () => {
+    await expect(verifyClientAssertion(await sign(), options({ now: () => Number.NaN }))).rejects.toMatchObject({
+      argument: "now",
+    });
   });
 
   it("is refused while the store does not answer", async () => {
