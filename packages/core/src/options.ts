@@ -5,3 +5,22 @@ export function wholeNumber(name: string, value: unknown, min: number, max: numb
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
   throw new ConfigurationError(name, `expected a whole number from ${min} to ${max}`);
 }
+
+// The longest delay that a Node timer takes; a longer one fires at once.
+const MAX_TIMER_MS = 2_147_483_647;
+
+/**
+ * A bound in time that a Node timer can keep: a whole number of milliseconds from 1 to 2,147,483,647. For the options of
+ * adapters; `name` is the option's.
+ *
+ * ```ts
+ * import { wholeMilliseconds } from "@signpost/core";
+ *
+ * const openDeadlineMs = wholeMilliseconds("openDeadlineMs", 5000);
+ * ```
+ *
+ * @throws ConfigurationError that names the option and its bounds.
+ */
+export function wholeMilliseconds(name: string, value: unknown): number {
+  return wholeNumber(name, value, 1, MAX_TIMER_MS);
+}

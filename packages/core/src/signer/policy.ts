@@ -1,10 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
-import { wholeNumber } from "../options.ts";
+import { wholeMilliseconds, wholeNumber } from "../options.ts";
 import type { GuardPolicy, Limiter } from "./contract.ts";
 import { createLimiter } from "./limiter.ts";
-
-// The longest delay that a Node timer takes; a longer one fires at once.
-const MAX_TIMER_MS = 2_147_483_647;
 
 export interface ResolvedPolicy {
   readonly deadlineMs: number;
@@ -21,8 +18,8 @@ const DEFAULTS = { deadlineMs: 5000, attemptTimeoutMs: 2000, maxAttempts: 3, con
 export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): ResolvedPolicy {
   const value = (name: keyof typeof DEFAULTS): number => policy[name] ?? defaults[name] ?? DEFAULTS[name];
   return {
-    deadlineMs: wholeNumber("policy.deadlineMs", value("deadlineMs"), 1, MAX_TIMER_MS),
-    attemptTimeoutMs: wholeNumber("policy.attemptTimeoutMs", value("attemptTimeoutMs"), 1, MAX_TIMER_MS),
+    deadlineMs: wholeMilliseconds("policy.deadlineMs", value("deadlineMs")),
+    attemptTimeoutMs: wholeMilliseconds("policy.attemptTimeoutMs", value("attemptTimeoutMs")),
     maxAttempts: wholeNumber("policy.maxAttempts", value("maxAttempts"), 1, 100),
     limiter:
       resolveLimiter(policy) ?? createLimiter({ concurrency: value("concurrency"), maxQueue: value("maxQueue") }),
