@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { ecdsaDerToRaw, EncodingError, SignerError, spkiToJwk, type P256PublicJwk } from "@signpost/core";
 import type { KmsGetPublicKeyOutput, KmsSignOutput } from "./api.ts";
 import { isKeyArnFor } from "./key-id.ts";
@@ -15,7 +16,7 @@ export function readPublicKey(answer: KmsGetPublicKeyOutput, keyId: string): Ope
   if (typeof KeyId !== "string") throw incomplete("kms:GetPublicKey", "KeyId");
   if (!isKeyArnFor(KeyId, keyId)) throw new SignerError("wrong_key", "kms:GetPublicKey answered for another key");
   if (PublicKey === undefined) throw incomplete("kms:GetPublicKey", "PublicKey");
-  if (!(PublicKey instanceof Uint8Array)) throw damaged("kms:GetPublicKey", "PublicKey");
+  if (!isUint8Array(PublicKey)) throw damaged("kms:GetPublicKey", "PublicKey");
   const algorithms: readonly unknown[] = Array.isArray(SigningAlgorithms) ? SigningAlgorithms : [];
   if (KeySpec !== "ECC_NIST_P256" || KeyUsage !== "SIGN_VERIFY" || !algorithms.includes("ECDSA_SHA_256")) {
     const found = [KeySpec, KeyUsage, ...algorithms].filter((word) => typeof word === "string").join(", ");
@@ -36,7 +37,7 @@ export function readSignature(answer: KmsSignOutput, keyArn: string): Uint8Array
   if (SigningAlgorithm !== undefined && SigningAlgorithm !== "ECDSA_SHA_256") {
     throw new SignerError("integrity", "kms:Sign was answered for another signing algorithm");
   }
-  if (!(Signature instanceof Uint8Array)) throw damaged("kms:Sign", "Signature");
+  if (!isUint8Array(Signature)) throw damaged("kms:Sign", "Signature");
   return decoded("Signature", () => ecdsaDerToRaw(Signature));
 }
 

@@ -1,5 +1,5 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { safeCause } from "./safe-cause.ts";
+import { memberOf, safeCause } from "./safe-cause.ts";
 
 interface Row {
   readonly code: SignerErrorCode;
@@ -11,20 +11,32 @@ interface Row {
 const THROTTLED: Row = { code: "throttled", text: "over a request quota" };
 const UNAVAILABLE: Row = { code: "unavailable", text: "the service cannot serve for now" };
 const UNREACHABLE: Row = { code: "unavailable", text: "the service cannot be reached" };
+const CUT: Row = { code: "unavailable", text: "the connection was cut" };
 const NO_ANSWER: Row = { code: "timeout", text: "no answer in time" };
-const CREDENTIALS_REFUSED: Row = { code: "access_denied", text: "the credentials are expired or refused" };
+const CREDENTIALS_REFUSED: Row = {
+  code: "access_denied",
+  text: "the credentials are expired or refused, or this machine's clock is off",
+};
 const NO_CREDENTIALS: Row = { code: "access_denied", text: "no credentials could be had" };
+const NOT_ALLOWED: Row = { code: "access_denied", text: "not allowed by a policy" };
 const REFUSED: Row = { code: "invalid_argument", text: "the service refuses the request" };
+const UNKNOWN: Row = { code: "integrity", text: "the client failed in an unknown way" };
 
 /**
  * By the service's error code, the SDK's `name`:
- * https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html and CommonErrors.html beside it.
+ * https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html and CommonErrors.html beside it, the other names
+ * under which services throttle and refuse signatures, and those of STS, where credentials come from.
  */
 const BY_NAME: ReadonlyMap<string, Row> = new Map([
   ["ThrottlingException", THROTTLED],
+  ["ThrottledException", THROTTLED],
   ["Throttling", THROTTLED],
   ["TooManyRequestsException", THROTTLED],
+  ["TooManyRequests", THROTTLED],
   ["RequestLimitExceeded", THROTTLED],
+  ["RequestThrottled", THROTTLED],
+  ["RequestThrottledException", THROTTLED],
+  ["SlowDown", THROTTLED],
   ["LimitExceededException", { code: "throttled", text: "over a quota of the service" }],
 
   ["KMSInternalException", UNAVAILABLE],
@@ -33,7 +45,10 @@ const BY_NAME: ReadonlyMap<string, Row> = new Map([
   ["ServiceUnavailable", UNAVAILABLE],
   ["ServiceUnavailableException", UNAVAILABLE],
   ["KeyUnavailableException", { code: "unavailable", text: "the key is not available for now" }],
+  ["RequestAbortedException", CUT],
   ["DependencyTimeoutException", { code: "timeout", text: "a part of the service did not answer in time" }],
+  ["RequestTimeout", NO_ANSWER],
+  ["RequestTimeoutException", NO_ANSWER],
 
   ["NotFoundException", { code: "key_not_found", text: "there is no such key in this account and Region" }],
   ["DisabledException", { code: "key_disabled", text: "the key is disabled" }],
@@ -46,33 +61,53 @@ const BY_NAME: ReadonlyMap<string, Row> = new Map([
   ["DryRunOperationException", REFUSED],
 
   ["AccessDeniedException", { code: "access_denied", text: "not allowed by the key policy or an IAM policy" }],
-  ["AccessDenied", { code: "access_denied", text: "not allowed by a policy" }],
-  ["NotAuthorized", { code: "access_denied", text: "not allowed by a policy" }],
+  ["AccessDenied", NOT_ALLOWED],
+  ["NotAuthorized", NOT_ALLOWED],
   ["OptInRequired", { code: "access_denied", text: "the account is not subscribed to the service" }],
   ["InvalidGrantTokenException", { code: "access_denied", text: "the grant token is refused" }],
   ["ExpiredTokenException", CREDENTIALS_REFUSED],
   ["ExpiredToken", CREDENTIALS_REFUSED],
   ["UnrecognizedClientException", CREDENTIALS_REFUSED],
   ["InvalidClientTokenId", CREDENTIALS_REFUSED],
+  ["InvalidAccessKeyId", CREDENTIALS_REFUSED],
   ["InvalidSignatureException", CREDENTIALS_REFUSED],
   ["SignatureDoesNotMatch", CREDENTIALS_REFUSED],
   ["IncompleteSignature", CREDENTIALS_REFUSED],
+  ["IncompleteSignatureException", CREDENTIALS_REFUSED],
   ["MissingAuthenticationTokenException", CREDENTIALS_REFUSED],
   ["MissingAuthenticationToken", CREDENTIALS_REFUSED],
+  ["AuthFailure", CREDENTIALS_REFUSED],
   ["RequestExpired", CREDENTIALS_REFUSED],
+  ["RequestInTheFuture", CREDENTIALS_REFUSED],
+  ["RequestTimeTooSkewed", CREDENTIALS_REFUSED],
   ["CredentialsProviderError", NO_CREDENTIALS],
   ["TokenProviderError", NO_CREDENTIALS],
+  ["ProviderError", NO_CREDENTIALS],
+  ["InvalidIdentityToken", NO_CREDENTIALS],
+  ["InvalidIdentityTokenException", NO_CREDENTIALS],
+  ["IDPRejectedClaim", NO_CREDENTIALS],
+  ["IDPRejectedClaimException", NO_CREDENTIALS],
+  ["IDPCommunicationError", UNAVAILABLE],
+  ["IDPCommunicationErrorException", UNAVAILABLE],
 ]);
 
 /** By the system error's `code`. The SDK calls a reset connection a TimeoutError: the code says it better. */
 const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
   ["ETIMEDOUT", NO_ANSWER],
   ["ESOCKETTIMEDOUT", NO_ANSWER],
-  ["ECONNRESET", { code: "unavailable", text: "the connection was cut" }],
-  ["EPIPE", { code: "unavailable", text: "the connection was cut" }],
-  ["ECONNABORTED", { code: "unavailable", text: "the connection was cut" }],
+  ["UND_ERR_CONNECT_TIMEOUT", NO_ANSWER],
+  ["UND_ERR_HEADERS_TIMEOUT", NO_ANSWER],
+  ["UND_ERR_BODY_TIMEOUT", NO_ANSWER],
+  ["ECONNRESET", CUT],
+  ["EPIPE", CUT],
+  ["ECONNABORTED", CUT],
+  ["ERR_STREAM_PREMATURE_CLOSE", CUT],
+  ["UND_ERR_SOCKET", CUT],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
+
+// Of Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. Of TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID. Of HTTP/2.
+const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|HTTP2)_|CERT|SIGNATURE$/;
 
 /**
  * The one table from what a KMS call rejects with to our codes: a pure function. `operation` is the call's name in
@@ -81,37 +116,42 @@ const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
 export function signerErrorFromKms(error: unknown, operation: string): SignerError {
   if (error instanceof SignerError) return error;
   const { code, text, transient } = classify(error);
-  const name = error instanceof Error && BY_NAME.has(error.name) ? ` (${error.name})` : "";
-  return new SignerError(code, `${operation} failed: ${text}${name}`, { cause: safeCause(error), transient });
+  const name = nameOf(error);
+  const told = BY_NAME.has(name) ? ` (${name})` : "";
+  return new SignerError(code, `${operation} failed: ${text}${told}`, { cause: safeCause(error), transient });
 }
 
 /** Whether other credentials, or the same with a corrected clock, may be accepted. */
 export function isCredentialRefusal(error: unknown): boolean {
-  return error instanceof Error && BY_NAME.get(error.name) === CREDENTIALS_REFUSED;
+  return BY_NAME.get(nameOf(error)) === CREDENTIALS_REFUSED;
 }
 
 function classify(error: unknown): Row {
-  if (!(error instanceof Error)) return { code: "integrity", text: "the client failed in an unknown way" };
   return (
-    BY_NAME.get(error.name) ??
-    bySystemCode(error) ??
-    byClientName(error) ??
-    byStatus(error) ?? { code: "integrity", text: "the client failed in an unknown way" }
+    BY_NAME.get(nameOf(error)) ??
+    bySystemError(error) ??
+    byClientName(nameOf(error)) ??
+    byStatus(error) ??
+    // Of a client over fetch, which only says that it failed.
+    bySystemError(memberOf(error, "cause")) ??
+    UNKNOWN
   );
 }
 
-function bySystemCode(error: Error): Row | undefined {
-  const code: unknown = Reflect.get(error, "code");
+function bySystemError(error: unknown): Row | undefined {
+  const code = memberOf(error, "code");
   if (typeof code !== "string") return undefined;
-  // Of Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH, and of TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID.
-  const isConnection = /^E(?!RR_)[A-Z_]+$/.test(code) || /^ERR_(?:TLS|SSL)_|CERT|SIGNATURE$/.test(code);
-  return BY_SYSTEM_CODE.get(code) ?? (isConnection ? UNREACHABLE : undefined);
+  // Nothing but credentials is read from files: a web identity's token, that of a container.
+  if (memberOf(error, "syscall") === "open") return { ...NO_CREDENTIALS, text: `${NO_CREDENTIALS.text}: ${code}` };
+  // Node's HTTP parser.
+  if (code.startsWith("HPE_")) return { code: "unavailable", text: "something else than KMS answered" };
+  return BY_SYSTEM_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : undefined);
 }
 
 /** Of an answer that the SDK could not read, or without a code that we know: a proxy's page, an error that is new. */
-function byStatus(error: Error): Row | undefined {
-  const status = statusOf(error);
-  if (status === undefined) return undefined;
+function byStatus(error: unknown): Row | undefined {
+  const status = memberOf(memberOf(error, "$metadata"), "httpStatusCode");
+  if (typeof status !== "number") return undefined;
   if (status === 200) return { code: "integrity", text: "the answer is cut off or not of KMS", transient: true };
   if (status === 429) return THROTTLED;
   if (status === 401 || status === 403) return { code: "access_denied", text: `refused with HTTP status ${status}` };
@@ -122,15 +162,13 @@ function byStatus(error: Error): Row | undefined {
 }
 
 /** The client's own: its time limits, and an abort that was not ours (a client that its owner shut down). */
-function byClientName(error: Error): Row | undefined {
-  if (error.name === "TimeoutError") return NO_ANSWER;
-  if (error.name === "AbortError") return { code: "unavailable", text: "the client ended the call" };
+function byClientName(name: string): Row | undefined {
+  if (name === "TimeoutError") return NO_ANSWER;
+  if (name === "AbortError") return { code: "unavailable", text: "the client ended the call" };
   return undefined;
 }
 
-function statusOf(error: Error): number | undefined {
-  const metadata: unknown = Reflect.get(error, "$metadata");
-  if (typeof metadata !== "object" || metadata === null) return undefined;
-  const status: unknown = Reflect.get(metadata, "httpStatusCode");
-  return typeof status === "number" ? status : undefined;
+function nameOf(error: unknown): string {
+  const name = memberOf(error, "name");
+  return typeof name === "string" ? name : "";
 }

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createServer, type AddressInfo } from "node:net";
 import { inspect } from "node:util";
+import { runInNewContext } from "node:vm";
 import { SignerError, type Signer, type SignerErrorCode } from "@signpost/core";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
@@ -23,12 +25,19 @@ describe("an answer of KMS over the wire", () => {
     ["ThrottlingException", 400, "throttled"],
     ["LimitExceededException", 400, "throttled"],
     ["TooManyRequestsException", 429, "throttled"],
+    ["ThrottledException", 400, "throttled"],
+    ["RequestThrottled", 400, "throttled"],
+    ["SlowDown", 400, "throttled"],
     ["KMSInternalException", 500, "unavailable"],
     ["KeyUnavailableException", 500, "unavailable"],
     ["ServiceUnavailableException", 503, "unavailable"],
     ["InternalFailure", 500, "unavailable"],
     ["SomethingNewException", 500, "unavailable"],
+    ["RequestAbortedException", 400, "unavailable"],
+    ["IDPCommunicationError", 400, "unavailable"],
     ["DependencyTimeoutException", 503, "timeout"],
+    ["RequestTimeoutException", 408, "timeout"],
+    ["RequestTimeout", 400, "timeout"],
     ["NotFoundException", 400, "key_not_found"],
     ["DisabledException", 400, "key_disabled"],
     ["KMSInvalidStateException", 400, "key_disabled"],
@@ -38,7 +47,16 @@ describe("an answer of KMS over the wire", () => {
     ["ExpiredTokenException", 400, "access_denied"],
     ["UnrecognizedClientException", 400, "access_denied"],
     ["InvalidSignatureException", 400, "access_denied"],
+    ["SignatureDoesNotMatch", 400, "access_denied"],
+    ["IncompleteSignatureException", 400, "access_denied"],
+    ["RequestExpired", 400, "access_denied"],
+    ["RequestInTheFuture", 400, "access_denied"],
+    ["RequestTimeTooSkewed", 400, "access_denied"],
+    ["InvalidIdentityToken", 400, "access_denied"],
     ["SomethingNewException", 403, "access_denied"],
+    // Of other calls than those that are made: nothing is made of them but that the request is refused.
+    ["KMSInvalidMacException", 400, "invalid_argument"],
+    ["IncorrectKeyException", 400, "invalid_argument"],
     ["ValidationException", 400, "invalid_argument"],
     ["InvalidArnException", 400, "invalid_argument"],
     ["SomethingNewException", 400, "invalid_argument"],
@@ -84,8 +102,31 @@ describe("an answer of KMS over the wire", () => {
   });
 });
 
+describe("what is no HTTP", () => {
+  test("is unavailable: something else than KMS is there for now", async () => {
+    const server = createServer((socket) => socket.on("error", () => undefined).end("SSH-2.0-other\r\n"));
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const { port } = server.address() as AddressInfo;
+    const opening = openAwsKmsSigner({
+      keyId: "alias/op",
+      region: "eu-west-1",
+      endpoint: `http://127.0.0.1:${port}`,
+      policy: { maxAttempts: 1 },
+    });
+    await expect(opening).rejects.toMatchObject({
+      code: "unavailable",
+      transient: true,
+      cause: { code: expect.stringMatching(/^HPE_/) },
+    });
+    server.close();
+  });
+});
+
 describe("an error of the client", () => {
   const system = (code: string, name = "Error"): Error => Object.assign(new Error("made up"), { code, name });
+  const fetchFailed = (code: string): Error => new TypeError("fetch failed", { cause: system(code) });
+  /** As in Jest: what Node throws there is of another class than the `Error` that the code sees. */
+  const elsewhere = (members: string): unknown => runInNewContext(`Object.assign(new Error("made up"), ${members})`);
   test.each<[string, unknown, SignerErrorCode, boolean]>([
     ["a reset connection", system("ECONNRESET", "TimeoutError"), "unavailable", true],
     ["a broken pipe", system("EPIPE"), "unavailable", true],
@@ -100,6 +141,16 @@ describe("an error of the client", () => {
     ["a connection that took too long", Object.assign(new Error("x"), { name: "TimeoutError" }), "timeout", true],
     ["an abort that was not ours", Object.assign(new Error("x"), { name: "AbortError" }), "unavailable", true],
     ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "access_denied", false],
+    ["a credential provider that gave up", system("x", "ProviderError"), "access_denied", false],
+    ["a token's file that is missing", Object.assign(system("ENOENT"), { syscall: "open" }), "access_denied", false],
+    ["an answer that is no HTTP", system("HPE_INVALID_CONSTANT"), "unavailable", true],
+    ["a connection that fetch lost", fetchFailed("UND_ERR_SOCKET"), "unavailable", true],
+    ["a name that fetch did not find", fetchFailed("ENOTFOUND"), "unavailable", true],
+    ["an answer that fetch waited for too long", fetchFailed("UND_ERR_HEADERS_TIMEOUT"), "timeout", true],
+    ["a stream of HTTP/2 that ended", system("ERR_HTTP2_STREAM_ERROR"), "unavailable", true],
+    ["a reset connection in another realm", elsewhere('{ code: "ECONNRESET" }'), "unavailable", true],
+    ["a refusal in another realm", elsewhere('{ name: "AccessDeniedException" }'), "access_denied", false],
+    ["a proxy's page in another realm", elsewhere("{ $metadata: { httpStatusCode: 502 } }"), "unavailable", true],
     ["a mistake in the client", new TypeError("x is not a function"), "integrity", false],
     ["something that is no error", "down", "integrity", false],
     ["nothing", undefined, "integrity", false],
@@ -122,6 +173,16 @@ describe("an error of the client", () => {
     const error = signerErrorFromKms(thrown, "kms:Sign");
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
     expect(error.cause).toMatchObject({ name: "InvalidSignatureException", $metadata: { requestId: "r-1" } });
+  });
+
+  test.each([
+    ["AccessDeniedException", "refused: Authorization=AWS4-HMAC-SHA256 Credential=AKIA/x, Signature=TOKEN"],
+    ["Unknown", "headers were { X-Amz-Security-Token: TOKEN }"],
+  ])("keeps no text of a proxy that repeats the request, as in %s", (name, message) => {
+    const inner = Object.assign(new Error(message), { name });
+    const error = signerErrorFromKms(Object.assign(new Error("made up", { cause: inner }), { name }), "kms:Sign");
+    expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
+    expect(error.cause).toMatchObject({ name, message: "made up" });
   });
 
   test("that is a SignerError already stays as it is", () => {
