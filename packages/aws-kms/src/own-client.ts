@@ -21,8 +21,6 @@ export interface OwnClientOptions {
 const UNGUARDED_TIMEOUT_MS = 5_000;
 /** The SDK's own default, kept as the least. */
 const MIN_SOCKETS = 50;
-/** Where how many calls come at once is decided outside: by a shared limiter, or around a bare signer. */
-const UNKNOWN_CONCURRENCY_SOCKETS = 128;
 /** How long refused credentials are not asked for again. Milliseconds. */
 const RENEWAL_PAUSE_MS = 5_000;
 
@@ -56,7 +54,8 @@ export async function openOwnClient({ region, endpoint, policy }: OwnClientOptio
 
 /** At least as many as the guard lets calls through, so that no call waits for a socket. */
 function socketsFor(policy: GuardPolicy | false): number {
-  if (policy === false || policy.limiter !== undefined) return UNKNOWN_CONCURRENCY_SOCKETS;
+  // How many come at once is decided outside, by a shared limiter or around a bare signer, and bounded there.
+  if (policy === false || policy.limiter !== undefined) return Number.POSITIVE_INFINITY;
   return Math.max(MIN_SOCKETS, policy.concurrency ?? 0);
 }
 

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { createKeySet, signWith } from "@signpost/core";
+import { createKeySet, createLimiter, signWith } from "@signpost/core";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { provideCredentials } from "./environment.ts";
@@ -43,6 +43,22 @@ describe("500 signatures at once", () => {
     expect(fake.sockets.highest).toBe(CONCURRENCY);
     expect(fake.sockets.total).toBe(CONCURRENCY);
     expect(warnings).toEqual([]);
+  });
+
+  test("are bounded by a shared limiter alone, however many it lets through", async () => {
+    const limiter = createLimiter({ concurrency: 150, maxQueue: 1000 });
+    const policy = { limiter, deadlineMs: 60_000, attemptTimeoutMs: 30_000 };
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy });
+    await vi.waitUntil(() => fake.sockets.open === 1);
+    fake.faults.on("hang");
+    const controller = new AbortController();
+    const digest = new Uint8Array(32);
+    const { signal } = controller;
+    const signing = Promise.allSettled(Array.from({ length: 200 }, () => signer.sign(digest, { signal })));
+    await vi.waitUntil(() => fake.sockets.open === 150, { timeout: 20_000 });
+    controller.abort();
+    await signing;
+    fake.reset();
   });
 
   test("wait in a queue of ours where there are more than slots, and reject when it is full", async () => {
