@@ -1,7 +1,10 @@
 import { ConfigurationError, type SignerAdapter } from "@signpost/core";
+import { parseEndpoint, type KmsEndpoint } from "./endpoint.ts";
+import { regionIn } from "./key-id.ts";
 import { openAwsKmsSigner, type AwsKmsConnectionOptions, type AwsKmsSignerOptions } from "./open.ts";
 import { parseKmsUri } from "./uri.ts";
 
+/** `region` is that of keys whose URI names none. */
 export interface AwsKmsAdapterOptions extends AwsKmsConnectionOptions, Pick<AwsKmsSignerOptions, "openDeadlineMs"> {}
 
 /**
@@ -20,18 +23,22 @@ export function awsKms(options: AwsKmsAdapterOptions = {}): SignerAdapter {
   return {
     scheme: "awskms",
     open: async (uri, { policy, signal } = {}) => {
-      const { keyId, region, endpoint } = parseKmsUri(uri);
-      if (endpoint !== undefined && options.endpoint !== undefined) {
-        throw new ConfigurationError("uri", "expected no host part, since the adapter has an endpoint");
-      }
+      const { keyId, name, region, endpoint } = parseKmsUri(uri);
+      assertSameEndpoint(endpoint, options.endpoint);
       return openAwsKmsSigner({
         ...options,
         keyId,
-        region: region ?? options.region,
+        region: region ?? (regionIn(name) === undefined ? options.region : undefined),
         endpoint: endpoint?.url ?? options.endpoint,
         policy,
         signal,
       });
     },
   };
+}
+
+/** The canonical URI of a signer that the adapter opened names the adapter's own endpoint; none may name another. */
+function assertSameEndpoint(named: KmsEndpoint | undefined, own: string | undefined): void {
+  if (named === undefined || own === undefined || named.url === parseEndpoint("endpoint", own).url) return;
+  throw new ConfigurationError("uri", "expected no host part, or that of the adapter's endpoint");
 }

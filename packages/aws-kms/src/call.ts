@@ -1,4 +1,4 @@
-import { ConfigurationError, endedError, SignerError } from "@signpost/core";
+import { endedError, SignerError } from "@signpost/core";
 import { signerErrorFromKms } from "./errors.ts";
 
 /** One call of KMS, its error always a `SignerError`. `operation` is its name in policies. */
@@ -18,14 +18,13 @@ export async function callKms<Answer>(
 
 /**
  * Runs something that ends with its signal, and is left behind if it does not: the signal aborts with the caller's,
- * and with `timeout` when `deadlineMs` is over.
+ * which has not aborted yet, and with `timeout` when `deadlineMs` is over.
  */
 export async function withinDeadline<Result>(
   deadlineMs: number,
   caller: AbortSignal | undefined,
   run: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
-  if (caller?.aborted === true) throw endedError(caller.reason);
   const controller = new AbortController();
   const { signal } = controller;
   const onAbort = (): void => controller.abort(endedError(caller?.reason));
@@ -43,13 +42,4 @@ export async function withinDeadline<Result>(
     clearTimeout(timer);
     caller?.removeEventListener("abort", onAbort);
   }
-}
-
-// The longest delay that a Node timer takes; a longer one fires at once.
-const MAX_TIMER_MS = 2_147_483_647;
-
-/** A bound in time that a timer can keep. */
-export function milliseconds(argument: string, value: unknown): number {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= MAX_TIMER_MS) return value;
-  throw new ConfigurationError(argument, `expected a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
 }

@@ -23,11 +23,24 @@ export function parseKeyId(argument: string, keyId: unknown): KmsKeyName {
   throw new ConfigurationError(argument, "expected a KMS key id, key ARN, alias/NAME or alias ARN");
 }
 
+/** The Region that a key ARN or alias ARN names. */
+export function regionIn(name: KmsKeyName): string | undefined {
+  return "region" in name ? name.region : undefined;
+}
+
 /** Whether `arn` can be the key ARN of what was asked for. What an alias points to, only KMS knows. */
 export function isKeyArnFor(arn: string, keyId: string): boolean {
   const [, , resource = ""] = ARN.exec(arn) ?? [];
   if (!resource.startsWith("key/")) return false;
-  const asked = parseKeyId("keyId", keyId);
-  if (asked.kind === "key-arn") return arn === keyId;
-  return asked.kind !== "key-id" || resource === `key/${keyId}`;
+  switch (parseKeyId("keyId", keyId).kind) {
+    case "key-arn":
+      return arn === keyId;
+    case "key-id":
+      return resource === `key/${keyId}`;
+    case "alias-arn":
+      // An alias and its key are in one account and Region.
+      return arn.startsWith(keyId.slice(0, keyId.indexOf(":alias/") + 1));
+    case "alias":
+      return true;
+  }
 }

@@ -3,9 +3,11 @@ import {
   assertPolicy,
   ConfigurationError,
   createSigner,
+  endedError,
   guardSigner,
   p256JwkFrom,
   SignerError,
+  wholeMilliseconds,
   type GuardedSigner,
   type GuardPolicy,
   type JwkInput,
@@ -13,9 +15,9 @@ import {
 } from "@signpost/core";
 import { readPublicKey, readSignature, type OpenedKey } from "./answers.ts";
 import { apiFromClient, type KmsApi, type KmsClientLike } from "./api.ts";
-import { callKms, milliseconds, withinDeadline } from "./call.ts";
+import { callKms, withinDeadline } from "./call.ts";
 import { parseEndpoint, type KmsEndpoint } from "./endpoint.ts";
-import { parseKeyId } from "./key-id.ts";
+import { parseKeyId, regionIn } from "./key-id.ts";
 import { openOwnClient, type KmsConnection } from "./own-client.ts";
 import { formatKmsUri, parseRegion } from "./uri.ts";
 
@@ -75,6 +77,7 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
   const plan = planOpening(options);
   const { api, close } = await connect(options, plan);
   try {
+    if (options.signal?.aborted === true) throw endedError(options.signal.reason);
     const { keyArn, publicKey } = plan.pinned ?? (await readKey(api, options, plan));
     const signer = createSigner({
       uri: formatKmsUri(keyArn, plan.endpoint),
@@ -106,7 +109,7 @@ function planOpening(options: AwsKmsSignerOptions): Plan {
   assertPolicy(policy);
   const { deadlineMs = 5000, maxAttempts = 3 }: GuardPolicy = policy === false ? {} : policy;
   const region = options.region === undefined ? undefined : parseRegion("region", options.region);
-  const keyRegion = "region" in name ? name.region : undefined;
+  const keyRegion = regionIn(name);
   if (region !== undefined && keyRegion !== undefined && region !== keyRegion) {
     throw new ConfigurationError("region", `expected ${keyRegion}, the Region in keyId`);
   }
@@ -115,7 +118,7 @@ function planOpening(options: AwsKmsSignerOptions): Plan {
   }
   return {
     policy,
-    deadlineMs: milliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
+    deadlineMs: wholeMilliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
     maxAttempts,
     pinned:
       options.publicKey === undefined
@@ -135,7 +138,12 @@ async function connect(options: AwsKmsSignerOptions, { region, endpoint, policy 
     if (options[name] !== undefined)
       throw new ConfigurationError(name, `expected none beside ${given}, which has its own`);
   }
-  return { api: api ?? (await portOf(client)), close: () => undefined };
+  return { api: api === undefined ? await portOf(client) : checkedApi(api), close: () => undefined };
+}
+
+function checkedApi(api: KmsApi): KmsApi {
+  if (typeof api?.getPublicKey === "function" && typeof api.sign === "function") return api;
+  throw new ConfigurationError("api", "expected a KmsApi: getPublicKey and sign");
 }
 
 function portOf(client: KmsClientLike | undefined): Promise<KmsApi> {

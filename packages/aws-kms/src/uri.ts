@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
 import { endpointFromHost, type KmsEndpoint } from "./endpoint.ts";
-import { parseKeyId } from "./key-id.ts";
+import { parseKeyId, type KmsKeyName } from "./key-id.ts";
 
 const SCHEME = "awskms://";
 const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION], where KEY is a key id, key ARN, alias/NAME or alias ARN`;
@@ -12,6 +12,7 @@ const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)+$/;
 export interface KmsKeyUri {
   /** As it is written, byte for byte. */
   readonly keyId: string;
+  readonly name: KmsKeyName;
   readonly endpoint: KmsEndpoint | undefined;
   readonly region: string | undefined;
 }
@@ -21,9 +22,9 @@ export function parseKmsUri(uri: string): KmsKeyUri {
   const match = URI.exec(uri);
   if (match === null) throw new ConfigurationError("uri", EXPECTED);
   const [, host = "", keyId = "", region] = match;
-  parseKeyId("uri", keyId);
   return {
     keyId,
+    name: parseKeyId("uri", keyId),
     endpoint: host === "" ? undefined : endpointFromHost("uri", host),
     region: region === undefined ? undefined : parseRegion("uri", region),
   };

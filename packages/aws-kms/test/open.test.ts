@@ -42,6 +42,26 @@ describe("opening", () => {
     expect(fake.requests).toMatchObject([{ keyId: "alias/Op/2026", region }]);
   });
 
+  test("by URI takes the adapter's Region only for a key that names none", async () => {
+    const adapter = awsKms({ region: "eu-south-1", endpoint });
+    for (const uri of [
+      `awskms:///${key.arn}`,
+      "awskms:///alias/Op/2026",
+      "awskms:///alias/Op/2026?region=eu-north-1",
+    ]) {
+      await (await openSigner(uri, [adapter])).close();
+    }
+    expect(fake.requests.map((request) => request.region)).toEqual([region, "eu-south-1", "eu-north-1"]);
+  });
+
+  test("by its own canonical URI works with the adapter that has the endpoint, and with no other endpoint", async () => {
+    await using first = await openSigner(`awskms:///${key.arn}`, [awsKms({ endpoint })]);
+    await using second = await openSigner(first.uri, [awsKms({ endpoint: `${endpoint}/` })]);
+    expect(second.uri).toBe(first.uri);
+    const elsewhere = openSigner(first.uri, [awsKms({ endpoint: "https://kms.internal" })]);
+    await expect(elsewhere).rejects.toMatchObject({ argument: "uri" });
+  });
+
   test("takes the Region from an ARN, else from AWS_REGION", async () => {
     await (await openAwsKmsSigner({ keyId: key.arn, endpoint })).close();
     process.env["AWS_REGION"] = "eu-north-1";
@@ -141,6 +161,17 @@ describe("with the public key given", () => {
     expect(fake.requests).toMatchObject([{ operation: "Sign", keyId: key.arn }]);
   });
 
+  test("nothing is opened for a caller that has given up", async () => {
+    const reason = new Error("shutting down");
+    const opening = openAwsKmsSigner({
+      keyId: key.arn,
+      endpoint,
+      publicKey: publicJwk,
+      signal: AbortSignal.abort(reason),
+    });
+    await expect(opening).rejects.toMatchObject({ code: "aborted", cause: reason });
+  });
+
   test.each(["alias/Op/2026", key.keyId, key.arn.replace(/key\/.*/, "alias/Op/2026")])(
     "the key ARN is needed: %s is refused",
     async (keyId) => {
@@ -178,6 +209,8 @@ describe("options that do not fit", () => {
     ["api", { client, api }],
     ["endpoint", { api, endpoint }],
     ["client", { client: {} as never }],
+    ["api", { api: {} as never }],
+    ["api", { api: { sign: api.sign } as never }],
     ["openDeadlineMs", { openDeadlineMs: 0 }],
     ["openDeadlineMs", { openDeadlineMs: 2 ** 31 }],
     ["policy.deadlineMs", { policy: { deadlineMs: 0 } }],

@@ -123,6 +123,11 @@ describe("a key identifier", () => {
     [ARN.replace("eu-west-1", "eu-west-2"), ARN, false],
     [KEY_ID, KEY_ID, false],
     ["alias/op", "arn:aws:kms:eu-west-1:111122223333:alias/op", false],
+    // An alias and its key are in one account and Region.
+    ["arn:aws:kms:eu-west-1:111122223333:alias/a/key/b", ARN, true],
+    ["arn:aws:kms:eu-west-2:111122223333:alias/op", ARN, false],
+    ["arn:aws:kms:eu-west-1:999999999999:alias/op", ARN, false],
+    ["arn:aws-cn:kms:eu-west-1:111122223333:alias/op", ARN, false],
   ])("%s answered by %s: %s", (asked, answered, same) => {
     expect(isKeyArnFor(answered, asked)).toBe(same);
   });
