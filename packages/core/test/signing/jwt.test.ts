@@ -150,12 +150,12 @@ describe("signJwt", () => {
   test("reads each member once, so that a getter cannot change what was checked", async () => {
     let reads = 0;
     const claims = {
-      get jti() {
+      get jti(): string {
         reads += 1;
-        return reads === 1 ? "first" : undefined;
+        return reads === 1 ? "first" : "changed";
       },
     };
-    const token = await signJwt(setOf(signs).keys, claims as JwtClaims, { iat: false });
+    const token = await signJwt(setOf(signs).keys, claims, { iat: false });
     expect(jose.decodeJwt(token)).toEqual({ jti: "first" });
     expect(reads).toBe(1);
   });
