@@ -5,6 +5,11 @@ export interface CallBounds {
   /** Milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * How much longer to wait for the client to end a call that its signal or timeout has ended, so that nobody takes
+   * its place while it runs. Milliseconds, default 0: whoever waits is released at once.
+   */
+  readonly settleMs?: number | undefined;
 }
 
 // The longest delay that a Node timer takes; a longer one fires at once.

@@ -4,8 +4,8 @@ import type { CallBounds } from "./call-bounds.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * One attempt of one call, bounded in time, credentials included. The caller is released by its signal or
- * the timeout whatever the client does: only gRPC of 6.x ends the call as well.
+ * One attempt of one call, bounded in time, credentials included, whatever the client does: only gRPC of 6.x
+ * ends the call with the signal.
  *
  * Rejects with what the client threw, or with the `SignerError` of the signal or timeout.
  */
@@ -19,6 +19,8 @@ export async function callOnce<T>(
     const { client, callOptions } = await connection.ready();
     if (ending.error !== undefined) throw ending.error;
     const [response] = await call(client, callOptions(bounds));
+    // What comes too late is dropped.
+    if (ending.error !== undefined) throw ending.error;
     return response;
   };
   try {
@@ -32,31 +34,33 @@ export async function callOnce<T>(
 
 /** What may end a call from outside, without a second AbortController: the guard has made one for it. */
 interface Ending {
-  /** Rejects with `error` as soon as there is one. */
+  /** Rejects with `error`, `settleMs` after there is one. */
   readonly reached: Promise<never>;
   readonly error: SignerError | undefined;
   dispose(): void;
 }
 
-function endingOf({ timeoutMs, signal }: CallBounds): Ending {
+function endingOf({ timeoutMs, signal, settleMs = 0 }: CallBounds): Ending {
   let error: SignerError | undefined;
   let dispose = (): void => undefined;
   const reached = new Promise<never>((_resolve, reject) => {
     const end = (reason: SignerError): void => {
-      error ??= reason;
-      reject(error);
+      error = reason;
+      dispose();
+      if (settleMs === 0) reject(reason);
+      else timer = setTimeout(() => reject(reason), settleMs);
     };
     const onAbort = (): void => end(endedError(signal?.reason));
-    const timer = setTimeout(
+    let timer = setTimeout(
       () => end(new SignerError("timeout", `no answer from Cloud KMS within ${timeoutMs} ms`)),
       timeoutMs,
     );
-    if (signal?.aborted === true) onAbort();
-    signal?.addEventListener("abort", onAbort, { once: true });
     dispose = () => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
     };
+    if (signal?.aborted === true) onAbort();
+    else signal?.addEventListener("abort", onAbort, { once: true });
   });
   return {
     reached,

@@ -79,8 +79,10 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
     const signer = createSigner({
       uri: toUri(keyVersion),
       publicKey: key.publicKey,
-      signDigest: async (digest, { signal }) =>
-        checkedSignature(await asymmetricSign(connection, keyVersion, digest, { timeoutMs, signal }), keyVersion),
+      signDigest: async (digest, { signal }) => {
+        const bounds = { timeoutMs, signal, settleMs: SETTLE_MS };
+        return checkedSignature(await asymmetricSign(connection, keyVersion, digest, bounds), keyVersion);
+      },
       close: connection.close,
     });
     return plan.policy === false ? signer : guardSigner(signer, plan.policy, { notes: key.notes });
@@ -89,6 +91,9 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
     throw error;
   }
 }
+
+/** As long as a signer may take to settle after its signal: its place in the guard is taken until then. */
+const SETTLE_MS = 1000;
 
 interface OpenedKey {
   readonly publicKey: P256PublicJwk;

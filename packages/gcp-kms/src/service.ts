@@ -16,10 +16,11 @@ export async function asymmetricSign(
 ): Promise<GcpKmsSignResponse> {
   const subject = { action: "sign with", name: keyVersion, permission: "cloudkms.cryptoKeyVersions.useToSign" };
   const request = { name: keyVersion, digest: { sha256: digest }, digestCrc32c: { value: checksumOf(digest) } };
+  const startedAt = performance.now();
   try {
     return await callOnce(connection, (client, options) => client.asymmetricSign(request, options), bounds);
   } catch (error) {
-    throw await explained(connection, error, subject, bounds);
+    throw await explained(connection, error, subject, remainderOf(bounds, startedAt));
   }
 }
 
@@ -28,16 +29,16 @@ export async function getPublicKey(
   keyVersion: string,
   bounds: CallBounds,
 ): Promise<GcpKmsPublicKeyResponse> {
-  const permission = "cloudkms.cryptoKeyVersions.viewPublicKey";
+  const subject = {
+    action: "read the public key of",
+    name: keyVersion,
+    permission: "cloudkms.cryptoKeyVersions.viewPublicKey",
+  };
+  const startedAt = performance.now();
   try {
     return await callOnce(connection, (client, options) => client.getPublicKey({ name: keyVersion }, options), bounds);
   } catch (error) {
-    throw await explained(
-      connection,
-      error,
-      { action: "read the public key of", name: keyVersion, permission },
-      bounds,
-    );
+    throw await explained(connection, error, subject, remainderOf(bounds, startedAt));
   }
 }
 
@@ -86,6 +87,15 @@ async function explained(
   const refusal = algorithmError(version.algorithm, subject.name);
   if (refusal?.code === "unsupported_key") return refusal;
   return status === FAILED_PRECONDITION ? gcpKmsError(error, subject, String(version.state)) : first;
+}
+
+/** The longest that a refusal waits for its explanation. Milliseconds. */
+const MAX_LOOK_UP_MS = 500;
+
+/** Half of the time that is left, so that the refusal itself is in time whatever becomes of the look-up. */
+function remainderOf({ timeoutMs, signal }: CallBounds, startedAt: number): CallBounds {
+  const leftMs = timeoutMs - (performance.now() - startedAt);
+  return { timeoutMs: Math.max(1, Math.min(MAX_LOOK_UP_MS, Math.floor(leftMs / 2))), signal };
 }
 
 async function lookUp(

@@ -208,7 +208,7 @@ describe.each(CLIENTS)("signing over $label", ({ connect, version: major, transp
 
   test("an abort releases the caller at once; the call is cancelled, or ends by its own timeout", async () => {
     const recorded = recording(client);
-    const signer = await openBare({ client: recorded.client, callTimeoutMs: 3_000 });
+    const signer = await openGcpKmsSigner({ keyVersion: version.name, client: recorded.client, callTimeoutMs: 3_000 });
     fake.faults.on("hang");
     const controller = new AbortController();
     const call = rejection(signer.sign(newMessage().digest, { signal: controller.signal }));
@@ -220,6 +220,45 @@ describe.each(CLIENTS)("signing over $label", ({ connect, version: major, transp
     if (transport === "rest") return;
     await recorded.end;
     expect(recorded.ended()).toBe(true);
+  });
+
+  test.each([
+    ["aborted", { deadlineMs: 20_000, attemptTimeoutMs: 20_000 }],
+    ["out of time", { deadlineMs: 20_000, attemptTimeoutMs: 100 }],
+  ])("a call that is %s keeps its place until the client is done with it", async (how, policy) => {
+    const recorded = recording(client);
+    const signer = await openGcpKmsSigner({
+      keyVersion: version.name,
+      client: recorded.client,
+      openDeadlineMs: 20_000,
+      policy: { ...policy, concurrency: 1, maxAttempts: 1 },
+    });
+    fake.faults.latencyMs = 400;
+    const controller = new AbortController();
+    const first = rejection(signer.sign(newMessage().digest, { signal: controller.signal }));
+    await recorded.started;
+    if (how === "aborted") controller.abort();
+    expect(await first).toMatchObject({ code: how === "aborted" ? "aborted" : "timeout" });
+    const second = signer.sign(newMessage().digest).catch((error: unknown) => error);
+    fake.faults.latencyMs = 0;
+    await second;
+    expect(recorded.mostAtOnce()).toBe(1);
+  });
+
+  test("a bare signer too is released when its call does not end by itself", async () => {
+    const signer = await openBare({ callTimeoutMs: 20_000 });
+    fake.faults.on("hang");
+    const signal = AbortSignal.timeout(50);
+    expect(await rejection(signer.sign(newMessage().digest, { signal }))).toMatchObject({ code: "aborted" });
+  });
+
+  test("a refusal does not wait for its explanation", async () => {
+    const signer = await openGcpKmsSigner({ keyVersion: version.name, client });
+    version.state = "DISABLED";
+    fake.sayState(false);
+    fake.faults.on("hang", "GetCryptoKeyVersion");
+    expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "key_disabled" });
+    expect(signCalls()).toBe(1);
   });
 
   test("concurrent calls each get the signature of their own digest", async () => {
@@ -255,13 +294,18 @@ interface Recording {
   /** The client has settled it. */
   readonly end: Promise<void>;
   ended(): boolean;
+  /** How many signatures the client was asked for at the same time, at most. */
+  mostAtOnce(): number;
 }
 
 function recording(client: GcpKmsClient): Recording {
   const events = new EventEmitter();
   let isEnded = false;
+  let running = 0;
+  let mostAtOnce = 0;
   const settle = (): void => {
     isEnded = true;
+    running -= 1;
     events.emit("end");
   };
   return {
@@ -273,6 +317,8 @@ function recording(client: GcpKmsClient): Recording {
       listCryptoKeyVersions: (request, options) => client.listCryptoKeyVersions(request, options),
       close: () => client.close(),
       asymmetricSign: (request, options) => {
+        running += 1;
+        mostAtOnce = Math.max(mostAtOnce, running);
         const call = client.asymmetricSign(request, options);
         call.then(settle, settle);
         events.emit("started");
@@ -282,6 +328,7 @@ function recording(client: GcpKmsClient): Recording {
     started: once(events, "started").then(() => undefined),
     end: once(events, "end").then(() => undefined),
     ended: () => isEnded,
+    mostAtOnce: () => mostAtOnce,
   };
 }
 
