@@ -16,6 +16,13 @@ export class CommandError extends Error {
   }
 }
 
+/** The work was overtaken by a fresh start of the module, which has taken care of the session. */
+export class SupersededError extends Error {
+  constructor() {
+    super("the module is being initialized anew");
+  }
+}
+
 function describe(failure: Failure): string {
   if (failure.kind !== "cryptoki") return failure.message;
   return `${failure.call}: ${ckrRule(failure.code).name} (0x${failure.code.toString(16)})`;
@@ -33,6 +40,7 @@ export function recoveryAction(error: unknown): RecoveryAction {
 /** The typed error that a caller sees. */
 export function toPublicError(error: unknown): SignerError | ConfigurationError {
   if (error instanceof SignerError || error instanceof ConfigurationError) return error;
+  if (error instanceof SupersededError) return new SignerError("unavailable", error.message, { cause: error });
   if (!(error instanceof CommandError))
     return new SignerError("unavailable", "the PKCS#11 thread failed", { cause: error });
   const { failure, message } = error;

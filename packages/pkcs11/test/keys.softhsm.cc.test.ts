@@ -1,35 +1,16 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openSigner } from "@signpost/core";
 import { pkcs11 } from "@signpost/pkcs11";
 import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
-import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
-import { type GeneratedKey, type SoftHsm, type SoftHsmToken, startSoftHsm } from "@signpost/test-backends/softhsm";
+import type { SoftHsmToken } from "@signpost/test-backends/softhsm";
 import { logOut } from "./support/module-user.ts";
-import { createOpener, type GuardedOptions, outcome, signsAndVerifies, until } from "./support/signing.ts";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { outcome, signsAndVerifies, until } from "./support/signing.ts";
 
-const opener = createOpener();
-let hsm: SoftHsm;
-let shim: Pkcs11Shim;
-let key: GeneratedKey;
-let base: GuardedOptions;
-
-beforeAll(async () => {
-  hsm = await startSoftHsm();
-  key = await hsm.generateKey({ label: "k1", id: "01" });
-});
-afterAll(() => hsm.stop());
-beforeEach(async () => {
-  shim = await startShim(hsm.module);
-  base = { module: shim.module, token: hsm.tokenLabel, object: "k1", pin: hsm.pin };
-});
-afterEach(async () => {
-  shim.clear();
-  await opener.closeAll();
-  await shim.stop();
-});
+const at = useShimmedToken();
 
 const codeOf = (opening: Promise<unknown>): Promise<unknown> =>
   opening.then(
@@ -43,84 +24,84 @@ describe("the public half", () => {
   test.each(["as-is", "unwrapped", "bare"] as const)(
     "comes from CKA_EC_POINT, whatever form the module gives it (%s)",
     async (form) => {
-      shim.pointForm(form);
-      const signer = await opener.open(base);
-      expect(key.publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
+      at.shim.pointForm(form);
+      const signer = await at.opener.open(at.base);
+      expect(at.key.publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
     },
   );
 
   test("is asked of the caller where the token has no public object, and proven", async () => {
-    const bare = await hsm.generateKey({ label: "no-public", id: "0d", publicObject: false });
-    const options = { ...base, object: "no-public" };
-    expect(await codeOf(opener.open(options))).toBe("key_not_found");
-    expect(await codeOf(opener.open({ ...options, publicKey: pem(foreign) }))).toBe("wrong_key");
-    const byPem = await opener.open({ ...options, publicKey: pem(bare.publicKey) });
-    const byJwk = await opener.open({ ...options, publicKey: bare.publicKey.export({ format: "jwk" }) });
+    const bare = await at.hsm.generateKey({ label: "no-public", id: "0d", publicObject: false });
+    const options = { ...at.base, object: "no-public" };
+    expect(await codeOf(at.opener.open(options))).toBe("key_not_found");
+    expect(await codeOf(at.opener.open({ ...options, publicKey: pem(foreign) }))).toBe("wrong_key");
+    const byPem = await at.opener.open({ ...options, publicKey: pem(bare.publicKey) });
+    const byJwk = await at.opener.open({ ...options, publicKey: bare.publicKey.export({ format: "jwk" }) });
     expect(await signsAndVerifies(byPem)).toBe(true);
     expect(byJwk.publicKey).toEqual(byPem.publicKey);
   });
 
   test("comes from a certificate with the same CKA_ID", async () => {
-    const { publicKey } = await hsm.generateKey({ label: "certified", id: "0e", publicObject: false });
-    const certificate = join(hsm.directory, "certificate.der");
+    const { publicKey } = await at.hsm.generateKey({ label: "certified", id: "0e", publicObject: false });
+    const certificate = join(at.hsm.directory, "certificate.der");
     await writeFile(certificate, selfMadeCertificate(publicKey));
-    await hsm.pkcs11Tool("--write-object", certificate, "--type", "cert", "--label", "other-label", "--id", "0e");
-    const signer = await opener.open({ ...base, object: "certified" });
+    await at.hsm.pkcs11Tool("--write-object", certificate, "--type", "cert", "--label", "other-label", "--id", "0e");
+    const signer = await at.opener.open({ ...at.base, object: "certified" });
     expect(publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
     expect(await signsAndVerifies(signer)).toBe(true);
   });
 
   test("is refused when objects with the key's CKA_ID disagree", async () => {
-    await hsm.generateKey({ label: "twice-a", id: "0f" });
-    await hsm.generateKey({ label: "twice-b", id: "0f" });
-    expect(await codeOf(opener.open({ ...base, object: "twice-a" }))).toBe("ambiguous_key");
+    await at.hsm.generateKey({ label: "twice-a", id: "0f" });
+    await at.hsm.generateKey({ label: "twice-b", id: "0f" });
+    expect(await codeOf(at.opener.open({ ...at.base, object: "twice-a" }))).toBe("ambiguous_key");
   });
 
   test("given by the caller must be the key's, also when the token shows the right one", async () => {
-    expect(await codeOf(opener.open({ ...base, publicKey: pem(foreign) }))).toBe("wrong_key");
+    expect(await codeOf(at.opener.open({ ...at.base, publicKey: pem(foreign) }))).toBe("wrong_key");
   });
 });
 
 describe("a key that changes while it is open", () => {
   test("another key under the same label and id is wrong_key, and signs nothing", async () => {
-    await hsm.generateKey({ label: "swapped", id: "1a" });
-    const signer = await opener.open({ ...base, object: "swapped" });
-    await remove(hsm, "1a");
-    await hsm.generateKey({ label: "swapped", id: "1a" });
+    await at.hsm.generateKey({ label: "swapped", id: "1a" });
+    const signer = await at.opener.open({ ...at.base, object: "swapped" });
+    await remove(at.hsm, "1a");
+    await at.hsm.generateKey({ label: "swapped", id: "1a" });
     await until(async () => (await outcome(signer)) === "wrong_key");
     expect(await outcome(signer)).toBe("wrong_key");
   });
 
   test("so it is without a public object: a signature tells", async () => {
-    const { publicKey } = await hsm.generateKey({ label: "swapped-bare", id: "1b", publicObject: false });
-    const signer = await opener.open({ ...base, object: "swapped-bare", publicKey: pem(publicKey) });
-    await hsm.pkcs11Tool("--delete-object", "--type", "privkey", "--id", "1b");
-    await hsm.generateKey({ label: "swapped-bare", id: "1b", publicObject: false });
+    const { publicKey } = await at.hsm.generateKey({ label: "swapped-bare", id: "1b", publicObject: false });
+    const signer = await at.opener.open({ ...at.base, object: "swapped-bare", publicKey: pem(publicKey) });
+    await at.hsm.pkcs11Tool("--delete-object", "--type", "privkey", "--id", "1b");
+    await at.hsm.generateKey({ label: "swapped-bare", id: "1b", publicObject: false });
     await until(async () => (await outcome(signer)) === "wrong_key");
     expect(await outcome(signer)).toBe("wrong_key");
   });
 
   test("a deleted key is key_not_found, but only after the module was initialised anew", async () => {
-    await hsm.generateKey({ label: "deleted", id: "1c" });
-    const signer = await opener.open({ ...base, object: "deleted" });
-    const neighbour = await opener.open(base);
-    await remove(hsm, "1c");
+    await at.hsm.generateKey({ label: "deleted", id: "1c" });
+    const signer = await at.opener.open({ ...at.base, object: "deleted" });
+    const neighbour = await at.opener.open(at.base);
+    await remove(at.hsm, "1c");
     const seen: string[] = [];
     await until(async () => {
       seen.push(await outcome(signer));
       return seen.at(-1) === "key_not_found";
     });
     expect(seen.slice(0, -1).filter((code) => code !== "unavailable")).toEqual([]);
-    expect(shim.calls("C_Finalize")).toBe(1);
+    expect(at.shim.calls("C_Finalize")).toBe(1);
     expect(await outcome(neighbour)).toBe("signed");
   });
 });
 
 describe("a key that may not sign", () => {
   test("is refused when it is opened", async () => {
-    const { module, tokenLabel: token, pin } = hsm;
+    const { module, tokenLabel: token, pin } = at.hsm;
     generateP256Key({ module, token, pin, label: "no-sign", id: Buffer.from("2b", "hex"), sign: false });
-    await expect(opener.open({ ...base, object: "no-sign" })).rejects.toMatchObject({
+    await expect(at.opener.open({ ...at.base, object: "no-sign" })).rejects.toMatchObject({
       code: "unsupported_key",
       message: expect.stringMatching(/CKA_SIGN is false/) as string,
     });
@@ -129,7 +110,7 @@ describe("a key that may not sign", () => {
 
 describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
   test("gets a context-specific login before each signature", async () => {
-    await hsm.pkcs11Tool(
+    await at.hsm.pkcs11Tool(
       "--keypairgen",
       "--key-type",
       "EC:prime256v1",
@@ -140,18 +121,20 @@ describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
       "--usage-sign",
       "--always-auth",
     );
-    const signer = await opener.open({ ...base, object: "careful" });
-    const before = shim.calls("C_Login");
+    const signer = await at.opener.open({ ...at.base, object: "careful" });
+    const before = at.shim.calls("C_Login");
     for (let count = 0; count < 5; count += 1) expect(await signsAndVerifies(signer)).toBe(true);
-    expect(shim.calls("C_Login") - before).toBe(5);
+    expect(at.shim.calls("C_Login") - before).toBe(5);
   });
 });
 
 describe("the PIN", () => {
   test("that is wrong is tried once, however many signers are opened at the same time", async () => {
-    const codes = await Promise.all(Array.from({ length: 5 }, () => codeOf(opener.open({ ...base, pin: "00000000" }))));
+    const codes = await Promise.all(
+      Array.from({ length: 5 }, () => codeOf(at.opener.open({ ...at.base, pin: "00000000" }))),
+    );
     expect(codes).toEqual(Array(5).fill("pin_incorrect"));
-    expect(shim.calls("C_Login")).toBe(1);
+    expect(at.shim.calls("C_Login")).toBe(1);
   });
 
   test.each([
@@ -159,34 +142,34 @@ describe("the PIN", () => {
     ["one wrong try from being locked", 0x20000, "pin_incorrect"],
     ["read from a PIN pad", 0x100, "access_denied"],
   ])("is not tried when the token says that it is %s", async (_what, flags, code) => {
-    shim.token({ flags });
-    expect(await codeOf(opener.open(base))).toBe(code);
-    expect(shim.calls("C_Login")).toBe(0);
+    at.shim.token({ flags });
+    expect(await codeOf(at.opener.open(at.base))).toBe(code);
+    expect(at.shim.calls("C_Login")).toBe(0);
   });
 
   test("refused on the way is final for every signer of the token, until all are closed and one is opened anew", async () => {
-    const first = await opener.open({ ...base, sessions: 1 });
-    shim.fail("C_Login", 0xa4);
-    logOut(shim.module, hsm.tokenLabel);
+    const first = await at.opener.open({ ...at.base, sessions: 1 });
+    at.shim.fail("C_Login", 0xa4);
+    logOut(at.shim.module, at.hsm.tokenLabel);
     await until(async () => (await outcome(first)) === "pin_locked");
-    const calls = shim.calls("C_Login");
+    const calls = at.shim.calls("C_Login");
     expect(await outcome(first)).toBe("pin_locked");
-    expect(await codeOf(opener.open({ ...base, sessions: 1 }))).toBe("pin_locked");
+    expect(await codeOf(at.opener.open({ ...at.base, sessions: 1 }))).toBe("pin_locked");
     expect(first.health()).toMatchObject({ status: "down", lastCode: "pin_locked" });
-    expect(shim.calls("C_Login")).toBe(calls);
+    expect(at.shim.calls("C_Login")).toBe(calls);
 
     await first.close();
-    shim.clear();
-    expect(await outcome(await opener.open(base))).toBe("signed");
+    at.shim.clear();
+    expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
   test("is asked of its source on every new login, so that a changed PIN needs no restart", async () => {
-    const token: SoftHsmToken = await hsm.addToken();
+    const token: SoftHsmToken = await at.hsm.addToken();
     await token.generateKey({ label: "k1", id: "01" });
     let asked = 0;
     let pin = token.pin;
-    const signer = await opener.open({
-      ...base,
+    const signer = await at.opener.open({
+      ...at.base,
       token: token.tokenLabel,
       pin: async () => {
         asked += 1;
@@ -197,23 +180,23 @@ describe("the PIN", () => {
     pin = "86420975";
     await token.pkcs11Tool("--change-pin", "--new-pin", pin);
     // SoftHSM keeps what it needs to check a PIN from C_Initialize on: a fresh start is what sees the new one.
-    shim.fail("C_Sign", 0x30, { times: 1 });
+    at.shim.fail("C_Sign", 0x30, { times: 1 });
     await until(async () => (await outcome(signer)) === "signed");
     expect(asked).toBe(2);
   });
 
   test("whose source fails makes requests unavailable, and is asked again later", async () => {
     let works = true;
-    const signer = await opener.open({
-      ...base,
+    const signer = await at.opener.open({
+      ...at.base,
       sessions: 1,
       pin: () => {
         if (!works) throw new Error("the secret store is away");
-        return hsm.pin;
+        return at.hsm.pin;
       },
     });
     works = false;
-    logOut(shim.module, hsm.tokenLabel);
+    logOut(at.shim.module, at.hsm.tokenLabel);
     await until(async () => (await outcome(signer)) === "unavailable" && signer.health().status === "down");
     works = true;
     await until(async () => (await outcome(signer)) === "signed");
@@ -221,39 +204,39 @@ describe("the PIN", () => {
   });
 
   test("of another signer that differs was not proven, the same one was", async () => {
-    const proven = await opener.open(base);
-    const same = await opener.open(base);
-    const other = await opener.open({ ...base, pin: "00000000" });
+    const proven = await at.opener.open(at.base);
+    const same = await at.opener.open(at.base);
+    const other = await at.opener.open({ ...at.base, pin: "00000000" });
     expect([proven, same, other].map((signer) => signer.health().notes.length)).toEqual([0, 0, 1]);
   });
 
   test.each([[""], ["12\u00003"], [Buffer.from([0xff])], [undefined], [7]])(
     "%j is refused before anything is loaded",
     async (pin) => {
-      await expect(opener.open({ ...base, pin: pin as string })).rejects.toMatchObject({
+      await expect(at.opener.open({ ...at.base, pin: pin as string })).rejects.toMatchObject({
         name: "ConfigurationError",
         argument: "pin",
       });
-      expect(shim.calls("C_Initialize")).toBe(0);
+      expect(at.shim.calls("C_Initialize")).toBe(0);
     },
   );
 });
 
 describe("sessions", () => {
   test("are as many as the token allows at most", async () => {
-    shim.token({ maxSessions: 2 });
-    const signer = await opener.open({ ...base, sessions: 8 });
-    await until(() => shim.counter("openSessions") === 2);
+    at.shim.token({ maxSessions: 2 });
+    const signer = await at.opener.open({ ...at.base, sessions: 8 });
+    await until(() => at.shim.counter("openSessions") === 2);
     await Promise.all(Array.from({ length: 20 }, () => outcome(signer)));
-    expect(shim.counter("openSessions")).toBe(2);
-    expect(shim.counter("maxInFlight")).toBeLessThanOrEqual(2);
+    expect(at.shim.counter("openSessions")).toBe(2);
+    expect(at.shim.counter("maxInFlight")).toBeLessThanOrEqual(2);
   });
 
   test("that the token refuses with CKR_SESSION_COUNT are done without", async () => {
-    const signer = await opener.open({ ...base, sessions: 1 });
-    shim.fail("C_OpenSession", 0xb1);
-    const more = await opener.open({ ...base, sessions: 4 });
-    await until(() => shim.calls("C_OpenSession") >= 4);
+    const signer = await at.opener.open({ ...at.base, sessions: 1 });
+    at.shim.fail("C_OpenSession", 0xb1);
+    const more = await at.opener.open({ ...at.base, sessions: 4 });
+    await until(() => at.shim.calls("C_OpenSession") >= 4);
     expect(await outcome(signer)).toBe("signed");
     expect(await outcome(more)).toBe("signed");
     await until(() => more.health().status === "ready");
@@ -262,11 +245,11 @@ describe("sessions", () => {
 
 describe("opening by URI", () => {
   const uriOf = (query: string): string =>
-    `pkcs11:token=${hsm.tokenLabel};object=k1;id=%01;type=private?module-path=${shim.module}${query}`;
+    `pkcs11:token=${at.hsm.tokenLabel};object=k1;id=%01;type=private?module-path=${at.shim.module}${query}`;
 
   test("reads the PIN from a file, without its line end", async () => {
-    const path = join(hsm.directory, "pin file");
-    await writeFile(path, `${hsm.pin}\n`);
+    const path = join(at.hsm.directory, "pin file");
+    await writeFile(path, `${at.hsm.pin}\n`);
     const signer = await openSigner(uriOf(`&pin-source=file:${path.replace(" ", "%2520")}`), [pkcs11()]);
     expect(await signsAndVerifies(signer)).toBe(true);
     await signer.close();
@@ -276,33 +259,33 @@ describe("opening by URI", () => {
     const asked: string[] = [];
     const pinSource = (source: string): string => {
       asked.push(source);
-      return hsm.pin;
+      return at.hsm.pin;
     };
     for (const [uri, options] of [
-      [uriOf(""), { pin: hsm.pin }],
+      [uriOf(""), { pin: at.hsm.pin }],
       [uriOf("&pin-source=vault:op%26pin"), { pinSource }],
-      [uriOf(`&pin-value=${hsm.pin}`), { allowPinValue: true }],
+      [uriOf(`&pin-value=${at.hsm.pin}`), { allowPinValue: true }],
     ] as const) {
       const signer = await openSigner(uri, [pkcs11(options)]);
       expect(await signsAndVerifies(signer)).toBe(true);
-      expect(signer.uri).not.toContain(hsm.pin);
+      expect(signer.uri).not.toContain(at.hsm.pin);
       await signer.close();
     }
     expect(asked).toEqual(["vault:op&pin"]);
   });
 
   test("opens the signer's own URI again", async () => {
-    const first = await opener.open(base);
-    const again = await openSigner(first.uri, [pkcs11({ pin: hsm.pin })]);
+    const first = await at.opener.open(at.base);
+    const again = await openSigner(first.uri, [pkcs11({ pin: at.hsm.pin })]);
     expect(again.publicKey).toEqual(first.publicKey);
     await again.close();
   });
 
   test("ends when its signal aborts, and leaves nothing open", async () => {
-    shim.delay("C_Login", 300);
-    const opening = pkcs11({ pin: hsm.pin }).open(uriOf(""), { signal: AbortSignal.timeout(100) });
+    at.shim.delay("C_Login", 300);
+    const opening = pkcs11({ pin: at.hsm.pin }).open(uriOf(""), { signal: AbortSignal.timeout(100) });
     await expect(opening).rejects.toMatchObject({ code: "aborted" });
-    await until(() => shim.calls("C_Finalize") === 1);
+    await until(() => at.shim.calls("C_Finalize") === 1);
   });
 });
 

@@ -2,35 +2,16 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
-import { type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
-import { createOpener, type GuardedOptions, outcome, until } from "./support/signing.ts";
+import { describe, expect, test } from "vitest";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { outcome, until } from "./support/signing.ts";
 
 /** Native calls of the programs take this long. Milliseconds. */
 const NATIVE_CALL_MS = 600;
 /** Beside the longest native call and two seconds, what a busy machine needs to end a process at all. Milliseconds. */
 const SLACK_MS = 1_500;
 
-const opener = createOpener();
-let hsm: SoftHsm;
-let shim: Pkcs11Shim;
-let base: GuardedOptions;
-
-beforeAll(async () => {
-  hsm = await startSoftHsm();
-  await hsm.generateKey({ label: "k1", id: "01" });
-});
-afterAll(() => hsm.stop());
-beforeEach(async () => {
-  shim = await startShim(hsm.module);
-  base = { module: shim.module, token: hsm.tokenLabel, object: "k1", pin: hsm.pin };
-});
-afterEach(async () => {
-  shim.clear();
-  await opener.closeAll();
-  await shim.stop();
-});
+const at = useShimmedToken();
 
 function start(program: string, ...args: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`programs/${program}`, import.meta.url));
@@ -53,22 +34,22 @@ describe("the end of a process", () => {
     ["no work left and the signer still open", "natural", "process"],
     ["close()", "close", "process"],
   ])("%s closes every session and finalises the module (%s, isolation: %s)", async (_name, ending, isolation) => {
-    const child = start("sign-and-end.mjs", JSON.stringify({ ...base, isolation }), ending);
+    const child = start("sign-and-end.mjs", JSON.stringify({ ...at.base, isolation }), ending);
     const output = await outputOf(child);
     expect({ output, code: child.exitCode, signal: child.signalCode }).toEqual({
       output: "signed\n",
       code: 0,
       signal: null,
     });
-    await until(() => shim.calls("C_Finalize") === 1);
-    expect(shim.counter("finalizeInFlight")).toBe(0);
-    expect(shim.calls("C_CloseSession")).toBe(shim.calls("C_OpenSession"));
+    await until(() => at.shim.calls("C_Finalize") === 1);
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
+    expect(at.shim.calls("C_CloseSession")).toBe(at.shim.calls("C_OpenSession"));
   });
 
   test("with slow signatures in flight comes within the longest native call and two seconds", async () => {
-    const child = start("sign-and-end.mjs", JSON.stringify(base), "exit");
+    const child = start("sign-and-end.mjs", JSON.stringify(at.base), "exit");
     await once(child.stdout ?? child, "data");
-    shim.delay("C_Sign", NATIVE_CALL_MS);
+    at.shim.delay("C_Sign", NATIVE_CALL_MS);
     const before = performance.now();
     await once(child, "close");
     expect(performance.now() - before).toBeLessThan(NATIVE_CALL_MS + 2_000 + SLACK_MS);
@@ -76,10 +57,10 @@ describe("the end of a process", () => {
   });
 
   test("with a hung signature comes within two seconds under isolation: process", async () => {
-    shim.hang("C_Sign", 0);
-    const child = start("sign-and-end.mjs", JSON.stringify({ ...base, isolation: "process" }), "exit");
+    at.shim.hang("C_Sign", 0);
+    const child = start("sign-and-end.mjs", JSON.stringify({ ...at.base, isolation: "process" }), "exit");
     await once(child.stdout ?? child, "data");
-    shim.hang("C_Sign", 100);
+    at.shim.hang("C_Sign", 100);
     const before = performance.now();
     await once(child, "close");
     expect(performance.now() - before).toBeLessThan(2_000 + SLACK_MS);
@@ -89,8 +70,8 @@ describe("the end of a process", () => {
 
 describe("isolation: process", () => {
   test("a call that hangs costs the child its life, and the request succeeds in the next one", async () => {
-    const signer = await opener.open({ ...base, isolation: "process" });
-    shim.hang("C_Sign");
+    const signer = await at.opener.open({ ...at.base, isolation: "process" });
+    at.shim.hang("C_Sign");
     expect(await outcome(signer)).toBe("signed");
     await until(() => signer.health().notes.some((note) => note.includes("started again after its end: a call hung")));
     await until(() => signer.health().status === "ready");
@@ -98,62 +79,62 @@ describe("isolation: process", () => {
   });
 
   test("a module that crashes takes the child with it and nobody else", async () => {
-    const signer = await opener.open({ ...base, isolation: "process" });
-    shim.set("crash", true);
+    const signer = await at.opener.open({ ...at.base, isolation: "process" });
+    at.shim.set("crash", true);
     const failing = outcome(signer);
-    await until(() => shim.calls("C_Sign") > 1);
-    shim.set("crash", false);
+    await until(() => at.shim.calls("C_Sign") > 1);
+    at.shim.set("crash", false);
     expect(["signed", "unavailable"]).toContain(await failing);
     await until(async () => (await outcome(signer)) === "signed");
     expect(signer.health().notes).toContainEqual(expect.stringMatching(/started again after its end: SIG/));
   });
 
   test("a module that crashes at once is started again less and less often", async () => {
-    const signer = await opener.open({ ...base, isolation: "process", policy: { deadlineMs: 600 } });
-    shim.set("crash", true);
+    const signer = await at.opener.open({ ...at.base, isolation: "process", policy: { deadlineMs: 600 } });
+    at.shim.set("crash", true);
     const end = performance.now() + 3_500;
     while (performance.now() < end) expect(["unavailable", "timeout"]).toContain(await outcome(signer));
     expect(signer.health().status).not.toBe("ready");
     // At once, after one second and after two more: each start makes one C_Sign, the proof of the key.
-    expect(shim.calls("C_Sign")).toBeLessThanOrEqual(6);
-    shim.set("crash", false);
+    expect(at.shim.calls("C_Sign")).toBeLessThanOrEqual(6);
+    at.shim.set("crash", false);
     await until(async () => (await outcome(signer)) === "signed");
   });
 
   test("the same key must be there after a restart", async () => {
-    await hsm.generateKey({ label: "moved", id: "3a" });
-    const signer = await opener.open({ ...base, object: "moved", isolation: "process" });
-    for (const type of ["privkey", "pubkey"]) await hsm.pkcs11Tool("--delete-object", "--type", type, "--id", "3a");
-    await hsm.generateKey({ label: "moved", id: "3a" });
-    shim.hang("C_Sign");
+    await at.hsm.generateKey({ label: "moved", id: "3a" });
+    const signer = await at.opener.open({ ...at.base, object: "moved", isolation: "process" });
+    for (const type of ["privkey", "pubkey"]) await at.hsm.pkcs11Tool("--delete-object", "--type", type, "--id", "3a");
+    await at.hsm.generateKey({ label: "moved", id: "3a" });
+    at.shim.hang("C_Sign");
     await until(async () => (await outcome(signer)) === "wrong_key");
     expect(await outcome(signer)).toBe("wrong_key");
   });
 
   test("asks for the PIN again in each child, and a wrong one is final", async () => {
     let asked = 0;
-    let pin = hsm.pin;
+    let pin = at.hsm.pin;
     const ask = async (): Promise<string> => {
       asked += 1;
       return pin;
     };
-    const signer = await opener.open({ ...base, pin: ask, isolation: "process" });
+    const signer = await at.opener.open({ ...at.base, pin: ask, isolation: "process" });
     expect(asked).toBe(1);
     pin = "00000000";
-    shim.hang("C_Sign");
+    at.shim.hang("C_Sign");
     await until(async () => (await outcome(signer)) === "pin_incorrect");
     expect(await outcome(signer)).toBe("pin_incorrect");
     expect(asked).toBe(2);
   });
 
   test("signers of one module share a child, and its errors keep their types", async () => {
-    const first = await opener.open({ ...base, isolation: "process" });
-    const second = await opener.open({ ...base, isolation: "process" });
+    const first = await at.opener.open({ ...at.base, isolation: "process" });
+    const second = await at.opener.open({ ...at.base, isolation: "process" });
     expect(await Promise.all([outcome(first), outcome(second)])).toEqual(["signed", "signed"]);
-    await until(() => shim.counter("openSessions") === 4);
-    expect(shim.calls("C_Initialize")).toBe(1 + 4);
+    await until(() => at.shim.counter("openSessions") === 4);
+    expect(at.shim.calls("C_Initialize")).toBe(1 + 4);
     expect(second.health().notes).toEqual([]);
-    await expect(opener.open({ ...base, object: "none", isolation: "process" })).rejects.toMatchObject({
+    await expect(at.opener.open({ ...at.base, object: "none", isolation: "process" })).rejects.toMatchObject({
       name: "SignerError",
       code: "key_not_found",
     });
@@ -164,13 +145,13 @@ describe("isolation: process", () => {
 
 describe("more than one process or thread", () => {
   test("the processes of a cluster each sign for themselves", async () => {
-    const child = start("cluster.mjs", JSON.stringify({ ...base, sessions: 2 }));
+    const child = start("cluster.mjs", JSON.stringify({ ...at.base, sessions: 2 }));
     expect(JSON.parse(await outputOf(child))).toEqual({ made: [50, 50], own: 50, codes: [0, 0] });
   });
 
   test("a signer works inside a user's worker thread, and beside one in the main thread whatever closes first", async () => {
     const thread = await openInThread();
-    const signer = await opener.open(base);
+    const signer = await at.opener.open(at.base);
     expect(await outcome(signer)).toBe("signed");
     expect(signer.health().notes).toContainEqual(expect.stringMatching(/initialized by other code in this process/));
 
@@ -179,7 +160,7 @@ describe("more than one process or thread", () => {
     expect(await once(thread, "message")).toEqual([{ closed: true }]);
     await until(async () => (await outcome(signer)) === "signed");
     await until(() => signer.health().status === "ready");
-    expect(shim.calls("C_Initialize")).toBeGreaterThan(1);
+    expect(at.shim.calls("C_Initialize")).toBeGreaterThan(1);
   });
 
   test("a user's worker thread that exits with its signer open leaves the module in order", async () => {
@@ -189,14 +170,14 @@ describe("more than one process or thread", () => {
     expect(new Set(outcomes)).toEqual(new Set(["signed"]));
     thread.postMessage("leave");
     await once(thread, "exit");
-    await until(() => shim.calls("C_Finalize") === 1);
-    expect(shim.calls("C_CloseSession")).toBe(shim.calls("C_OpenSession"));
-    expect(await outcome(await opener.open(base))).toBe("signed");
+    await until(() => at.shim.calls("C_Finalize") === 1);
+    expect(at.shim.calls("C_CloseSession")).toBe(at.shim.calls("C_OpenSession"));
+    expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
   async function openInThread(): Promise<Worker> {
     const program = new URL("programs/signing-thread.mjs", import.meta.url);
-    const thread = new Worker(program, { workerData: { options: base }, execArgv: [] });
+    const thread = new Worker(program, { workerData: { options: at.base }, execArgv: [] });
     expect(await once(thread, "message")).toEqual([{ open: true }]);
     return thread;
   }

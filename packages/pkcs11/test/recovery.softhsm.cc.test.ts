@@ -1,45 +1,28 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Pkcs11Shim, type ShimFunction, startShim } from "@signpost/test-backends/pkcs11-shim";
-import { type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
+import { describe, expect, test } from "vitest";
+import type { ShimFunction } from "@signpost/test-backends/pkcs11-shim";
 import { closeAllSessions, finalize, initialize, logOut } from "./support/module-user.ts";
-import { createOpener, type GuardedOptions, outcome, sha256, until } from "./support/signing.ts";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { type GuardedOptions, outcome, sha256, until } from "./support/signing.ts";
 
 const SESSIONS = 4;
-const opener = createOpener();
-let hsm: SoftHsm;
-let shim: Pkcs11Shim;
-let base: GuardedOptions;
-
-beforeAll(async () => {
-  hsm = await startSoftHsm();
-  await hsm.generateKey({ label: "k1", id: "01" });
-});
-afterAll(() => hsm.stop());
-// A shim of its own for each test, with its own counters and its own place in the list of modules.
-beforeEach(async () => {
-  shim = await startShim(hsm.module);
-  base = { module: shim.module, token: hsm.tokenLabel, object: "k1", pin: hsm.pin, sessions: SESSIONS };
-});
-afterEach(async () => {
-  shim.clear();
-  await opener.closeAll();
-  await shim.stop();
-});
+const at = useShimmedToken(SESSIONS);
 
 /** Opens a signer and waits for all its sessions, so that every call after it belongs to the test. */
-async function openWhole(options: Partial<GuardedOptions> = {}): Promise<Awaited<ReturnType<typeof opener.open>>> {
-  const signer = await opener.open({ ...base, ...options });
+async function openWhole(options: Partial<GuardedOptions> = {}): Promise<Awaited<ReturnType<typeof at.opener.open>>> {
+  const signer = await at.opener.open({ ...at.base, ...options });
   await until(
-    () => shim.calls("C_Login") + shim.calls("C_GetTokenInfo") >= SESSIONS && shim.counter("openSessions") === SESSIONS,
+    () =>
+      at.shim.calls("C_Login") + at.shim.calls("C_GetTokenInfo") >= SESSIONS &&
+      at.shim.counter("openSessions") === SESSIONS,
   );
   return signer;
 }
 
 /** Calls of a function while the work runs. */
 async function counted(names: readonly ShimFunction[], work: () => Promise<unknown>): Promise<Record<string, number>> {
-  const before = names.map((name) => shim.calls(name));
+  const before = names.map((name) => at.shim.calls(name));
   await work();
-  return Object.fromEntries(names.map((name, index) => [name, shim.calls(name) - (before[index] ?? 0)]));
+  return Object.fromEntries(names.map((name, index) => [name, at.shim.calls(name) - (before[index] ?? 0)]));
 }
 
 describe("one failure of C_Sign, by its CKR code", () => {
@@ -57,7 +40,7 @@ describe("one failure of C_Sign, by its CKR code", () => {
     ["a vendor's own code", 0x80000001],
   ])("%s: a new session that finds the key again, and the request succeeds", async (_name, code) => {
     const signer = await openWhole();
-    shim.fail("C_Sign", code, { times: 1 });
+    at.shim.fail("C_Sign", code, { times: 1 });
     const calls = await counted(["C_OpenSession", "C_FindObjectsInit", "C_Finalize", "C_Sign"], async () => {
       expect(await outcome(signer)).toBe("signed");
       await until(() => signer.health().status === "ready");
@@ -65,8 +48,8 @@ describe("one failure of C_Sign, by its CKR code", () => {
     expect(calls).toMatchObject({ C_OpenSession: 1, C_Finalize: 0, C_Sign: 2 });
     // The new session does not know the handle: it is looked up when it is first needed.
     await Promise.all(Array.from({ length: 4 * SESSIONS }, () => outcome(signer)));
-    expect(shim.calls("C_FindObjectsInit")).toBeGreaterThan(SESSIONS);
-    expect(shim.counter("openSessions")).toBe(SESSIONS);
+    expect(at.shim.calls("C_FindObjectsInit")).toBeGreaterThan(SESSIONS);
+    expect(at.shim.counter("openSessions")).toBe(SESSIONS);
   });
 
   test.each([
@@ -76,12 +59,12 @@ describe("one failure of C_Sign, by its CKR code", () => {
     ["CKR_TOKEN_NOT_PRESENT", 0xe0],
   ])("%s: C_Finalize and C_Initialize, and the request succeeds", async (_name, code) => {
     const signer = await openWhole();
-    shim.fail("C_Sign", code, { times: 1 });
+    at.shim.fail("C_Sign", code, { times: 1 });
     const calls = await counted(["C_Finalize", "C_OpenSession", "C_Sign"], async () => {
       expect(await outcome(signer)).toBe("signed");
     });
     expect(calls).toEqual({ C_Finalize: 1, C_OpenSession: SESSIONS, C_Sign: 2 });
-    expect(shim.counter("finalizeInFlight")).toBe(0);
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
     expect(signer.health().status).toBe("ready");
   });
 
@@ -93,10 +76,10 @@ describe("one failure of C_Sign, by its CKR code", () => {
     ["CKR_ACTION_PROHIBITED", 0x1b, "access_denied"],
   ])("%s: the request fails, and is not tried again", async (_name, code, expected) => {
     const signer = await openWhole();
-    shim.fail("C_Sign", code, { times: 1 });
+    at.shim.fail("C_Sign", code, { times: 1 });
     const calls = await counted(["C_Sign", "C_Finalize"], async () => expect(await outcome(signer)).toBe(expected));
     expect(calls).toEqual({ C_Sign: 1, C_Finalize: 0 });
-    await until(() => shim.counter("openSessions") === SESSIONS);
+    await until(() => at.shim.counter("openSessions") === SESSIONS);
     expect(await outcome(signer)).toBe("signed");
   });
 });
@@ -104,49 +87,49 @@ describe("one failure of C_Sign, by its CKR code", () => {
 describe("failures that go on", () => {
   test("C_Sign is called twice for a request at most", async () => {
     const signer = await openWhole();
-    shim.fail("C_Sign", 0xb3);
-    const before = shim.digests().length;
+    at.shim.fail("C_Sign", 0xb3);
+    const before = at.shim.digests().length;
     const digests = Array.from({ length: 8 }, (_, index) => sha256(Buffer.from([index])));
     const results = await Promise.allSettled(digests.map((digest) => signer.sign(digest)));
     expect(results.map((result) => result.status === "rejected" && (result.reason as { code: string }).code)).toEqual(
       Array(8).fill("unavailable"),
     );
-    const sent = shim.digests().slice(before);
+    const sent = at.shim.digests().slice(before);
     for (const digest of digests) expect(sent.filter((other) => other === digest.toString("hex")).length).toBe(2);
     expect(sent).toHaveLength(16);
   });
 
   test("CKR_GENERAL_ERROR again and again initialises the module anew", async () => {
     const signer = await openWhole();
-    shim.fail("C_Sign", 0x05, { times: 3 });
+    at.shim.fail("C_Sign", 0x05, { times: 3 });
     expect(await outcome(signer)).toBe("unavailable");
-    expect(shim.calls("C_Finalize")).toBe(0);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
     expect(await outcome(signer)).toBe("signed");
-    expect(shim.calls("C_Finalize")).toBe(1);
+    expect(at.shim.calls("C_Finalize")).toBe(1);
   });
 
   test("the module is not initialised anew twice within 30 seconds", async () => {
     const signer = await openWhole();
     for (let round = 0; round < 3; round += 1) {
-      shim.fail("C_Sign", 0x30, { times: 1 });
+      at.shim.fail("C_Sign", 0x30, { times: 1 });
       expect(await outcome(signer)).toBe("signed");
     }
-    expect(shim.calls("C_Finalize")).toBe(1);
+    expect(at.shim.calls("C_Finalize")).toBe(1);
   });
 
   test("many requests that fail at once share one fresh start", async () => {
     const signer = await openWhole();
-    shim.delay("C_Sign", 5);
-    shim.fail("C_Sign", 0x30, { times: SESSIONS });
+    at.shim.delay("C_Sign", 5);
+    at.shim.fail("C_Sign", 0x30, { times: SESSIONS });
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcome(signer)));
     expect(new Set(outcomes)).toEqual(new Set(["signed"]));
-    expect(shim.calls("C_Finalize")).toBe(1);
-    expect(shim.counter("finalizeInFlight")).toBe(0);
+    expect(at.shim.calls("C_Finalize")).toBe(1);
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
   });
 
   test("a device that is away makes requests fail at once, and is found again when it is back", async () => {
     const signer = await openWhole();
-    for (const name of ["C_Sign", "C_OpenSession", "C_Initialize"] as const) shim.fail(name, 0x32);
+    for (const name of ["C_Sign", "C_OpenSession", "C_Initialize"] as const) at.shim.fail(name, 0x32);
     expect(await outcome(signer)).toBe("unavailable");
     await until(() => signer.health().status === "down");
     const calls = await counted(["C_Sign", "C_OpenSession"], async () => {
@@ -154,7 +137,7 @@ describe("failures that go on", () => {
     });
     expect(calls["C_Sign"]).toBe(0);
     expect(calls["C_OpenSession"]).toBeLessThan(5);
-    shim.clear();
+    at.shim.clear();
     await until(async () => (await outcome(signer)) === "signed");
     await until(() => signer.health().status === "ready");
   });
@@ -163,52 +146,52 @@ describe("failures that go on", () => {
 describe("a call that hangs", () => {
   test("the caller gets timeout in time, a fresh thread takes over, health is down and the module is never finalised meanwhile", async () => {
     const signer = await openWhole({ policy: { maxAttempts: 1 } });
-    shim.hang("C_Sign");
+    at.shim.hang("C_Sign");
     expect(await outcome(signer)).toBe("timeout");
-    await until(() => shim.counter("openSessions") === SESSIONS + 1);
+    await until(() => at.shim.counter("openSessions") === SESSIONS + 1);
     // This would initialise the module anew at any other time.
-    shim.fail("C_Sign", 0x30, { times: 1 });
+    at.shim.fail("C_Sign", 0x30, { times: 1 });
     expect(await outcome(signer)).toBe("unavailable");
     await until(async () => (await outcome(signer)) === "signed");
-    expect(shim.calls("C_Finalize")).toBe(0);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
     expect(signer.health()).toMatchObject({
       status: "down",
       notes: [expect.stringMatching(/1 call\(s\) hang inside the module/)],
     });
 
-    shim.release();
+    at.shim.release();
     await until(() => signer.health().status === "ready");
-    expect(shim.counter("openSessions")).toBe(SESSIONS);
+    expect(at.shim.counter("openSessions")).toBe(SESSIONS);
   });
 
   test("no more threads are added than there are sessions", async () => {
     const signer = await openWhole({ policy: { maxAttempts: 1, maxQueue: 100 } });
-    shim.hang("C_Sign", 100);
+    at.shim.hang("C_Sign", 100);
     const outcomes = await Promise.all(Array.from({ length: 3 * SESSIONS }, () => outcome(signer)));
     expect(new Set(outcomes)).toEqual(new Set(["timeout"]));
-    expect(shim.counter("hung")).toBe(2 * SESSIONS);
-    shim.release();
+    expect(at.shim.counter("hung")).toBe(2 * SESSIONS);
+    at.shim.release();
     await until(async () => (await outcome(signer)) === "signed");
-    await until(() => shim.counter("openSessions") === SESSIONS && signer.health().status === "ready");
+    await until(() => at.shim.counter("openSessions") === SESSIONS && signer.health().status === "ready");
   });
 
   test("closing does not wait for it, and the module is finalised once it has come back", async () => {
     const signer = await openWhole({ policy: { maxAttempts: 1 } });
-    shim.hang("C_Sign");
+    at.shim.hang("C_Sign");
     expect(await outcome(signer)).toBe("timeout");
     await signer.close();
-    expect(shim.calls("C_Finalize")).toBe(0);
-    shim.release();
-    await until(() => shim.calls("C_Finalize") === 1);
-    expect(shim.counter("finalizeInFlight")).toBe(0);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
+    at.shim.release();
+    await until(() => at.shim.calls("C_Finalize") === 1);
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
   });
 });
 
 describe("other code in the process", () => {
   test.each<[what: string, act: () => void]>([
-    ["closes all sessions", () => closeAllSessions(shim.module, hsm.tokenLabel)],
-    ["logs everybody out", () => logOut(shim.module, hsm.tokenLabel)],
-    ["finalises the module", () => finalize(shim.module)],
+    ["closes all sessions", () => closeAllSessions(at.shim.module, at.hsm.tokenLabel)],
+    ["logs everybody out", () => logOut(at.shim.module, at.hsm.tokenLabel)],
+    ["finalises the module", () => finalize(at.shim.module)],
   ])("%s: signing goes on", async (_what, act) => {
     const signer = await openWhole();
     act();
@@ -217,23 +200,23 @@ describe("other code in the process", () => {
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => outcome(signer)));
     expect(new Set(outcomes)).toEqual(new Set(["signed"]));
     await until(async () => (await outcome(signer)) === "signed" && signer.health().status === "ready");
-    expect(shim.counter("openSessions")).toBe(SESSIONS);
+    expect(at.shim.counter("openSessions")).toBe(SESSIONS);
   });
 
   test("initialised the module: it is never finalised by us, and health says so", async () => {
-    const end = initialize(shim.module);
+    const end = initialize(at.shim.module);
     const signer = await openWhole();
-    shim.fail("C_Sign", 0x30, { times: 1 });
+    at.shim.fail("C_Sign", 0x30, { times: 1 });
     expect(await outcome(signer)).toBe("signed");
     expect(signer.health().notes).toEqual([expect.stringMatching(/initialized by other code in this process/)]);
     await signer.close();
-    expect(shim.calls("C_Finalize")).toBe(0);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
     end();
   });
 
   test("logged in: health says that the PIN was not proven", async () => {
-    const end = initialize(shim.module, { token: hsm.tokenLabel, pin: hsm.pin });
-    const signer = await opener.open({ ...base, pin: "00000000" });
+    const end = initialize(at.shim.module, { token: at.hsm.tokenLabel, pin: at.hsm.pin });
+    const signer = await at.opener.open({ ...at.base, pin: "00000000" });
     expect(signer.health().notes).toContainEqual(expect.stringMatching(/the PIN was not proven/));
     await signer.close();
     end();
@@ -243,36 +226,36 @@ describe("other code in the process", () => {
 describe("several signers", () => {
   test("on one token share the sessions, the module is finalised by the last, and never under a signature", async () => {
     const first = await openWhole();
-    const second = await opener.open(base);
-    shim.delay("C_Sign", 20);
+    const second = await at.opener.open(at.base);
+    at.shim.delay("C_Sign", 20);
     const signing = Promise.all(Array.from({ length: 12 }, () => outcome(second)));
     await first.close();
-    expect(shim.calls("C_Finalize")).toBe(0);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
     const closing = second.close();
     expect(new Set(await signing)).toEqual(new Set(["signed", "closed"]));
     await closing;
-    expect(shim.calls("C_OpenSession")).toBe(SESSIONS);
-    expect(shim.calls("C_Initialize")).toBe(1 + SESSIONS);
-    expect(shim.calls("C_Finalize")).toBe(1);
-    expect(shim.counter("finalizeInFlight")).toBe(0);
-    expect(shim.calls("C_Logout") + shim.calls("C_CloseAllSessions")).toBe(0);
+    expect(at.shim.calls("C_OpenSession")).toBe(SESSIONS);
+    expect(at.shim.calls("C_Initialize")).toBe(1 + SESSIONS);
+    expect(at.shim.calls("C_Finalize")).toBe(1);
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
+    expect(at.shim.calls("C_Logout") + at.shim.calls("C_CloseAllSessions")).toBe(0);
   });
 
   test("opened and closed at the same time, again and again, all work", async () => {
     await Promise.all(
       Array.from({ length: 6 }, async () => {
         for (let round = 0; round < 3; round += 1) {
-          const signer = await opener.open({ ...base, sessions: 2 });
+          const signer = await at.opener.open({ ...at.base, sessions: 2 });
           expect(await outcome(signer)).toBe("signed");
           await signer.close();
         }
       }),
     );
-    expect(shim.counter("openSessions")).toBe(0);
+    expect(at.shim.counter("openSessions")).toBe(0);
   });
 
   test("the module is always initialised with CKF_OS_LOCKING_OK", async () => {
     await openWhole();
-    expect(shim.counter("initializeFlags")).toBe(2);
+    expect(at.shim.counter("initializeFlags")).toBe(2);
   });
 });

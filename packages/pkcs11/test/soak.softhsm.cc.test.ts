@@ -4,31 +4,13 @@ import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
-import { type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
+import { describe, expect, test } from "vitest";
 import { closeAllSessions, finalize } from "./support/module-user.ts";
-import { createOpener, type GuardedOptions, outcome, until } from "./support/signing.ts";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { outcome, until } from "./support/signing.ts";
 
 const MEBIBYTE = 1024 * 1024;
-const opener = createOpener();
-let hsm: SoftHsm;
-let shim: Pkcs11Shim;
-let base: GuardedOptions;
-
-beforeAll(async () => {
-  hsm = await startSoftHsm();
-  await hsm.generateKey({ label: "k1", id: "01" });
-});
-afterAll(() => hsm.stop());
-beforeEach(async () => {
-  shim = await startShim(hsm.module);
-  base = { module: shim.module, token: hsm.tokenLabel, object: "k1", pin: hsm.pin };
-});
-afterEach(async () => {
-  await opener.closeAll();
-  await shim.stop();
-});
+const at = useShimmedToken();
 
 describe("20,000 signatures at 64 in flight", () => {
   const SIGNATURES = 20_000;
@@ -36,7 +18,7 @@ describe("20,000 signatures at 64 in flight", () => {
   const RECOVERY_MS = 35_000;
 
   test("are made while sessions are closed, the module is finalised and the token is away and back", async () => {
-    const signer = await opener.open(base);
+    const signer = await at.opener.open(at.base);
     const counts = new Map<string, number>();
     let signed = 0;
     let lastSigned = 0;
@@ -61,30 +43,30 @@ describe("20,000 signatures at 64 in flight", () => {
 
     for (let round = 0; round < 5; round += 1) {
       await until(() => signed >= 500 * (round + 1), RECOVERY_MS);
-      closeAllSessions(shim.module, hsm.tokenLabel);
+      closeAllSessions(at.shim.module, at.hsm.tokenLabel);
       await signedAgain(performance.now());
     }
     await until(() => signed >= 5_000, RECOVERY_MS);
-    finalize(shim.module);
+    finalize(at.shim.module);
     await signedAgain(performance.now());
 
     await until(() => signed >= 8_000, RECOVERY_MS);
-    const tokens = join(hsm.directory, "tokens");
+    const tokens = join(at.hsm.directory, "tokens");
     await rename(tokens, `${tokens}-away`);
     await until(() => signer.health().status !== "ready");
     await pause(1_000);
     await rename(`${tokens}-away`, tokens);
     await signedAgain(performance.now());
     // The fresh start that found the token again was the last; from here on the next one would be 30 seconds away.
-    closeAllSessions(shim.module, hsm.tokenLabel);
+    closeAllSessions(at.shim.module, at.hsm.tokenLabel);
     await signedAgain(performance.now());
     faultsOver.abort();
     await Promise.all(callers);
 
     expect(counts.get("signed")).toBeGreaterThanOrEqual(SIGNATURES);
     expect([...counts.keys()].filter((code) => !["signed", "unavailable", "timeout"].includes(code))).toEqual([]);
-    expect(shim.calls("C_Finalize")).toBeLessThanOrEqual(4);
-    expect(shim.calls("C_Logout")).toBe(0);
+    expect(at.shim.calls("C_Finalize")).toBeLessThanOrEqual(4);
+    expect(at.shim.calls("C_Logout")).toBe(0);
     await until(() => signer.health().status === "ready");
   }, 240_000);
 });
@@ -115,7 +97,7 @@ describe("200,000 signatures with garbage collection forced", () => {
     inFlight: number,
   ): Promise<{ made: number; bad: number; samples: readonly Sample[] }> {
     const program = fileURLToPath(new URL("programs/many-signatures.mjs", import.meta.url));
-    const args = ["--expose-gc", program, JSON.stringify(base), String(total), String(inFlight)];
+    const args = ["--expose-gc", program, JSON.stringify(at.base), String(total), String(inFlight)];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));

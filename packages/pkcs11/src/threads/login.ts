@@ -36,6 +36,12 @@ export class TokenLogin {
     this.#pins.push(pin);
   }
 
+  /** The PIN that the token accepted stays: logins of the other signers need it. */
+  remove(pin: PinSource): void {
+    const index = this.#pins.indexOf(pin);
+    if (index >= 0) this.#pins.splice(index, 1);
+  }
+
   /** Whether the token itself has accepted this PIN. */
   proves(pin: PinSource): boolean {
     return samePin(this.#proven, pin);

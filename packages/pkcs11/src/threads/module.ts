@@ -1,4 +1,3 @@
-import { SignerError } from "@signpost/core";
 import { CommandError } from "../failure-error.ts";
 import type { CommandInput, CommandName, CommandOutput, TokenDescription, TokenList } from "../protocol.ts";
 import { CKR_CRYPTOKI_NOT_INITIALIZED } from "../worker/constants.ts";
@@ -9,8 +8,9 @@ import {
   REINITIALIZE_INTERVAL_MS,
   SETUP_HANG_MS,
 } from "./limits.ts";
+import type { ModuleHost } from "./module-host.ts";
 import { TokenPool } from "./pool.ts";
-import type { ModuleHost } from "./session-set.ts";
+
 import { Thread } from "./thread.ts";
 
 interface PoolEntry {
@@ -64,6 +64,7 @@ export class ThreadModule {
 
   /** The pool of a token, with one more user. */
   async retainPool(token: TokenDescription): Promise<TokenPool> {
+    await this.settled();
     const name = poolName(token);
     for (;;) {
       const entry = this.#pools.get(name);
@@ -86,7 +87,8 @@ export class ThreadModule {
     if (name === undefined || entry === undefined) return;
     entry.users -= 1;
     if (entry.users > 0) return;
-    entry.closing = pool.close();
+    // Not in the middle of a fresh start, which handles the pool's sessions itself.
+    entry.closing = this.settled().then(() => pool.close());
     await entry.closing;
     this.#pools.delete(name);
   }
@@ -98,7 +100,7 @@ export class ThreadModule {
 
   /** Finalises the module when it is ours and no call is inside it; else once the last one has come back. */
   async stop(): Promise<void> {
-    await this.#reinitializing;
+    await this.settled();
     await this.returned();
     await this.#run("finalize", { module: this.#owner }).catch(() => {});
     await this.#control.terminate();
@@ -115,6 +117,11 @@ export class ThreadModule {
     if (!this.#mayReinitialize(finalized)) return Promise.resolve(false);
     this.#reinitializing = this.#reinitialize(finalized).finally(() => (this.#reinitializing = undefined));
     return this.#reinitializing;
+  }
+
+  /** Resolves once no fresh start is under way. */
+  async settled(): Promise<void> {
+    await this.#reinitializing;
   }
 
   /** Initialises the module anew for somebody who misses a token. Pointless when that was done a moment ago. */
@@ -176,17 +183,11 @@ export class ThreadModule {
   }
 
   /** One command of the control thread, watched like those of the sessions. */
-  async #run<Name extends CommandName>(name: Name, input: CommandInput<Name>): Promise<CommandOutput<Name>> {
-    const timer = setTimeout(() => {
+  #run<Name extends CommandName>(name: Name, input: CommandInput<Name>): Promise<CommandOutput<Name>> {
+    return this.#control.runWatched(name, input, SETUP_HANG_MS, (returned) => {
       this.#hangs(1);
-      const error = new SignerError("timeout", `the module has not come back from ${name} for ${SETUP_HANG_MS} ms`);
-      void this.#control.abandon(error).then(() => this.#hangs(-1));
-    }, SETUP_HANG_MS);
-    try {
-      return await this.#control.run(name, input);
-    } finally {
-      clearTimeout(timer);
-    }
+      void returned.then(() => this.#hangs(-1));
+    });
   }
 
   #hangs(difference: 1 | -1): void {
@@ -204,6 +205,7 @@ export class ThreadModule {
       },
       reinitialize: (cause) => this.reinitialize(cause),
       reinitializeInMs: () => this.reinitializeInMs(),
+      settled: () => this.settled(),
       hanging: (difference) => this.#hangs(difference),
     };
   }

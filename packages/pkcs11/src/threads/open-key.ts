@@ -21,7 +21,10 @@ export async function openThreadKey(request: KeyRequest): Promise<OpenKey> {
 async function openInModule(module: ThreadModule, request: KeyRequest): Promise<OpenKey> {
   const token = await findToken(module, request.selector);
   const pool = await module.retainPool(token);
-  return orRelease(openInPool(module, pool, request), () => module.releasePool(pool));
+  return orRelease(openInPool(module, pool, request), () => {
+    pool.forgetPin(request.pin);
+    return module.releasePool(pool);
+  });
 }
 
 /** Modules list the tokens that were there when they were initialised: one that was made since takes a fresh start. */
@@ -51,6 +54,7 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
     hanging: () => module.hanging,
     close: async () => {
       pool.closeKey(key);
+      pool.forgetPin(request.pin);
       await module.releasePool(pool);
       await releaseModule(request.module);
     },

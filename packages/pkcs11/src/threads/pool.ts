@@ -6,8 +6,9 @@ import { createProbe, publicKeyOf, sameKey } from "../public-key.ts";
 import { createJob, type Job } from "./job.ts";
 import { KEY_REFUSAL_MS } from "./limits.ts";
 import { TokenLogin } from "./login.ts";
-import { type ModuleHost, SessionSet } from "./session-set.ts";
-import { type PooledSession, type RunCommand, SupersededError } from "./session.ts";
+import type { ModuleHost } from "./module-host.ts";
+import { SessionSet } from "./session-set.ts";
+import type { PooledSession, RunCommand } from "./session.ts";
 
 /** A key that a signer of the pool uses, by its number in the pool. */
 interface PoolKey {
@@ -76,6 +77,11 @@ export class TokenPool {
 
   closeKey(number: number): void {
     this.#keys.delete(number);
+  }
+
+  /** A signer that gave this PIN is gone. */
+  forgetPin(pin: PinSource): void {
+    this.#login.remove(pin);
   }
 
   async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<Uint8Array> {
@@ -154,9 +160,7 @@ export class TokenPool {
       this.sessions.giveBack(session);
     } catch (caught) {
       const error = this.#login.refused(caught);
-      job.reject(
-        error instanceof SupersededError ? new SignerError("unavailable", error.message) : toPublicError(error),
-      );
+      job.reject(toPublicError(error));
       if (keepsSession(caught)) this.sessions.giveBack(session);
       else await this.sessions.failed(session, caught);
     }

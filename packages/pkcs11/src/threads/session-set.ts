@@ -1,32 +1,12 @@
 import { SignerError, type SignerHealth } from "@signpost/core";
-import { CommandError, recoveryAction, toPublicError } from "../failure-error.ts";
+import { CommandError, recoveryAction, SupersededError, toPublicError } from "../failure-error.ts";
 import type { CommandInput, CommandName, CommandOutput, TokenDescription, TokenList } from "../protocol.ts";
 import { findAgain } from "../select-token.ts";
 import { CKR_SESSION_COUNT } from "../worker/constants.ts";
 import { REPEATED_LIMIT, RETRY_INTERVAL_MS, SETUP_HANG_MS } from "./limits.ts";
 import type { TokenLogin } from "./login.ts";
-import {
-  createSession,
-  dropSession,
-  endSession,
-  isLost,
-  type PooledSession,
-  type RunCommand,
-  SupersededError,
-} from "./session.ts";
-
-/** What the sessions of a token need of the module. */
-export interface ModuleHost {
-  readonly initializeInput: CommandInput<"initialize">;
-  /** C_Initialize answered CKR_OK to us: we may finalise the module. */
-  readonly owner: boolean;
-  /** Initialises the module anew and restores every session. False when that is not possible, or not yet, or in vain. */
-  reinitialize(cause: unknown): Promise<boolean>;
-  /** When `reinitialize` may finalise again. Milliseconds from now. */
-  reinitializeInMs(): number;
-  /** A call hangs inside the module, or came back. */
-  hanging(difference: 1 | -1): void;
-}
+import type { ModuleHost } from "./module-host.ts";
+import { createSession, dropSession, endSession, isLost, type PooledSession, type RunCommand } from "./session.ts";
 
 /**
  * The sessions on one token, each in a thread, and what keeps them alive: a failed session is replaced and never used
@@ -107,7 +87,9 @@ export class SessionSet {
 
   /** The session failed while it was taken. Brings it back by the table of CKR codes. */
   async failed(session: PooledSession, error: unknown): Promise<void> {
-    if (this.#closed || isLost(session) || error instanceof SupersededError) return;
+    if (this.#closed || isLost(session)) return;
+    // A fresh start of the module takes care of all sessions, or has done so.
+    if (this.#paused || error instanceof SupersededError) return;
     const epoch = this.#epoch;
     session.state = "recovering";
     session.keys.clear();
@@ -194,11 +176,14 @@ export class SessionSet {
   }
 
   /** Tries failed sessions again, later. */
-  retryLater(): void {
+  #retryLater(): void {
     if (this.#retryTimer !== undefined || this.#closed || this.#login.refusal !== undefined) return;
-    const untilReinitialize = this.#host.owner ? this.#host.reinitializeInMs() : RETRY_INTERVAL_MS;
-    const wait = Math.min(RETRY_INTERVAL_MS, Math.max(untilReinitialize, 50));
-    this.#retryTimer = setTimeout(() => void this.#retry(), wait).unref();
+    // As soon as the module may be initialised anew. When it may already, something else forbids it.
+    const wait = this.#host.reinitializeInMs();
+    this.#retryTimer = setTimeout(
+      () => void this.#retry(),
+      wait === 0 ? RETRY_INTERVAL_MS : Math.min(wait, RETRY_INTERVAL_MS),
+    ).unref();
   }
 
   /** Lets what runs come back, then closes the sessions. */
@@ -237,11 +222,18 @@ export class SessionSet {
       await this.#setUp(session);
       this.giveBack(session);
     } catch (error) {
+      if (error instanceof SupersededError && (await this.#openedMeanwhile(session))) return;
       this.#sessions.delete(session);
       this.#starting = undefined;
       if (!isLost(session)) await endSession(session);
       throw error;
     }
+  }
+
+  /** Whether the fresh start that overtook us has opened the session. */
+  async #openedMeanwhile(session: PooledSession): Promise<boolean> {
+    await this.#host.settled();
+    return session.state === "idle" || session.state === "busy";
   }
 
   /** Starts what is missing, at most as many threads again as are lost. */
@@ -255,6 +247,7 @@ export class SessionSet {
   }
 
   async #bringUp(session: PooledSession): Promise<void> {
+    if (this.#closed || this.#paused) return;
     const epoch = this.#epoch;
     try {
       await this.#setUp(session);
@@ -292,7 +285,7 @@ export class SessionSet {
     session.state = "failed";
     session.error = error;
     this.#onChange();
-    this.retryLater();
+    this.#retryLater();
   }
 
   async #retry(): Promise<void> {
@@ -301,35 +294,29 @@ export class SessionSet {
     if (first === undefined) return this.#fill();
     await this.failed(first, first.error);
     // The others only once the first has shown that it helps.
-    if (first.state === "failed") return this.retryLater();
+    if (first.state === "failed") return this.#retryLater();
     const still = others.filter(({ state }) => state === "failed");
     await Promise.all(still.map((session) => this.failed(session, session.error)));
   }
 
   /** One command, watched: a call that does not return in time takes its thread out of the set. */
-  async #run<Name extends CommandName>(
+  #run<Name extends CommandName>(
     session: PooledSession,
     epoch: number,
     name: Name,
     input: CommandInput<Name>,
     hangMs: number,
   ): Promise<CommandOutput<Name>> {
-    if (epoch !== this.#epoch) throw new SupersededError();
-    const timer = setTimeout(() => this.#lose(session, name, hangMs), hangMs);
-    try {
-      return await session.thread.run(name, input);
-    } finally {
-      clearTimeout(timer);
-    }
+    if (epoch !== this.#epoch) return Promise.reject(new SupersededError());
+    return session.thread.runWatched(name, input, hangMs, (returned) => this.#lose(session, returned));
   }
 
-  #lose(session: PooledSession, name: CommandName, hangMs: number): void {
+  #lose(session: PooledSession, returned: Promise<void>): void {
     session.state = "lost";
     this.#sessions.delete(session);
     this.#lost.add(session);
     this.#host.hanging(1);
-    const error = new SignerError("timeout", `the module has not come back from ${name} for ${hangMs} ms`);
-    void this.#waitForLost(session, session.thread.abandon(error));
+    void this.#waitForLost(session, returned);
     this.#fill();
     this.#onChange();
   }

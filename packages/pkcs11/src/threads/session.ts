@@ -32,13 +32,6 @@ export type RunCommand = <Name extends CommandName>(
   hangMs?: number,
 ) => Promise<CommandOutput<Name>>;
 
-/** The work was overtaken by a fresh start of the module, which has taken care of the session. */
-export class SupersededError extends Error {
-  constructor() {
-    super("the module is being initialized anew");
-  }
-}
-
 export function createSession(): PooledSession {
   return {
     thread: new Thread(),

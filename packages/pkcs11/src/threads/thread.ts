@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { SignerError } from "@signpost/core";
 import { CommandError } from "../failure-error.ts";
 import type { CommandInput, CommandName, CommandOutput, Request, Response, Shutdown, ThreadData } from "../protocol.ts";
 import { compiledFile } from "../compiled-file.ts";
@@ -49,27 +50,23 @@ export class Thread {
   }
 
   /**
-   * Gives up on the commands that are under way: they reject with `error` now. The thread is still inside the
-   * module; the result resolves once it has come back. Until then it does not keep the process alive.
+   * Runs a command that has to come back within `hangMs`. If it does not, it rejects with `timeout`, and `onHang` gets a
+   * promise of its return: until then the thread is inside the module.
    */
-  abandon(error: Error): Promise<void> {
-    this.#worker.unref();
-    return new Promise((resolve) => {
-      let left = this.#waiting.size;
-      const settled = (): void => {
-        left -= 1;
-        if (left > 0) return;
-        this.#abandoned = false;
-        resolve();
-      };
-      for (const [id, waiting] of this.#waiting) {
-        this.#waiting.set(id, { resolve: settled, reject: settled });
-        waiting.reject(error);
-      }
-      this.#abandoned = left > 0;
-      if (left === 0) resolve();
-      this.#becomeIdle();
-    });
+  async runWatched<Name extends CommandName>(
+    name: Name,
+    input: CommandInput<Name>,
+    hangMs: number,
+    onHang: (returned: Promise<void>) => void,
+  ): Promise<CommandOutput<Name>> {
+    const timer = setTimeout(() => {
+      onHang(this.#abandon(new SignerError("timeout", `the module has not come back from ${name} for ${hangMs} ms`)));
+    }, hangMs);
+    try {
+      return await this.run(name, input);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Resolves once every command so far has come back, or was given up on. */
@@ -92,6 +89,30 @@ export class Thread {
   /** Blocks until `shutDown` is done. At the exit of the process only. */
   waitForShutDown(timeoutMs: number): boolean {
     return Atomics.wait(this.#done, 0, 0, timeoutMs) !== "timed-out";
+  }
+
+  /**
+   * Gives up on the commands that are under way: they reject with `error` now. The thread is still inside the
+   * module; the result resolves once it has come back. Until then it does not keep the process alive.
+   */
+  #abandon(error: Error): Promise<void> {
+    this.#worker.unref();
+    return new Promise((resolve) => {
+      let left = this.#waiting.size;
+      const settled = (): void => {
+        left -= 1;
+        if (left > 0) return;
+        this.#abandoned = false;
+        resolve();
+      };
+      for (const [id, waiting] of this.#waiting) {
+        this.#waiting.set(id, { resolve: settled, reject: settled });
+        waiting.reject(error);
+      }
+      this.#abandoned = left > 0;
+      if (left === 0) resolve();
+      this.#becomeIdle();
+    });
   }
 
   #settle(response: Response): void {
