@@ -2,23 +2,21 @@ import { isUint8Array } from "node:util/types";
 import { SignerError } from "../errors.ts";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import type { Signer } from "./contract.ts";
-import { onAbort } from "./on-abort.ts";
 import { orAborted } from "./scope.ts";
 
 export interface AttemptInput {
   readonly digest: Uint8Array;
   readonly signingInput: Uint8Array | undefined;
   readonly timeoutMs: number;
-  /** Ends the attempt together with its call. */
-  readonly signal: AbortSignal;
+  /** The attempt's own: it is aborted from outside when the call ends, and here when the time is up. */
+  readonly controller: AbortController;
   /** Called once, when the backend has settled, however late: the slot is taken until then. */
   readonly settled: () => void;
 }
 
 /** One call of the backend: bounded in time, its result checked and copied, its error always a `SignerError`. */
 export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint8Array> {
-  const controller = new AbortController();
-  const letGo = onAbort(input.signal, () => controller.abort(input.signal.reason));
+  const { controller } = input;
   const timer = setTimeout(
     () => controller.abort(new SignerError("timeout", `no answer within ${input.timeoutMs} ms`)),
     input.timeoutMs,
@@ -32,7 +30,6 @@ export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint
     throw asSignerError(error);
   } finally {
     clearTimeout(timer);
-    letGo();
   }
 }
 

@@ -118,8 +118,11 @@ function openCall(digest: unknown, options: SignOptions, deadlineMs: number): Ca
 async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Promise<Uint8Array> {
   const { scope } = call;
   for (;;) {
+    // Of this round alone: the wait for a slot, and the attempt.
+    const controller = new AbortController();
+    const letGo = scope.onEnd((ending) => controller.abort(ending));
     // Without an await where a slot is free: such a call is started as soon as it is made.
-    const slot = policy.limiter.acquire(scope.signal);
+    const slot = policy.limiter.acquire(controller.signal);
     const release = typeof slot === "function" ? slot : await queued(slot, call);
     const startedAt = performance.now();
     call.attempts += 1;
@@ -128,7 +131,7 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
         digest: call.digest,
         signingInput: call.signingInput,
         timeoutMs: policy.attemptTimeoutMs,
-        signal: scope.signal,
+        controller,
         settled: release,
       });
     } catch (error) {
@@ -136,9 +139,10 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
       if (!(error instanceof SignerError) || !error.transient || call.attempts >= policy.maxAttempts) throw error;
       call.lastError = error;
     } finally {
+      letGo();
       call.backendMs += performance.now() - startedAt;
     }
-    await pause(retryDelayMs(call.attempts, call.lastError.code), scope.signal);
+    await pause(retryDelayMs(call.attempts, call.lastError.code), scope);
   }
 }
 

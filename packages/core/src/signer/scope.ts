@@ -3,24 +3,26 @@ import { abortedError } from "./endings.ts";
 import { onAbort, onSharedAbort } from "./on-abort.ts";
 
 /**
- * What may end a call from outside: the caller's signal, the deadline, `close`. Its signal aborts with the
- * `SignerError` that the call then rejects with.
+ * What may end a call from outside: the caller's signal, the deadline, `close`. It ends with the `SignerError` that
+ * the call then rejects with. No AbortSignal, which takes some microseconds to make: each round has one of its own.
  */
 export interface CallScope {
-  readonly signal: AbortSignal;
   /** What ended the call, once something has. */
   readonly ending: SignerError | undefined;
   end(error: SignerError): void;
+  /** Calls back when the call ends, or now when it has. One at a time. Gives a function that takes it back. */
+  onEnd(callback: (ending: SignerError) => void): () => void;
   /** Lets go of the timer and of the caller's signal. */
   dispose(): void;
 }
 
 export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefined): CallScope {
-  const controller = new AbortController();
   let ending: SignerError | undefined;
+  let waiting: ((ending: SignerError) => void) | undefined;
   const end = (error: SignerError): void => {
-    ending ??= error;
-    controller.abort(error);
+    if (ending !== undefined) return;
+    ending = error;
+    waiting?.(error);
   };
   const letGo = onSharedAbort(callerSignal, () => end(abortedError(callerSignal?.reason)));
   const timer = setTimeout(
@@ -28,11 +30,17 @@ export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefi
     deadlineMs,
   );
   return {
-    signal: controller.signal,
     get ending() {
       return ending;
     },
     end,
+    onEnd: (callback) => {
+      if (ending === undefined) waiting = callback;
+      else callback(ending);
+      return () => {
+        waiting = undefined;
+      };
+    },
     dispose: () => {
       clearTimeout(timer);
       letGo();
@@ -57,17 +65,16 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** Rejects with the signal's reason when it aborts first. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    await orAborted(
-      new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, ms);
-      }),
-      signal,
-    );
-  } finally {
-    clearTimeout(timer);
-  }
+/** Rejects with what ends the call when that comes first. */
+export function pause(ms: number, scope: CallScope): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      letGo();
+      resolve();
+    }, ms);
+    const letGo = scope.onEnd((ending) => {
+      clearTimeout(timer);
+      reject(ending);
+    });
+  });
 }
