@@ -18,14 +18,16 @@ export interface HostContext {
   type: string;
   body: unknown;
   respond?: boolean | undefined;
+  /** The name of the host's route that answered. */
+  readonly routerName?: string | undefined;
   set(field: string, value: string): void;
 }
 
 /** What is used of a `Provider`. */
 export interface HostProvider {
+  readonly issuer: string;
   use(middleware: (context: HostContext, next: () => Promise<void>) => Promise<void>): unknown;
   pathFor(name: string, options?: { mountPath?: string | undefined }): string;
-  urlFor(name: string): string;
 }
 
 /** The experimental hook that this package was written for and tested against: host 9.11 to 9.13. */

@@ -7,7 +7,7 @@ import {
   type PublishedKey,
 } from "@signpost/core";
 
-/** A schedule, as far as it matters here: it also knows the keys that only verify an `id_token_hint`. */
+/** A schedule, as far as it matters here: it also knows the keys that only verify an `id_token_hint`, newest first. */
 export interface ScheduleLike {
   readonly keySet: () => KeySet;
   readonly withdrawn: () => readonly PublishedKey[];
@@ -15,22 +15,30 @@ export interface ScheduleLike {
 
 /** The keys of an OP as they are now, for a host that holds on to what it was constructed with. */
 export interface LiveKeys {
-  /** The key that signs now. */
+  /** The key that signs now. While the source fails, the one that signed last: the host reads it where nothing may fail. */
   active(): ActiveKey;
-  /** The key that a header names, if it may sign: the active one, or the one before while it is published. */
+  /**
+   * The key that a header names, if it may sign: the active one, or the one before while it is published. Throws what
+   * the source throws.
+   */
   signing(keyId: string): ActiveKey | undefined;
   /**
-   * Every ES256 key but the active one that may have signed a token, withdrawn ones last. Legacy keys are left out: the
-   * host accepts a hint only under the client's present algorithm.
+   * Every ES256 key but the active one that may have signed a token, each once, withdrawn ones last. While
+   * the source fails, the last ones it gave. Legacy keys are left out: the host accepts a hint only under the client's
+   * present algorithm. The same array until something changed.
    */
   verifying(): readonly PublishedKey[];
 }
 
 export function liveKeys(keys: KeySetSource | ScheduleLike): LiveKeys {
   const source = isSchedule(keys) ? keys.keySet : keys;
-  const withdrawn = isSchedule(keys) ? keys.withdrawn : () => [];
+  const withdrawn = isSchedule(keys) ? keys.withdrawn : () => NONE;
   let current = currentKeySet(source);
+  let past = withdrawn();
   let previous: ActiveKey | undefined;
+  let listed:
+    | { readonly of: KeySet; readonly past: readonly PublishedKey[]; readonly keys: PublishedKey[] }
+    | undefined;
 
   const now = (): KeySet => {
     const next = currentKeySet(source);
@@ -38,10 +46,19 @@ export function liveKeys(keys: KeySetSource | ScheduleLike): LiveKeys {
       if (next.active.keyId !== current.active.keyId) previous = current.active;
       current = next;
     }
+    past = withdrawn();
     return next;
   };
+  const lastKnown = (): KeySet => {
+    try {
+      return now();
+    } catch {
+      // The next signature fails with it, and says so.
+      return current;
+    }
+  };
   return {
-    active: () => now().active,
+    active: () => lastKnown().active,
     signing: (keyId) => {
       const set = now();
       if (keyId === set.active.keyId) return set.active;
@@ -49,13 +66,22 @@ export function liveKeys(keys: KeySetSource | ScheduleLike): LiveKeys {
       return keyId === previous?.keyId && set.find(keyId) !== undefined ? previous : undefined;
     },
     verifying: () => {
-      const set = now();
-      const published = set.keys.filter(
-        (key) => key.use === "sig" && key.alg === "ES256" && key.keyId !== set.active.keyId,
-      );
-      return [...published, ...withdrawn()];
+      const set = lastKnown();
+      if (listed?.of !== set || listed.past !== past) listed = { of: set, past, keys: verifyingKeys(set, past) };
+      return listed.keys;
     },
   };
+}
+
+const NONE: readonly PublishedKey[] = [];
+
+function verifyingKeys(set: KeySet, withdrawn: readonly PublishedKey[]): PublishedKey[] {
+  const keys = new Map<string, PublishedKey>();
+  for (const key of [...set.keys, ...withdrawn]) {
+    if (key.use === "sig" && key.alg === "ES256" && !keys.has(key.keyId)) keys.set(key.keyId, key);
+  }
+  keys.delete(set.active.keyId);
+  return [...keys.values()];
 }
 
 function isSchedule(keys: KeySetSource | ScheduleLike): keys is ScheduleLike {

@@ -1,27 +1,63 @@
-import { ConfigurationError, type JwksEndpoint } from "@signpost/core";
+import { type ActiveKey, ConfigurationError, type JwksEndpoint } from "@signpost/core";
 import type { HostProvider } from "./host.ts";
 
 /** What is used of a JWKS endpoint. */
-export type JwksListener = Pick<JwksEndpoint, "path" | "jwksUri" | "listener">;
+export type JwksListener = Pick<JwksEndpoint, "jwksUri" | "listener" | "respond">;
 
 /**
  * Serves the endpoint at the host's own JWKS path, before its routes: the host's document has neither `Cache-Control`
  * nor ETag and is frozen at construction. The host's discovery document keeps naming that path.
  *
- * @throws ConfigurationError when the endpoint's `jwksUri` is not the URL at which the host announces its JWKS.
+ * The host lets any origin read its document; this is the endpoint's own option `cors`.
+ *
+ * @throws ConfigurationError when the endpoint's `jwksUri` is not the URL at which the host announces its JWKS: its
+ * issuer, where it is mounted if the issuer does not say so already, and the path of its `routes.jwks`.
  */
 export function mountJwks(provider: HostProvider, endpoint: JwksListener): void {
   const path = provider.pathFor("jwks", { mountPath: "" });
-  const announced = provider.urlFor("jwks");
-  if (!endpoint.jwksUri.endsWith(path)) {
+  const issuer = provider.issuer.replace(/\/$/, "");
+  if (!endpoint.jwksUri.startsWith(`${issuer}/`) || !endpoint.jwksUri.slice(issuer.length).endsWith(path)) {
     throw new ConfigurationError(
       "endpoint",
-      `expected a jwksUri that ends with the provider's own path ${path} (announced as ${announced}), got ${endpoint.jwksUri}`,
+      `expected a jwksUri like ${issuer}${path}, of the provider's own issuer and path, got ${endpoint.jwksUri}`,
     );
   }
   provider.use(async (context, next) => {
-    if (context.path !== path) return next();
+    if (!isRoute(context.path, path)) {
+      await next();
+      // The path was rewritten further in, and what the host answered there is its own document.
+      if (context.routerName !== "jwks") return;
+    }
     context.respond = false;
     endpoint.listener(context.req, context.res);
   });
+}
+
+/** As the host's router compares: in any case, and with one trailing slash or none. */
+function isRoute(requested: string, path: string): boolean {
+  const folded = requested.toLowerCase();
+  const expected = path.toLowerCase();
+  return folded === expected || folded === `${expected}/`;
+}
+
+/**
+ * Keeps a key that RPs cannot find from signing: an endpoint that was made from `schedule.keySet()` instead of
+ * `schedule.keySet` goes on publishing the keys of the day on which it was made.
+ */
+export function publicationCheck(): (endpoint: JwksListener, key: ActiveKey) => void {
+  const found = new WeakSet<ActiveKey>();
+  return (endpoint, key) => {
+    if (found.has(key)) return;
+    const { status, body } = endpoint.respond("GET");
+    // An endpoint without any document reports that itself.
+    if (status !== 200 || body === null) return;
+    const { keys } = JSON.parse(new TextDecoder().decode(body)) as { keys: Partial<Record<string, unknown>>[] };
+    if (!keys.some(({ kid, x }) => kid === key.keyId && x === key.publicKey.x)) {
+      throw new ConfigurationError(
+        "endpoint",
+        `expected an endpoint of the same keys, which publishes the active one: ${JSON.stringify(key.keyId)}`,
+      );
+    }
+    found.add(key);
+  };
 }

@@ -9,7 +9,7 @@ import {
 } from "./host.ts";
 import { signingKey, verifyingPlace } from "./host-keys.ts";
 import { liveKeys, type ScheduleLike } from "./live-keys.ts";
-import { type JwksListener, mountJwks } from "./mount-jwks.ts";
+import { type JwksListener, mountJwks, publicationCheck } from "./mount-jwks.ts";
 
 export interface SignpostKeysOptions<Key extends object> {
   /** The host's own class: `import { ExternalSigningKey } from "oidc-provider"`. */
@@ -19,9 +19,16 @@ export interface SignpostKeysOptions<Key extends object> {
   /** A key set, a function that returns the current one, or a rotation schedule. */
   readonly keys: KeySetSource | ScheduleLike;
   /**
-   * How many keys beside the active one can verify an `id_token_hint` at once: announced, retiring and withdrawn ones. The host fixes this number when it is constructed. Default 16; 0 to 256.
+   * How many keys beside the active one can verify an `id_token_hint` at once: announced, retiring and withdrawn ones.
+   * The host fixes this number when it is constructed. When there are more, hints of those withdrawn first are refused,
+   * and `onError` is told. Default 16; 0 to 256, and 0 is for an OP that takes hints of the active key alone.
    */
   readonly verifyingKeys?: number | undefined;
+  /**
+   * Told when there are more keys than `verifyingKeys`, once until they fit again. What it throws is dropped. Default: a
+   * warning of the process.
+   */
+  readonly onError?: ((error: ConfigurationError) => void) | undefined;
   /** As for `signWith`. Default `"always"`. */
   readonly verify?: SignWithOptions["verify"];
 }
@@ -37,7 +44,17 @@ export interface SignpostKeys<Key extends object> {
     readonly authorization_signed_response_alg: "ES256";
     readonly introspection_signed_response_alg: "ES256";
   };
-  /** Serves `endpoint` as the provider's JWKS, and lets failures reach clients as OAuth errors. Call it once, right after construction. */
+  /**
+   * Serves `endpoint` as the provider's JWKS, and lets failures reach clients as OAuth errors. Call it once, right after
+   * construction. The host's own JWKS can be read from any origin; for that, make the endpoint with `cors: true`.
+   *
+   * The host spends an authorization code, a device code or a refresh token that rotates before it signs: after a 503 of
+   * the token endpoint the same one is refused as `invalid_grant`. What the guard retries, or a second signer of
+   * `failoverSigner` answers, is spared that.
+   *
+   * @throws ConfigurationError when the endpoint has another issuer or path than the provider, or does not publish the
+   * active key.
+   */
   attach(provider: HostProvider, endpoint: JwksListener): void;
 }
 
@@ -71,22 +88,26 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
     throw new ConfigurationError("verifyingKeys", "expected a whole number from 0 to 256");
   }
   const keys = liveKeys(options.keys);
-  let attachedTo: HostProvider | undefined;
+  const reportCrowd = crowdReport(verifyingKeys, options.onError);
+  const requirePublished = publicationCheck();
+  let attached: JwksListener | undefined;
 
   const sign = async (data: Uint8Array): Promise<Uint8Array> => {
     try {
-      if (attachedTo === undefined) {
+      if (attached === undefined) {
         throw new ConfigurationError("provider", "expected attach(provider, endpoint) before the first token");
       }
       const entry = keys.signing(kidOf(data));
+      reportCrowd(keys.verifying().length);
       if (entry === undefined) throw unknownKid();
+      requirePublished(attached, entry);
       return await signWith(entry, data, { verify });
     } catch (error) {
       throw hostFailure(error, errors);
     }
   };
   const places = Array.from({ length: verifyingKeys }, (_, index) =>
-    verifyingPlace(hostClass, keys, index, () => attachedTo !== undefined),
+    verifyingPlace(hostClass, keys, index, () => attached !== undefined),
   );
 
   return {
@@ -98,12 +119,33 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       introspection_signed_response_alg: "ES256",
     },
     attach: (provider, endpoint) => {
-      if (attachedTo !== undefined)
+      if (attached !== undefined)
         throw new ConfigurationError("provider", "expected to be attached once: make keys for each provider");
-      provider.use(answerFailures);
+      requirePublished(endpoint, keys.active());
       mountJwks(provider, endpoint);
-      attachedTo = provider;
+      provider.use(answerFailures);
+      attached = endpoint;
+      reportCrowd(keys.verifying().length);
     },
+  };
+}
+
+/** Hints that are refused for want of a place look like any other refused hint, so somebody must be told. */
+function crowdReport(
+  places: number,
+  onError: (error: ConfigurationError) => void = (error) => process.emitWarning(error.message, "SignpostWarning"),
+): (count: number) => void {
+  if (typeof onError !== "function") throw new ConfigurationError("onError", "expected a function, or nothing");
+  let crowded = false;
+  return (count) => {
+    const before = crowded;
+    crowded = places > 0 && count > places;
+    if (!crowded || before) return;
+    const problem = `expected at least ${count}, the number of keys beside the active one: hints of the oldest are refused`;
+    const error = new ConfigurationError("verifyingKeys", problem);
+    void Promise.resolve()
+      .then(() => onError(error))
+      .catch(() => {});
   };
 }
 

@@ -1,10 +1,17 @@
-import { decodeProtectedHeader, jwtVerify, SignJWT, createLocalJWKSet, type JSONWebKeySet } from "jose";
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import type { ClientMetadata } from "oidc-provider";
+import { decodeProtectedHeader, jwtVerify, createLocalJWKSet } from "jose";
+import { generateKeyPairSync } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
-import { createKeySet, createRotationSchedule, guardSigner, type KeySet, type Signer } from "@signpost/core";
+import {
+  createJwksEndpoint,
+  createKeySet,
+  createRotationSchedule,
+  guardSigner,
+  type KeySet,
+  type Signer,
+} from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { browser, type Op, startOp } from "./support/op.ts";
+import { accepted, hint, HINT_CLIENT } from "./support/hints.ts";
+import { type Op, published, startOp } from "./support/op.ts";
 
 const HOUR = 3_600_000;
 const CLIENT = {
@@ -30,10 +37,6 @@ async function accessToken({ issuer }: Op): Promise<string> {
   const body = (await response.json()) as { access_token?: string };
   if (body.access_token === undefined) throw new Error(`${response.status} ${JSON.stringify(body)}`);
   return body.access_token;
-}
-
-async function published({ issuer }: Op): Promise<JSONWebKeySet> {
-  return (await (await fetch(`${issuer}/jwks`)).json()) as JSONWebKeySet;
 }
 
 function retired(set: KeySet) {
@@ -115,64 +118,62 @@ describe("rotation without a new Provider", () => {
     expect(kids).not.toContain("a");
     expect(decodeProtectedHeader(await accessToken(op)).kid).toBe("b");
   });
-});
 
-describe("the JWKS of the provider", () => {
-  test("is ours, at the path that its discovery document names: HEAD, 304, 405 and the rotation mode", async () => {
-    let rotation = false;
-    const keys = createKeySet([{ signer: await openLocalSigner() }]);
-    op = await startOp({ keys, jwksRotationActive: () => rotation });
-    const discovery = (await (await fetch(`${op.issuer}/.well-known/openid-configuration`)).json()) as {
-      jwks_uri: string;
-      id_token_signing_alg_values_supported: string[];
-    };
-    expect(discovery.jwks_uri).toBe(`${op.issuer}/jwks`);
-    expect(discovery.id_token_signing_alg_values_supported).toContain("ES256");
-    const get = await fetch(discovery.jwks_uri);
-    const etag = get.headers.get("etag") ?? "";
-    expect(get.headers.get("content-type")).toBe("application/jwk-set+json");
-    expect(get.headers.get("cache-control")).toBe("public, max-age=3600, stale-while-revalidate=3600");
-    rotation = true;
-    const head = await fetch(discovery.jwks_uri, { method: "HEAD" });
-    expect(head.headers.get("cache-control")).toBe("public, max-age=300, must-revalidate");
-    expect(head.headers.get("etag")).toBe(etag);
-    const cached = await fetch(discovery.jwks_uri, { headers: { "if-none-match": etag } });
-    expect(cached.status).toBe(304);
-    expect((await fetch(discovery.jwks_uri, { method: "POST" })).status).toBe(405);
+  test("a key that the endpoint does not publish signs nothing", async () => {
+    let keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    op = await startOp({
+      keys: () => keys,
+      // The mistake: the set of today, and not the source of sets.
+      endpoint: (issuer) => createJwksEndpoint({ issuer, keyset: keys }),
+      configuration: { clients: [{ ...CLIENT }] },
+    });
+    await accessToken(op);
+    keys = createKeySet([{ keyId: "b", signer: await openLocalSigner() }, ...retired(keys)]);
+    await expect(accessToken(op)).rejects.toThrow(/^500 .*server_error/);
+    expect(op.failures.at(-1)?.error.cause).toMatchObject({ argument: "endpoint" });
   });
 
-  test("never shows the places that the host keeps for keys to come", async () => {
-    const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
-    op = await startOp({ keys });
-    expect((await published(op)).keys.map((key) => key.kid)).toEqual(["a"]);
-  });
+  test.each(["sig.2026-11.eu", "ключ/2026 🔑", "_", "a".repeat(256)])(
+    "a kid of any spelling signs: %s",
+    async (keyId) => {
+      op = await startOp({
+        keys: createKeySet([{ keyId, signer: await openLocalSigner() }]),
+        configuration: { clients: [{ ...CLIENT }] },
+      });
+      const { protectedHeader } = await jwtVerify(await accessToken(op), createLocalJWKSet(await published(op)));
+      expect(protectedHeader.kid).toBe(keyId);
+    },
+  );
+
+  test.each(["retiring", "unknown", "signpost-free-place-0"])(
+    "a resource server that asks for the %s key gets no token",
+    async (kid) => {
+      op = await startOp({
+        keys: createKeySet([
+          { keyId: "active", signer: await openLocalSigner() },
+          { keyId: "retiring", signer: await openLocalSigner() },
+        ]),
+        configuration: {
+          clients: [{ ...CLIENT }],
+          features: {
+            resourceIndicators: {
+              enabled: true,
+              getResourceServerInfo: () => ({
+                scope: "",
+                audience: "urn:example:api",
+                accessTokenFormat: "jwt",
+                jwt: { sign: { alg: "ES256", kid } },
+              }),
+            },
+          },
+        },
+      });
+      await expect(accessToken(op)).rejects.toThrow(/^500 .*server_error/);
+    },
+  );
 });
 
 describe("an id_token_hint", () => {
-  async function hint(issuer: string, keyId: string, privateKey: KeyObject, alg = "ES256") {
-    return new SignJWT({ sub: "248289" })
-      .setProtectedHeader({ alg, kid: keyId })
-      .setIssuer(issuer)
-      .setAudience("rp")
-      .setIssuedAt(1_700_000_000)
-      .setExpirationTime(1_700_000_300)
-      .sign(privateKey);
-  }
-
-  const client: ClientMetadata = {
-    client_id: "rp",
-    client_secret: "only for this test",
-    redirect_uris: ["https://rp.example/callback"],
-    post_logout_redirect_uris: ["https://rp.example/callback"],
-  };
-
-  async function accepted(current: Op, token: string): Promise<boolean> {
-    const end = new URL(`${current.issuer}/session/end`);
-    end.searchParams.set("id_token_hint", token);
-    const answer = await browser(current.issuer)(end);
-    return answer instanceof URL || answer.status === 200;
-  }
-
   test("that expired is accepted from the active, a retiring and a withdrawn key, and refused once it is dropped", async () => {
     const [a, b] = [
       generateKeyPairSync("ec", { namedCurve: "P-256" }),
@@ -196,7 +197,7 @@ describe("an id_token_hint", () => {
       ],
       { maxTokenLifetimeSeconds: 3600, hintAcceptanceHours: 10, clockSkewSeconds: 0, now: () => time },
     );
-    op = await startOp({ keys: schedule, configuration: { clients: [client] } });
+    op = await startOp({ keys: schedule, configuration: { clients: [HINT_CLIENT] } });
     const hintOfA = await hint(op.issuer, "a", a.privateKey);
     const hintOfB = await hint(op.issuer, "b", b.privateKey);
     const table: [number, boolean, boolean][] = [
@@ -219,7 +220,7 @@ describe("an id_token_hint", () => {
   test("of a key that was unknown at construction is accepted, and of a key that is gone refused", async () => {
     const c = generateKeyPairSync("ec", { namedCurve: "P-256" });
     let keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
-    op = await startOp({ keys: () => keys, configuration: { clients: [client] } });
+    op = await startOp({ keys: () => keys, configuration: { clients: [HINT_CLIENT] } });
     const token = await hint(op.issuer, "c", c.privateKey);
     expect(await accepted(op, token)).toBe(false);
     keys = createKeySet([
@@ -238,7 +239,7 @@ describe("an id_token_hint", () => {
     const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }], {
       legacyVerificationKeys: [{ keyId: "old", alg: "RS256", publicKey: rsa.publicKey.export({ format: "jwk" }) }],
     });
-    op = await startOp({ keys, configuration: { clients: [client] } });
+    op = await startOp({ keys, configuration: { clients: [HINT_CLIENT] } });
     expect((await published(op)).keys.map((key) => key.kid)).toEqual(["a", "old"]);
     expect(await accepted(op, await hint(op.issuer, "old", rsa.privateKey, "RS256"))).toBe(false);
     const discovery = (await (await fetch(`${op.issuer}/.well-known/openid-configuration`)).json()) as Record<
@@ -254,7 +255,7 @@ describe("an id_token_hint", () => {
     const foreign = generateKeyPairSync("ec", { namedCurve: "P-256" });
     op = await startOp({
       keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
-      configuration: { clients: [client] },
+      configuration: { clients: [HINT_CLIENT] },
     });
     expect(await accepted(op, await hint(op.issuer, kid, foreign.privateKey))).toBe(false);
   });

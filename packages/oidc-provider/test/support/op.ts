@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { type Configuration, errors, ExternalSigningKey, Provider } from "oidc-provider";
-import { createJwksEndpoint } from "@signpost/core";
+import type { JSONWebKeySet } from "jose";
+import { type Configuration, errors, ExternalSigningKey, type KoaContextWithOIDC, Provider } from "oidc-provider";
+import { createJwksEndpoint, type JwksEndpoint } from "@signpost/core";
 import { signpostKeys, type SignpostKeysOptions } from "@signpost/oidc-provider";
 
 export const REDIRECT_URI = "https://rp.example/callback";
@@ -23,6 +24,13 @@ export interface OpOptions {
   readonly jwksRotationActive?: () => boolean;
   readonly configuration?: Configuration;
   readonly verifyingKeys?: number;
+  readonly onError?: (error: Error) => void;
+  /** Where a server in the style of Connect or Express has the provider, which then sees the rest of the path alone. */
+  readonly mountPath?: string;
+  /** The OP's own, behind the plug. */
+  readonly middleware?: (context: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
+  /** Default: the endpoint of the same keys. */
+  readonly endpoint?: (issuer: string) => JwksEndpoint;
 }
 
 const ERROR_EVENTS = [
@@ -31,16 +39,18 @@ const ERROR_EVENTS = [
   "authorization.error",
   "userinfo.error",
   "introspection.error",
+  "backchannel.error",
 ] as const;
 
 /** A real Provider on a free loopback port, whose end-user is always logged in and consents to everything. */
-export async function startOp({ keys, jwksRotationActive, configuration = {}, verifyingKeys }: OpOptions): Promise<Op> {
+export async function startOp(options: OpOptions): Promise<Op> {
+  const { keys, jwksRotationActive, configuration = {}, verifyingKeys, onError, mountPath = "" } = options;
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
-  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}${mountPath}`;
 
-  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, verifyingKeys });
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, verifyingKeys, onError });
   const provider = new Provider(issuer, {
     ...configuration,
     jwks: signpost.jwks,
@@ -82,14 +92,15 @@ export async function startOp({ keys, jwksRotationActive, configuration = {}, ve
       return grant;
     },
   });
-  signpost.attach(
-    provider,
+  const endpoint =
+    options.endpoint?.(issuer) ??
     createJwksEndpoint({
       issuer,
       keyset: typeof keys === "object" && "keySet" in keys ? keys.keySet : keys,
       jwksRotationActive: jwksRotationActive ?? null,
-    }),
-  );
+    });
+  signpost.attach(provider, endpoint);
+  if (options.middleware !== undefined) provider.use(options.middleware);
   provider.use(async (context, next) => {
     if (!context.path.startsWith("/interaction/")) return next();
     context.respond = false;
@@ -102,7 +113,13 @@ export async function startOp({ keys, jwksRotationActive, configuration = {}, ve
     });
   }
   const handle = provider.callback();
-  server.on("request", (req, res) => void handle(req, res));
+  server.on("request", (req, res) => {
+    if (mountPath !== "") {
+      Object.assign(req, { originalUrl: req.url, baseUrl: mountPath });
+      req.url = req.url?.slice(mountPath.length) ?? "/";
+    }
+    void handle(req, res);
+  });
   return {
     issuer,
     provider,
@@ -112,6 +129,10 @@ export async function startOp({ keys, jwksRotationActive, configuration = {}, ve
       server.close();
     },
   };
+}
+
+export async function published({ issuer }: Op): Promise<JSONWebKeySet> {
+  return (await (await fetch(`${issuer}/jwks`)).json()) as JSONWebKeySet;
 }
 
 /** A browser that follows the OP's redirects, cookies kept, until one leads away from the OP or a page is shown. */

@@ -1,0 +1,91 @@
+import { errors, ExternalSigningKey, Provider } from "oidc-provider";
+import { describe, expect, test } from "vitest";
+import { ConfigurationError, createJwksEndpoint, createKeySet } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { type HostProvider, signpostKeys } from "@signpost/oidc-provider";
+import { REDIRECT_URI } from "./support/op.ts";
+
+describe("at construction", () => {
+  const keysOf = async () => createKeySet([{ signer: await openLocalSigner() }]);
+
+  test("a host whose hook has changed is refused, saying so", async () => {
+    const keys = await keysOf();
+    class Changed {
+      keyObject(): void {}
+      signDigest(): void {}
+    }
+    const refused = () => signpostKeys({ ExternalSigningKey: Changed, errors, keys });
+    expect(refused).toThrow(ConfigurationError);
+    expect(refused).toThrow(/external signing hook.*has changed \(missing: .*sign\)/);
+  });
+
+  test.each([
+    ["ExternalSigningKey", { ExternalSigningKey: undefined }],
+    ["errors", { errors: {} }],
+    ["verifyingKeys", { verifyingKeys: -1 }],
+  ])("a wrong %s is refused and named", async (argument, wrong) => {
+    const options = { ExternalSigningKey, errors, keys: await keysOf(), ...wrong };
+    expect(() => signpostKeys(options as never)).toThrow(expect.objectContaining({ argument }));
+  });
+
+  test("a host that acknowledges another version of its hook refuses the configuration itself", async () => {
+    const signpost = signpostKeys({ ExternalSigningKey, errors, keys: await keysOf() });
+    const features = { externalSigningSupport: { enabled: true, ack: "experimental-99" } };
+    const construct = () => new Provider("http://127.0.0.1", { jwks: signpost.jwks, features });
+    expect(construct).toThrow(/externalSigningSupport|acknowledg/i);
+  });
+
+  test("a host without JARM and JWT introspection takes the configuration as it is", async () => {
+    const keys = await keysOf();
+    const issuer = "http://127.0.0.1";
+    const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
+    const provider = new Provider(issuer, {
+      jwks: signpost.jwks,
+      features: { ...signpost.features },
+      clientDefaults: { ...signpost.clientDefaults },
+      clients: [{ client_id: "rp", client_secret: "only-for-this-test", redirect_uris: [REDIRECT_URI] }],
+    });
+    signpost.attach(provider, createJwksEndpoint({ issuer, keyset: keys }));
+    expect((await provider.Client.find("rp"))?.idTokenSignedResponseAlg).toBe("ES256");
+  });
+
+  test("an endpoint at another path than the host announces is refused", async () => {
+    const keys = await keysOf();
+    const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
+    const provider = new Provider("http://127.0.0.1", { ...signpost, clientDefaults: { ...signpost.clientDefaults } });
+    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keyset: keys, endpoints: { jwks: "/keys" } });
+    expect(() => signpost.attach(provider, endpoint)).toThrow(expect.objectContaining({ argument: "endpoint" }));
+  });
+
+  test("keys serve one provider", async () => {
+    const keys = await keysOf();
+    const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
+    const host: HostProvider = { issuer: "http://127.0.0.1", use: () => host, pathFor: () => "/jwks" };
+    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keyset: keys });
+    signpost.attach(host, endpoint);
+    expect(() => signpost.attach(host, endpoint)).toThrow(expect.objectContaining({ argument: "provider" }));
+  });
+
+  test("a provider that was never attached signs nothing, and the operator sees why", async () => {
+    const issuer = "http://127.0.0.1";
+    const signpost = signpostKeys({ ExternalSigningKey, errors, keys: await keysOf() });
+    const provider = new Provider(issuer, {
+      jwks: signpost.jwks,
+      features: { ...signpost.features, devInteractions: { enabled: false } },
+      clientDefaults: { ...signpost.clientDefaults },
+      clients: [
+        {
+          client_id: "rp",
+          token_endpoint_auth_method: "none",
+          redirect_uris: [REDIRECT_URI],
+          grant_types: ["implicit"],
+          response_types: ["id_token"],
+        },
+      ],
+    });
+    const token = new provider.IdToken({ sub: "a" }, { client: await provider.Client.find("rp") });
+    await expect(token.issue({ use: "idtoken" } as never)).rejects.toMatchObject({
+      cause: { argument: "provider", message: expect.stringContaining("attach(provider, endpoint)") },
+    });
+  });
+});

@@ -1,0 +1,118 @@
+import { errors, ExternalSigningKey, Provider } from "oidc-provider";
+import { afterEach, describe, expect, test } from "vitest";
+import { createJwksEndpoint, createKeySet, type JwksEndpoint, type KeySet } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { signpostKeys } from "@signpost/oidc-provider";
+import { type Op, published, startOp } from "./support/op.ts";
+
+let op: Op | undefined;
+afterEach(() => {
+  op?.close();
+});
+
+describe("the JWKS of the provider", () => {
+  test("is ours, at the path that its discovery document names: HEAD, 304, 405 and the rotation mode", async () => {
+    let rotation = false;
+    const keys = createKeySet([{ signer: await openLocalSigner() }]);
+    op = await startOp({ keys, jwksRotationActive: () => rotation });
+    const discovery = (await (await fetch(`${op.issuer}/.well-known/openid-configuration`)).json()) as {
+      jwks_uri: string;
+      id_token_signing_alg_values_supported: string[];
+    };
+    expect(discovery.jwks_uri).toBe(`${op.issuer}/jwks`);
+    expect(discovery.id_token_signing_alg_values_supported).toContain("ES256");
+    const get = await fetch(discovery.jwks_uri);
+    const etag = get.headers.get("etag") ?? "";
+    expect(get.headers.get("content-type")).toBe("application/jwk-set+json");
+    expect(get.headers.get("cache-control")).toBe("public, max-age=3600, stale-while-revalidate=3600");
+    rotation = true;
+    const head = await fetch(discovery.jwks_uri, { method: "HEAD" });
+    expect(head.headers.get("cache-control")).toBe("public, max-age=300, must-revalidate");
+    expect(head.headers.get("etag")).toBe(etag);
+    const cached = await fetch(discovery.jwks_uri, { headers: { "if-none-match": etag } });
+    expect(cached.status).toBe(304);
+    expect((await fetch(discovery.jwks_uri, { method: "POST" })).status).toBe(405);
+  });
+
+  test("never shows the places that the host keeps for keys to come", async () => {
+    const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    op = await startOp({ keys });
+    expect((await published(op)).keys.map((key) => key.kid)).toEqual(["a"]);
+  });
+
+  // The host's router takes a path in any case, and with a trailing slash.
+  test.each(["/JWKS", "/jwks/", "/Jwks/", "/jwks?x=1"])("is ours at %s too", async (path) => {
+    op = await startOp({ keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]) });
+    const ours = await fetch(`${op.issuer}/jwks`);
+    const other = await fetch(`${op.issuer}${path}`);
+    expect(other.headers.get("etag")).toBe(ours.headers.get("etag"));
+    expect(await other.text()).toBe(await ours.text());
+  });
+
+  test("is ours where a middleware of the OP rewrote the path", async () => {
+    op = await startOp({
+      keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+      middleware: async (context, next) => {
+        context.path = context.path.replace(/^\/v1\//, "/");
+        await next();
+      },
+    });
+    const response = await fetch(`${op.issuer}/v1/jwks`);
+    expect(response.headers.get("cache-control")).toBe("public, max-age=3600, stale-while-revalidate=3600");
+    expect(await response.json()).toEqual(await published(op));
+  });
+
+  test("is ours where the provider is mounted under the path of its issuer, as its discovery document says", async () => {
+    op = await startOp({
+      keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+      mountPath: "/oidc",
+    });
+    const discovery = (await (await fetch(`${op.issuer}/.well-known/openid-configuration`)).json()) as {
+      issuer: string;
+      jwks_uri: string;
+    };
+    expect(discovery).toMatchObject({ issuer: op.issuer, jwks_uri: `${op.issuer}/jwks` });
+    expect(op.issuer).toMatch(/\/oidc$/);
+    const response = await fetch(discovery.jwks_uri);
+    expect(response.headers.get("etag")).toMatch(/^"[0-9a-f]{64}"$/);
+    expect((await published(op)).keys.map((key) => key.kid)).toEqual(["a"]);
+  });
+
+  test("is readable from any origin, as the host's is, where the endpoint says so", async () => {
+    const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    op = await startOp({ keys, endpoint: (issuer) => createJwksEndpoint({ issuer, keyset: keys, cors: true }) });
+    const preflight = await fetch(`${op.issuer}/jwks`, { method: "OPTIONS" });
+    expect(preflight.status).toBe(204);
+    expect((await fetch(`${op.issuer}/jwks`)).headers.get("access-control-allow-origin")).toBe("*");
+  });
+});
+
+describe("an endpoint is refused", () => {
+  function attach(issuer: string, keys: KeySet, endpoint: JwksEndpoint): void {
+    const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
+    const { jwks, features, clientDefaults } = signpost;
+    signpost.attach(new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } }), endpoint);
+  }
+
+  test.each([
+    ["of another issuer", { issuer: "https://other.example" }],
+    ["of another tenant of the same host", { issuer: "https://op.example/b" }],
+    ["of a name that ends with the path", { issuer: "https://op.example/a", endpoints: { jwks: "/jwks-old" } }],
+    ["of an issuer that begins with the same letters", { issuer: "https://op.example/ab" }],
+  ])("%s", async (_name, routes) => {
+    const keys = createKeySet([{ signer: await openLocalSigner() }]);
+    const endpoint = createJwksEndpoint({ ...routes, keyset: keys });
+    expect(() => attach("https://op.example/a", keys, endpoint)).toThrow(
+      expect.objectContaining({ argument: "endpoint" }),
+    );
+  });
+
+  test("that does not publish the key that signs", async () => {
+    const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    const others = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    const issuer = "https://op.example";
+    expect(() => attach(issuer, keys, createJwksEndpoint({ issuer, keyset: others }))).toThrow(
+      expect.objectContaining({ argument: "endpoint", message: expect.stringContaining('"a"') }),
+    );
+  });
+});

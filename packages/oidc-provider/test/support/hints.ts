@@ -1,0 +1,28 @@
+import type { KeyObject } from "node:crypto";
+import { SignJWT } from "jose";
+import { browser, type Op, REDIRECT_URI } from "./op.ts";
+
+export const HINT_CLIENT = {
+  client_id: "rp",
+  client_secret: "only for this test",
+  redirect_uris: [REDIRECT_URI],
+  post_logout_redirect_uris: [REDIRECT_URI],
+};
+
+/** An ID token that expired in 2023. */
+export async function hint(issuer: string, keyId: string, privateKey: KeyObject, alg = "ES256"): Promise<string> {
+  return new SignJWT({ sub: "248289" })
+    .setProtectedHeader({ alg, kid: keyId })
+    .setIssuer(issuer)
+    .setAudience(HINT_CLIENT.client_id)
+    .setIssuedAt(1_700_000_000)
+    .setExpirationTime(1_700_000_300)
+    .sign(privateKey);
+}
+
+export async function accepted(op: Op, token: string): Promise<boolean> {
+  const end = new URL(`${op.issuer}/session/end`);
+  end.searchParams.set("id_token_hint", token);
+  const answer = await browser(op.issuer)(end);
+  return answer instanceof URL || answer.status === 200;
+}

@@ -1,0 +1,145 @@
+import { generateKeyPairSync } from "node:crypto";
+import { errors, ExternalSigningKey } from "oidc-provider";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createKeySet, type KeySet, SignerError } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { type ScheduleLike, signpostKeys } from "@signpost/oidc-provider";
+import { accepted, hint, HINT_CLIENT } from "./support/hints.ts";
+import { type Op, startOp } from "./support/op.ts";
+
+let op: Op | undefined;
+afterEach(() => {
+  op?.close();
+});
+
+const pairs = new Map(
+  ["a", "b", "c", "d"].map((keyId) => [keyId, generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey]),
+);
+
+async function setOf(...keyIds: string[]): Promise<KeySet> {
+  const entries = keyIds.map(async (keyId) => ({
+    keyId,
+    signer: await openLocalSigner({ privateKey: privateKeyOf(keyId) }),
+  }));
+  return createKeySet(await Promise.all(entries));
+}
+
+function privateKeyOf(keyId: string) {
+  const key = pairs.get(keyId);
+  if (key === undefined) throw new Error(`no key ${keyId}`);
+  return key;
+}
+
+async function acceptedKeys(current: Op): Promise<string[]> {
+  const results = [...pairs].map(async ([keyId, key]) =>
+    (await accepted(current, await hint(current.issuer, keyId, key))) ? [keyId] : [],
+  );
+  return (await Promise.all(results)).flat();
+}
+
+describe("more keys than places", () => {
+  test("the operator is told once until they fit again, and those withdrawn last still verify", async () => {
+    const told: Error[] = [];
+    const keySet = await setOf("d");
+    const [all, some] = [await setOf("c", "b", "a"), await setOf("c")];
+    let withdrawn = some.keys;
+    const keys: ScheduleLike = { keySet: () => keySet, withdrawn: () => withdrawn };
+    op = await startOp({
+      keys,
+      verifyingKeys: 2,
+      onError: (error) => told.push(error),
+      configuration: { clients: [HINT_CLIENT] },
+    });
+    await sign(op);
+    expect(told).toEqual([]);
+    withdrawn = all.keys;
+    await sign(op);
+    await sign(op);
+    expect(await acceptedKeys(op)).toEqual(["b", "c", "d"]);
+    expect(told).toEqual([
+      expect.objectContaining({ argument: "verifyingKeys", message: expect.stringContaining("3") }),
+    ]);
+    withdrawn = some.keys;
+    await sign(op);
+    withdrawn = all.keys;
+    await sign(op);
+    expect(told).toHaveLength(2);
+  });
+
+  test("without anybody to tell, it is a warning of the process", async () => {
+    const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    try {
+      op = await startOp({ keys: await setOf("a", "b", "c"), verifyingKeys: 1 });
+      await vi.waitFor(() => {
+        expect(warned).toHaveBeenCalledWith(expect.stringContaining("verifyingKeys"), "SignpostWarning");
+      });
+    } finally {
+      warned.mockRestore();
+    }
+  });
+
+  test("a listener that throws spoils no signature", async () => {
+    op = await startOp({
+      keys: await setOf("a", "b", "c"),
+      verifyingKeys: 1,
+      onError: (error) => {
+        throw error;
+      },
+      configuration: { clients: [HINT_CLIENT] },
+    });
+    await expect(sign(op)).resolves.toBeUndefined();
+  });
+
+  test("no places at all are a choice, of which nobody is told", async () => {
+    const told: Error[] = [];
+    op = await startOp({
+      keys: await setOf("a", "b"),
+      verifyingKeys: 0,
+      onError: (error) => told.push(error),
+      configuration: { clients: [HINT_CLIENT] },
+    });
+    expect(await acceptedKeys(op)).toEqual(["a"]);
+    expect(told).toEqual([]);
+  });
+
+  test("a listener that is no function is refused", async () => {
+    const keys = await setOf("a");
+    expect(() => signpostKeys({ ExternalSigningKey, errors, keys, onError: "log" as never })).toThrow(
+      expect.objectContaining({ argument: "onError" }),
+    );
+  });
+});
+
+test("a key that is both published and withdrawn, or active and withdrawn, takes one place or none", async () => {
+  const [published, withdrawn] = [await setOf("a", "b"), await setOf("a", "b", "c")];
+  const keys: ScheduleLike = { keySet: () => published, withdrawn: () => withdrawn.keys };
+  op = await startOp({ keys, verifyingKeys: 2, configuration: { clients: [HINT_CLIENT] } });
+  expect(await acceptedKeys(op)).toEqual(["a", "b", "c"]);
+});
+
+test("while the source of keys fails, hints of the last known keys are accepted and nothing is signed", async () => {
+  const keys = await setOf("a", "b");
+  let failing = false;
+  op = await startOp({
+    keys: () => {
+      if (failing) throw new SignerError("unavailable", "the store of keys does not answer");
+      return keys;
+    },
+    configuration: { clients: [HINT_CLIENT] },
+  });
+  failing = true;
+  expect(await acceptedKeys(op)).toEqual(["a", "b"]);
+  await expect(sign(op)).rejects.toMatchObject({
+    error: "temporarily_unavailable",
+    status: 503,
+    cause: { code: "unavailable" },
+  });
+  failing = false;
+  await expect(sign(op)).resolves.toBeUndefined();
+});
+
+/** An ID token straight from the provider. */
+async function sign({ provider }: Op): Promise<void> {
+  const client = await provider.Client.find(HINT_CLIENT.client_id);
+  await new provider.IdToken({ sub: "a" }, { client }).issue({ use: "idtoken" } as never);
+}
