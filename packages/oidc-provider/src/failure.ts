@@ -3,15 +3,20 @@ import type { HostContext, HostErrors } from "./host.ts";
 
 const RETRY_AFTER_SECONDS = "2";
 
-/** Marks the host errors that were made here; their cause, which the host's events carry, holds the code. */
+/** The host errors that were made here; their cause, which the host's events carry, holds the code. */
 const passingErrors = new WeakSet<object>();
+const lastingErrors = new WeakSet<object>();
 
 /**
  * The host's own error for a failure to sign: the client learns whether to try again, and from the authorization
  * endpoint learns it in the redirect; the operator sees the cause.
  */
 export function hostFailure(cause: unknown, { OIDCProviderError, TemporarilyUnavailable }: HostErrors): Error {
-  if (!isPassing(cause)) return Object.assign(new OIDCProviderError(500, "server_error"), { cause });
+  if (!isPassing(cause)) {
+    const error = Object.assign(new OIDCProviderError(500, "server_error"), { cause });
+    lastingErrors.add(error);
+    return error;
+  }
   const error = new TemporarilyUnavailable("the signing key cannot be reached at the moment");
   // The host's default for this error is 400, as for a fault of the client.
   Object.assign(error, { cause, status: 503, statusCode: 503 });
@@ -20,19 +25,29 @@ export function hostFailure(cause: unknown, { OIDCProviderError, TemporarilyUnav
 }
 
 /**
- * Outside of the host's own error handling: adds `Retry-After` to its 503, and answers with a plain 503 where not even
- * the error response could be signed (JARM).
+ * Outside of the host's own error handling: adds `Retry-After` to its 503, and answers with a plain page where not even
+ * the error response could be signed (JARM). The host's events told of the failure before.
  */
 export async function answerFailures(context: HostContext, next: () => Promise<void>): Promise<void> {
   try {
     await next();
   } catch (error) {
-    if (typeof error !== "object" || error === null || !passingErrors.has(error)) throw error;
-    context.status = 503;
-    context.type = "text/plain";
-    context.body = "temporarily unavailable\n";
+    if (isIn(passingErrors, error)) answerPlainly(context, 503, "temporarily unavailable\n");
+    else if (isIn(lastingErrors, error)) answerPlainly(context, 500, "server error\n");
+    else throw error;
   }
-  if (context.status === 503) context.set("Retry-After", RETRY_AFTER_SECONDS);
+  // A 503 of somebody else, say for maintenance, may know better when to come back.
+  if (context.status === 503 && !context.res.hasHeader("Retry-After")) context.set("Retry-After", RETRY_AFTER_SECONDS);
+}
+
+function answerPlainly(context: HostContext, status: number, body: string): void {
+  context.status = status;
+  context.type = "text/plain";
+  context.body = body;
+}
+
+function isIn(errors: WeakSet<object>, error: unknown): boolean {
+  return typeof error === "object" && error !== null && errors.has(error);
 }
 
 export function unknownKid(): ConfigurationError {

@@ -1,17 +1,6 @@
-import { errors, ExternalSigningKey, Provider } from "oidc-provider";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  ConfigurationError,
-  createJwksEndpoint,
-  createKeySet,
-  guardSigner,
-  SignerError,
-  type SignerErrorCode,
-} from "@signpost/core";
+import { createKeySet, guardSigner, SignerError, type SignerErrorCode } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { type HostProvider, signpostKeys } from "@signpost/oidc-provider";
 import { browser, type Op, REDIRECT_URI, startOp } from "./support/op.ts";
 
 const SECRET = "arn:aws:kms:eu-central-1:111122223333:key/secret";
@@ -48,6 +37,16 @@ beforeAll(async () => {
           grant_types: ["authorization_code", "implicit"],
           response_types: ["code", "id_token"],
         },
+        {
+          client_id: "signed",
+          client_secret: "only-for-this-test",
+          redirect_uris: [REDIRECT_URI],
+          grant_types: ["authorization_code", "refresh_token"],
+          response_types: ["code"],
+          userinfo_signed_response_alg: "ES256",
+          introspection_signed_response_alg: "ES256",
+          backchannel_logout_uri: "http://127.0.0.1:9/",
+        },
       ],
     },
   });
@@ -59,19 +58,53 @@ beforeEach(() => {
   failing = undefined;
 });
 
-function askToken(): Promise<Response> {
-  return fetch(`${op.issuer}/token`, {
+function post(path: string, client: string, form: Record<string, string>): Promise<Response> {
+  return fetch(`${op.issuer}${path}`, {
     method: "POST",
-    headers: { authorization: `Basic ${btoa("service:only-for-this-test")}` },
-    body: new URLSearchParams({ grant_type: "client_credentials", resource: "urn:example:api" }),
+    headers: { authorization: `Basic ${btoa(`${client}:only-for-this-test`)}` },
+    body: new URLSearchParams(form),
   });
 }
 
-function authorize(parameters: Record<string, string>): Promise<URL | Response> {
+function askToken(): Promise<Response> {
+  return post("/token", "service", { grant_type: "client_credentials", resource: "urn:example:api" });
+}
+
+function authorize(parameters: Record<string, string>, browse = browser(op.issuer)): Promise<URL | Response> {
   const url = new URL(`${op.issuer}/auth`);
   const all = { client_id: "rp", redirect_uri: REDIRECT_URI, scope: "openid", nonce: "n", state: "s", ...parameters };
   for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value);
-  return browser(op.issuer)(url);
+  return browse(url);
+}
+
+const PKCE = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" };
+const CODE_VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+
+async function exchange(callback: URL | Response): Promise<Response> {
+  if (!(callback instanceof URL)) throw new Error(`expected a redirect, got ${callback.status}`);
+  return post("/token", "signed", {
+    grant_type: "authorization_code",
+    code: callback.searchParams.get("code") ?? "",
+    redirect_uri: REDIRECT_URI,
+    code_verifier: CODE_VERIFIER,
+  });
+}
+
+async function login(browse = browser(op.issuer)): Promise<{ access_token: string; refresh_token: string }> {
+  const response = await exchange(await authorize({ client_id: "signed", response_type: "code", ...PKCE }, browse));
+  return (await response.json()) as { access_token: string; refresh_token: string };
+}
+
+async function loginAgain(): ReturnType<typeof login> {
+  const before = failing;
+  failing = undefined;
+  const tokens = await login();
+  failing = before;
+  return tokens;
+}
+
+function bearer(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}` };
 }
 
 /** What the operator's event of the last failure says. */
@@ -109,6 +142,62 @@ describe("where the client calls directly", () => {
     expect(lastCode()).toBe(code);
   });
 
+  const endpoints: [string, (tokens: { access_token: string; refresh_token: string }) => Promise<Response>][] = [
+    ["userinfo as a JWT", ({ access_token }) => fetch(`${op.issuer}/me`, { headers: bearer(access_token) })],
+    [
+      "introspection as a JWT",
+      ({ access_token: token }) =>
+        fetch(`${op.issuer}/token/introspection`, {
+          method: "POST",
+          headers: {
+            authorization: `Basic ${btoa("signed:only-for-this-test")}`,
+            accept: "application/token-introspection+jwt",
+          },
+          body: new URLSearchParams({ token }),
+        }),
+    ],
+    [
+      "the refresh of tokens",
+      ({ refresh_token }) => post("/token", "signed", { grant_type: "refresh_token", refresh_token }),
+    ],
+    [
+      "the exchange of a code",
+      async () => {
+        const before = failing;
+        failing = undefined;
+        const callback = await authorize({ client_id: "signed", response_type: "code", ...PKCE });
+        failing = before;
+        return exchange(callback);
+      },
+    ],
+  ];
+  test.each(endpoints)("%s answers the same way", async (_name, ask) => {
+    const tokens = await login();
+    for (const [code, status, error, retryAfter] of [
+      ["throttled", 503, "temporarily_unavailable", "2"],
+      ["key_disabled", 500, "server_error", null],
+    ] as const) {
+      failing = code;
+      // The refresh token of the turn before was spent.
+      const { refresh_token } = await (failing === "throttled" ? tokens : loginAgain());
+      const response = await ask({ ...tokens, refresh_token });
+      const body = await response.text();
+      expect([response.status, response.headers.get("retry-after")]).toEqual([status, retryAfter]);
+      expect(JSON.parse(body)).toMatchObject({ error });
+      expect(body + JSON.stringify([...response.headers])).not.toContain("secret");
+      expect(lastCode()).toBe(code);
+    }
+  });
+
+  test("a code whose exchange failed is spent: the host marks it before it signs", async () => {
+    const callback = await authorize({ client_id: "signed", response_type: "code", ...PKCE });
+    failing = "unavailable";
+    expect((await exchange(callback)).status).toBe(503);
+    failing = undefined;
+    const again = await exchange(callback);
+    expect([again.status, await again.json()]).toEqual([400, expect.objectContaining({ error: "invalid_grant" })]);
+  });
+
   test("the next request succeeds once the backend is back", async () => {
     failing = "unavailable";
     await askToken();
@@ -131,107 +220,63 @@ describe("from the authorization endpoint", () => {
     expect(lastCode()).toBe(code);
   });
 
-  test("a JARM response that cannot be signed is a plain 503 page", async () => {
+  test("a form_post response carries it in the form", async () => {
+    failing = "throttled";
+    const page = await authorize({ response_type: "id_token", response_mode: "form_post" });
+    if (!(page instanceof Response)) throw new Error("expected a page");
+    const html = await page.text();
+    expect(html).toContain('name="error" value="temporarily_unavailable"');
+    expect(html).not.toContain("secret");
+  });
+
+  const JARM_MODES = ["jwt", "query.jwt", "fragment.jwt", "form_post.jwt"];
+  test.each(JARM_MODES)("a JARM response (%s) that cannot be signed is a plain 503 page", async (response_mode) => {
     failing = "unavailable";
-    const page = await authorize({
-      response_type: "code",
-      response_mode: "jwt",
-      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-      code_challenge_method: "S256",
-    });
+    const page = await authorize({ response_type: "code", response_mode, ...PKCE });
     if (!(page instanceof Response)) throw new Error("expected a page");
     expect(page.status).toBe(503);
     expect(page.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
     expect(page.headers.get("content-type")).toContain("text/plain");
     expect(await page.text()).toBe("temporarily unavailable\n");
+    expect(lastCode()).toBe("unavailable");
+  });
+
+  test.each(JARM_MODES)("a JARM response (%s) that never can be signed is a plain 500 page", async (response_mode) => {
+    failing = "access_denied";
+    const page = await authorize({ response_type: "code", response_mode, ...PKCE });
+    if (!(page instanceof Response)) throw new Error("expected a page");
+    expect([page.status, page.headers.get("retry-after")]).toEqual([500, null]);
+    expect(page.headers.get("content-type")).toContain("text/plain");
+    expect(await page.text()).toBe("server error\n");
+    expect(lastCode()).toBe("access_denied");
   });
 });
 
-describe("at construction", () => {
-  const keysOf = async () => createKeySet([{ signer: await openLocalSigner() }]);
+test("a back-channel logout token that cannot be signed is an event: the end-user is logged out all the same", async () => {
+  const browse = browser(op.issuer);
+  await login(browse);
+  const page = await browse(new URL(`${op.issuer}/session/end`));
+  if (!(page instanceof Response)) throw new Error("expected the OP's logout page");
+  const [, xsrf = ""] = /name="xsrf" value="([^"]+)"/.exec(await page.text()) ?? [];
+  failing = "overloaded";
+  const done = await browse.post(new URL(`${op.issuer}/session/end/confirm`), { xsrf, logout: "yes" });
+  if (!(done instanceof Response)) throw new Error("expected the OP's page");
+  expect(done.status).toBe(200);
+  expect(op.failures.at(-1)?.event).toBe("backchannel.error");
+  expect(lastCode()).toBe("overloaded");
+});
 
-  test("a host whose hook has changed is refused, saying so", async () => {
-    const keys = await keysOf();
-    class Changed {
-      keyObject(): void {}
-      signDigest(): void {}
-    }
-    const refused = () => signpostKeys({ ExternalSigningKey: Changed, errors, keys });
-    expect(refused).toThrow(ConfigurationError);
-    expect(refused).toThrow(/external signing hook.*has changed \(missing: .*sign\)/);
+test("a 503 of the OP's own keeps its Retry-After", async () => {
+  const maintained = await startOp({
+    keys: createKeySet([{ signer: await openLocalSigner() }]),
+    middleware: async (context) => {
+      context.status = 503;
+      context.set("Retry-After", "3600");
+    },
   });
-
-  test.each([
-    ["ExternalSigningKey", { ExternalSigningKey: undefined }],
-    ["errors", { errors: {} }],
-    ["verifyingKeys", { verifyingKeys: -1 }],
-  ])("a wrong %s is refused and named", async (argument, wrong) => {
-    const options = { ExternalSigningKey, errors, keys: await keysOf(), ...wrong };
-    expect(() => signpostKeys(options as never)).toThrow(expect.objectContaining({ argument }));
-  });
-
-  test("a host that acknowledges another version of its hook refuses the configuration itself", async () => {
-    const signpost = signpostKeys({ ExternalSigningKey, errors, keys: await keysOf() });
-    const features = { externalSigningSupport: { enabled: true, ack: "experimental-99" } };
-    const construct = () => new Provider("http://127.0.0.1", { jwks: signpost.jwks, features });
-    expect(construct).toThrow(/externalSigningSupport|acknowledg/i);
-  });
-
-  test("a host without JARM and JWT introspection takes the configuration as it is", async () => {
-    const keys = await keysOf();
-    const issuer = "http://127.0.0.1";
-    const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
-    const provider = new Provider(issuer, {
-      jwks: signpost.jwks,
-      features: { ...signpost.features },
-      clientDefaults: { ...signpost.clientDefaults },
-      clients: [{ client_id: "rp", client_secret: "only-for-this-test", redirect_uris: [REDIRECT_URI] }],
-    });
-    signpost.attach(provider, createJwksEndpoint({ issuer, keyset: keys }));
-    expect((await provider.Client.find("rp"))?.idTokenSignedResponseAlg).toBe("ES256");
-  });
-
-  test("an endpoint at another path than the host announces is refused", async () => {
-    const keys = await keysOf();
-    const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
-    const provider = new Provider("http://127.0.0.1", { ...signpost, clientDefaults: { ...signpost.clientDefaults } });
-    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keyset: keys, endpoints: { jwks: "/keys" } });
-    expect(() => signpost.attach(provider, endpoint)).toThrow(expect.objectContaining({ argument: "endpoint" }));
-  });
-
-  test("keys serve one provider", async () => {
-    const keys = await keysOf();
-    const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
-    const host: HostProvider = { use: () => host, pathFor: () => "/jwks", urlFor: () => "http://127.0.0.1/jwks" };
-    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keyset: keys });
-    signpost.attach(host, endpoint);
-    expect(() => signpost.attach(host, endpoint)).toThrow(expect.objectContaining({ argument: "provider" }));
-  });
-
-  test("a provider that was never attached signs nothing, and the operator sees why", async () => {
-    const server = createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address();
-    const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-    const signpost = signpostKeys({ ExternalSigningKey, errors, keys: await keysOf() });
-    const provider = new Provider(issuer, {
-      jwks: signpost.jwks,
-      features: { ...signpost.features, devInteractions: { enabled: false } },
-      clientDefaults: { ...signpost.clientDefaults },
-      clients: [
-        {
-          client_id: "rp",
-          token_endpoint_auth_method: "none",
-          redirect_uris: [REDIRECT_URI],
-          grant_types: ["implicit"],
-          response_types: ["id_token"],
-        },
-      ],
-    });
-    const token = new provider.IdToken({ sub: "a" }, { client: await provider.Client.find("rp") });
-    await expect(token.issue({ use: "idtoken" } as never)).rejects.toMatchObject({
-      cause: { argument: "provider", message: expect.stringContaining("attach(provider, endpoint)") },
-    });
-    server.close();
-  });
+  try {
+    expect((await fetch(`${maintained.issuer}/token`, { method: "POST" })).headers.get("retry-after")).toBe("3600");
+  } finally {
+    maintained.close();
+  }
 });
