@@ -77,6 +77,7 @@ interface ClientOptions {
   readonly authClient?: unknown;
   readonly sslCreds?: unknown;
   readonly "grpc.max_reconnect_backoff_ms"?: number;
+  readonly "grpc.enable_http_proxy"?: 0;
 }
 
 const TRANSPORT_OPTIONS: Readonly<Record<"grpc" | "rest", ClientOptions>> = {
@@ -127,6 +128,12 @@ function plaintextOptions(transport: "grpc" | "rest"): ClientOptions {
     // Without it the client asks the metadata server for credentials and for the name of its universe.
     authClient: new googleAuthLibrary.PassThroughClient(),
     universeDomain: "googleapis.com",
-    ...(transport === "rest" ? { protocol: "http" } : { sslCreds: grpc.credentials.createInsecure() }),
+    ...(transport === "rest"
+      ? { protocol: "http" }
+      : {
+          sslCreds: grpc.credentials.createInsecure(),
+          // Loopback means this machine. gRPC would take the way through a proxy that the environment names.
+          "grpc.enable_http_proxy": 0,
+        }),
   };
 }

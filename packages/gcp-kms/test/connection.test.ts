@@ -71,6 +71,29 @@ describe.each(["grpc", "rest"] as const)("a client of our own over %s", (transpo
     expect(metadataRequests).toBe(0);
   });
 
+  test.each(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "grpc_proxy"])(
+    "on loopback takes no way through the proxy in %s",
+    async (variable) => {
+      let connections = 0;
+      const proxy = createServer().listen(0, "127.0.0.1");
+      proxy.on("connection", (socket) => {
+        connections += 1;
+        socket.destroy();
+      });
+      await once(proxy, "listening");
+      vi.stubEnv(variable, `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+      try {
+        const endpoint = endpointOf(transport);
+        await using signer = await openGcpKmsSigner({ keyVersion: version.name, endpoint, transport });
+        expect(await signsTruly(signer)).toBe(true);
+        expect(connections).toBe(0);
+      } finally {
+        vi.stubEnv(variable, undefined);
+        proxy.close();
+      }
+    },
+  );
+
   test("comes back after the service was away", async () => {
     await using signer = await openGcpKmsSigner({
       keyVersion: version.name,
