@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createKeySet, openSigner, signWith } from "@signpost/core";
+import { createKeySet, openSigner, SignerError, signWith } from "@signpost/core";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import type { Fault } from "@signpost/test-backends/faults";
 import { clientOf, provideCredentials } from "./environment.ts";
 
 const fake = await startFakeAwsKms();
@@ -14,6 +15,39 @@ fake.pointAlias("alias/Op/2026", key);
 beforeAll(() => provideCredentials(fake.credentials));
 afterEach(() => fake.reset());
 afterAll(() => fake.stop());
+
+describe("our own client", () => {
+  const policy = { deadlineMs: 300, attemptTimeoutMs: 300 };
+  const connectionsAreGone = () => expect.poll(() => fake.sockets.open, { timeout: 10_000 }).toBe(0);
+
+  test("leaves no connection behind when its signer is closed", async () => {
+    const signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint });
+    await Promise.all(Array.from({ length: 8 }, () => signer.sign(DIGEST)));
+    expect(fake.sockets.open).toBe(8);
+    await signer.close();
+    await connectionsAreGone();
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "closed" });
+  });
+
+  test.each<[string, Fault, () => object]>([
+    ["is refused", "key-not-found", () => ({})],
+    ["is out of time", "hang", () => ({ openDeadlineMs: 200 })],
+    ["is given up", "hang", () => ({ signal: AbortSignal.timeout(200) })],
+  ])("leaves none behind when its opening %s", async (_what, fault, options) => {
+    fake.faults.on(fault);
+    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, ...options() })).rejects.toBeInstanceOf(
+      SignerError,
+    );
+    await connectionsAreGone();
+  });
+
+  test.each<Fault>(["hang", "hang-after-headers", "slow"])("cuts the connection of a call that %s", async (fault) => {
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy });
+    fake.faults.on(fault);
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "timeout" });
+    await connectionsAreGone();
+  });
+});
 
 describe("a client of the caller's", () => {
   test("is used as it is, and left open", async () => {

@@ -56,6 +56,7 @@ describe("500 signatures at once", () => {
     const { signal } = controller;
     const signing = Promise.allSettled(Array.from({ length: 200 }, () => signer.sign(digest, { signal })));
     await vi.waitUntil(() => fake.sockets.open === 150, { timeout: 20_000 });
+    expect(limiter.queued).toBe(50);
     controller.abort();
     await signing;
     fake.reset();

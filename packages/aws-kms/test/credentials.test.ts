@@ -1,7 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { createKeySet, signWith } from "@signpost/core";
 import { openAwsKmsSigner, type KmsApi } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { withRenewedCredentials } from "../src/own-client.ts";
@@ -14,7 +15,10 @@ const { endpoint } = fake;
 
 /** A container's credentials endpoint, as ECS and EKS Pod Identity have it: each answer is a new set. */
 let issued = 0;
-const issuer = createServer((_request, response) => {
+/** What the issuer waits for before it answers. */
+let held: Promise<void> = Promise.resolve();
+const issuer = createServer(async (_request, response) => {
+  await held;
   issued += 1;
   const Expiration = new Date(Date.now() + 3_600_000).toISOString();
   response.setHeader("content-type", "application/json");
@@ -70,6 +74,34 @@ describe("our own client", () => {
     await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
     expect(signer.uri).toContain(key.arn);
     expect(usedKeys()).toEqual(["AKIA1", "AKIA2"]);
+  });
+
+  test("waits for them no longer than the deadline, and uses them when they come", async () => {
+    let answer = (): void => undefined;
+    held = new Promise((resolve) => (answer = resolve));
+    const publicKey = key.publicKey?.export({ format: "jwk" }) ?? {};
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint, publicKey, policy: { deadlineMs: 200 } });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "timeout" });
+    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint, openDeadlineMs: 200 })).rejects.toMatchObject({
+      code: "timeout",
+    });
+    expect(fake.requests).toEqual([]);
+    answer();
+    await vi.waitUntil(() => issued > 0);
+    await using patient = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await expect(patient.sign(DIGEST)).resolves.toHaveLength(64);
+    await expect(signWith(createKeySet([{ signer }]).active, DIGEST)).resolves.toHaveLength(64);
+  });
+
+  test("says that the file of a web identity's token is missing", async () => {
+    delete process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"];
+    process.env["AWS_WEB_IDENTITY_TOKEN_FILE"] = "/nonexistent/token";
+    process.env["AWS_ROLE_ARN"] = "arn:aws:iam::111122223333:role/op";
+    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint })).rejects.toMatchObject({
+      code: "access_denied",
+      transient: false,
+      message: "kms:GetPublicKey failed: no credentials could be had: ENOENT",
+    });
   });
 
   test("gets them once for calls that fail together", async () => {
