@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -17,8 +17,8 @@ const { endpoint } = fake;
 let issued = 0;
 /** What the issuer waits for before it answers. */
 let held: Promise<void> = Promise.resolve();
-const issuer = createServer(async (_request, response) => {
-  await held;
+const issuer = createServer((_request, response) => void held.then(() => issue(response)));
+function issue(response: ServerResponse): void {
   issued += 1;
   const Expiration = new Date(Date.now() + 3_600_000).toISOString();
   response.setHeader("content-type", "application/json");
@@ -30,7 +30,7 @@ const issuer = createServer(async (_request, response) => {
       Expiration,
     }),
   );
-});
+}
 await new Promise<void>((listening) => issuer.listen(0, "127.0.0.1", listening));
 const { port } = issuer.address() as AddressInfo;
 
