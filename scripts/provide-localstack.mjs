@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { installDebianPackages } from "./backends/apt.mjs";
 import { findProgram, run } from "./lib/process.mjs";
 import { cacheFolder, ROOT } from "./lib/repository.mjs";
 import { say } from "./lib/say.mjs";
@@ -23,6 +24,9 @@ export async function provideLocalstack() {
   mkdirSync(folder, { recursive: true });
 
   say("Installing LocalStack into a virtual environment");
+  // Debian has what `venv` needs in a package of its own.
+  const hasVenv = await run(base, ["-c", "import ensurepip"], { quiet: true });
+  if (!hasVenv.ok) await installDebianPackages(["python3-venv"]);
   await must(base, ["-m", "venv", venv]);
   // Python compiles while it installs: without its bytecode each start would take two seconds longer.
   const args = [
