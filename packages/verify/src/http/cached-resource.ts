@@ -34,7 +34,6 @@ export interface CachedResourceOptions<T> {
   readonly throttle: Throttle;
   /** How long a failure is answered from memory, unless `Retry-After` asks for longer. */
   readonly failureMemoryMs: number;
-  readonly onRequest: () => void;
   readonly onFetch: (record: FetchRecord) => void;
   readonly onThrottled: () => void;
 }
@@ -126,7 +125,6 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   }
 
   function send(method: "GET" | "HEAD", headers: Record<string, string>): Promise<HttpAnswer> {
-    options.onRequest();
     return sendRequest(requester, method, headers);
   }
 

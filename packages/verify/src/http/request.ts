@@ -36,6 +36,7 @@ export interface Requester {
   readonly fetch: FetchLike;
   readonly accept: string;
   readonly clock: () => number;
+  readonly onRequest: () => void;
 }
 
 export interface HttpAnswer {
@@ -92,11 +93,18 @@ async function exchange(
 ): Promise<HttpAnswer> {
   const { url, limits } = requester;
   const requestedAt = requester.clock();
-  const answer = await requester.fetch(url.href, {
-    method,
-    headers: { accept: requester.accept, ...headers },
-    redirect: "manual",
-    signal,
+  const ask = (): Promise<FetchAnswer> => {
+    requester.onRequest();
+    return requester.fetch(url.href, {
+      method,
+      headers: { accept: requester.accept, ...headers },
+      redirect: "manual",
+      signal,
+    });
+  };
+  const answer = await ask().catch((error: unknown) => {
+    if (signal.aborted || !wasKeptConnectionLost(error)) throw error;
+    return ask();
   });
   if (answer.status !== 200 && answer.status !== 304) {
     await discard(answer);
@@ -124,6 +132,22 @@ async function exchange(
 /** undici's own `fetch`, which belongs together with its dispatchers: Node's built-in one may be of another version. */
 export function fetchThrough(dispatcher: Dispatcher | undefined): FetchLike {
   return dispatcher === undefined ? undiciFetch : (url, init) => undiciFetch(url, { ...init, dispatcher });
+}
+
+/**
+ * Whether the server closed a connection that had been kept open, as a proxy does that is reloaded, before it answered: it may
+ * not have seen the request, which is sent again once (RFC 9112 section 9.3.1). A server that hangs up on a new connection
+ * has decided so.
+ */
+function wasKeptConnectionLost(error: unknown): boolean {
+  let current = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
+    const { code, socket } = current as { code?: unknown; socket?: { bytesRead?: number } };
+    if (code === "UND_ERR_SOCKET") return (socket?.bytesRead ?? 0) > 0;
+    if (code === "ECONNRESET" || code === "EPIPE") return true;
+    current = current.cause;
+  }
+  return false;
 }
 
 function refusedStatus(answer: FetchAnswer, url: URL): KeySetError {

@@ -71,6 +71,9 @@ export function createRemoteResource<T>(
       fetch: settings.fetch ?? fetchThrough(dispatcher),
       accept: document.accept,
       clock,
+      onRequest: () => {
+        counts.requests += 1;
+      },
     },
     rules: settings,
     revalidateWith: settings.revalidateWith,
@@ -81,9 +84,6 @@ export function createRemoteResource<T>(
       clock,
     }),
     failureMemoryMs: settings.failureMemoryMs,
-    onRequest: () => {
-      counts.requests += 1;
-    },
     onFetch,
     onThrottled,
   });

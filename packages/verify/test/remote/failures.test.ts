@@ -45,6 +45,33 @@ describe("bad entries", () => {
   });
 });
 
+describe("a kept connection that the server closes", () => {
+  it("costs one more request, and no rotation", async () => {
+    const { keySet, verify, server, count } = await setup(origin([a], LONG_CACHE));
+    await verify(a.token());
+    // The connection is kept once its answer has been read to the end.
+    await new Promise((later) => setTimeout(later, 50));
+    server.answerWith(() => {
+      server.answerWith(origin([b, a], LONG_CACHE));
+      return "destroy";
+    });
+    await verify(b.token());
+    expect(count()).toBe(3);
+    expect(server.connections()).toBe(2);
+    expect(keySet.stats()).toMatchObject({ requests: 3, failed: 0, forced: 1 });
+  });
+
+  it("is an error where a new one is closed as well", async () => {
+    const { keySet, verify, server, count } = await setup(origin([a], LONG_CACHE));
+    await verify(a.token());
+    await new Promise((later) => setTimeout(later, 50));
+    server.answerWith(() => "destroy");
+    await expect(keySet.refresh()).rejects.toMatchObject({ code: "fetch_failed" });
+    expect(count()).toBe(3);
+    await verify(a.token());
+  });
+});
+
 describe("answers that are no usable set", () => {
   const answers: readonly [string, Answer, string][] = [
     ["an empty set", () => ({ headers: json, body: '{"keys":[]}' }), "no_usable_key"],
