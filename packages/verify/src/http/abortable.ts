@@ -1,3 +1,4 @@
+import { getMaxListeners, defaultMaxListeners, setMaxListeners } from "node:events";
 import { KeySetError } from "../errors.ts";
 
 /**
@@ -9,6 +10,7 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal | undef
   // The caller may leave before the work settles; somebody has to take the rejection then.
   work.catch(() => {});
   if (signal.aborted) throw aborted(signal);
+  takeAnyNumberOfListeners(signal);
   let release: () => void = () => {};
   const abort = new Promise<never>((_resolve, reject) => {
     const onAbort = (): void => reject(aborted(signal));
@@ -19,6 +21,15 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal | undef
     return await Promise.race([work, abort]);
   } finally {
     release();
+  }
+}
+
+/** One signal may stand for any number of callers. Their listeners are no leak: each is removed. */
+function takeAnyNumberOfListeners(signal: AbortSignal): void {
+  try {
+    if (getMaxListeners(signal) === defaultMaxListeners) setMaxListeners(Number.POSITIVE_INFINITY, signal);
+  } catch {
+    // A limit of 0, which Node 20 cannot read, or a signal that is not Node's: neither warns.
   }
 }
 

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { getEventListeners, setMaxListeners } from "node:events";
 import { createRemoteKeySet, KEY_SET_CHANNEL } from "@signpost/verify";
 import type { KeySetEvent } from "@signpost/verify";
 import { compactVerify, flattenedVerify, generalVerify, jwtVerify } from "jose";
@@ -60,6 +61,23 @@ describe("a caller that leaves", () => {
     open();
     await verify(a.token());
     expect(keySet.stats()).toMatchObject({ failed: 0 });
+  });
+
+  it("may be one of many with the same signal, which is no leak", async () => {
+    const { keySet } = await setup(origin([a], LONG_CACHE));
+    const warnings: Error[] = [];
+    const listen = (warning: Error): number => warnings.push(warning);
+    process.on("warning", listen);
+    onTestFinished(() => void process.off("warning", listen));
+    const { signal } = new AbortController();
+    const unlimited = new AbortController().signal;
+    setMaxListeners(0, unlimited);
+    const many = Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? signal : unlimited));
+    await Promise.all(many.map((each) => keySet.withSignal(each)({ alg: "ES256", kid: "a" })));
+    // Warnings come by process.nextTick.
+    await new Promise((later) => setImmediate(later));
+    expect(warnings).toEqual([]);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("is served from a fresh set even so", async () => {
