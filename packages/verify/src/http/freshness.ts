@@ -93,8 +93,13 @@ function normalised(headers: HeaderMap, wallClock: number): Record<string, strin
     normal["cache-control"] = repeated ? `${cacheControl}, max-age=0` : cacheControl;
   }
   if (Number.isNaN(Date.parse(headers["date"] ?? ""))) normal["date"] = new Date(wallClock).toUTCString();
-  normal["age"] = String(deltaSeconds(headers["age"]));
+  normal["age"] = String(ageSeconds(headers["age"]));
   return normal;
+}
+
+/** RFC 9111 section 5.1: the first of several. */
+function ageSeconds(age = ""): number {
+  return deltaSeconds(age.split(",", 1)[0]?.trim());
 }
 
 /** RFC 9111 section 1.2.2: digits alone; anything else counts as 0, and 2^31 stands for all that is longer. */

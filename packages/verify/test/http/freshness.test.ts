@@ -48,6 +48,17 @@ describe("instants on the monotonic clock", () => {
     });
   });
 
+  it.each([
+    ["50, 5", 50],
+    [" 50 , x", 50],
+    ["x, 50", 0],
+    ["-50", 0],
+    ["5e1", 0],
+  ])("of Age: %s counts the first, where it is whole seconds", (age, seconds) => {
+    const headers = { "cache-control": "max-age=60", age };
+    expect(freshnessOf(headers, times, rules).freshUntil).toBe(61_000 - seconds * 1000);
+  });
+
   it("must-revalidate leaves no stale window but the caller's own", () => {
     const headers = { "cache-control": "max-age=60, must-revalidate, stale-while-revalidate=30, stale-if-error=30" };
     expect(freshnessOf(headers, times, rules)).toMatchObject({
