@@ -25,7 +25,7 @@ export function hostFailure(cause: unknown, { OIDCProviderError, TemporarilyUnav
 }
 
 /**
- * Outside of the host's own error handling: adds `Retry-After` to its 503, and answers with a plain page where not even
+ * Outside of the host's own error handling: adds `Retry-After` to its 503, takes a challenge off it, and answers with a plain page where not even
  * the error response could be signed (JARM). The host's events told of the failure before.
  */
 export async function answerFailures(context: HostContext, next: () => Promise<void>): Promise<void> {
@@ -36,8 +36,13 @@ export async function answerFailures(context: HostContext, next: () => Promise<v
     else if (isIn(lastingErrors, error)) answerPlainly(context, 500, "server error\n");
     else throw error;
   }
+  if (context.status !== 503) return;
   // A 503 of somebody else, say for maintenance, may know better when to come back.
-  if (context.status === 503 && !context.res.hasHeader("Retry-After")) context.set("Retry-After", RETRY_AFTER_SECONDS);
+  if (!context.res.hasHeader("Retry-After")) context.set("Retry-After", RETRY_AFTER_SECONDS);
+  // The host's userinfo challenges on every error, which would tell the client that its token is at fault.
+  if (String(context.res.getHeader("WWW-Authenticate")).includes('error="temporarily_unavailable"')) {
+    context.remove("WWW-Authenticate");
+  }
 }
 
 function answerPlainly(context: HostContext, status: number, body: string): void {

@@ -21,6 +21,7 @@ export interface HostContext {
   /** The name of the host's route that answered. */
   readonly routerName?: string | undefined;
   set(field: string, value: string): void;
+  remove(field: string): void;
 }
 
 /** What is used of a `Provider`. */

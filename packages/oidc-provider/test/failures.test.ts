@@ -185,6 +185,8 @@ describe("where the client calls directly", () => {
       expect([response.status, response.headers.get("retry-after")]).toEqual([status, retryAfter]);
       expect(JSON.parse(body)).toMatchObject({ error });
       expect(body + JSON.stringify([...response.headers])).not.toContain("secret");
+      // A challenge would tell the client that its token is at fault.
+      expect(response.headers.get("www-authenticate")).toBeNull();
       expect(lastCode()).toBe(code);
     }
   });
