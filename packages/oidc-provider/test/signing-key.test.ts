@@ -1,0 +1,98 @@
+import { createPublicKey, verify } from "node:crypto";
+import { errors, ExternalSigningKey, Provider } from "oidc-provider";
+import { expect, test } from "vitest";
+import { createJwksEndpoint, createKeySet, createRotationSchedule, type KeySet } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { type ScheduleLike, signpostKeys } from "@signpost/oidc-provider";
+
+const HOUR = 3_600_000;
+
+/** The object that the host asks for signatures, and which it never lets go of. */
+async function signingKey(keys: (() => KeySet) | ScheduleLike): Promise<ExternalSigningKey> {
+  const issuer = "https://op.example";
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
+  const { jwks, features, clientDefaults } = signpost;
+  const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
+  const keyset = typeof keys === "function" ? keys : keys.keySet;
+  signpost.attach(provider, createJwksEndpoint({ issuer, keyset }));
+  const [key] = jwks.keys;
+  if (key === undefined) throw new Error("expected a key that signs");
+  return key;
+}
+
+/** Retired keys stay published, each behind the one that took over. */
+async function rotations(...keyIds: string[]): Promise<KeySet[]> {
+  const entries = await Promise.all(keyIds.map(async (keyId) => ({ keyId, signer: await openLocalSigner() })));
+  return entries.map((_entry, index) => createKeySet(entries.slice(0, index + 1).toReversed()));
+}
+
+function signingInput(header: unknown): Buffer {
+  return Buffer.from(`${Buffer.from(JSON.stringify(header)).toString("base64url")}.e30`);
+}
+
+function verifies(set: KeySet, keyId: string, data: Uint8Array, signature: Uint8Array): boolean {
+  const jwk = set.find(keyId)?.publicKey ?? {};
+  const key = createPublicKey({ key: { ...jwk }, format: "jwk" });
+  return verify("sha256", data, { key, dsaEncoding: "ieee-p1363" }, signature);
+}
+
+test("a header that was written just before a rotation is signed by the key that it names", async () => {
+  const [first, second] = await rotations("a", "b");
+  if (first === undefined || second === undefined) throw new Error("expected two sets");
+  let keys = first;
+  const key = await signingKey(() => keys);
+  const data = signingInput({ alg: "ES256", kid: key.kid });
+  keys = second;
+  const signature = await key.sign(data);
+  expect(verifies(second, "a", data, signature)).toBe(true);
+  expect(key.kid).toBe("b");
+});
+
+test("a header that two rotations left behind is refused", async () => {
+  const [first, ...later] = await rotations("a", "b", "c");
+  if (first === undefined) throw new Error("expected sets");
+  let keys = first;
+  const key = await signingKey(() => keys);
+  const data = signingInput({ alg: "ES256", kid: key.kid });
+  for (const next of later) {
+    keys = next;
+    expect(key.kid).toBe(next.active.keyId);
+  }
+  await expect(key.sign(data)).rejects.toMatchObject({ error: "server_error", cause: { argument: "kid" } });
+});
+
+test("a clock that steps back and forth over the activation signs with the key of the moment, and with the one before", async () => {
+  let time = 0;
+  const schedule = createRotationSchedule(
+    [
+      { keyId: "a", signer: await openLocalSigner(), announcedFrom: new Date(0), activeFrom: new Date(0) },
+      { keyId: "b", signer: await openLocalSigner(), announcedFrom: new Date(HOUR), activeFrom: new Date(10 * HOUR) },
+    ],
+    { maxTokenLifetimeSeconds: 3600, clockSkewSeconds: 0, now: () => time },
+  );
+  const key = await signingKey(schedule);
+  for (const [written, signed, kid] of [
+    [9.5, 10, "a"],
+    [10, 9.5, "b"],
+    [9.5, 10, "a"],
+    [10, 10.5, "b"],
+  ] as const) {
+    time = written * HOUR;
+    const data = signingInput({ alg: "ES256", kid: key.kid });
+    time = signed * HOUR;
+    const signature = await key.sign(data);
+    expect(verifies(schedule.keySet(), kid, data, signature)).toBe(true);
+  }
+});
+
+test.each([
+  ["without a kid", signingInput({ alg: "ES256" })],
+  ["with a kid that is no string", signingInput({ alg: "ES256", kid: 1 })],
+  ["that is null", signingInput(null)],
+  ["that is no JSON", Buffer.from("eyJ.e30")],
+  ["that is empty", Buffer.alloc(0)],
+])("a header %s is refused with the host's own error", async (_name, data) => {
+  const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+  const key = await signingKey(() => keys);
+  await expect(key.sign(data)).rejects.toMatchObject({ error: "server_error", status: 500 });
+});
