@@ -1,5 +1,6 @@
-// pnpm bench [NAME …] [--quick]: compiles the packages and test/bench, and runs NAME.bench.ts, or all of them.
-// Other arguments go to each of them. A name may say what it needs, as tests do: sign.softhsm.bench.ts.
+// pnpm bench [NAME …] [--quick] [--publish]: compiles the packages and test/bench, and runs NAME.bench.ts, or all of
+// them. `--publish` keeps the results in test/bench/results and writes them into docs/performance.md. Other arguments
+// go to each of them. A name may say what it needs, as tests do: sign.softhsm.bench.ts.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { provideBackends } from "./backends.mjs";
@@ -9,7 +10,10 @@ import { ROOT } from "./lib/repository.mjs";
 import { say, warn } from "./lib/say.mjs";
 
 const args = process.argv.slice(2);
-const options = args.filter((arg) => arg.startsWith("--"));
+const RESULTS = "test/bench/results";
+const publish = args.includes("--publish");
+const options = args.filter((arg) => arg.startsWith("--") && arg !== "--publish");
+if (publish) options.push(`--out=${RESULTS}`);
 const names = args.filter((arg) => !arg.startsWith("--"));
 const all = readdirSync(join(ROOT, "test/bench"))
   .filter((file) => file.endsWith(".bench.ts"))
@@ -36,6 +40,11 @@ for (const file of chosen) {
   const env = Object.assign({}, ...missing.map((result) => (result?.ok ? result.env : {})));
   const { ok } = await run(process.execPath, [join("test/bench/dist", `${file}.bench.js`), ...options], { env });
   if (!ok) process.exitCode = 1;
+}
+
+if (publish) {
+  const page = join("test/bench/dist", "performance-page.js");
+  if (!(await run(process.execPath, [page, RESULTS, "docs/performance.md"])).ok) process.exitCode = 1;
 }
 
 /** @param {string} file */

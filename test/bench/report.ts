@@ -115,21 +115,22 @@ const TARGET_WORDS: Readonly<Record<keyof Target, string>> = {
   addedMs: "added",
   ratio: "ratio",
   addedCpuMs: "added CPU",
+  ofIdeal: "of the limit",
 };
 
 function target(limits: Target, met: boolean | undefined): string {
   if (met === undefined) return "none";
   const words = (Object.keys(TARGET_WORDS) as (keyof Target)[])
     .filter((name) => limits[name] !== undefined)
-    .map((name) => `${TARGET_WORDS[name]} ≤ ${figure(limits[name] ?? 0)}`);
+    .map((name) => `${TARGET_WORDS[name]} ${name === "ofIdeal" ? "≥" : "≤"} ${figure(limits[name] ?? 0)}`);
   return `${words.join(", ")}: ${met ? "met" : "not met"}`;
 }
 
-function percent(part: number): string {
+export function percent(part: number): string {
   return `${figure(100 * part)} %`;
 }
 
 /** Three significant digits, and never an exponent. */
-function figure(value: number): string {
+export function figure(value: number): string {
   return value.toLocaleString("en", { maximumSignificantDigits: 3, useGrouping: false });
 }

@@ -101,6 +101,16 @@ describe("measuring a pairing", () => {
     expect(toMarkdown(reportOf(result))).toContain("| 40 %, 50 % |");
   });
 
+  test.each([
+    { ofIdeal: 0.4, met: true },
+    { ofIdeal: 0.41, met: false },
+  ])("$met that it reaches $ofIdeal of a limit", async ({ ofIdeal, met }) => {
+    const clock = { nowMs: () => 0, cpuMs: () => 0 };
+    const contender = { name: "both", run: async () => 5 };
+    const row = { name: "row", ours: contender, peer: contender, pairs: 6, idealMs: 2, target: { ofIdeal } };
+    await expect(measure(row, clock)).resolves.toMatchObject({ targetMet: met });
+  });
+
   test("meets a target by the upper bound of the interval", async () => {
     let now = 0;
     let samples = 0;
