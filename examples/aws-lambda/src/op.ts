@@ -38,7 +38,7 @@ export async function openOp(settings: Settings): Promise<Op> {
     // A function serves one request at a time, and must answer before API Gateway gives up.
     policy: { deadlineMs: 3000, attemptTimeoutMs: 1000 },
   });
-  const keys = createKeySet([{ signer }, ...settings.retiringPublicKeys.map((publicKey) => ({ publicKey }))]);
+  const keys = createKeySet([{ signer }, ...settings.otherPublicKeys.map((publicKey) => ({ publicKey }))]);
   const { issuer, rotationStartedAt } = settings;
   const jwks = createJwksEndpoint({
     issuer,

@@ -15,7 +15,7 @@ const settings = (): Settings =>
     ISSUER: "https://op.example",
     KEY_ARN: key.arn,
     PUBLIC_KEY: JSON.stringify(jwkOf(key)),
-    RETIRING_PUBLIC_KEYS: JSON.stringify([jwkOf(retired)]),
+    OTHER_PUBLIC_KEYS: JSON.stringify([jwkOf(retired)]),
     KMS_ENDPOINT: fake.endpoint,
   });
 
@@ -131,7 +131,17 @@ describe("the OP of the Lambda example", () => {
     expect(await handler(event)).toMatchObject({ statusCode: 200 });
   });
 
-  test("does not start without its settings", () => {
-    expect(() => readSettings({ ISSUER: "https://op.example" })).toThrow("KEY_ARN is not set");
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [{ ISSUER: "https://op.example" }, "KEY_ARN is not set"],
+    [{ ISSUER: "https://op.example", KEY_ARN: "arn:x", PUBLIC_KEY: "" }, "PUBLIC_KEY is not set"],
+    [{ ISSUER: "https://op.example", KEY_ARN: "arn:x", PUBLIC_KEY: "-----BEGIN" }, "PUBLIC_KEY is not JSON"],
+  ])("does not start with the settings %o: %s", (env, message) => {
+    expect(() => readSettings(env)).toThrow(message);
+  });
+
+  test("takes a variable that is set to nothing for one that is not set", () => {
+    const env = { ISSUER: "https://op.example", KEY_ARN: "arn:x", PUBLIC_KEY: "{}" };
+    const empty = { OTHER_PUBLIC_KEYS: "", ROTATION_STARTED_AT: "", KMS_ENDPOINT: "" };
+    expect(readSettings({ ...env, ...empty })).toEqual(readSettings(env));
   });
 });
