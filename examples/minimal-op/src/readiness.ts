@@ -18,16 +18,21 @@ export function createReadiness(schedule: RotationSchedule, signers: readonly Gu
       if (draining) return { ready: false, status: "draining" };
       const { active } = schedule.keySet();
       const signer = signers.find((candidate) => candidate === active.signer);
+      const wasDown = signer?.health().status === "down";
       // The first signature opens connections and gets credentials, so that no user waits for it; the first after a
       // rotation does the same for the next key. While the key is down nothing else would ask whether it is back.
-      if (provenKeyId !== active.keyId || signer?.health().status === "down") {
+      if (provenKeyId !== active.keyId || wasDown) {
         try {
           await signWith(active, WARM_UP);
           provenKeyId = active.keyId;
         } catch (error) {
-          // A key that has signed stays in during an outage: all replicas have it alike, and the next try may succeed.
-          const passing = error instanceof SignerError && error.transient && provenKeyId === active.keyId;
-          if (!passing) return { ready: false, status: "down", code: codeOf(error) };
+          // A replica that serves stays in during an outage, which all replicas have alike. One that is out stays out
+          // until its key has signed.
+          const outage = error instanceof SignerError && error.transient;
+          if (!outage || wasDown || provenKeyId === undefined) {
+            provenKeyId = undefined;
+            return { ready: false, status: "down", code: codeOf(error) };
+          }
         }
       }
       const { status = "ready", lastCode } = signer?.health() ?? {};

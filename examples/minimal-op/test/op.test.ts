@@ -137,8 +137,8 @@ describe("rotation by the schedule", () => {
 });
 
 describe("readiness", () => {
-  const ready = async (): Promise<[number, unknown]> => {
-    const response = await fetch(`${op.url}/ready`);
+  const ready = async (of: TestOp = op): Promise<[number, unknown]> => {
+    const response = await fetch(`${of.url}/ready`);
     return [response.status, await response.json()];
   };
 
@@ -163,13 +163,30 @@ describe("readiness", () => {
     expect(await ready()).toEqual([200, { status: "degraded", code: "throttled" }]);
   });
 
-  test("a key that may not sign takes it out, and the probe notices when it may again", async () => {
+  test("a key that may not sign takes it out until it has signed again, also if an outage follows", async () => {
     await ready();
     backend.fail("key_disabled");
     await requestToken(op.url, await assertionOf(client));
     expect(await ready()).toEqual([503, { status: "down", code: "key_disabled" }]);
+    backend.fail("unavailable", true);
+    for (const _probe of [1, 2]) expect(await ready()).toEqual([503, { status: "down", code: "unavailable" }]);
     backend.fail(undefined);
     expect(await ready()).toEqual([200, { status: "ready" }]);
+  });
+
+  test("a rotation in the middle of an outage takes no replica out", async () => {
+    let hours = 1;
+    const next = { uri: "local:", announcedFrom: at(10), activeFrom: at(15) };
+    const rotating = await start({ ...ONE_KEY, keys: [...ONE_KEY.keys, next] }, backend, client, {
+      now: () => FIRST + hours * HOUR,
+    });
+    expect(await ready(rotating)).toEqual([200, { status: "ready" }]);
+    backend.fail("unavailable", true);
+    hours = 15;
+    expect(await ready(rotating)).toEqual([200, { status: "degraded", code: "unavailable" }]);
+    backend.fail(undefined);
+    expect(await ready(rotating)).toEqual([200, { status: "ready" }]);
+    await rotating.close();
   });
 
   test("it is alive all the time, and asks no KMS for it", async () => {
