@@ -20,7 +20,10 @@ export interface DiscoveredKeySet {
   withSignal(signal: AbortSignal): KeyFunction;
   /** Fetches the discovery document and the set unless usable ones are stored. */
   preload(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
-  /** Fetches both now, past every cache and throttle: for emergency revocation. */
+  /**
+   * Fetches both now, past every cache and throttle: for emergency revocation. Where the document cannot be read, the set at
+   * the known place is fetched all the same, and then it rejects.
+   */
   refresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
   stats(): DiscoveredKeySetStats;
 }
@@ -40,6 +43,12 @@ interface Metadata {
 
 type Discovery = CachedResource<Metadata>;
 
+/**
+ * The document names a place and holds no keys, and often has no lifetime of its own: while it cannot be read, the set at the
+ * known place goes by its own headers, for so long.
+ */
+const DISCOVERY_STALE_IF_ERROR_SECONDS = 7200;
+
 /** A set at another URI may help where this one does not know the key, or is gone. */
 const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
   "unknown_kid",
@@ -47,7 +56,9 @@ const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
   "timeout",
   "http_status",
   "redirect_refused",
+  "address_refused",
   "unexpected_content_type",
+  "body_too_large",
   "invalid_jwks",
   "no_usable_key",
 ]);
@@ -55,7 +66,7 @@ const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
 /**
  * Key set of the OP with this issuer. Its discovery document (`/.well-known/openid-configuration`) is read first
  * and cached by the same rules as the set; its `issuer` must equal the given one, and its `jwks_uri` is relied on,
- * also when it changes. An unknown `kid` costs at most one refetch of each of the two every 20 seconds.
+ * also when it changes; while the document cannot be read, the last one counts for two hours more. An unknown `kid` costs at most one refetch of each of the two every 20 seconds.
  *
  * Takes the options of `createRemoteKeySet`. Throws `ConfigurationError`; the key function rejects with `KeySetError`,
  * besides the codes of a remote set `invalid_metadata` and `issuer_mismatch`.
@@ -77,7 +88,11 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
   const url = discoveryUrl(issuer, settings.allowInsecureLoopback);
   const { resource: discovery, counters } = createRemoteResource(
     url,
-    { ...settings, contentTypes: settings.contentTypes === "any" ? "any" : ["application/json"] },
+    {
+      ...settings,
+      contentTypes: settings.contentTypes === "any" ? "any" : ["application/json"],
+      staleIfErrorSeconds: Math.max(settings.staleIfErrorSeconds, DISCOVERY_STALE_IF_ERROR_SECONDS),
+    },
     {
       accept: "application/json",
       parse: (body) => readMetadata(body, issuer, settings.allowInsecureLoopback),
@@ -115,7 +130,12 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
       await keySetAt((await discovery.current(how.signal)).value).preload(how);
     },
     refresh: async (how: { readonly signal?: AbortSignal | undefined } = {}) => {
-      await keySetAt((await discovery.refresh(how.signal)).value).refresh(how);
+      const { value } = await discovery.refresh(how.signal).catch(async (error: unknown) => {
+        // A revoked key has to go also where the document cannot be read.
+        await keySet?.refresh(how);
+        throw error;
+      });
+      await keySetAt(value).refresh(how);
     },
     stats: (): DiscoveredKeySetStats => ({
       jwksUri: discovery.peek()?.value.jwksUri,

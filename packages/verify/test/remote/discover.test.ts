@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { testKey } from "../support/keys.ts";
 import type { TestKey } from "../support/keys.ts";
 import type { FakeClock } from "../support/remote.ts";
-import { fakeClock, LONG_CACHE, origin } from "../support/remote.ts";
+import { fakeClock, LONG_CACHE, origin, ROTATION_CACHE } from "../support/remote.ts";
 
 const a = testKey("a");
 const b = testKey("b");
@@ -159,6 +159,19 @@ describe("a jwks_uri that changed", () => {
     expect(paths().slice(before)).toEqual(["/elsewhere/keys", DISCOVERY]);
   });
 
+  it.each([
+    ["is too large", { headers: { "content-type": "application/json" }, body: " ".repeat(70_000) }],
+    ["redirects", { status: 302, headers: { location: "/new" } }],
+    ["is a page", { headers: { "content-type": "text/html" }, body: "<html></html>" }],
+  ])("is followed where the answer at the old one %s", async (_name, reply) => {
+    const made = await op();
+    await made.keySet.preload();
+    made.metadata = { ...made.metadata, jwks_uri: `${made.server.origin}/new` };
+    made.sets.set("/new", origin([b, a], LONG_CACHE));
+    made.sets.set("/elsewhere/keys", () => reply);
+    await expect(made.verify(b)).resolves.toBeDefined();
+  });
+
   it("is found by refresh", async () => {
     const made = await op();
     await made.verify(a);
@@ -167,6 +180,44 @@ describe("a jwks_uri that changed", () => {
     await made.keySet.refresh();
     await made.verify(b);
     await expect(made.verify(a)).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+});
+
+describe("a document that cannot be read again", () => {
+  const down = { status: 503 };
+  const unstated = { "content-type": "application/json" };
+
+  it("leaves the set to its own headers, two hours longer", async () => {
+    const made = await op({ forcedRefetchIntervalMs: 0 });
+    made.discoveryReply = { headers: unstated, body: JSON.stringify(made.metadata) };
+    await made.verify(a);
+    made.discoveryReply = down;
+    made.clock.advanceSeconds(301);
+    await made.verify(a);
+    made.clock.advanceSeconds(7198);
+    await made.verify(a);
+    made.clock.advanceSeconds(2);
+    await expect(made.verify(a)).rejects.toMatchObject({ code: "http_status", status: 503 });
+  });
+
+  it("keeps nothing of a set that must be revalidated and cannot be", async () => {
+    const made = await op();
+    made.sets.set("/elsewhere/keys", origin([a], ROTATION_CACHE));
+    await made.verify(a);
+    made.discoveryReply = down;
+    made.sets.delete("/elsewhere/keys");
+    made.clock.advanceSeconds(301);
+    await expect(made.verify(a)).rejects.toMatchObject({ code: "http_status", status: 404 });
+  });
+
+  it("does not keep refresh from the set: a revoked key is untrusted", async () => {
+    const made = await op();
+    await made.verify(a);
+    made.discoveryReply = down;
+    made.sets.set("/elsewhere/keys", origin([b], LONG_CACHE));
+    await expect(made.keySet.refresh()).rejects.toMatchObject({ code: "http_status", status: 503 });
+    await expect(made.verify(a)).rejects.toMatchObject({ code: "unknown_kid" });
+    await made.verify(b);
   });
 });
 
