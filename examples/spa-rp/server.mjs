@@ -16,10 +16,11 @@ server.listen(Number(process.env.PORT ?? 5173), "127.0.0.1", () => {
 });
 
 async function serve(request, response) {
-  const { pathname } = new URL(request.url, "http://localhost");
-  const [folder, path] = pathname.startsWith("/jose/") ? [JOSE, pathname.slice(5)] : [PUBLIC, pathname];
-  const type = TYPES[extname(path === "/" ? "index.html" : path)];
   try {
+    // A request target may be anything that a client sends.
+    const { pathname } = new URL(request.url, "http://localhost");
+    const [folder, path] = pathname.startsWith("/jose/") ? [JOSE, pathname.slice(5)] : [PUBLIC, pathname];
+    const type = TYPES[extname(path === "/" ? "index.html" : path)];
     // An absolute path cannot climb out of its folder when it is normalised.
     const body = await readFile(join(folder, normalize(path === "/" ? "/index.html" : path)));
     if (type === undefined) throw new Error("not a file of this page");
