@@ -136,6 +136,43 @@ describe("our own client", () => {
   });
 });
 
+describe("a clock that is an hour slow", () => {
+  test("is corrected by the answer that refuses the request, inside the same attempt", async () => {
+    const HOUR_MS = 3_600_000;
+    const dates: unknown[] = [];
+    const server = createServer((request, response) => {
+      const date = String(request.headers["x-amz-date"]);
+      const [, year, month, day, hour, minute, second] = /^(....)(..)(..)T(..)(..)(..)Z$/.exec(date) ?? [];
+      const signedAt = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+      const inTime = Math.abs(signedAt - (Date.now() + HOUR_MS)) < 300_000;
+      dates.push(inTime);
+      response.setHeader("date", new Date(Date.now() + HOUR_MS).toUTCString());
+      response.setHeader("content-type", "application/x-amz-json-1.1");
+      response.statusCode = inTime ? 200 : 400;
+      const signature = key.sign(DIGEST);
+      response.end(
+        JSON.stringify(
+          inTime
+            ? { KeyId: key.arn, Signature: Buffer.from(signature).toString("base64") }
+            : { __type: "InvalidSignatureException", message: "Signature expired: is now earlier than" },
+        ),
+      );
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const address = server.address() as AddressInfo;
+    await using signer = await openAwsKmsSigner({
+      keyId: key.arn,
+      endpoint: `http://127.0.0.1:${address.port}`,
+      publicKey: key.publicKey?.export({ format: "jwk" }) ?? {},
+      policy: { maxAttempts: 1 },
+    });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    expect(dates).toEqual([false, true, true]);
+    server.close();
+  });
+});
+
 describe("a client of the caller's", () => {
   test("keeps its credentials to itself", async () => {
     await using signer = await openAwsKmsSigner({ keyId: key.arn, client: clientOf(fake) });
