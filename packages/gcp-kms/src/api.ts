@@ -69,10 +69,16 @@ export interface GcpKmsClient {
     request: { readonly name: string },
     options: GcpKmsCallOptions,
   ): Promise<readonly [GcpKmsVersionResponse, ...unknown[]]>;
-  /** All pages, which the client puts together. */
+  /** One page, and the request for the next one if there is any. */
   listCryptoKeyVersions(
-    request: { readonly parent: string },
-    options: GcpKmsCallOptions,
-  ): Promise<readonly [readonly GcpKmsVersionResponse[], ...unknown[]]>;
+    request: { readonly parent: string; readonly pageToken?: string },
+    options: GcpKmsCallOptions & { readonly autoPaginate: false },
+  ): Promise<
+    readonly [
+      versions: readonly GcpKmsVersionResponse[],
+      next?: { readonly pageToken?: string | null | undefined } | null | undefined,
+      ...rest: unknown[],
+    ]
+  >;
   close(): Promise<unknown>;
 }

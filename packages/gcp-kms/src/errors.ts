@@ -1,5 +1,5 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { trimmedCause } from "./trimmed-cause.ts";
+import { memberOf, trimmedCause } from "./trimmed-cause.ts";
 
 /** What a call was about, for the message. */
 export interface CallSubject {
@@ -62,7 +62,11 @@ const FROM_HTTP: Readonly<Record<number, number>> = {
   401: 16,
   403: 7,
   404: 5,
+  407: 16,
+  408: 4,
   409: 10,
+  421: 14,
+  425: 14,
   429: 8,
   499: 1,
   501: 12,
@@ -97,7 +101,7 @@ interface Classified extends Row {
 function classify(error: unknown, knownState: string | undefined): Classified {
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   // REST in 5.x parses the body without a guard.
-  if (error instanceof SyntaxError) {
+  if (memberOf(error, "name") === "SyntaxError") {
     return { code: "integrity", text: "the answer is cut off or no JSON", transient: true };
   }
   if (isRefusedByTokenEndpoint(error)) return { code: "access_denied", text: "no access token could be had" };
@@ -131,30 +135,23 @@ export function stateInMessage(error: unknown): string | undefined {
 
 /** The gRPC status: of gRPC itself, of REST in 6.x, or of the body or HTTP status that REST in 5.x leaves as it is. */
 export function statusNumber(error: unknown): number | undefined {
-  const code = member(error, "code");
-  if (typeof code === "string") return NETWORK_ERRORS.has(code) || TLS_ERROR.test(code) ? 14 : undefined;
+  const code = memberOf(error, "code");
+  if (typeof code === "string") return NETWORK_ERROR.test(code) || TLS_ERROR.test(code) ? 14 : undefined;
   if (typeof code !== "number") return undefined;
-  if (code < 100) return code;
-  return statusInBody(messageOf(error)) ?? FROM_HTTP[code] ?? (code >= 500 ? 14 : 3);
+  const http = memberOf(error, "httpStatusCode");
+  // 6.x calls every page of a proxy that it does not know FAILED_PRECONDITION, which is 400 when Google says it.
+  if (code === 9 && typeof http === "number" && http !== 400) return fromHttp(http);
+  return code < 100 ? code : (statusInBody(messageOf(error)) ?? fromHttp(code));
 }
 
-/** Node's words for a service that cannot be reached, and node-fetch's for an answer that ends early. */
-const NETWORK_ERRORS: ReadonlySet<string> = new Set([
-  "EADDRNOTAVAIL",
-  "EAI_AGAIN",
-  "ECONNABORTED",
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EHOSTDOWN",
-  "EHOSTUNREACH",
-  "ENETDOWN",
-  "ENETUNREACH",
-  "ENOTFOUND",
-  "EPIPE",
-  "EPROTO",
-  "ERR_STREAM_PREMATURE_CLOSE",
-  "ETIMEDOUT",
-]);
+function fromHttp(status: number): number {
+  const isOfProxy = status < 400 || status >= 500;
+  return FROM_HTTP[status] ?? (isOfProxy ? 14 : 3);
+}
+
+/** Node's words for a service that cannot be reached or sockets that are used up, and node-fetch's for an answer that ends early. */
+const NETWORK_ERROR =
+  /^(?:E(?:AI_|ADDR|CONN|HOST|NET|SHUTDOWN|TIMEDOUT|PIPE|PROTO|MFILE|NFILE|NOBUFS|NOTCONN|NOTFOUND)|ERR_STREAM_PREMATURE_CLOSE$)/;
 
 // OpenSSL's and Node's words for a connection that cannot be trusted. gRPC says UNAVAILABLE.
 const TLS_ERROR = /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/;
@@ -170,8 +167,8 @@ function statusInBody(body: string): number | undefined {
 
 // Thrown by the client as a mere string, and by google-gax as an error without a code.
 function isClosedClient(error: unknown): boolean {
-  const text = error instanceof Error && member(error, "code") === undefined ? error.message : error;
-  return text === "The client has already been closed.";
+  const text = memberOf(error, "code") === undefined ? messageOf(error) : "";
+  return (typeof error === "string" ? error : text) === "The client has already been closed.";
 }
 
 function isChecksumRefusal(error: unknown): boolean {
@@ -180,15 +177,12 @@ function isChecksumRefusal(error: unknown): boolean {
 
 /** gRPC asks for a token on each call; the token endpoint's HTTP status then stands where a gRPC status is expected. */
 function isRefusedByTokenEndpoint(error: unknown): boolean {
-  const code = member(error, "code");
+  const code = memberOf(error, "code");
   const isClientError = typeof code === "number" && code >= 400 && code < 500 && code !== 429;
   return isClientError && messageOf(error).includes("Getting metadata from plugin failed");
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : "";
-}
-
-function member(error: unknown, name: string): unknown {
-  return typeof error === "object" && error !== null ? (error as Record<string, unknown>)[name] : undefined;
+  const message = memberOf(error, "message");
+  return typeof message === "string" ? message : "";
 }

@@ -1,7 +1,8 @@
+import { isUint8Array } from "node:util/types";
 import crc32c from "crc-32/crc32c.js";
 import { ecdsaDerToRaw, type P256PublicJwk, SignerError, spkiToJwk } from "@signpost/core";
 import type { GcpKmsChecksum, GcpKmsPublicKeyResponse, GcpKmsSignResponse } from "./api.ts";
-import { isKeyVersionName } from "./uri.ts";
+import { isKeyVersionName, namesProjectOtherwise } from "./uri.ts";
 
 // End-to-end integrity as the service offers it: https://cloud.google.com/kms/docs/data-integrity-guidelines
 
@@ -55,7 +56,8 @@ function requireName(name: string | null | undefined, keyVersion: string): void 
   if (name === keyVersion) return;
   if (name === undefined || name === null || name === "") throw incomplete("name");
   if (!isKeyVersionName(name)) throw damaged("the name in the answer is no name of a version");
-  throw new SignerError("wrong_key", `asked for ${keyVersion}, the service answered for ${name}`);
+  const hint = namesProjectOtherwise(name, keyVersion) ? "; name the project as the service does" : "";
+  throw new SignerError("wrong_key", `asked for ${keyVersion}, the service answered for ${name}${hint}`);
 }
 
 /** Over both transports the client reads an absent member as false, so that only a bare answer shows the difference. */
@@ -75,7 +77,7 @@ function requireChecksum(member: string, checksum: GcpKmsChecksum | null | undef
 }
 
 function bytesOf(value: Uint8Array | string | null | undefined): Uint8Array | undefined {
-  return value instanceof Uint8Array && value.length > 0 ? value : undefined;
+  return isUint8Array(value) && value.length > 0 ? value : undefined;
 }
 
 /** What was changed on its way may be whole the next time. */

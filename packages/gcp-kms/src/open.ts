@@ -7,13 +7,13 @@ import {
   guardSigner,
   p256JwkFrom,
   SignerError,
+  wholeMilliseconds,
   type GuardedSigner,
   type GuardPolicy,
   type JwkInput,
   type P256PublicJwk,
   type Signer,
 } from "@signpost/core";
-import { milliseconds } from "./call-bounds.ts";
 import { connect, type Connection, type GcpKmsConnectionOptions } from "./connection.ts";
 import { checkedPublicKey, checkedSignature } from "./integrity.ts";
 import { asymmetricSign, getPublicKey } from "./service.ts";
@@ -71,7 +71,7 @@ export function openGcpKmsSigner(
 export function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer>;
 export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer> {
   const plan = planOpening(options);
-  const keyVersion = plan.name.kind === "version" ? plan.name.keyVersion : await refuseKey(plan.name, options);
+  const keyVersion = plan.name.kind === "version" ? plan.name.keyVersion : await refuseKey(plan, plan.name, options);
   const { timeoutMs } = plan;
   const connection = await connect(options);
   try {
@@ -125,22 +125,24 @@ function planOpening(options: GcpKmsSignerOptions): Plan {
       publicKey === undefined
         ? undefined
         : { publicKey: p256JwkFrom(publicKey, "publicKey"), notes: ["the public key was given, not fetched"] },
-    timeoutMs: milliseconds("callTimeoutMs", callTimeoutMs),
-    deadlineMs: milliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
+    timeoutMs: wholeMilliseconds("callTimeoutMs", callTimeoutMs),
+    deadlineMs: wholeMilliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
   };
 }
 
 /** A key without a version is refused, in words that help: which one of them signs is for the operator to say. */
 async function refuseKey(
+  { deadlineMs }: Plan,
   { cryptoKey }: Extract<KmsName, { kind: "key" }>,
   options: GcpKmsSignerOptions,
 ): Promise<never> {
   const { client, endpoint, transport, signal } = options;
-  const listed = listGcpKmsKeyVersions(cryptoKey, { client, endpoint, transport, signal });
+  const listed = listGcpKmsKeyVersions(cryptoKey, { client, endpoint, transport, signal, deadlineMs });
   const [versions, cause] = await listed.then(
     (all) => [all.filter(({ state }) => state === "ENABLED").map(({ keyVersion }) => keyVersion), undefined] as const,
     (error: unknown) => [undefined, error] as const,
   );
+  if (signal?.aborted === true) throw endedError(signal.reason);
   const hint = versions === undefined ? "they could not be listed" : versions.join(", ") || "none";
   throw new ConfigurationError(
     "keyVersion",

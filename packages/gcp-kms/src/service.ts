@@ -42,17 +42,48 @@ export async function getPublicKey(
   }
 }
 
-/** Every version of a key, all pages. */
+/**
+ * Every version of a key, all pages. One call a page and not the client's own walk through them, which goes on when
+ * nobody waits for it any more.
+ */
 export async function listVersions(
   connection: Connection,
   cryptoKey: string,
   bounds: CallBounds,
 ): Promise<readonly GcpKmsVersionResponse[]> {
+  const until = performance.now() + bounds.timeoutMs;
+  const versions: GcpKmsVersionResponse[] = [];
+  let pageToken: string | undefined;
+  do {
+    const timeoutMs = Math.max(1, Math.ceil(until - performance.now()));
+    const page = await listPage(connection, cryptoKey, pageToken, { ...bounds, timeoutMs });
+    versions.push(...page.versions);
+    pageToken = page.next;
+  } while (pageToken !== undefined);
+  return versions;
+}
+
+interface Page {
+  readonly versions: readonly GcpKmsVersionResponse[];
+  /** Token of the next page. */
+  readonly next: string | undefined;
+}
+
+async function listPage(
+  connection: Connection,
+  cryptoKey: string,
+  pageToken: string | undefined,
+  bounds: CallBounds,
+): Promise<Page> {
+  const request = pageToken === undefined ? { parent: cryptoKey } : { parent: cryptoKey, pageToken };
   const permission = "cloudkms.cryptoKeyVersions.list";
   try {
     return await callOnce(
       connection,
-      (client, options) => client.listCryptoKeyVersions({ parent: cryptoKey }, options),
+      async (client, options): Promise<readonly [Page]> => {
+        const [versions, next] = await client.listCryptoKeyVersions(request, { ...options, autoPaginate: false });
+        return [{ versions, next: next?.pageToken || undefined }];
+      },
       bounds,
     );
   } catch (error) {

@@ -44,6 +44,15 @@ export function isKeyVersionName(name: string): boolean {
   return cryptoKey !== undefined && CRYPTO_KEY.test(cryptoKey);
 }
 
+const PROJECT = /^projects\/([^/]+)(\/.+)$/;
+
+/** Whether two names differ only in how they name the project: one by its number, the other by its id. */
+export function namesProjectOtherwise(name: string, other: string): boolean {
+  const [, project = "", rest] = PROJECT.exec(name) ?? [];
+  const [, otherProject = "", otherRest] = PROJECT.exec(other) ?? [];
+  return rest !== undefined && rest === otherRest && /^\d+$/.test(project) !== /^\d+$/.test(otherProject);
+}
+
 export function toUri(keyVersion: string): string {
   return `${SCHEME}${keyVersion}`;
 }

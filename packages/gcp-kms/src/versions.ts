@@ -1,9 +1,8 @@
-import { SignerError } from "@signpost/core";
+import { SignerError, wholeMilliseconds } from "@signpost/core";
 import type { GcpKmsVersionResponse } from "./api.ts";
-import { milliseconds } from "./call-bounds.ts";
 import { connect, type GcpKmsConnectionOptions } from "./connection.ts";
 import { listVersions } from "./service.ts";
-import { isKeyVersionName, parseCryptoKey } from "./uri.ts";
+import { isKeyVersionName, namesProjectOtherwise, parseCryptoKey } from "./uri.ts";
 
 /** A version of a key, as `listGcpKmsKeyVersions` gives it. */
 export interface GcpKmsKeyVersion {
@@ -38,26 +37,37 @@ export async function listGcpKmsKeyVersions(
   options: ListGcpKmsKeyVersionsOptions = {},
 ): Promise<readonly GcpKmsKeyVersion[]> {
   const parent = parseCryptoKey(cryptoKey);
-  const bounds = { timeoutMs: milliseconds("deadlineMs", options.deadlineMs ?? 5000), signal: options.signal };
+  const bounds = { timeoutMs: wholeMilliseconds("deadlineMs", options.deadlineMs ?? 5000), signal: options.signal };
   const connection = await connect(options);
   try {
     const versions = await listVersions(connection, parent, bounds);
-    return versions.map(toKeyVersion).toSorted((a, b) => Number(versionNumber(a) - versionNumber(b)));
+    return versions
+      .map((version) => toKeyVersion(version, parent))
+      .toSorted((a, b) => Number(versionNumber(a) - versionNumber(b)));
   } finally {
     await connection.close();
   }
 }
 
-function toKeyVersion({ name, state, createTime }: GcpKmsVersionResponse): GcpKmsKeyVersion {
-  if (typeof name !== "string" || !isKeyVersionName(name)) {
-    throw new SignerError("integrity", "the list of versions holds one without a name");
+function toKeyVersion({ name, state, createTime }: GcpKmsVersionResponse, parent: string): GcpKmsKeyVersion {
+  if (typeof name !== "string" || !isKeyVersionName(name)) throw incomplete("name");
+  const cryptoKey = name.slice(0, name.lastIndexOf("/cryptoKeyVersions/"));
+  // Whoever asks by the project's number learns the name that the service gives, which is the one that opens.
+  if (cryptoKey !== parent && !namesProjectOtherwise(cryptoKey, parent)) {
+    throw new SignerError("wrong_key", `asked for the versions of ${parent}, the service answered with ${name}`);
   }
-  const seconds = Number(createTime?.seconds ?? Number.NaN);
+  if (state === undefined || state === null) throw incomplete("state");
+  const seconds = createTime?.seconds;
+  if (seconds === undefined || seconds === null) throw incomplete("createTime");
   return {
     keyVersion: name,
     state: String(state),
-    createTime: new Date(seconds * 1000 + Math.trunc((createTime?.nanos ?? 0) / 1e6)),
+    createTime: new Date(Number(seconds) * 1000 + Math.trunc((createTime?.nanos ?? 0) / 1e6)),
   };
+}
+
+function incomplete(member: string): SignerError {
+  return new SignerError("integrity", `the list of versions holds one without ${member}`);
 }
 
 function versionNumber({ keyVersion }: GcpKmsKeyVersion): bigint {

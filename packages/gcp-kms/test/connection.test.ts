@@ -16,6 +16,7 @@ import {
   type FakeKeyVersion,
   startFakeGcpKms,
 } from "@signpost/test-backends/fake-gcp-kms";
+import { CLIENTS } from "./support/clients.ts";
 import { newMessage, rejection, signsTruly } from "./support/signatures.ts";
 
 let fake: FakeGcpKms;
@@ -142,6 +143,30 @@ describe("an access token that comes late, over REST", () => {
     expect(fake.faults.calls).toEqual([]);
   });
 });
+
+describe.each(CLIENTS.filter(({ transport }) => transport === "rest"))(
+  "a proxy in between, over $label",
+  ({ connect }) => {
+    test.each([
+      [407, "access_denied"],
+      [408, "timeout"],
+      [413, "invalid_argument"],
+      [425, "unavailable"],
+      [502, "unavailable"],
+    ])("that answers %i with a page of its own is %s", async (status, code) => {
+      const proxy = createServer((_request, response) => {
+        response.writeHead(status, { "content-type": "text/html" }).end("<html></html>");
+      }).listen(0, "127.0.0.1");
+      await once(proxy, "listening");
+      const client = connect({ host: "127.0.0.1", grpcPort: 0, restPort: (proxy.address() as AddressInfo).port });
+      const opening = openGcpKmsSigner({ keyVersion: version.name, client, openDeadlineMs: 500 });
+      expect(await rejection(opening)).toMatchObject({ code });
+      await client.close();
+      proxy.close();
+      proxy.closeAllConnections();
+    });
+  },
+);
 
 describe("without credentials", () => {
   const publicKey = (): string => String(version.publicKey.export({ type: "spki", format: "pem" }));

@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { SignerError, type SignerErrorCode } from "@signpost/core";
 import { credentialsError, gcpKmsError } from "../src/errors.ts";
@@ -12,6 +13,16 @@ function grpcError(code: number, details: string): Error {
 /** An error as REST gives it in 5.x: the HTTP status as code, the body as message. */
 function restBodyError(http: number, body: string): Error {
   return Object.assign(new Error(body), { code: http, status: http });
+}
+
+/** An error as REST gives it in 6.x, for an answer that it cannot read. */
+function restError6(code: number, httpStatusCode: number): Error {
+  return Object.assign(new Error("Error response from RPC could not be decoded"), { code, httpStatusCode });
+}
+
+/** Where `instanceof Error` is false, as in a test runner that gives tests globals of their own. */
+function inAnotherRealm(expression: string): unknown {
+  return runInNewContext(expression);
 }
 
 function googleBody(http: number, status: string, message = "words"): string {
@@ -48,6 +59,9 @@ describe("what the client throws becomes one of our codes", () => {
     ["HTTP 401", restBodyError(401, "<html>"), "access_denied", false],
     ["HTTP 403", restBodyError(403, "<html>"), "access_denied", false],
     ["HTTP 404", restBodyError(404, "null"), "key_not_found", false],
+    ["HTTP 304", restBodyError(304, ""), "unavailable", true],
+    ["HTTP 407 of a proxy", restBodyError(407, "<html>"), "access_denied", false],
+    ["HTTP 408 of a proxy", restBodyError(408, "<html>"), "timeout", true],
     ["HTTP 409", restBodyError(409, "[]"), "unavailable", true],
     ["HTTP 413", restBodyError(413, ""), "invalid_argument", false],
     ["HTTP 429", restBodyError(429, ""), "throttled", true],
@@ -57,7 +71,17 @@ describe("what the client throws becomes one of our codes", () => {
     ["HTTP 502 of a proxy", restBodyError(502, "<html>"), "unavailable", true],
     ["HTTP 504", restBodyError(504, ""), "timeout", true],
 
+    ["HTTP 400 in 6.x that is Google's", restError6(9, 400), "key_disabled", false],
+    ["HTTP 407 in 6.x", restError6(9, 407), "access_denied", false],
+    ["HTTP 408 in 6.x", restError6(9, 408), "timeout", true],
+    ["HTTP 413 in 6.x", restError6(9, 413), "invalid_argument", false],
+    ["HTTP 425 in 6.x", restError6(9, 425), "unavailable", true],
+    ["HTTP 502 in 6.x", restError6(13, 502), "unavailable", true],
+
     ["a refused connection", Object.assign(new Error("x"), { code: "ECONNREFUSED" }), "unavailable", true],
+    ["a name server that failed", Object.assign(new Error("x"), { code: "EAI_FAIL" }), "unavailable", true],
+    ["no file descriptor left", Object.assign(new Error("x"), { code: "EMFILE" }), "unavailable", true],
+    ["a network that went away", Object.assign(new Error("x"), { code: "ENETRESET" }), "unavailable", true],
     ["a name that does not resolve", Object.assign(new Error("x"), { code: "EAI_AGAIN" }), "unavailable", true],
     [
       "a body that ends early",
@@ -68,6 +92,8 @@ describe("what the client throws becomes one of our codes", () => {
     ["a body that is cut", new SyntaxError("Unterminated string in JSON"), "integrity", true],
     ["a client that its owner closed", "The client has already been closed.", "closed", false],
     ["the same, wrapped", new Error("The client has already been closed."), "closed", false],
+    ["an error of another realm", inAnotherRealm("Object.assign(new Error('x'), { code: 14 })"), "unavailable", true],
+    ["a body that is cut, in another realm", inAnotherRealm("new SyntaxError('x')"), "integrity", true],
     ["another string", "no", "integrity", false],
     ["a mistake in the client", new TypeError("x is not a function"), "integrity", false],
     [
@@ -166,6 +192,14 @@ describe("the cause", () => {
     expect(cause).toMatchObject({ stack: error.stack, cause: { message: "socket hang up", code: "ECONNRESET" } });
     expect(Object.keys(cause as Error).toSorted()).toEqual(["code", "details"]);
     expect(Object.keys((cause as Error).cause as Error)).toEqual(["code"]);
+  });
+
+  test("of another realm is kept as well", () => {
+    const error = inAnotherRealm("Object.assign(new Error('14 UNAVAILABLE: x'), { code: 14, metadata: 'token' })");
+    const { cause } = gcpKmsError(error, SUBJECT);
+    expect(cause).toBeInstanceOf(Error);
+    expect(cause).toMatchObject({ message: "14 UNAVAILABLE: x", code: 14 });
+    expect(Object.keys(cause as Error)).toEqual(["code"]);
   });
 
   test("that is its own cause ends", () => {

@@ -1,4 +1,5 @@
 import { createECDH, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { runInNewContext } from "node:vm";
 import crc32c from "crc-32/crc32c.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -42,6 +43,33 @@ describe("an answer to a signature", () => {
   test("may give its checksum as a number", () => {
     const answer = { ...goodAnswer, signatureCrc32c: { value: checksumOf(signature) } };
     expect(checkedSignature(answer, NAME)).toHaveLength(64);
+  });
+
+  test("of another realm is read all the same", () => {
+    const bytes = runInNewContext(`Uint8Array.from([${[...signature].join()}])`) as Uint8Array;
+    expect(checkedSignature({ ...goodAnswer, signature: bytes }, NAME)).toEqual(ecdsaDerToRaw(signature));
+  });
+
+  test("that names the project by its number says what to write", () => {
+    const byNumber = NAME.replace("/p/", "/123456789012/");
+    for (const [asked, answered] of [
+      [NAME, byNumber],
+      [byNumber, NAME],
+    ] as const) {
+      expect(() => checkedSignature({ ...goodAnswer, name: answered }, asked)).toThrow(
+        expect.objectContaining({ code: "wrong_key", message: expect.stringMatching(/; name the project as the/) }),
+      );
+    }
+    const otherProject = NAME.replace("/p/", "/q/");
+    expect(() => checkedSignature({ ...goodAnswer, name: otherProject }, NAME)).toThrow(/answered for \S+$/);
+  });
+
+  test.each<[string, unknown]>([
+    ["a bigint", BigInt(checksumOf(signature))],
+    ["an object that prints it", { toString: () => String(checksumOf(signature)) }],
+  ])("may give its checksum as %s", (_what, value) => {
+    const signatureCrc32c = { value: value as string };
+    expect(checkedSignature({ ...goodAnswer, signatureCrc32c }, NAME)).toHaveLength(64);
   });
 
   const trailing = Buffer.concat([signature, Buffer.of(0)]);

@@ -191,6 +191,22 @@ describe.each(CLIENTS)("opening over $label", ({ connect }) => {
       });
     });
 
+    test("and can be aborted while they are listed", async () => {
+      fake.faults.on("hang");
+      const signal = AbortSignal.timeout(50);
+      const opening = openGcpKmsSigner({ keyVersion: DEFAULT_CRYPTO_KEY, client, signal });
+      expect(await rejection(opening)).toMatchObject({ name: "SignerError", code: "aborted" });
+    });
+
+    test("without waiting longer for the list than for a key", async () => {
+      fake.faults.on("hang");
+      const opening = openGcpKmsSigner({ keyVersion: DEFAULT_CRYPTO_KEY, client, openDeadlineMs: 100 });
+      expect(await rejection(opening)).toMatchObject({
+        message: expect.stringMatching(/they could not be listed$/),
+        cause: { code: "timeout", message: expect.stringContaining("within 100 ms") },
+      });
+    });
+
     test("also when none is ENABLED", async () => {
       const cryptoKey = newCryptoKey();
       fake.addVersion({ cryptoKey, state: "DESTROYED" });

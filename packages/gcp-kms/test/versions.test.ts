@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ConfigurationError, createKeySet, serializeJwks } from "@signpost/core";
 import { type GcpKmsClient, listGcpKmsKeyVersions, openGcpKmsSigner } from "@signpost/gcp-kms";
@@ -12,7 +13,10 @@ beforeAll(async () => {
   for (const version of [10, 11, 2, 1, 3, 9, 4, 8, 5, 7, 6]) fake.addVersion({ version });
   fake.addVersion({ version: 12, state: "DISABLED" });
 });
-afterEach(() => fake.faults.clear());
+afterEach(() => {
+  fake.faults.clear();
+  fake.intercept(undefined);
+});
 afterAll(() => fake.stop());
 
 describe.each(CLIENTS)("the versions of a key over $label", ({ connect }) => {
@@ -57,6 +61,58 @@ describe.each(CLIENTS)("the versions of a key over $label", ({ connect }) => {
     expect(await rejection(listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client, signal }))).toMatchObject({
       code: "aborted",
     });
+  });
+
+  test("are asked for page by page, and no more when nobody waits", async () => {
+    fake.faults.latencyMs = 40;
+    // A service whose pages never end.
+    fake.intercept((_operation, answer) => ({ ...answer, nextPageToken: "3" }));
+    const listing = listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client, deadlineMs: 300 });
+    expect(await rejection(listing)).toMatchObject({ code: "timeout" });
+    await pause(200);
+    const asked = fake.faults.calls.length;
+    expect(asked).toBeGreaterThan(1);
+    await pause(200);
+    expect(fake.faults.calls).toHaveLength(asked);
+  });
+
+  test("are asked for once, however the client would try again", async () => {
+    fake.faults.on("unavailable");
+    const listing = listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client });
+    expect(await rejection(listing)).toMatchObject({ code: "unavailable" });
+    expect(fake.faults.calls).toHaveLength(1);
+  });
+
+  test.each<[string, Record<string, unknown>, string, RegExp]>([
+    [
+      "of another key",
+      { name: `${DEFAULT_CRYPTO_KEY}x/cryptoKeyVersions/1` },
+      "wrong_key",
+      /the service answered with/,
+    ],
+    ["without a name", { name: undefined }, "integrity", /without name$/],
+    ["without a time", { createTime: undefined }, "integrity", /without createTime$/],
+  ])("are not listed %s", async (_how, change, code, message) => {
+    fake.intercept((_operation, answer) => ({
+      ...answer,
+      cryptoKeyVersions: (answer["cryptoKeyVersions"] as object[]).map((version) => ({ ...version, ...change })),
+    }));
+    expect(await rejection(listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client }))).toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test("of a project's number are listed by the names that the service gives", async () => {
+    const byNumber = DEFAULT_CRYPTO_KEY.replace(/^projects\/[^/]+/, "projects/123456789012");
+    const [version] = await listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client });
+    const byNumberToo = fake.addVersion({ cryptoKey: byNumber });
+    fake.intercept((_operation, answer) => ({
+      ...answer,
+      cryptoKeyVersions: [{ name: version?.keyVersion, state: "ENABLED", createTime: byNumberToo.createTime }],
+    }));
+    const [listed] = await listGcpKmsKeyVersions(byNumber, { client });
+    expect(listed?.keyVersion).toBe(version?.keyVersion);
   });
 
   test("name the active one, and publish one that is DISABLED by its public key", async () => {
