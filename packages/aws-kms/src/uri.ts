@@ -5,8 +5,8 @@ import { parseKeyId, type KmsKeyName } from "./key-id.ts";
 const SCHEME = "awskms://";
 const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION], where KEY is a key id, key ARN, alias/NAME or alias ARN`;
 
-// Nothing is decoded, since no identifier of KMS has a character that needs it.
-const URI = /^awskms:\/\/([^/?#]*)\/([^?#]*)(?:\?region=([^&#]*))?$/;
+// Nothing is decoded, since neither a host name nor an identifier of KMS has a character that needs it.
+const URI = /^awskms:\/\/([A-Za-z0-9.:[\]-]*)\/([^?#]*)(?:\?region=([^&#]*))?$/;
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)+$/;
 
 export interface KmsKeyUri {

@@ -10,6 +10,7 @@ const key = fake.addKey({ keyId: "mrk-1234abcd12ab34cd56ef1234567890ab" });
 const publicJwk = key.publicKey?.export({ format: "jwk" }) ?? {};
 const { endpoint, region } = fake;
 const DIGEST = randomBytes(32);
+const TYPE = "application/x-amz-json-1.1";
 fake.pointAlias("alias/Op/2026", key);
 
 beforeAll(() => provideCredentials(fake.credentials));
@@ -86,7 +87,6 @@ describe("opening", () => {
     await expect(opening).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  const TYPE = "application/x-amz-json-1.1";
   const answer = {
     KeyId: key.arn,
     PublicKey: key.publicKey?.export({ format: "der", type: "spki" }).toString("base64"),
@@ -133,6 +133,24 @@ describe("a key for good", () => {
     await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
     fake.faults.next("wrong-key");
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "wrong_key" });
+  });
+
+  test.each<[string, object, SignerError["code"]]>([
+    ["the bare key id", { KeyId: key.keyId }, "wrong_key"],
+    ["an alias ARN", { KeyId: key.arn.replace(/key\/.*/, "alias/Op/2026") }, "wrong_key"],
+    ["the replica in another Region", { KeyId: key.arn.replace(region, "eu-central-1") }, "wrong_key"],
+    ["the same id in another account", { KeyId: key.arn.replace(/:\d{12}:/, ":999999999999:") }, "wrong_key"],
+    ["the same id in another partition", { KeyId: key.arn.replace("arn:aws:", "arn:aws-cn:") }, "wrong_key"],
+    ["the ARN in another case", { KeyId: key.arn.toUpperCase() }, "wrong_key"],
+    ["nothing", { KeyId: "" }, "wrong_key"],
+    ["another signing algorithm", { SigningAlgorithm: "ECDSA_SHA_384" }, "integrity"],
+  ])("a good signature in the name of %s is refused", async (_what, changes, code) => {
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    const body = { KeyId: key.arn, Signature: Buffer.from(key.sign(DIGEST)).toString("base64"), ...changes };
+    fake.reset();
+    fake.replyNext({ status: 200, contentType: TYPE, body: JSON.stringify(body) });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code, transient: false });
+    expect(fake.requests).toHaveLength(1);
   });
 
   test("a public key that is not the key's is never published with a good signature", async () => {

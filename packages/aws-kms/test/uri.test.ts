@@ -32,6 +32,19 @@ describe("a key URI", () => {
       "https://vpce-1.kms.eu-west-1.vpce.amazonaws.com",
       undefined,
     ],
+    [
+      "awskms://kms-fips.us-gov-west-1.amazonaws.com/alias/op?region=us-gov-west-1",
+      "alias/op",
+      "https://kms-fips.us-gov-west-1.amazonaws.com",
+      "us-gov-west-1",
+    ],
+    [
+      "awskms://kms.eu-west-1.api.aws/alias/op?region=eu-west-1",
+      "alias/op",
+      "https://kms.eu-west-1.api.aws",
+      "eu-west-1",
+    ],
+    ["awskms://kms.internal:443/alias/op", "alias/op", "https://kms.internal", undefined],
     ["awskms://kms.internal:8443/alias/op", "alias/op", "https://kms.internal:8443", undefined],
   ])("%s", (uri, keyId, endpoint, region) => {
     const parsed = parseKmsUri(uri);
@@ -58,6 +71,13 @@ describe("a key URI", () => {
     "awskms://user@kms.internal/alias/op",
     "awskms://user:password@kms.internal/alias/op",
     "awskms://kms.internal:port/alias/op",
+    "awskms://kms.internal\\evil/alias/op",
+    "awskms://kms%2einternal/alias/op",
+    "awskms://kms.in\tternal/alias/op",
+    "awskms://[::1/alias/op",
+    "awskms:///alias/op\n",
+    "awskms:///alias/op?Region=eu-west-1",
+    "awskms:///alias/op?region=eu-west-1#fragment",
     "awskms:///arn:aws:kms:eu-west-1:1111:key/" + KEY_ID,
     "awskms:///arn:aws:s3:eu-west-1:111122223333:key/" + KEY_ID,
     "AWSKMS:///alias/op",
