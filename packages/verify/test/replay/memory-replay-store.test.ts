@@ -32,6 +32,18 @@ describe("the replay store in memory", () => {
     await expect(store.claim("e", 1000)).rejects.toMatchObject({ code: "replay_store_full" });
   });
 
+  it("looks for expired ids once a second at most while it is full", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, maxEntries: 2 });
+    await store.claim("a", 500);
+    await store.claim("b", 60_000);
+    await expect(store.claim("c", 1000)).rejects.toMatchObject({ code: "replay_store_full" });
+    clock.advanceSeconds(0.75);
+    await expect(store.claim("c", 1000)).rejects.toMatchObject({ code: "replay_store_full" });
+    clock.advanceSeconds(0.25);
+    expect(await store.claim("c", 1000)).toBe(true);
+  });
+
   it("forgets what has expired, so that it never grows past what counts", async () => {
     const clock = fakeClock();
     const store = createMemoryReplayStore({ clock, maxEntries: 2000 });
