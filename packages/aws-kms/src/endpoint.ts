@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-import { ConfigurationError } from "@signpost/core";
+import { ConfigurationError, isLoopbackHost } from "@signpost/core";
 
 const EXPECTED =
   "expected https://HOST[:PORT], or http://HOST[:PORT] on the loopback interface, without path, query or user";
@@ -26,7 +25,7 @@ export function parseEndpoint(argument: string, endpoint: unknown): KmsEndpoint 
 export function endpointFromHost(argument: string, host: string): KmsEndpoint {
   const { hostname } = URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : { hostname: "" };
   // Two slashes instead of three would make a host of the key's first part, as in awskms://alias/op.
-  if (!isLoopback(hostname) && !hostname.includes(".")) {
+  if (!isLoopbackHost(hostname) && !hostname.includes(".")) {
     throw new ConfigurationError(argument, "expected three slashes before the key, or a host name with a dot");
   }
   return parseEndpoint(argument, `${schemeFor(hostname)}//${host}`);
@@ -34,9 +33,5 @@ export function endpointFromHost(argument: string, host: string): KmsEndpoint {
 
 // One scheme for each host, so that the host alone says in a URI how it is reached.
 function schemeFor(hostname: string): "https:" | "http:" {
-  return isLoopback(hostname) ? "http:" : "https:";
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."));
+  return isLoopbackHost(hostname) ? "http:" : "https:";
 }

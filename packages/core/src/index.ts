@@ -1,5 +1,6 @@
 export { ConfigurationError, EncodingError, SignerError, SignpostError, VerifyError } from "./errors.ts";
 export type { EncodingErrorCode, SignerErrorCode } from "./errors.ts";
+export { isLoopbackHost } from "./loopback-host.ts";
 export { wholeMilliseconds } from "./options.ts";
 export { ecPointToJwk } from "./encoding/ec-point.ts";
 export { ecdsaDerToRaw, ecdsaRawToDer } from "./encoding/ecdsa-signature.ts";

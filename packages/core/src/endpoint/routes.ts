@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { isLoopbackHost } from "../loopback-host.ts";
 
 export interface RouteOptions {
   /**
@@ -80,13 +81,8 @@ function readIssuer(issuer: unknown, allowInsecure: boolean): string {
   if (rest.includes("//") || url.pathname !== (rest === "" ? "/" : rest)) {
     throw new ConfigurationError("issuer", "expected a path without empty, `.` and `..` segments");
   }
-  if (url.protocol === "http:" && !allowInsecure && !isLoopback(url.hostname)) {
+  if (url.protocol === "http:" && !allowInsecure && !isLoopbackHost(url.hostname)) {
     throw new ConfigurationError("issuer", "expected https; http is for loopback hosts, or with allowInsecureIssuer");
   }
   return issuer.endsWith("/") ? issuer.slice(0, -1) : issuer;
-}
-
-/** `hostname` of a WHATWG URL, where an IPv4 address is already in dotted form. */
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
