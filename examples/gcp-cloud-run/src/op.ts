@@ -93,8 +93,9 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
     },
   };
   return (request, response) => {
-    const { pathname } = new URL(request.url ?? "/", issuer);
-    const route = routes[pathname];
+    // Not by `new URL`, which throws on targets such as `//` that anybody can send.
+    const [path = ""] = (request.url ?? "").split("?");
+    const route = routes[path];
     if (route === undefined) response.writeHead(404).end();
     else route(request, response);
   };

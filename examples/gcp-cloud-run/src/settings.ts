@@ -18,8 +18,13 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     keyVersions: keyVersions.map((name) => name.trim()),
     rotationStartedAt: env["ROTATION_STARTED_AT"],
     kmsEndpoint: env["KMS_ENDPOINT"],
-    port: Number(env["PORT"] ?? 8080),
+    port: portOf(env["PORT"] ?? "8080"),
   };
+}
+
+function portOf(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new Error("PORT is not a port");
 }
 
 function required(env: NodeJS.ProcessEnv, name: string): string {

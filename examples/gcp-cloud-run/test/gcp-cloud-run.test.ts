@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type FakeGcpKms, type FakeKeyVersion, startFakeGcpKms } from "@signpost/test-backends/fake-gcp-kms";
@@ -85,7 +87,15 @@ describe("the OP of the Cloud Run example", () => {
     await rotating.close();
   });
 
+  test.each(["/", "//", "/jwks/", "/toString", "/\\"])("has nothing at %s", async (path) => {
+    const request = get({ port: op.port, path });
+    const [response] = (await once(request, "response")) as [IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(404);
+  });
+
   test("does not start without its settings", () => {
     expect(() => readSettings({ ISSUER: "https://op.example" })).toThrow("KEY_VERSIONS is not set");
+    expect(() => settingsOf(["x"], { PORT: "http" })).toThrow("PORT is not a port");
   });
 });

@@ -17,10 +17,10 @@ export async function callOnce<T>(
   const ending = endingOf(bounds);
   const attempt = async (): Promise<T> => {
     const { client, callOptions } = await connection.ready();
-    if (ending.error !== undefined) throw ending.error;
+    ending.throwIfEnded();
     const [response] = await call(client, callOptions(bounds));
     // What comes too late is dropped.
-    if (ending.error !== undefined) throw ending.error;
+    ending.throwIfEnded();
     return response;
   };
   try {
@@ -37,6 +37,7 @@ interface Ending {
   /** Rejects with `error`, `settleMs` after there is one. */
   readonly reached: Promise<never>;
   readonly error: SignerError | undefined;
+  throwIfEnded(): void;
   dispose(): void;
 }
 
@@ -66,6 +67,9 @@ function endingOf({ timeoutMs, signal, settleMs = 0 }: CallBounds): Ending {
     reached,
     get error() {
       return error;
+    },
+    throwIfEnded: () => {
+      if (error !== undefined) throw error;
     },
     dispose: () => dispose(),
   };
