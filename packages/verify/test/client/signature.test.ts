@@ -125,6 +125,23 @@ describe.each(Object.entries(purposes))("the signature of %s", (_name, purpose) 
     await expect(verify(jwt, () => other({ alg: "RS256", kid: "r" }))).rejects.toMatchObject({ code: "bad_signature" });
   });
 
+  it("a signature of zeros is none", async () => {
+    for (const alg of ["ES256", "EdDSA"] as const) {
+      const jwt = rawJws({ alg, kid: keys[alg].kid }, purpose.claims(), () => new Uint8Array(64));
+      await expect(verify(jwt)).rejects.toMatchObject({ code: "bad_signature" });
+    }
+  });
+
+  it("of a header member that is there twice, the last counts, as for jose (RFC 7515 section 4)", async () => {
+    const sign = es256(key.privateKey);
+    const twice = (members: string): string => rawJws(`{${members},"kid":"e"}`, purpose.claims(), sign);
+    await expect(verify(twice('"alg":"none","alg":"ES256"'))).resolves.toBeDefined();
+    await expect(verify(twice('"alg":"ES256","alg":"none"'))).rejects.toMatchObject({ code: "alg_not_allowed" });
+    await expect(verify(twice('"alg":"ES256","crit":["x"],"\\u0063rit":[]'))).rejects.toMatchObject({
+      code: "unsupported_header",
+    });
+  });
+
   it("ES256 is exactly 64 bytes: no DER, no byte more or less", async () => {
     const header = { alg: "ES256", kid: "e" };
     const resized = (change: (signature: Buffer) => Uint8Array) => (input: Buffer) =>
