@@ -23,7 +23,7 @@ await runBench({
       name: "GET, 200, 16 connections",
       ours: await contender("signpost", "listener in node:http"),
       peer: await contender("bare", "bare node:http"),
-      pairs: 12,
+      pairs: 10,
       target: { ratio: TARGET_RATIO },
     };
     return {

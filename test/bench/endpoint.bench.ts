@@ -10,7 +10,7 @@ import type { RawClient, RawRequest } from "./raw-client.ts";
 /** Enough that the server never waits for the client. */
 const CONNECTIONS = 16;
 const REQUESTS_PER_SAMPLE = 1_000;
-const PAIRS = 60;
+const PAIRS = 40;
 /** 95 % of the requests per second that a bare server answers. */
 const TARGET_RATIO = 1 / 0.95;
 /** For one call of `respond`. Milliseconds. */

@@ -43,7 +43,7 @@ function pairingAt(name: string, concurrency: number, slow: Signer, ours: Conten
     ours,
     peer: { name: "the signer called bare", run: concurrently(concurrency, () => slow.sign(digest)) },
     operations: ROUNDS * concurrency,
-    pairs: 40,
+    pairs: 24,
     idealMs: DELAY_MS / concurrency,
     target: { ratio: TARGET_RATIO },
   };

@@ -14,7 +14,7 @@ const PEM = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const KID = "sig-2026";
 type Verify = "always" | "first";
 
-const PAIRS = 150;
+const PAIRS = 100;
 const OPERATIONS = 100;
 
 await runBench({
