@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-import { ConfigurationError } from "@signpost/core";
+import { ConfigurationError, isLoopbackHost } from "@signpost/core";
 
 export interface KmsEndpoint {
   readonly host: string;
@@ -21,10 +20,6 @@ export function parseEndpoint(endpoint: string): KmsEndpoint {
   }
   const plaintext = url.protocol === "http:";
   // Digests and access tokens do not travel in the clear.
-  if (plaintext && !isLoopback(url.hostname)) throw new ConfigurationError("endpoint", EXPECTED);
+  if (plaintext && !isLoopbackHost(url.hostname)) throw new ConfigurationError("endpoint", EXPECTED);
   return { host: url.hostname, port: Number(url.port || (plaintext ? 80 : 443)), plaintext };
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || (isIP(host) === 4 && host.startsWith("127."));
 }

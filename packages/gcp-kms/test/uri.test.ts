@@ -11,6 +11,8 @@ describe("a name of a version", () => {
     ["as other tools shorten it", `${KEY}/versions/3`, `${KEY}/cryptoKeyVersions/3`],
     ["with a project of a domain", KEY.replace("my-op", "example.com:my-op") + "/versions/12", undefined],
     ["with a project number", KEY.replace("my-op", "123456789012") + "/cryptoKeyVersions/1", undefined],
+    ["in a multi-region", KEY.replace("europe-west3", "eur4") + "/cryptoKeyVersions/1", undefined],
+    ["with the highest version there can be", `${KEY}/cryptoKeyVersions/9223372036854775807`, undefined],
     ["in the global location", KEY.replace("europe-west3", "global") + "/cryptoKeyVersions/1", undefined],
   ])("is accepted %s", (_how, name, normalised) => {
     expect(parseKmsName("keyVersion", name)).toEqual({
@@ -25,6 +27,8 @@ describe("a name of a version", () => {
     ["a version that is no number", `${KEY}/cryptoKeyVersions/latest`],
     ["version 0", `${KEY}/cryptoKeyVersions/0`],
     ["a leading zero, which would be a second name of version 1", `${KEY}/cryptoKeyVersions/01`],
+    ["a version that no 64-bit number holds", `${KEY}/cryptoKeyVersions/10000000000000000000`],
+    ["digits of another script", `${KEY}/cryptoKeyVersions/\u0661`],
     ["a sign", `${KEY}/cryptoKeyVersions/+1`],
     ["a trailing slash", `${KEY}/cryptoKeyVersions/1/`],
     ["a leading slash", `/${KEY}/cryptoKeyVersions/1`],
@@ -36,6 +40,9 @@ describe("a name of a version", () => {
     ["an empty id", KEY.replace("Ring_1", "") + "/cryptoKeyVersions/1"],
     ["parts in another order", KEY.replace("locations/europe-west3/keyRings/Ring_1", "keyRings/a/locations/b")],
     ["another case of a collection", KEY.replace("cryptoKeys", "cryptokeys") + "/cryptoKeyVersions/1"],
+    ["a host before it, as from a URI", `kms.example/${KEY}/cryptoKeyVersions/1`],
+    ["a fragment", `${KEY}/cryptoKeyVersions/1#x`],
+    ["a step upwards", KEY.replace("Ring_1", "..") + "/cryptoKeyVersions/1"],
     ["its URI", `gcpkms://${KEY}/cryptoKeyVersions/1`],
     ["its full resource name", `//cloudkms.googleapis.com/${KEY}/cryptoKeyVersions/1`],
     ["a public key's name", `${KEY}/cryptoKeyVersions/1/publicKey`],
