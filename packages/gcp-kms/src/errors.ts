@@ -149,9 +149,9 @@ function fromHttp(status: number): number {
   return FROM_HTTP[status] ?? (isOfProxy ? 14 : 3);
 }
 
-/** Node's words for a service that cannot be reached or sockets that are used up, and node-fetch's for an answer that ends early. */
+/** Node's words for a service that cannot be reached, or for want of sockets, and node-fetch's for an early end. */
 const NETWORK_ERROR =
-  /^(?:E(?:AI_|ADDR|CONN|HOST|NET|SHUTDOWN|TIMEDOUT|PIPE|PROTO|MFILE|NFILE|NOBUFS|NOTCONN|NOTFOUND)|ERR_STREAM_PREMATURE_CLOSE$)/;
+  /^(?:E(?:ADDR|AI_|CONN|HOST|NET|SHUTDOWN|[MN]FILE|NOBUFS|NOTCONN|NOTFOUND|PIPE|PROTO|TIMEDOUT)|ERR_STREAM_PREMATURE)/;
 
 // OpenSSL's and Node's words for a connection that cannot be trusted. gRPC says UNAVAILABLE.
 const TLS_ERROR = /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/;
