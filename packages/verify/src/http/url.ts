@@ -1,4 +1,4 @@
-import { ConfigurationError } from "@signpost/core";
+import { ConfigurationError, isLoopbackHost } from "@signpost/core";
 
 /**
  * The URL of a key set or discovery document: `https:`, or `http:` on a loopback host where the caller
@@ -24,11 +24,6 @@ function parsed(argument: string, value: string | URL): URL {
     // Without the cause: it quotes the URL, which may hold credentials.
     throw new ConfigurationError(argument, "expected an absolute URL");
   }
-}
-
-/** `hostname` of a WHATWG URL, where every spelling of an IPv4 address is already dotted decimal. */
-function isLoopbackHost(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 
 /** Origin and path: a query may hold what must not be printed. */
