@@ -1,6 +1,7 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { ckrRule, type RecoveryAction } from "./ckr.ts";
 import type { Failure } from "./protocol.ts";
+import { CKR_CRYPTOKI_NOT_INITIALIZED } from "./worker/constants.ts";
 
 /** A command that failed, as the thread told it. Kept as the `cause` of what callers see. */
 export class CommandError extends Error {
@@ -35,6 +36,11 @@ export function recoveryAction(error: unknown): RecoveryAction {
   if (failure.kind === "cryptoki") return ckrRule(failure.code).action;
   if (failure.kind === "signature") return "session";
   return failure.kind === "internal" ? "repeated" : "fatal";
+}
+
+/** Somebody finalised the module, or never initialised it. */
+export function isNotInitialized(error: unknown): boolean {
+  return error instanceof CommandError && error.code === CKR_CRYPTOKI_NOT_INITIALIZED;
 }
 
 /** The typed error that a caller sees. */

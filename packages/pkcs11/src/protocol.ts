@@ -1,6 +1,8 @@
 // What passes between the caller's thread and a worker thread. Plain data only: it is cloned on the way.
 // On the path of a signature that is a key number and 32 bytes in, 64 bytes out.
 
+import type { Gate } from "./gate.ts";
+
 export interface KeyQuery {
   /** CKA_LABEL of the private key. */
   readonly object?: string | undefined;
@@ -61,7 +63,12 @@ export interface SessionState {
 export interface Commands {
   /** C_Initialize. `owner`: it answered CKR_OK, so this thread's instance of the module is ours. */
   initialize: [
-    input: { readonly module: string; readonly libraryParameters?: string | undefined },
+    input: {
+      readonly module: string;
+      readonly libraryParameters?: string | undefined;
+      readonly gate: Gate;
+      readonly role: "control" | "session";
+    },
     output: { readonly owner: boolean },
   ];
   /** Forgets the session. C_Finalize when `module` is true. */

@@ -67,6 +67,9 @@ static CK_FUNCTION_LIST list;
 static CK_FUNCTION_LIST_PTR real;
 static struct control *control;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER, serial = PTHREAD_MUTEX_INITIALIZER;
+/* SoftHSM frees sessions that other threads are using. Tests that close them or finalise under signers need a module
+ * that waits for the calls that are running, as a module with locks of its own does. */
+static pthread_rwlock_t calls_running = PTHREAD_RWLOCK_INITIALIZER;
 
 static void nap(int64_t us) {
   struct timespec t = {us / 1000000, (us % 1000000) * 1000};
@@ -95,30 +98,37 @@ static CK_RV enter(enum function f) {
   return left == 0 ? CKR_OK : (CK_RV)atomic_load(&control->fail_code[f]);
 }
 
+static CK_RV leave(CK_RV rv) {
+  pthread_rwlock_unlock(&calls_running);
+  return rv;
+}
+
+#define SHARED(call) (pthread_rwlock_rdlock(&calls_running), leave(call))
+#define ALONE(call) (pthread_rwlock_wrlock(&calls_running), leave(call))
 #define ENTER(f) do { CK_RV entered = enter(f); if (entered != CKR_OK) return entered; } while (0)
 
 static CK_RV my_initialize(CK_VOID_PTR arguments) {
   if (arguments) atomic_store(&control->initialize_flags, (int64_t)((CK_C_INITIALIZE_ARGS_PTR)arguments)->flags);
   ENTER(F_INITIALIZE);
-  return real->C_Initialize(arguments);
+  return SHARED(real->C_Initialize(arguments));
 }
 
 static CK_RV my_finalize(CK_VOID_PTR reserved) {
   keep_maximum(&control->finalize_in_flight, atomic_load(&control->in_flight));
   ENTER(F_FINALIZE);
-  CK_RV rv = real->C_Finalize(reserved);
+  CK_RV rv = ALONE(real->C_Finalize(reserved));
   if (rv == CKR_OK) atomic_store(&control->open_sessions, 0);
   return rv;
 }
 
 static CK_RV my_get_slot_list(CK_BBOOL present, CK_SLOT_ID_PTR slots, CK_ULONG_PTR count) {
   ENTER(F_SLOT_LIST);
-  return real->C_GetSlotList(present, slots, count);
+  return SHARED(real->C_GetSlotList(present, slots, count));
 }
 
 static CK_RV my_get_token_info(CK_SLOT_ID slot, CK_TOKEN_INFO_PTR info) {
   ENTER(F_TOKEN_INFO);
-  CK_RV rv = real->C_GetTokenInfo(slot, info);
+  CK_RV rv = SHARED(real->C_GetTokenInfo(slot, info));
   if (rv != CKR_OK) return rv;
   info->flags |= (CK_FLAGS)atomic_load(&control->token_flags);
   int64_t most = atomic_load(&control->max_sessions);
@@ -130,54 +140,58 @@ static CK_RV my_open_session(CK_SLOT_ID slot, CK_FLAGS flags, CK_VOID_PTR data, 
   ENTER(F_OPEN_SESSION);
   int64_t most = atomic_load(&control->max_sessions);
   if (most > 0 && atomic_load(&control->open_sessions) >= most) return CKR_SESSION_COUNT;
-  CK_RV rv = real->C_OpenSession(slot, flags, data, notify, session);
+  CK_RV rv = SHARED(real->C_OpenSession(slot, flags, data, notify, session));
   if (rv == CKR_OK) atomic_fetch_add(&control->open_sessions, 1);
   return rv;
 }
 
 static CK_RV my_close_session(CK_SESSION_HANDLE session) {
   ENTER(F_CLOSE_SESSION);
-  CK_RV rv = real->C_CloseSession(session);
+  CK_RV rv = SHARED(real->C_CloseSession(session));
   if (rv == CKR_OK) atomic_fetch_sub(&control->open_sessions, 1);
   return rv;
 }
 
 static CK_RV my_close_all_sessions(CK_SLOT_ID slot) {
   ENTER(F_CLOSE_ALL);
-  CK_RV rv = real->C_CloseAllSessions(slot);
+  CK_RV rv = ALONE(real->C_CloseAllSessions(slot));
   if (rv == CKR_OK) atomic_store(&control->open_sessions, 0);
   return rv;
 }
 
 static CK_RV my_get_session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO_PTR info) {
   ENTER(F_SESSION_INFO);
-  return real->C_GetSessionInfo(session, info);
+  return SHARED(real->C_GetSessionInfo(session, info));
 }
 
 static CK_RV my_login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG length) {
   ENTER(F_LOGIN);
-  return real->C_Login(session, user, pin, length);
+  return SHARED(real->C_Login(session, user, pin, length));
 }
 
 static CK_RV my_logout(CK_SESSION_HANDLE session) {
   ENTER(F_LOGOUT);
-  return real->C_Logout(session);
+  return SHARED(real->C_Logout(session));
 }
 
 static CK_RV my_find_objects_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE_PTR template, CK_ULONG count) {
   ENTER(F_FIND);
-  return real->C_FindObjectsInit(session, template, count);
+  return SHARED(real->C_FindObjectsInit(session, template, count));
 }
 
 static CK_RV my_find_objects(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE_PTR objects, CK_ULONG most, CK_ULONG_PTR count) {
-  CK_RV rv = real->C_FindObjects(session, objects, most, count);
+  CK_RV rv = SHARED(real->C_FindObjects(session, objects, most, count));
   if (rv == CKR_OK && atomic_load(&control->hide_objects)) *count = 0;
   return rv;
 }
 
+static CK_RV my_find_objects_final(CK_SESSION_HANDLE session) {
+  return SHARED(real->C_FindObjectsFinal(session));
+}
+
 static CK_RV my_get_attribute_value(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_ATTRIBUTE_PTR a, CK_ULONG count) {
   ENTER(F_ATTRIBUTE);
-  CK_RV rv = real->C_GetAttributeValue(session, object, a, count);
+  CK_RV rv = SHARED(real->C_GetAttributeValue(session, object, a, count));
   int64_t form = atomic_load(&control->point_form);
   if (rv != CKR_OK || form == POINT_AS_IS || count != 1 || a->type != CKA_EC_POINT || a->ulValueLen < 67) return rv;
   CK_ULONG skipped = form == POINT_UNWRAPPED ? 2 : 3;
@@ -188,7 +202,7 @@ static CK_RV my_get_attribute_value(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE 
 
 static CK_RV my_sign_init(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key) {
   ENTER(F_SIGN_INIT);
-  return real->C_SignInit(session, mechanism, key);
+  return SHARED(real->C_SignInit(session, mechanism, key));
 }
 
 static CK_RV sign(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, CK_BYTE_PTR out, CK_ULONG_PTR out_length) {
@@ -203,7 +217,7 @@ static CK_RV sign(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, 
     other[0] ^= 1;
     data = other;
   }
-  CK_RV rv = real->C_Sign(session, data, length, out, out_length);
+  CK_RV rv = SHARED(real->C_Sign(session, data, length, out, out_length));
   if (rv != CKR_OK || !out) return rv;
   if (tamper == TAMPER_FLIP) out[40] ^= 4;
   if (tamper == TAMPER_ZERO_R) memset(out, 0, 32);
@@ -255,6 +269,7 @@ static CK_RV load(void) {
   list.C_FindObjects = my_find_objects;
   list.C_GetAttributeValue = my_get_attribute_value;
   list.C_SignInit = my_sign_init;
+  list.C_FindObjectsFinal = my_find_objects_final;
   list.C_Sign = my_sign;
   control = mapped;
   return CKR_OK;

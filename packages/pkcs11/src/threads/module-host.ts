@@ -2,9 +2,9 @@ import type { CommandInput } from "../protocol.ts";
 
 /** What the sessions of a token need of the module. */
 export interface ModuleHost {
-  readonly initializeInput: CommandInput<"initialize">;
+  initializeInput(): CommandInput<"initialize">;
   /** C_Initialize answered CKR_OK to us: we may finalise the module. */
-  readonly owner: boolean;
+  owner(): boolean;
   /** Initialises the module anew and restores every session. False when that is not possible, or not yet, or in vain. */
   reinitialize(cause: unknown): Promise<boolean>;
   /** When `reinitialize` may finalise again. Milliseconds from now. */

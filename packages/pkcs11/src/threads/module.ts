@@ -1,6 +1,6 @@
-import { CommandError } from "../failure-error.ts";
+import { isNotInitialized } from "../failure-error.ts";
+import { addUser, createGate, type Gate, isOwned, removeUser, setOwned, userCount } from "../gate.ts";
 import type { CommandInput, CommandName, CommandOutput, TokenDescription, TokenList } from "../protocol.ts";
-import { CKR_CRYPTOKI_NOT_INITIALIZED } from "../worker/constants.ts";
 import {
   EXIT_WAIT_MS,
   INITIALIZE_INTERVAL_MS,
@@ -25,10 +25,12 @@ interface PoolEntry {
  * C_CloseAllSessions: both would reach into what others in the process do.
  */
 export class ThreadModule {
-  readonly initializeInput: CommandInput<"initialize">;
+  readonly #path: string;
+  readonly #libraryParameters: string | undefined;
+  readonly #askForGate: (module: string) => Promise<Gate | undefined>;
   readonly #control = new Thread();
   readonly #pools: Map<string, PoolEntry> = new Map();
-  #owner = false;
+  #gate = createGate();
   #hanging = 0;
   readonly #onReturned: (() => void)[] = [];
   #reinitializing: Promise<boolean> | undefined;
@@ -36,12 +38,24 @@ export class ThreadModule {
   #started = 0;
   #lastInitialize = Number.NEGATIVE_INFINITY;
 
-  constructor(path: string, libraryParameters: string | undefined) {
-    this.initializeInput = { module: path, libraryParameters };
+  /** `askForGate` finds the other threads of the process that use the module. */
+  constructor(
+    path: string,
+    libraryParameters: string | undefined,
+    askForGate: (module: string) => Promise<Gate | undefined>,
+  ) {
+    this.#path = path;
+    this.#libraryParameters = libraryParameters;
+    this.#askForGate = askForGate;
+  }
+
+  /** Shared with the other threads of the process that use the module. */
+  get gate(): Gate {
+    return this.#gate;
   }
 
   get owner(): boolean {
-    return this.#owner;
+    return isOwned(this.#gate);
   }
 
   get hanging(): number {
@@ -50,7 +64,8 @@ export class ThreadModule {
 
   async start(): Promise<void> {
     try {
-      ({ owner: this.#owner } = await this.#run("initialize", this.initializeInput));
+      await this.#initialize(false);
+      addUser(this.#gate);
       this.#started = performance.now();
     } catch (error) {
       if (this.#hanging === 0) await this.#control.terminate();
@@ -102,7 +117,9 @@ export class ThreadModule {
   async stop(): Promise<void> {
     await this.settled();
     await this.returned();
-    await this.#run("finalize", { module: this.#owner }).catch(() => {});
+    const last = removeUser(this.#gate);
+    await this.#run("finalize", { module: last && this.owner }).catch(() => {});
+    if (last) setOwned(this.#gate, false);
     await this.#control.terminate();
   }
 
@@ -113,7 +130,7 @@ export class ThreadModule {
    */
   reinitialize(cause: unknown): Promise<boolean> {
     if (this.#reinitializing !== undefined) return this.#reinitializing;
-    const finalized = cause instanceof CommandError && cause.code === CKR_CRYPTOKI_NOT_INITIALIZED;
+    const finalized = isNotInitialized(cause);
     if (!this.#mayReinitialize(finalized)) return Promise.resolve(false);
     this.#reinitializing = this.#reinitialize(finalized).finally(() => (this.#reinitializing = undefined));
     return this.#reinitializing;
@@ -142,14 +159,15 @@ export class ThreadModule {
     const sessions = [...this.#pools.values()].flatMap(({ pool }) => [...pool.sessions.all]);
     for (const { thread, ownsInstance } of sessions) thread.shutDown(ownsInstance);
     const closed = sessions.map(({ thread }) => thread.waitForShutDown(left())).every(Boolean);
-    this.#control.shutDown(this.#owner && closed && this.#hanging === 0);
+    const last = removeUser(this.#gate);
+    this.#control.shutDown(last && this.owner && closed && this.#hanging === 0);
     this.#control.waitForShutDown(left());
   }
 
   #mayReinitialize(finalized: boolean): boolean {
     const now = performance.now();
     if (finalized) return now - this.#lastInitialize >= INITIALIZE_INTERVAL_MS;
-    return this.#owner && this.#hanging === 0 && now - this.#lastFinalize >= REINITIALIZE_INTERVAL_MS;
+    return this.owner && this.#hanging === 0 && now - this.#lastFinalize >= REINITIALIZE_INTERVAL_MS;
   }
 
   async #reinitialize(finalized: boolean): Promise<boolean> {
@@ -169,13 +187,33 @@ export class ThreadModule {
     await Promise.all(pools.map(({ sessions }) => sessions.release()));
     try {
       // An error means that somebody else was faster, or that the module is broken; C_Initialize will tell.
-      await this.#run("finalize", { module: this.#owner && !finalized }).catch(() => {});
-      ({ owner: this.#owner } = await this.#run("initialize", this.initializeInput));
+      const gone = await this.#run("finalize", { module: this.owner && !finalized }).then(
+        () => true,
+        () => false,
+      );
+      await this.#initialize(gone);
       for (const pool of pools) pool.freshStart();
     } catch {
       return NO_TOKENS;
     }
     return this.#tokensOrNone();
+  }
+
+  /** C_Initialize, and who owns the module now. `gone`: it was finalised, so nobody else should have it. */
+  async #initialize(gone: boolean): Promise<void> {
+    const { owner } = await this.#run("initialize", this.#initializeInput("control"));
+    if (owner) return setOwned(this.#gate, true);
+    // Other threads of ours may have been faster. Alone, we have lost it to other code.
+    if (gone && userCount(this.#gate) === 1) setOwned(this.#gate, false);
+    if (userCount(this.#gate) > 0) return;
+    const gate = await this.#askForGate(this.#path);
+    if (gate === undefined) return;
+    this.#gate = gate;
+    await this.#run("initialize", this.#initializeInput("control"));
+  }
+
+  #initializeInput(role: "control" | "session"): CommandInput<"initialize"> {
+    return { module: this.#path, libraryParameters: this.#libraryParameters, gate: this.#gate, role };
   }
 
   #tokensOrNone(): Promise<TokenList> {
@@ -197,12 +235,9 @@ export class ThreadModule {
   }
 
   #host(): ModuleHost {
-    const owns = (): boolean => this.#owner;
     return {
-      initializeInput: this.initializeInput,
-      get owner() {
-        return owns();
-      },
+      initializeInput: () => this.#initializeInput("session"),
+      owner: () => this.owner,
       reinitialize: (cause) => this.reinitialize(cause),
       reinitializeInMs: () => this.reinitializeInMs(),
       settled: () => this.settled(),

@@ -1,7 +1,7 @@
 import { type P256PublicJwk, SignerError } from "@signpost/core";
 import type { KeyRequest, OpenKey } from "../backend.ts";
-import { toPublicError } from "../failure-error.ts";
-import type { FoundKey, TokenDescription } from "../protocol.ts";
+import { isNotInitialized, toPublicError } from "../failure-error.ts";
+import type { FoundKey, TokenDescription, TokenList } from "../protocol.ts";
 import { createProbe, publicKeyOf } from "../public-key.ts";
 import { selectToken, type TokenSelector } from "../select-token.ts";
 import type { ThreadModule } from "./module.ts";
@@ -30,10 +30,21 @@ async function openInModule(module: ThreadModule, request: KeyRequest): Promise<
 /** Modules list the tokens that were there when they were initialised: one that was made since takes a fresh start. */
 async function findToken(module: ThreadModule, selector: TokenSelector): Promise<TokenDescription> {
   try {
-    return selectToken(await module.tokens(), selector);
+    return selectToken(await listTokens(module), selector);
   } catch (error) {
     if (!(error instanceof SignerError) || error.code !== "key_not_found" || !(await module.lookAgain())) throw error;
     return selectToken(await module.tokens(), selector);
+  }
+}
+
+/** Somebody may have finalised the module between our C_Initialize and this. */
+async function listTokens(module: ThreadModule): Promise<TokenList> {
+  try {
+    return await module.tokens();
+  } catch (error) {
+    if (!isNotInitialized(error)) throw error;
+    await module.reinitialize(error);
+    return module.tokens();
   }
 }
 

@@ -108,7 +108,7 @@ export class TokenPool {
     const problem = this.#login.refusal ?? this.sessions.down();
     return [
       this.#login.proves(pin) ? "" : "the PIN was not proven: another login in this process covers it",
-      this.#host.owner
+      this.#host.owner()
         ? ""
         : "the module was initialized by other code in this process: recovery that needs C_Finalize is left to it",
       lost === 0
@@ -188,7 +188,7 @@ export class TokenPool {
   /** A key that is gone may only be hidden from a module that has to be initialised anew. */
   #notUsable(key: PoolKey, error: unknown): unknown {
     if (!keepsSession(error)) return error;
-    if (isKeyNotFound(error) && this.#host.owner && (key.missingSince ??= this.#freshStarts) === this.#freshStarts) {
+    if (isKeyNotFound(error) && this.#host.owner() && (key.missingSince ??= this.#freshStarts) === this.#freshStarts) {
       // It waits for the job that is failing here to be out of the way.
       setImmediate(() => void this.#host.reinitialize(error));
       return new SignerError(

@@ -1,4 +1,6 @@
 import { SignerError } from "@signpost/core";
+import type { Gate } from "../gate.ts";
+import { createGateExchange, type GateExchange } from "./gate-exchange.ts";
 import { ThreadModule } from "./module.ts";
 
 interface ModuleEntry {
@@ -11,6 +13,7 @@ interface ModuleEntry {
 // The one piece of state that belongs to the process and not to a caller: a module can be initialised once in a
 // process, so whoever opens signers on it has to know of the others.
 const modules = new Map<string, ModuleEntry>();
+let exchange: GateExchange | undefined;
 
 /** The module at a path, initialised, with one more user. What the first user gave for C_Initialize holds for all. */
 export async function retainModule(path: string, libraryParameters: string | undefined): Promise<ThreadModule> {
@@ -49,17 +52,32 @@ export async function releaseModule(path: string): Promise<void> {
 }
 
 function addModule(path: string, libraryParameters: string | undefined): ModuleEntry {
-  const module = new ThreadModule(path, libraryParameters);
+  exchange ??= createGateExchange(sharedGate);
+  const module = new ThreadModule(path, libraryParameters, exchange.ask);
   const entry: ModuleEntry = { module, started: module.start(), users: 0, stopping: undefined };
   if (modules.size === 0) process.on("exit", shutDownAll);
   modules.set(path, entry);
   return entry;
 }
 
+/** For other threads. Not of a module that is about to be finalised: they would join too late. */
+async function sharedGate(path: string): Promise<Gate | undefined> {
+  const entry = modules.get(path);
+  try {
+    await entry?.started;
+  } catch {
+    return undefined;
+  }
+  return entry?.stopping === undefined ? entry?.module.gate : undefined;
+}
+
 function forget(path: string, entry: ModuleEntry): void {
   if (modules.get(path) !== entry) return;
   modules.delete(path);
-  if (modules.size === 0) process.off("exit", shutDownAll);
+  if (modules.size > 0) return;
+  process.off("exit", shutDownAll);
+  exchange?.close();
+  exchange = undefined;
 }
 
 // Sessions that a process leaves open stay open in some tokens (a TPM has three).

@@ -273,7 +273,7 @@ export class SessionSet {
     session.keys.clear();
     const run = this.commands(session);
     if (!session.initialized) {
-      const { owner } = await run("initialize", this.#host.initializeInput);
+      const { owner } = await run("initialize", this.#host.initializeInput());
       session.initialized = true;
       session.ownsInstance = owner;
     }

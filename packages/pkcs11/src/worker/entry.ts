@@ -2,17 +2,16 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { Request, Response, Shutdown, ThreadData } from "../protocol.ts";
 import { toFailure } from "./failure.ts";
-import { createHandlers } from "./session-thread.ts";
+import { createCommandRunner } from "./session-thread.ts";
 
 const port = parentPort;
 if (port !== null) {
   const { done } = workerData as ThreadData;
-  const handlers = createHandlers();
+  const run = createCommandRunner();
 
   const answer = ({ id, name, input }: Request): Response => {
     try {
-      const handler = handlers[name] as (value: unknown) => unknown;
-      return { id, ok: true, output: handler(input) };
+      return { id, ok: true, output: run(name, input) };
     } catch (error) {
       return { id, ok: false, failure: toFailure(error) };
     }
@@ -21,7 +20,7 @@ if (port !== null) {
   // The process is going away: nobody reads an answer any more, and nothing here may keep it.
   const shutDown = (finalize: boolean): void => {
     try {
-      handlers.finalize({ module: finalize });
+      run("finalize", { module: finalize });
     } catch {
       // The module is gone already.
     }

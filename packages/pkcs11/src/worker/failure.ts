@@ -13,6 +13,9 @@ export class KeyError extends Error {
   }
 }
 
+/** Other threads did not leave the module in time. */
+export class BusyError extends Error {}
+
 /** The key needs a login for each signature and this thread was not given its PIN. */
 export class ContextPinError extends Error {}
 

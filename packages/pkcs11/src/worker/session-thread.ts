@@ -17,7 +17,8 @@ import {
   CKU_CONTEXT_SPECIFIC,
   CKU_USER,
 } from "./constants.ts";
-import { codeFrom, ContextPinError, cryptoki, CryptokiError, KeyError, SignatureError } from "./failure.ts";
+import { alone, createGate, generation, inside } from "../gate.ts";
+import { BusyError, codeFrom, ContextPinError, cryptoki, CryptokiError, KeyError, SignatureError } from "./failure.ts";
 import { findKey } from "./find-key.ts";
 import type { OpenSession } from "./objects.ts";
 import { listTokens } from "./token-list.ts";
@@ -25,39 +26,59 @@ import { listTokens } from "./token-list.ts";
 const DIGEST_LENGTH = 32;
 const SIGNATURE_LENGTH = 64;
 
+/** C_Finalize waits so long for other threads to leave the module. Milliseconds. */
+const FINALIZE_WAIT_MS = 1_000;
+
+interface ThreadSession extends OpenSession {
+  readonly slot: Handle;
+  /** Of the gate, when the session was opened. */
+  readonly generation: number;
+}
+
 interface SigningKey {
   readonly handle: Handle;
   readonly alwaysAuthenticate: boolean;
   contextPin: string | undefined;
 }
 
-export type Handlers = { readonly [Name in CommandName]: (input: CommandInput<Name>) => CommandOutput<Name> };
+type Handlers = { readonly [Name in CommandName]: (input: CommandInput<Name>) => CommandOutput<Name> };
+
+/** Runs a command: with what went in, and what comes out, by its name. */
+export type CommandRunner = (name: CommandName, input: unknown) => unknown;
 
 /** The commands of one thread: one module, at most one session, synchronous calls only. */
-export function createHandlers(): Handlers {
+export function createCommandRunner(): CommandRunner {
   let loaded: { readonly path: string; readonly binding: Binding } | undefined;
   let slots: ReadonlyMap<number, Handle> = new Map();
-  let session: (OpenSession & { readonly slot: Handle }) | undefined;
+  let session: ThreadSession | undefined;
+  // Until the module is initialised nobody else can be inside it with us.
+  let gate = createGate();
   const keys = new Map<number, SigningKey>();
 
   const module = (): Binding => {
     if (loaded === undefined) throw new ModuleError("the module is not loaded");
     return loaded.binding;
   };
-  const current = (): OpenSession & { readonly slot: Handle } => {
+  const current = (): ThreadSession => {
+    // Its number may belong to somebody else's session since the module was finalised.
+    if (session !== undefined && session.generation !== generation(gate)) forgetSession();
     if (session === undefined) throw new CryptokiError("session", CKR_SESSION_HANDLE_INVALID);
     return session;
   };
-  const dropSession = (): void => {
-    const { binding, handle } = session ?? {};
+  const forgetSession = (): void => {
     session = undefined;
     keys.clear();
+  };
+  const dropSession = (): void => {
+    const before = session;
+    forgetSession();
+    if (before === undefined || before.generation !== generation(gate)) return;
     // A session that is invalid already cannot be closed; there is nothing left to do about it.
-    if (binding !== undefined && handle !== undefined) codeFrom(() => binding.C_CloseSession(handle));
+    codeFrom(() => before.binding.C_CloseSession(before.handle));
   };
 
-  return {
-    initialize: ({ module: path, libraryParameters }) => {
+  const handlers: Handlers = {
+    initialize: ({ module: path, libraryParameters, role }) => {
       if (loaded?.path !== path) loaded = { path, binding: loadModule(path) };
       const { binding } = loaded;
       // Without this flag a module may take itself for single-threaded, and several sessions crash it.
@@ -65,12 +86,16 @@ export function createHandlers(): Handlers {
       const code = codeFrom(() => binding.C_Initialize({ flags: CKF_OS_LOCKING_OK, ...args }));
       if (code !== undefined && code !== CKR_CRYPTOKI_ALREADY_INITIALIZED)
         throw new CryptokiError("C_Initialize", code);
+      // The module has an instance for each thread (p11-kit's client): nobody else is inside this one.
+      if (role === "session" && code === undefined) gate = createGate();
       return { owner: code === undefined };
     },
     finalize: ({ module: whole }) => {
-      dropSession();
+      inside(gate, dropSession);
       slots = new Map();
-      if (whole) cryptoki("C_Finalize", () => module().C_Finalize());
+      if (whole && !alone(gate, FINALIZE_WAIT_MS, () => cryptoki("C_Finalize", () => module().C_Finalize()))) {
+        throw new BusyError("other threads are inside the module");
+      }
       return null;
     },
     tokens: () => {
@@ -94,7 +119,7 @@ export function createHandlers(): Handlers {
         handle = open();
       }
       dropSession();
-      session = { binding, handle, slot };
+      session = { binding, handle, slot, generation: generation(gate) };
       return sessionState(session);
     },
     session: () => sessionState(current()),
@@ -120,9 +145,15 @@ export function createHandlers(): Handlers {
       return null;
     },
   };
+
+  return (name, input) => {
+    if (name === "initialize") ({ gate } = input as CommandInput<"initialize">);
+    const handler = handlers[name] as (value: unknown) => unknown;
+    return name === "finalize" ? handler(input) : inside(gate, () => handler(input));
+  };
 }
 
-function sessionState({ binding, handle, slot }: OpenSession & { readonly slot: Handle }): SessionState {
+function sessionState({ binding, handle, slot }: ThreadSession): SessionState {
   const { state } = cryptoki("C_GetSessionInfo", () => binding.C_GetSessionInfo(handle));
   const { flags } = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
   const loggedIn = state === CKS_RO_USER_FUNCTIONS || state === CKS_RW_USER_FUNCTIONS;
@@ -130,10 +161,7 @@ function sessionState({ binding, handle, slot }: OpenSession & { readonly slot: 
 }
 
 /** Tokens hide private keys from those who are not logged in: finding none says nothing about the key then. */
-function findWhereLoggedIn(
-  session: OpenSession & { readonly slot: Handle },
-  query: KeyQuery,
-): ReturnType<typeof findKey> {
+function findWhereLoggedIn(session: ThreadSession, query: KeyQuery): ReturnType<typeof findKey> {
   try {
     return findKey(session, query);
   } catch (error) {

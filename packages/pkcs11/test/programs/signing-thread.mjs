@@ -2,7 +2,17 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openPkcs11Signer } from "@signpost/pkcs11";
 
-const signer = await openPkcs11Signer(workerData.options);
+let signer = await openPkcs11Signer(workerData.options);
+
+function signSome() {
+  const attempt = () =>
+    signer.sign(new Uint8Array(32).fill(3)).then(
+      () => "signed",
+      (error) => error.code,
+    );
+  return Promise.all(Array.from({ length: 20 }, attempt));
+}
+
 parentPort?.on("message", async (command) => {
   if (command === "close") {
     await signer.close();
@@ -11,14 +21,14 @@ parentPort?.on("message", async (command) => {
     return;
   }
   if (command === "leave") process.exit();
-  const outcomes = await Promise.all(
-    Array.from({ length: 20 }, () =>
-      signer.sign(new Uint8Array(32).fill(3)).then(
-        () => "signed",
-        (error) => error.code,
-      ),
-    ),
-  );
+  const outcomes = await signSome();
+  if (command === "cycle") {
+    for (let round = 0; round < 4; round += 1) {
+      await signer.close();
+      signer = await openPkcs11Signer(workerData.options);
+      outcomes.push(...(await signSome()));
+    }
+  }
   parentPort?.postMessage({ outcomes, notes: signer.health().notes });
 });
 parentPort?.postMessage({ open: true });
