@@ -152,16 +152,18 @@ export class ThreadModule {
     return Math.max(0, this.#lastFinalize + REINITIALIZE_INTERVAL_MS - performance.now());
   }
 
-  /** At the exit of the process. Blocks. */
+  /**
+   * At the exit of the process. Blocks. Sessions that do not close in time, because their thread is only starting or is
+   * inside a call, are left to C_Finalize, which waits for such calls too.
+   */
   shutDown(): void {
-    const deadline = performance.now() + EXIT_WAIT_MS;
-    const left = (): number => Math.max(0, deadline - performance.now());
     const sessions = [...this.#pools.values()].flatMap(({ pool }) => [...pool.sessions.all]);
     for (const { thread, ownsInstance } of sessions) thread.shutDown(ownsInstance);
-    const closed = sessions.map(({ thread }) => thread.waitForShutDown(left())).every(Boolean);
+    const deadline = performance.now() + EXIT_WAIT_MS / 2;
+    for (const { thread } of sessions) thread.waitForShutDown(Math.max(0, deadline - performance.now()));
     const last = removeUser(this.#gate);
-    this.#control.shutDown(last && this.owner && closed && this.#hanging === 0);
-    this.#control.waitForShutDown(left());
+    this.#control.shutDown(last && this.owner && this.#hanging === 0);
+    this.#control.waitForShutDown(EXIT_WAIT_MS / 2);
   }
 
   #mayReinitialize(finalized: boolean): boolean {

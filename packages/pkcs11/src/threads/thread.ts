@@ -87,8 +87,8 @@ export class Thread {
   }
 
   /** Blocks until `shutDown` is done. At the exit of the process only. */
-  waitForShutDown(timeoutMs: number): boolean {
-    return Atomics.wait(this.#done, 0, 0, timeoutMs) !== "timed-out";
+  waitForShutDown(timeoutMs: number): void {
+    Atomics.wait(this.#done, 0, 0, timeoutMs);
   }
 
   /**
