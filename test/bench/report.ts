@@ -130,7 +130,12 @@ export function percent(part: number): string {
   return `${figure(100 * part)} %`;
 }
 
+/** Milliseconds: below the resolution of any clock here. */
+const NEXT_TO_NOTHING = 1e-9;
+
 /** Three significant digits, and never an exponent. */
 export function figure(value: number): string {
+  // What sums and differences leave behind of nothing.
+  if (Math.abs(value) < NEXT_TO_NOTHING) return "0";
   return value.toLocaleString("en", { maximumSignificantDigits: 3, useGrouping: false });
 }

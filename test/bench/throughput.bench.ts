@@ -11,6 +11,7 @@ const CONCURRENCIES = [1, 4, 16, 64, 256];
 /** 97 % of the bare call's throughput. */
 const TARGET_RATIO = 1 / 0.97;
 const ROUNDS = 4;
+const digest = new Uint8Array(32);
 
 await runBench({
   name: "throughput",
@@ -34,8 +35,6 @@ await runBench({
     };
   },
 });
-
-const digest = new Uint8Array(32);
 
 function pairingAt(name: string, concurrency: number, slow: Signer, ours: Contender): Pairing {
   return {
