@@ -16,3 +16,5 @@ export const REPEATED_LIMIT = 3;
 export const KEY_REFUSAL_MS = 1_000;
 /** How long the exit of the process waits for sessions to close, behind the native calls that are running. */
 export const EXIT_WAIT_MS = 2_000;
+/** How long a new signer waits for the module to be finalised by its last users. */
+export const STOP_WAIT_MS = 3_000;

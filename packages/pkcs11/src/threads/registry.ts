@@ -1,6 +1,7 @@
 import { SignerError } from "@signpost/core";
 import type { Gate } from "../gate.ts";
 import { createGateExchange, type GateExchange } from "./gate-exchange.ts";
+import { STOP_WAIT_MS } from "./limits.ts";
 import { ThreadModule } from "./module.ts";
 
 interface ModuleEntry {
@@ -20,13 +21,7 @@ export async function retainModule(path: string, libraryParameters: string | und
   for (;;) {
     const entry = modules.get(path);
     if (entry?.stopping === undefined) break;
-    if (entry.module.hanging > 0) {
-      throw new SignerError(
-        "unavailable",
-        "a call hangs inside the module, which cannot be initialized again meanwhile",
-      );
-    }
-    await entry.stopping;
+    await untilStopped(entry.stopping);
   }
   const entry = modules.get(path) ?? addModule(path, libraryParameters);
   entry.users += 1;
@@ -37,6 +32,23 @@ export async function retainModule(path: string, libraryParameters: string | und
     // A start that hangs is not repeated before it has come back: each would cost a thread.
     void entry.module.returned().then(() => forget(path, entry));
     throw error;
+  }
+}
+
+/** The last users are gone. A call of theirs that hangs may keep the module from being finalised, and us from starting it again. */
+async function untilStopped(stopping: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new SignerError(
+      "unavailable",
+      "a call hangs inside the module, which cannot be initialized again meanwhile",
+    );
+    timer = setTimeout(() => reject(error), STOP_WAIT_MS);
+  });
+  try {
+    await Promise.race([stopping, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -130,8 +130,10 @@ export class SessionSet {
 
   status(): SignerHealth["status"] {
     if (this.#lost.size > 0 || this.down() !== undefined) return "down";
-    const troubled = [...this.#sessions].some(({ state }) => state === "failed" || state === "recovering");
-    return troubled || this.#paused ? "degraded" : "ready";
+    const states = new Set([...this.#sessions].map(({ state }) => state));
+    // One session that is being replaced while others sign is nothing to tell anybody about.
+    const signing = states.has("idle") || states.has("busy");
+    return signing && !states.has("failed") && !this.#paused ? "ready" : "degraded";
   }
 
   /** Stops dispatching; nothing that was begun before goes on after its next command. */
