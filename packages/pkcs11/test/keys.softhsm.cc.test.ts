@@ -51,10 +51,25 @@ describe("the public half", () => {
     expect(await signsAndVerifies(signer)).toBe(true);
   });
 
-  test("is refused when objects with the key's CKA_ID disagree", async () => {
-    await at.hsm.generateKey({ label: "twice-a", id: "0f" });
+  test("is refused when objects with the key's CKA_ID disagree, unless the caller says which it is", async () => {
+    const { publicKey } = await at.hsm.generateKey({ label: "twice-a", id: "0f" });
     await at.hsm.generateKey({ label: "twice-b", id: "0f" });
-    expect(await codeOf(at.opener.open({ ...at.base, object: "twice-a" }))).toBe("ambiguous_key");
+    const options = { ...at.base, object: "twice-a" };
+    expect(await codeOf(at.opener.open(options))).toBe("ambiguous_key");
+    const signer = await at.opener.open({ ...options, publicKey: pem(publicKey) });
+    await until(() => at.shim.counter("openSessions") === 4);
+    const signed = await Promise.all(Array.from({ length: 20 }, () => signsAndVerifies(signer)));
+    expect(new Set(signed)).toEqual(new Set([true]));
+  });
+
+  test("belongs to a private half that the helper made sensitive and not extractable", async () => {
+    const { module, tokenLabel: token, pin } = at.hsm;
+    generateP256Key({ module, token, pin, label: "made", id: Buffer.from("1f", "hex") });
+    const objects = (await at.hsm.pkcs11Tool("--list-objects", "--type", "privkey")).split("Private Key Object");
+    const made = objects.find((object) => object.includes("made"));
+    expect(made).toMatch(/Usage:\s+.*sign/);
+    expect(made).toMatch(/Access:\s+sensitive, always sensitive, never extractable/);
+    expect(await signsAndVerifies(await at.opener.open({ ...at.base, object: "made" }))).toBe(true);
   });
 
   test("given by the caller must be the key's, also when the token shows the right one", async () => {

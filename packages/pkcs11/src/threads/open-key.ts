@@ -52,7 +52,7 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
   await pool.start(request.pin, request.sessions);
   const { key, found } = await pool.openKey(request.query);
   const publicKey = await provenPublicKey(pool, key, found, request);
-  pool.bindKey(key, publicKey);
+  pool.bindKey(key, publicKey, request.publicKey !== undefined);
   return {
     publicKey,
     token: pool.sessions.token,

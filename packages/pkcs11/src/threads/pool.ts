@@ -16,6 +16,8 @@ interface PoolKey {
   readonly query: KeyQuery;
   /** Known once the key was opened. From then on it never changes. */
   publicKey: P256PublicJwk | undefined;
+  /** The caller gave the public half: what the token's objects say does not count. */
+  pinned: boolean;
   /** It was searched and not found: how many fresh starts of the module have been seen then. */
   missingSince: number | undefined;
   /** Why it cannot be used, and until when (performance.now) that is taken for granted. */
@@ -59,6 +61,7 @@ export class TokenPool {
       number: this.#nextKey++,
       query,
       publicKey: undefined,
+      pinned: false,
       missingSince: undefined,
       refusal: undefined,
     };
@@ -69,10 +72,10 @@ export class TokenPool {
     return { key: key.number, found };
   }
 
-  /** From now on the key must have this public half wherever it is found again. */
-  bindKey(number: number, publicKey: P256PublicJwk): void {
+  /** From now on the key must have this public half wherever it is found again. `pinned`: the caller gave it. */
+  bindKey(number: number, publicKey: P256PublicJwk, pinned: boolean): void {
     const key = this.#keys.get(number);
-    if (key !== undefined) key.publicKey = publicKey;
+    if (key !== undefined) Object.assign(key, { publicKey, pinned });
   }
 
   closeKey(number: number): void {
@@ -177,7 +180,7 @@ export class TokenPool {
   async #findAgain(session: PooledSession, run: RunCommand, key: PoolKey): Promise<void> {
     try {
       const found = await this.#find(session, run, key);
-      if (key.publicKey !== undefined) await requireSame(run, key.number, key.publicKey, found);
+      if (key.publicKey !== undefined) await requireSame(run, key, key.publicKey, found);
       key.missingSince = undefined;
     } catch (error) {
       session.keys.delete(key.number);
@@ -205,15 +208,20 @@ export class TokenPool {
   }
 }
 
-async function requireSame(run: RunCommand, key: number, publicKey: P256PublicJwk, found: FoundKey): Promise<void> {
-  const now = publicKeyOf(found);
+async function requireSame(
+  run: RunCommand,
+  { number, pinned }: PoolKey,
+  publicKey: P256PublicJwk,
+  found: FoundKey,
+): Promise<void> {
+  const now = pinned ? undefined : publicKeyOf(found);
   if (now !== undefined) {
     if (sameKey(now, publicKey)) return;
     throw new SignerError("wrong_key", `the token holds another key as ${JSON.stringify(found.label)} now`);
   }
   // No object on the token tells its public half: a signature does.
   const probe = createProbe();
-  if (!probe.verifies(publicKey, await run("sign", { key, digest: probe.digest }))) {
+  if (!probe.verifies(publicKey, await run("sign", { key: number, digest: probe.digest }))) {
     throw new SignerError("wrong_key", `the token signs with another key as ${JSON.stringify(found.label)} now`);
   }
 }
