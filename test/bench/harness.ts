@@ -8,7 +8,7 @@ import type { BenchReport, Fact } from "./report.ts";
 import { versionOf } from "./versions.ts";
 
 export { concurrently, sequentially } from "./measure.ts";
-export type { Contender, Pairing, Target } from "./measure.ts";
+export type { Contender, Pairing } from "./measure.ts";
 export type { Fact } from "./report.ts";
 
 /** A benchmark: one file `NAME.bench.ts`, which passes it to `runBench`. */
