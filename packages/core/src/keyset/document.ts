@@ -18,8 +18,8 @@ export function encodeDocument(keys: readonly PublishedKey[]): JwksDocument {
 function toMembers(key: PublishedKey): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name of KEY_MEMBERS) {
-    const value = key.publicKey[name];
-    if (value !== undefined) members[name] = value;
+    // What a polluted `Object.prototype` holds is no member of the key.
+    if (Object.hasOwn(key.publicKey, name)) members[name] = key.publicKey[name];
   }
   return { ...members, kid: key.keyId, alg: key.alg, use: key.use };
 }

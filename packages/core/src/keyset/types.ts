@@ -26,8 +26,10 @@ export interface LegacyKey {
   readonly alg: "RS256" | "PS256" | "EdDSA";
 }
 
-/** `retiring` and `legacy` keys only verify; `encryption` keys are for RPs to encrypt to. */
-/** `announced` and `withdrawn` come from a rotation schedule alone; a withdrawn key is in no published set. */
+/**
+ * `retiring` and `legacy` keys only verify; `encryption` keys are for RPs to encrypt to. `announced` and `withdrawn` come
+ * from a rotation schedule alone; a withdrawn key is in no published set.
+ */
 export type KeyRole = "active" | "announced" | "retiring" | "withdrawn" | "legacy" | "encryption";
 
 /** A public key as it is published: `publicKey` holds the key members alone (`kty,crv,x,y` and so on). */

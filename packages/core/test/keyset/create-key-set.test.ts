@@ -77,6 +77,15 @@ describe("the document", () => {
     );
   });
 
+  test("takes no member from a polluted Object.prototype", () => {
+    Reflect.defineProperty(Object.prototype, "n", { value: "AQAB", configurable: true });
+    try {
+      expect(serializeJwks(goldenSet()).etag).toBe(GOLDEN_ETAG);
+    } finally {
+      Reflect.deleteProperty(Object.prototype, "n");
+    }
+  });
+
   test("has no line break and no byte order mark", () => {
     const { body } = serializeJwks(goldenSet());
     expect([body[0], body.at(-1)]).toEqual([0x7b, 0x7d]);
