@@ -239,6 +239,8 @@ describe("what was set on the response before", () => {
     "Cache-Control": "no-cache",
     ETag: 'W/"a"',
     Pragma: "no-cache",
+    "Content-Encoding": "gzip",
+    "Transfer-Encoding": "chunked",
   };
   const foreign = { "Strict-Transport-Security": "max-age=1", Vary: "Origin" };
 

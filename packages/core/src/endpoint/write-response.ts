@@ -5,6 +5,8 @@ import type { JwksResponse } from "./respond.ts";
 const OWN_HEADERS = [
   "content-type",
   "content-length",
+  "content-encoding",
+  "transfer-encoding",
   "cache-control",
   "etag",
   "allow",
