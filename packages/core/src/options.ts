@@ -6,6 +6,12 @@ export function wholeNumber(name: string, value: unknown, min: number, max: numb
   throw new ConfigurationError(name, `expected a whole number from ${min} to ${max}`);
 }
 
+/** Options that came from JavaScript or a file may be anything: a list and `null` hold no option and would mean defaults. */
+export function requireObject(name: string, value: unknown): void {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
+  throw new ConfigurationError(name, "expected an object");
+}
+
 // The longest delay that a Node timer takes; a longer one fires at once.
 const MAX_TIMER_MS = 2_147_483_647;
 

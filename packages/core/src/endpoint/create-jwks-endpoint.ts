@@ -4,6 +4,7 @@ import { readKeySet } from "../keyset/create-key-set.ts";
 import { serializeJwks } from "../keyset/serialize.ts";
 import { currentKeySet, lastKeySet, requireSource } from "../keyset/source.ts";
 import type { EncryptionKey, JwksDocument, KeySetEntry, KeySetSource, LegacyKey } from "../keyset/types.ts";
+import { requireObject } from "../options.ts";
 import { createCacheMode } from "./cache-mode.ts";
 import { createFailureReport } from "./failure-report.ts";
 import type { WeakIfNoneMatch } from "./if-none-match.ts";
@@ -87,6 +88,7 @@ export interface JwksEndpoint {
  * ```
  */
 export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
+  requireObject("options", options);
   const { path, jwksUri } = resolveRoutes(options);
   const { onError, weakIfNoneMatch = "ignore" } = options;
   if (onError !== undefined && typeof onError !== "function") {

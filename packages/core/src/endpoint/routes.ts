@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../errors.ts";
 import { isLoopbackHost } from "../loopback-host.ts";
+import { requireObject } from "../options.ts";
 
 export interface RouteOptions {
   /**
@@ -27,7 +28,9 @@ export interface Routes {
 /** Joins issuer, mount prefix and path as they are: what is published must be what RPs request, byte for byte. */
 export function resolveRoutes(options: RouteOptions): Routes {
   const base = readIssuer(options.issuer, readFlag("allowInsecureIssuer", options.allowInsecureIssuer));
-  const { mountPrefix = "", endpoints: { jwks = "/jwks" } = {} } = options;
+  const { mountPrefix = "", endpoints = {} } = options;
+  requireObject("endpoints", endpoints);
+  const { jwks = "/jwks" } = endpoints;
   if (mountPrefix !== "") requirePath("mountPrefix", mountPrefix);
   requirePath("endpoints.jwks", jwks);
   const path = mountPrefix + jwks;
@@ -64,9 +67,12 @@ function isPlainSegment(segment: string): boolean {
 
 /** The issuer without one trailing slash. */
 function readIssuer(issuer: unknown, allowInsecure: boolean): string {
-  // `new URL` alone is too kind: it trims, drops tabs, turns backslashes into slashes and escapes the rest.
+  // `new URL` alone is too kind: it trims, drops tabs, turns backslashes into slashes and escapes the rest. The two
+  // parts cannot share a character, so that a long text is read once.
   const parts =
-    typeof issuer === "string" ? /^https?:\/\/([^/?#]+)((?:[!$&-;=?#@-Z_a-z~]|%[0-9a-f]{2})*)$/i.exec(issuer) : null;
+    typeof issuer === "string"
+      ? /^https?:\/\/([^/?#]+)((?:[/?#](?:[!$&-;=?#@-Z_a-z~]|%[0-9a-f]{2})*)?)$/i.exec(issuer)
+      : null;
   if (typeof issuer !== "string" || parts === null || !URL.canParse(issuer)) {
     throw new ConfigurationError("issuer", "expected an absolute https URL like https://op.example");
   }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { requireObject } from "../options.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import { readEncryptionKey, readLegacyKey, readSigningEntry } from "./read-keys.ts";
 import type { EncryptionKey, KeySet, KeySetEntry, LegacyKey, PublishedKey } from "./types.ts";
@@ -37,6 +38,7 @@ export interface KeySetOptions {
  * ```
  */
 export function createKeySet(entries: readonly KeySetEntry[], options: KeySetOptions = {}): KeySet {
+  requireObject("options", options);
   return readKeySet("entries", entries, options);
 }
 

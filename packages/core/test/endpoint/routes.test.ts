@@ -161,3 +161,35 @@ describe("an issuer is refused when it is", () => {
     expect(error).toMatchObject({ argument: "issuer" });
   });
 });
+
+test("an issuer that is long and wrong at its end is refused in one pass over it", () => {
+  const started = performance.now();
+  const error = thrownBy(() => endpoint({ issuer: `https://${"a".repeat(100_000)}/^` }));
+  expect(error).toMatchObject({ name: "ConfigurationError", argument: "issuer" });
+  // A pass from each character on takes most of a minute.
+  expect(performance.now() - started).toBeLessThan(5000);
+});
+
+describe("options are refused when they are", () => {
+  test.for([
+    ["nothing", undefined],
+    ["null", null],
+    ["a string", "https://op.example"],
+    ["a list", []],
+  ] as const)("%s", ([, options]) => {
+    const error = thrownBy(() => createJwksEndpoint(options as unknown as JwksEndpointOptions));
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "options" });
+  });
+});
+
+describe("endpoints are refused, and no default stands in for them, when they are", () => {
+  test.for([
+    ["null", null],
+    ["a string", "/jwks"],
+    ["a number", 7],
+    ["a list", ["/jwks"]],
+  ] as const)("%s", ([, endpoints]) => {
+    const error = thrownBy(() => endpoint({ endpoints: endpoints as JwksEndpointOptions["endpoints"] }));
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "endpoints" });
+  });
+});

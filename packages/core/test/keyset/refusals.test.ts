@@ -351,3 +351,11 @@ test("no refusal tells a value of a private key", () => {
     expect(`${message} ${cause.message}`).not.toContain("MIG");
   }
 });
+
+describe("the options are refused when they are", () => {
+  refuses([
+    ["null", "options", /an object/, [good], null],
+    ["a string", "options", /an object/, [good], "legacy"],
+    ["a list", "options", /an object/, [good], []],
+  ]);
+});
