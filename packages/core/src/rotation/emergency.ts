@@ -1,6 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
 import { readSigningEntry } from "../keyset/read-keys.ts";
 import type { KeySetEntry } from "../keyset/types.ts";
+import { requireObject } from "../options.ts";
 import { readMoment } from "./moment.ts";
 import { readAnnounceMs, readEntries } from "./schedule-options.ts";
 import { type PlannedEntry, toDateTime } from "./timeline.ts";
@@ -49,6 +50,7 @@ type Planned = PlannedEntry<ScheduledEntry>;
  * ```
  */
 export function emergencyRotation(entries: readonly ScheduledEntry[], options: EmergencyOptions): EmergencyRotation {
+  requireObject("options", options);
   const at = readMoment("at", options.at);
   const holdMs = readAnnounceMs(options.announceHours, false);
   const planned = readEntries(entries).toSorted((a, b) => a.activeFrom - b.activeFrom);

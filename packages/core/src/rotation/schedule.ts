@@ -1,6 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
 import { readTrailingKeys } from "../keyset/create-key-set.ts";
 import type { KeySet, PublishedKey } from "../keyset/types.ts";
+import { requireObject } from "../options.ts";
 import { dropReporter } from "./drop-reporter.ts";
 import { createPublisher, requireDistinct } from "./publish.ts";
 import { readDurations, readEntries, requireUsable, type RotationScheduleOptions } from "./schedule-options.ts";
@@ -50,6 +51,7 @@ export function createRotationSchedule(
   entries: readonly ScheduledEntry[],
   options: RotationScheduleOptions,
 ): RotationSchedule {
+  requireObject("options", options);
   const { now = Date.now, onDrop } = options;
   if (onDrop !== undefined && typeof onDrop !== "function") {
     throw new ConfigurationError("onDrop", "expected a function, or nothing");

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import {
   ConfigurationError,
   createRotationSchedule,
+  type EmergencyOptions,
+  emergencyRotation,
   type RotationScheduleOptions,
   rotationWindow,
   type ScheduledEntry,
@@ -127,6 +129,16 @@ describe("an announcement", () => {
     const shorter = scheduled([SECOND], {}, 110);
     expect([whole.jwksRotationActive(), shorter.jwksRotationActive()]).toEqual([true, true]);
   });
+});
+
+test.for([
+  ["nothing", undefined],
+  ["null", null],
+  ["a list", []],
+] as const)("options that are %s are refused by their name", ([, options]) => {
+  const refused = expect.objectContaining({ name: "ConfigurationError", argument: "options" }) as Error;
+  expect(() => createRotationSchedule([FIRST], options as unknown as RotationScheduleOptions)).toThrow(refused);
+  expect(() => emergencyRotation([FIRST], options as unknown as EmergencyOptions)).toThrow(refused);
 });
 
 function messageOf(make: () => unknown): string {
