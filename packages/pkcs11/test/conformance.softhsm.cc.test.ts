@@ -4,6 +4,7 @@ import { openPkcs11Signer } from "@signpost/pkcs11";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
 import { closeAllSessions } from "./support/module-user.ts";
+import { until } from "./support/signing.ts";
 
 const PIN = "73920145";
 let hsm: SoftHsm;
@@ -24,6 +25,13 @@ const when =
   async (on: boolean): Promise<void> =>
     on ? start() : shim.clear();
 
+/** It is over when the calls that hung have come back. */
+async function hang(on: boolean): Promise<void> {
+  if (on) return shim.hang("C_Sign", 1_000);
+  shim.clear();
+  await until(() => shim.counter("hung") === 0);
+}
+
 describe("a signer on SoftHSM", () => {
   for (const check of signerChecks({
     open: (policy) => openPkcs11Signer({ module: shim.module, token: hsm.tokenLabel, object: "k1", pin: PIN, policy }),
@@ -36,7 +44,7 @@ describe("a signer on SoftHSM", () => {
       "session-lost": async (on) => {
         if (on && shim.counter("openSessions") > 0) closeAllSessions(shim.module, hsm.tokenLabel);
       },
-      hang: when(() => shim.hang("C_Sign", 1_000)),
+      hang,
       slow: when(() => shim.delay("C_Sign", SLOW_FAULT_MS)),
       empty: when(() => shim.tamper("empty")),
       corrupted: when(() => shim.tamper("flip")),

@@ -1,8 +1,9 @@
 import { SignerError, type SignerHealth } from "@signpost/core";
-import { CommandError, recoveryAction, SupersededError, toPublicError } from "../failure-error.ts";
+import { CommandError, recoveryAction, SupersededError } from "../failure-error.ts";
 import type { CommandInput, CommandName, CommandOutput, TokenDescription, TokenList } from "../protocol.ts";
 import { findAgain } from "../select-token.ts";
 import { CKR_SESSION_COUNT } from "../worker/constants.ts";
+import { statusOf, whyDown } from "./condition.ts";
 import { REPEATED_LIMIT, RETRY_INTERVAL_MS, SETUP_HANG_MS } from "./limits.ts";
 import type { TokenLogin } from "./login.ts";
 import type { ModuleHost } from "./module-host.ts";
@@ -116,24 +117,14 @@ export class SessionSet {
     return (name, input, hangMs = SETUP_HANG_MS) => this.#run(session, epoch, name, input, hangMs);
   }
 
-  /** Why work cannot even wait: no session is ready and none is on its way. */
+  /** Why work cannot even wait. Undefined while it can. */
   down(): SignerError | undefined {
-    if (this.#paused) return undefined;
-    const sessions = [...this.#sessions];
-    if (sessions.some(({ state }) => state !== "failed")) return undefined;
-    const [first] = sessions;
-    // All of them hang: one may come back yet, and until then a caller's time limit says best what is wrong.
-    if (first === undefined) return undefined;
-    const { message } = toPublicError(first.error);
-    return new SignerError("unavailable", `no session is open: ${message}`, { cause: first.error });
+    return this.#paused ? undefined : whyDown([...this.#sessions]);
   }
 
   status(): SignerHealth["status"] {
-    if (this.#lost.size > 0 || this.down() !== undefined) return "down";
-    const states = new Set([...this.#sessions].map(({ state }) => state));
-    // One session that is being replaced while others sign is nothing to tell anybody about.
-    const signing = states.has("idle") || states.has("busy");
-    return signing && !states.has("failed") && !this.#paused ? "ready" : "degraded";
+    const status = statusOf([...this.#sessions], this.#lost.size);
+    return this.#paused && status === "ready" ? "degraded" : status;
   }
 
   /** Stops dispatching; nothing that was begun before goes on after its next command. */
@@ -325,10 +316,10 @@ export class SessionSet {
 
   async #waitForLost(session: PooledSession, returned: Promise<void>): Promise<void> {
     await returned;
-    await endSession(session);
     this.#lost.delete(session);
     this.#host.hanging(-1);
     this.#fill();
+    await endSession(session);
   }
 }
 

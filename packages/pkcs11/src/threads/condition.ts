@@ -1,0 +1,23 @@
+import { SignerError, type SignerHealth } from "@signpost/core";
+import { toPublicError } from "../failure-error.ts";
+import type { PooledSession } from "./session.ts";
+
+/**
+ * Why work cannot even wait for a session: none is ready and none is on its way. Undefined also when there is no session
+ * because all of them hang: one may come back yet, and until then a caller's time limit says best what is wrong.
+ */
+export function whyDown(sessions: readonly PooledSession[]): SignerError | undefined {
+  const [first] = sessions;
+  if (first === undefined || sessions.some(({ state }) => state !== "failed")) return undefined;
+  const { message } = toPublicError(first.error);
+  return new SignerError("unavailable", `no session is open: ${message}`, { cause: first.error });
+}
+
+/** `lost`: sessions whose calls hang inside the module. */
+export function statusOf(sessions: readonly PooledSession[], lost: number): SignerHealth["status"] {
+  if (lost > 0 || whyDown(sessions) !== undefined) return "down";
+  const states = new Set(sessions.map(({ state }) => state));
+  // One session that is being replaced while others sign is nothing to tell anybody about.
+  const signing = states.has("idle") || states.has("busy");
+  return signing && !states.has("failed") ? "ready" : "degraded";
+}
