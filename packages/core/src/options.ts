@@ -6,7 +6,7 @@ export function wholeNumber(name: string, value: unknown, min: number, max: numb
   throw new ConfigurationError(name, `expected a whole number from ${min} to ${max}`);
 }
 
-/** Options that came from JavaScript or a file may be anything: a list and `null` hold no option and would mean defaults. */
+/** Callers in JavaScript may pass anything: a list or a string holds no option, and would mean all defaults. */
 export function requireObject(name: string, value: unknown): void {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
   throw new ConfigurationError(name, "expected an object");
