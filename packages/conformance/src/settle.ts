@@ -97,7 +97,7 @@ function started(call: () => Promise<Uint8Array>, what: string): Promise<Uint8Ar
 }
 
 /** Attempts of one of many calls. A bare signer makes one, and its transient failures are the guard's to try again. */
-const ATTEMPTS: Readonly<Record<CheckContext["form"], number>> = { bare: 3, guarded: 1 };
+export const ATTEMPTS: Readonly<Record<CheckContext["form"], number>> = { bare: 3, guarded: 1 };
 
 /**
  * One of many calls whose subject is the signature: with hundreds of them a connection may break once, which is
