@@ -32,9 +32,11 @@ export interface Pkcs11AdapterOptions extends KeyOptions {
  * ```
  */
 export function pkcs11(options: Pkcs11AdapterOptions = {}): SignerAdapter {
+  // One function for each source, so that signers that name the same one are known to give the same PIN.
+  const pins = new Map<string, Pin>();
   return {
     scheme: "pkcs11",
-    open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, options, open),
+    open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, options, open, pins),
   };
 }
 
@@ -42,9 +44,12 @@ async function openUri(
   uri: string,
   options: Pkcs11AdapterOptions,
   { policy, signal }: AdapterOpenOptions,
+  pins: Map<string, Pin>,
 ): Promise<Signer> {
   const parsed = parsePkcs11Uri(uri);
-  const pin = pinFor(parsed, options);
+  const made = pinFor(parsed, options);
+  const pin = parsed.pinSource === undefined ? made : (pins.get(parsed.pinSource) ?? made);
+  if (parsed.pinSource !== undefined) pins.set(parsed.pinSource, pin);
   const request = await readKeyOptions({
     ...options,
     module: moduleOf(parsed, options),

@@ -6,19 +6,19 @@ export type Pin = string | Uint8Array | (() => Promise<string | Uint8Array> | st
 /** Where the PIN of one signer comes from. */
 export interface PinSource {
   read(): Promise<string>;
-  /** The PIN itself where it cannot change, to tell whether two signers give the same one. */
-  readonly fixed?: string | undefined;
+  /** The PIN itself where it cannot change, else the function: to tell whether two signers give the same one. */
+  readonly identity: unknown;
 }
 
 export function pinSource(pin: unknown): PinSource {
-  if (typeof pin === "function") return { read: async () => pinText(await pin()) };
+  if (typeof pin === "function") return { read: async () => pinText(await pin()), identity: pin };
   const fixed = pinText(pin);
-  return { read: async () => fixed, fixed };
+  return { read: async () => fixed, identity: fixed };
 }
 
 /** Whether a login with `proven` proves the PIN of `other` too. */
 export function samePin(proven: PinSource | undefined, other: PinSource): boolean {
-  return proven === other || (proven?.fixed !== undefined && proven.fixed === other.fixed);
+  return proven !== undefined && proven.identity === other.identity;
 }
 
 // pkcs11js takes the PIN as a string and hands its UTF-8 bytes to the module.

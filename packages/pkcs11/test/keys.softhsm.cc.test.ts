@@ -270,6 +270,16 @@ describe("opening by URI", () => {
     await signer.close();
   });
 
+  test("with one pin-source proves the PIN of every signer of the adapter", async () => {
+    const path = join(at.hsm.directory, "pin");
+    await writeFile(path, at.hsm.pin);
+    const adapter = pkcs11();
+    const uri = uriOf(`&pin-source=file:${path}`);
+    const signers = [await openSigner(uri, [adapter]), await openSigner(uri, [adapter])];
+    expect(signers.map((signer) => signer.health().notes)).toEqual([[], []]);
+    await Promise.all(signers.map((signer) => signer.close()));
+  });
+
   test("takes the PIN from the adapter, from its source, or from the URI where that is allowed", async () => {
     const asked: string[] = [];
     const pinSource = (source: string): string => {

@@ -25,9 +25,9 @@ function runChild(send: (message: ToParent) => void): void {
   let nextQuestion = 0;
   let stopping = false;
 
-  // `fixed` only tells equal PINs from others: the PIN itself is asked for when a login needs it.
+  // The number tells equal PINs from others: the PIN itself is asked for when a login needs it.
   const pinSource = (pin: number): PinSource => ({
-    fixed: `pin ${pin}`,
+    identity: pin,
     read: async () => {
       const answer = await new Promise<string | undefined>((resolve) => {
         const question = nextQuestion++;

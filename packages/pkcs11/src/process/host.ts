@@ -45,6 +45,8 @@ export class ChildHost {
   }
 
   async open(request: KeyRequest): Promise<{ readonly key: HostedKey; readonly opened: OpenedKey }> {
+    // Another start now would be one more crash, and a second child beside the one to come.
+    if (this.#timer !== undefined) throw this.#notYet();
     const child = (this.#child ??= this.#start());
     const key: HostedKey = {
       request,
@@ -121,15 +123,18 @@ export class ChildHost {
     const pause = this.#pauses === 0 ? 0 : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#pauses - 1));
     this.#pauses += 1;
     if (pause === 0) return this.#reopenAll();
-    const error = new SignerError(
-      "unavailable",
-      `the child process ended (${this.#lastEnd ?? ""}) and is not started again yet`,
-    );
-    for (const key of this.#keys) key.opened = fails(error);
+    for (const key of this.#keys) key.opened = fails(this.#notYet());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#reopenAll();
     }, pause).unref();
+  }
+
+  #notYet(): SignerError {
+    return new SignerError(
+      "unavailable",
+      `the child process ended (${this.#lastEnd ?? ""}) and is not started again yet`,
+    );
   }
 
   #reopenAll(): void {
@@ -148,11 +153,15 @@ export class ChildHost {
         throw new SignerError("wrong_key", `the token holds another key as ${JSON.stringify(opened.label)} now`);
       }
       return { child, key: opened.key };
-    } catch (error) {
-      if (error instanceof SignerError && !error.transient) key.refusal = error;
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : "";
+      const error =
+        cause instanceof SignerError
+          ? cause
+          : new SignerError("unavailable", `the key could not be opened again: ${message}`, { cause });
+      if (!error.transient) key.refusal = error;
       // The child may live on and the token come back: from the start, after the next pause.
-      else if (!child.ended)
-        child.kill(`a key could not be opened again: ${error instanceof Error ? error.message : ""}`);
+      else if (!child.ended) child.kill(`a key could not be opened again: ${message}`);
       throw error;
     }
   }
