@@ -94,7 +94,10 @@ function runChild(send: (message: ToParent) => void): void {
     stopping = true;
     // A thread that hangs inside the module keeps the process from ending in any other way.
     setTimeout(() => process.kill(process.pid, "SIGKILL"), STOP_MS);
+    const open = [...keys.values()];
     await Promise.allSettled([...keys.keys()].map(close));
+    // `exit` would wait for the thread that hangs, and stop the timer above with everything else.
+    if (open.some((key) => key.hanging() > 0)) process.kill(process.pid, "SIGKILL");
     process.exit(0);
   };
 

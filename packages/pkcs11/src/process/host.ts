@@ -140,6 +140,8 @@ export class ChildHost {
   #reopenAll(): void {
     const child = (this.#child = this.#start());
     for (const key of this.#keys) {
+      // Not tried again: each child would count a wrong PIN once more.
+      if (key.refusal !== undefined) continue;
       const opening = this.#reopen(child, key);
       opening.catch(() => {});
       key.opened = () => opening;
