@@ -71,8 +71,11 @@ export interface Commands {
     },
     output: { readonly owner: boolean },
   ];
-  /** Forgets the session. C_Finalize when `module` is true. */
-  finalize: [input: { readonly module: boolean }, output: null];
+  /**
+   * Closes the session. `gone`: somebody finalised the module, so its handle may be somebody else's by now, and is only
+   * forgotten. C_Finalize when `module` is true.
+   */
+  finalize: [input: { readonly module: boolean; readonly gone?: boolean }, output: null];
   tokens: [input: null, output: TokenList];
   /** Opens a session, then closes the one before. */
   openSession: [input: { readonly slotId: number }, output: SessionState];

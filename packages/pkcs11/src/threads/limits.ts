@@ -8,6 +8,8 @@ export const LOOK_AGAIN_MS = 1_000;
 export const RETRY_INTERVAL_MS = 5_000;
 /** Opening, login and search go over the network in many modules. Longer than this, the call hangs. */
 export const SETUP_HANG_MS = 10_000;
+/** Closing a session or finalising the module. A caller of `close` waits no longer than about this. */
+export const CLOSE_HANG_MS = 3_000;
 /** The caller's PIN source has this long to answer. */
 export const PIN_TIMEOUT_MS = 10_000;
 /** So many failures of the `repeated` kind in a row, and a new session is not enough. */

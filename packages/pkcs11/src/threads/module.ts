@@ -186,7 +186,7 @@ export class ThreadModule {
   }
 
   async #initializeAnew(pools: readonly TokenPool[], finalized: boolean): Promise<TokenList> {
-    await Promise.all(pools.map(({ sessions }) => sessions.release()));
+    await Promise.all(pools.map(({ sessions }) => sessions.release(finalized)));
     try {
       // An error means that somebody else was faster, or that the module is broken; C_Initialize will tell.
       const gone = await this.#run("finalize", { module: this.owner && !finalized }).then(

@@ -138,9 +138,9 @@ export class SessionSet {
     await Promise.all([...this.#sessions].map(({ thread }) => thread.drained()));
   }
 
-  /** Drops every session, and finalises the instances that belong to single threads. */
-  async release(): Promise<void> {
-    await Promise.all([...this.#sessions].map(dropSession));
+  /** Drops every session, and finalises the instances that belong to single threads. `gone`: the module is finalised. */
+  async release(gone: boolean): Promise<void> {
+    await Promise.all([...this.#sessions].map((session) => dropSession(session, gone)));
   }
 
   /** Opens all sessions after the module was initialised anew. True when at least one is ready. */

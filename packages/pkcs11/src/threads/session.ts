@@ -54,12 +54,12 @@ export async function endSession(session: PooledSession): Promise<void> {
   await session.thread.terminate();
 }
 
-/** Closes the session, and finalises an instance that is this thread's own. */
-export async function dropSession(session: PooledSession): Promise<void> {
+/** Closes the session, or forgets it where the module is `gone`; finalises an instance that is this thread's own. */
+export async function dropSession(session: PooledSession, gone: boolean = false): Promise<void> {
   const { ownsInstance } = session;
   session.keys.clear();
   session.initialized = false;
   session.ownsInstance = false;
   // An instance that is broken or finalised already answers with an error; it is left behind either way.
-  await session.thread.run("finalize", { module: ownsInstance }).catch(() => {});
+  await session.thread.run("finalize", { module: ownsInstance, gone }).catch(() => {});
 }

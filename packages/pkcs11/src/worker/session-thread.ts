@@ -90,8 +90,9 @@ export function createCommandRunner(): CommandRunner {
       if (role === "session" && code === undefined) gate = createGate();
       return { owner: code === undefined };
     },
-    finalize: ({ module: whole }) => {
-      inside(gate, dropSession);
+    finalize: ({ module: whole, gone }) => {
+      if (gone === true) forgetSession();
+      else inside(gate, dropSession);
       slots = new Map();
       if (whole && !alone(gate, FINALIZE_WAIT_MS, () => cryptoki("C_Finalize", () => module().C_Finalize()))) {
         throw new BusyError("other threads are inside the module");
