@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { outcome, until } from "./support/signing.ts";
+
+const at = useShimmedToken();
+
+describe("isolation: process", () => {
+  test("a call that hangs costs the child its life, and the request succeeds in the next one", async () => {
+    const signer = await at.opener.open({ ...at.base, isolation: "process" });
+    at.shim.hang("C_Sign");
+    expect(await outcome(signer)).toBe("signed");
+    await until(() => signer.health().notes.some((note) => note.includes("started again after its end: a call hung")));
+    await until(() => signer.health().status === "ready");
+    expect(await outcome(signer)).toBe("signed");
+  });
+
+  test("a module that crashes takes the child with it and nobody else", async () => {
+    const signer = await at.opener.open({ ...at.base, isolation: "process" });
+    at.shim.set("crash", true);
+    const failing = outcome(signer);
+    await until(() => at.shim.calls("C_Sign") > 1);
+    at.shim.set("crash", false);
+    expect(["signed", "unavailable"]).toContain(await failing);
+    await until(async () => (await outcome(signer)) === "signed");
+    expect(signer.health().notes).toContainEqual(expect.stringMatching(/started again after its end: SIG/));
+  });
+
+  test("a module that crashes at once is started again less and less often", async () => {
+    const signer = await at.opener.open({ ...at.base, isolation: "process", policy: { deadlineMs: 600 } });
+    at.shim.set("crash", true);
+    const end = performance.now() + 3_500;
+    while (performance.now() < end) expect(["unavailable", "timeout"]).toContain(await outcome(signer));
+    expect(signer.health().status).not.toBe("ready");
+    // At once, after one second and after two more: each start makes one C_Sign, the proof of the key.
+    expect(at.shim.calls("C_Sign")).toBeLessThanOrEqual(6);
+    at.shim.set("crash", false);
+    await until(async () => (await outcome(signer)) === "signed");
+  });
+
+  test("the same key must be there after a restart", async () => {
+    await at.hsm.generateKey({ label: "moved", id: "3a" });
+    const signer = await at.opener.open({ ...at.base, object: "moved", isolation: "process" });
+    for (const type of ["privkey", "pubkey"]) await at.hsm.pkcs11Tool("--delete-object", "--type", type, "--id", "3a");
+    await at.hsm.generateKey({ label: "moved", id: "3a" });
+    at.shim.hang("C_Sign");
+    await until(async () => (await outcome(signer)) === "wrong_key");
+    expect(await outcome(signer)).toBe("wrong_key");
+  });
+
+  test("asks for the PIN again in each child, and a wrong one is final", async () => {
+    let asked = 0;
+    let pin = at.hsm.pin;
+    const ask = async (): Promise<string> => {
+      asked += 1;
+      return pin;
+    };
+    const signer = await at.opener.open({ ...at.base, pin: ask, isolation: "process" });
+    expect(asked).toBe(1);
+    pin = "00000000";
+    at.shim.hang("C_Sign");
+    await until(async () => (await outcome(signer)) === "pin_incorrect");
+    expect(await outcome(signer)).toBe("pin_incorrect");
+    expect(asked).toBe(2);
+  });
+
+  test("a refused PIN is not tried again when another signer's call costs the child its life", async () => {
+    const other = await at.hsm.addToken();
+    await other.generateKey({ label: "k1", id: "01" });
+    let asked = 0;
+    let pin = at.hsm.pin;
+    const ask = async (): Promise<string> => {
+      asked += 1;
+      return pin;
+    };
+    const refused = await at.opener.open({ ...at.base, pin: ask, isolation: "process" });
+    const good = await at.opener.open({
+      ...at.base,
+      token: other.tokenLabel,
+      pin: other.pin,
+      object: "k1",
+      isolation: "process",
+    });
+    pin = "00000000";
+    at.shim.hang("C_Sign");
+    await until(async () => (await outcome(refused)) === "pin_incorrect");
+    await until(async () => (await outcome(good)) === "signed");
+    at.shim.hang("C_Sign");
+    await outcome(good);
+    await until(async () => (await outcome(good)) === "signed");
+    await until(() => good.health().status === "ready");
+    expect(await outcome(refused)).toBe("pin_incorrect");
+    expect(asked).toBe(2);
+  });
+
+  test("signers of one module share a child, and its errors keep their types", async () => {
+    const first = await at.opener.open({ ...at.base, isolation: "process" });
+    const second = await at.opener.open({ ...at.base, isolation: "process" });
+    expect(await Promise.all([outcome(first), outcome(second)])).toEqual(["signed", "signed"]);
+    await until(() => at.shim.counter("openSessions") === 4);
+    expect(at.shim.calls("C_Initialize")).toBe(1 + 4);
+    expect(second.health().notes).toEqual([]);
+    await expect(at.opener.open({ ...at.base, object: "none", isolation: "process" })).rejects.toMatchObject({
+      name: "SignerError",
+      code: "key_not_found",
+    });
+    await first.close();
+    expect(await outcome(second)).toBe("signed");
+  });
+});
