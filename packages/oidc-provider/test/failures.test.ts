@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createKeySet, guardSigner, SignerError, type SignerErrorCode } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { browser, type Op, REDIRECT_URI, startOp } from "./support/op.ts";
+import { approveDevice, browser, type DeviceAuthorization, type Op, REDIRECT_URI, startOp } from "./support/op.ts";
 
+const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 const SECRET = "arn:aws:kms:eu-central-1:111122223333:key/secret";
 let op: Op;
 let failing: SignerErrorCode | undefined;
@@ -41,7 +42,7 @@ beforeAll(async () => {
           client_id: "signed",
           client_secret: "only-for-this-test",
           redirect_uris: [REDIRECT_URI],
-          grant_types: ["authorization_code", "refresh_token"],
+          grant_types: ["authorization_code", "refresh_token", DEVICE_GRANT],
           response_types: ["code"],
           userinfo_signed_response_alg: "ES256",
           introspection_signed_response_alg: "ES256",
@@ -197,6 +198,24 @@ describe("where the client calls directly", () => {
     expect((await exchange(callback)).status).toBe(503);
     failing = undefined;
     const again = await exchange(callback);
+    expect([again.status, await again.json()]).toEqual([400, expect.objectContaining({ error: "invalid_grant" })]);
+  });
+
+  test("a device code whose exchange failed is spent too", async () => {
+    const answer = await post("/device/auth", "signed", { scope: "openid" });
+    const device = (await answer.json()) as DeviceAuthorization & { device_code: string };
+    await approveDevice(op, device);
+    const poll = () => post("/token", "signed", { grant_type: DEVICE_GRANT, device_code: device.device_code });
+    failing = "unavailable";
+    const failed = await poll();
+    expect([failed.status, failed.headers.get("retry-after"), await failed.json()]).toEqual([
+      503,
+      "2",
+      expect.objectContaining({ error: "temporarily_unavailable" }),
+    ]);
+    expect(lastCode()).toBe("unavailable");
+    failing = undefined;
+    const again = await poll();
     expect([again.status, await again.json()]).toEqual([400, expect.objectContaining({ error: "invalid_grant" })]);
   });
 

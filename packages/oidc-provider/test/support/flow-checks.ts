@@ -6,7 +6,7 @@ import { decodeJwt, decodeProtectedHeader, jwtVerify, createRemoteJWKSet } from 
 import * as client from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeySet, type KeySet, SIGN_CHANNEL, type SignEvent, type Signer } from "@signpost/core";
-import { ACCOUNT, browser, type Op, REDIRECT_URI, RESOURCE, startOp } from "./op.ts";
+import { ACCOUNT, approveDevice, browser, type Op, pageOf, REDIRECT_URI, RESOURCE, startOp } from "./op.ts";
 
 export interface Opened {
   readonly signer: Signer;
@@ -62,7 +62,7 @@ export function flowChecks(backend: string, open: () => Promise<Opened>): void {
           {
             client_id: "rp",
             redirect_uris: [REDIRECT_URI],
-            grant_types: ["authorization_code", "refresh_token"],
+            grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
             response_types: ["code"],
             token_endpoint_auth_method: "private_key_jwt",
             token_endpoint_auth_signing_alg: "ES256",
@@ -116,12 +116,13 @@ export function flowChecks(backend: string, open: () => Promise<Opened>): void {
   }
 
   /** The code flow with PKCE, as openid-client drives it. */
-  async function login(parameters: Record<string, string>, jarm = false): Promise<Login> {
+  async function login(parameters: Record<string, string>, { jarm = false, pushed = false } = {}): Promise<Login> {
     const config = await relyingParty();
     if (jarm) client.useJwtResponseMode(config);
     const browse = browser(op.issuer);
     const pkceCodeVerifier = client.randomPKCECodeVerifier();
-    const url = client.buildAuthorizationUrl(config, {
+    const authorizationUrl = pushed ? client.buildAuthorizationUrlWithPAR : client.buildAuthorizationUrl;
+    const url = await authorizationUrl(config, {
       redirect_uri: REDIRECT_URI,
       code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
       code_challenge_method: "S256",
@@ -129,10 +130,32 @@ export function flowChecks(backend: string, open: () => Promise<Opened>): void {
       state: "s",
       ...parameters,
     });
+    // RFC 9126 section 4: the browser carries the client and a reference, and nothing else.
+    if (pushed) expect([...url.searchParams.keys()].toSorted()).toEqual(["client_id", "request_uri"]);
     const callback = await browse(url);
     if (!(callback instanceof URL)) throw new Error(`the OP answered ${callback.status}: ${await callback.text()}`);
     const tokens = await client.authorizationCodeGrant(config, callback, { pkceCodeVerifier, expectedState: "s" });
     return { config, browse, tokens };
+  }
+
+  /** The device flow, as openid-client drives it. */
+  async function loginOfDevice(parameters: Record<string, string>): Promise<Login["tokens"]> {
+    const config = await relyingParty();
+    const device = await client.initiateDeviceAuthorization(config, { scope: "openid", ...parameters });
+    await approveDevice(op, device);
+    // The user was fast: the first poll finds the tokens.
+    return client.pollDeviceAuthorizationGrant(config, { ...device, interval: 0 });
+  }
+
+  /** As a resource server does it, that knows nothing but the issuer. */
+  async function expectAccessToken(accessToken: string): Promise<void> {
+    const { payload, protectedHeader } = await jwtVerify(
+      accessToken,
+      createRemoteJWKSet(new URL(`${op.issuer}/jwks`)),
+      { issuer: op.issuer, audience: RESOURCE, typ: "at+jwt" },
+    );
+    expect(payload.sub).toBe(ACCOUNT);
+    expect(protectedHeader.kid).toBe(keys.active.keyId);
   }
 
   describe(`a real oidc-provider with a key in ${backend}, driven by openid-client with non-repudiation checks`, () => {
@@ -145,18 +168,41 @@ export function flowChecks(backend: string, open: () => Promise<Opened>): void {
 
     test("code flow with a JWT access token: two", async () => {
       const [count, { tokens }] = await signaturesOf(() => login({ scope: "openid api", resource: RESOURCE }));
-      const { payload, protectedHeader } = await jwtVerify(
-        tokens.access_token,
-        createRemoteJWKSet(new URL(`${op.issuer}/jwks`)),
-        { issuer: op.issuer, audience: RESOURCE, typ: "at+jwt" },
+      await expectAccessToken(tokens.access_token);
+      expect(count).toBe(2);
+    });
+
+    test("a pushed authorization request (RFC 9126) costs none: two, with a JWT access token", async () => {
+      const [count, { tokens }] = await signaturesOf(() =>
+        login({ scope: "openid api", resource: RESOURCE }, { pushed: true }),
       );
-      expect(payload.sub).toBe(ACCOUNT);
-      expect(protectedHeader.kid).toBe(keys.active.keyId);
+      expect(tokens.claims()).toMatchObject({ sub: ACCOUNT, aud: "rp" });
+      await expectAccessToken(tokens.access_token);
+      expect(count).toBe(2);
+    });
+
+    test("a pushed request with JARM: two", async () => {
+      const [count, { tokens }] = await signaturesOf(() => login({}, { jarm: true, pushed: true }));
+      expect(tokens.claims()?.sub).toBe(ACCOUNT);
+      expect(count).toBe(2);
+    });
+
+    test("device flow (RFC 8628) with an opaque access token: one, the ID token's", async () => {
+      const [count, tokens] = await signaturesOf(() => loginOfDevice({}));
+      expect(tokens.claims()).toMatchObject({ sub: ACCOUNT, aud: "rp" });
+      expect(decodeProtectedHeader(tokens.id_token ?? "")).toMatchObject({ alg: "ES256", kid: keys.active.keyId });
+      expect(count).toBe(1);
+    });
+
+    test("device flow with a JWT access token: two", async () => {
+      const [count, tokens] = await signaturesOf(() => loginOfDevice({ scope: "openid api", resource: RESOURCE }));
+      expect(tokens.claims()?.sub).toBe(ACCOUNT);
+      await expectAccessToken(tokens.access_token);
       expect(count).toBe(2);
     });
 
     test("JARM: one more, for the authorization response", async () => {
-      const [count, { tokens }] = await signaturesOf(() => login({}, true));
+      const [count, { tokens }] = await signaturesOf(() => login({}, { jarm: true }));
       expect(tokens.claims()?.sub).toBe(ACCOUNT);
       expect(count).toBe(2);
     });
@@ -188,10 +234,7 @@ export function flowChecks(backend: string, open: () => Promise<Opened>): void {
       const end = new URL(`${op.issuer}/session/end`);
       end.searchParams.set("id_token_hint", tokens.id_token ?? "");
       end.searchParams.set("post_logout_redirect_uri", REDIRECT_URI);
-      const [count, page] = await signaturesOf(() => browse(end));
-      if (!(page instanceof Response)) throw new Error("expected the OP's logout page");
-      const html = await page.text();
-      expect(page.status).toBe(200);
+      const [count, html] = await signaturesOf(() => pageOf(browse(end)));
       expect(count).toBe(0);
       const [, xsrf = ""] = /name="xsrf" value="([^"]+)"/.exec(html) ?? [];
       const [confirmed] = await signaturesOf(() =>

@@ -62,6 +62,7 @@ export async function startOp(options: OpOptions): Promise<Op> {
       jwtUserinfo: { enabled: true },
       backchannelLogout: { enabled: true },
       clientCredentials: { enabled: true },
+      deviceFlow: { enabled: true },
       rpInitiatedLogout: { enabled: true },
       resourceIndicators: {
         enabled: true,
@@ -167,4 +168,29 @@ export function browser(issuer: string): Browser {
   return Object.assign(async (url: URL) => follow(await request(url)), {
     post: async (url: URL, form: Record<string, string>) => follow(await request(url, new URLSearchParams(form))),
   });
+}
+
+/** The page that a browser ends at. */
+export async function pageOf(ended: Promise<URL | Response>): Promise<string> {
+  const page = await ended;
+  if (!(page instanceof Response)) throw new Error(`expected a page of the OP, got ${page.href}`);
+  const html = await page.text();
+  if (page.status !== 200) throw new Error(`the OP answered ${page.status}: ${html}`);
+  return html;
+}
+
+/** The OP's answer to a device (RFC 8628 section 3.2), as far as its user needs it. */
+export interface DeviceAuthorization {
+  readonly user_code: string;
+  readonly verification_uri: string;
+  readonly verification_uri_complete?: string | undefined;
+}
+
+/** The user of the device takes the code to a browser (RFC 8628 section 3.3), confirms it, and logs in there. */
+export async function approveDevice({ issuer }: Op, device: DeviceAuthorization): Promise<void> {
+  const browse = browser(issuer);
+  const page = await pageOf(browse(new URL(device.verification_uri_complete ?? device.verification_uri)));
+  const [, xsrf = ""] = /name="xsrf" value="([^"]+)"/.exec(page) ?? [];
+  const form = { xsrf, user_code: device.user_code, confirm: "yes" };
+  await pageOf(browse.post(new URL(device.verification_uri), form));
 }
