@@ -93,6 +93,16 @@ describe.each([
     expect(await ask(server.port, "GET", "/jwks?kid=a")).toEqual({ status: 200, headers: full, body });
   });
 
+  test.each(["/jwks", "/jwks?kid=a"])(
+    "a target in absolute form is the same (RFC 9112 section 3.2.2): %s",
+    async (path) => {
+      const answer = await ask(server.port, "GET", `http://op.example${path}`);
+      expect(answer).toEqual({ status: 200, headers: full, body });
+      const discovery = await ask(server.port, "GET", `${ISSUER}/.well-known/openid-configuration`);
+      expect(JSON.parse(discovery.body.toString())).toMatchObject({ issuer: ISSUER });
+    },
+  );
+
   test.each(["POST", "PUT", "DELETE", "OPTIONS"])("%s gets 405 with what is allowed", async (method) => {
     const type = method === "POST" ? { "Content-Type": "application/x-www-form-urlencoded" } : {};
     expect(await ask(server.port, method, "/jwks", type)).toEqual({

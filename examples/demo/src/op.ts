@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createJwksEndpoint, signJwt, type KeySet } from "@signpost/core";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { createJwksEndpoint, requestPath, signJwt, type KeySet } from "@signpost/core";
 
 export interface Op {
   readonly issuer: string;
@@ -43,11 +43,12 @@ export async function startOp({ keys, rotationActive }: OpOptions): Promise<Op> 
     return { idToken, accessToken };
   };
   server.on("request", (req, res) => {
-    if (req.url === jwks.path) {
+    const path = requestPath(req.url);
+    if (path === jwks.path) {
       jwksRequests += 1;
       jwks.listener(req, res);
-    } else if (req.url === "/.well-known/openid-configuration") sendJson(res, discovery);
-    else if (req.url === "/demo/tokens") issueTokens().then((tokens) => sendJson(res, tokens), failWith(req, res));
+    } else if (path === "/.well-known/openid-configuration") sendJson(res, discovery);
+    else if (path === "/demo/tokens") issueTokens().then((tokens) => sendJson(res, tokens), failWith(res));
     else res.writeHead(404).end();
   });
   return { issuer, jwksUri: jwks.jwksUri, issueTokens, jwksRequests: () => jwksRequests, stop: () => close(server) };
@@ -80,9 +81,9 @@ function sendJson(res: ServerResponse, body: object): void {
   res.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(body));
 }
 
-function failWith(req: IncomingMessage, res: ServerResponse): (error: unknown) => void {
+function failWith(res: ServerResponse): (error: unknown) => void {
   return (error) => {
-    console.error(`${req.url}:`, error);
+    console.error("no tokens:", error);
     res.writeHead(500).end();
   };
 }

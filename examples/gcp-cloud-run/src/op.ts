@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import {
   createJwksEndpoint,
   createKeySet,
+  requestPath,
   rotationWindow,
   signJwt,
   SignerError,
@@ -94,8 +95,8 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
   };
   return (request, response) => {
     // Not by `new URL`, which throws on targets such as `//` that anybody can send.
-    const [path = ""] = (request.url ?? "").split("?");
-    const route = routes[path];
+    const path = requestPath(request.url);
+    const route = path === undefined ? undefined : routes[path];
     if (route === undefined) response.writeHead(404).end();
     else route(request, response);
   };

@@ -87,7 +87,14 @@ describe("the OP of the Cloud Run example", () => {
     await rotating.close();
   });
 
-  test.each(["/", "//", "/jwks/", "/toString", "/\\"])("has nothing at %s", async (path) => {
+  test("takes a target in absolute form (RFC 9112 section 3.2.2)", async () => {
+    const request = get({ port: op.port, path: "http://op.example/jwks?a=b" });
+    const [response] = (await once(request, "response")) as [IncomingMessage];
+    response.resume();
+    expect([response.statusCode, response.headers["content-type"]]).toEqual([200, "application/jwk-set+json"]);
+  });
+
+  test.each(["/", "//", "/jwks/", "/toString", "/\\", "*", "http://op.example"])("has nothing at %s", async (path) => {
     const request = get({ port: op.port, path });
     const [response] = (await once(request, "response")) as [IncomingMessage];
     response.resume();

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { createJwksEndpoint, SignerError } from "@signpost/core";
+import { createJwksEndpoint, requestPath, SignerError } from "@signpost/core";
 import type { ReplayStore } from "@signpost/verify";
 import { type Answer, send } from "./http.ts";
 import { createReadiness } from "./readiness.ts";
@@ -60,7 +60,7 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
   };
 
   const server = createServer((request, response) => {
-    const [path] = (request.url ?? "").split("?", 1);
+    const path = requestPath(request.url);
     if (path === jwks.path) jwks.listener(request, response);
     else void answer(routes[`${request.method} ${path}`], request, response);
   });

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Schedule } from "../src/schedule.ts";
@@ -92,6 +94,16 @@ describe("tokens", () => {
     backend.fail("access_denied");
     const denied = await requestToken(op.url, await assertionOf(client));
     expect([denied.status, await denied.json()]).toEqual([500, { error: "server_error" }]);
+  });
+
+  test("a target in absolute form is taken (RFC 9112 section 3.2.2)", async () => {
+    const statuses = ["/jwks?a=b", "/userinfo", "/nothing"].map(async (path) => {
+      const asked = get(op.url, { path: ISSUER + path });
+      const [response] = (await once(asked, "response")) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    });
+    expect(await Promise.all(statuses)).toEqual([200, 401, 404]);
   });
 
   test("the discovery document names the endpoints", async () => {

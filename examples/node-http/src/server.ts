@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
+import { createJwksEndpoint, createKeySet, openSigner, requestPath } from "@signpost/core";
 import { local } from "@signpost/local";
 
 export interface Settings {
@@ -22,7 +22,7 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
 
   const server = createServer((request, response) => {
     // The endpoint never looks at the URL: a query changes nothing.
-    const [path] = (request.url ?? "").split("?", 1);
+    const path = requestPath(request.url);
     if (path === endpoint.path) return endpoint.listener(request, response);
     if (path === "/.well-known/openid-configuration") {
       return response.setHeader("Content-Type", "application/json").end(discovery);

@@ -43,6 +43,7 @@ export { createJwksEndpoint } from "./endpoint/create-jwks-endpoint.ts";
 export type { JwksEndpoint, JwksEndpointOptions, JwksMetadata } from "./endpoint/create-jwks-endpoint.ts";
 export type { WeakIfNoneMatch } from "./endpoint/if-none-match.ts";
 export type { JwksResponse } from "./endpoint/respond.ts";
+export { requestPath } from "./endpoint/request-path.ts";
 export type { RouteOptions } from "./endpoint/routes.ts";
 export { createKeySet } from "./keyset/create-key-set.ts";
 export type { KeySetOptions } from "./keyset/create-key-set.ts";

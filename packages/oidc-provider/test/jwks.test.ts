@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
 import { errors, ExternalSigningKey, Provider } from "oidc-provider";
 import { afterEach, describe, expect, test } from "vitest";
 import { createJwksEndpoint, createKeySet, type JwksEndpoint, type KeySet } from "@signpost/core";
@@ -47,6 +49,13 @@ describe("the JWKS of the provider", () => {
     const other = await fetch(`${op.issuer}${path}`);
     expect(other.headers.get("etag")).toBe(ours.headers.get("etag"));
     expect(await other.text()).toBe(await ours.text());
+  });
+
+  test("is ours at a target in absolute form (RFC 9112 section 3.2.2)", async () => {
+    op = await startOp({ keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]) });
+    const [response] = (await once(get(op.issuer, { path: `${op.issuer}/jwks` }), "response")) as [IncomingMessage];
+    response.resume();
+    expect(response.headers.etag).toBe((await fetch(`${op.issuer}/jwks`)).headers.get("etag"));
   });
 
   test("is ours where a middleware of the OP rewrote the path", async () => {

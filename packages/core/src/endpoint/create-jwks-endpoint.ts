@@ -76,12 +76,12 @@ export interface JwksEndpoint {
  * @example
  * ```ts
  * import { createServer } from "node:http";
- * import { createJwksEndpoint, type Signer } from "@signpost/core";
+ * import { createJwksEndpoint, requestPath, type Signer } from "@signpost/core";
  *
  * export function servePublicKey(signer: Signer): void {
  *   const jwks = createJwksEndpoint({ issuer: "https://op.example", keyset: [{ keyId: "sig-2026", signer }] });
  *   createServer((req, res) => {
- *     if (req.url === jwks.path) jwks.listener(req, res);
+ *     if (requestPath(req.url) === jwks.path) jwks.listener(req, res);
  *     else res.writeHead(404).end();
  *   }).listen(8080);
  * }
