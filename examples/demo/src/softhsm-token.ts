@@ -4,7 +4,6 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { KeyStore } from "./key-store.ts";
 import { show } from "./print.ts";
 
@@ -23,7 +22,13 @@ export async function openSoftHsmToken(): Promise<KeyStore> {
   if (module === undefined) throw new Error(`SoftHSM's module is in none of ${MODULES.join(", ")}`);
   const folder = await makeTokenFolder();
   const pin = randomPin();
-  await run("softhsm2-util", ["--init-token", "--free", "--label", TOKEN, "--so-pin", randomPin(), "--pin", pin]);
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    await run("softhsm2-util", ["--init-token", "--free", "--label", TOKEN, "--so-pin", randomPin(), "--pin", pin]);
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 
   const newSigner: KeyStore["newSigner"] = async (label) => {
     const login = ["--module", module, "--token-label", TOKEN, "--login", "--pin", pin];
@@ -33,7 +38,7 @@ export async function openSoftHsmToken(): Promise<KeyStore> {
     const { openPkcs11Signer } = await import("@signpost/pkcs11");
     return openPkcs11Signer({ module, token: TOKEN, object: label, pin });
   };
-  return { place: "the same token", newSigner, remove: () => rm(folder, { recursive: true, force: true }) };
+  return { place: "the same token", newSigner, remove };
 }
 
 async function makeTokenFolder(): Promise<string> {
@@ -50,7 +55,13 @@ async function makeTokenFolder(): Promise<string> {
 async function run(command: string, args: readonly string[]): Promise<void> {
   const shown = args.map((arg, index) => (args[index - 1]?.endsWith("pin") ? "…" : arg));
   show("$", [command, ...shown].join(" "));
-  await promisify(execFile)(command, [...args]);
+  await new Promise<void>((done, failed) => {
+    execFile(command, [...args], (error, _stdout, stderr) => {
+      // Node's own error quotes the command with its PINs.
+      if (error === null) done();
+      else failed(new Error(`${command} failed with ${String(error.code)}: ${stderr.trim()}`));
+    });
+  });
 }
 
 function idOf(label: string): string {
