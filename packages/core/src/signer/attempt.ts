@@ -2,13 +2,15 @@ import { isUint8Array } from "node:util/types";
 import { SignerError } from "../errors.ts";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import type { Signer } from "./contract.ts";
-import { orAborted } from "./scope.ts";
+import type { CallScope } from "./scope.ts";
 
 export interface AttemptInput {
   readonly digest: Uint8Array;
   readonly signingInput: Uint8Array | undefined;
   readonly timeoutMs: number;
-  /** The attempt's own: it is aborted from outside when the call ends, and here when the time is up. */
+  /** Of the call: what ends it ends the attempt. */
+  readonly scope: CallScope;
+  /** The attempt's own: it is aborted when the call ends, or when the time is up. */
   readonly controller: AbortController;
   /** Called once, when the backend has settled, however late: the slot is taken until then. */
   readonly settled: () => void;
@@ -16,16 +18,23 @@ export interface AttemptInput {
 
 /** One call of the backend: bounded in time, its result checked and copied, its error always a `SignerError`. */
 export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint8Array> {
-  const { controller } = input;
-  const timer = setTimeout(
-    () => controller.abort(new SignerError("timeout", `no answer within ${input.timeoutMs} ms`)),
-    input.timeoutMs,
-  );
+  const { controller, timeoutMs } = input;
   // A copy for each attempt: a signer that writes into its digest must not spoil the next attempt.
   const call = invoke(signer, input.digest.slice(), input.signingInput, controller.signal);
   call.then(input.settled, input.settled);
+  let timer: NodeJS.Timeout | undefined;
   try {
-    return checkedSignature(await orAborted(call, controller.signal));
+    const result = await new Promise<Uint8Array>((resolve, reject) => {
+      // No listener on our own signal, which would cost more than all the rest of this.
+      const end = (reason: SignerError): void => {
+        controller.abort(reason);
+        reject(reason);
+      };
+      timer = setTimeout(() => end(new SignerError("timeout", `no answer within ${timeoutMs} ms`)), timeoutMs);
+      input.scope.onEnd(end);
+      call.then(resolve, reject);
+    });
+    return checkedSignature(result);
   } catch (error) {
     throw asSignerError(error);
   } finally {

@@ -131,6 +131,7 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
         digest: call.digest,
         signingInput: call.signingInput,
         timeoutMs: policy.attemptTimeoutMs,
+        scope,
         controller,
         settled: release,
       });

@@ -1,6 +1,6 @@
 import { SignerError } from "../errors.ts";
 import { abortedError } from "./endings.ts";
-import { onAbort, onSharedAbort } from "./on-abort.ts";
+import { onSharedAbort } from "./on-abort.ts";
 
 /**
  * What may end a call from outside: the caller's signal, the deadline, `close`. It ends with the `SignerError` that
@@ -10,7 +10,10 @@ export interface CallScope {
   /** What ended the call, once something has. */
   readonly ending: SignerError | undefined;
   end(error: SignerError): void;
-  /** Calls back when the call ends, or now when it has. One at a time. Gives a function that takes it back. */
+  /**
+   * Calls back when the call ends, or now when it has. One at a time: the next takes the place of the one before.
+   * Gives a function that takes back whichever is there.
+   */
   onEnd(callback: (ending: SignerError) => void): () => void;
   /** Lets go of the timer and of the caller's signal. */
   dispose(): void;
@@ -46,23 +49,6 @@ export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefi
       letGo();
     },
   };
-}
-
-/** Settles like `promise`, or rejects with the signal's reason as soon as it aborts: the late result is dropped. */
-export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const letGo = onAbort(signal, () => reject(signal.reason));
-    promise.then(
-      (value) => {
-        letGo();
-        resolve(value);
-      },
-      (error: unknown) => {
-        letGo();
-        reject(error);
-      },
-    );
-  });
 }
 
 /** Rejects with what ends the call when that comes first. */
