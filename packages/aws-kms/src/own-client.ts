@@ -1,5 +1,6 @@
+import type { GetPublicKeyCommand, KMSClient, SignCommand } from "@aws-sdk/client-kms";
 import { ConfigurationError, type GuardPolicy } from "@signpost/core";
-import { apiFromClient, type KmsApi, type KmsCallOptions } from "./api.ts";
+import { apiFromClient, type KmsApi, type KmsCallOptions, type KmsClientLike } from "./api.ts";
 import type { KmsEndpoint } from "./endpoint.ts";
 import { isCredentialRefusal } from "./errors.ts";
 import { loadSdk } from "./load-sdk.ts";
@@ -49,7 +50,31 @@ export async function openOwnClient({ region, endpoint, policy }: OwnClientOptio
   });
   await requireRegion(() => client.config.region());
   const renew = async (): Promise<void> => void (await client.config.credentials({ forceRefresh: true }));
-  return { api: withRenewedCredentials(await apiFromClient(client), renew), close: () => client.destroy() };
+  const api = await apiFromClient(abortable(client));
+  return { api: withRenewedCredentials(api, renew), close: () => client.destroy() };
+}
+
+/**
+ * Calls it without options: the SDK keeps its composed middleware for such calls alone, and composing it takes a fifth
+ * of a call's processor time. The innermost middleware hands the signal to the request handler instead.
+ */
+function abortable(client: KMSClient): KmsClientLike {
+  const signals = new WeakMap<object, AbortSignal>();
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const abortSignal = signals.get(args.input);
+      if (abortSignal === undefined) return next(args);
+      return client.config.requestHandler.handle(args.request, { abortSignal });
+    },
+    { step: "deserialize", priority: "low", name: "signpostAbortSignal" },
+  );
+  return {
+    send: (command: GetPublicKeyCommand | SignCommand, { abortSignal } = {}) => {
+      if (abortSignal !== undefined) signals.set(command.input, abortSignal);
+      // Either command fits, but the overloads of `send` take no union.
+      return client.send(command as SignCommand);
+    },
+  };
 }
 
 /** At least as many as the guard lets calls through, so that no call waits for a socket. */

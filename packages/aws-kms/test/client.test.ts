@@ -47,6 +47,20 @@ describe("our own client", () => {
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "timeout" });
     await connectionsAreGone();
   });
+
+  test("cuts the connection of the call that its caller aborts, long before any timeout, and no other", async () => {
+    const patient = { deadlineMs: 60_000, attemptTimeoutMs: 60_000 };
+    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: patient });
+    fake.faults.next("hang", 1, "Sign");
+    const caller = new AbortController();
+    const aborted = signer.sign(DIGEST, { signal: caller.signal });
+    await expect.poll(() => fake.requests.at(-1)?.operation).toBe("Sign");
+    const others = Array.from({ length: 4 }, () => signer.sign(DIGEST));
+    caller.abort();
+    await expect(aborted).rejects.toMatchObject({ code: "aborted" });
+    await expect(Promise.all(others)).resolves.toHaveLength(4);
+    await expect.poll(() => fake.sockets.open, { timeout: 10_000 }).toBe(4);
+  });
 });
 
 describe("a client of the caller's", () => {
