@@ -8,7 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: ["@signpost/source"] } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "test/e2e/**/*.test.ts", "examples/*/test/**/*.test.ts"],
-    globalSetup: ["packages/pkcs11/test/compile.ts", "examples/minimal-op/test/compile.ts"],
+    globalSetup: ["test/build.ts"],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 60_000,

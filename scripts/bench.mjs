@@ -4,6 +4,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { provideBackends } from "./backends.mjs";
+import { build } from "./lib/build.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
 import { ROOT } from "./lib/repository.mjs";
@@ -26,8 +27,7 @@ if (unknown.length > 0) {
 }
 
 if (!(await installDependencies("full"))) process.exit(1);
-const tsc = join("node_modules", "typescript/bin/tsc");
-if (!(await run(process.execPath, [tsc, "-b", "test/bench"])).ok) process.exit(1);
+if (!(await build(["test/bench"]))) process.exit(1);
 
 const provided = await provideBackends([...new Set(chosen.flatMap(backendsOf))]);
 for (const file of chosen) {

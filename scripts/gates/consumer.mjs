@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { pnpm } from "../lib/pnpm.mjs";
 import { run } from "../lib/process.mjs";
 import { readJson, ROOT, scratchFolder } from "../lib/repository.mjs";
-import { tool } from "../lib/tools.mjs";
 import { publicPackages } from "../lib/workspace.mjs";
 
 /**
@@ -24,7 +23,7 @@ export function prepareConsumer() {
 
 /** @returns {Promise<Consumer>} */
 async function prepare() {
-  must("tsc -b", await tool("tsc", ["-b"]));
+  must("npm run build", await run(process.execPath, ["scripts/build.mjs"], { quiet: true }));
   const tarballs = await pack();
   const folder = mkdtempSync(join(tmpdir(), "signpost-consumer-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { BACKENDS, provideBackends } from "../backends.mjs";
+import { build } from "./build.mjs";
 import { run } from "./process.mjs";
 import { ROOT, scratchFolder } from "./repository.mjs";
 import { say, warn } from "./say.mjs";
@@ -31,8 +32,8 @@ export async function runTests(args) {
   for (const line of lines) warn(line);
 
   // Worker threads and command line programs run as they are published, so they have to be compiled.
-  const build = await run(process.execPath, [join("node_modules", "typescript/bin/tsc"), "-b"]);
-  if (!build.ok) lines.push("Failed: tsc -b");
+  const built = await build();
+  if (!built) lines.push("Failed: npm run build");
   const env = Object.assign({}, ...[...provided.values()].map((result) => (result.ok ? result.env : {})));
   const tests = await runVitest([...args, ...excluding([...unknown, ...left])], env);
 
@@ -40,7 +41,7 @@ export async function runTests(args) {
   if (missingFailures > 0) lines.push(`Each missing backend counts as a failure, since CI=true: ${missing.join(", ")}`);
   return {
     passed: tests.passed,
-    failed: tests.failed + unknown.length + missingFailures + (build.ok ? 0 : 1),
+    failed: tests.failed + unknown.length + missingFailures + (built ? 0 : 1),
     lines,
   };
 }

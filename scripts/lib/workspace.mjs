@@ -8,6 +8,7 @@ import { readJson, ROOT } from "./repository.mjs";
  * @property {string} name
  * @property {string} version
  * @property {readonly string[]} entryPoints import specifiers of its code
+ * @property {Readonly<Record<string, string>>} sources of its entry points, by their names below `dist`
  * @property {boolean} hasProgram it has a `bin`
  */
 
@@ -24,6 +25,7 @@ export function publicPackages() {
       name: manifest.name,
       version: manifest.version,
       entryPoints: entryPoints(manifest),
+      sources: sources(manifest),
       hasProgram: manifest.bin !== undefined,
     }));
 }
@@ -33,4 +35,13 @@ function entryPoints({ name, exports = {} }) {
   return Object.keys(exports)
     .filter((path) => !path.endsWith(".json") && !path.includes("*"))
     .map((path) => join(name, path));
+}
+
+/** @param {{ exports?: Record<string, { "@signpost/source"?: string, default?: string }> }} manifest */
+function sources({ exports = {} }) {
+  return Object.fromEntries(
+    Object.values(exports).flatMap(({ "@signpost/source": source, default: built }) =>
+      source === undefined || built === undefined ? [] : [[built.replace(/^\.\/dist\/|\.js$/g, ""), source]],
+    ),
+  );
 }

@@ -35,7 +35,6 @@ async function compileExample(folder: string, port: number): Promise<string> {
       files: ["example.ts"],
     }),
   );
-  await promisify(execFile)(process.execPath, [TSC, "-b", "packages/core", "packages/local"], { cwd: ROOT });
   await promisify(execFile)(process.execPath, [TSC, "-p", folder], { cwd: ROOT });
   return join(folder, "example.js");
 }

@@ -44,7 +44,7 @@ export class Child {
 
   constructor(events: ChildEvents) {
     this.#events = events;
-    this.#process = fork(fileURLToPath(compiledFile("process/child")), [], {
+    this.#process = fork(fileURLToPath(compiledFile("child")), [], {
       serialization: "advanced",
       // Loaders and inspectors belong to the application. What the module writes goes where its own would.
       execArgv: [],

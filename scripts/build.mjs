@@ -1,0 +1,5 @@
+// npm run build [-- PROJECT …]: compiles the packages and test/backends, or the given projects and what they refer to, and
+// bundles the packages.
+import { build } from "./lib/build.mjs";
+
+if (!(await build(process.argv.slice(2)))) process.exitCode = 1;
