@@ -1,10 +1,12 @@
 // What the threads of one process that use one module have in common, whichever of them opened it: a few numbers in shared
 // memory. C_Finalize under somebody's call crashes some modules, so it waits until nobody is inside, and nobody enters meanwhile.
 
+import { randomInt } from "node:crypto";
+
 /** Numbers by the places below. */
 export type Gate = Int32Array<SharedArrayBuffer>;
 
-/** Threads with signers on the module. */
+/** Threads with signers on the module. Once there is none the gate is dead: nobody joins one who is finalising. */
 const USERS = 0;
 /** Commands that are inside the module. */
 const INSIDE = 1;
@@ -12,15 +14,32 @@ const INSIDE = 1;
 const CLOSED = 2;
 /** 1 when one of the users got CKR_OK from C_Initialize: the module is theirs to finalise. */
 const OWNED = 3;
-/** Counts the calls of C_Finalize. Handles of sessions and objects do not outlive one, and come again for others. */
+/** Counts the lives of the module. Handles of sessions and objects do not outlive one, and come again for others. */
 const GENERATION = 4;
+/** When C_Finalize was last called to begin anew. Milliseconds of the clock that all threads have, never 0. */
+const RENEWED_AT = 6;
+/** Tells gates apart: shared memory has no identity of its own in another thread. */
+const ID = 5;
 
+/** Whoever makes it is its first user. */
 export function createGate(): Gate {
-  return new Int32Array(new SharedArrayBuffer(5 * Int32Array.BYTES_PER_ELEMENT));
+  const gate = new Int32Array(new SharedArrayBuffer(7 * Int32Array.BYTES_PER_ELEMENT));
+  gate[USERS] = 1;
+  gate[ID] = randomInt(2 ** 31);
+  return gate;
 }
 
-export function addUser(gate: Gate): void {
-  Atomics.add(gate, USERS, 1);
+export function isSameGate(a: Gate, b: Gate): boolean {
+  return a[ID] === b[ID];
+}
+
+/** One more user. False when the last one has left: it finalises the module, or has done so. */
+export function addUser(gate: Gate): boolean {
+  for (;;) {
+    const users = userCount(gate);
+    if (users === 0) return false;
+    if (Atomics.compareExchange(gate, USERS, users, users + 1) === users) return true;
+  }
 }
 
 /** True when it was the last one. */
@@ -44,6 +63,29 @@ export function generation(gate: Gate): number {
   return Atomics.load(gate, GENERATION);
 }
 
+/** The module was finalised or initialised: what there was of sessions and objects is gone. */
+export function startGeneration(gate: Gate): void {
+  Atomics.add(gate, GENERATION, 1);
+}
+
+/** Milliseconds since the last fresh start, of whichever thread. Infinity before the first. */
+export function sinceRenewal(gate: Gate): number {
+  const at = Atomics.load(gate, RENEWED_AT);
+  // The difference is right wherever 32 bits have wrapped around.
+  return at === 0 ? Number.POSITIVE_INFINITY : (milliseconds() - at) | 0;
+}
+
+/** Takes the next fresh start for this thread. False when the last one is not `intervalMs` ago. */
+export function claimRenewal(gate: Gate, intervalMs: number): boolean {
+  const before = Atomics.load(gate, RENEWED_AT);
+  if (sinceRenewal(gate) < intervalMs) return false;
+  return Atomics.compareExchange(gate, RENEWED_AT, before, milliseconds()) === before;
+}
+
+function milliseconds(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n) | 0 || 1;
+}
+
 /** Runs calls of the module, once nobody is finalising it. Blocks: for worker threads. */
 export function inside<Result>(gate: Gate, calls: () => Result): Result {
   enter(gate);
@@ -54,8 +96,11 @@ export function inside<Result>(gate: Gate, calls: () => Result): Result {
   }
 }
 
-/** Runs C_Finalize once nobody is inside. False when that took longer than `timeoutMs`. Blocks: for worker threads. */
-export function alone(gate: Gate, timeoutMs: number, finalize: () => void): boolean {
+/**
+ * Runs C_Finalize or C_Initialize once nobody is inside. False when that took longer than `timeoutMs`. Blocks: for worker
+ * threads.
+ */
+export function alone(gate: Gate, timeoutMs: number, calls: () => void): boolean {
   const deadline = performance.now() + timeoutMs;
   while (Atomics.compareExchange(gate, CLOSED, 0, 1) !== 0) {
     if (!waitWhile(gate, CLOSED, 1, deadline)) return false;
@@ -66,8 +111,7 @@ export function alone(gate: Gate, timeoutMs: number, finalize: () => void): bool
       if (count === 0) break;
       if (!waitWhile(gate, INSIDE, count, deadline)) return false;
     }
-    Atomics.add(gate, GENERATION, 1);
-    finalize();
+    calls();
     return true;
   } finally {
     Atomics.store(gate, CLOSED, 0);

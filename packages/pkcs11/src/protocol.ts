@@ -59,16 +59,39 @@ export interface SessionState {
   readonly tokenFlags: number;
 }
 
+/** Whether the threads of a process share one instance of a module, or each has its own (p11-kit's client). */
+export type ModuleInstance = "shared" | "own";
+
+export interface ModuleFile {
+  readonly module: string;
+  readonly libraryParameters: string | undefined;
+}
+
 /** Commands, by name, with what goes in and what comes out. */
 export interface Commands {
-  /** C_Initialize. `owner`: it answered CKR_OK, so this thread's instance of the module is ours. */
+  /** Loads the module. */
+  load: [input: ModuleFile, output: null];
+  /** C_Initialize. `initialized`: it answered CKR_OK, so that nobody else had done it. */
+  attach: [input: null, output: { readonly initialized: boolean; readonly instance: ModuleInstance }];
+  /** Takes back what `attach` has done, where it did anything. For a thread whose `attach` came back too late. */
+  undoAttach: [input: null, output: null];
+  /** From now on commands pass this gate. */
+  useGate: [input: { readonly gate: Gate }, output: null];
+  /**
+   * C_Finalize, where `finalize` says so, and C_Initialize with nobody between. Not when the gate's generation is another
+   * by now: somebody has done it already. `initialized`: the module lives anew, by this thread or by another of ours.
+   * `finalized`: it is not the one that it was, whoever initialised it.
+   */
+  renew: [
+    input: { readonly finalize: boolean; readonly generation: number },
+    output: { readonly initialized: boolean; readonly finalized: boolean },
+  ];
+  /**
+   * Loads the module in a thread beside the one that attached to it, and initialises the thread's own instance where
+   * there is one: `owner` then.
+   */
   initialize: [
-    input: {
-      readonly module: string;
-      readonly libraryParameters?: string | undefined;
-      readonly gate: Gate;
-      readonly role: "control" | "session";
-    },
+    input: ModuleFile & { readonly gate: Gate; readonly instance: ModuleInstance },
     output: { readonly owner: boolean },
   ];
   /**

@@ -1,16 +1,26 @@
 import { expect, test } from "vitest";
-import { addUser, alone, createGate, generation, inside, removeUser, userCount } from "../src/gate.ts";
+import {
+  addUser,
+  alone,
+  claimRenewal,
+  createGate,
+  inside,
+  isSameGate,
+  removeUser,
+  sinceRenewal,
+  userCount,
+} from "../src/gate.ts";
 
-test("C_Finalize does not run while somebody is inside, and what it would have ended lives on", () => {
+test("C_Finalize does not run while somebody is inside", () => {
   const gate = createGate();
   let finalized = 0;
   const finalize = (): void => {
     finalized += 1;
   };
   expect(inside(gate, () => alone(gate, 10, finalize))).toBe(false);
-  expect({ finalized, generation: generation(gate) }).toEqual({ finalized: 0, generation: 0 });
+  expect(finalized).toBe(0);
   expect(alone(gate, 10, finalize)).toBe(true);
-  expect({ finalized, generation: generation(gate) }).toEqual({ finalized: 1, generation: 1 });
+  expect(finalized).toBe(1);
 });
 
 test("two do not finalise at the same time", () => {
@@ -35,10 +45,26 @@ test("calls and C_Finalize that throw leave the gate as it was", () => {
   expect(alone(gate, 10, () => {})).toBe(true);
 });
 
-test("the last of its users is told so", () => {
+test("the last of its users is told so, and nobody joins after it", () => {
   const gate = createGate();
-  addUser(gate);
-  addUser(gate);
+  expect(addUser(gate)).toBe(true);
   expect(userCount(gate)).toBe(2);
   expect([removeUser(gate), removeUser(gate)]).toEqual([false, true]);
+  expect(addUser(gate)).toBe(false);
+  expect(userCount(gate)).toBe(0);
+});
+
+test("is known again in another thread, where its memory is another object", () => {
+  const gate = createGate();
+  const elsewhere = new Int32Array(gate.buffer);
+  expect(isSameGate(gate, elsewhere)).toBe(true);
+  expect(isSameGate(gate, createGate())).toBe(false);
+});
+
+test("one of its users takes the fresh start, and the next one comes after the interval", () => {
+  const gate = createGate();
+  expect(sinceRenewal(gate)).toBe(Number.POSITIVE_INFINITY);
+  expect([claimRenewal(gate, 60_000), claimRenewal(gate, 60_000)]).toEqual([true, false]);
+  expect(sinceRenewal(gate)).toBeLessThan(60_000);
+  expect(claimRenewal(gate, 0)).toBe(true);
 });

@@ -167,7 +167,7 @@ describe("a call that hangs", () => {
 
     at.shim.release();
     await until(() => signer.health().status === "ready");
-    expect(at.shim.counter("openSessions")).toBe(SESSIONS);
+    await until(() => at.shim.counter("openSessions") === SESSIONS);
   });
 
   test("no more threads are added than there are sessions", async () => {
@@ -241,7 +241,7 @@ describe("several signers", () => {
     expect(new Set(await signing)).toEqual(new Set(["signed", "closed"]));
     await closing;
     expect(at.shim.calls("C_OpenSession")).toBe(SESSIONS);
-    expect(at.shim.calls("C_Initialize")).toBe(1 + SESSIONS);
+    expect(at.shim.calls("C_Initialize")).toBe(1);
     expect(at.shim.calls("C_Finalize")).toBe(1);
     expect(at.shim.counter("finalizeInFlight")).toBe(0);
     expect(at.shim.calls("C_Logout") + at.shim.calls("C_CloseAllSessions")).toBe(0);

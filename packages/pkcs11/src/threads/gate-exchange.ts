@@ -1,54 +1,59 @@
 import { BroadcastChannel } from "node:worker_threads";
 import type { Gate } from "../gate.ts";
 
+/** What a thread has to say of a module: its gate, or that it is only opening it or about to close it. */
+export type GateAnswer = Gate | "pending";
+
 type Message =
-  | { readonly type: "ask"; readonly module: string }
-  | { readonly type: "gate"; readonly module: string; readonly gate: Gate };
+  | { readonly type: "ask"; readonly module: string; readonly opening: number }
+  | { readonly type: "answer"; readonly module: string; readonly opening: number; readonly answer: GateAnswer };
 
 /** Reaches every thread of this process, and no other process. */
 const CHANNEL = "signpost:pkcs11";
-/** A thread that is busy answers late; one that has nothing to do with the module does not answer. Milliseconds. */
-const ANSWER_MS = 1_000;
+
+/**
+ * What the first thread answers that has to do with the module, or undefined when nobody does `until` then: milliseconds,
+ * or something else to end. `opening` is the number of the asker, by which two that open the same module give way to
+ * each other.
+ */
+export type AskForGate = (opening: number, until: number | Promise<unknown>) => Promise<GateAnswer | undefined>;
 
 /** Finds the other threads of this process, and copies of this package, that use a module. */
 export interface GateExchange {
-  /** The gate of whoever has the module open, or undefined when nobody answers. */
-  ask(module: string): Promise<Gate | undefined>;
+  ask(module: string, ...question: Parameters<AskForGate>): ReturnType<AskForGate>;
   close(): void;
 }
 
-/** `find` answers others: the gate of a module that is open here, once it is certain which one that is. */
-export function createGateExchange(find: (module: string) => Promise<Gate | undefined>): GateExchange {
+/** `find` answers others. */
+export function createGateExchange(find: (module: string, opening: number) => GateAnswer | undefined): GateExchange {
   const channel = new BroadcastChannel(CHANNEL);
-  const questions = new Map<string, (gate: Gate) => void>();
-  let open = true;
-  const receive = async (message: Message): Promise<void> => {
-    if (message.type === "gate") return questions.get(message.module)?.(message.gate);
-    const gate = await find(message.module);
-    if (open && gate !== undefined)
-      channel.postMessage({ type: "gate", module: message.module, gate } satisfies Message);
+  const questions = new Map<number, (answer: GateAnswer) => void>();
+  const receive = (message: Message): void => {
+    const { module, opening } = message;
+    if (message.type === "answer") return questions.get(opening)?.(message.answer);
+    const answer = find(module, opening);
+    if (answer !== undefined) channel.postMessage({ type: "answer", module, opening, answer } satisfies Message);
   };
-  channel.addEventListener("message", (event) => void receive((event as unknown as { data: Message }).data));
+  channel.addEventListener("message", (event) => receive((event as unknown as { data: Message }).data));
   channel.unref();
 
-  const ask = async (module: string): Promise<Gate | undefined> => {
-    let timer: NodeJS.Timeout | undefined;
-    try {
-      return await new Promise<Gate | undefined>((resolve) => {
-        timer = setTimeout(() => resolve(undefined), ANSWER_MS);
-        questions.set(module, resolve);
-        channel.postMessage({ type: "ask", module } satisfies Message);
-      });
-    } finally {
-      clearTimeout(timer);
-      questions.delete(module);
-    }
-  };
   return {
-    ask,
-    close: () => {
-      open = false;
-      channel.close();
+    ask: async (module, opening, until) => {
+      let timer: NodeJS.Timeout | undefined;
+      try {
+        return await new Promise<GateAnswer | undefined>((resolve) => {
+          // A thread that was busy all the time has answers waiting: they are read before the immediates.
+          const late = (): unknown => setImmediate(() => resolve(undefined));
+          if (typeof until === "number") timer = setTimeout(late, until);
+          else until.then(late, late);
+          questions.set(opening, resolve);
+          channel.postMessage({ type: "ask", module, opening } satisfies Message);
+        });
+      } finally {
+        clearTimeout(timer);
+        questions.delete(opening);
+      }
     },
+    close: () => channel.close(),
   };
 }

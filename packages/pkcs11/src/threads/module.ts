@@ -1,17 +1,18 @@
+import { SignerError } from "@signpost/core";
 import { isNotInitialized } from "../failure-error.ts";
-import { addUser, createGate, type Gate, isOwned, removeUser, setOwned, userCount } from "../gate.ts";
-import type { CommandInput, CommandName, CommandOutput, TokenDescription, TokenList } from "../protocol.ts";
+import type { ModuleFile, TokenDescription, TokenList } from "../protocol.ts";
+import { Attachment } from "./attachment.ts";
+import { ControlThread } from "./control-thread.ts";
+import type { AskForGate, GateAnswer } from "./gate-exchange.ts";
 import {
+  CLOSE_HANG_MS,
   EXIT_WAIT_MS,
   INITIALIZE_INTERVAL_MS,
   LOOK_AGAIN_MS,
   REINITIALIZE_INTERVAL_MS,
-  SETUP_HANG_MS,
 } from "./limits.ts";
 import type { ModuleHost } from "./module-host.ts";
 import { TokenPool } from "./pool.ts";
-
-import { Thread } from "./thread.ts";
 
 interface PoolEntry {
   readonly pool: TokenPool;
@@ -20,61 +21,60 @@ interface PoolEntry {
 }
 
 /**
- * One module in this process: a thread of its own initialises it, lists its tokens and, when we own it,
- * finalises it. We own it when C_Initialize answered CKR_OK to us. Never C_Logout and never
+ * One module in this thread of the process: its pools of sessions, and its fresh starts. Never C_Logout and never
  * C_CloseAllSessions: both would reach into what others in the process do.
  */
 export class ThreadModule {
-  readonly #path: string;
-  readonly #libraryParameters: string | undefined;
-  readonly #askForGate: (module: string) => Promise<Gate | undefined>;
-  readonly #control = new Thread();
+  readonly #control: ControlThread;
+  readonly #attachment: Attachment;
   readonly #pools: Map<string, PoolEntry> = new Map();
-  #gate = createGate();
   #hanging = 0;
+  readonly #onHang: (() => void)[] = [];
   readonly #onReturned: (() => void)[] = [];
   #reinitializing: Promise<boolean> | undefined;
-  #lastFinalize = Number.NEGATIVE_INFINITY;
   #started = 0;
+  #undone: Promise<void> | undefined;
   #lastInitialize = Number.NEGATIVE_INFINITY;
 
-  /** `askForGate` finds the other threads of the process that use the module. */
-  constructor(
-    path: string,
-    libraryParameters: string | undefined,
-    askForGate: (module: string) => Promise<Gate | undefined>,
-  ) {
-    this.#path = path;
-    this.#libraryParameters = libraryParameters;
-    this.#askForGate = askForGate;
-  }
-
-  /** Shared with the other threads of the process that use the module. */
-  get gate(): Gate {
-    return this.#gate;
-  }
-
-  get owner(): boolean {
-    return isOwned(this.#gate);
+  /** `ask` finds the other threads of the process that use the module. */
+  constructor(file: ModuleFile, ask: AskForGate) {
+    this.#control = new ControlThread({
+      hanging: (returned) => {
+        this.#hangs(1);
+        void returned.then(() => this.#hangs(-1));
+      },
+      replacement: () => this.#attachment.initializeInput,
+    });
+    this.#attachment = new Attachment(file, this.#control, ask);
   }
 
   get hanging(): number {
     return this.#hanging;
   }
 
+  /** For another thread of the process, which opens the module with this number. */
+  answer(opening: number): GateAnswer | undefined {
+    return this.#attachment.answer(opening);
+  }
+
+  /** Rejects when the module cannot be had; a call that hangs is taken back once it has come back. */
   async start(): Promise<void> {
     try {
-      await this.#initialize(false);
-      addUser(this.#gate);
+      await this.#attachment.attach();
       this.#started = performance.now();
     } catch (error) {
-      if (this.#hanging === 0) await this.#control.terminate();
+      this.#undone = this.#undoStart();
       throw error;
     }
   }
 
+  /** Resolves once nothing is left of a start that failed. */
+  async undone(): Promise<void> {
+    await this.#undone;
+  }
+
   tokens(): Promise<TokenList> {
-    return this.#run("tokens", null);
+    return this.#control.run("tokens", null);
   }
 
   /** The pool of a token, with one more user. */
@@ -108,6 +108,11 @@ export class ThreadModule {
     this.#pools.delete(name);
   }
 
+  /** Resolves once a call hangs inside the module. */
+  async hung(): Promise<void> {
+    if (this.#hanging === 0) await new Promise<void>((resolve) => this.#onHang.push(resolve));
+  }
+
   /** Resolves once no call hangs inside the module. */
   async returned(): Promise<void> {
     while (this.#hanging > 0) await new Promise<void>((resolve) => this.#onReturned.push(resolve));
@@ -117,9 +122,8 @@ export class ThreadModule {
   async stop(): Promise<void> {
     await this.settled();
     await this.returned();
-    const last = removeUser(this.#gate);
-    await this.#run("finalize", { module: last && this.owner }).catch(() => {});
-    if (last) setOwned(this.#gate, false);
+    await this.#control.run("finalize", { module: this.#attachment.leave() }, CLOSE_HANG_MS).catch(() => {});
+    await this.returned();
     await this.#control.terminate();
   }
 
@@ -149,7 +153,7 @@ export class ThreadModule {
 
   /** Milliseconds from now. */
   reinitializeInMs(): number {
-    return Math.max(0, this.#lastFinalize + REINITIALIZE_INTERVAL_MS - performance.now());
+    return Math.max(0, REINITIALIZE_INTERVAL_MS - this.#attachment.sinceRenewal);
   }
 
   /**
@@ -161,85 +165,60 @@ export class ThreadModule {
     for (const { thread, ownsInstance } of sessions) thread.shutDown(ownsInstance);
     const deadline = performance.now() + EXIT_WAIT_MS / 2;
     for (const { thread } of sessions) thread.waitForShutDown(Math.max(0, deadline - performance.now()));
-    const last = removeUser(this.#gate);
-    this.#control.shutDown(last && this.owner && this.#hanging === 0);
-    this.#control.waitForShutDown(EXIT_WAIT_MS / 2);
+    this.#control.shutDown(this.#attachment.leave() && this.#hanging === 0, EXIT_WAIT_MS / 2);
+  }
+
+  async #undoStart(): Promise<void> {
+    await this.returned();
+    this.#attachment.leave();
+    await this.#control.run("undoAttach", null, CLOSE_HANG_MS).catch(() => {});
+    await this.returned();
+    await this.#control.terminate();
   }
 
   #mayReinitialize(finalized: boolean): boolean {
-    const now = performance.now();
-    if (finalized) return now - this.#lastInitialize >= INITIALIZE_INTERVAL_MS;
-    return this.owner && this.#hanging === 0 && now - this.#lastFinalize >= REINITIALIZE_INTERVAL_MS;
+    if (finalized) return performance.now() - this.#lastInitialize >= INITIALIZE_INTERVAL_MS;
+    return this.#attachment.owned && this.#hanging === 0 && this.#attachment.claimRenewal(REINITIALIZE_INTERVAL_MS);
   }
 
   async #reinitialize(finalized: boolean): Promise<boolean> {
+    const { generation } = this.#attachment;
     this.#lastInitialize = performance.now();
-    if (!finalized) this.#lastFinalize = this.#lastInitialize;
     const pools = [...this.#pools.values()].map(({ pool }) => pool);
     for (const { sessions } of pools) sessions.pause();
     await Promise.all(pools.map(({ sessions }) => sessions.drained()));
-    // A call that turned out to hang meanwhile is still inside the module: finalising under it may crash.
-    const list =
-      this.#hanging > 0 && !finalized ? await this.#tokensOrNone() : await this.#initializeAnew(pools, finalized);
+    await this.#renew(pools, finalized, generation);
+    const list = await this.tokens().catch(() => NO_TOKENS);
     const restored = await Promise.all(pools.map(({ sessions }) => sessions.restore(list)));
     return restored.every(Boolean);
   }
 
-  async #initializeAnew(pools: readonly TokenPool[], finalized: boolean): Promise<TokenList> {
+  async #renew(pools: readonly TokenPool[], finalized: boolean, generation: number): Promise<void> {
+    // A call that turned out to hang meanwhile is still inside the module: finalising under it may crash.
+    if (this.#hanging > 0 && !finalized) return;
     await Promise.all(pools.map(({ sessions }) => sessions.release(finalized)));
+    if (this.#hanging > 0 && !finalized) return;
     try {
-      // An error means that somebody else was faster, or that the module is broken; C_Initialize will tell.
-      const gone = await this.#run("finalize", { module: this.owner && !finalized }).then(
-        () => true,
-        () => false,
-      );
-      await this.#initialize(gone);
-      for (const pool of pools) pool.freshStart();
+      if (await this.#attachment.renew(!finalized, generation)) for (const pool of pools) pool.freshStart();
     } catch {
-      return NO_TOKENS;
+      // Told by the list of tokens, and by each session that does not come back.
     }
-    return this.#tokensOrNone();
-  }
-
-  /** C_Initialize, and who owns the module now. `gone`: it was finalised, so nobody else should have it. */
-  async #initialize(gone: boolean): Promise<void> {
-    const { owner } = await this.#run("initialize", this.#initializeInput("control"));
-    if (owner) return setOwned(this.#gate, true);
-    // Other threads of ours may have been faster. Alone, we have lost it to other code.
-    if (gone && userCount(this.#gate) === 1) setOwned(this.#gate, false);
-    if (userCount(this.#gate) > 0) return;
-    const gate = await this.#askForGate(this.#path);
-    if (gate === undefined) return;
-    this.#gate = gate;
-    await this.#run("initialize", this.#initializeInput("control"));
-  }
-
-  #initializeInput(role: "control" | "session"): CommandInput<"initialize"> {
-    return { module: this.#path, libraryParameters: this.#libraryParameters, gate: this.#gate, role };
-  }
-
-  #tokensOrNone(): Promise<TokenList> {
-    return this.tokens().catch(() => NO_TOKENS);
-  }
-
-  /** One command of the control thread, watched like those of the sessions. */
-  #run<Name extends CommandName>(name: Name, input: CommandInput<Name>): Promise<CommandOutput<Name>> {
-    return this.#control.runWatched(name, input, SETUP_HANG_MS, (returned) => {
-      this.#hangs(1);
-      void returned.then(() => this.#hangs(-1));
-    });
   }
 
   #hangs(difference: 1 | -1): void {
     this.#hanging += difference;
-    if (this.#hanging > 0) return;
-    for (const resolve of this.#onReturned.splice(0)) resolve();
+    const settled = this.#hanging > 0 ? this.#onHang : this.#onReturned;
+    for (const resolve of settled.splice(0)) resolve();
   }
 
   #host(): ModuleHost {
     return {
-      initializeInput: () => this.#initializeInput("session"),
-      owner: () => this.owner,
+      initializeInput: () => {
+        const input = this.#attachment.initializeInput;
+        if (input === undefined) throw new SignerError("closed", "the module is closed");
+        return input;
+      },
+      owner: () => this.#attachment.owned,
       reinitialize: (cause) => this.reinitialize(cause),
       reinitializeInMs: () => this.reinitializeInMs(),
       settled: () => this.settled(),

@@ -11,8 +11,8 @@ import { releaseModule, retainModule } from "./registry.ts";
 /** Opens a key with worker threads of this process. */
 export async function openThreadKey(request: KeyRequest): Promise<OpenKey> {
   try {
-    const module = await retainModule(request.module, request.libraryParameters);
-    return await orRelease(openInModule(module, request), () => releaseModule(request.module));
+    const module = await retainModule({ module: request.module, libraryParameters: request.libraryParameters });
+    return await orRelease(openInModule(module, request), () => releaseModule(module));
   } catch (error) {
     throw toPublicError(error);
   }
@@ -67,7 +67,7 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
       pool.closeKey(key);
       pool.forgetPin(request.pin);
       await module.releasePool(pool);
-      await releaseModule(request.module);
+      await releaseModule(module);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { SignerError } from "@signpost/core";
-import type { Gate } from "../gate.ts";
+import type { ModuleFile } from "../protocol.ts";
 import { createGateExchange, type GateExchange } from "./gate-exchange.ts";
 import { STOP_WAIT_MS } from "./limits.ts";
 import { ThreadModule } from "./module.ts";
@@ -17,20 +17,21 @@ const modules = new Map<string, ModuleEntry>();
 let exchange: GateExchange | undefined;
 
 /** The module at a path, initialised, with one more user. What the first user gave for C_Initialize holds for all. */
-export async function retainModule(path: string, libraryParameters: string | undefined): Promise<ThreadModule> {
+export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
   for (;;) {
-    const entry = modules.get(path);
+    const entry = modules.get(file.module);
     if (entry?.stopping === undefined) break;
     await untilStopped(entry.stopping);
   }
-  const entry = modules.get(path) ?? addModule(path, libraryParameters);
+  const entry = modules.get(file.module) ?? addModule(file);
   entry.users += 1;
   try {
     await entry.started;
     return entry.module;
   } catch (error) {
     // A start that hangs is not repeated before it has come back: each would cost a thread.
-    void entry.module.returned().then(() => forget(path, entry));
+    const undone = entry.module.undone().then(() => forget(file.module, entry));
+    await Promise.race([undone, entry.module.hung()]);
     throw error;
   }
 }
@@ -53,34 +54,24 @@ async function untilStopped(stopping: Promise<void>): Promise<void> {
 }
 
 /** Takes the user back. The last one finalises the module, where it is ours. */
-export async function releaseModule(path: string): Promise<void> {
-  const entry = modules.get(path);
-  if (entry === undefined) return;
+export async function releaseModule(module: ThreadModule): Promise<void> {
+  const [path, entry] = [...modules].find(([, candidate]) => candidate.module === module) ?? [];
+  if (path === undefined || entry === undefined) return;
   entry.users -= 1;
   if (entry.users > 0) return;
   entry.stopping = entry.module.stop().then(() => forget(path, entry));
   // Nobody waits for a call that hangs: the entry stays until it has come back.
-  if (entry.module.hanging === 0) await entry.stopping;
+  await Promise.race([entry.stopping, entry.module.hung()]);
 }
 
-function addModule(path: string, libraryParameters: string | undefined): ModuleEntry {
-  exchange ??= createGateExchange(sharedGate);
-  const module = new ThreadModule(path, libraryParameters, exchange.ask);
+function addModule(file: ModuleFile): ModuleEntry {
+  exchange ??= createGateExchange((asked, opening) => modules.get(asked)?.module.answer(opening));
+  const { ask } = exchange;
+  const module = new ThreadModule(file, (...question) => ask(file.module, ...question));
   const entry: ModuleEntry = { module, started: module.start(), users: 0, stopping: undefined };
   if (modules.size === 0) process.on("exit", shutDownAll);
-  modules.set(path, entry);
+  modules.set(file.module, entry);
   return entry;
-}
-
-/** For other threads. Not of a module that is about to be finalised: they would join too late. */
-async function sharedGate(path: string): Promise<Gate | undefined> {
-  const entry = modules.get(path);
-  try {
-    await entry?.started;
-  } catch {
-    return undefined;
-  }
-  return entry?.stopping === undefined ? entry?.module.gate : undefined;
 }
 
 function forget(path: string, entry: ModuleEntry): void {

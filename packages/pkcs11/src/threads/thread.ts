@@ -22,7 +22,12 @@ export class Thread {
   constructor() {
     const workerData: ThreadData = { done: this.#done };
     // No flags of this process: loaders and inspectors belong to the application.
-    this.#worker = new Worker(compiledFile("worker"), { workerData, execArgv: [], name: "signpost-pkcs11" });
+    this.#worker = new Worker(compiledFile("worker"), {
+      workerData,
+      execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: "" },
+      name: "signpost-pkcs11",
+    });
     this.#worker.unref();
     this.#worker.on("message", (response: Response) => this.#settle(response));
     this.#worker.on("error", (error) => this.#end(error));

@@ -1,14 +1,12 @@
 import type { CommandInput, CommandName, CommandOutput, KeyQuery, SessionState } from "../protocol.ts";
-import { type Binding, type Handle, loadModule, ModuleError } from "./binding.ts";
+import type { Binding, Handle } from "./binding.ts";
 import {
   CKR_OBJECT_HANDLE_INVALID,
   CKR_SESSION_HANDLE_INVALID,
   CKR_TOKEN_NOT_PRESENT,
   CKF_LOGIN_REQUIRED,
-  CKF_OS_LOCKING_OK,
   CKF_SERIAL_SESSION,
   CKM_ECDSA,
-  CKR_CRYPTOKI_ALREADY_INITIALIZED,
   CKR_SESSION_COUNT,
   CKR_USER_ALREADY_LOGGED_IN,
   CKR_USER_NOT_LOGGED_IN,
@@ -20,6 +18,7 @@ import {
 import { alone, createGate, generation, inside } from "../gate.ts";
 import { BusyError, codeFrom, ContextPinError, cryptoki, CryptokiError, KeyError, SignatureError } from "./failure.ts";
 import { findKey } from "./find-key.ts";
+import { LoadedModule } from "./loaded-module.ts";
 import type { OpenSession } from "./objects.ts";
 import { listTokens } from "./token-list.ts";
 
@@ -48,17 +47,15 @@ export type CommandRunner = (name: CommandName, input: unknown) => unknown;
 
 /** The commands of one thread: one module, at most one session, synchronous calls only. */
 export function createCommandRunner(): CommandRunner {
-  let loaded: { readonly path: string; readonly binding: Binding } | undefined;
+  const module = new LoadedModule();
+  /** C_Initialize answered CKR_OK to this thread. */
+  let initialized = false;
   let slots: ReadonlyMap<number, Handle> = new Map();
   let session: ThreadSession | undefined;
   // Until the module is initialised nobody else can be inside it with us.
   let gate = createGate();
   const keys = new Map<number, SigningKey>();
 
-  const module = (): Binding => {
-    if (loaded === undefined) throw new ModuleError("the module is not loaded");
-    return loaded.binding;
-  };
   const current = (): ThreadSession => {
     // Its number may belong to somebody else's session since the module was finalised.
     if (session !== undefined && session.generation !== generation(gate)) forgetSession();
@@ -78,34 +75,58 @@ export function createCommandRunner(): CommandRunner {
   };
 
   const handlers: Handlers = {
-    initialize: ({ module: path, libraryParameters, role }) => {
-      if (loaded?.path !== path) loaded = { path, binding: loadModule(path) };
-      const { binding } = loaded;
-      // Without this flag a module may take itself for single-threaded, and several sessions crash it.
-      const args = libraryParameters === undefined ? {} : { libraryParameters: `${libraryParameters} ` };
-      const code = codeFrom(() => binding.C_Initialize({ flags: CKF_OS_LOCKING_OK, ...args }));
-      if (code !== undefined && code !== CKR_CRYPTOKI_ALREADY_INITIALIZED)
-        throw new CryptokiError("C_Initialize", code);
-      // The module has an instance for each thread (p11-kit's client): nobody else is inside this one.
-      if (role === "session" && code === undefined) gate = createGate();
-      return { owner: code === undefined };
+    load: (file) => {
+      module.load(file);
+      return null;
+    },
+    attach: () => {
+      initialized = module.initialize();
+      return { initialized, instance: module.instance() };
+    },
+    undoAttach: () => {
+      if (initialized) module.finalize();
+      return null;
+    },
+    useGate: (input) => {
+      ({ gate } = input);
+      return null;
+    },
+    renew: ({ finalize, generation: expected }) => {
+      let output: CommandOutput<"renew"> | undefined;
+      slots = new Map();
+      const calls = (): void => {
+        output = module.renew(gate, finalize, expected);
+      };
+      if (!alone(gate, FINALIZE_WAIT_MS, calls)) {
+        if (finalize) throw new BusyError("other threads are inside the module");
+        // Whatever is inside was there when somebody else finalised the module. It may never come back.
+        calls();
+      }
+      return output ?? { initialized: false, finalized: false };
+    },
+    initialize: ({ gate: shared, instance, ...file }) => {
+      module.load(file);
+      // Nobody else is inside an instance of this thread's own.
+      gate = instance === "own" ? createGate() : shared;
+      if (instance === "own") module.initialize();
+      return { owner: instance === "own" };
     },
     finalize: ({ module: whole, gone }) => {
       if (gone === true) forgetSession();
       else inside(gate, dropSession);
       slots = new Map();
-      if (whole && !alone(gate, FINALIZE_WAIT_MS, () => cryptoki("C_Finalize", () => module().C_Finalize()))) {
+      if (whole && !alone(gate, FINALIZE_WAIT_MS, () => module.finalize())) {
         throw new BusyError("other threads are inside the module");
       }
       return null;
     },
     tokens: () => {
-      const listed = listTokens(module());
+      const listed = listTokens(module.binding);
       ({ slots } = listed);
       return listed.list;
     },
     openSession: ({ slotId }) => {
-      const binding = module();
+      const { binding } = module;
       if (!slots.has(slotId)) ({ slots } = listTokens(binding));
       const slot = slots.get(slotId);
       if (slot === undefined) throw new CryptokiError("C_OpenSession", CKR_TOKEN_NOT_PRESENT);
@@ -148,11 +169,21 @@ export function createCommandRunner(): CommandRunner {
   };
 
   return (name, input) => {
-    if (name === "initialize") ({ gate } = input as CommandInput<"initialize">);
     const handler = handlers[name] as (value: unknown) => unknown;
-    return name === "finalize" ? handler(input) : inside(gate, () => handler(input));
+    return OUTSIDE.has(name) ? handler(input) : inside(gate, () => handler(input));
   };
 }
+
+/** Commands that see to the gate themselves, or stay out of what it guards. */
+const OUTSIDE: ReadonlySet<CommandName> = new Set([
+  "load",
+  "attach",
+  "undoAttach",
+  "useGate",
+  "renew",
+  "initialize",
+  "finalize",
+]);
 
 function sessionState({ binding, handle, slot }: ThreadSession): SessionState {
   const { state } = cryptoki("C_GetSessionInfo", () => binding.C_GetSessionInfo(handle));

@@ -1,0 +1,61 @@
+import { type Gate, generation, setOwned, startGeneration } from "../gate.ts";
+import type { CommandOutput, ModuleFile, ModuleInstance } from "../protocol.ts";
+import { type Binding, loadModule, ModuleError } from "./binding.ts";
+import { CKF_OS_LOCKING_OK, CKR_CRYPTOKI_ALREADY_INITIALIZED, CKR_CRYPTOKI_NOT_INITIALIZED } from "./constants.ts";
+import { codeFrom, cryptoki, CryptokiError } from "./failure.ts";
+
+/** The module as one thread has it: the library that it loaded, and the calls that begin and end it for the process. */
+export class LoadedModule {
+  #file: ModuleFile | undefined;
+  #binding: Binding | undefined;
+
+  get binding(): Binding {
+    if (this.#binding === undefined) throw new ModuleError("the module is not loaded");
+    return this.#binding;
+  }
+
+  load(file: ModuleFile): void {
+    if (this.#file?.module === file.module) return;
+    this.#binding = loadModule(file.module);
+    this.#file = file;
+  }
+
+  /** C_Initialize. False when somebody else has done it. */
+  initialize(): boolean {
+    const parameters = this.#file?.libraryParameters;
+    // pkcs11js drops the last character of the parameters.
+    const args = parameters === undefined ? {} : { libraryParameters: `${parameters} ` };
+    // Without this flag a module may take itself for single-threaded, and several sessions crash it.
+    const code = codeFrom(() => this.binding.C_Initialize({ flags: CKF_OS_LOCKING_OK, ...args }));
+    if (code !== undefined && code !== CKR_CRYPTOKI_ALREADY_INITIALIZED) throw new CryptokiError("C_Initialize", code);
+    return code === undefined;
+  }
+
+  finalize(): void {
+    cryptoki("C_Finalize", () => this.binding.C_Finalize());
+  }
+
+  /** The command `renew`, with nobody else inside. */
+  renew(gate: Gate, finalize: boolean, expected: number): CommandOutput<"renew"> {
+    if (generation(gate) !== expected) return { initialized: true, finalized: true };
+    const code = finalize ? codeFrom(() => this.binding.C_Finalize()) : CKR_CRYPTOKI_NOT_INITIALIZED;
+    const finalized = code === undefined || code === CKR_CRYPTOKI_NOT_INITIALIZED;
+    if (finalized) startGeneration(gate);
+    if (finalize && finalized) setOwned(gate, false);
+    const initialized = this.initialize();
+    if (initialized) setOwned(gate, true);
+    // It was finalised after all, whatever the code said.
+    if (initialized && !finalized) startGeneration(gate);
+    return { initialized, finalized };
+  }
+
+  /** A second load of the same library tells: it is initialised with the first, or knows nothing of it. */
+  instance(): ModuleInstance {
+    if (this.#file === undefined) return "shared";
+    return !isInitialized(loadModule(this.#file.module)) && isInitialized(this.binding) ? "own" : "shared";
+  }
+}
+
+function isInitialized(binding: Binding): boolean {
+  return codeFrom(() => binding.C_GetInfo()) !== CKR_CRYPTOKI_NOT_INITIALIZED;
+}
