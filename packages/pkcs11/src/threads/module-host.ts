@@ -13,4 +13,6 @@ export interface ModuleHost {
   settled(): Promise<void>;
   /** A call hangs inside the module, or came back. */
   hanging(difference: 1 | -1): void;
+  /** Calls that hang inside the module, whatever made them. */
+  hangingCalls(): number;
 }

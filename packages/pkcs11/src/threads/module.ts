@@ -223,6 +223,7 @@ export class ThreadModule {
       reinitializeInMs: () => this.reinitializeInMs(),
       settled: () => this.settled(),
       hanging: (difference) => this.#hangs(difference),
+      hangingCalls: () => this.#hanging,
     };
   }
 }

@@ -103,20 +103,21 @@ export class TokenPool {
   }
 
   status(): SignerHealth["status"] {
-    return this.#login.refusal === undefined ? this.sessions.status() : "down";
+    if (this.#login.refusal !== undefined || this.#host.hangingCalls() > 0) return "down";
+    return this.sessions.status();
   }
 
   notes(pin: PinSource): readonly string[] {
-    const { lost } = this.sessions;
+    const hanging = this.#host.hangingCalls();
     const problem = this.#login.refusal ?? this.sessions.down();
     return [
       this.#login.proves(pin) ? "" : "the PIN was not proven: another login in this process covers it",
       this.#host.owner()
         ? ""
         : "the module was initialized by other code in this process: recovery that needs C_Finalize is left to it",
-      lost === 0
+      hanging === 0
         ? ""
-        : `${lost} call(s) hang inside the module, which cannot be finalized meanwhile: isolation "process" is the way out`,
+        : `${hanging} call(s) hang inside the module, which cannot be finalized meanwhile: isolation "process" is the way out`,
       problem?.message ?? "",
     ].filter((note) => note !== "");
   }

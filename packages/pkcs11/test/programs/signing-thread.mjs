@@ -21,6 +21,19 @@ parentPort?.on("message", async (command) => {
     return;
   }
   if (command === "leave") process.exit();
+  if (command === "churn") {
+    const failures = [];
+    for (let round = 0; round < 10; round += 1) {
+      await signer.close();
+      try {
+        signer = await openPkcs11Signer(workerData.options);
+      } catch (error) {
+        failures.push(error.message);
+      }
+    }
+    parentPort?.postMessage({ failures });
+    return;
+  }
   const outcomes = await signSome();
   if (command === "cycle") {
     for (let round = 0; round < 4; round += 1) {

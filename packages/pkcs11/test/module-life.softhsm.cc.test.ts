@@ -1,0 +1,93 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { describe, expect, test } from "vitest";
+import { finalize, initialize } from "./support/module-user.ts";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { outcome, until } from "./support/signing.ts";
+
+const at = useShimmedToken(2);
+
+/** A worker thread of a user's own. */
+async function openInThread(): Promise<Worker> {
+  const program = new URL("programs/signing-thread.mjs", import.meta.url);
+  const thread = new Worker(program, { workerData: { options: at.base }, execArgv: [] });
+  expect(await once(thread, "message")).toEqual([{ open: true }]);
+  return thread;
+}
+
+async function ask(thread: Worker, command: string): Promise<unknown> {
+  thread.postMessage(command);
+  const [answer] = (await once(thread, "message")) as [unknown];
+  return answer;
+}
+
+describe("a module that hangs", () => {
+  test("in C_Finalize keeps nobody from closing, and is opened again once it is back", async () => {
+    const signer = await at.opener.open(at.base);
+    at.shim.hang("C_Finalize");
+    await signer.close();
+    expect(at.shim.counter("hung")).toBe(1);
+    await expect(at.opener.open(at.base)).rejects.toMatchObject({ name: "SignerError", code: "unavailable" });
+    at.shim.release();
+    await until(async () => {
+      const again = await at.opener.open(at.base).catch(() => undefined);
+      return again !== undefined && (await outcome(again)) === "signed";
+    });
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
+  });
+
+  test("in C_Initialize is taken back when it comes to its end after all", async () => {
+    at.shim.hang("C_Initialize");
+    await expect(at.opener.open({ ...at.base, openDeadlineMs: 30_000 })).rejects.toMatchObject({
+      name: "SignerError",
+      code: "timeout",
+    });
+    expect(at.shim.calls("C_Finalize")).toBe(0);
+    at.shim.release();
+    await until(() => at.shim.calls("C_Finalize") === 1);
+    expect(await outcome(await at.opener.open(at.base))).toBe("signed");
+  });
+
+  test("in C_GetSlotList costs one opening: the next one asks in another thread", async () => {
+    const signer = await at.opener.open(at.base);
+    at.shim.hang("C_GetSlotList");
+    await expect(at.opener.open({ ...at.base, openDeadlineMs: 30_000 })).rejects.toMatchObject({
+      name: "SignerError",
+      code: "timeout",
+    });
+    expect(signer.health().status).toBe("down");
+    const second = await at.opener.open(at.base);
+    expect(await outcome(second)).toBe("signed");
+    at.shim.release();
+    await until(() => signer.health().status === "ready");
+    await signer.close();
+    await second.close();
+    expect(at.shim.calls("C_Finalize")).toBe(1);
+  });
+});
+
+describe("threads of one process", () => {
+  test("that open and close a module as fast as they can never finalise it under each other", async () => {
+    const threads = await Promise.all([openInThread(), openInThread(), openInThread()]);
+    const answers = await Promise.all(threads.map((thread) => ask(thread, "churn")));
+    expect(answers).toEqual(threads.map(() => ({ failures: [] })));
+    await Promise.all(threads.map((thread) => ask(thread, "close")));
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
+    expect(at.shim.counter("openSessions")).toBe(0);
+  });
+
+  test("that found a module initialised by other code agree on who owns it once that has finalised it", async () => {
+    initialize(at.shim.module);
+    const [thread, signer] = await Promise.all([openInThread(), at.opener.open(at.base)]);
+    finalize(at.shim.module);
+    await until(async () => (await outcome(signer)) === "signed" && signer.health().status === "ready");
+    await until(async () => JSON.stringify(await ask(thread, "sign")).includes('"signed"'));
+    expect(signer.health().notes).toEqual([]);
+
+    await signer.close();
+    expect(at.shim.calls("C_Finalize")).toBe(1);
+    await ask(thread, "close");
+    expect(at.shim.calls("C_Finalize")).toBe(2);
+    expect(at.shim.counter("finalizeInFlight")).toBe(0);
+  });
+});
