@@ -58,6 +58,36 @@ describe("the manifests", () => {
     expect(find(manifests, "Deployment", "op").spec?.strategy?.rollingUpdate?.maxUnavailable).toBe(0);
   });
 
+  test.each(["op", "op-cache"])("a drain of nodes takes one replica of %s at a time", (name) => {
+    const { spec } = find(manifests, "PodDisruptionBudget", name);
+    expect(spec?.maxUnavailable).toBe(1);
+    const { matchLabels } = find(manifests, "Deployment", name).spec?.selector ?? {};
+    expect(spec?.selector?.matchLabels).toEqual(matchLabels);
+    const [spread] = podOf(find(manifests, "Deployment", name)).topologySpreadConstraints ?? [];
+    expect(spread?.labelSelector.matchLabels).toEqual(matchLabels);
+  });
+
+  // https://kubernetes.io/docs/concepts/security/pod-security-standards/
+  test.each(["op", "op-cache"])(
+    "%s runs under the restricted pod security standard, and writes to no image",
+    (name) => {
+      const [namespace] = manifests.get("namespace.yaml") ?? [];
+      expect(namespace?.metadata.labels).toEqual({ "pod-security.kubernetes.io/enforce": "restricted" });
+      const { securityContext, container, volumes, automountServiceAccountToken } = podOf(
+        find(manifests, "Deployment", name),
+      );
+      expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+      expect(securityContext?.["runAsUser"]).toBeGreaterThan(0);
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+      for (const volume of volumes ?? []) expect(Object.keys(volume)[1]).toMatch(/^(configMap|emptyDir)$/);
+      expect(automountServiceAccountToken).toBe(false);
+    },
+  );
+
   test.each(["op", "op-cache"])("the Service %s leads to its pods", (name) => {
     const { spec } = find(manifests, "Service", name);
     const deployment = find(manifests, "Deployment", name).spec;

@@ -6,15 +6,18 @@ import { parseAllDocuments } from "yaml";
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
   readonly resources?: readonly string[];
   readonly immutable?: boolean;
   readonly data?: Readonly<Record<string, string>>;
   readonly spec?: Spec;
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
 interface Spec {
   readonly replicas?: number;
+  readonly maxUnavailable?: number;
   readonly strategy?: { readonly rollingUpdate?: { readonly maxUnavailable?: number } };
   readonly selector?: Readonly<Record<string, unknown>> & { readonly matchLabels?: Readonly<Record<string, string>> };
   readonly ports?: readonly { readonly port: number; readonly targetPort: string }[];
@@ -25,12 +28,16 @@ interface Spec {
 }
 
 export interface PodSpec {
+  readonly automountServiceAccountToken?: boolean;
+  readonly securityContext?: Fields;
+  readonly topologySpreadConstraints?: readonly { readonly labelSelector: { readonly matchLabels: Fields } }[];
   readonly terminationGracePeriodSeconds?: number;
   readonly containers: readonly Container[];
   readonly volumes?: readonly { readonly name: string; readonly configMap?: { readonly name: string } }[];
 }
 
 export interface Container {
+  readonly securityContext?: Fields;
   readonly command?: readonly string[];
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   readonly env?: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: unknown }[];
