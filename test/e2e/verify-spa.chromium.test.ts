@@ -1,6 +1,8 @@
+import { generateKeyPairSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
+import { CompactSign } from "jose";
 import type { KeySet } from "@signpost/core";
 import { createJwksEndpoint, createKeySet, signJwt } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
@@ -23,11 +25,15 @@ interface Op {
   /** What reached the server, and what it answered. */
   readonly exchanges: Exchange[];
   token(): Promise<string>;
+  kid(): string;
+  /** Signed by the first key, under a header and with claims of the test's own. */
+  otherToken(header: { readonly kid?: string }, changes?: Readonly<Record<string, unknown>>): Promise<string>;
   rotate(): Promise<void>;
 }
 
 async function startOp(cors: boolean): Promise<Op> {
-  let keys: KeySet = createKeySet([{ signer: await openLocalSigner() }]);
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  let keys: KeySet = createKeySet([{ signer: await openLocalSigner({ privateKey }) }]);
   const exchanges: Exchange[] = [];
   const server = createServer((request, response) => {
     response.once("finish", () => {
@@ -46,12 +52,20 @@ async function startOp(cors: boolean): Promise<Op> {
   if (address === null || typeof address === "string") throw new Error("the server has no port");
   const issuer = `http://127.0.0.1:${address.port}`;
   const endpoint = createJwksEndpoint({ issuer, keyset: () => keys, cors });
+  const claims = () => {
+    const now = Math.floor(Date.now() / 1000);
+    return { iss: issuer, aud: "spa", sub: "248289", iat: now, exp: now + 300 };
+  };
   return {
     issuer,
     jwksUri: endpoint.jwksUri,
     exchanges,
-    token: () =>
-      signJwt(() => keys, { iss: issuer, aud: "spa", sub: "248289", exp: Math.floor(Date.now() / 1000) + 300 }),
+    token: () => signJwt(() => keys, claims()),
+    kid: () => keys.active.keyId,
+    otherToken: (header, changes = {}) =>
+      new CompactSign(new TextEncoder().encode(JSON.stringify({ ...claims(), ...changes })))
+        .setProtectedHeader({ alg: "ES256", ...header })
+        .sign(privateKey),
     async rotate() {
       const { active } = keys;
       keys = createKeySet([{ signer: await openLocalSigner() }, { keyId: active.keyId, signer: active.signer }]);
@@ -113,6 +127,48 @@ describe("a single-page RP on another origin", () => {
     const [op, other] = [await startOp(true), await startOp(true)];
     const page = await openPage(op);
     await expect(verify(page, op, await other.token())).rejects.toThrow("no applicable key found");
+  });
+
+  it("asks past the cache once in 20 s, whatever kids come", async () => {
+    const op = await startOp(true);
+    const page = await openPage(op);
+    for (const kid of ["a", "b", "c"]) {
+      const token = await op.otherToken({ kid });
+      await expect(verify(page, op, token)).rejects.toThrow("no applicable key found");
+    }
+    expect(await verify(page, op, await op.token())).toMatchObject({ sub: "248289" });
+    expect(op.exchanges.map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  it("refuses a token that names no key, though only one is published and it signed", async () => {
+    const op = await startOp(true);
+    const page = await openPage(op);
+    await expect(verify(page, op, await op.otherToken({}))).rejects.toThrow("expected a kid");
+  });
+
+  it.each([
+    ["no end", { exp: undefined }, "exp"],
+    ["another audience", { aud: "other" }, "aud"],
+    ["another issuer", { iss: "https://other.example" }, "iss"],
+    ["an end in the past", { exp: 1_700_000_000 }, "exp"],
+  ])("refuses a token with %s", async (_name, changes, claim) => {
+    const op = await startOp(true);
+    const page = await openPage(op);
+    const token = await op.otherToken({ kid: op.kid() }, changes);
+    await expect(verify(page, op, token)).rejects.toThrow(`"${claim}"`);
+  });
+
+  it("has a page on which a person does it", async () => {
+    const op = await startOp(true);
+    const page = await openPage(op);
+    const fields = { issuer: op.issuer, jwksUri: op.jwksUri, clientId: "spa", token: await op.token() };
+    await page.evaluate(`for (const [name, value] of Object.entries(${JSON.stringify(fields)})) {
+      document.querySelector("#form").elements[name].value = value;
+    }
+    document.querySelector("#form button").click();`);
+    await page.waitForFunction(`document.querySelector("#result").textContent !== ""`);
+    const shown = await page.evaluate(`document.querySelector("#result").textContent`);
+    expect(JSON.parse(String(shown))).toMatchObject({ iss: op.issuer, aud: "spa", sub: "248289" });
   });
 
   it("revalidates with cache: no-cache: a 304 at the server, which the script sees as 200", async () => {
