@@ -1,4 +1,5 @@
 import { open, realpath } from "node:fs/promises";
+import { isUint8Array } from "node:util/types";
 import {
   ConfigurationError,
   EncodingError,
@@ -7,6 +8,7 @@ import {
   jwkToSpki,
   type P256PublicJwk,
   spkiToJwk,
+  wholeMilliseconds,
 } from "@signpost/core";
 import type { KeyRequest } from "./backend.ts";
 import { type Pin, pinSource } from "./pin.ts";
@@ -53,8 +55,6 @@ export interface Pkcs11SignerOptions extends KeyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-// The longest delay that a Node timer takes; a longer one fires at once.
-const MAX_TIMER_MS = 2_147_483_647;
 const DEFAULT_SESSIONS = 4;
 const MAX_SESSIONS = 64;
 /** The default attempt timeout. A call that is slower than an impatient caller does not hang yet. */
@@ -88,7 +88,7 @@ export async function readKeyOptions(options: UncheckedRequest): Promise<KeyRequ
   if (isolation !== undefined && isolation !== "thread" && isolation !== "process") {
     throw new ConfigurationError("isolation", 'expected "thread" or "process"');
   }
-  if (options.openDeadlineMs !== undefined) wholeNumber("openDeadlineMs", options.openDeadlineMs, 1, MAX_TIMER_MS);
+  if (options.openDeadlineMs !== undefined) wholeMilliseconds("openDeadlineMs", options.openDeadlineMs);
   return {
     pin: pinSource(options.pin),
     publicKey: publicKeyOption(options.publicKey),
@@ -166,7 +166,7 @@ function optionalText(name: string, value: unknown): string | undefined {
 
 function optionalBytes(name: string, value: unknown): Uint8Array | undefined {
   if (value === undefined) return undefined;
-  if (!(value instanceof Uint8Array) || value.length === 0)
+  if (!isUint8Array(value) || value.length === 0)
     throw new ConfigurationError(name, "expected a Uint8Array that is not empty");
   return new Uint8Array(value);
 }

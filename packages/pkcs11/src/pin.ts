@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { ConfigurationError } from "@signpost/core";
 
 /** A PIN, or how to get it. A function is asked on every new login, so that a changed PIN needs no restart. */
@@ -23,7 +24,7 @@ export function samePin(proven: PinSource | undefined, other: PinSource): boolea
 
 // pkcs11js takes the PIN as a string and hands its UTF-8 bytes to the module.
 function pinText(pin: unknown): string {
-  const text = pin instanceof Uint8Array ? decode(pin) : pin;
+  const text = isUint8Array(pin) ? decode(pin) : pin;
   if (typeof text !== "string" || text === "" || text.includes("\0")) {
     throw new ConfigurationError(
       "pin",

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, verify } from "node:crypto";
+import { runInNewContext } from "node:vm";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openPkcs11Signer, type Pkcs11SignerOptions } from "@signpost/pkcs11";
 import { createOpener } from "./support/signing.ts";
@@ -36,6 +37,14 @@ describe("opening a key", () => {
     const byId = await opener.open({ ...base, id: Buffer.from("0b02", "hex") });
     const byBoth = await opener.open({ ...base, object: "twin", id: Buffer.from("0b02", "hex") });
     expect(byBoth.publicKey).toEqual(byId.publicKey);
+  });
+
+  test("takes the bytes of another realm, as a test runner or a sandbox makes them", async () => {
+    const foreign = (bytes: Uint8Array): Uint8Array => runInNewContext("Uint8Array.from(bytes)", { bytes: [...bytes] });
+    const id = foreign(Buffer.from("0a01", "hex"));
+    expect(id).not.toBeInstanceOf(Uint8Array);
+    const signer = await opener.open({ ...base, id, pin: foreign(Buffer.from(hsm.pin)) });
+    expect(key.publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
   });
 
   test("names the key by token, serial, label, id and module in its URI", async () => {
