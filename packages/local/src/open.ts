@@ -49,7 +49,7 @@ export function openKey(key: KeyObject, uri: string | undefined, policy: GuardPo
   const signer = createSigner({
     uri: uri ?? `local:#${jwkThumbprint(publicKey)}`,
     publicKey,
-    signDigest: async (digest, { signingInput }) => signDigest(digest, signingInput),
+    signDigest: (digest, { signingInput }) => signDigest(digest, signingInput),
     close: async () => {},
   });
   return policy === false ? signer : guardSigner(signer, policy);

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { createPublicDispatcher } from "../http/public-dispatcher.ts";
+import { publicFetch } from "../http/undici-fetch.ts";
 import { createStaticKeySet } from "../jwk/static-key-set.ts";
 import type { RemoteKeySetOptions } from "../remote/options.ts";
 import type { KeyFunction } from "../remote/remote-key-set.ts";
@@ -35,11 +35,12 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
     throw new ConfigurationError("maxClients", "expected a whole number of at least 1");
   }
   const connects = given.fetch !== undefined || given.dispatcher !== undefined;
-  // One dispatcher for all, so that connections are shared.
+  // One for all, so that connections are shared.
+  const loadFetch = publicFetch();
   const remote: RemoteKeySetOptions = {
     ...given,
     allowMissingKid,
-    ...(connects ? {} : { dispatcher: createPublicDispatcher() }),
+    ...(connects ? {} : { fetch: async (url, init) => (await loadFetch())(url, init) }),
   };
   // In the order of use: the first is the one that was not asked for longest.
   const kept = new Map<string, { readonly source: unknown; readonly keySet: KeyFunction }>();

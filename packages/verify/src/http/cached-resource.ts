@@ -90,8 +90,8 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       const answer = await request(reason, base);
       const next: Stored<T> =
         answer.base === undefined
-          ? storedFrom(options.parse(answer.http.body), answer.http.headers, answer.http.requestedAt)
-          : storedFrom(
+          ? await storedFrom(options.parse(answer.http.body), answer.http.headers, answer.http.requestedAt)
+          : await storedFrom(
               answer.base.value,
               headersAfter304(answer.base.headers, answer.http.headers),
               answer.http.requestedAt,
@@ -119,9 +119,9 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     }
   }
 
-  function storedFrom(value: T, headers: HeaderMap, requestedAt: number): Stored<T> {
+  async function storedFrom(value: T, headers: HeaderMap, requestedAt: number): Promise<Stored<T>> {
     const times = { requestedAt, receivedAt: clock(), wallClock: Date.now() };
-    return { value, headers, freshness: freshnessOf(headers, times, options.rules) };
+    return { value, headers, freshness: await freshnessOf(headers, times, options.rules) };
   }
 
   function send(method: "GET" | "HEAD", headers: Record<string, string>): Promise<HttpAnswer> {

@@ -1,5 +1,3 @@
-import CachePolicy from "http-cache-semantics";
-
 /** Response headers by lower-case name. */
 export type HeaderMap = Readonly<Record<string, string>>;
 
@@ -31,11 +29,12 @@ export interface Freshness {
  * What RFC 9111 section 4.2 lets a private cache do with an answer. Age counts from the request
  * (section 4.2.3), so a slow answer is never taken for younger than it is.
  */
-export function freshnessOf(
+export async function freshnessOf(
   headers: HeaderMap,
   times: { requestedAt: number; receivedAt: number; wallClock: number },
   rules: FreshnessRules,
-): Freshness {
+): Promise<Freshness> {
+  const { default: CachePolicy } = await import("http-cache-semantics");
   const normal = normalised(headers, times.wallClock);
   const policy = new CachePolicy(
     { headers: {} },

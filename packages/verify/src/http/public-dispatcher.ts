@@ -1,11 +1,13 @@
 import type { LookupAddress, LookupOptions } from "node:dns";
 import { lookup as systemLookup } from "node:dns";
+import { createRequire } from "node:module";
 import { isIP } from "node:net";
-import { Agent, buildConnector } from "undici";
 import type { Dispatcher } from "undici";
 import { KeySetError } from "../errors.ts";
 import type { AddressRules } from "./address.ts";
 import { addressRules } from "./address.ts";
+
+type Undici = Pick<typeof import("undici"), "Agent" | "buildConnector">;
 
 /** `dns.lookup` in the one form that is used: all addresses. */
 export type LookupAll = (
@@ -36,6 +38,12 @@ export interface PublicDispatcherOptions {
  * ```
  */
 export function createPublicDispatcher(options: PublicDispatcherOptions = {}): Dispatcher {
+  // `import` is not for a function that answers at once, and undici is CommonJS: this is the one that `import` gives.
+  return publicDispatcher(createRequire(import.meta.url)("undici") as Undici, options);
+}
+
+/** The dispatcher, made of an undici that is loaded. */
+export function publicDispatcher({ Agent, buildConnector }: Undici, options: PublicDispatcherOptions = {}): Dispatcher {
   const rules = addressRules(options.allowSubnets);
   const connect = buildConnector({
     lookup: guardedLookup(rules, options.lookup ?? systemLookup),

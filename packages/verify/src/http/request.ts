@@ -1,5 +1,3 @@
-import type { Dispatcher } from "undici";
-import { fetch as undiciFetch } from "undici";
 import { findKeySetError, KeySetError } from "../errors.ts";
 import type { HeaderMap } from "./freshness.ts";
 import { printableUrl } from "./url.ts";
@@ -33,7 +31,8 @@ export interface RequestLimits {
 export interface Requester {
   readonly url: URL;
   readonly limits: RequestLimits;
-  readonly fetch: FetchLike;
+  /** Asked before each request. What it takes to load is not the server's time. */
+  readonly loadFetch: () => Promise<FetchLike>;
   readonly accept: string;
   readonly clock: () => number;
   readonly onRequest: () => void;
@@ -60,6 +59,7 @@ export async function sendRequest(
   headers: Readonly<Record<string, string>>,
 ): Promise<HttpAnswer> {
   const { limits } = requester;
+  const fetch = await requester.loadFetch();
   const timeout = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const expired = new Promise<never>((_resolve, reject) => {
@@ -72,7 +72,7 @@ export async function sendRequest(
       timeout.abort(error);
     }, limits.timeoutMs);
   });
-  const work = exchange(requester, method, headers, timeout.signal);
+  const work = exchange(requester, fetch, method, headers, timeout.signal);
   try {
     return await Promise.race([work, expired]);
   } catch (error) {
@@ -87,6 +87,7 @@ export async function sendRequest(
 
 async function exchange(
   requester: Requester,
+  fetch: FetchLike,
   method: "GET" | "HEAD",
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
@@ -95,7 +96,7 @@ async function exchange(
   const requestedAt = requester.clock();
   const ask = (): Promise<FetchAnswer> => {
     requester.onRequest();
-    return requester.fetch(url.href, {
+    return fetch(url.href, {
       method,
       headers: { accept: requester.accept, ...headers },
       redirect: "manual",
@@ -127,11 +128,6 @@ async function exchange(
     );
   }
   return { status: 200, headers: read, body: await readBody(answer, limits.maxBodyBytes, url), requestedAt };
-}
-
-/** undici's own `fetch`, which belongs together with its dispatchers: Node's built-in one may be of another version. */
-export function fetchThrough(dispatcher: Dispatcher | undefined): FetchLike {
-  return dispatcher === undefined ? undiciFetch : (url, init) => undiciFetch(url, { ...init, dispatcher });
 }
 
 /**

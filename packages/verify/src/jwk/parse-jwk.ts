@@ -1,9 +1,9 @@
 import type { CryptoKey } from "jose";
-import { importJWK } from "jose";
 import { algorithmKey } from "./algorithms.ts";
 import type { JsonObject } from "./json.ts";
 import { isObject } from "./json.ts";
 import type { KeyFault, PublicJwk } from "./public-jwk.ts";
+import { importPublicJwk } from "./import-public-jwk.ts";
 import { readPublicJwk } from "./public-jwk.ts";
 
 /** A key of a set that may verify signatures. */
@@ -66,16 +66,9 @@ function verificationKey(purpose: Purpose, publicJwk: PublicJwk): VerificationKe
     ...purpose,
     publicJwk,
     cryptoKey(alg) {
-      const key = imported.get(alg) ?? importKey(publicJwk, alg);
+      const key = imported.get(alg) ?? importPublicJwk(publicJwk, alg);
       imported.set(alg, key);
       return key;
     },
   };
-}
-
-async function importKey(publicJwk: PublicJwk, alg: string): Promise<CryptoKey> {
-  const key = await importJWK({ ...publicJwk }, alg);
-  // Only symmetric keys come back as bytes, and there are none here.
-  if (key instanceof Uint8Array) throw new TypeError("expected an asymmetric key");
-  return key;
 }

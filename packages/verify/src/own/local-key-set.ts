@@ -1,8 +1,8 @@
 import type { KeySetSource, PublishedKey } from "@signpost/core";
 import { currentKeySet } from "@signpost/core";
 import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from "jose";
-import { importJWK } from "jose";
 import { KeySetError } from "../errors.ts";
+import { importPublicJwk } from "../jwk/import-public-jwk.ts";
 import { keyRequest } from "../jwk/select.ts";
 
 export interface LocalKeySetOptions {
@@ -56,7 +56,7 @@ export function createLocalKeySet(keys: KeySetSource, options: LocalKeySetOption
       throw new KeySetError("unknown_kid", "no signing key with this kid in the key set");
     }
     if (published.alg !== alg) throw new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
-    const key = imported.get(published) ?? importKey(published);
+    const key = imported.get(published) ?? importPublicJwk(published.publicKey, alg);
     imported.set(published, key);
     return key;
   }
@@ -68,11 +68,4 @@ export function createLocalKeySet(keys: KeySetSource, options: LocalKeySetOption
   return Object.assign((header?: JWSHeaderParameters) => keyFor(header, live), {
     forIdTokenHint: (header?: JWSHeaderParameters) => keyFor(header, liveOrWithdrawn),
   });
-}
-
-async function importKey(published: PublishedKey): Promise<CryptoKey> {
-  const key = await importJWK({ ...published.publicKey }, published.alg);
-  // Only symmetric keys come back as bytes, and a key set has none.
-  if (key instanceof Uint8Array) throw new TypeError("expected an asymmetric key");
-  return key;
 }

@@ -1,8 +1,8 @@
 import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
 import { createCachedResource } from "../http/cached-resource.ts";
-import { createPublicDispatcher } from "../http/public-dispatcher.ts";
-import { fetchThrough } from "../http/request.ts";
+import type { FetchLike } from "../http/request.ts";
 import { createThrottle } from "../http/throttle.ts";
+import { fetchThrough, publicFetch } from "../http/undici-fetch.ts";
 import { printableUrl } from "../http/url.ts";
 import { publishKeySetEvent } from "./events.ts";
 import type { RemoteSettings } from "./options.ts";
@@ -38,7 +38,6 @@ export function createRemoteResource<T>(
 ): RemoteResource<T> {
   const { clock } = settings;
   const counts = { requests: 0, updated: 0, notModified: 0, superseded: 0, failed: 0, forced: 0, throttled: 0 };
-  const dispatcher = settings.publicAddressesOnly ? createPublicDispatcher() : settings.dispatcher;
 
   const onFetch = ({ reason, outcome, durationMs, error }: FetchRecord): void => {
     if (reason === "forced") counts.forced += 1;
@@ -68,7 +67,7 @@ export function createRemoteResource<T>(
     requester: {
       url,
       limits: settings,
-      fetch: settings.fetch ?? fetchThrough(dispatcher),
+      loadFetch: fetchLoader(settings),
       accept: document.accept,
       clock,
       onRequest: () => {
@@ -88,4 +87,9 @@ export function createRemoteResource<T>(
     onThrottled,
   });
   return { resource, counters: () => ({ ...counts }) };
+}
+
+function fetchLoader({ fetch, dispatcher, publicAddressesOnly }: RemoteSettings): () => Promise<FetchLike> {
+  if (fetch !== undefined) return async () => fetch;
+  return publicAddressesOnly ? publicFetch() : fetchThrough(dispatcher);
 }

@@ -1,5 +1,4 @@
 import type { CryptoKey } from "jose";
-import { compactVerify } from "jose";
 import { TokenError } from "../errors.ts";
 import type { CompactJws } from "./compact.ts";
 
@@ -15,6 +14,7 @@ const SIGNATURE_BYTES: ReadonlyMap<string, number> = new Map([
 export async function verifySignature(jwt: string, jws: CompactJws, key: CryptoKey): Promise<void> {
   const bytes = SIGNATURE_BYTES.get(jws.alg) ?? jws.signature.length;
   if (jws.signature.length !== bytes) throw new TokenError("bad_signature", `expected a signature of ${bytes} bytes`);
+  const { compactVerify } = await import("jose/jws/compact/verify");
   try {
     await compactVerify(jwt, key, { algorithms: [jws.alg] });
   } catch (error) {

@@ -1,0 +1,23 @@
+// undici's own `fetch`, which belongs together with its dispatchers: Node's built-in one may be of another version. It is
+// loaded with the first request: it takes longer to load than the rest of this package and core together.
+import type { Dispatcher } from "undici";
+import { publicDispatcher } from "./public-dispatcher.ts";
+import type { FetchLike } from "./request.ts";
+
+/** How a set connects that was given no `fetch`. Asked for again and again, it gives the same connections. */
+export function fetchThrough(dispatcher: Dispatcher | undefined): () => Promise<FetchLike> {
+  return async () => {
+    const { fetch } = await import("undici");
+    return dispatcher === undefined ? fetch : (url, init) => fetch(url, { ...init, dispatcher });
+  };
+}
+
+/** The same, and to public addresses alone. */
+export function publicFetch(): () => Promise<FetchLike> {
+  let dispatcher: Dispatcher | undefined;
+  return async () => {
+    const undici = await import("undici");
+    dispatcher ??= publicDispatcher(undici);
+    return fetchThrough(dispatcher)();
+  };
+}
