@@ -11,7 +11,7 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; ch
 const server = createServer((request, response) => {
   void serve(request, response);
 });
-server.listen(Number(process.env.PORT ?? 5173), "127.0.0.1", () => {
+server.listen(Number(process.env.PORT || 5173), "127.0.0.1", () => {
   process.stdout.write(`http://127.0.0.1:${server.address().port}/\n`);
 });
 

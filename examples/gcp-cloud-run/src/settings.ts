@@ -11,14 +11,15 @@ export interface Settings {
   readonly port: number;
 }
 
+// A variable that is set to nothing, as deployment tools do it, is not set.
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const keyVersions = required(env, "KEY_VERSIONS").split(",");
   return {
     issuer: required(env, "ISSUER"),
     keyVersions: keyVersions.map((name) => name.trim()),
-    rotationStartedAt: env["ROTATION_STARTED_AT"],
-    kmsEndpoint: env["KMS_ENDPOINT"],
-    port: portOf(env["PORT"] ?? "8080"),
+    rotationStartedAt: env["ROTATION_STARTED_AT"] || undefined,
+    kmsEndpoint: env["KMS_ENDPOINT"] || undefined,
+    port: portOf(env["PORT"] || "8080"),
   };
 }
 

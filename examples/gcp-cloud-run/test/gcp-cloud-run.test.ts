@@ -101,6 +101,12 @@ describe("the OP of the Cloud Run example", () => {
     expect(response.statusCode).toBe(404);
   });
 
+  test("takes a variable that is set to nothing for one that is not set", () => {
+    const env = { ISSUER: "https://op.example", KEY_VERSIONS: "x" };
+    const empty = { ROTATION_STARTED_AT: "", KMS_ENDPOINT: "", PORT: "" };
+    expect(readSettings({ ...env, ...empty })).toEqual(readSettings(env));
+  });
+
   test("does not start without its settings", () => {
     expect(() => readSettings({ ISSUER: "https://op.example" })).toThrow("KEY_VERSIONS is not set");
     expect(() => settingsOf(["x"], { PORT: "http" })).toThrow("PORT is not a port");

@@ -12,13 +12,14 @@ export interface Settings {
   readonly drainMs: number;
 }
 
+// A variable that is set to nothing, as deployment tools do it, is not set.
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   return {
     issuer: required(env, "ISSUER"),
     port: wholeNumber(env, "PORT", 3000),
     scheduleFile: required(env, "SCHEDULE_FILE"),
     clientsFile: required(env, "CLIENTS_FILE"),
-    redisUrl: env["REDIS_URL"],
+    redisUrl: env["REDIS_URL"] || undefined,
     drainMs: wholeNumber(env, "DRAIN_MS", 5000),
   };
 }
@@ -30,7 +31,7 @@ function required(env: NodeJS.ProcessEnv, name: string): string {
 }
 
 function wholeNumber(env: NodeJS.ProcessEnv, name: string, otherwise: number): number {
-  const value = Number(env[name] ?? otherwise);
+  const value = Number(env[name] || otherwise);
   if (!Number.isSafeInteger(value) || value < 0) throw new Error(`${name} is no whole number`);
   return value;
 }

@@ -1,17 +1,36 @@
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { readSettings } from "../src/settings.ts";
-import { startProgram } from "./program.ts";
+import { filesFor, startProgram } from "./program.ts";
 import { assertionOf, createClient, ISSUER, requestToken } from "./support.ts";
 
 test("the compiled program serves tokens with the keys of its schedule file, and ends by itself on SIGTERM", async () => {
   const client = await createClient();
-  const program = await startProgram(client);
+  const program = await startProgram(filesFor(client));
   try {
     expect((await fetch(`${program.url}/ready`)).status).toBe(200);
     expect((await requestToken(program.url, await assertionOf(client))).status).toBe(200);
   } finally {
     expect(await program.stop()).toEqual([0, null]);
   }
+});
+
+test("the README's two files are enough to start it", async () => {
+  const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+  const [schedule = "", clients = ""] = [...readme.matchAll(/```json\n([^]*?)```/g)].map(([, block]) => block);
+  const [, command = ""] = /```sh\n(.*)\n```/.exec(readme) ?? [];
+  expect(command).toMatch(/^ISSUER=\S+ SCHEDULE_FILE=schedule\.json CLIENTS_FILE=clients\.json node dist\/main\.js$/);
+  const program = await startProgram({ schedule, clients });
+  try {
+    expect((await fetch(`${program.url}/ready`)).status).toBe(200);
+  } finally {
+    expect(await program.stop()).toEqual([0, null]);
+  }
+});
+
+test("a variable that is set to nothing, as deployment tools do it, is not set", () => {
+  const env = { ISSUER, SCHEDULE_FILE: "a", CLIENTS_FILE: "b" };
+  expect(readSettings({ ...env, PORT: "", REDIS_URL: "", DRAIN_MS: "" })).toEqual(readSettings(env));
 });
 
 test("it does not start without its settings, nor with a port that is none", () => {

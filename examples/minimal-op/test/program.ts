@@ -15,14 +15,28 @@ export interface Program {
   stop(): Promise<unknown>;
 }
 
-/** The compiled `main.js` in a process of its own, with one key and one client. */
-export async function startProgram(client: Client, env: NodeJS.ProcessEnv = {}): Promise<Program> {
-  const folder = await mkdtemp(join(tmpdir(), "minimal-op-"));
-  const [scheduleFile, clientsFile] = [join(folder, "schedule.json"), join(folder, "clients.json")];
+/** What is in the two files, as JSON. */
+export interface ProgramFiles {
+  readonly schedule: string;
+  readonly clients: string;
+}
+
+/** One key and one client. */
+export function filesFor({ jwks }: Client): ProgramFiles {
   const moment = "2020-01-01T00:00:00Z";
   const keys = [{ uri: "local:", announcedFrom: moment, activeFrom: moment }];
-  await writeFile(scheduleFile, JSON.stringify({ maxTokenLifetimeSeconds: 600, keys }));
-  await writeFile(clientsFile, JSON.stringify({ rp: { jwks: client.jwks } }));
+  return {
+    schedule: JSON.stringify({ maxTokenLifetimeSeconds: 600, keys }),
+    clients: JSON.stringify({ rp: { jwks } }),
+  };
+}
+
+/** The compiled `main.js` in a process of its own. */
+export async function startProgram(files: ProgramFiles, env: NodeJS.ProcessEnv = {}): Promise<Program> {
+  const folder = await mkdtemp(join(tmpdir(), "minimal-op-"));
+  const [scheduleFile, clientsFile] = [join(folder, "schedule.json"), join(folder, "clients.json")];
+  await writeFile(scheduleFile, files.schedule);
+  await writeFile(clientsFile, files.clients);
 
   const program = spawn(process.execPath, [join(EXAMPLE, "dist/main.js")], {
     env: {

@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from "vitest";
 import { startRedis } from "@signpost/test-backends/redis";
-import { startProgram } from "./program.ts";
+import { filesFor, startProgram } from "./program.ts";
 import { assertionOf, createClient, requestToken } from "./support.ts";
 
 test("a client assertion that one replica has taken is refused by the other", async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const client = await createClient();
-  const replicas = await Promise.all([1, 2].map(() => startProgram(client, { REDIS_URL: redis.url })));
+  const replicas = await Promise.all([1, 2].map(() => startProgram(filesFor(client), { REDIS_URL: redis.url })));
   const assertion = await assertionOf(client);
   const statuses: number[] = [];
   for (const { url } of replicas) statuses.push((await requestToken(url, assertion)).status);

@@ -1,7 +1,9 @@
 import { start } from "./server.ts";
 
-const { PORT = "3000", ISSUER = `http://localhost:${PORT}` } = process.env;
-const server = await start({ issuer: ISSUER, port: Number(PORT) });
+// A variable that is set to nothing is not set.
+const port = process.env["PORT"] || "3000";
+const issuer = process.env["ISSUER"] || `http://localhost:${port}`;
+const server = await start({ issuer, port: Number(port) });
 console.log(`listening on ${server.port}`);
 
 process.once("SIGTERM", () => {

@@ -2,7 +2,8 @@ import { createRotationSchedule, openSigner } from "@signpost/core";
 import { local } from "@signpost/local";
 import { startOp } from "./op.ts";
 
-const { ISSUER, PORT = "3000" } = process.env;
+// A variable that is set to nothing is not set.
+const [issuer, port] = [process.env["ISSUER"] || undefined, process.env["PORT"] || "3000"];
 
 // One key of this process alone: put key URIs of your KMS or HSM here, with their adapters.
 const signer = await openSigner("local:", [local()]);
@@ -13,8 +14,8 @@ const schedule = createRotationSchedule([{ signer, announcedFrom: since, activeF
 });
 
 const op = await startOp({
-  issuer: ISSUER,
-  port: Number(PORT),
+  issuer,
+  port: Number(port),
   schedule,
   configuration: {
     // The host's own login page for development: any name is let in, as a user of that name.
