@@ -1,14 +1,17 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
+/** Tested as they are started. */
+const EXAMPLES = ["demo", "express", "fastify", "hono", "minimal-op", "node-http", "oidc-provider"];
+
 /**
- * vitest's global set-up: builds the packages, and the examples that are tested as they are started. Worker threads and child
- * processes of `@signpost/pkcs11`, and programs of tests, run JavaScript also when the sources are what is tested: Node 20
- * runs no TypeScript. Before all tests, since a test that builds writes what another one reads.
+ * vitest's global set-up: builds the packages and the examples. Worker threads and child processes of `@signpost/pkcs11`,
+ * and programs of tests, run JavaScript also when the sources are what is tested: Node 20 runs no TypeScript. Before all
+ * tests, since a test that builds writes what another one reads.
  */
 export function setup(): void {
   const root = fileURLToPath(new URL("../", import.meta.url));
-  const args = ["scripts/build.mjs", "examples/minimal-op", "examples/demo"];
+  const args = ["scripts/build.mjs", ...EXAMPLES.map((name) => `examples/${name}`)];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
   // Type errors are the type gate's to report; the files are written in spite of them.
   if (status !== 0) process.stderr.write(`the packages were built with errors:\n${stdout}${stderr}`);

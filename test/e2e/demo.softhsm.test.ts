@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Section, sectionsOf, startDemo } from "./support/demo.ts";
+import { type Section, sectionsOf } from "./support/demo-sections.ts";
+import { startExample } from "./support/example-program.ts";
 
 const LONG = "< cache-control: public, max-age=3600, stale-while-revalidate=3600";
 const SHORT = "< cache-control: public, max-age=300, must-revalidate";
@@ -15,7 +16,7 @@ describe("the demo with a key in a SoftHSM token", () => {
   let leftovers: readonly string[];
 
   beforeAll(async () => {
-    const demo = await startDemo();
+    const demo = await startExample("demo");
     code = await demo.ended();
     output = demo.output();
     leftovers = await demo.leftovers();
@@ -87,7 +88,7 @@ test.each(["softhsm2-util", "pkcs11-tool"])("where %s fails, says so without a P
   const tools = await mkdtemp(join(tmpdir(), "signpost-e2e-tools-"));
   onTestFinished(() => rm(tools, { recursive: true }));
   await writeFile(join(tools, tool), "#!/bin/sh\necho out of order >&2\nexit 3\n", { mode: 0o755 });
-  const demo = await startDemo([], { PATH: `${tools}${delimiter}${process.env["PATH"]}` });
+  const demo = await startExample("demo", { env: { PATH: `${tools}${delimiter}${process.env["PATH"]}` } });
   onTestFinished(() => demo.remove());
   expect(await demo.ended()).toBe(1);
   expect(demo.output()).toContain(`${tool} failed with 3: out of order`);
@@ -96,7 +97,7 @@ test.each(["softhsm2-util", "pkcs11-tool"])("where %s fails, says so without a P
 });
 
 test("with --serve the OP keeps running for an RP of its own, until SIGTERM ends it with 0 and removes its keys", async () => {
-  const demo = await startDemo(["--serve"]);
+  const demo = await startExample("demo", { args: ["--serve"] });
   onTestFinished(() => demo.remove());
   const output = await demo.printed("/demo/tokens");
   const [, issuer = ""] = /curl (http:\/\/127\.0\.0\.1:\d+)\/demo\/tokens/.exec(output) ?? [];

@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
-import { sectionsOf, startDemo } from "./support/demo.ts";
+import { sectionsOf } from "./support/demo-sections.ts";
+import { startExample } from "./support/example-program.ts";
 
 test("without a token the demo says why, tells the same story with a local key, and ends with 0", async () => {
-  const demo = await startDemo([], { SIGNPOST_DEMO_WITHOUT_TOKEN: "no compiler here" });
+  const demo = await startExample("demo", { env: { SIGNPOST_DEMO_WITHOUT_TOKEN: "no compiler here" } });
   onTestFinished(() => demo.remove());
   expect(await demo.ended()).toBe(0);
   const [first, ...story] = sectionsOf(demo.output());

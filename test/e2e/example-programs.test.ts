@@ -1,0 +1,20 @@
+import { expect, onTestFinished, test } from "vitest";
+import { freePort } from "@signpost/test-backends/process";
+import { startExample } from "./support/example-program.ts";
+
+// Each is started as its user starts it: compiled, in a process of its own, with a port and nothing else.
+test.each(["node-http", "express", "fastify", "hono", "oidc-provider"])(
+  "examples/%s serves its discovery document and its key set, and ends by itself on SIGTERM",
+  async (name) => {
+    const port = await freePort();
+    const program = await startExample(name, { env: { PORT: String(port), ISSUER: "" } });
+    onTestFinished(() => program.remove());
+    await program.printed("listening");
+    const issuer = `http://localhost:${port}`;
+    const discovery = await (await fetch(`${issuer}/.well-known/openid-configuration`)).json();
+    expect(discovery).toMatchObject({ issuer, jwks_uri: `${issuer}/jwks` });
+    const keySet = await fetch(`${issuer}/jwks`);
+    expect([keySet.status, keySet.headers.get("content-type")]).toEqual([200, "application/jwk-set+json"]);
+    expect(await program.ended("SIGTERM"), program.output()).toBe(0);
+  },
+);
