@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ enum function {
 
 enum { TAMPER_NONE, TAMPER_FLIP, TAMPER_ZERO_R, TAMPER_SHORT, TAMPER_OTHER_DIGEST, TAMPER_EMPTY };
 enum { POINT_AS_IS, POINT_UNWRAPPED, POINT_BARE };
+enum strike { STRIKE_CLOSE_ALL, STRIKE_LOGOUT, STRIKE_FINALIZE, STRIKES };
 
 #define LOGGED 65536
 typedef _Atomic int64_t cell;
@@ -52,22 +54,35 @@ struct control {
   cell max_sessions;       /* instead of the token's, unless 0 */
   cell hide_objects;       /* searches find nothing */
   cell point_form;         /* of CKA_EC_POINT */
+  cell strike[STRIKES];    /* changes: each instance meets it before its next call */
   cell in_flight;          /* calls of C_Sign that are running */
   cell max_in_flight;
   cell hung;               /* calls that hang now */
   cell initialize_flags;   /* of the last C_Initialize */
   cell open_sessions;
   cell finalize_in_flight; /* most calls of C_Sign running at a C_Finalize */
-  char padding[1024 - (6 * FUNCTIONS + 14) * 8];
+  char padding[1024 - (6 * FUNCTIONS + 17) * 8];
   char module[3072];       /* path of the real module */
   unsigned char digests[LOGGED][32]; /* of each C_Sign, in order */
 };
 
+/* p11-kit's client makes an instance of itself at each C_GetFunctionList. pkcs11js calls it once in the thread that uses
+ * the instance, so the thread tells which one is meant. Of other modules there is one, for all threads. */
+struct instance {
+  CK_FUNCTION_LIST_PTR real;
+  int64_t struck[STRIKES];
+  int64_t open_sessions;
+  CK_SLOT_ID slot;           /* of the last session */
+  CK_SESSION_HANDLE session; /* the last one opened */
+};
+static __thread struct instance here;
 static CK_FUNCTION_LIST list;
-static CK_FUNCTION_LIST_PTR real;
+static CK_FUNCTION_LIST_PTR first;
+static bool many_instances;
+static CK_C_GetFunctionList get_real;
 static struct control *control;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER, serial = PTHREAD_MUTEX_INITIALIZER;
-/* SoftHSM frees sessions that other threads are using. Tests that close them or finalise under signers need a module
+/* SoftHSM, NSS and tpm2-pkcs11 free what other threads are using. Tests that close them or finalise under signers need a module
  * that waits for the calls that are running, as a module with locks of its own does. */
 static pthread_rwlock_t calls_running = PTHREAD_RWLOCK_INITIALIZER;
 
@@ -81,8 +96,34 @@ static void keep_maximum(cell *most, int64_t value) {
   while (before < value && !atomic_compare_exchange_weak(most, &before, value)) {}
 }
 
+static CK_FUNCTION_LIST_PTR real(void) { return here.real ? here.real : first; }
+
+static void count_session(int64_t difference) {
+  here.open_sessions += difference;
+  atomic_fetch_add(&control->open_sessions, difference);
+}
+
+static void forget_sessions(void) {
+  if (many_instances) atomic_fetch_sub(&control->open_sessions, here.open_sessions);
+  else atomic_store(&control->open_sessions, 0);
+  here.open_sessions = 0;
+}
+
+/* What other code that had hold of this thread's instance would do to it. */
+static void be_struck(void) {
+  for (enum strike kind = 0; kind < STRIKES; kind++) {
+    int64_t now = atomic_load(&control->strike[kind]);
+    if (here.struck[kind] == now) continue;
+    here.struck[kind] = now;
+    if (kind == STRIKE_LOGOUT) real()->C_Logout(here.session);
+    else if (kind == STRIKE_CLOSE_ALL ? real()->C_CloseAllSessions(here.slot) == CKR_OK : real()->C_Finalize(NULL) == CKR_OK)
+      forget_sessions();
+  }
+}
+
 /* Counts, waits, hangs and fails: what every function has in common. CKR_OK means: go on. */
 static CK_RV enter(enum function f) {
+  if (many_instances) be_struck();
   int64_t call = atomic_fetch_add(&control->calls[f], 1) + 1;
   nap(atomic_load(&control->delay_us[f]));
   if (atomic_load(&control->hang_next[f]) > 0 && atomic_fetch_sub(&control->hang_next[f], 1) > 0) {
@@ -110,25 +151,25 @@ static CK_RV leave(CK_RV rv) {
 static CK_RV my_initialize(CK_VOID_PTR arguments) {
   if (arguments) atomic_store(&control->initialize_flags, (int64_t)((CK_C_INITIALIZE_ARGS_PTR)arguments)->flags);
   ENTER(F_INITIALIZE);
-  return SHARED(real->C_Initialize(arguments));
+  return SHARED(real()->C_Initialize(arguments));
 }
 
 static CK_RV my_finalize(CK_VOID_PTR reserved) {
   keep_maximum(&control->finalize_in_flight, atomic_load(&control->in_flight));
   ENTER(F_FINALIZE);
-  CK_RV rv = ALONE(real->C_Finalize(reserved));
-  if (rv == CKR_OK) atomic_store(&control->open_sessions, 0);
+  CK_RV rv = ALONE(real()->C_Finalize(reserved));
+  if (rv == CKR_OK) forget_sessions();
   return rv;
 }
 
 static CK_RV my_get_slot_list(CK_BBOOL present, CK_SLOT_ID_PTR slots, CK_ULONG_PTR count) {
   ENTER(F_SLOT_LIST);
-  return SHARED(real->C_GetSlotList(present, slots, count));
+  return SHARED(real()->C_GetSlotList(present, slots, count));
 }
 
 static CK_RV my_get_token_info(CK_SLOT_ID slot, CK_TOKEN_INFO_PTR info) {
   ENTER(F_TOKEN_INFO);
-  CK_RV rv = SHARED(real->C_GetTokenInfo(slot, info));
+  CK_RV rv = SHARED(real()->C_GetTokenInfo(slot, info));
   if (rv != CKR_OK) return rv;
   info->flags |= (CK_FLAGS)atomic_load(&control->token_flags);
   int64_t most = atomic_load(&control->max_sessions);
@@ -140,58 +181,61 @@ static CK_RV my_open_session(CK_SLOT_ID slot, CK_FLAGS flags, CK_VOID_PTR data, 
   ENTER(F_OPEN_SESSION);
   int64_t most = atomic_load(&control->max_sessions);
   if (most > 0 && atomic_load(&control->open_sessions) >= most) return CKR_SESSION_COUNT;
-  CK_RV rv = SHARED(real->C_OpenSession(slot, flags, data, notify, session));
-  if (rv == CKR_OK) atomic_fetch_add(&control->open_sessions, 1);
+  CK_RV rv = SHARED(real()->C_OpenSession(slot, flags, data, notify, session));
+  if (rv != CKR_OK) return rv;
+  count_session(1);
+  here.slot = slot;
+  here.session = *session;
   return rv;
 }
 
 static CK_RV my_close_session(CK_SESSION_HANDLE session) {
   ENTER(F_CLOSE_SESSION);
-  CK_RV rv = SHARED(real->C_CloseSession(session));
-  if (rv == CKR_OK) atomic_fetch_sub(&control->open_sessions, 1);
+  CK_RV rv = SHARED(real()->C_CloseSession(session));
+  if (rv == CKR_OK) count_session(-1);
   return rv;
 }
 
 static CK_RV my_close_all_sessions(CK_SLOT_ID slot) {
   ENTER(F_CLOSE_ALL);
-  CK_RV rv = ALONE(real->C_CloseAllSessions(slot));
-  if (rv == CKR_OK) atomic_store(&control->open_sessions, 0);
+  CK_RV rv = ALONE(real()->C_CloseAllSessions(slot));
+  if (rv == CKR_OK) forget_sessions();
   return rv;
 }
 
 static CK_RV my_get_session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO_PTR info) {
   ENTER(F_SESSION_INFO);
-  return SHARED(real->C_GetSessionInfo(session, info));
+  return SHARED(real()->C_GetSessionInfo(session, info));
 }
 
 static CK_RV my_login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG length) {
   ENTER(F_LOGIN);
-  return SHARED(real->C_Login(session, user, pin, length));
+  return SHARED(real()->C_Login(session, user, pin, length));
 }
 
 static CK_RV my_logout(CK_SESSION_HANDLE session) {
   ENTER(F_LOGOUT);
-  return SHARED(real->C_Logout(session));
+  return ALONE(real()->C_Logout(session));
 }
 
 static CK_RV my_find_objects_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE_PTR template, CK_ULONG count) {
   ENTER(F_FIND);
-  return SHARED(real->C_FindObjectsInit(session, template, count));
+  return SHARED(real()->C_FindObjectsInit(session, template, count));
 }
 
 static CK_RV my_find_objects(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE_PTR objects, CK_ULONG most, CK_ULONG_PTR count) {
-  CK_RV rv = SHARED(real->C_FindObjects(session, objects, most, count));
+  CK_RV rv = SHARED(real()->C_FindObjects(session, objects, most, count));
   if (rv == CKR_OK && atomic_load(&control->hide_objects)) *count = 0;
   return rv;
 }
 
 static CK_RV my_find_objects_final(CK_SESSION_HANDLE session) {
-  return SHARED(real->C_FindObjectsFinal(session));
+  return SHARED(real()->C_FindObjectsFinal(session));
 }
 
 static CK_RV my_get_attribute_value(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_ATTRIBUTE_PTR a, CK_ULONG count) {
   ENTER(F_ATTRIBUTE);
-  CK_RV rv = SHARED(real->C_GetAttributeValue(session, object, a, count));
+  CK_RV rv = SHARED(real()->C_GetAttributeValue(session, object, a, count));
   int64_t form = atomic_load(&control->point_form);
   if (rv != CKR_OK || form == POINT_AS_IS || count != 1 || a->type != CKA_EC_POINT || a->ulValueLen < 67) return rv;
   CK_ULONG skipped = form == POINT_UNWRAPPED ? 2 : 3;
@@ -202,7 +246,7 @@ static CK_RV my_get_attribute_value(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE 
 
 static CK_RV my_sign_init(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key) {
   ENTER(F_SIGN_INIT);
-  return SHARED(real->C_SignInit(session, mechanism, key));
+  return SHARED(real()->C_SignInit(session, mechanism, key));
 }
 
 static CK_RV sign(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, CK_BYTE_PTR out, CK_ULONG_PTR out_length) {
@@ -217,7 +261,7 @@ static CK_RV sign(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, 
     other[0] ^= 1;
     data = other;
   }
-  CK_RV rv = SHARED(real->C_Sign(session, data, length, out, out_length));
+  CK_RV rv = SHARED(real()->C_Sign(session, data, length, out, out_length));
   if (rv != CKR_OK || !out) return rv;
   if (tamper == TAMPER_FLIP) out[40] ^= 4;
   if (tamper == TAMPER_ZERO_R) memset(out, 0, 32);
@@ -251,34 +295,54 @@ static struct control *map_control(void) {
 static CK_RV load(void) {
   struct control *mapped = map_control();
   void *module = mapped ? dlopen(mapped->module, RTLD_NOW | RTLD_LOCAL) : NULL;
-  CK_C_GetFunctionList get = module ? (CK_C_GetFunctionList)dlsym(module, "C_GetFunctionList") : NULL;
-  if (!get || get(&real) != CKR_OK) return CKR_GENERAL_ERROR;
-  list = *real;
-  list.C_GetFunctionList = C_GetFunctionList;
-  list.C_Initialize = my_initialize;
-  list.C_Finalize = my_finalize;
-  list.C_GetSlotList = my_get_slot_list;
-  list.C_GetTokenInfo = my_get_token_info;
-  list.C_OpenSession = my_open_session;
-  list.C_CloseSession = my_close_session;
-  list.C_CloseAllSessions = my_close_all_sessions;
-  list.C_GetSessionInfo = my_get_session_info;
-  list.C_Login = my_login;
-  list.C_Logout = my_logout;
-  list.C_FindObjectsInit = my_find_objects_init;
-  list.C_FindObjects = my_find_objects;
-  list.C_GetAttributeValue = my_get_attribute_value;
-  list.C_SignInit = my_sign_init;
-  list.C_FindObjectsFinal = my_find_objects_final;
-  list.C_Sign = my_sign;
+  get_real = module ? (CK_C_GetFunctionList)dlsym(module, "C_GetFunctionList") : NULL;
+  if (!get_real) return CKR_GENERAL_ERROR;
   control = mapped;
+  return CKR_OK;
+}
+
+/* The instance's own functions, with ours in place of those that tests have a say in. */
+static void put_in_front_of(CK_FUNCTION_LIST_PTR instance, CK_FUNCTION_LIST_PTR out) {
+  *out = *instance;
+  out->C_GetFunctionList = C_GetFunctionList;
+  out->C_Initialize = my_initialize;
+  out->C_Finalize = my_finalize;
+  out->C_GetSlotList = my_get_slot_list;
+  out->C_GetTokenInfo = my_get_token_info;
+  out->C_OpenSession = my_open_session;
+  out->C_CloseSession = my_close_session;
+  out->C_CloseAllSessions = my_close_all_sessions;
+  out->C_GetSessionInfo = my_get_session_info;
+  out->C_Login = my_login;
+  out->C_Logout = my_logout;
+  out->C_FindObjectsInit = my_find_objects_init;
+  out->C_FindObjects = my_find_objects;
+  out->C_FindObjectsFinal = my_find_objects_final;
+  out->C_GetAttributeValue = my_get_attribute_value;
+  out->C_SignInit = my_sign_init;
+  out->C_Sign = my_sign;
+}
+
+static CK_RV add_instance(CK_FUNCTION_LIST_PTR_PTR out) {
+  CK_FUNCTION_LIST_PTR instance;
+  if (get_real(&instance) != CKR_OK) return CKR_GENERAL_ERROR;
+  *out = &list;
+  if (!first) put_in_front_of(first = instance, &list);
+  if (instance != first) {
+    many_instances = true;
+    *out = malloc(sizeof list);
+    if (!*out) return CKR_HOST_MEMORY;
+    put_in_front_of(instance, *out);
+  }
+  here = (struct instance){.real = instance};
+  for (enum strike kind = 0; kind < STRIKES; kind++) here.struck[kind] = atomic_load(&control->strike[kind]);
   return CKR_OK;
 }
 
 CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR out) {
   pthread_mutex_lock(&loading);
   CK_RV rv = control ? CKR_OK : load();
+  if (rv == CKR_OK) rv = add_instance(out);
   pthread_mutex_unlock(&loading);
-  if (rv == CKR_OK) *out = &list;
   return rv;
 }

@@ -36,6 +36,9 @@ const SETTINGS = [
   "maxSessions",
   "hideObjects",
   "pointForm",
+  "strikeCloseAll",
+  "strikeLogout",
+  "strikeFinalize",
 ] as const;
 const COUNTERS = ["inFlight", "maxInFlight", "hung", "initializeFlags", "openSessions", "finalizeInFlight"] as const;
 
@@ -50,6 +53,11 @@ const TAMPER = { none: 0, flip: 1, "zero-r": 2, short: 3, "other-digest": 4, emp
 const POINT_FORM = { "as-is": 0, unwrapped: 1, bare: 2 } as const;
 
 export type ShimFunction = (typeof FUNCTIONS)[number];
+
+/** What other code may do to an instance of a module. */
+const STRIKES = { "close-all": "strikeCloseAll", logout: "strikeLogout", finalize: "strikeFinalize" } as const;
+/** Settings that are told by their changes: they are not taken back. */
+const LASTING: readonly string[] = ["release", ...Object.values(STRIKES)];
 
 /** A module between Signpost and a real one. Everything takes effect at the next call. */
 export interface Pkcs11Shim extends AsyncDisposable {
@@ -71,6 +79,11 @@ export interface Pkcs11Shim extends AsyncDisposable {
   set(setting: "serial" | "crash" | "hideObjects", on: boolean): void;
   /** Flags added to those of the token; sessions that it allows at most, 0 for its own number. */
   token(values: { readonly flags?: number; readonly maxSessions?: number }): void;
+  /**
+   * Every instance loses its sessions, its login, or is finalised before its next call. For modules with an instance for each thread
+   * (p11-kit's client), which other code cannot reach otherwise; others are left alone.
+   */
+  strike(what: keyof typeof STRIKES): void;
   /** Takes back all of the above. */
   clear(): void;
   calls(name: ShimFunction): number;
@@ -103,6 +116,7 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
   const cellOf = (array: keyof typeof ARRAYS, name: ShimFunction): number =>
     ARRAYS[array] * ARRAY_CELLS + FUNCTIONS.indexOf(name);
   const setting = (name: (typeof SETTINGS)[number]): number => SCALARS + SETTINGS.indexOf(name);
+  const advance = (name: (typeof SETTINGS)[number]): void => write(setting(name), read(setting(name)) + 1);
   let open = true;
 
   const shim: Pkcs11Shim = {
@@ -116,7 +130,7 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
     hang: (name, count = 1) => write(cellOf("hangNext", name), count),
     release: () => {
       for (const name of FUNCTIONS) write(cellOf("hangNext", name), 0);
-      write(setting("release"), read(setting("release")) + 1);
+      advance("release");
     },
     tamper: (how) => write(setting("tamper"), TAMPER[how]),
     pointForm: (form) => write(setting("pointForm"), POINT_FORM[form]),
@@ -125,11 +139,12 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
       if (flags !== undefined) write(setting("tokenFlags"), flags);
       if (maxSessions !== undefined) write(setting("maxSessions"), maxSessions);
     },
+    strike: (what) => advance(STRIKES[what]),
     clear: () => {
       for (const name of FUNCTIONS) {
         for (const array of ["delayUs", "failEvery"] as const) write(cellOf(array, name), 0);
       }
-      for (const name of SETTINGS) if (name !== "release") write(setting(name), 0);
+      for (const name of SETTINGS) if (!LASTING.includes(name)) write(setting(name), 0);
       shim.release();
     },
     calls: (name) => read(cellOf("calls", name)),

@@ -24,10 +24,14 @@ export interface Tpm2Token extends AsyncDisposable {
   readonly pin: string;
   /** Makes a P-256 key pair. `id` is hexadecimal. */
   generateKey(label: string, id: string): Promise<void>;
+  /** Stops the TPM in the middle of whatever it does. */
+  kill(): Promise<void>;
   /** Stops the TPM in the middle of whatever it does, and starts it again with the same state. */
   restart(): Promise<void>;
   /** Handles of sessions and objects that somebody left in the TPM, as the tool lists them. */
   leftHandles(): Promise<readonly string[]>;
+  /** Takes every object and session out of the TPM that somebody left there. Nobody may be using it. */
+  flush(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -97,6 +101,7 @@ export async function startTpm2(): Promise<Tpm2Token> {
       const key = ["--keypairgen", "--key-type", "EC:prime256v1", "--label", label, "--id", id, "--usage-sign"];
       await tool("pkcs11-tool", ...use, "--login", "--pin", token.pin, ...key);
     },
+    kill: () => end(tpm),
     restart: async () => {
       await end(tpm);
       tpm = await startSwtpm(join(directory, "state"), ports);
@@ -106,6 +111,9 @@ export async function startTpm2(): Promise<Tpm2Token> {
         ["handles-transient", "handles-loaded-session"].map((name) => tool("tpm2_getcap", name)),
       );
       return lists.flatMap((list) => list.split("\n").filter((line) => line.trim().startsWith("-")));
+    },
+    flush: async () => {
+      for (const kind of ["-t", "-l"]) await tool("tpm2_flushcontext", kind);
     },
     stop,
     [Symbol.asyncDispose]: stop,

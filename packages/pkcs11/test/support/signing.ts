@@ -56,3 +56,13 @@ export async function until(condition: () => boolean | Promise<boolean>, limitMs
     await pause(20);
   }
 }
+
+/** "opened", or the error's code. */
+export async function openingOutcome(opening: Promise<unknown>): Promise<string> {
+  try {
+    await opening;
+    return "opened";
+  } catch (error) {
+    return error instanceof Error && "code" in error ? String(error.code) : String(error);
+  }
+}

@@ -1,0 +1,5 @@
+import { softHsmToken } from "./support/backend-tokens.ts";
+import { failureCodeTests } from "./support/failure-codes.ts";
+import { useShimmedBackend } from "./support/shimmed-backend.ts";
+
+failureCodeTests(useShimmedBackend(softHsmToken));

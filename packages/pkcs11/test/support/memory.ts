@@ -1,0 +1,57 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import type { ShimmedBackend } from "./shimmed-backend.ts";
+
+const MEBIBYTE = 1024 * 1024;
+const SAMPLES = 200;
+
+interface Sample {
+  readonly rss: number;
+  readonly files: number;
+  readonly resources: number;
+}
+
+interface Run {
+  readonly made: number;
+  readonly bad: number;
+  readonly samples: readonly Sample[];
+}
+
+/** Memory and handles over many signatures. `signatures` is a multiple of 200. */
+export function memoryTest(at: ShimmedBackend, signatures: number): void {
+  test(`${signatures} signatures with garbage collection forced neither let memory grow nor leave handles behind`, async () => {
+    const left = await at.backend.leftHandles?.();
+    const { made, bad, samples } = await manySignatures(at.base, signatures);
+    expect({ made, bad }).toEqual({ made: signatures, bad: 0 });
+    expect(samples).toHaveLength(SAMPLES);
+    expect((median(tenth(samples, 10, "rss")) - median(tenth(samples, 6, "rss"))) / MEBIBYTE).toBeLessThanOrEqual(8);
+    for (const what of ["files", "resources"] as const) {
+      expect(median(tenth(samples, 10, what))).toBeLessThanOrEqual(median(tenth(samples, 6, what)));
+    }
+    // The sessions that it began with have made them all.
+    expect(at.shim.calls("C_OpenSession")).toBe(at.backend.sessions);
+    expect(at.shim.counter("openSessions")).toBe(0);
+    expect(await at.backend.leftHandles?.()).toEqual(left);
+  }, 400_000);
+}
+
+async function manySignatures(options: unknown, total: number): Promise<Run> {
+  const program = fileURLToPath(new URL("../programs/many-signatures.mjs", import.meta.url));
+  const args = ["--expose-gc", program, JSON.stringify(options), String(total), "64"];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  await once(child, "close");
+  return JSON.parse(output) as Run;
+}
+
+function tenth(samples: readonly Sample[], index: number, what: keyof Sample): readonly number[] {
+  const size = samples.length / 10;
+  return samples.slice((index - 1) * size, index * size).map((sample) => sample[what]);
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
