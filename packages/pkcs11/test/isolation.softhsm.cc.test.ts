@@ -47,51 +47,6 @@ describe("isolation: process", () => {
     expect(await outcome(signer)).toBe("wrong_key");
   });
 
-  test("asks for the PIN again in each child, and a wrong one is final", async () => {
-    let asked = 0;
-    let pin = at.hsm.pin;
-    const ask = async (): Promise<string> => {
-      asked += 1;
-      return pin;
-    };
-    const signer = await at.opener.open({ ...at.base, pin: ask, isolation: "process" });
-    expect(asked).toBe(1);
-    pin = "00000000";
-    at.shim.hang("C_Sign");
-    await until(async () => (await outcome(signer)) === "pin_incorrect");
-    expect(await outcome(signer)).toBe("pin_incorrect");
-    expect(asked).toBe(2);
-  });
-
-  test("a refused PIN is not tried again when another signer's call costs the child its life", async () => {
-    const other = await at.hsm.addToken();
-    await other.generateKey({ label: "k1", id: "01" });
-    let asked = 0;
-    let pin = at.hsm.pin;
-    const ask = async (): Promise<string> => {
-      asked += 1;
-      return pin;
-    };
-    const refused = await at.opener.open({ ...at.base, pin: ask, isolation: "process" });
-    const good = await at.opener.open({
-      ...at.base,
-      token: other.tokenLabel,
-      pin: other.pin,
-      object: "k1",
-      isolation: "process",
-    });
-    pin = "00000000";
-    at.shim.hang("C_Sign");
-    await until(async () => (await outcome(refused)) === "pin_incorrect");
-    await until(async () => (await outcome(good)) === "signed");
-    at.shim.hang("C_Sign");
-    await outcome(good);
-    await until(async () => (await outcome(good)) === "signed");
-    await until(() => good.health().status === "ready");
-    expect(await outcome(refused)).toBe("pin_incorrect");
-    expect(asked).toBe(2);
-  });
-
   test("signers of one module share a child, and its errors keep their types", async () => {
     const first = await at.opener.open({ ...at.base, isolation: "process" });
     const second = await at.opener.open({ ...at.base, isolation: "process" });

@@ -1,96 +1,92 @@
-import { type P256PublicJwk, SignerError, type SignerHealth } from "@signpost/core";
+import { endedError, SignerError, type SignerHealth } from "@signpost/core";
 import type { KeyRequest } from "../backend.ts";
-import { type PinSource, samePin } from "../pin.ts";
 import { sameKey } from "../public-key.ts";
+import { CLOSE_HANG_MS, KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../threads/limits.ts";
 import { Child } from "./child-handle.ts";
-import type { OpenedKey, ToParent } from "./messages.ts";
-
-/** The first start after the end of a child comes at once, later ones so much apart, twice as much each time. Milliseconds. */
-const FIRST_PAUSE_MS = 1_000;
-const MAX_PAUSE_MS = 30_000;
-
-/** A key by its number in one child. */
-interface ChildKey {
-  readonly child: Child;
-  readonly key: number;
-}
-
-/** A key that a signer of this process uses, through whatever child there is. */
-export interface HostedKey {
-  readonly request: KeyRequest;
-  readonly pin: number;
-  /** Known once the key was opened. From then on it never changes. */
-  publicKey: P256PublicJwk | undefined;
-  /** The child's key, or why there is none now. Pending while a child is being started. */
-  opened: () => Promise<ChildKey>;
-  /** No child can cure this. */
-  refusal: SignerError | undefined;
-  status: SignerHealth["status"];
-  notes: readonly string[];
-  remoteKey: number | undefined;
-}
+import {
+  type ChildKey,
+  childKey,
+  type HostedKey,
+  hostedKey,
+  isNowhere,
+  keyNotes,
+  keyStatus,
+  refusalIn,
+} from "./hosted-key.ts";
+import { fromWire, type OpenedKey } from "./messages.ts";
+import { PinBook } from "./pin-book.ts";
+import { isPinRefusal, PinRefusals, tokenName } from "./pin-refusals.ts";
+import { RestartPauses } from "./restart-pauses.ts";
+import { UnderWay } from "./under-way.ts";
 
 /** The child process for one module, and its successors. */
 export class ChildHost {
   readonly #keys: Set<HostedKey> = new Set();
-  readonly #pins: PinSource[] = [];
+  readonly #pins = new PinBook();
+  readonly #refusals = new PinRefusals();
+  readonly #pauses = new RestartPauses();
+  /** Keys under way into a child: those of new signers, and those that an earlier child had. */
+  readonly #opening = new UnderWay();
+  readonly #reopening = new UnderWay();
   #child: Child | undefined;
-  #pauses = 0;
   #timer: NodeJS.Timeout | undefined;
   #lastEnd: string | undefined;
   #closed = false;
 
-  get keys(): number {
-    return this.#keys.size;
-  }
-
   async open(request: KeyRequest): Promise<{ readonly key: HostedKey; readonly opened: OpenedKey }> {
-    // Another start now would be one more crash, and a second child beside the one to come.
-    if (this.#timer !== undefined) throw this.#notYet();
-    const child = (this.#child ??= this.#start());
-    const key: HostedKey = {
-      request,
-      pin: this.#pinNumber(request.pin),
-      publicKey: request.publicKey,
-      opened: fails(new SignerError("unavailable", "the key is being opened")),
-      refusal: undefined,
-      status: "ready",
-      notes: [],
-      remoteKey: undefined,
-    };
-    const opened = await this.#openIn(child, key);
-    key.publicKey = opened.publicKey;
-    key.opened = async () => ({ child, key: opened.key });
+    const child = await this.#childForOpening();
+    const pin = this.#pins.numberOf(request.pin);
+    const opened = await this.#opening.add(this.#openIn(child, request, pin));
+    // Between its answer and now.
+    if (child !== this.#child) throw new SignerError("unavailable", "the child process ended while the key was opened");
+    const key = hostedKey(child, request, pin, opened);
     this.#keys.add(key);
+    this.#noteRefusal(key, refusalIn(key.current));
     return { key, opened };
   }
 
-  async sign(key: HostedKey, digest: Uint8Array): Promise<Uint8Array> {
-    if (key.refusal !== undefined) throw key.refusal;
-    const opened = await key.opened();
-    const signature = await opened.child.call({ type: "sign", key: opened.key, digest });
-    this.#pauses = 0;
+  async sign(key: HostedKey, digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const refusal = this.#refusals.of(key.token);
+    if (refusal !== undefined) throw refusal;
+    const { child, number } = await childKey(key);
+    // While a child was started nobody may have waited for it any more.
+    if (signal?.aborted === true) throw endedError(signal.reason);
+    const call = child.call({ type: "sign", key: number, digest }, signal);
+    const signature = await call.catch((error: unknown) => {
+      this.#noteRefusal(key, error);
+      throw error;
+    });
+    this.#pauses.reset();
     if (!(signature instanceof Uint8Array))
       throw new SignerError("integrity", "the child process answered with no signature");
     return signature;
   }
 
   status(key: HostedKey): SignerHealth["status"] {
-    if (key.refusal !== undefined || this.#timer !== undefined) return "down";
-    return this.#child === undefined || key.remoteKey === undefined ? "degraded" : key.status;
+    return this.#refusals.of(key.token) === undefined ? keyStatus(key) : "down";
   }
 
   notes(key: HostedKey): readonly string[] {
-    const refusal = key.refusal === undefined ? [] : [key.refusal.message];
-    const end =
-      this.#lastEnd === undefined ? [] : [`the child process was started again after its end: ${this.#lastEnd}`];
-    return [...key.notes, ...refusal, ...end];
+    const notes = [...keyNotes(key), this.#refusals.of(key.token)?.message];
+    if (this.#lastEnd !== undefined) notes.push(`the child process was started again after its end: ${this.#lastEnd}`);
+    return [...new Set(notes)].filter((note) => note !== undefined);
   }
 
+  /** Comes back in a few seconds, whatever the module does: a child that does not close a key in time is killed. */
   async close(key: HostedKey): Promise<void> {
     this.#keys.delete(key);
-    const opened = await key.opened().catch(() => undefined);
-    await opened?.child.call({ type: "close", key: opened.key }).catch(() => {});
+    this.#refusals.forgetAllBut([...this.#keys].map(({ token }) => token));
+    const { current } = key;
+    isNowhere(key, closedError());
+    // A key that is on its way into a child is closed when it arrives there.
+    if (current === undefined || current.child.leaving) return;
+    const { child, number } = current;
+    const timer = setTimeout(
+      () => child.kill("closing a key hung inside the module"),
+      Math.max(CLOSE_HANG_MS, key.request.hangMs),
+    );
+    await child.call({ type: "close", key: number }).catch(() => {});
+    clearTimeout(timer);
   }
 
   /** Ends the child. */
@@ -100,30 +96,46 @@ export class ChildHost {
     await this.#child?.stop();
   }
 
+  /** Once it is known which keys an earlier child had, and which tokens refuse their PINs, so that no child tries another. */
+  async #childForOpening(): Promise<Child> {
+    for (;;) {
+      // Another start now would be one more crash, and a second child beside the one to come.
+      if (this.#timer !== undefined) throw this.#notYet();
+      const child = (this.#child ??= this.#start());
+      if (child.leaving) await child.exited;
+      else if (this.#reopening.some) await this.#reopening.settled();
+      else return child;
+    }
+  }
+
   #start(): Child {
-    const child = new Child({
-      pin: async (number) => this.#pins[number]?.read(),
-      state: (message) => this.#remember(message),
-      ended: (reason) => this.#ended(child, reason),
-    });
-    return child;
+    try {
+      const child: Child = new Child({
+        pin: (number) => this.#pins.read(number),
+        refused: (number, error) => {
+          const key = [...this.#keys].find(({ current }) => current?.child === child && current.number === number);
+          if (key !== undefined) this.#noteRefusal(key, fromWire(error));
+        },
+        ended: (reason) => this.#ended(child, reason),
+      });
+      return child;
+    } catch (cause) {
+      throw new SignerError("unavailable", "the child process could not be started", { cause });
+    }
   }
 
   #ended(child: Child, reason: string): void {
     if (child !== this.#child) return;
     this.#child = undefined;
-    for (const key of this.#keys) Object.assign(key, { remoteKey: undefined, status: "ready", notes: [] });
-    if (this.#closed || this.#keys.size === 0) return;
     this.#lastEnd = reason;
-    this.#restart();
+    this.#pins.forgetAllBut([...this.#keys].map(({ pin }) => pin));
+    for (const key of this.#keys) isNowhere(key, this.#notYet());
+    if (!this.#closed && this.#keys.size > 0) this.#restart();
   }
 
-  /** A module that crashes again and again gets less and less of the machine. */
   #restart(): void {
-    const pause = this.#pauses === 0 ? 0 : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#pauses - 1));
-    this.#pauses += 1;
+    const pause = this.#pauses.next();
     if (pause === 0) return this.#reopenAll();
-    for (const key of this.#keys) key.opened = fails(this.#notYet());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#reopenAll();
@@ -138,60 +150,104 @@ export class ChildHost {
   }
 
   #reopenAll(): void {
-    const child = (this.#child = this.#start());
-    for (const key of this.#keys) {
-      // Not tried again: each child would count a wrong PIN once more.
-      if (key.refusal !== undefined) continue;
-      const opening = this.#reopen(child, key);
-      opening.catch(() => {});
-      key.opened = () => opening;
+    if (this.#keys.size === 0) return;
+    try {
+      this.#child = this.#start();
+    } catch (error) {
+      this.#lastEnd = error instanceof Error ? error.message : "";
+      return this.#restart();
     }
+    void this.#reopenIn(this.#child);
   }
 
-  async #reopen(child: Child, key: HostedKey): Promise<ChildKey> {
+  async #reopenIn(child: Child): Promise<void> {
+    // One after the other on each token: a PIN that it refuses is the last one that it sees.
+    const last = new Map<string, Promise<unknown>>();
+    for (const key of this.#keys) {
+      const name = tokenName(key.token);
+      last.set(name, this.#reopen(child, key, last.get(name)));
+    }
+    await Promise.all(last.values());
+    const keys = [...this.#keys];
+    if (child.leaving || keys.some(({ current }) => current !== undefined)) return;
+    // From the start, after the next pause. Keys that are refused for good are no reason.
+    const errors = await Promise.all(keys.map((key) => key.opened().catch((error: unknown) => error)));
+    const [transient] = errors.filter((error) => error instanceof SignerError && error.transient);
+    if (transient instanceof SignerError) child.kill(`no key could be opened again: ${transient.message}`);
+  }
+
+  /** Opens a key again behind something else. Resolves in any case. */
+  #reopen(child: Child, key: HostedKey, before: Promise<unknown> = Promise.resolve()): Promise<unknown> {
+    const opening = before.then(() => this.#openAgain(child, key));
+    key.failure = undefined;
+    key.opened = () => opening;
+    return this.#reopening.add(opening.catch(() => {}));
+  }
+
+  async #openAgain(child: Child, key: HostedKey): Promise<ChildKey> {
     try {
-      const opened = await this.#openIn(child, key);
-      if (key.publicKey !== undefined && !sameKey(opened.publicKey, key.publicKey)) {
-        throw new SignerError("wrong_key", `the token holds another key as ${JSON.stringify(opened.label)} now`);
-      }
-      return { child, key: opened.key };
+      const refusal = this.#refusals.of(key.token);
+      if (refusal !== undefined) throw refusal;
+      const opened = await this.#openIn(child, key.request, key.pin);
+      if (child !== this.#child) throw this.#notYet();
+      const current = { child, number: opened.key };
+      await this.#requireSame(key, current, opened);
+      key.current = current;
+      this.#noteRefusal(key, refusalIn(current));
+      return current;
     } catch (cause) {
-      const message = cause instanceof Error ? cause.message : "";
-      const error =
-        cause instanceof SignerError
-          ? cause
-          : new SignerError("unavailable", `the key could not be opened again: ${message}`, { cause });
-      if (!error.transient) key.refusal = error;
-      // The child may live on and the token come back: from the start, after the next pause.
-      else if (!child.ended) child.kill(`a key could not be opened again: ${message}`);
+      const error = asSignerError(cause);
+      this.#noteRefusal(key, error);
+      // The end of a child leaves the key to the next one.
+      if (child === this.#child && this.#keys.has(key)) this.#tryLater(child, key, error);
       throw error;
     }
   }
 
-  async #openIn(child: Child, key: HostedKey): Promise<OpenedKey> {
-    const { pin: _pin, ...request } = key.request;
-    const input = { ...request, pin: key.pin, publicKey: key.request.publicKey };
-    const opened = (await child.call({ type: "open", input })) as OpenedKey;
-    key.remoteKey = opened.key;
-    return opened;
+  /** What was opened has to be the key from before, and still wanted; else it is closed again. */
+  async #requireSame(key: HostedKey, { child, number }: ChildKey, opened: OpenedKey): Promise<void> {
+    const same = sameKey(opened.publicKey, key.publicKey);
+    if (same && this.#keys.has(key)) return;
+    await child.call({ type: "close", key: number }).catch(() => {});
+    if (same) throw closedError();
+    throw new SignerError("wrong_key", `the token holds another key as ${JSON.stringify(opened.label)} now`);
   }
 
-  #remember({ key: number, status, notes }: Extract<ToParent, { type: "state" }>): void {
-    for (const key of this.#keys) {
-      if (key.remoteKey !== number) continue;
-      key.status = status;
-      key.notes = notes;
-    }
+  /** In the same child. What trying again may cure is tried by itself; the rest when somebody asks for it. */
+  #tryLater(child: Child, key: HostedKey, error: SignerError): void {
+    isNowhere(key, error);
+    if (isPinRefusal(error)) return;
+    const failed = key.opened;
+    const again = (): Promise<ChildKey> => {
+      const others = Promise.all([this.#opening.settled(), this.#reopening.settled()]);
+      void this.#reopen(child, key, others);
+      return key.opened();
+    };
+    const wait = (): void => {
+      if (child.leaving || key.opened !== failed) return;
+      if (error.transient) again().catch(() => {});
+      else key.opened = again;
+    };
+    setTimeout(wait, error.transient ? RETRY_INTERVAL_MS : KEY_REFUSAL_MS).unref();
   }
 
-  #pinNumber(pin: PinSource): number {
-    const known = this.#pins.findIndex((other) => samePin(other, pin));
-    return known >= 0 ? known : this.#pins.push(pin) - 1;
+  async #openIn(child: Child, { pin: _pin, ...request }: KeyRequest, pin: number): Promise<OpenedKey> {
+    const input = { ...request, pin, refused: this.#refusals.list() };
+    return (await child.call({ type: "open", input })) as OpenedKey;
+  }
+
+  /** Of a signer that is open: once all of a token's are closed, its refusals are forgotten. */
+  #noteRefusal(key: HostedKey, error: unknown): void {
+    if (this.#keys.has(key)) this.#refusals.add(key.token, error);
   }
 }
 
-function fails(error: SignerError): () => Promise<never> {
-  return async () => {
-    throw error;
-  };
+function closedError(): SignerError {
+  return new SignerError("closed", "the signer is closed");
+}
+
+function asSignerError(cause: unknown): SignerError {
+  if (cause instanceof SignerError) return cause;
+  const message = cause instanceof Error ? cause.message : "";
+  return new SignerError("unavailable", `the key could not be opened again: ${message}`, { cause });
 }

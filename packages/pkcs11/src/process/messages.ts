@@ -13,7 +13,16 @@ import type { TokenDescription } from "../protocol.ts";
 export type OpenInput = Omit<KeyRequest, "pin"> & {
   /** The same number for signers that give the same PIN. */
   readonly pin: number;
+  /** Tokens on which no PIN may be tried. */
+  readonly refused: readonly RefusedToken[];
 };
+
+/** A token that refused a PIN, and how. */
+export interface RefusedToken {
+  readonly label: string;
+  readonly serial: string;
+  readonly error: WireError;
+}
 
 /** A key that the child has open. */
 export interface OpenedKey {
@@ -25,11 +34,27 @@ export interface OpenedKey {
   readonly sessions: number;
 }
 
+/** How a key is in the child. */
+export interface KeyState {
+  readonly status: SignerHealth["status"];
+  readonly notes: readonly string[];
+  /** The token has refused its PIN. */
+  readonly refusal: WireError | undefined;
+}
+
 export type ToChild =
   | { readonly type: "open"; readonly call: number; readonly input: OpenInput }
   | { readonly type: "sign"; readonly call: number; readonly key: number; readonly digest: Uint8Array }
   | { readonly type: "close"; readonly call: number; readonly key: number }
-  | { readonly type: "pin"; readonly question: number; readonly pin: string | undefined }
+  /** Nobody waits for the call any more. */
+  | { readonly type: "abort"; readonly call: number }
+  | {
+      readonly type: "pin";
+      readonly question: number;
+      readonly pin: string | undefined;
+      /** Why there is none, where that is an error of the application. */
+      readonly error: WireError | undefined;
+    }
   | { readonly type: "stop" };
 
 export type ToParent =
@@ -37,12 +62,7 @@ export type ToParent =
   | { readonly type: "error"; readonly call: number; readonly error: WireError }
   /** A login needs the PIN with this number. */
   | { readonly type: "pin"; readonly question: number; readonly pin: number }
-  | {
-      readonly type: "state";
-      readonly key: number;
-      readonly status: SignerHealth["status"];
-      readonly notes: readonly string[];
-    }
+  | { readonly type: "state"; readonly key: number; readonly state: KeyState }
   /** A call hangs inside the module: only the end of the process helps. */
   | { readonly type: "hung" }
   | { readonly type: "alive" };

@@ -5,6 +5,7 @@ import { ChildHost } from "./host.ts";
 interface HostEntry {
   readonly host: ChildHost;
   users: number;
+  stopping: Promise<void> | undefined;
 }
 
 // As in threads/registry.ts: one child for each module, whoever opens signers on it.
@@ -12,7 +13,7 @@ const hosts = new Map<string, HostEntry>();
 
 /** Opens a key in a child process. */
 export async function openProcessKey(request: KeyRequest): Promise<OpenKey> {
-  const entry = retainHost(request.module);
+  const entry = await retainHost(request.module);
   try {
     const { key, opened } = await entry.host.open(request);
     const { publicKey, token, label, id, sessions } = opened;
@@ -22,7 +23,7 @@ export async function openProcessKey(request: KeyRequest): Promise<OpenKey> {
       label,
       id,
       sessions,
-      sign: (digest, signal) => untilAborted(entry.host.sign(key, digest), signal),
+      sign: (digest, signal) => untilAborted(entry.host.sign(key, digest, signal), signal),
       status: () => entry.host.status(key),
       notes: () => entry.host.notes(key),
       hanging: () => 0,
@@ -37,8 +38,14 @@ export async function openProcessKey(request: KeyRequest): Promise<OpenKey> {
   }
 }
 
-function retainHost(module: string): HostEntry {
-  const entry = hosts.get(module) ?? { host: new ChildHost(), users: 0 };
+/** Two children at once would be strangers to each other, and some tokens serve one process alone. */
+async function retainHost(module: string): Promise<HostEntry> {
+  for (;;) {
+    const stopping = hosts.get(module)?.stopping;
+    if (stopping === undefined) break;
+    await stopping;
+  }
+  const entry = hosts.get(module) ?? { host: new ChildHost(), users: 0, stopping: undefined };
   hosts.set(module, entry);
   entry.users += 1;
   return entry;
@@ -47,7 +54,6 @@ function retainHost(module: string): HostEntry {
 async function releaseHost(module: string, entry: HostEntry): Promise<void> {
   entry.users -= 1;
   if (entry.users > 0) return;
-  // The next signer gets a child of its own: in another process, the two modules know nothing of each other.
-  if (hosts.get(module) === entry) hosts.delete(module);
-  await entry.host.stop();
+  entry.stopping = entry.host.stop().finally(() => hosts.delete(module));
+  await entry.stopping;
 }

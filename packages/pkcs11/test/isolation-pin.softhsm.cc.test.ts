@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { askedPin, moduleChild } from "./support/isolation.ts";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { type GuardedOptions, outcome, until } from "./support/signing.ts";
+
+const WRONG = "00000000";
+const REFUSED = { name: "SignerError", code: "pin_incorrect" };
+const at = useShimmedToken();
+
+const isolated = (options: Partial<GuardedOptions> = {}): GuardedOptions => ({
+  ...at.base,
+  isolation: "process",
+  ...options,
+});
+
+/** A signer whose PIN is right at first, wrong in the next child. */
+async function openRefused(): ReturnType<typeof at.opener.open> {
+  const pin = askedPin(at.hsm.pin);
+  const signer = await at.opener.open(isolated({ pin: pin.ask }));
+  pin.value = WRONG;
+  await killChild();
+  await until(async () => (await outcome(signer)) === "pin_incorrect");
+  expect(pin.asked).toBe(2);
+  return signer;
+}
+
+/** As a crash of the module would. */
+async function killChild(): Promise<void> {
+  process.kill(await moduleChild(), "SIGKILL");
+}
+
+describe("a PIN under isolation: process", () => {
+  test("is asked for again in each child, and a wrong one is final", async () => {
+    const signer = await openRefused();
+    await killChild();
+    const logins = at.shim.calls("C_Login");
+    await moduleChild();
+    expect(await outcome(signer)).toBe("pin_incorrect");
+    expect(signer.health().status).toBe("down");
+    expect(at.shim.calls("C_Login")).toBe(logins);
+  });
+
+  test("that was refused keeps every other signer from that token, whatever PIN it has, until those of it are closed", async () => {
+    const refused = await openRefused();
+    const logins = at.shim.calls("C_Login");
+    const right = askedPin(at.hsm.pin);
+    await expect(at.opener.open(isolated({ pin: right.ask }))).rejects.toMatchObject(REFUSED);
+    await expect(at.opener.open(isolated({ pin: WRONG }))).rejects.toMatchObject(REFUSED);
+    expect(right.asked).toBe(0);
+    expect(at.shim.calls("C_Login")).toBe(logins);
+
+    await refused.close();
+    const anew = await at.opener.open(isolated({ pin: right.ask }));
+    expect(await outcome(anew)).toBe("signed");
+  });
+
+  test("that was refused is the last one that a token sees, with two signers that have different ones", async () => {
+    const first = askedPin(at.hsm.pin);
+    const second = askedPin(at.hsm.pin);
+    const signers = [
+      await at.opener.open(isolated({ pin: first.ask })),
+      await at.opener.open(isolated({ pin: second.ask })),
+    ];
+    for (const signer of signers) expect(await outcome(signer)).toBe("signed");
+    const [asked, logins] = [first.asked + second.asked, at.shim.calls("C_Login")];
+    first.value = WRONG;
+    second.value = "11111111";
+    await killChild();
+    for (const signer of signers) await until(async () => (await outcome(signer)) === "pin_incorrect");
+    expect(first.asked + second.asked).toBe(asked + 1);
+    expect(at.shim.calls("C_Login")).toBe(logins + 1);
+
+    // The one closed, the other still keeps the token from being tried.
+    await signers[0]?.close();
+    await expect(at.opener.open(isolated())).rejects.toMatchObject(REFUSED);
+    expect(at.shim.calls("C_Login")).toBe(logins + 1);
+    await signers[1]?.close();
+    expect(await outcome(await at.opener.open(isolated()))).toBe("signed");
+  });
+
+  test("that was refused is no matter of the module's other tokens", async () => {
+    const other = await at.hsm.addToken();
+    await other.generateKey({ label: "k1", id: "01" });
+    const onOther = isolated({ token: other.tokenLabel, pin: other.pin });
+    const good = await at.opener.open(onOther);
+    const refused = await openRefused();
+    await until(async () => (await outcome(good)) === "signed");
+    expect(await outcome(await at.opener.open(onOther))).toBe("signed");
+    expect(await outcome(refused)).toBe("pin_incorrect");
+    expect(good.health().status).toBe("ready");
+  });
+
+  test("that was refused while nobody signed is not tried again in the next child", async () => {
+    const pin = askedPin(at.hsm.pin);
+    const signer = await at.opener.open(isolated({ pin: pin.ask, policy: { maxAttempts: 1 } }));
+    pin.value = WRONG;
+    // The module is initialised anew, which asks for the PIN, and the request has ended before.
+    at.shim.fail("C_Sign", 0x30, { times: 1 });
+    expect(await outcome(signer)).toBe("unavailable");
+    await until(() => signer.health().status === "down");
+    expect(pin.asked).toBe(2);
+    await killChild();
+    await moduleChild();
+    await until(async () => (await outcome(signer)) === "pin_incorrect");
+    expect(pin.asked).toBe(2);
+  });
+
+  test("that is none is a ConfigurationError, as in a thread", async () => {
+    const opening = at.opener.open(isolated({ pin: async () => "" }));
+    await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument: "pin" });
+  });
+});
