@@ -1,26 +1,21 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
 import { createRemoteJWKSet, errors, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createJwksEndpoint, createKeySet, type JwksEndpoint, type KeySet, signJwt } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
+import { type LoopbackServer, startLoopbackServer } from "./support/loopback-server.ts";
 
-let server: Server;
+let server: LoopbackServer;
 let endpoint: JwksEndpoint;
 let keys: KeySet;
 let issuer = "";
 
 beforeAll(async () => {
-  server = createServer((req, res) => endpoint.listener(req, res)).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : address}`;
+  server = await startLoopbackServer((req, res) => endpoint.listener(req, res));
+  issuer = server.origin;
   keys = createKeySet([{ signer: await openLocalSigner() }, { signer: await openLocalSigner() }]);
   endpoint = createJwksEndpoint({ issuer, mountPrefix: "/oidc", keyset: () => keys });
 });
-afterAll(() => {
-  server.close();
-});
+afterAll(() => server.close());
 
 const verify = (token: string) => jwtVerify(token, createRemoteJWKSet(new URL(endpoint.jwksUri)), { issuer });
 

@@ -1,9 +1,8 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Nginx, RECOMMENDED_CONF, startNginx } from "@signpost/test-backends/nginx";
 import { ask } from "./support/ask.ts";
+import { type LoopbackServer, startLoopbackServer } from "./support/loopback-server.ts";
 import { exchange, type RawRequest } from "./support/raw-http.ts";
 
 // What one client sends must not change what nginx hands out to the others.
@@ -17,7 +16,7 @@ interface Seen {
 const HOST = "op.example";
 const KEY_SET = '{"keys":[]}';
 let seen: Seen[];
-let op: Server;
+let op: LoopbackServer;
 let nginx: Nginx;
 
 /** One set for each host, as an OP with tenants has it. */
@@ -34,7 +33,7 @@ function answer({ target, headers, body }: Seen): { type: string; text: string }
 
 beforeEach(async () => {
   seen = [];
-  op = createServer((req, res) => {
+  op = await startLoopbackServer((req, res) => {
     let body = "";
     req.setEncoding("utf8").on("data", (chunk: string) => {
       body += chunk;
@@ -50,14 +49,12 @@ beforeEach(async () => {
       });
       res.end(text);
     });
-  }).listen(0, "127.0.0.1");
-  await once(op, "listening");
-  nginx = await startNginx({ conf: RECOMMENDED_CONF, upstreams: [(op.address() as AddressInfo).port] });
+  });
+  nginx = await startNginx({ conf: RECOMMENDED_CONF, upstreams: [op.port] });
 });
 afterEach(async () => {
   await nginx.stop();
-  op.close();
-  op.closeAllConnections();
+  await op.close();
 });
 
 async function keySetFor(host: string): Promise<string> {

@@ -1,14 +1,12 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createJwksEndpoint, createKeySet, type GuardedSigner, type KeySet, openSigner, signJwt } from "@signpost/core";
 import { pkcs11 } from "@signpost/pkcs11";
 import { type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
+import { type LoopbackServer, startLoopbackServer } from "./support/loopback-server.ts";
 
 let hsm: SoftHsm;
-let server: Server;
+let server: LoopbackServer;
 let signers: readonly GuardedSigner[];
 let keys: KeySet;
 let jwksUri: URL;
@@ -30,14 +28,13 @@ beforeAll(async () => {
     ["sig-2026", "sig-2027"].map((object) => openSigner(`pkcs11:token=${hsm.tokenLabel};object=${object}`, [adapter])),
   );
   keys = setOf(signers[0], signers[1]);
-  server = createServer((request, response) => endpoint.listener(request, response)).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = await startLoopbackServer((request, response) => endpoint.listener(request, response));
+  issuer = server.origin;
   const endpoint = createJwksEndpoint({ issuer, keyset: () => keys });
   jwksUri = new URL(endpoint.jwksUri);
 });
 afterAll(async () => {
-  server.close();
+  await server.close();
   await Promise.all(signers.map((signer) => signer.close()));
   await hsm.stop();
 });

@@ -1,5 +1,3 @@
-import type { Server } from "node:http";
-import { createServer } from "node:http";
 import type { KeySetSource } from "@signpost/core";
 import { createJwksEndpoint, createKeySet, createRotationSchedule, signJwt } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
@@ -9,6 +7,7 @@ import { createRemoteKeySet } from "@signpost/verify";
 import type { RemoteKeySet } from "@signpost/verify";
 import { decodeProtectedHeader, jwtVerify } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { startLoopbackServer } from "./support/loopback-server.ts";
 
 // Three replicas, nginx as the shared cache in front of them, our remote set behind it. Every clock is the test's.
 
@@ -19,24 +18,15 @@ const ISSUER = "https://op.example";
 const TOKEN_LIFETIME_SECONDS = 3600;
 
 interface Replica {
-  readonly server: Server;
   readonly port: number;
   readonly keys: KeySetSource;
 }
 
 async function startReplica(keys: KeySetSource, jwksRotationActive?: () => boolean): Promise<Replica> {
   const endpoint = createJwksEndpoint({ issuer: ISSUER, keyset: keys, jwksRotationActive });
-  const server = createServer(endpoint.listener);
-  await new Promise<void>((listening) => {
-    server.listen(0, "127.0.0.1", listening);
-  });
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  return { server, port: address.port, keys };
+  const server = await startLoopbackServer(endpoint.listener);
+  onTestFinished(() => server.close());
+  return { port: server.port, keys };
 }
 
 async function startCache(replicas: readonly Replica[]): Promise<Nginx> {

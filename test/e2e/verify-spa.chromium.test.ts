@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { CompactSign } from "jose";
 import type { KeySet } from "@signpost/core";
@@ -10,6 +9,7 @@ import type { Chromium, Page } from "@signpost/test-backends/chromium";
 import { startChromium } from "@signpost/test-backends/chromium";
 import { startProcess } from "@signpost/test-backends/process";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { startLoopbackServer } from "./support/loopback-server.ts";
 
 // A single-page RP (examples/spa-rp) on one origin, the OP's endpoint on another, a real browser between them.
 
@@ -35,22 +35,14 @@ async function startOp(cors: boolean): Promise<Op> {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   let keys: KeySet = createKeySet([{ signer: await openLocalSigner({ privateKey }) }]);
   const exchanges: Exchange[] = [];
-  const server = createServer((request, response) => {
+  const server = await startLoopbackServer((request, response) => {
     response.once("finish", () => {
       exchanges.push({ method: request.method ?? "", headers: request.headers, status: response.statusCode });
     });
     endpoint.listener(request, response);
   });
-  await new Promise<void>((listening) => {
-    server.listen(0, "127.0.0.1", listening);
-  });
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  const issuer = `http://127.0.0.1:${address.port}`;
+  onTestFinished(() => server.close());
+  const issuer = server.origin;
   const endpoint = createJwksEndpoint({ issuer, keyset: () => keys, cors });
   const claims = () => {
     const now = Math.floor(Date.now() / 1000);

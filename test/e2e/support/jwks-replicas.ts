@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import {
   createJwksEndpoint,
   type JwksEndpoint,
@@ -6,6 +6,7 @@ import {
   type RotationSchedule,
   signJwt,
 } from "@signpost/core";
+import { type LoopbackServer, startLoopbackServer } from "./loopback-server.ts";
 
 export const ISSUER = "https://op.example";
 
@@ -34,7 +35,7 @@ export async function startReplicas(endpoints: readonly JwksEndpoint[]): Promise
     ports: all.map(({ port }) => port),
     requests: () => all.reduce((sum, { requests }) => sum + requests.length, 0),
     [Symbol.asyncDispose]: async () => {
-      for (const { server } of started) await close(server);
+      for (const { server } of started) await server.close();
     },
   };
 }
@@ -53,10 +54,10 @@ export function signToken(schedule: RotationSchedule, time: number, lifetimeSeco
   return signJwt(schedule.keySet, { iss: ISSUER, sub: "248289", aud: "rp", exp: iat + lifetimeSeconds }, { iat });
 }
 
-async function startReplica(endpoint: JwksEndpoint): Promise<{ replica: Replica; server: Server }> {
+async function startReplica(endpoint: JwksEndpoint): Promise<{ replica: Replica; server: LoopbackServer }> {
   const requests: { method: string; headers: IncomingHttpHeaders }[] = [];
   let crashed = false;
-  const server = createServer((req, res) => {
+  const server = await startLoopbackServer((req, res) => {
     if (crashed) {
       req.socket.destroy();
       return;
@@ -65,27 +66,16 @@ async function startReplica(endpoint: JwksEndpoint): Promise<{ replica: Replica;
     if (req.url?.split("?")[0] === endpoint.path) endpoint.listener(req, res);
     else res.writeHead(404).end();
   });
-  await new Promise<void>((listening, failed) => {
-    server.once("error", failed);
-    server.listen(0, "127.0.0.1", listening);
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
   const replica: Replica = {
-    port: address.port,
+    port: server.port,
     requests,
     crash: () => {
       crashed = true;
-      server.closeAllConnections();
+      server.endConnections();
     },
     recover: () => {
       crashed = false;
     },
   };
   return { replica, server };
-}
-
-async function close(server: Server): Promise<void> {
-  server.closeAllConnections();
-  await new Promise<void>((closed) => server.close(() => closed()));
 }
