@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { rolldown } from "rolldown";
 import { ROOT } from "./repository.mjs";
 import { publicPackages } from "./workspace.mjs";
 
@@ -28,6 +27,8 @@ export async function bundlePackages() {
  */
 async function bundle(folder, input) {
   const cwd = join(ROOT, folder);
+  // Scripts that install it first import this file.
+  const { rolldown } = await import("rolldown");
   const bundler = await rolldown({ cwd, input, platform: "node", external, transform: { target: "es2023" } });
   // The sources are published as well.
   const { output } = await bundler.generate({ format: "esm", sourcemap: true, sourcemapExcludeSources: true });
