@@ -1,5 +1,6 @@
 import { createPublicKey, generateKeyPairSync, randomUUID, type KeyObject } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
+import { signDigest } from "./digest-signature.ts";
 
 export type FakeKeySpec = "ECC_NIST_P256" | "ECC_NIST_P384" | "ECC_SECG_P256K1" | "RSA_2048" | "SYMMETRIC_DEFAULT";
 
@@ -81,7 +82,7 @@ function secretBytes(privateKey: KeyObject): Uint8Array {
 const TINY_R_NONCE = 1_476_301n;
 
 function signShaped(digest: Uint8Array, secret: Uint8Array, shape: SignatureShape): Uint8Array {
-  if (shape === "any") return p256.sign(digest, secret, { prehash: false, lowS: false, format: "der" });
+  if (shape === "any") return signDigest(digest, secret);
   if (shape === "tiny-r") return signWithNonce(digest, secret, TINY_R_NONCE).toBytes("der");
   for (let nonce = 2n; ; nonce += 1n) {
     const signature = signWithNonce(digest, secret, nonce);

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { p256 } from "@noble/curves/nist.js";
+import { signDigest } from "./digest-signature.ts";
 
 /** States of a version, in the API's words. */
 export type FakeVersionState = "PENDING_GENERATION" | "ENABLED" | "DISABLED" | "DESTROYED" | "DESTROY_SCHEDULED";
@@ -85,7 +85,7 @@ export function createFakeKeyring(): FakeKeyring {
     sign: (name, digest) => {
       const secret = secrets.get(name);
       if (secret === undefined) throw new Error(`no version ${name}`);
-      return p256.sign(digest, secret, { prehash: false, lowS: false, format: "der" });
+      return signDigest(digest, secret);
     },
     stranger: add({ cryptoKey: DEFAULT_CRYPTO_KEY.replace(/sig$/u, "stranger") }),
   };
