@@ -2,18 +2,23 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Contender } from "./measure.ts";
 
-/**
- * The same work against a service in a process of its own, which delays its answers. The delay is set before the first
- * sample, since every row has another one and all share the process.
- */
-export function withServiceDelay(server: ChildProcess, delayMs: number, run: Contender["run"]): Contender["run"] {
-  let isSet = false;
-  return async (operations) => {
-    if (!isSet) {
-      server.send(delayMs);
-      await once(server, "message");
-      isSet = true;
-    }
-    await run(operations);
+/** A service in a process of its own, which delays its answers. All rows share it, and each has a delay of its own. */
+export interface DelayedService {
+  /** The same work against the service with this delay, in milliseconds. */
+  withDelay(delayMs: number, run: Contender["run"]): Contender["run"];
+}
+
+/** The process takes its delay as a message, and says when it holds. */
+export function delayedService(server: ChildProcess): DelayedService {
+  let current = 0;
+  return {
+    withDelay: (delayMs, run) => async (operations) => {
+      if (current !== delayMs) {
+        server.send(delayMs);
+        await once(server, "message");
+        current = delayMs;
+      }
+      await run(operations);
+    },
   };
 }

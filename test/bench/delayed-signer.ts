@@ -4,15 +4,21 @@ import type { Signer } from "@signpost/core";
 /** Node's timers have a resolution of a millisecond and may be late by one more. Milliseconds. */
 const TIMER_COARSENESS_MS = 2.5;
 
+export interface Delay {
+  /** Milliseconds. May be changed between calls. */
+  ms: number;
+}
+
 /**
  * A signer whose every call takes so long from its beginning, to some microseconds: a timer alone would round
- * what is to be measured up to its next tick.
+ * what is to be measured up to its next tick. It sleeps first and waits busily for the last two milliseconds and a half.
  */
-export function delayedSigner(inner: Signer, delayMs: number): Signer {
+export function delayedSigner(inner: Signer, delay: Delay): Signer {
   return {
     uri: inner.uri,
     publicKey: inner.publicKey,
     sign: async (...call) => {
+      const delayMs = delay.ms;
       const until = performance.now() + delayMs;
       const signature = await inner.sign(...call);
       if (delayMs > TIMER_COARSENESS_MS) await pause(delayMs - TIMER_COARSENESS_MS);

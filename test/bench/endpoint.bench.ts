@@ -46,7 +46,7 @@ await runBench({
     const pairings: Pairing[] = [];
     for (const row of ROWS) pairings.push(await pairingOf(row));
     return {
-      pairings: [...pairings, await growingWithKeys(), ...(await inProcess())],
+      pairings: [...pairings, await growingWithKeys(10), await growingWithKeys(100), ...(await inProcess())],
       tearDown: async () => {
         await Promise.all(ends.map((end) => end()));
       },
@@ -82,15 +82,16 @@ await runBench({
       };
     }
 
-    async function growingWithKeys(): Promise<Pairing> {
-      const [hundred, one] = [newPrivateKeys(100), newPrivateKeys(1)];
-      const conditional = { method: "HEAD" };
+    /** HEAD, so that the bytes to be sent are the same. */
+    async function growingWithKeys(count: number): Promise<Pairing> {
+      const request = { method: "HEAD" };
       return {
-        name: "HEAD, 200, with 100 keys beside 1",
-        ours: served("100 keys", await open("signpost", conditional, hundred)),
-        peer: served("1 key", await open("signpost", conditional, one)),
+        name: `HEAD, 200, with ${count} keys beside 1`,
+        ours: served(`${count} keys`, await open("signpost", request, newPrivateKeys(count))),
+        peer: served("1 key", await open("signpost", request, newPrivateKeys(1))),
         operations: REQUESTS_PER_SAMPLE,
         pairs: PAIRS,
+        target: { ratio: TARGET_RATIO },
       };
     }
   },
@@ -106,7 +107,7 @@ async function inProcess(): Promise<Pairing[]> {
     const signers = await Promise.all(newPrivateKeys(count).map((privateKey) => openLocalSigner({ privateKey })));
     return createJwksEndpoint({ issuer: "https://op.example", keyset: signers.map((signer) => ({ signer })) }).respond;
   };
-  const [one, hundred] = [await respondOf(1), await respondOf(100)];
+  const [one, ten, hundred] = [await respondOf(1), await respondOf(10), await respondOf(100)];
   const nothing = { status: 200, headers: {}, body: null };
   const etag = one("GET").headers["ETag"] ?? "";
   const repeated = (name: string, respond: () => unknown): Contender => ({
@@ -127,8 +128,10 @@ async function inProcess(): Promise<Pairing[]> {
   });
   return [
     added("200, 1 key", () => one("GET")),
+    added("200, 10 keys", () => ten("GET")),
     added("200, 100 keys", () => hundred("GET")),
     added("304, 1 key", () => one("GET", etag)),
+    added("HEAD, 1 key", () => one("HEAD")),
     added("405, 1 key", () => one("POST")),
   ];
 }

@@ -7,7 +7,7 @@ import { thisMachine, toMarkdown } from "./report.ts";
 import type { BenchReport, Fact } from "./report.ts";
 import { versionOf } from "./versions.ts";
 
-export { concurrently, sequentially } from "./measure.ts";
+export { concurrently, makeHot, sequentially } from "./measure.ts";
 export type { Contender, Pairing } from "./measure.ts";
 export type { Fact } from "./report.ts";
 

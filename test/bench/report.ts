@@ -99,7 +99,7 @@ function resultRow(result: PairingResult): string {
   ]);
 }
 
-function row(cells: readonly string[]): string {
+export function row(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
 
@@ -107,7 +107,7 @@ function spread({ median, p25, p75, p99 }: Spread): string {
   return `${figure(median)} (${figure(p25)} to ${figure(p75)}, ${figure(p99)})`;
 }
 
-function estimate({ value, low, high }: Estimate): string {
+export function estimate({ value, low, high }: Estimate): string {
   return `${figure(value)} [${figure(low)}, ${figure(high)}]`;
 }
 
@@ -120,10 +120,17 @@ const TARGET_WORDS: Readonly<Record<keyof Target, string>> = {
 
 function target(limits: Target, met: boolean | undefined): string {
   if (met === undefined) return "none";
-  const words = (Object.keys(TARGET_WORDS) as (keyof Target)[])
-    .filter((name) => limits[name] !== undefined)
-    .map((name) => `${TARGET_WORDS[name]} ${name === "ofIdeal" ? "≥" : "≤"} ${figure(limits[name] ?? 0)}`);
+  const words = partsOf(limits).map((part) => targetWords(part, limits[part] ?? 0));
   return `${words.join(", ")}: ${met ? "met" : "not met"}`;
+}
+
+/** What a target is about. */
+export function partsOf(limits: Target): (keyof Target)[] {
+  return (Object.keys(TARGET_WORDS) as (keyof Target)[]).filter((name) => limits[name] !== undefined);
+}
+
+export function targetWords(part: keyof Target, limit: number): string {
+  return `${TARGET_WORDS[part]} ${part === "ofIdeal" ? "≥" : "≤"} ${figure(limit)}`;
 }
 
 export function percent(part: number): string {

@@ -1,33 +1,61 @@
+import { fork } from "node:child_process";
 import { createHash, createPublicKey, verify as verifySignature } from "node:crypto";
+import { once } from "node:events";
 import { createKeySet, guardSigner, signJwt } from "@signpost/core";
-import type { SignJwtOptions } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { CLAIMS } from "./claims.ts";
 import { delayedSigner } from "./delayed-signer.ts";
-import { runBench, sequentially } from "./harness.ts";
-import type { Pairing } from "./harness.ts";
+import { makeHot, runBench, sequentially } from "./harness.ts";
+import type { Contender, Pairing } from "./harness.ts";
+
+type Side = "signJwt, each verified" | "signJwt, the first verified" | "called bare" | "called bare, and verify";
 
 interface Row {
+  readonly name: string;
   /** Of the signer. Milliseconds. */
   readonly delayMs: number;
-  readonly verify: SignJwtOptions["verify"];
+  readonly ours: Side;
+  readonly peer: Side;
   readonly pairs: number;
-  /** The peer's signature is verified too, by node:crypto alone. */
-  readonly peerVerifies?: boolean;
 }
 
+const PAIRS_BY_DELAY_MS: readonly (readonly [delayMs: number, pairs: number])[] = [
+  [0, 300],
+  [1, 300],
+  [10, 200],
+  [25, 150],
+  [50, 100],
+];
 const ROWS: readonly Row[] = [
-  { delayMs: 0, verify: "always", pairs: 300 },
-  { delayMs: 0, verify: "first", pairs: 300 },
-  { delayMs: 1, verify: "always", pairs: 300 },
-  { delayMs: 10, verify: "always", pairs: 300 },
-  { delayMs: 25, verify: "always", pairs: 200 },
-  { delayMs: 25, verify: "first", pairs: 200 },
-  { delayMs: 25, verify: "always", pairs: 200, peerVerifies: true },
-  { delayMs: 50, verify: "always", pairs: 120 },
+  ...PAIRS_BY_DELAY_MS.flatMap(([delayMs, pairs]): Row[] => [
+    { name: "each verified", delayMs, pairs, ours: "signJwt, each verified", peer: "called bare" },
+    { name: "the first verified", delayMs, pairs, ours: "signJwt, the first verified", peer: "called bare" },
+  ]),
+  // What of it is ours, and what is node:crypto's.
+  {
+    name: "beside a call that verifies too",
+    delayMs: 25,
+    pairs: 150,
+    ours: "signJwt, each verified",
+    peer: "called bare, and verify",
+  },
+  ...[0, 25].map((delayMs): Row => {
+    const pairs = delayMs === 0 ? 300 : 150;
+    return {
+      name: "verify of node:crypto alone",
+      delayMs,
+      pairs,
+      ours: "called bare, and verify",
+      peer: "called bare",
+    };
+  }),
 ];
 /** Of one signature. Milliseconds. */
-const CPU_TARGET = { always: 0.2, first: 0.05 };
+const CPU_TARGET_MS = { "signJwt, each verified": 0.2, "signJwt, the first verified": 0.05 };
+const ADDED_TARGET_MS = 0.2;
+/** Of each side before the first row. */
+const WARM_UP_OPERATIONS = 5_000;
+const FIRST_CALLS = 20;
 
 await runBench({
   name: "sign-jwt",
@@ -35,31 +63,71 @@ await runBench({
   packages: ["@signpost/core", "@signpost/local"],
   setUp: async () => {
     const local = await openLocalSigner({ policy: false });
-    return { pairings: ROWS.map(pairingOf), tearDown: () => local.close() };
-
-    /** The signing input comes along on both sides, so that both sign natively. */
-    function pairingOf({ delayMs, verify = "always", pairs, peerVerifies = false }: Row): Pairing {
-      const bare = delayMs === 0 ? local : delayedSigner(local, delayMs);
-      const keys = createKeySet([{ signer: guardSigner(bare) }]);
-      const signingInput = new TextEncoder().encode("header.payload");
-      const digest = createHash("sha256").update(signingInput).digest();
-      const key = createPublicKey({ key: { ...local.publicKey }, format: "jwk" });
-      const byHand = async (): Promise<void> => {
+    const delay = { ms: 0 };
+    const bare = delayedSigner(local, delay);
+    const keys = createKeySet([{ signer: guardSigner(bare) }]);
+    // The signing input comes along on both sides, so that both sign natively.
+    const signingInput = new TextEncoder().encode("header.payload");
+    const digest = createHash("sha256").update(signingInput).digest();
+    const key = createPublicKey({ key: { ...local.publicKey }, format: "jwk" });
+    const sides: Readonly<Record<Side, () => Promise<unknown>>> = {
+      "signJwt, each verified": () => signJwt(keys, CLAIMS),
+      "signJwt, the first verified": () => signJwt(keys, CLAIMS, { verify: "first" }),
+      "called bare": () => bare.sign(digest, { signingInput }),
+      "called bare, and verify": async () => {
         const signature = await bare.sign(digest, { signingInput });
-        if (peerVerifies) verifySignature("sha256", signingInput, { key, dsaEncoding: "ieee-p1363" }, signature);
+        verifySignature("sha256", signingInput, { key, dsaEncoding: "ieee-p1363" }, signature);
+      },
+    };
+    await makeHot(WARM_UP_OPERATIONS, Object.values(sides));
+    return { pairings: [...ROWS.map(pairingOf), firstCalls()], tearDown: () => local.close() };
+
+    function pairingOf({ name, delayMs, ours, peer, pairs }: Row): Pairing {
+      const contender = (side: Side): Contender => {
+        const run = sequentially(sides[side]);
+        return {
+          name: side,
+          run: (operations) => {
+            delay.ms = delayMs;
+            return run(operations);
+          },
+        };
       };
+      const isOurs = ours !== "called bare" && ours !== "called bare, and verify";
       return {
-        name: `signer of ${delayMs} ms, ${verify === "always" ? "each signature verified" : "the first one verified"}`,
-        ours: { name: "signJwt", run: sequentially(() => signJwt(keys, CLAIMS, { verify })) },
-        peer: {
-          name: peerVerifies ? "the signer, and verify of node:crypto" : "the signer called bare",
-          run: sequentially(byHand),
-        },
+        name: `signer of ${delayMs} ms, ${name}`,
+        ours: contender(ours),
+        peer: contender(peer),
         operations: delayMs === 0 ? 100 : 1,
         pairs,
         // The delayed signer waits busily to be exact, so that its processor time says nothing.
-        target: { addedMs: 0.2, ...(delayMs === 0 ? { addedCpuMs: CPU_TARGET[verify] } : {}) },
+        ...(isOurs
+          ? { target: { addedMs: ADDED_TARGET_MS, ...(delayMs === 0 ? { addedCpuMs: CPU_TARGET_MS[ours] } : {}) } }
+          : {}),
       };
     }
   },
 });
+
+/** Everything else here is hot. This is what a process pays before it is. */
+function firstCalls(): Pairing {
+  const delayMs = 25;
+  const contender = (what: string): Contender => ({
+    name: what,
+    run: async () => {
+      const args = [what, String(FIRST_CALLS), String(delayMs)];
+      const child = fork(new URL("./first-calls-program.js", import.meta.url), args);
+      const exited = once(child, "exit");
+      const [ms] = (await Promise.race([once(child, "message"), exited.then(() => [])])) as [number?];
+      await exited;
+      if (ms === undefined) throw new Error(`a process of first calls failed: ${what}`);
+      return ms;
+    },
+  });
+  return {
+    name: `signer of ${delayMs} ms, the first ${FIRST_CALLS} calls of a process, each verified`,
+    ours: contender("signJwt"),
+    peer: contender("called bare"),
+    pairs: 12,
+  };
+}

@@ -1,0 +1,51 @@
+// Every target beside what was found, from the reports.
+import type { PairingResult, Target } from "./measure.ts";
+import { type BenchReport, estimate, partsOf, percent, row, targetWords } from "./report.ts";
+
+interface Verdict {
+  readonly name: string;
+  readonly found: string;
+  readonly met: boolean;
+}
+
+/** A line for each target of each benchmark: how many of its rows meet it, and what was found in each. */
+export function targetsTable(reports: readonly BenchReport[]): string {
+  return [
+    row(["benchmark", "target", "met in", "not met", "met"]),
+    row(["---", "---", "---", "---", "---"]),
+    ...reports.flatMap((report) =>
+      [...verdictsByTarget(report.results)].map(([target, verdicts]) => {
+        const met = verdicts.filter((verdict) => verdict.met);
+        const missed = verdicts.filter((verdict) => !verdict.met);
+        return row([report.name, target, `${met.length} of ${verdicts.length}`, listed(missed), listed(met)]);
+      }),
+    ),
+    "",
+  ].join("\n");
+}
+
+function verdictsByTarget(results: readonly PairingResult[]): Map<string, Verdict[]> {
+  const byTarget = new Map<string, Verdict[]>();
+  for (const result of results) {
+    for (const part of partsOf(result.target)) {
+      const limit = result.target[part] ?? Number.NaN;
+      const target = targetWords(part, limit);
+      const verdict = { name: result.name, found: found(result, part), met: isMet(result, part, limit) };
+      byTarget.set(target, [...(byTarget.get(target) ?? []), verdict]);
+    }
+  }
+  return byTarget;
+}
+
+function found({ ofIdeal, ...estimates }: PairingResult, part: keyof Target): string {
+  return part === "ofIdeal" ? percent(ofIdeal?.ours ?? Number.NaN) : estimate(estimates[part]);
+}
+
+/** A part of a limit is the only target of its row. */
+function isMet(result: PairingResult, part: keyof Target, limit: number): boolean {
+  return part === "ofIdeal" ? result.targetMet === true : result[part].high <= limit;
+}
+
+function listed(verdicts: readonly Verdict[]): string {
+  return verdicts.map(({ name, found: figures }) => `${name}: ${figures}`).join("<br>");
+}
