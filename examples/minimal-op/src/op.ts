@@ -40,6 +40,8 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
   const jwks = createJwksEndpoint({ issuer, keyset: keySet, jwksRotationActive });
   const readiness = createReadiness(schedule, signers);
 
+  const userinfo = createUserinfo(issuer, audience, schedule);
+
   const routes: Readonly<Record<string, Route>> = {
     "GET /.well-known/openid-configuration": () => ({ status: 200, json: discovery(issuer, jwks.metadata) }),
     "POST /token": createTokenEndpoint({
@@ -50,7 +52,9 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
       clients,
       replayStore,
     }),
-    "GET /userinfo": createUserinfo(issuer, audience, schedule),
+    "GET /userinfo": userinfo,
+    // OpenID Connect Core 1.0 section 5.3: both methods.
+    "POST /userinfo": userinfo,
     [`GET ${READY_PATH}`]: async () => {
       const { ready, ...json } = await readiness.check();
       return { status: ready ? 200 : 503, json };
@@ -62,7 +66,8 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
   const server = createServer((request, response) => {
     const path = requestPath(request.url);
     if (path === jwks.path) jwks.listener(request, response);
-    else void answer(routes[`${request.method} ${path}`], request, response);
+    // Node sends no body in answer to HEAD.
+    else void answer(routes[`${request.method === "HEAD" ? "GET" : request.method} ${path}`], request, response);
   });
   server.listen(options.port);
   await once(server, "listening");

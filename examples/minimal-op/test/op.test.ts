@@ -59,8 +59,10 @@ describe("tokens", () => {
       typ: "at+jwt",
     });
     expect(payload).toMatchObject({ sub: "rp", client_id: "rp" });
-    const userinfo = await fetch(`${op.url}/userinfo`, { headers: { authorization: `Bearer ${token}` } });
-    expect([userinfo.status, await userinfo.json()]).toEqual([200, { sub: "rp" }]);
+    for (const method of ["GET", "POST"]) {
+      const userinfo = await fetch(`${op.url}/userinfo`, { method, headers: { authorization: `Bearer ${token}` } });
+      expect([userinfo.status, await userinfo.json()]).toEqual([200, { sub: "rp" }]);
+    }
   });
 
   test("userinfo refuses a token that another key signed", async () => {
@@ -104,6 +106,11 @@ describe("tokens", () => {
       return response.statusCode;
     });
     expect(await Promise.all(statuses)).toEqual([200, 401, 404]);
+  });
+
+  test("HEAD is answered as GET, without a body", async () => {
+    const head = await fetch(`${op.url}/.well-known/openid-configuration`, { method: "HEAD" });
+    expect([head.status, head.headers.get("content-type"), await head.text()]).toEqual([200, "application/json", ""]);
   });
 
   test("the discovery document names the endpoints", async () => {
