@@ -8,7 +8,7 @@ import type { ServerReady } from "./aws-kms-server.ts";
 import { CLAIMS } from "./claims.ts";
 import { delayedService } from "./delayed-service.ts";
 import { makeHot, runBench } from "./harness.ts";
-import { latencyRows, MOST_AT_ONCE, type SdkSides, signatureRow, throughputRows } from "./sdk-rows.ts";
+import { latencyRows, POLICY, type SdkSides, signatureRow, throughputRows } from "./sdk-rows.ts";
 
 const credentials = { accessKeyId: "AKIABENCHMARKEXAMPLE", secretAccessKey: "benchmark" };
 /** Of each side before the first row, the service answering at once. */
@@ -24,9 +24,8 @@ await runBench({
     // Our own client finds its credentials where the SDK looks.
     process.env["AWS_ACCESS_KEY_ID"] = credentials.accessKeyId;
     process.env["AWS_SECRET_ACCESS_KEY"] = credentials.secretAccessKey;
-    const policy = { concurrency: MOST_AT_ONCE };
     // As quick as the SDK can be made, and with as many connections as ours.
-    const requestHandler = { httpAgent: { keepAlive: true, maxSockets: MOST_AT_ONCE } };
+    const requestHandler = { httpAgent: { keepAlive: true, maxSockets: POLICY.concurrency } };
     const client = new KMSClient({
       endpoint,
       region,
@@ -35,8 +34,8 @@ await runBench({
       cacheMiddleware: true,
       requestHandler,
     });
-    const own = await openAwsKmsSigner({ keyId: keyArn, endpoint, policy });
-    const given = await openAwsKmsSigner({ keyId: keyArn, client, policy });
+    const own = await openAwsKmsSigner({ keyId: keyArn, endpoint, policy: POLICY });
+    const given = await openAwsKmsSigner({ keyId: keyArn, client, policy: POLICY });
 
     const digest = randomBytes(32);
     const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;

@@ -47,8 +47,10 @@ const LISTENERS: Readonly<Record<ServerOptions["kind"], () => RequestListener | 
 };
 
 const server = createServer(await LISTENERS[kind]());
-// Connections are kept for as long as the benchmark wants to use them.
+// Connections are kept for as long as the benchmark wants to use them, those too that have sent nothing yet.
 server.keepAliveTimeout = 0;
+server.headersTimeout = 0;
+server.requestTimeout = 0;
 server.listen(0, "127.0.0.1", () => {
   const address = server.address();
   parentPort?.postMessage(typeof address === "object" ? address?.port : undefined);

@@ -14,14 +14,14 @@ const privateKeys = newPrivateKeys(2);
 
 interface Row {
   readonly name: string;
-  readonly method: "GET" | "HEAD" | "POST";
+  readonly method: "GET" | "POST";
   readonly conditional?: boolean;
 }
 
+// No HEAD: wrk waits for the body that Content-Length announces.
 const ROWS: readonly Row[] = [
   { name: "GET, 200", method: "GET" },
   { name: "GET, 304", method: "GET", conditional: true },
-  { name: "HEAD, 200", method: "HEAD" },
   { name: "POST, 405", method: "POST" },
 ];
 
@@ -64,7 +64,7 @@ await runBench({
         name: `${name}, 16 connections`,
         ours: await contender("signpost", "listener in node:http"),
         peer: await contender("bare", "bare node:http"),
-        pairs: 12,
+        pairs: 10,
         target: { ratio: TARGET_RATIO },
       };
     }

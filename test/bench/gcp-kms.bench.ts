@@ -8,7 +8,7 @@ import type { ServerReady } from "./gcp-kms-server.ts";
 import { CLAIMS } from "./claims.ts";
 import { delayedService } from "./delayed-service.ts";
 import { makeHot, runBench } from "./harness.ts";
-import { latencyRows, MOST_AT_ONCE, type SdkSides, signatureRow, throughputRows } from "./sdk-rows.ts";
+import { latencyRows, POLICY, type SdkSides, signatureRow, throughputRows } from "./sdk-rows.ts";
 
 /** Of each side before the first row, the service answering at once. */
 const WARM_UP_OPERATIONS = 2_000;
@@ -21,7 +21,6 @@ await runBench({
     const server = fork(new URL("./gcp-kms-server.js", import.meta.url));
     const [ready] = (await once(server, "message")) as [ServerReady];
     const { keyVersion } = ready;
-    const policy = { concurrency: MOST_AT_ONCE };
     const digest = randomBytes(32);
     const request = { name: keyVersion, digest: { sha256: digest } };
 
@@ -30,9 +29,9 @@ await runBench({
       transport: "grpc" | "rest",
     ): Promise<{ sides: SdkSides; abortable: SdkSides["bare"]; close: () => Promise<unknown> }> => {
       const client = connectGcpKmsClient(ready, transport);
-      const signer = await openGcpKmsSigner({ keyVersion, client, policy });
+      const signer = await openGcpKmsSigner({ keyVersion, client, policy: POLICY });
       const keys = createKeySet([{ signer }]);
-      const options = { timeout: 2000, retry: null };
+      const options = { timeout: POLICY.attemptTimeoutMs, retry: null };
       const sides: SdkSides = {
         signer: () => signer.sign(digest),
         token: () => signJwt(keys, CLAIMS),

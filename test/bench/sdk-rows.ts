@@ -85,5 +85,9 @@ export function throughputRows(service: DelayedService, { signer, token, bare, b
   return [...rowsOf("signatures", "guarded signer", signer), ...rowsOf("tokens", "signJwt, each verified", token)];
 }
 
-/** The most that is ever called at once. */
-export const MOST_AT_ONCE: number = Math.max(...CONCURRENCIES);
+/** Lets as many through as ever call at once. On a busy machine a benchmark is slow, but not a failure. */
+export const POLICY: Readonly<Record<"concurrency" | "deadlineMs" | "attemptTimeoutMs", number>> = {
+  concurrency: Math.max(...CONCURRENCIES),
+  deadlineMs: 60_000,
+  attemptTimeoutMs: 60_000,
+};

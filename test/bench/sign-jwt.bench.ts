@@ -24,7 +24,7 @@ const PAIRS_BY_DELAY_MS: readonly (readonly [delayMs: number, pairs: number])[] 
   [1, 300],
   [10, 200],
   [25, 150],
-  [50, 100],
+  [50, 80],
 ];
 const ROWS: readonly Row[] = [
   ...PAIRS_BY_DELAY_MS.flatMap(([delayMs, pairs]): Row[] => [

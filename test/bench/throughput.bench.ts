@@ -49,7 +49,7 @@ await runBench({
         ours: { name, run: concurrently(concurrency, ours) },
         peer: { name: "the signer called bare", run: concurrently(concurrency, bare) },
         operations: ROUNDS * concurrency,
-        pairs: 24,
+        pairs: 20,
         idealMs: DELAY_MS / concurrency,
         target: { ratio: TARGET_RATIO },
       })),
