@@ -65,7 +65,7 @@ describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (libr
   it("refuses an assertion while Redis is down, and is not ready", async () => {
     const down = await startRedis();
     onTestFinished(() => down.stop());
-    const store = createRedisReplayStore(await client(down.url), { timeoutMs: 300 });
+    const store = createRedisReplayStore(await client(down.url), { timeoutMs: 1_000 });
     await store.ready();
     const key = testKey("k");
     const now = Math.floor(Date.now() / 1000);
