@@ -1,11 +1,9 @@
 import type { LookupAddress, LookupOptions } from "node:dns";
-import { lookup as systemLookup } from "node:dns";
 import { createRequire } from "node:module";
-import { isIP } from "node:net";
 import type { Dispatcher } from "undici";
 import { KeySetError } from "../errors.ts";
 import type { AddressRules } from "./address.ts";
-import { addressRules } from "./address.ts";
+import { addressRules, familyOf } from "./address.ts";
 
 type Undici = Pick<typeof import("undici"), "Agent" | "buildConnector">;
 
@@ -46,14 +44,14 @@ export function createPublicDispatcher(options: PublicDispatcherOptions = {}): D
 export function publicDispatcher({ Agent, buildConnector }: Undici, options: PublicDispatcherOptions = {}): Dispatcher {
   const rules = addressRules(options.allowSubnets);
   const connect = buildConnector({
-    lookup: guardedLookup(rules, options.lookup ?? systemLookup),
+    lookup: guardedLookup(rules, options.lookup ?? process.getBuiltinModule("node:dns").lookup),
     ...(options.ca === undefined ? {} : { ca: authorities(options.ca) }),
   });
   return new Agent({
     connect(target, callback) {
       // A literal address is connected to without a lookup.
       const literal = target.hostname.replace(/^\[|\]$/g, "");
-      if (isIP(literal) !== 0 && !rules.isAllowed(literal)) {
+      if (familyOf(literal) !== undefined && !rules.isAllowed(literal)) {
         callback(refused(), null);
         return;
       }
