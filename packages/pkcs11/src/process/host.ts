@@ -6,6 +6,7 @@ import { Child } from "./child-handle.ts";
 import {
   type ChildKey,
   childKey,
+  closedError,
   type HostedKey,
   hostedKey,
   isNowhere,
@@ -240,10 +241,6 @@ export class ChildHost {
   #noteRefusal(key: HostedKey, error: unknown): void {
     if (this.#keys.has(key)) this.#refusals.add(key.token, error);
   }
-}
-
-function closedError(): SignerError {
-  return new SignerError("closed", "the signer is closed");
 }
 
 function asSignerError(cause: unknown): SignerError {

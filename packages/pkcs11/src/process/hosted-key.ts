@@ -1,4 +1,4 @@
-import type { P256PublicJwk, SignerError, SignerHealth } from "@signpost/core";
+import { type P256PublicJwk, SignerError, type SignerHealth } from "@signpost/core";
 import type { KeyRequest } from "../backend.ts";
 import type { TokenDescription } from "../protocol.ts";
 import type { Child } from "./child-handle.ts";
@@ -62,4 +62,8 @@ export function keyNotes({ current, failure }: HostedKey): readonly string[] {
 export function refusalIn(current: ChildKey | undefined): unknown {
   const refusal = current?.child.state(current.number)?.refusal;
   return refusal === undefined ? undefined : fromWire(refusal);
+}
+
+export function closedError(): SignerError {
+  return new SignerError("closed", "the signer is closed");
 }
