@@ -21,15 +21,9 @@ class FaultyProcess extends EventEmitter {
   unref(): void {}
 }
 
-const next = vi.hoisted(() => ({ process: undefined as unknown }));
-vi.mock(import("node:child_process"), async (original) => ({
-  ...(await original()),
-  fork: () => next.process as never,
-}));
-
 function start(): { readonly child: Child; readonly process: FaultyProcess; readonly ended: string[] } {
   const process = new FaultyProcess();
-  next.process = process;
+  vi.spyOn(globalThis.process, "getBuiltinModule").mockReturnValueOnce({ fork: () => process });
   const ended: string[] = [];
   const child = new Child({
     pin: async () => undefined,
