@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { concurrently, measure, sequentially } from "../bench/measure.ts";
+import { concurrently, makeHot, measure, sequentially } from "../bench/measure.ts";
 import { toMarkdown } from "../bench/report.ts";
 import { medianEstimate, spreadOf } from "../bench/statistics.ts";
+import { targetsTable } from "../bench/targets.ts";
 
 const ascending = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
@@ -130,6 +131,42 @@ describe("measuring a pairing", () => {
   });
 });
 
+test("every target stands beside what was found, the rows that miss it apart from those that meet it", async () => {
+  const row = async (name: string, ms: number, target: object) =>
+    measure(
+      {
+        name,
+        ours: { name: "ours", run: async () => ms },
+        peer: { name: "peer", run: async () => 1 },
+        pairs: 6,
+        target,
+      },
+      {
+        nowMs: () => 0,
+        cpuMs: () => 0,
+      },
+    );
+  const results = [
+    await row("near", 1.1, { addedMs: 0.2, addedCpuMs: 0.05 }),
+    await row("far", 3, { addedMs: 0.2 }),
+    await row("told alone", 9, {}),
+  ];
+  const lines = targetsTable([reportOf(...results)]).split("\n");
+  expect(lines.slice(2, -1)).toEqual([
+    "| x | added ≤ 0.2 | 1 of 2 | far: 2 [2, 2] | near: 0.1 [0.1, 0.1] |",
+    "| x | added CPU ≤ 0.05 | 1 of 1 |  | near: 0 [0, 0] |",
+  ]);
+});
+
+test("makes every operation hot, in turn", async () => {
+  const order: string[] = [];
+  await makeHot(
+    2,
+    ["a", "b"].map((name) => async () => order.push(name)),
+  );
+  expect(order).toEqual(["a", "b", "a", "b"]);
+});
+
 test("so many operations are in flight at once, and no more than asked for are made", async () => {
   let active = 0;
   let most = 0;
@@ -149,7 +186,7 @@ function evenly(ms: number): ReturnType<typeof spreadOf> {
   return { median: ms, p25: ms, p75: ms, p99: ms };
 }
 
-function reportOf(result: Awaited<ReturnType<typeof measure>>): Parameters<typeof toMarkdown>[0] {
+function reportOf(...results: Awaited<ReturnType<typeof measure>>[]): Parameters<typeof toMarkdown>[0] {
   const machine = { processor: "a processor", cores: 2, memoryGiB: 1, load: 0, system: "a system", node: "20" };
   return {
     name: "x",
@@ -158,7 +195,7 @@ function reportOf(result: Awaited<ReturnType<typeof measure>>): Parameters<typeo
     date: "2026-01-01",
     machine,
     versions: {},
-    results: [result],
+    results,
     facts: [],
   };
 }
