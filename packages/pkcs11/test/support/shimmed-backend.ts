@@ -1,12 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import type { Signer } from "@signpost/core";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import type { BackendToken } from "./backend-tokens.ts";
+import { SEARCHES, untilFound } from "./counted.ts";
 import { closeAllSessions, finalize, logOut } from "./module-user.ts";
-import { createOpener, type GuardedOptions, type Opener, until } from "./signing.ts";
+import { createOpener, type GuardedOptions, type Opener, outcome, until } from "./signing.ts";
 import { type TokenUser, useToken } from "./token-user.ts";
 
-/** The longest that a signer takes to bring back what failed. Milliseconds. */
-export const RECOVERY_MS = 35_000;
+/** The longest that a signer takes to bring back what failed, 35 seconds, and what a busy machine adds to it. Milliseconds. */
+export const RECOVERY_MS = 35_000 + 10_000;
 
 /** What the tests of one file work with. Members are there from the first `beforeEach` on. */
 export interface ShimmedBackend {
@@ -16,8 +18,10 @@ export interface ShimmedBackend {
   /** Opens the key `k1` through the shim. */
   readonly base: GuardedOptions;
   readonly opener: Opener;
-  /** Opens `k1` and waits for every session, so that each call after it belongs to the test. */
+  /** Opens `k1` and waits until every session has found it, so that each call after it belongs to the test. */
   openWhole(options?: Partial<GuardedOptions>): ReturnType<Opener["open"]>;
+  /** A request made now is made. SoftHSMs that p11-kit starts at once may miss their token while one of them logs in: there, soon. */
+  expectSigned(signer: Signer): Promise<void>;
   /** What other code in the process does to the module under us. */
   readonly otherCode: Readonly<Record<"closeAllSessions" | "logOut" | "finalize", () => void>>;
   /** Other code in the process that works with keys of the token. */
@@ -60,13 +64,19 @@ export function useShimmedBackend(start: () => Promise<BackendToken>): ShimmedBa
     },
     openWhole: async (options = {}) => {
       const sessions = options.sessions ?? at.backend.sessions;
+      const found = at.shim.calls("C_FindObjectsInit");
       const signer = await opener.open({ ...at.base, ...options });
       await until(() => at.shim.calls("C_Login") + at.shim.calls("C_GetTokenInfo") >= sessions);
       await until(
         () => at.shim.counter("openSessions") === sessions && signer.health().status === "ready",
         RECOVERY_MS,
       );
+      await untilFound(at.shim, signer, found + SEARCHES * sessions);
       return signer;
+    },
+    expectSigned: async (signer) => {
+      if (at.backend.instances) await until(async () => (await outcome(signer)) === "signed", RECOVERY_MS);
+      else expect(await outcome(signer)).toBe("signed");
     },
     otherCode: {
       closeAllSessions: () =>
