@@ -1,7 +1,7 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { ckrRule, type RecoveryAction } from "./ckr.ts";
 import type { Failure } from "./protocol.ts";
-import { CKR_CRYPTOKI_NOT_INITIALIZED } from "./worker/constants.ts";
+import { CKR_CRYPTOKI_NOT_INITIALIZED, CKR_SESSION_COUNT } from "./worker/constants.ts";
 
 /** A command that failed, as the thread told it. Kept as the `cause` of what callers see. */
 export class CommandError extends Error {
@@ -43,6 +43,11 @@ export function isNotInitialized(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_CRYPTOKI_NOT_INITIALIZED;
 }
 
+/** The token allows no more sessions now. */
+export function isSessionCount(error: unknown): boolean {
+  return error instanceof CommandError && error.code === CKR_SESSION_COUNT;
+}
+
 /** The typed error that a caller sees. */
 export function toPublicError(error: unknown): SignerError | ConfigurationError {
   if (error instanceof SignerError || error instanceof ConfigurationError) return error;
@@ -61,7 +66,6 @@ export function toPublicError(error: unknown): SignerError | ConfigurationError 
       return new ConfigurationError("pkcs11js", message, { cause: error, code: "missing_dependency" });
     case "signature":
       return new SignerError("integrity", message, { cause: error });
-    case "context-pin":
     case "internal":
       return new SignerError("unavailable", message, { cause: error });
   }

@@ -107,8 +107,9 @@ export interface Commands {
   /** `covered`: somebody else's login in this process answered for ours, and the PIN was not looked at. */
   login: [input: { readonly pin: string }, output: { readonly covered: boolean }];
   findKey: [input: { readonly key: number; readonly query: KeyQuery }, output: FoundKey];
-  /** Keeps the PIN for the context-specific logins of this key. */
-  contextPin: [input: { readonly key: number; readonly pin: string }, output: null];
+  forgetKey: [input: { readonly key: number }, output: null];
+  /** C_SignInit, and the login that a key with CKA_ALWAYS_AUTHENTICATE wants behind it: for the one `sign` that follows. */
+  authenticate: [input: { readonly key: number; readonly pin: string }, output: null];
   sign: [input: { readonly key: number; readonly digest: Uint8Array }, output: Uint8Array];
   closeSession: [input: null, output: null];
 }
@@ -141,8 +142,6 @@ export type Failure =
       readonly code: "key_not_found" | "ambiguous_key" | "unsupported_key";
       readonly message: string;
     }
-  /** The PIN that this call would need was never given. */
-  | { readonly kind: "context-pin"; readonly message: string }
   /** C_Sign answered CKR_OK with something that is no signature of 64 bytes. */
   | { readonly kind: "signature"; readonly message: string }
   | { readonly kind: "internal"; readonly message: string };

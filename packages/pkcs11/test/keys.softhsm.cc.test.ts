@@ -6,7 +6,7 @@ import { openSigner } from "@signpost/core";
 import { pkcs11 } from "@signpost/pkcs11";
 import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import type { SoftHsmToken } from "@signpost/test-backends/softhsm";
-import { logOut } from "./support/module-user.ts";
+import { logOut, setPublicKeyInfo } from "./support/module-user.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { outcome, signsAndVerifies, until } from "./support/signing.ts";
 
@@ -51,6 +51,14 @@ describe("the public half", () => {
     expect(await signsAndVerifies(signer)).toBe(true);
   });
 
+  test("comes from the private object, where a module shows it there", async () => {
+    const { publicKey } = await at.hsm.generateKey({ label: "telling", id: "1f", publicObject: false });
+    setPublicKeyInfo(at.hsm, { label: "telling" }, publicKey);
+    const signer = await at.opener.open({ ...at.base, object: "telling" });
+    expect(publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
+    expect(await signsAndVerifies(signer)).toBe(true);
+  });
+
   test("is refused when objects with the key's CKA_ID disagree, unless the caller says which it is", async () => {
     const { publicKey } = await at.hsm.generateKey({ label: "twice-a", id: "0f" });
     await at.hsm.generateKey({ label: "twice-b", id: "0f" });
@@ -62,9 +70,15 @@ describe("the public half", () => {
     expect(new Set(signed)).toEqual(new Set([true]));
   });
 
-  test("belongs to a private half that the helper made sensitive and not extractable", async () => {
+  test("given by the caller must be the key's, also when the token shows the right one", async () => {
+    expect(await codeOf(at.opener.open({ ...at.base, publicKey: pem(foreign) }))).toBe("wrong_key");
+  });
+});
+
+describe("the helper that generates keys", () => {
+  test("makes a private half that is sensitive and not extractable, for signing", async () => {
     const { module, tokenLabel: token, pin } = at.hsm;
-    generateP256Key({ module, token, pin, label: "made", id: Buffer.from("1f", "hex") });
+    generateP256Key({ module, token, pin, label: "made", id: Buffer.from("3a", "hex") });
     const objects = (await at.hsm.pkcs11Tool("--list-objects", "--type", "privkey")).split("Private Key Object");
     const made = objects.find((object) => object.includes("made"));
     expect(made).toMatch(/Usage:\s+.*sign/);
@@ -72,8 +86,14 @@ describe("the public half", () => {
     expect(await signsAndVerifies(await at.opener.open({ ...at.base, object: "made" }))).toBe(true);
   });
 
-  test("given by the caller must be the key's, also when the token shows the right one", async () => {
-    expect(await codeOf(at.opener.open({ ...at.base, publicKey: pem(foreign) }))).toBe("wrong_key");
+  test.each<[what: string, label: string, id: string, text: RegExp]>([
+    ["a label", "k1", "3b", /has a key with this label already/],
+    ["an id", "another", "01", /has a key with this id already/],
+  ])("refuses %s that a key has already, and makes nothing", async (_what, label, id, text) => {
+    const { module, tokenLabel: token, pin } = at.hsm;
+    const before = await at.hsm.pkcs11Tool("--list-objects");
+    expect(() => generateP256Key({ module, token, pin, label, id: Buffer.from(id, "hex") })).toThrow(text);
+    expect(await at.hsm.pkcs11Tool("--list-objects")).toBe(before);
   });
 });
 
@@ -94,6 +114,20 @@ describe("a key that changes while it is open", () => {
     await at.hsm.generateKey({ label: "swapped-bare", id: "1b", publicObject: false });
     await until(async () => (await outcome(signer)) === "wrong_key");
     expect(await outcome(signer)).toBe("wrong_key");
+  });
+
+  test("so it is behind a public object that was left over: what the token shows is not believed", async () => {
+    await at.hsm.generateKey({ label: "left-over", id: "1d" });
+    const signer = await at.opener.open({ ...at.base, object: "left-over" });
+    await at.hsm.pkcs11Tool("--delete-object", "--type", "privkey", "--id", "1d");
+    await at.hsm.generateKey({ label: "left-over", id: "1e" });
+    await at.hsm.pkcs11Tool("--type", "privkey", "--id", "1e", "--set-id", "1d");
+    const seen: string[] = [];
+    await until(async () => {
+      seen.push(await outcome(signer));
+      return seen.at(-1) === "wrong_key";
+    });
+    expect(seen).not.toContain("did not verify");
   });
 
   test("a deleted key is key_not_found, but only after the module was initialised anew", async () => {
@@ -120,26 +154,6 @@ describe("a key that may not sign", () => {
       code: "unsupported_key",
       message: expect.stringMatching(/CKA_SIGN is false/) as string,
     });
-  });
-});
-
-describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
-  test("gets a context-specific login before each signature", async () => {
-    await at.hsm.pkcs11Tool(
-      "--keypairgen",
-      "--key-type",
-      "EC:prime256v1",
-      "--label",
-      "careful",
-      "--id",
-      "2a",
-      "--usage-sign",
-      "--always-auth",
-    );
-    const signer = await at.opener.open({ ...at.base, object: "careful" });
-    const before = at.shim.calls("C_Login");
-    for (let count = 0; count < 5; count += 1) expect(await signsAndVerifies(signer)).toBe(true);
-    expect(at.shim.calls("C_Login") - before).toBe(5);
   });
 });
 
@@ -255,6 +269,18 @@ describe("sessions", () => {
     expect(await outcome(signer)).toBe("signed");
     expect(await outcome(more)).toBe("signed");
     await until(() => more.health().status === "ready");
+  });
+
+  test("that the token had no room for are opened once it has", async () => {
+    const signer = await at.opener.open({ ...at.base, sessions: 1 });
+    at.shim.token({ maxSessions: 2 });
+    const more = await at.opener.open({ ...at.base, sessions: 4 });
+    await until(() => at.shim.calls("C_OpenSession") >= 4 && at.shim.counter("openSessions") === 2);
+    expect(await outcome(signer)).toBe("signed");
+    await until(() => more.health().status === "ready");
+    at.shim.token({ maxSessions: 0 });
+    await until(() => at.shim.counter("openSessions") === 4);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
   });
 });
 

@@ -1,108 +1,43 @@
 import { describe, expect, test } from "vitest";
-import type { ShimFunction } from "@signpost/test-backends/pkcs11-shim";
+import type { GuardedSigner } from "@signpost/core";
+import { counted, openWhole as openWholeWith, request } from "./support/counted.ts";
 import { closeAllSessions, finalize, initialize, logOut } from "./support/module-user.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
-import { type GuardedOptions, outcome, sha256, until } from "./support/signing.ts";
+import { type GuardedOptions, outcome, until } from "./support/signing.ts";
 
 const SESSIONS = 4;
 const at = useShimmedToken(SESSIONS);
 
-/** Opens a signer and waits for all its sessions, so that every call after it belongs to the test. */
-async function openWhole(options: Partial<GuardedOptions> = {}): Promise<Awaited<ReturnType<typeof at.opener.open>>> {
-  const signer = await at.opener.open({ ...at.base, ...options });
-  await until(
-    () =>
-      at.shim.calls("C_Login") + at.shim.calls("C_GetTokenInfo") >= SESSIONS &&
-      at.shim.counter("openSessions") === SESSIONS,
-  );
-  return signer;
-}
-
-/** Calls of a function while the work runs. */
-async function counted(names: readonly ShimFunction[], work: () => Promise<unknown>): Promise<Record<string, number>> {
-  const before = names.map((name) => at.shim.calls(name));
-  await work();
-  return Object.fromEntries(names.map((name, index) => [name, at.shim.calls(name) - (before[index] ?? 0)]));
-}
-
-describe("one failure of C_Sign, by its CKR code", () => {
-  test.each([
-    ["CKR_OPERATION_ACTIVE", 0x90],
-    ["CKR_OPERATION_NOT_INITIALIZED", 0x91],
-    ["CKR_SESSION_CLOSED", 0xb0],
-    ["CKR_SESSION_HANDLE_INVALID", 0xb3],
-    ["CKR_USER_NOT_LOGGED_IN", 0x101],
-    ["CKR_OBJECT_HANDLE_INVALID", 0x82],
-    ["CKR_KEY_HANDLE_INVALID", 0x60],
-    ["CKR_HOST_MEMORY, as NSS answers after a logout", 0x02],
-    ["CKR_GENERAL_ERROR", 0x05],
-    ["CKR_FUNCTION_FAILED", 0x06],
-    ["a vendor's own code", 0x80000001],
-  ])("%s: a new session that finds the key again, and the request succeeds", async (_name, code) => {
-    const signer = await openWhole();
-    at.shim.fail("C_Sign", code, { times: 1 });
-    const opened = at.shim.calls("C_OpenSession");
-    const calls = await counted(["C_OpenSession", "C_FindObjectsInit", "C_Finalize", "C_Sign"], async () => {
-      expect(await outcome(signer)).toBe("signed");
-      // Another session may have signed before the new one is open.
-      await until(() => at.shim.calls("C_OpenSession") > opened && signer.health().status === "ready");
-    });
-    expect(calls).toMatchObject({ C_OpenSession: 1, C_Finalize: 0, C_Sign: 2 });
-    // The new session does not know the handle: it is looked up when it is first needed.
-    await until(async () => {
-      await Promise.all(Array.from({ length: 4 * SESSIONS }, () => outcome(signer)));
-      return at.shim.calls("C_FindObjectsInit") > SESSIONS;
-    });
-    expect(at.shim.counter("openSessions")).toBe(SESSIONS);
-  });
-
-  test.each([
-    ["CKR_DEVICE_ERROR", 0x30],
-    ["CKR_DEVICE_MEMORY", 0x31],
-    ["CKR_DEVICE_REMOVED", 0x32],
-    ["CKR_TOKEN_NOT_PRESENT", 0xe0],
-  ])("%s: C_Finalize and C_Initialize, and the request succeeds", async (_name, code) => {
-    const signer = await openWhole();
-    at.shim.fail("C_Sign", code, { times: 1 });
-    const opened = at.shim.calls("C_OpenSession");
-    const calls = await counted(["C_Finalize", "C_OpenSession", "C_Sign"], async () => {
-      expect(await outcome(signer)).toBe("signed");
-      await until(() => at.shim.calls("C_OpenSession") >= opened + SESSIONS && signer.health().status === "ready");
-    });
-    expect(calls).toEqual({ C_Finalize: 1, C_OpenSession: SESSIONS, C_Sign: 2 });
-    expect(at.shim.counter("finalizeInFlight")).toBe(0);
-    expect(signer.health().status).toBe("ready");
-  });
-
-  test.each([
-    ["CKR_KEY_FUNCTION_NOT_PERMITTED", 0x68, "unsupported_key"],
-    ["CKR_KEY_TYPE_INCONSISTENT", 0x63, "unsupported_key"],
-    ["CKR_MECHANISM_INVALID", 0x70, "unsupported_key"],
-    ["CKR_BUFFER_TOO_SMALL", 0x150, "unsupported_key"],
-    ["CKR_ACTION_PROHIBITED", 0x1b, "access_denied"],
-  ])("%s: the request fails, and is not tried again", async (_name, code, expected) => {
-    const signer = await openWhole();
-    at.shim.fail("C_Sign", code, { times: 1 });
-    const calls = await counted(["C_Sign", "C_Finalize"], async () => expect(await outcome(signer)).toBe(expected));
-    expect(calls).toEqual({ C_Sign: 1, C_Finalize: 0 });
-    await until(() => at.shim.counter("openSessions") === SESSIONS);
-    expect(await outcome(signer)).toBe("signed");
-  });
-});
+const openWhole = (options?: Partial<GuardedOptions>): Promise<GuardedSigner> => openWholeWith(at, SESSIONS, options);
 
 describe("failures that go on", () => {
   test("C_Sign is called twice for a request at most", async () => {
     const signer = await openWhole();
     at.shim.fail("C_Sign", 0xb3);
-    const before = at.shim.digests().length;
-    const digests = Array.from({ length: 8 }, (_, index) => sha256(Buffer.from([index])));
-    const results = await Promise.allSettled(digests.map((digest) => signer.sign(digest)));
-    expect(results.map((result) => result.status === "rejected" && (result.reason as { code: string }).code)).toEqual(
-      Array(8).fill("unavailable"),
-    );
-    const sent = at.shim.digests().slice(before);
-    for (const digest of digests) expect(sent.filter((other) => other === digest.toString("hex")).length).toBe(2);
-    expect(sent).toHaveLength(16);
+    // The second attempt meets a session that knows the key: a new one would fail at its proof.
+    at.shim.delay("C_OpenSession", 500);
+    expect(await request(at, signer)).toEqual({ code: "unavailable", sent: 2 });
+    at.shim.delay("C_OpenSession", 0);
+    const results = await Promise.all(Array.from({ length: 16 }, () => request(at, signer)));
+    expect(new Set(results.map(({ code }) => code))).toEqual(new Set(["unavailable"]));
+    expect(Math.max(...results.map(({ sent }) => sent))).toBeLessThanOrEqual(2);
+  });
+
+  test("a key is proven once by each session that finds it, and by no request", async () => {
+    const signer = await openWhole();
+    for (let count = 0; count < 3 * SESSIONS; count += 1) {
+      const calls = await counted(at, ["C_Sign"], () => outcome(signer));
+      expect(calls).toEqual({ C_Sign: 1 });
+    }
+    at.shim.fail("C_Sign", 0x30, { times: 1 });
+    const requests = 5 * SESSIONS;
+    const calls = await counted(at, ["C_Sign"], async () => {
+      at.shim.delay("C_Sign", 20);
+      const outcomes = await Promise.all(Array.from({ length: requests }, () => outcome(signer)));
+      expect(new Set(outcomes)).toEqual(new Set(["signed"]));
+    });
+    // One failed and was made again, and each of the new sessions has made a proof.
+    expect(calls).toEqual({ C_Sign: requests + 1 + SESSIONS });
   });
 
   test("CKR_GENERAL_ERROR again and again initialises the module anew", async () => {
@@ -138,11 +73,11 @@ describe("failures that go on", () => {
     for (const name of ["C_Sign", "C_OpenSession", "C_Initialize"] as const) at.shim.fail(name, 0x32);
     expect(await outcome(signer)).toBe("unavailable");
     await until(() => signer.health().status === "down");
-    const calls = await counted(["C_Sign", "C_OpenSession"], async () => {
+    const calls = await counted(at, ["C_Sign", "C_OpenSession"], async () => {
       for (let count = 0; count < 20; count += 1) expect(await outcome(signer)).toBe("unavailable");
     });
-    expect(calls["C_Sign"]).toBe(0);
-    expect(calls["C_OpenSession"]).toBeLessThan(5);
+    expect(calls.C_Sign).toBe(0);
+    expect(calls.C_OpenSession).toBeLessThan(5);
     at.shim.clear();
     await until(async () => (await outcome(signer)) === "signed");
     await until(() => signer.health().status === "ready");
@@ -181,6 +116,31 @@ describe("a call that hangs", () => {
     await until(() => at.shim.counter("openSessions") === SESSIONS && signer.health().status === "ready");
   });
 
+  test("of C_CloseSession does not keep a signer from closing, and the module is finalised once it has come back", async () => {
+    const signer = await openWhole();
+    at.shim.hang("C_CloseSession");
+    await signer.close();
+    expect(at.shim.counter("hung")).toBe(1);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
+    at.shim.release();
+    await until(() => at.shim.calls("C_Finalize") === 1);
+    expect(at.shim.counter("openSessions")).toBe(0);
+  });
+
+  test("of C_CloseSession does not keep the others from signing when the module should be initialised anew", async () => {
+    const signer = await openWhole();
+    at.shim.hang("C_CloseSession");
+    at.shim.fail("C_Sign", 0x30, { times: 1 });
+    expect(await outcome(signer)).toMatch(/unavailable|timeout/);
+    await until(async () => (await outcome(signer)) === "signed");
+    expect(at.shim.counter("hung")).toBe(1);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
+    expect(signer.health().status).toBe("down");
+    at.shim.release();
+    await until(() => signer.health().status === "ready");
+    expect(await outcome(signer)).toBe("signed");
+  });
+
   test("closing does not wait for it, and the module is finalised once it has come back", async () => {
     const signer = await openWhole({ policy: { maxAttempts: 1 } });
     at.shim.hang("C_Sign");
@@ -206,7 +166,7 @@ describe("other code in the process", () => {
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => outcome(signer)));
     expect(new Set(outcomes)).toEqual(new Set(["signed"]));
     await until(async () => (await outcome(signer)) === "signed" && signer.health().status === "ready");
-    expect(at.shim.counter("openSessions")).toBe(SESSIONS);
+    await until(() => at.shim.counter("openSessions") === SESSIONS);
   });
 
   test("initialised the module: it is never finalised by us, and health says so", async () => {

@@ -13,9 +13,8 @@ export function whyDown(sessions: readonly PooledSession[]): SignerError | undef
   return new SignerError("unavailable", `no session is open: ${message}`, { cause: first.error });
 }
 
-/** `lost`: sessions whose calls hang inside the module. */
-export function statusOf(sessions: readonly PooledSession[], lost: number): SignerHealth["status"] {
-  if (lost > 0 || whyDown(sessions) !== undefined) return "down";
+export function statusOf(sessions: readonly PooledSession[]): SignerHealth["status"] {
+  if (whyDown(sessions) !== undefined) return "down";
   const states = new Set(sessions.map(({ state }) => state));
   // One session that is being replaced while others sign is nothing to tell anybody about.
   const signing = states.has("idle") || states.has("busy");

@@ -5,6 +5,8 @@ import type { PooledSession } from "./session.ts";
 export interface Job {
   /** The caller was released. What still comes is dropped. */
   readonly settled: boolean;
+  /** Calls back when the caller is released. One listener at a time. */
+  onSettled(listener: () => void): void;
   /** Does the work and resolves the caller's promise. Rejects when the work failed, and leaves the caller waiting. */
   run(session: PooledSession): Promise<void>;
   reject(error: unknown): void;
@@ -22,10 +24,12 @@ export function createJob<Value>(
     reject = onReject;
   });
   let settled = false;
+  let listener: () => void = () => {};
   const settle = (): boolean => {
     const first = !settled;
     settled = true;
     signal?.removeEventListener("abort", onAbort);
+    if (first) listener();
     return first;
   };
   const onAbort = (): void => {
@@ -36,6 +40,9 @@ export function createJob<Value>(
   const job: Job = {
     get settled() {
       return settled;
+    },
+    onSettled: (onSettled) => {
+      listener = onSettled;
     },
     run: async (session) => {
       const value = await work(session);

@@ -4,7 +4,9 @@ export const REINITIALIZE_INTERVAL_MS = 30_000;
 export const INITIALIZE_INTERVAL_MS = 1_000;
 /** A list of tokens this young is taken as it is; an older one may miss a token that was made since. */
 export const LOOK_AGAIN_MS = 1_000;
-/** Sessions that could not be brought back are tried again this often. */
+/** Sessions that could not be brought back are tried again so soon, and half as often each time, */
+export const FIRST_RETRY_MS = 250;
+/** but at least this often. */
 export const RETRY_INTERVAL_MS = 5_000;
 /** Opening, login and search go over the network in many modules. Longer than this, the call hangs. */
 export const SETUP_HANG_MS = 10_000;

@@ -1,4 +1,4 @@
-import { ConfigurationError, SignerError } from "@signpost/core";
+import { ConfigurationError, endedError, SignerError } from "@signpost/core";
 import { CommandError, toPublicError } from "../failure-error.ts";
 import { type PinSource, samePin } from "../pin.ts";
 import type { SessionState } from "../protocol.ts";
@@ -11,6 +11,13 @@ import {
 } from "../worker/constants.ts";
 import { PIN_TIMEOUT_MS } from "./limits.ts";
 import type { RunCommand } from "./session.ts";
+
+export interface AuthenticateOptions {
+  /** Of the caller who waits for the signature. */
+  readonly signal: AbortSignal | undefined;
+  /** A call that runs longer hangs. Milliseconds. */
+  readonly hangMs: number;
+}
 
 /**
  * The logins of one token: one at a time, and none after a refusal. A wrong PIN that is tried again by
@@ -53,21 +60,35 @@ export class TokenLogin {
       this.requireOpen();
       const state = await run("session", null);
       if (!state.loginNeeded) return;
-      try {
-        requireLoginPossible(state);
-        const source = this.#source();
-        const { covered } = await run("login", { pin: await readPin(source) });
-        if (!covered) this.#proven = source;
-      } catch (error) {
-        throw this.refused(error);
-      }
+      const source = this.#source();
+      const pin = await this.#pin(source, state);
+      const { covered } = await run("login", { pin }).catch((error: unknown) => this.#throwRefused(error));
+      if (!covered) this.#proven = source;
     });
   }
 
-  /** The PIN for a key that wants one before each signature. */
-  contextPin(): Promise<string> {
-    this.requireOpen();
-    return readPin(this.#source());
+  /**
+   * The login for one signature with a key that wants one for each (CKA_ALWAYS_AUTHENTICATE). It takes its turn like
+   * every other: of several sessions that sign, one alone finds out that the PIN is wrong.
+   *
+   * @throws CommandError when the operation may have begun: the session has to be replaced then.
+   */
+  authenticate(run: RunCommand, key: number, options: AuthenticateOptions): Promise<void> {
+    const { signal, hangMs } = options;
+    return this.#inTurn(async () => {
+      this.requireOpen();
+      if (signal?.aborted === true) throw endedError(signal.reason);
+      const state = await run("session", null);
+      const source = this.#source();
+      const pin = await this.#pin(source, state);
+      try {
+        await run("authenticate", { key, pin }, hangMs);
+      } catch (error) {
+        this.refused(error);
+        throw error;
+      }
+      this.#proven ??= source;
+    });
   }
 
   /** Remembers an error about the PIN; other errors pass through. */
@@ -82,6 +103,23 @@ export class TokenLogin {
   /** @throws SignerError the refusal, once there is one. */
   requireOpen(): void {
     if (this.#refusal !== undefined) throw this.#refusal;
+  }
+
+  /** The PIN, asked anew, where the token's flags and everybody's luck so far permit a login. */
+  async #pin(source: PinSource, state: SessionState): Promise<string> {
+    try {
+      requireLoginPossible(state);
+      const pin = await readPin(source);
+      // Somebody may have been refused while its source was thinking.
+      this.requireOpen();
+      return pin;
+    } catch (error) {
+      return this.#throwRefused(error);
+    }
+  }
+
+  #throwRefused(error: unknown): never {
+    throw this.refused(error);
   }
 
   #source(): PinSource {

@@ -1,8 +1,7 @@
-import { type P256PublicJwk, SignerError } from "@signpost/core";
+import { SignerError } from "@signpost/core";
 import type { KeyRequest, OpenKey } from "../backend.ts";
 import { isNotInitialized, toPublicError } from "../failure-error.ts";
-import type { FoundKey, TokenDescription, TokenList } from "../protocol.ts";
-import { createProbe, publicKeyOf } from "../public-key.ts";
+import type { TokenDescription, TokenList } from "../protocol.ts";
 import { selectToken, type TokenSelector } from "../select-token.ts";
 import type { ThreadModule } from "./module.ts";
 import type { TokenPool } from "./pool.ts";
@@ -49,17 +48,16 @@ async function listTokens(module: ThreadModule): Promise<TokenList> {
 }
 
 async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<OpenKey> {
+  const { hangMs } = request;
   await pool.start(request.pin, request.sessions);
-  const { key, found } = await pool.openKey(request.query);
-  const publicKey = await provenPublicKey(pool, key, found, request);
-  pool.bindKey(key, publicKey, request.publicKey !== undefined);
+  const { key, found, publicKey } = await pool.openKey({ query: request.query, publicKey: request.publicKey, hangMs });
   return {
     publicKey,
     token: pool.sessions.token,
     sessions: pool.sessions.target,
     label: found.label,
     id: found.id,
-    sign: (digest, signal) => pool.sign({ key, digest, hangMs: request.hangMs, signal }),
+    sign: (digest, signal) => pool.sign({ key, digest, hangMs, signal }),
     status: () => pool.status(),
     notes: () => pool.notes(request.pin),
     hanging: () => module.hanging,
@@ -70,33 +68,6 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
       await releaseModule(module);
     },
   };
-}
-
-async function provenPublicKey(
-  pool: TokenPool,
-  key: number,
-  found: FoundKey,
-  request: KeyRequest,
-): Promise<P256PublicJwk> {
-  const publicKey = request.publicKey ?? publicKeyOf(found);
-  if (publicKey === undefined) {
-    throw new SignerError(
-      "key_not_found",
-      `publicKey: the token holds no public key or certificate with the CKA_ID of ${JSON.stringify(found.label)}; expected it as an option`,
-    );
-  }
-  const probe = createProbe();
-  const signature = await pool.sign({ key, digest: probe.digest, hangMs: request.hangMs, signal: undefined });
-  if (!probe.verifies(publicKey, signature)) {
-    const label = JSON.stringify(found.label);
-    throw request.publicKey === undefined
-      ? new SignerError(
-          "bad_signature",
-          `a signature of ${label} does not verify under the public key that the token shows for it`,
-        )
-      : new SignerError("wrong_key", `publicKey: ${label} signs with another key`);
-  }
-  return publicKey;
 }
 
 async function orRelease<Value>(opening: Promise<Value>, release: () => Promise<void>): Promise<Value> {

@@ -1,27 +1,39 @@
 import { type P256PublicJwk, SignerError, type SignerHealth } from "@signpost/core";
-import { CommandError, toPublicError } from "../failure-error.ts";
+import { CommandError, SupersededError, toPublicError } from "../failure-error.ts";
 import type { PinSource } from "../pin.ts";
 import type { FoundKey, KeyQuery, TokenDescription } from "../protocol.ts";
-import { createProbe, publicKeyOf, sameKey } from "../public-key.ts";
 import { createJob, type Job } from "./job.ts";
+import { JobQueue } from "./job-queue.ts";
+import { findKey, type KeyWork, type KnownKey, proveNewKey, proveSameKey, signDigest } from "./key-work.ts";
 import { KEY_REFUSAL_MS } from "./limits.ts";
 import { TokenLogin } from "./login.ts";
 import type { ModuleHost } from "./module-host.ts";
-import { SessionSet } from "./session-set.ts";
-import type { PooledSession, RunCommand } from "./session.ts";
+import type { PooledSession } from "./session.ts";
+import { TokenSessions } from "./token-sessions.ts";
 
-/** A key that a signer of the pool uses, by its number in the pool. */
-interface PoolKey {
-  readonly number: number;
+/** A key that a signer of the pool uses. */
+interface PoolKey extends KnownKey {
   readonly query: KeyQuery;
-  /** Known once the key was opened. From then on it never changes. */
-  publicKey: P256PublicJwk | undefined;
-  /** The caller gave the public half: what the token's objects say does not count. */
-  pinned: boolean;
+  /** Recoveries that the sessions had seen when it was opened. */
+  readonly recoveries: number;
   /** It was searched and not found: how many fresh starts of the module have been seen then. */
   missingSince: number | undefined;
   /** Why it cannot be used, and until when (performance.now) that is taken for granted. */
   refusal: { readonly error: SignerError; readonly until: number } | undefined;
+}
+
+export interface PoolKeyInput {
+  readonly query: KeyQuery;
+  /** The public half, where the caller gave it. */
+  readonly publicKey: P256PublicJwk | undefined;
+  readonly hangMs: number;
+}
+
+export interface PoolKeyOutput {
+  /** The key's number in the pool. */
+  readonly key: number;
+  readonly found: FoundKey;
+  readonly publicKey: P256PublicJwk;
 }
 
 export interface PoolSignInput {
@@ -34,11 +46,11 @@ export interface PoolSignInput {
 
 /** One token, shared by all its signers: their keys, and the queue for its sessions. */
 export class TokenPool {
-  readonly sessions: SessionSet;
+  readonly sessions: TokenSessions;
   readonly #login: TokenLogin;
   readonly #host: ModuleHost;
   readonly #keys: Map<number, PoolKey> = new Map();
-  readonly #queue: Job[] = [];
+  readonly #queue: JobQueue = new JobQueue();
   #nextKey = 0;
   #freshStarts = 0;
   #closed = false;
@@ -46,7 +58,7 @@ export class TokenPool {
   constructor(token: TokenDescription, host: ModuleHost) {
     this.#host = host;
     this.#login = new TokenLogin(() => this.#pump());
-    this.sessions = new SessionSet(token, host, this.#login, () => this.#pump());
+    this.sessions = new TokenSessions(token, host, this.#login, () => this.#pump());
   }
 
   /** Resolves once a first session is open and logged in. */
@@ -55,31 +67,24 @@ export class TokenPool {
     await this.sessions.start(sessions);
   }
 
-  /** Looks a key up. Nothing is proven yet. */
-  async openKey(query: KeyQuery): Promise<{ readonly key: number; readonly found: FoundKey }> {
-    const key: PoolKey = {
-      number: this.#nextKey++,
-      query,
-      publicKey: undefined,
-      pinned: false,
-      missingSince: undefined,
-      refusal: undefined,
-    };
-    const { job, result } = createJob((session) => this.#find(session, this.sessions.commands(session), key));
-    this.#enqueue(job);
-    const found = await result;
-    this.#keys.set(key.number, key);
-    return { key: key.number, found };
+  /** Looks a key up, and proves its public half. */
+  openKey({ query, publicKey: given, hangMs }: PoolKeyInput): Promise<PoolKeyOutput> {
+    const key = this.#nextKey++;
+    return this.#inSession(undefined, async (session) => {
+      const work = this.#work(session, { key, hangMs, signal: undefined });
+      const { recoveries } = this.sessions;
+      const found = await findKey(work, query);
+      const publicKey = await proveNewKey(work, found, given);
+      const pinned = given !== undefined;
+      this.#keys.set(key, { query, publicKey, pinned, recoveries, missingSince: undefined, refusal: undefined });
+      return { key, found, publicKey };
+    });
   }
 
-  /** From now on the key must have this public half wherever it is found again. `pinned`: the caller gave it. */
-  bindKey(number: number, publicKey: P256PublicJwk, pinned: boolean): void {
-    const key = this.#keys.get(number);
-    if (key !== undefined) Object.assign(key, { publicKey, pinned });
-  }
-
-  closeKey(number: number): void {
-    this.#keys.delete(number);
+  /** Nobody signs with the key any more. */
+  closeKey(key: number): void {
+    this.#keys.delete(key);
+    for (const session of this.sessions.all) if (session.state === "idle") this.#forgetClosed(session);
   }
 
   /** A signer that gave this PIN is gone. */
@@ -91,25 +96,23 @@ export class TokenPool {
     const key = this.#keys.get(number);
     if (key === undefined) throw closedError();
     if (key.refusal !== undefined && key.refusal.until > performance.now()) throw key.refusal.error;
-    const { job, result } = createJob(async (session) => {
-      const run = this.sessions.commands(session);
-      if (!session.keys.has(number)) await this.#findAgain(session, run, key);
-      const signature = await run("sign", { key: number, digest }, hangMs);
+    return this.#inSession(signal, async (session) => {
+      const work = this.#work(session, { key: number, hangMs, signal });
+      if (!session.keys.has(number)) await this.#findAgain(work, key);
+      const signature = await signDigest(work, digest);
       this.sessions.succeeded();
       return signature;
-    }, signal);
-    this.#enqueue(job);
-    return result;
+    });
   }
 
   status(): SignerHealth["status"] {
     if (this.#login.refusal !== undefined || this.#host.hangingCalls() > 0) return "down";
-    return this.sessions.status();
+    return this.sessions.set.status();
   }
 
   notes(pin: PinSource): readonly string[] {
     const hanging = this.#host.hangingCalls();
-    const problem = this.#login.refusal ?? this.sessions.down();
+    const problem = this.#login.refusal ?? this.sessions.set.down();
     return [
       this.#login.proves(pin) ? "" : "the PIN was not proven: another login in this process covers it",
       this.#host.owner()
@@ -134,57 +137,66 @@ export class TokenPool {
     await this.sessions.close();
   }
 
-  #enqueue(job: Job): void {
-    this.#queue.push(job);
+  /** Does work in a session once one is free, unless the signal aborts before. */
+  #inSession<Value>(signal: AbortSignal | undefined, work: (session: PooledSession) => Promise<Value>): Promise<Value> {
+    const { job, result } = createJob(work, signal);
+    this.#queue.add(job);
     this.#pump();
+    return result;
+  }
+
+  #work(session: PooledSession, of: Pick<KeyWork, "key" | "hangMs" | "signal">): KeyWork {
+    return { session, run: this.sessions.set.commands(session), login: this.#login, ...of };
   }
 
   /** Hands waiting jobs to idle sessions, or rejects them when nobody will come for them. */
   #pump(): void {
-    const problem = this.#closed ? closedError() : (this.#login.refusal ?? this.sessions.down());
-    if (problem !== undefined) {
-      for (const job of this.#queue.splice(0)) job.reject(problem);
-      return;
-    }
-    while (this.#queue.length > 0) {
-      if (this.#queue[0]?.settled === true) {
-        this.#queue.shift();
-        continue;
-      }
-      const session = this.sessions.take();
+    const problem = this.#closed ? closedError() : (this.#login.refusal ?? this.sessions.set.down());
+    if (problem !== undefined) return this.#queue.rejectAll(problem);
+    while (this.#queue.size > 0) {
+      const session = this.sessions.set.take();
       if (session === undefined) return;
-      const job = this.#queue.shift();
-      if (job !== undefined) void this.#work(session, job);
+      const job = this.#queue.next();
+      if (job !== undefined) void this.#run(session, job);
     }
   }
 
-  async #work(session: PooledSession, job: Job): Promise<void> {
+  async #run(session: PooledSession, job: Job): Promise<void> {
     try {
       await job.run(session);
-      this.sessions.giveBack(session);
+      this.#giveBack(session);
     } catch (caught) {
       const error = this.#login.refused(caught);
-      job.reject(toPublicError(error));
-      if (keepsSession(caught)) this.sessions.giveBack(session);
+      job.reject(this.#closed && error instanceof SupersededError ? closedError() : toPublicError(error));
+      if (keepsSession(caught)) this.#giveBack(session);
       else await this.sessions.failed(session, caught);
     }
   }
 
-  async #find(session: PooledSession, run: RunCommand, key: PoolKey): Promise<FoundKey> {
-    const found = await run("findKey", { key: key.number, query: key.query });
-    if (found.alwaysAuthenticate) await run("contextPin", { key: key.number, pin: await this.#login.contextPin() });
-    session.keys.add(key.number);
-    return found;
+  #giveBack(session: PooledSession): void {
+    this.#forgetClosed(session);
+    this.sessions.set.giveBack(session);
+  }
+
+  /** Makes a session that is not at work forget the keys of signers that were closed. */
+  #forgetClosed(session: PooledSession): void {
+    for (const key of session.keys.keys()) {
+      if (this.#keys.has(key)) continue;
+      session.keys.delete(key);
+      this.sessions.set
+        .commands(session)("forgetKey", { key })
+        .catch(() => {});
+    }
   }
 
   /** Looks a key up in a session that does not know it, and makes sure that it is still the same. */
-  async #findAgain(session: PooledSession, run: RunCommand, key: PoolKey): Promise<void> {
+  async #findAgain(work: KeyWork, key: PoolKey): Promise<void> {
     try {
-      const found = await this.#find(session, run, key);
-      if (key.publicKey !== undefined) await requireSame(run, key, key.publicKey, found);
+      const found = await findKey(work, key.query);
+      await proveSameKey(work, found, key, this.sessions.recoveries > key.recoveries);
       key.missingSince = undefined;
     } catch (error) {
-      session.keys.delete(key.number);
+      work.session.keys.delete(work.key);
       throw this.#notUsable(key, error);
     }
   }
@@ -204,26 +216,8 @@ export class TokenPool {
       );
     }
     const refusal = toPublicError(error);
-    if (refusal instanceof SignerError) key.refusal = { error: refusal, until: performance.now() + KEY_REFUSAL_MS };
+    if (isAboutKey(refusal)) key.refusal = { error: refusal, until: performance.now() + KEY_REFUSAL_MS };
     return error;
-  }
-}
-
-async function requireSame(
-  run: RunCommand,
-  { number, pinned }: PoolKey,
-  publicKey: P256PublicJwk,
-  found: FoundKey,
-): Promise<void> {
-  const now = pinned ? undefined : publicKeyOf(found);
-  if (now !== undefined) {
-    if (sameKey(now, publicKey)) return;
-    throw new SignerError("wrong_key", `the token holds another key as ${JSON.stringify(found.label)} now`);
-  }
-  // No object on the token tells its public half: a signature does.
-  const probe = createProbe();
-  if (!probe.verifies(publicKey, await run("sign", { key: number, digest: probe.digest }))) {
-    throw new SignerError("wrong_key", `the token signs with another key as ${JSON.stringify(found.label)} now`);
   }
 }
 
@@ -235,6 +229,13 @@ function keepsSession(error: unknown): boolean {
 
 function isKeyNotFound(error: unknown): boolean {
   return error instanceof CommandError && error.failure.kind === "key" && error.failure.code === "key_not_found";
+}
+
+const KEY_CODES: ReadonlySet<string> = new Set(["key_not_found", "ambiguous_key", "unsupported_key", "wrong_key"]);
+
+/** What the search or the proof found out about the key, and not what befell the session. */
+function isAboutKey(error: Error): error is SignerError {
+  return error instanceof SignerError && KEY_CODES.has(error.code);
 }
 
 function closedError(): SignerError {

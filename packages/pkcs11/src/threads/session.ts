@@ -1,4 +1,5 @@
 import type { CommandInput, CommandName, CommandOutput } from "../protocol.ts";
+import { CLOSE_HANG_MS } from "./limits.ts";
 import { Thread } from "./thread.ts";
 
 /**
@@ -12,12 +13,18 @@ import { Thread } from "./thread.ts";
  */
 export type SessionCondition = "starting" | "recovering" | "idle" | "busy" | "failed" | "lost";
 
+/** A key that was looked up in a session. */
+export interface SessionKey {
+  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
+  readonly alwaysAuthenticate: boolean;
+}
+
 /** One thread with one session of a pool. */
 export interface PooledSession {
   readonly thread: Thread;
   state: SessionCondition;
-  /** Keys that were looked up in the session as it is now. */
-  readonly keys: Set<number>;
+  /** By their numbers in the pool: the keys that were looked up in the session as it is now. */
+  readonly keys: Map<number, SessionKey>;
   initialized: boolean;
   /** This thread got CKR_OK from C_Initialize: its instance of the module is its own (p11-kit's client). */
   ownsInstance: boolean;
@@ -36,30 +43,41 @@ export function createSession(): PooledSession {
   return {
     thread: new Thread(),
     state: "starting",
-    keys: new Set(),
+    keys: new Map(),
     initialized: false,
     ownsInstance: false,
     error: undefined,
   };
 }
 
-/** Whether its thread was given up on. State changes behind an `await`, where the compiler does not look. */
+// State changes behind an `await`, where the compiler does not look.
+
+/** Whether its thread was given up on. */
 export function isLost({ state }: PooledSession): boolean {
   return state === "lost";
 }
 
-/** Closes the session, finalises an instance that is this thread's own, and ends the thread. */
-export async function endSession(session: PooledSession): Promise<void> {
-  await dropSession(session);
-  await session.thread.terminate();
+export function isFailed({ state }: PooledSession): boolean {
+  return state === "failed";
 }
 
-/** Closes the session, or forgets it where the module is `gone`; finalises an instance that is this thread's own. */
-export async function dropSession(session: PooledSession, gone: boolean = false): Promise<void> {
+export function isReady({ state }: PooledSession): boolean {
+  return state === "idle" || state === "busy";
+}
+
+/**
+ * Closes the session, or forgets it where the module is `gone`; finalises an instance that is this thread's own. When
+ * that does not come back, `onHang` gets a promise of its return, and nobody waits for it.
+ */
+export async function dropSession(
+  session: PooledSession,
+  gone: boolean,
+  onHang: (returned: Promise<void>) => void,
+): Promise<void> {
   const { ownsInstance } = session;
   session.keys.clear();
   session.initialized = false;
   session.ownsInstance = false;
   // An instance that is broken or finalised already answers with an error; it is left behind either way.
-  await session.thread.run("finalize", { module: ownsInstance, gone }).catch(() => {});
+  await session.thread.runWatched("finalize", { module: ownsInstance, gone }, CLOSE_HANG_MS, onHang).catch(() => {});
 }

@@ -16,9 +16,6 @@ export class KeyError extends Error {
 /** Other threads did not leave the module in time. */
 export class BusyError extends Error {}
 
-/** The key needs a login for each signature and this thread was not given its PIN. */
-export class ContextPinError extends Error {}
-
 /** What came back from C_Sign is no P-256 signature. */
 export class SignatureError extends Error {}
 
@@ -77,6 +74,5 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof ModuleError) return { kind: "module", message: error.message };
   if (error instanceof BindingError) return { kind: "binding", message: error.message };
   if (error instanceof SignatureError) return { kind: "signature", message: error.message };
-  if (error instanceof ContextPinError) return { kind: "context-pin", message: error.message };
   return { kind: "internal", message: error instanceof Error ? error.name : "unknown error" };
 }

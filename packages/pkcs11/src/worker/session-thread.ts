@@ -1,5 +1,5 @@
 import type { CommandInput, CommandName, CommandOutput, KeyQuery, SessionState } from "../protocol.ts";
-import type { Binding, Handle } from "./binding.ts";
+import type { Handle } from "./binding.ts";
 import {
   CKR_OBJECT_HANDLE_INVALID,
   CKR_SESSION_HANDLE_INVALID,
@@ -16,7 +16,7 @@ import {
   CKU_USER,
 } from "./constants.ts";
 import { alone, createGate, generation, inside } from "../gate.ts";
-import { BusyError, codeFrom, ContextPinError, cryptoki, CryptokiError, KeyError, SignatureError } from "./failure.ts";
+import { BusyError, codeFrom, cryptoki, CryptokiError, KeyError, SignatureError } from "./failure.ts";
 import { findKey } from "./find-key.ts";
 import { LoadedModule } from "./loaded-module.ts";
 import type { OpenSession } from "./objects.ts";
@@ -37,7 +37,6 @@ interface ThreadSession extends OpenSession {
 interface SigningKey {
   readonly handle: Handle;
   readonly alwaysAuthenticate: boolean;
-  contextPin: string | undefined;
 }
 
 type Handlers = { readonly [Name in CommandName]: (input: CommandInput<Name>) => CommandOutput<Name> };
@@ -55,6 +54,8 @@ export function createCommandRunner(): CommandRunner {
   // Until the module is initialised nobody else can be inside it with us.
   let gate = createGate();
   const keys = new Map<number, SigningKey>();
+  /** The key of the operation that is active and logged in for one signature. */
+  let authenticated: number | undefined;
 
   const current = (): ThreadSession => {
     // Its number may belong to somebody else's session since the module was finalised.
@@ -64,6 +65,7 @@ export function createCommandRunner(): CommandRunner {
   };
   const forgetSession = (): void => {
     session = undefined;
+    authenticated = undefined;
     keys.clear();
   };
   const dropSession = (): void => {
@@ -153,15 +155,29 @@ export function createCommandRunner(): CommandRunner {
     },
     findKey: ({ key, query }) => {
       const { handle, found } = findWhereLoggedIn(current(), query);
-      keys.set(key, { handle, alwaysAuthenticate: found.alwaysAuthenticate, contextPin: undefined });
+      keys.set(key, { handle, alwaysAuthenticate: found.alwaysAuthenticate });
       return found;
     },
-    contextPin: ({ key, pin }) => {
-      const entry = keys.get(key);
-      if (entry !== undefined) entry.contextPin = pin;
+    forgetKey: ({ key }) => {
+      keys.delete(key);
       return null;
     },
-    sign: ({ key, digest }) => signDigest(current(), keys.get(key), digest),
+    authenticate: ({ key, pin }) => {
+      const { binding, handle } = current();
+      startSignature(current(), keys.get(key));
+      cryptoki("C_Login", () => binding.C_Login(handle, CKU_CONTEXT_SPECIFIC, pin));
+      authenticated = key;
+      return null;
+    },
+    sign: ({ key, digest }) => {
+      // Modules take other lengths silently, and sign whatever they make of them.
+      if (digest.length !== DIGEST_LENGTH) throw new RangeError("digest");
+      const signing = current();
+      if (keys.get(key)?.alwaysAuthenticate !== true) startSignature(signing, keys.get(key));
+      else if (authenticated !== key) throw new CryptokiError("C_Sign", CKR_USER_NOT_LOGGED_IN);
+      authenticated = undefined;
+      return finishSignature(signing, digest);
+    },
     closeSession: () => {
       dropSession();
       return null;
@@ -203,22 +219,16 @@ function findWhereLoggedIn(session: ThreadSession, query: KeyQuery): ReturnType<
   }
 }
 
-function signDigest({ binding, handle }: OpenSession, key: SigningKey | undefined, digest: Uint8Array): Uint8Array {
+function startSignature({ binding, handle }: OpenSession, key: SigningKey | undefined): void {
   if (key === undefined) throw new CryptokiError("C_SignInit", CKR_OBJECT_HANDLE_INVALID);
-  // Modules take other lengths silently, and sign whatever they make of them.
-  if (digest.length !== DIGEST_LENGTH) throw new RangeError("digest");
   cryptoki("C_SignInit", () => binding.C_SignInit(handle, { mechanism: CKM_ECDSA }, key.handle));
-  if (key.alwaysAuthenticate) contextLogin(binding, handle, key.contextPin);
+}
+
+function finishSignature({ binding, handle }: OpenSession, digest: Uint8Array): Uint8Array {
   const output = Buffer.alloc(SIGNATURE_LENGTH);
   const signature = cryptoki("C_Sign", () => binding.C_Sign(handle, Buffer.from(digest), output));
   if (signature.length !== SIGNATURE_LENGTH) {
     throw new SignatureError(`C_Sign: expected a signature of ${SIGNATURE_LENGTH} bytes, got ${signature.length}`);
   }
   return new Uint8Array(signature);
-}
-
-function contextLogin(binding: Binding, session: Handle, pin: string | undefined): void {
-  if (pin === undefined)
-    throw new ContextPinError("the key asks for a login before each signature (CKA_ALWAYS_AUTHENTICATE)");
-  cryptoki("C_Login", () => binding.C_Login(session, CKU_CONTEXT_SPECIFIC, pin));
 }

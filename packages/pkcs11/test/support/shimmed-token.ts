@@ -13,6 +13,8 @@ export interface ShimmedToken {
   /** Opens `k1` through the shim. */
   readonly base: GuardedOptions;
   readonly opener: Opener;
+  /** Makes a key `careful` with CKA_ALWAYS_AUTHENTICATE, id 2a. */
+  generateCarefulKey(): Promise<void>;
 }
 
 /** A token of SoftHSM with one key for the tests of a file. Signers are closed and faults are over after each test. */
@@ -37,6 +39,11 @@ export function useShimmedToken(sessions?: number): ShimmedToken {
 
   return {
     opener,
+    generateCarefulKey: async () => {
+      const name = ["--label", "careful", "--id", "2a"];
+      const { hsm } = present(started);
+      await hsm.pkcs11Tool("--keypairgen", "--key-type", "EC:prime256v1", ...name, "--usage-sign", "--always-auth");
+    },
     get hsm() {
       return present(started).hsm;
     },

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { createJob } from "../src/threads/job.ts";
+import { JobQueue } from "../src/threads/job-queue.ts";
+
+describe("the queue for sessions", () => {
+  test("hands jobs out in the order in which they came", () => {
+    const queue = new JobQueue();
+    const jobs = [1, 2, 3].map((value) => createJob(async () => value).job);
+    for (const job of jobs) queue.add(job);
+    expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([...jobs, undefined]);
+  });
+
+  test("drops a job when its caller aborts, wherever it stands", async () => {
+    const queue = new JobQueue();
+    const aborts = [1, 2, 3].map(() => new AbortController());
+    const created = aborts.map(({ signal }) => createJob(async () => 0, signal));
+    for (const { job } of created) queue.add(job);
+    aborts[1]?.abort();
+    expect(queue.size).toBe(2);
+    await expect(created[1]?.result).rejects.toMatchObject({ code: "aborted" });
+    expect([queue.next(), queue.next()]).toEqual([created[0]?.job, created[2]?.job]);
+  });
+
+  test("takes no job whose caller has gone already", async () => {
+    const queue = new JobQueue();
+    const { job, result } = createJob(async () => 0, AbortSignal.abort());
+    queue.add(job);
+    expect(queue.size).toBe(0);
+    await expect(result).rejects.toMatchObject({ code: "aborted" });
+  });
+
+  test("rejects all, and is empty then", async () => {
+    const queue = new JobQueue();
+    const results = [1, 2].map(() => {
+      const { job, result } = createJob(async () => 0);
+      queue.add(job);
+      return result.catch((error: unknown) => error);
+    });
+    queue.rejectAll("closed");
+    expect(await Promise.all(results)).toEqual(["closed", "closed"]);
+    expect(queue.size).toBe(0);
+  });
+});
