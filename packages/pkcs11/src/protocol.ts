@@ -111,7 +111,6 @@ export interface Commands {
   /** C_SignInit, and the login that a key with CKA_ALWAYS_AUTHENTICATE wants behind it: for the one `sign` that follows. */
   authenticate: [input: { readonly key: number; readonly pin: string }, output: null];
   sign: [input: { readonly key: number; readonly digest: Uint8Array }, output: Uint8Array];
-  closeSession: [input: null, output: null];
 }
 
 export type CommandName = keyof Commands;

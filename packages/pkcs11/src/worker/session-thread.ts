@@ -178,10 +178,6 @@ export function createCommandRunner(): CommandRunner {
       authenticated = undefined;
       return finishSignature(signing, digest);
     },
-    closeSession: () => {
-      dropSession();
-      return null;
-    },
   };
 
   return (name, input) => {
