@@ -31,7 +31,7 @@ describe("a call that hangs under isolation: process", () => {
     const child = await moduleChild();
     // The second attempt is made before the hang is known, and runs while the child is to be killed.
     at.shim.hang("C_Sign");
-    at.shim.delay("C_Sign", 600);
+    at.shim.delay("C_Sign", 400);
     expect(await outcome(signer)).toBe("signed");
     await until(() => !isRunning(child));
     at.shim.delay("C_Sign", 0);

@@ -32,8 +32,8 @@ const WATCH_MS = 1_000;
 const SILENT_LOOKS = 5;
 /** The same before its first word: a busy machine starts programs slowly. */
 const SILENT_LOOKS_AT_START = 20;
-/** A child that takes no more calls has this long for those under way. Milliseconds. */
-const LAST_CALLS_MS = 1_000;
+/** A child that takes no more calls has this long for those under way. What takes longer hangs too. Milliseconds. */
+const LAST_CALLS_MS = 2_000;
 /** A child that was asked to stop, and has not, is killed. Milliseconds. */
 const STOP_MS = 4_000;
 /** Not even killing ends a process inside a driver that does not come back. Then it is given up on. Milliseconds. */
