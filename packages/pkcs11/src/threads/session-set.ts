@@ -125,6 +125,11 @@ export class SessionSet {
     await Promise.all(this.all.map((session) => this.#drop(session, gone)));
   }
 
+  /** Finalises the instance of the module that is this session's own, where it is: the next one begins anew. */
+  async dropInstance(session: PooledSession): Promise<void> {
+    if (session.ownsInstance) await this.#drop(session, false);
+  }
+
   /** Lets what runs come back, then closes the sessions. */
   async close(): Promise<void> {
     await this.drained();

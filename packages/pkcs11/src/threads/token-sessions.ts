@@ -170,6 +170,9 @@ export class TokenSessions {
     const isNew = session.state === "starting";
     if (!isNew) session.state = "recovering";
     try {
+      // Nobody else is inside such an instance, so it needs no fresh start of the whole module.
+      if (!isNew) await this.set.dropInstance(session);
+      if (isLost(session)) return;
       await this.#setUp(session);
     } catch (error) {
       if (this.#closed || isLost(session) || epoch !== this.set.epoch) return;

@@ -41,9 +41,9 @@ export class LoadedModule {
     const code = finalize ? codeFrom(() => this.binding.C_Finalize()) : CKR_CRYPTOKI_NOT_INITIALIZED;
     const finalized = code === undefined || code === CKR_CRYPTOKI_NOT_INITIALIZED;
     if (finalized) startGeneration(gate);
-    if (finalize && finalized) setOwned(gate, false);
+    // It throws where the module cannot be initialised now. Nobody else has it then: it stays as much ours as it was.
     const initialized = this.initialize();
-    if (initialized) setOwned(gate, true);
+    if (initialized || (finalize && finalized)) setOwned(gate, initialized);
     // It was finalised after all, whatever the code said.
     if (initialized && !finalized) startGeneration(gate);
     return { initialized, finalized };
