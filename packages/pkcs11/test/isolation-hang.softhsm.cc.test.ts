@@ -27,7 +27,7 @@ function signed(digest: Buffer): number {
 
 describe("a call that hangs under isolation: process", () => {
   test("does not take with it what other sessions are doing", async () => {
-    const signer = await at.opener.open(isolated());
+    const signer = await at.opener.open(isolated({ policy: PATIENT }));
     const child = await moduleChild();
     // The second attempt is made before the hang is known, and runs while the child is to be killed.
     at.shim.hang("C_Sign");
@@ -39,7 +39,7 @@ describe("a call that hangs under isolation: process", () => {
   });
 
   test("is killed with its child though more calls come, which go to the next", async () => {
-    const signer = await at.opener.open(isolated({ policy: { deadlineMs: 20_000 } }));
+    const signer = await at.opener.open(isolated({ policy: PATIENT }));
     const child = await moduleChild();
     at.shim.hang("C_Sign");
     const callers = Array.from({ length: 4 }, async () => {

@@ -6,7 +6,9 @@ const at = useShimmedToken();
 
 describe("isolation: process", () => {
   test("a call that hangs costs the child its life, and the request succeeds in the next one", async () => {
-    const signer = await at.opener.open({ ...at.base, isolation: "process" });
+    // Under load a child takes longer to start than the attempt timeout lets a request wait for it by default.
+    const policy = { attemptTimeoutMs: 6_000, deadlineMs: 30_000 };
+    const signer = await at.opener.open({ ...at.base, isolation: "process", policy });
     at.shim.hang("C_Sign");
     expect(await outcome(signer)).toBe("signed");
     await until(() => signer.health().notes.some((note) => note.includes("started again after its end: a call hung")));
