@@ -1,4 +1,4 @@
-import type { P256PublicJwk, SignerHealth } from "@signpost/core";
+import type { P256PublicJwk, SignerError, SignerHealth } from "@signpost/core";
 import type { PinSource } from "./pin.ts";
 import type { KeyQuery, TokenDescription } from "./protocol.ts";
 import type { TokenSelector } from "./select-token.ts";
@@ -32,5 +32,7 @@ export interface OpenKey {
   notes(): readonly string[];
   /** Calls that hang inside the module. */
   hanging(): number;
+  /** What the token answered to a PIN, once it has refused one: nobody tries another. */
+  refusal(): SignerError | undefined;
   close(): Promise<void>;
 }

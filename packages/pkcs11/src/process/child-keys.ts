@@ -1,18 +1,14 @@
 import type { OpenKey } from "../backend.ts";
 import { openThreadKey } from "../threads/open-key.ts";
 import { type PinQuestions, refusalBeneath } from "./child-pins.ts";
-import { type KeyState, type OpenedKey, type OpenInput, toWire, type WireError } from "./messages.ts";
-import { isPinRefusal } from "./pin-refusals.ts";
+import { type KeyState, type OpenedKey, type OpenInput, toWire } from "./messages.ts";
 
 interface Entry {
   readonly opened: OpenKey;
-  refusal: WireError | undefined;
   closing: Promise<void> | undefined;
   /** The state that the parent knows. */
   reported: string;
 }
-
-const NO_DIGEST = new Uint8Array(32);
 
 /** The keys that a child has open, by number. */
 export class ChildKeys {
@@ -35,7 +31,7 @@ export class ChildKeys {
       throw refusalBeneath(error);
     });
     const key = this.#next++;
-    this.#keys.set(key, { opened, refusal: undefined, closing: undefined, reported: "" });
+    this.#keys.set(key, { opened, closing: undefined, reported: "" });
     const { publicKey, token, label, id, sessions } = opened;
     return { key, publicKey, token, label, id, sessions };
   }
@@ -61,31 +57,20 @@ export class ChildKeys {
   }
 
   /** What the parent does not know yet. */
-  async changes(): Promise<readonly { readonly key: number; readonly state: KeyState }[]> {
+  changes(): readonly { readonly key: number; readonly state: KeyState }[] {
     const states = [...this.#keys].filter(([, { closing }]) => closing === undefined);
-    const changes = await Promise.all(
-      states.map(async ([key, entry]) => {
-        entry.refusal ??= await refusalOf(entry.opened);
-        const state = { status: entry.opened.status(), notes: entry.opened.notes(), refusal: entry.refusal };
-        const text = JSON.stringify(state);
-        if (entry.reported === text) return undefined;
-        entry.reported = text;
-        return { key, state };
-      }),
-    );
+    const changes = states.map(([key, entry]) => {
+      const refusal = entry.opened.refusal();
+      const state = {
+        status: entry.opened.status(),
+        notes: entry.opened.notes(),
+        refusal: refusal === undefined ? undefined : toWire(refusal),
+      };
+      const text = JSON.stringify(state);
+      if (entry.reported === text) return undefined;
+      entry.reported = text;
+      return { key, state };
+    });
     return changes.filter((change) => change !== undefined);
   }
-}
-
-/**
- * What the token answered to a PIN, when a session of its own accord tried one and nobody signs who would be told. Sessions
- * that are down refuse work at once, and with that reason; should they come up, the signal has taken it back already.
- */
-async function refusalOf(opened: OpenKey): Promise<WireError | undefined> {
-  if (opened.status() !== "down" || opened.hanging() > 0) return undefined;
-  const asked = new AbortController();
-  const answer = opened.sign(NO_DIGEST, asked.signal).catch((error: unknown) => error);
-  asked.abort();
-  const error = await answer;
-  return isPinRefusal(error) ? toWire(error) : undefined;
 }

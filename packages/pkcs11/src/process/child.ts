@@ -30,18 +30,18 @@ function runChild(send: (message: ToParent) => void): void {
       send({ type: "error", call, error: toWire(error) });
     } finally {
       calls.delete(call);
-      await reportStates();
+      reportStates();
     }
   };
 
-  const reportStates = async (): Promise<void> => {
-    for (const { key, state } of await keys.changes()) send({ type: "state", key, state });
+  const reportStates = (): void => {
+    for (const { key, state } of keys.changes()) send({ type: "state", key, state });
   };
 
-  const tick = async (): Promise<void> => {
+  const tick = (): void => {
     if (calls.size > 0) send({ type: "alive" });
     // States first: a hang is the last that the parent listens to.
-    await reportStates();
+    reportStates();
     if (keys.hanging) send({ type: "hung" });
   };
 
@@ -56,7 +56,7 @@ function runChild(send: (message: ToParent) => void): void {
     process.exit();
   };
 
-  setInterval(() => void tick(), TICK_MS).unref();
+  setInterval(tick, TICK_MS).unref();
   process.on("message", (message: ToChild) => {
     switch (message.type) {
       case "open":

@@ -63,6 +63,10 @@ export class ChildHost {
     return signature;
   }
 
+  refusal(key: HostedKey): SignerError | undefined {
+    return this.#refusals.of(key.token);
+  }
+
   status(key: HostedKey): SignerHealth["status"] {
     return this.#refusals.of(key.token) === undefined ? keyStatus(key) : "down";
   }

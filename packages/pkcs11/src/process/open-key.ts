@@ -27,6 +27,7 @@ export async function openProcessKey(request: KeyRequest): Promise<OpenKey> {
       status: () => entry.host.status(key),
       notes: () => entry.host.notes(key),
       hanging: () => 0,
+      refusal: () => entry.host.refusal(key),
       close: async () => {
         await entry.host.close(key);
         await releaseHost(request.module, entry);

@@ -61,6 +61,7 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
     status: () => pool.status(),
     notes: () => pool.notes(request.pin),
     hanging: () => module.hanging,
+    refusal: () => pool.refusal,
     close: async () => {
       pool.closeKey(key);
       pool.forgetPin(request.pin);

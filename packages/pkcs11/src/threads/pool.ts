@@ -105,6 +105,11 @@ export class TokenPool {
     });
   }
 
+  /** Why nobody may log in any more. */
+  get refusal(): SignerError | undefined {
+    return this.#login.refusal;
+  }
+
   status(): SignerHealth["status"] {
     if (this.#login.refusal !== undefined || this.#host.hangingCalls() > 0) return "down";
     return this.sessions.set.status();
