@@ -36,14 +36,20 @@ export class ChildHost {
 
   async open(request: KeyRequest): Promise<{ readonly key: HostedKey; readonly opened: OpenedKey }> {
     const child = await this.#childForOpening();
-    const pin = this.#pins.numberOf(request.pin);
-    const opened = await this.#opening.add(this.#openIn(child, request, pin));
-    // Between its answer and now.
-    if (child !== this.#child) throw new SignerError("unavailable", "the child process ended while the key was opened");
-    const key = hostedKey(child, request, pin, opened);
-    this.#keys.add(key);
-    this.#noteRefusal(key, refusalIn(key.current));
-    return { key, opened };
+    const pin = this.#pins.retain(request.pin);
+    try {
+      const opened = await this.#opening.add(this.#openIn(child, request, pin));
+      // Between its answer and now.
+      if (child !== this.#child)
+        throw new SignerError("unavailable", "the child process ended while the key was opened");
+      const key = hostedKey(child, request, pin, opened);
+      this.#keys.add(key);
+      this.#noteRefusal(key, refusalIn(key.current));
+      return { key, opened };
+    } catch (error) {
+      this.#pins.release(pin);
+      throw error;
+    }
   }
 
   async sign(key: HostedKey, digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array> {
@@ -79,7 +85,7 @@ export class ChildHost {
 
   /** Comes back in a few seconds, whatever the module does: a child that does not close a key in time is killed. */
   async close(key: HostedKey): Promise<void> {
-    this.#keys.delete(key);
+    if (this.#keys.delete(key)) this.#pins.release(key.pin);
     this.#refusals.forgetAllBut([...this.#keys].map(({ token }) => token));
     const { current } = key;
     isNowhere(key, closedError());
@@ -133,7 +139,7 @@ export class ChildHost {
     if (child !== this.#child) return;
     this.#child = undefined;
     this.#lastEnd = reason;
-    this.#pins.forgetAllBut([...this.#keys].map(({ pin }) => pin));
+    this.#pins.childEnded();
     for (const key of this.#keys) isNowhere(key, this.#notYet());
     if (!this.#closed && this.#keys.size > 0) this.#restart();
   }
