@@ -1,9 +1,13 @@
 import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { finalize, initialize } from "./support/module-user.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { outcome, until } from "./support/signing.ts";
+
+/** close() waits three seconds for a call that hangs, ten are what opening has. Milliseconds. */
+const CLOSED_MS = 8_000;
 
 const at = useShimmedToken(2);
 
@@ -34,6 +38,22 @@ describe("a module that hangs", () => {
       return again !== undefined && (await outcome(again)) === "signed";
     });
     expect(at.shim.counter("finalizeInFlight")).toBe(0);
+  });
+
+  test("in C_OpenSession keeps nobody from closing for as long as opening may take", async () => {
+    const signer = await at.opener.open({
+      ...at.base,
+      sessions: 1,
+      policy: { attemptTimeoutMs: 2_000, deadlineMs: 2_000 },
+    });
+    at.shim.fail("C_Sign", 0xb3, { times: 1 });
+    at.shim.hang("C_OpenSession");
+    const signing = outcome(signer);
+    await until(() => at.shim.counter("hung") === 1);
+    const closed = await Promise.race([signer.close().then(() => true), delay(CLOSED_MS, false)]);
+    at.shim.release();
+    expect(closed).toBe(true);
+    expect(await signing).not.toBe("signed");
   });
 
   test("in C_Initialize is taken back when it comes to its end after all", async () => {

@@ -130,9 +130,10 @@ export class SessionSet {
     if (session.ownsInstance) await this.#drop(session, false);
   }
 
-  /** Lets what runs come back, then closes the sessions. */
+  /** Lets the work of callers come back, then closes the sessions. Nobody waits for those that are being opened. */
   async close(): Promise<void> {
-    await this.drained();
+    const atWork = this.all.filter(({ state }) => state !== "starting" && state !== "recovering");
+    await Promise.all(atWork.map(({ thread }) => thread.drained()));
     this.#epoch += 1;
     await Promise.all(this.all.map((session) => this.remove(session)));
   }
