@@ -102,7 +102,8 @@ describe("threads of one process", () => {
     finalize(at.shim.module);
     await until(async () => (await outcome(signer)) === "signed" && signer.health().status === "ready");
     await until(async () => JSON.stringify(await ask(thread, "sign")).includes('"signed"'));
-    expect(signer.health().notes).toEqual([]);
+    // Which of the two logs in is left open: the other one's PIN is not proven then.
+    expect(signer.health().notes.join()).not.toContain("initialized by other code");
 
     await signer.close();
     expect(at.shim.calls("C_Finalize")).toBe(1);
