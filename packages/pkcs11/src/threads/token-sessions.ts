@@ -82,7 +82,8 @@ export class TokenSessions {
     session.state = "recovering";
     session.keys.clear();
     if ((await this.#startAfresh(error)) || epoch !== this.set.epoch) return;
-    this.#checkIdle();
+    await this.#check(session);
+    if (epoch !== this.set.epoch || this.#closed || isLost(session)) return;
     await this.#bringUp(session);
   }
 
@@ -235,18 +236,26 @@ export class TokenSessions {
     this.#fill();
   }
 
-  /** What ended one session has often ended the others: found out now, it costs no request its second attempt. */
-  #checkIdle(): void {
-    for (const session of this.set.takeAll()) void this.#check(session);
+  /**
+   * What ended one session has often ended the others: found out now, it costs no request its second attempt. And found
+   * out before any is opened: a token may give the number of a session that others closed to the next one.
+   */
+  async #check(failed: PooledSession): Promise<void> {
+    const idle = [...this.set.takeAll()];
+    const checks = await Promise.all([failed, ...idle].map((session) => this.#state(session)));
+    for (const [index, session] of idle.entries()) {
+      const check = checks[index + 1];
+      if (check?.loginNeeded === false) this.set.giveBack(session);
+      else if (check?.loginNeeded === true) void this.#bringUp(session);
+      else void this.failed(session, check?.error);
+    }
   }
 
-  async #check(session: PooledSession): Promise<void> {
+  async #state(session: PooledSession): Promise<{ readonly loginNeeded?: boolean; readonly error?: unknown }> {
     try {
-      const { loginNeeded } = await this.set.commands(session)("session", null);
-      if (!loginNeeded) return this.set.giveBack(session);
-      await this.#bringUp(session);
+      return await this.set.commands(session)("session", null);
     } catch (error) {
-      await this.failed(session, error);
+      return { error };
     }
   }
 }

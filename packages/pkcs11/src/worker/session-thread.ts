@@ -7,6 +7,7 @@ import {
   CKF_LOGIN_REQUIRED,
   CKF_SERIAL_SESSION,
   CKM_ECDSA,
+  CKR_SESSION_CLOSED,
   CKR_SESSION_COUNT,
   CKR_USER_ALREADY_LOGGED_IN,
   CKR_USER_NOT_LOGGED_IN,
@@ -146,7 +147,16 @@ export function createCommandRunner(): CommandRunner {
       session = { binding, handle, slot, generation: generation(gate) };
       return sessionState(session);
     },
-    session: () => sessionState(current()),
+    session: () => {
+      const checked = current();
+      try {
+        return sessionState(checked);
+      } catch (error) {
+        // Closed by others. Its number may come again for another session, which is not ours to close.
+        if (isSessionGone(error)) forgetSession();
+        throw error;
+      }
+    },
     login: ({ pin }) => {
       const { binding, handle } = current();
       const code = codeFrom(() => binding.C_Login(handle, CKU_USER, pin));
@@ -196,6 +206,11 @@ const OUTSIDE: ReadonlySet<CommandName> = new Set([
   "initialize",
   "finalize",
 ]);
+
+function isSessionGone(error: unknown): boolean {
+  if (!(error instanceof CryptokiError)) return false;
+  return error.code === CKR_SESSION_HANDLE_INVALID || error.code === CKR_SESSION_CLOSED;
+}
 
 function sessionState({ binding, handle, slot }: ThreadSession): SessionState {
   const { state } = cryptoki("C_GetSessionInfo", () => binding.C_GetSessionInfo(handle));
