@@ -27,7 +27,7 @@ interface PoolEntry {
 export class ThreadModule {
   readonly #control: ControlThread;
   readonly #attachment: Attachment;
-  readonly #pools: Map<string, PoolEntry> = new Map();
+  readonly #pools: Set<PoolEntry> = new Set();
   #hanging = 0;
   readonly #onHang: (() => void)[] = [];
   readonly #onReturned: (() => void)[] = [];
@@ -80,9 +80,9 @@ export class ThreadModule {
   /** The pool of a token, with one more user. */
   async retainPool(token: TokenDescription): Promise<TokenPool> {
     await this.settled();
-    const name = poolName(token);
     for (;;) {
-      const entry = this.#pools.get(name);
+      // By what the pool calls its token now: a fresh start may have found it in another slot.
+      const entry = [...this.#pools].find(({ pool }) => isSameToken(pool.sessions.token, token));
       if (entry === undefined) break;
       if (entry.closing === undefined) {
         entry.users += 1;
@@ -91,21 +91,20 @@ export class ThreadModule {
       await entry.closing;
     }
     const pool = new TokenPool(token, this.#host());
-    this.#pools.set(name, { pool, users: 1, closing: undefined });
+    this.#pools.add({ pool, users: 1, closing: undefined });
     return pool;
   }
 
   /** Takes the user back. The last one closes the sessions. */
   async releasePool(pool: TokenPool): Promise<void> {
-    const name = [...this.#pools].find(([, entry]) => entry.pool === pool)?.[0];
-    const entry = name === undefined ? undefined : this.#pools.get(name);
-    if (name === undefined || entry === undefined) return;
+    const entry = [...this.#pools].find((candidate) => candidate.pool === pool);
+    if (entry === undefined) return;
     entry.users -= 1;
     if (entry.users > 0) return;
     // Not in the middle of a fresh start, which handles the pool's sessions itself.
     entry.closing = this.settled().then(() => pool.close());
     await entry.closing;
-    this.#pools.delete(name);
+    this.#pools.delete(entry);
   }
 
   /** Resolves once a call hangs inside the module. */
@@ -161,7 +160,7 @@ export class ThreadModule {
    * inside a call, are left to C_Finalize, which waits for such calls too.
    */
   shutDown(): void {
-    const sessions = [...this.#pools.values()].flatMap(({ pool }) => [...pool.sessions.all]);
+    const sessions = [...this.#pools].flatMap(({ pool }) => [...pool.sessions.all]);
     for (const { thread, ownsInstance } of sessions) thread.shutDown(ownsInstance);
     const deadline = performance.now() + EXIT_WAIT_MS / 2;
     for (const { thread } of sessions) thread.waitForShutDown(Math.max(0, deadline - performance.now()));
@@ -184,7 +183,7 @@ export class ThreadModule {
   async #reinitialize(finalized: boolean): Promise<boolean> {
     const { generation } = this.#attachment;
     this.#lastInitialize = performance.now();
-    const pools = [...this.#pools.values()].map(({ pool }) => pool);
+    const pools = [...this.#pools].map(({ pool }) => pool);
     for (const { sessions } of pools) sessions.pause();
     await Promise.all(pools.map(({ sessions }) => sessions.drained()));
     await this.#renew(pools, finalized, generation);
@@ -230,6 +229,6 @@ export class ThreadModule {
 
 const NO_TOKENS: TokenList = { library: { manufacturer: "", description: "", version: "" }, tokens: [] };
 
-function poolName({ label, serial, slotId }: TokenDescription): string {
-  return JSON.stringify([label, serial, slotId]);
+function isSameToken(a: TokenDescription, b: TokenDescription): boolean {
+  return a.label === b.label && a.serial === b.serial && a.slotId === b.slotId;
 }
