@@ -9,6 +9,7 @@ export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "test/e2e/**/*.test.ts", "examples/*/test/**/*.test.ts"],
     globalSetup: ["test/build.ts"],
+    setupFiles: ["test/generated-keys.ts"],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 60_000,

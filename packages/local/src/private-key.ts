@@ -11,8 +11,8 @@ import { ConfigurationError, SignerError } from "@signpost/core";
 
 /** The given P-256 private key, or a new one. */
 export function privateKeyObject(privateKey: KeyObject | JsonWebKey | string | undefined): KeyObject {
-  if (privateKey === undefined) return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-  const key = privateKey instanceof KeyObject ? privateKey : imported(privateKey);
+  if (privateKey === undefined) return detached(generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey);
+  const key = privateKey instanceof KeyObject ? detached(privateKey) : imported(privateKey);
   if (key.type !== "private")
     throw new ConfigurationError("privateKey", `expected a private key, got a ${key.type} one`);
   const curve = key.asymmetricKeyDetails?.namedCurve;
@@ -24,6 +24,15 @@ export function privateKeyObject(privateKey: KeyObject | JsonWebKey | string | u
     throw new ConfigurationError("privateKey", "expected a public half that belongs to the private key");
   }
   return key;
+}
+
+/**
+ * The same key without what generated it. Node 20 locks a generated key while it reads it, and again when garbage collection
+ * finds the generator meanwhile: the process then stands still for good.
+ */
+function detached(key: KeyObject): KeyObject {
+  if (key.type !== "private") return key;
+  return createPrivateKey({ key: key.export({ format: "der", type: "pkcs8" }), format: "der", type: "pkcs8" });
 }
 
 /** A JWK and a PEM file carry the public half beside the private one, and OpenSSL takes both as they come. */
