@@ -22,8 +22,10 @@ function publicCopy(key: KeyObject): KeyObject {
   return createPublicKey({ key: key.export({ format: "der", type: "spki" }), format: "der", type: "spki" });
 }
 
-crypto.generateKeyPairSync = ((type: string, options: unknown) => {
-  const { publicKey, privateKey } = generate(type, options);
-  return { publicKey: copyOf(publicKey), privateKey: copyOf(privateKey) };
-}) as unknown as typeof crypto.generateKeyPairSync;
+Object.assign(crypto, {
+  generateKeyPairSync: (type: string, options: unknown): Pair => {
+    const { publicKey, privateKey } = generate(type, options);
+    return { publicKey: copyOf(publicKey), privateKey: copyOf(privateKey) };
+  },
+});
 syncBuiltinESMExports();
