@@ -48,6 +48,13 @@ export function isSessionCount(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_SESSION_COUNT;
 }
 
+export type PinRefusal = SignerError & { readonly code: "pin_incorrect" | "pin_locked" };
+
+/** The token has refused a PIN, or would lock if another one were tried: nobody tries again. */
+export function isPinRefusal(error: unknown): error is PinRefusal {
+  return error instanceof SignerError && (error.code === "pin_incorrect" || error.code === "pin_locked");
+}
+
 /** The typed error that a caller sees. */
 export function toPublicError(error: unknown): SignerError | ConfigurationError {
   if (error instanceof SignerError || error instanceof ConfigurationError) return error;

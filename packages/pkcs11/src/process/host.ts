@@ -1,5 +1,6 @@
 import { endedError, SignerError, type SignerHealth } from "@signpost/core";
 import type { KeyRequest } from "../backend.ts";
+import { isPinRefusal } from "../failure-error.ts";
 import { sameKey } from "../public-key.ts";
 import { CLOSE_HANG_MS, KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../threads/limits.ts";
 import { Child } from "./child-handle.ts";
@@ -16,7 +17,7 @@ import {
 } from "./hosted-key.ts";
 import { fromWire, type OpenedKey } from "./messages.ts";
 import { PinBook } from "./pin-book.ts";
-import { isPinRefusal, PinRefusals, tokenName } from "./pin-refusals.ts";
+import { PinRefusals, tokenName } from "./pin-refusals.ts";
 import { RestartPauses } from "./restart-pauses.ts";
 import { UnderWay } from "./under-way.ts";
 

@@ -1,4 +1,5 @@
-import { SignerError } from "@signpost/core";
+import type { SignerError } from "@signpost/core";
+import { isPinRefusal } from "../failure-error.ts";
 import type { TokenDescription } from "../protocol.ts";
 import { type RefusedToken, toWire } from "./messages.ts";
 
@@ -12,7 +13,7 @@ export class PinRefusals {
   /** Keeps the first refusal of a token. Other errors say nothing about its PIN. */
   add(token: TokenDescription, error: unknown): void {
     const name = tokenName(token);
-    if (!(error instanceof SignerError) || !isPinRefusal(error) || this.#refusals.has(name)) return;
+    if (!isPinRefusal(error) || this.#refusals.has(name)) return;
     this.#refusals.set(name, { token, error });
   }
 
@@ -39,8 +40,4 @@ export class PinRefusals {
 /** The slot is left out: a token may be in another one in the next child. */
 export function tokenName({ label, serial }: TokenDescription): string {
   return JSON.stringify([label, serial]);
-}
-
-export function isPinRefusal(error: unknown): boolean {
-  return error instanceof SignerError && (error.code === "pin_incorrect" || error.code === "pin_locked");
 }

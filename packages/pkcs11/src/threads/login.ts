@@ -1,5 +1,5 @@
 import { ConfigurationError, endedError, SignerError } from "@signpost/core";
-import { CommandError, toPublicError } from "../failure-error.ts";
+import { CommandError, isPinRefusal, toPublicError } from "../failure-error.ts";
 import { type PinSource, samePin } from "../pin.ts";
 import type { SessionState } from "../protocol.ts";
 import { createSerial } from "../serial.ts";
@@ -93,8 +93,8 @@ export class TokenLogin {
 
   /** Remembers an error about the PIN; other errors pass through. */
   refused(error: unknown): unknown {
-    const refusal = pinRefusal(error);
-    if (refusal === undefined) return error;
+    const refusal = error instanceof CommandError ? toPublicError(error) : error;
+    if (!isPinRefusal(refusal)) return error;
     this.#refusal ??= refusal;
     this.#onRefused();
     return this.#refusal;
@@ -163,13 +163,4 @@ async function readPin(source: PinSource): Promise<string> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-function pinRefusal(error: unknown): SignerError | undefined {
-  const refusal = error instanceof CommandError ? toPublicError(error) : error;
-  return refusal instanceof SignerError && isPinCode(refusal.code) ? refusal : undefined;
-}
-
-function isPinCode(code: string): boolean {
-  return code === "pin_incorrect" || code === "pin_locked";
 }
