@@ -2,8 +2,8 @@ import { createHash, sign, timingSafeEqual, type KeyObject } from "node:crypto";
 
 /**
  * Signs a given digest with a key of this process. node:crypto cannot (it hashes its input again), so it is
- * only used when the signing input came along and hashes to the digest: that takes 18 µs instead of 360. The other way is
- * loaded when it is first gone: `signJwt` never needs it.
+ * only used when the signing input came along and hashes to the digest: that takes 18 µs instead of 360. What
+ * the other way takes is loaded the first time: `signJwt` never needs it.
  */
 export function createDigestSigner(
   key: KeyObject,
