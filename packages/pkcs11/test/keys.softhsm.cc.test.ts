@@ -144,6 +144,15 @@ describe("a key that changes while it is open", () => {
     expect(at.shim.calls("C_Finalize")).toBe(1);
     expect(await outcome(neighbour)).toBe("signed");
   });
+
+  test("a deleted key is believed to be gone at once where the module was initialised anew since it was found", async () => {
+    await at.hsm.generateKey({ label: "gone", id: "4a" });
+    const signer = await at.opener.open({ ...at.base, object: "gone" });
+    await remove(at.hsm, "4a");
+    at.shim.fail("C_SignInit", 0x30, { times: 1 });
+    expect(await outcome(signer)).toBe("key_not_found");
+    expect(at.shim.calls("C_Finalize")).toBe(1);
+  });
 });
 
 describe("a key that may not sign", () => {

@@ -16,8 +16,8 @@ interface PoolKey extends KnownKey {
   readonly query: KeyQuery;
   /** Recoveries that the sessions had seen when it was opened. */
   readonly recoveries: number;
-  /** It was searched and not found: how many fresh starts of the module have been seen then. */
-  missingSince: number | undefined;
+  /** It was found last: how many fresh starts of the module had been seen then. */
+  foundAt: number;
   /** Why it cannot be used, and until when (performance.now) that is taken for granted. */
   refusal: { readonly error: SignerError; readonly until: number } | undefined;
 }
@@ -76,7 +76,7 @@ export class TokenPool {
       const found = await findKey(work, query);
       const publicKey = await proveNewKey(work, found, given);
       const pinned = given !== undefined;
-      this.#keys.set(key, { query, publicKey, pinned, recoveries, missingSince: undefined, refusal: undefined });
+      this.#keys.set(key, { query, publicKey, pinned, recoveries, foundAt: this.#freshStarts, refusal: undefined });
       return { key, found, publicKey };
     });
   }
@@ -199,17 +199,17 @@ export class TokenPool {
     try {
       const found = await findKey(work, key.query);
       await proveSameKey(work, found, key, this.sessions.recoveries > key.recoveries);
-      key.missingSince = undefined;
+      key.foundAt = this.#freshStarts;
     } catch (error) {
       work.session.keys.delete(work.key);
       throw this.#notUsable(key, error);
     }
   }
 
-  /** A key that is gone may only be hidden from a module that has to be initialised anew. */
+  /** A key that is gone may only be hidden from a module that has to be initialised anew, if that was not done since. */
   #notUsable(key: PoolKey, error: unknown): unknown {
     if (!keepsSession(error)) return error;
-    if (isKeyNotFound(error) && this.#host.owner() && (key.missingSince ??= this.#freshStarts) === this.#freshStarts) {
+    if (isKeyNotFound(error) && this.#host.owner() && key.foundAt === this.#freshStarts) {
       // It waits for the job that is failing here to be out of the way.
       setImmediate(() => void this.#host.reinitialize(error));
       return new SignerError(
