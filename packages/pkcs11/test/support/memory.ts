@@ -27,8 +27,9 @@ export function memoryTest(at: ShimmedBackend, signatures: number): void {
     expect({ made, bad }).toEqual({ made: signatures, bad: 0 });
     expect(samples).toHaveLength(SAMPLES);
     expect((median(tenth(samples, 10, "rss")) - median(tenth(samples, 6, "rss"))) / MEBIBYTE).toBeLessThanOrEqual(8);
+    // The least of each: timers of the calls under way come and go, and what is left behind is in every sample after it.
     for (const what of ["files", "resources"] as const) {
-      expect(median(tenth(samples, 10, what))).toBeLessThanOrEqual(median(tenth(samples, 6, what)));
+      expect(Math.min(...tenth(samples, 10, what))).toBeLessThanOrEqual(Math.min(...tenth(samples, 6, what)));
     }
     // The sessions that it began with have made them all.
     expect(at.shim.calls("C_OpenSession")).toBe(at.backend.sessions);
