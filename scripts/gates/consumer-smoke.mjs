@@ -14,14 +14,14 @@ const { openLocalSigner } = await import(["@signpost", "local"].join("/"));
 
 const signer = await openLocalSigner();
 const keys = createKeySet([{ keyId: "sig-1", signer }]);
-const endpoint = createJwksEndpoint({ issuer: "https://op.example", keyset: keys });
+const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys });
 const server = createServer(endpoint.listener).listen(0, "127.0.0.1");
 await once(server, "listening");
 const address = server.address();
 assert.ok(typeof address === "object" && address !== null);
 
 const token = await signJwt(keys, { iss: "https://op.example", sub: "1", aud: "rp" });
-const response = await fetch(`http://127.0.0.1:${address.port}${endpoint.path}`);
+const response = await fetch(`http://127.0.0.1:${address.port}${endpoint.routePath}`);
 /** @type {any} */
 const { keys: published } = await response.json();
 const [header = "", claims = "", signature = ""] = token.split(".");

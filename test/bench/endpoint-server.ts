@@ -26,7 +26,7 @@ export interface ServerOptions {
 
 const { kind, privateKeys, method, ifNoneMatch, folder } = workerData as ServerOptions;
 const signers = await Promise.all(privateKeys.map((privateKey) => openLocalSigner({ privateKey })));
-const endpoint = createJwksEndpoint({ issuer: "https://op.example", keyset: signers.map((signer) => ({ signer })) });
+const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys: signers.map((signer) => ({ signer })) });
 
 const LISTENERS: Readonly<Record<ServerOptions["kind"], () => RequestListener | Promise<RequestListener>>> = {
   signpost: () => endpoint.listener,

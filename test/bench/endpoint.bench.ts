@@ -105,7 +105,7 @@ function served(name: string, client: RawClient): Contender {
 async function inProcess(): Promise<Pairing[]> {
   const respondOf = async (count: number): Promise<ReturnType<typeof createJwksEndpoint>["respond"]> => {
     const signers = await Promise.all(newPrivateKeys(count).map((privateKey) => openLocalSigner({ privateKey })));
-    return createJwksEndpoint({ issuer: "https://op.example", keyset: signers.map((signer) => ({ signer })) }).respond;
+    return createJwksEndpoint({ issuer: "https://op.example", keys: signers.map((signer) => ({ signer })) }).respond;
   };
   const [one, ten, hundred] = [await respondOf(1), await respondOf(10), await respondOf(100)];
   const nothing = { status: 200, headers: {}, body: null };

@@ -59,7 +59,7 @@ async function rotating(): Promise<() => Promise<unknown>> {
   const signers = [await openLocalSigner(), await openLocalSigner()];
   let keys: KeySet = createKeySet(signers.map((signer) => ({ signer })));
   const source = (): KeySet => keys;
-  const endpoint = createJwksEndpoint({ issuer: "https://op.example", keyset: source });
+  const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys: source });
   const own = createLocalKeySet(source);
   return async () => {
     signers.unshift(await openLocalSigner());

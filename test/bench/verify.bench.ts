@@ -50,7 +50,7 @@ async function startOp(keyCount: number): Promise<Op> {
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the server has no port");
   const issuer = `http://127.0.0.1:${address.port}`;
-  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet(entries) });
+  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet(entries) });
   const exp = Math.floor(Date.now() / 1000) + 86_400;
   const claims = { iss: issuer, aud: AUDIENCE, sub: "248289761001", nonce: "n-0S6", exp };
   return {

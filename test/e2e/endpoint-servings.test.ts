@@ -31,7 +31,7 @@ const ROTATION: Options = { jwksRotationActive: () => true };
 const CORS: Options = { cors: true };
 const WEAK: Options = { weakIfNoneMatch: "match" };
 const NO_KEYS: Options = {
-  keyset: (): KeySet => {
+  keys: (): KeySet => {
     throw new Error("the source has no set yet");
   },
 };
@@ -178,7 +178,7 @@ const rows: readonly Row[] = [
 ];
 
 function endpointWith(options: Options) {
-  return createJwksEndpoint({ issuer: "https://op.example", keyset, ...options });
+  return createJwksEndpoint({ issuer: "https://op.example", keys: keyset, ...options });
 }
 
 /** The header lines without those that the server may add. Two lines of one name stay two. */
@@ -223,7 +223,7 @@ describe.for(SERVINGS)("$name", (serving) => {
       const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
       return { keyId: `schlüssel-${index}`, publicKey: publicKey.export({ format: "jwk" }) };
     });
-    const endpoint = endpointWith({ keyset: createKeySet([{ keyId: "sig", signer }, ...retiring]) });
+    const endpoint = endpointWith({ keys: createKeySet([{ keyId: "sig", signer }, ...retiring]) });
     const { body, headers } = endpoint.respond("GET");
     const [response] = await serving.ask(endpoint, [get()]);
     expect(response?.body.equals(body ?? Buffer.of())).toBe(true);
@@ -274,7 +274,7 @@ describe("a path is the router's business", () => {
   const ask = async (options: Options, target: string) => {
     const endpoint = endpointWith(options);
     const app = express().enable("strict routing").enable("case sensitive routing");
-    app.all(endpoint.path, endpoint.listener);
+    app.all(endpoint.routePath, endpoint.listener);
     const [response] = await overSocket(createServer(app), [{ method: "GET", target }]);
     return response?.status;
   };

@@ -13,7 +13,7 @@ beforeAll(async () => {
   server = await startLoopbackServer((req, res) => endpoint.listener(req, res));
   issuer = server.origin;
   keys = createKeySet([{ signer: await openLocalSigner() }, { signer: await openLocalSigner() }]);
-  endpoint = createJwksEndpoint({ issuer, mountPrefix: "/oidc", keyset: () => keys });
+  endpoint = createJwksEndpoint({ issuer, mountPrefix: "/oidc", keys: () => keys });
 });
 afterAll(() => server.close());
 

@@ -30,7 +30,7 @@ beforeAll(async () => {
   keys = setOf(signers[0], signers[1]);
   server = await startLoopbackServer((request, response) => endpoint.listener(request, response));
   issuer = server.origin;
-  const endpoint = createJwksEndpoint({ issuer, keyset: () => keys });
+  const endpoint = createJwksEndpoint({ issuer, keys: () => keys });
   jwksUri = new URL(endpoint.jwksUri);
 });
 afterAll(async () => {

@@ -147,7 +147,7 @@ describe("a key that signs without an announcement", () => {
   /** As a rotation by hand goes wrong: every replica switches at once, a minute after the caches took the old set. */
   async function unannounced(conf: NginxConf) {
     let keys = createKeySet([{ keyId: "first", signer: first }]);
-    const replicas = await startReplicas(CLOCKS.map(() => endpointWith({ keyset: () => keys })));
+    const replicas = await startReplicas(CLOCKS.map(() => endpointWith({ keys: () => keys })));
     onTestFinished(() => replicas[Symbol.asyncDispose]());
     const nginx = await startNginx({ conf, upstreams: replicas.ports, faketime: new Date(START) });
     onTestFinished(() => nginx.stop());
@@ -197,7 +197,7 @@ describe("an emergency behind the shared cache", () => {
     const replicas = await startReplicas(
       CLOCKS.map((_offset, index) =>
         endpointWith({
-          keyset: () => (schedules[index] ?? fail()).keySet(),
+          keys: () => (schedules[index] ?? fail()).keySet(),
           jwksRotationActive: () => (schedules[index] ?? fail()).jwksRotationActive(),
         }),
       ),

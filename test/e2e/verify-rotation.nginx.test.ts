@@ -23,7 +23,7 @@ interface Replica {
 }
 
 async function startReplica(keys: KeySetSource, jwksRotationActive?: () => boolean): Promise<Replica> {
-  const endpoint = createJwksEndpoint({ issuer: ISSUER, keyset: keys, jwksRotationActive });
+  const endpoint = createJwksEndpoint({ issuer: ISSUER, keys, jwksRotationActive });
   const server = await startLoopbackServer(endpoint.listener);
   onTestFinished(() => server.close());
   return { port: server.port, keys };

@@ -43,7 +43,7 @@ async function startOp(cors: boolean): Promise<Op> {
   });
   onTestFinished(() => server.close());
   const issuer = server.origin;
-  const endpoint = createJwksEndpoint({ issuer, keyset: () => keys, cors });
+  const endpoint = createJwksEndpoint({ issuer, keys: () => keys, cors });
   const claims = () => {
     const now = Math.floor(Date.now() / 1000);
     return { iss: issuer, aud: "spa", sub: "248289", iat: now, exp: now + 300 };

@@ -42,7 +42,7 @@ export async function openOp(settings: Settings): Promise<Op> {
   const { issuer, rotationStartedAt } = settings;
   const jwks = createJwksEndpoint({
     issuer,
-    keyset: keys,
+    keys,
     jwksRotationActive: rotationStartedAt === undefined ? null : rotationWindow({ startedAt: rotationStartedAt }),
   });
   return { handle: (event) => route(event, { issuer, keys, jwks, signer }), close: () => signer.close() };
@@ -57,7 +57,7 @@ interface Parts {
 
 async function route(event: HttpEvent, { issuer, keys, jwks, signer }: Parts): Promise<HttpResult> {
   switch (event.rawPath) {
-    case jwks.path: {
+    case jwks.routePath: {
       const { status, headers, body } = jwks.respond(event.requestContext.http.method, event.headers["if-none-match"]);
       // The body is JSON or plain text, so that it needs no base64.
       return { statusCode: status, headers, ...(body !== null && { body: new TextDecoder().decode(body) }) };

@@ -29,7 +29,7 @@ export const TOKEN_LIFETIME_SECONDS = 300;
 export async function startOp({ keys, rotationActive }: OpOptions): Promise<Op> {
   const server = createServer();
   const issuer = `http://127.0.0.1:${await listen(server)}`;
-  const jwks = createJwksEndpoint({ issuer, keyset: keys, jwksRotationActive: rotationActive });
+  const jwks = createJwksEndpoint({ issuer, keys, jwksRotationActive: rotationActive });
   const discovery = {
     issuer,
     ...jwks.metadata,
@@ -44,7 +44,7 @@ export async function startOp({ keys, rotationActive }: OpOptions): Promise<Op> 
   };
   server.on("request", (req, res) => {
     const path = requestPath(req.url);
-    if (path === jwks.path) {
+    if (jwks.matches(req.url)) {
       jwksRequests += 1;
       jwks.listener(req, res);
     } else if (path === "/.well-known/openid-configuration") sendJson(res, discovery);

@@ -17,13 +17,13 @@ export interface RunningServer {
 
 export async function start({ issuer, port }: Settings): Promise<RunningServer> {
   const signer = await openSigner("local:", [local()]);
-  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
+  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
 
   // Without the two settings Express also answers `/jwks/` and `/JWKS`.
   const app = express().enable("strict routing").enable("case sensitive routing").disable("x-powered-by");
   // `all`, so that other methods get the endpoint's 405. Express's own ETag, 304 and charset live in `response.send`,
   // which the listener does not use.
-  app.all(endpoint.path, endpoint.listener);
+  app.all(endpoint.routePath, endpoint.listener);
   app.get("/.well-known/openid-configuration", (_request, response) => {
     response.json({ issuer, ...endpoint.metadata });
   });

@@ -16,11 +16,11 @@ export interface RunningServer {
 
 export async function start({ issuer, port }: Settings): Promise<RunningServer> {
   const signer = await openSigner("local:", [local()]);
-  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
+  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
 
   const app = Fastify();
   app.all(
-    endpoint.path,
+    endpoint.routePath,
     {
       // Before Fastify reads a body: a POST of any type then gets the endpoint's 405, and no 415.
       onRequest: async (request, reply) => {

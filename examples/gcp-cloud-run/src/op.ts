@@ -61,11 +61,11 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
   const { issuer, rotationStartedAt } = settings;
   const jwks = createJwksEndpoint({
     issuer,
-    keyset: keys,
+    keys,
     jwksRotationActive: rotationStartedAt === undefined ? null : rotationWindow({ startedAt: rotationStartedAt }),
   });
   const routes: Readonly<Record<string, RequestListener>> = {
-    [jwks.path]: jwks.listener,
+    [jwks.routePath]: jwks.listener,
     "/.well-known/openid-configuration": (_request, response) => {
       response.writeHead(200, { "Content-Type": "application/json" });
       response.end(JSON.stringify({ issuer, ...jwks.metadata }));

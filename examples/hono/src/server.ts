@@ -18,10 +18,10 @@ export interface RunningServer {
 
 export async function start({ issuer, port }: Settings): Promise<RunningServer> {
   const signer = await openSigner("local:", [local()]);
-  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
+  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
 
   const app = new Hono();
-  app.all(endpoint.path, (context) => endpoint.fetch(context.req.raw));
+  app.all(endpoint.routePath, (context) => endpoint.fetch(context.req.raw));
   app.get("/.well-known/openid-configuration", (context) => context.json({ issuer, ...endpoint.metadata }));
 
   const server = serve({ fetch: app.fetch, port });

@@ -37,7 +37,7 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
   const { schedule, signers } = opened;
   const audience = `${issuer}/userinfo`;
   const { keySet, jwksRotationActive } = schedule;
-  const jwks = createJwksEndpoint({ issuer, keyset: keySet, jwksRotationActive });
+  const jwks = createJwksEndpoint({ issuer, keys: keySet, jwksRotationActive });
   const readiness = createReadiness(schedule, signers);
 
   const userinfo = createUserinfo(issuer, audience, schedule);
@@ -65,7 +65,7 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
 
   const server = createServer((request, response) => {
     const path = requestPath(request.url);
-    if (path === jwks.path) jwks.listener(request, response);
+    if (jwks.matches(request.url)) jwks.listener(request, response);
     // Node sends no body in answer to HEAD.
     else void answer(routes[`${request.method === "HEAD" ? "GET" : request.method} ${path}`], request, response);
   });

@@ -17,13 +17,13 @@ export interface RunningServer {
 
 export async function start({ issuer, port }: Settings): Promise<RunningServer> {
   const signer = await openSigner("local:", [local()]);
-  const endpoint = createJwksEndpoint({ issuer, keyset: createKeySet([{ signer }]) });
+  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
   const discovery = JSON.stringify({ issuer, ...endpoint.metadata });
 
   const server = createServer((request, response) => {
     // The endpoint never looks at the URL: a query changes nothing.
     const path = requestPath(request.url);
-    if (path === endpoint.path) return endpoint.listener(request, response);
+    if (endpoint.matches(request.url)) return endpoint.listener(request, response);
     if (path === "/.well-known/openid-configuration") {
       return response.setHeader("Content-Type", "application/json").end(discovery);
     }

@@ -15,7 +15,7 @@ export function createProvider(issuer: string, schedule: RotationSchedule, confi
     clientDefaults: { ...configuration.clientDefaults, ...signpost.clientDefaults },
   });
   const { keySet: keyset, jwksRotationActive } = schedule;
-  signpost.attach(provider, createJwksEndpoint({ issuer, keyset, jwksRotationActive }));
+  signpost.attach(provider, createJwksEndpoint({ issuer, keys: keyset, jwksRotationActive }));
   return provider;
 }
 

@@ -1,4 +1,5 @@
-import { endedError, SignerError } from "@signpost/core";
+import { SignerError } from "@signpost/core";
+import { endedError } from "@signpost/core/adapter";
 import { signerErrorFromKms } from "./errors.ts";
 
 /** One call of KMS, its error always a `SignerError`. `operation` is its name in policies. */

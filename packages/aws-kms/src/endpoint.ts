@@ -1,4 +1,5 @@
-import { ConfigurationError, isLoopbackHost } from "@signpost/core";
+import { ConfigurationError } from "@signpost/core";
+import { isLoopbackHost } from "@signpost/core/adapter";
 
 const EXPECTED =
   "expected https://HOST[:PORT], or http://HOST[:PORT] on the loopback interface, without path, query or user";

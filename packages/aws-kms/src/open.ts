@@ -1,18 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
-  assertPolicy,
   ConfigurationError,
-  createSigner,
-  endedError,
   guardSigner,
-  p256JwkFrom,
   SignerError,
-  wholeMilliseconds,
   type GuardedSigner,
   type GuardPolicy,
   type JwkInput,
   type Signer,
 } from "@signpost/core";
+import { assertPolicy, createSigner, endedError, p256JwkFrom, readMilliseconds } from "@signpost/core/adapter";
 import { readPublicKey, readSignature, type OpenedKey } from "./answers.ts";
 import { apiFromClient, type KmsApi, type KmsClientLike } from "./api.ts";
 import { callKms, withinDeadline } from "./call.ts";
@@ -118,7 +114,7 @@ function planOpening(options: AwsKmsSignerOptions): Plan {
   }
   return {
     policy,
-    deadlineMs: wholeMilliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
+    deadlineMs: readMilliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
     maxAttempts,
     pinned:
       options.publicKey === undefined

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { p256 } from "@noble/curves/nist.js";
-import { createSigner, endedError, guardSigner, SignerError } from "@signpost/core";
+import { guardSigner, SignerError } from "@signpost/core";
+import { createSigner, endedError } from "@signpost/core/adapter";
 import type { GuardPolicy, P256PublicJwk, Signer, SignerErrorCode, SignOptions } from "@signpost/core";
 import { SLOW_FAULT_MS } from "@signpost/conformance";
 import type { Fault, SignerHarness } from "@signpost/conformance";

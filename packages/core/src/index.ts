@@ -1,14 +1,11 @@
 export { ConfigurationError, EncodingError, SignerError, SignpostError, VerifyError } from "./errors.ts";
 export type { EncodingErrorCode, SignerErrorCode } from "./errors.ts";
-export { isLoopbackHost } from "./loopback-host.ts";
-export { wholeMilliseconds } from "./options.ts";
 export { ecPointToJwk } from "./encoding/ec-point.ts";
+export type { P256PublicJwk } from "./encoding/ec-point.ts";
 export { ecdsaDerToRaw, ecdsaRawToDer } from "./encoding/ecdsa-signature.ts";
-export { p256JwkFrom } from "./encoding/p256-jwk-from.ts";
 export { jwkToSpki, spkiToJwk } from "./encoding/spki.ts";
 export { jwkThumbprint } from "./encoding/thumbprint.ts";
-export type { P256PublicJwk } from "./encoding/p256-public-jwk.ts";
-export type { JwkInput } from "./encoding/public-members.ts";
+export type { JwkInput } from "./encoding/public-jwk.ts";
 export type {
   AdapterOpenOptions,
   GuardedSigner,
@@ -19,9 +16,6 @@ export type {
   SignerHealth,
   SignOptions,
 } from "./signer/contract.ts";
-export { createSigner } from "./signer/create.ts";
-export type { SignerBackend } from "./signer/create.ts";
-export { endedError } from "./signer/endings.ts";
 export { SIGN_CHANNEL } from "./signer/events.ts";
 export type { SignEvent } from "./signer/events.ts";
 export { failoverSigner } from "./signer/failover.ts";
@@ -29,7 +23,6 @@ export { guardSigner } from "./signer/guard.ts";
 export type { GuardDetails } from "./signer/guard.ts";
 export { createLimiter } from "./signer/limiter.ts";
 export type { LimiterOptions } from "./signer/limiter.ts";
-export { assertPolicy } from "./signer/policy.ts";
 export type { PolicyDefaults } from "./signer/policy.ts";
 export { openSigner } from "./signer/open.ts";
 export type { OpenSignerOptions } from "./signer/open.ts";
@@ -44,7 +37,7 @@ export type { JwksEndpoint, JwksEndpointOptions, JwksMetadata } from "./endpoint
 export type { WeakIfNoneMatch } from "./endpoint/if-none-match.ts";
 export type { JwksResponse } from "./endpoint/respond.ts";
 export { requestPath } from "./endpoint/request-path.ts";
-export type { RouteOptions } from "./endpoint/routes.ts";
+export type { EndpointPaths, RouteOptions } from "./endpoint/routes.ts";
 export { createKeySet } from "./keyset/create-key-set.ts";
 export type { KeySetOptions } from "./keyset/create-key-set.ts";
 export { serializeJwks } from "./keyset/serialize.ts";
@@ -58,12 +51,14 @@ export type {
   KeySetEntry,
   KeySetSource,
   LegacyKey,
+  OwnKeys,
   PublishedKey,
+  RotationSchedule,
 } from "./keyset/types.ts";
 export { emergencyRotation } from "./rotation/emergency.ts";
 export type { EmergencyOptions, EmergencyRotation } from "./rotation/emergency.ts";
 export type { RotationScheduleOptions } from "./rotation/schedule-options.ts";
 export { createRotationSchedule } from "./rotation/schedule.ts";
-export type { RotationSchedule, ScheduledEntry } from "./rotation/types.ts";
+export type { ScheduledEntry } from "./rotation/scheduled-entry.ts";
 export { rotationWindow } from "./rotation/window.ts";
 export type { RotationWindowOptions } from "./rotation/window.ts";

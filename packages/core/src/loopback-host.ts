@@ -4,7 +4,7 @@
  * address stands in brackets.
  *
  * ```ts
- * import { isLoopbackHost } from "@signpost/core";
+ * import { isLoopbackHost } from "@signpost/core/adapter";
  *
  * const local = isLoopbackHost(new URL("http://127.0.0.1:4566").hostname);
  * ```

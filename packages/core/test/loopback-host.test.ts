@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isLoopbackHost } from "@signpost/core";
+import { isLoopbackHost } from "@signpost/core/adapter";
 
 describe("a host of a URL", () => {
   test.each<[host: string, loopback: boolean]>([

@@ -1,4 +1,5 @@
-import { endedError, SignerError } from "@signpost/core";
+import { SignerError } from "@signpost/core";
+import { endedError } from "@signpost/core/adapter";
 import type { GcpKmsCallOptions, GcpKmsClient } from "./api.ts";
 import type { CallBounds } from "./call-bounds.ts";
 import type { Connection } from "./connection.ts";

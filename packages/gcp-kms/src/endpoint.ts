@@ -1,4 +1,5 @@
-import { ConfigurationError, isLoopbackHost } from "@signpost/core";
+import { ConfigurationError } from "@signpost/core";
+import { isLoopbackHost } from "@signpost/core/adapter";
 
 export interface KmsEndpoint {
   readonly host: string;

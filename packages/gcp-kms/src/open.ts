@@ -1,19 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
-  assertPolicy,
   ConfigurationError,
-  createSigner,
-  endedError,
   guardSigner,
-  p256JwkFrom,
   SignerError,
-  wholeMilliseconds,
   type GuardedSigner,
   type GuardPolicy,
   type JwkInput,
   type P256PublicJwk,
   type Signer,
 } from "@signpost/core";
+import { assertPolicy, createSigner, endedError, p256JwkFrom, readMilliseconds } from "@signpost/core/adapter";
 import { connect, type Connection, type GcpKmsConnectionOptions } from "./connection.ts";
 import { checkedPublicKey, checkedSignature } from "./integrity.ts";
 import { asymmetricSign, getPublicKey } from "./service.ts";
@@ -125,8 +121,8 @@ function planOpening(options: GcpKmsSignerOptions): Plan {
       publicKey === undefined
         ? undefined
         : { publicKey: p256JwkFrom(publicKey, "publicKey"), notes: ["the public key was given, not fetched"] },
-    timeoutMs: wholeMilliseconds("callTimeoutMs", callTimeoutMs),
-    deadlineMs: wholeMilliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
+    timeoutMs: readMilliseconds("callTimeoutMs", callTimeoutMs),
+    deadlineMs: readMilliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
   };
 }
 

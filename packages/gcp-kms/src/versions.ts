@@ -1,4 +1,5 @@
-import { SignerError, wholeMilliseconds } from "@signpost/core";
+import { SignerError } from "@signpost/core";
+import { readMilliseconds } from "@signpost/core/adapter";
 import type { GcpKmsVersionResponse } from "./api.ts";
 import { connect, type GcpKmsConnectionOptions } from "./connection.ts";
 import { listVersions } from "./service.ts";
@@ -37,7 +38,7 @@ export async function listGcpKmsKeyVersions(
   options: ListGcpKmsKeyVersionsOptions = {},
 ): Promise<readonly GcpKmsKeyVersion[]> {
   const parent = parseCryptoKey(cryptoKey);
-  const bounds = { timeoutMs: wholeMilliseconds("deadlineMs", options.deadlineMs ?? 5000), signal: options.signal };
+  const bounds = { timeoutMs: readMilliseconds("deadlineMs", options.deadlineMs ?? 5000), signal: options.signal };
   const connection = await connect(options);
   try {
     const versions = await listVersions(connection, parent, bounds);

@@ -1,11 +1,6 @@
 import { readFile } from "node:fs/promises";
-import {
-  ConfigurationError,
-  endedError,
-  type AdapterOpenOptions,
-  type Signer,
-  type SignerAdapter,
-} from "@signpost/core";
+import { ConfigurationError, type AdapterOpenOptions, type Signer, type SignerAdapter } from "@signpost/core";
+import { endedError } from "@signpost/core/adapter";
 import { openKey, openLocalSigner } from "./open.ts";
 import { privateKeyObject } from "./private-key.ts";
 

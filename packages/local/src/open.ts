@@ -1,6 +1,5 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import {
-  createSigner,
   guardSigner,
   jwkThumbprint,
   spkiToJwk,
@@ -8,6 +7,7 @@ import {
   type GuardPolicy,
   type Signer,
 } from "@signpost/core";
+import { createSigner } from "@signpost/core/adapter";
 import { createDigestSigner } from "./digest-signer.ts";
 import { privateKeyObject } from "./private-key.ts";
 

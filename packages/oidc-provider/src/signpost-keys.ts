@@ -76,7 +76,7 @@ export interface SignpostKeys<Key extends object> {
  *   features: { ...signpost.features },
  *   clientDefaults: { ...signpost.clientDefaults },
  * });
- * signpost.attach(provider, createJwksEndpoint({ issuer, keyset: keys }));
+ * signpost.attach(provider, createJwksEndpoint({ issuer, keys }));
  * ```
  *
  * @throws ConfigurationError when the host's hook is not the one that this package was made for.

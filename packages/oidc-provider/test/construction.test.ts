@@ -45,7 +45,7 @@ describe("at construction", () => {
       clientDefaults: { ...signpost.clientDefaults },
       clients: [{ client_id: "rp", client_secret: "only-for-this-test", redirect_uris: [REDIRECT_URI] }],
     });
-    signpost.attach(provider, createJwksEndpoint({ issuer, keyset: keys }));
+    signpost.attach(provider, createJwksEndpoint({ issuer, keys }));
     expect((await provider.Client.find("rp"))?.idTokenSignedResponseAlg).toBe("ES256");
   });
 
@@ -53,7 +53,7 @@ describe("at construction", () => {
     const keys = await keysOf();
     const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
     const provider = new Provider("http://127.0.0.1", { ...signpost, clientDefaults: { ...signpost.clientDefaults } });
-    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keyset: keys, endpoints: { jwks: "/keys" } });
+    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keys, endpoints: { jwks: "/keys" } });
     expect(() => signpost.attach(provider, endpoint)).toThrow(expect.objectContaining({ argument: "endpoint" }));
   });
 
@@ -61,7 +61,7 @@ describe("at construction", () => {
     const keys = await keysOf();
     const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
     const host: HostProvider = { issuer: "http://127.0.0.1", use: () => host, pathFor: () => "/jwks" };
-    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keyset: keys });
+    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keys });
     signpost.attach(host, endpoint);
     expect(() => signpost.attach(host, endpoint)).toThrow(expect.objectContaining({ argument: "provider" }));
   });

@@ -89,7 +89,7 @@ describe("the JWKS of the provider", () => {
 
   test("is readable from any origin, as the host's is, where the endpoint says so", async () => {
     const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
-    op = await startOp({ keys, endpoint: (issuer) => createJwksEndpoint({ issuer, keyset: keys, cors: true }) });
+    op = await startOp({ keys, endpoint: (issuer) => createJwksEndpoint({ issuer, keys, cors: true }) });
     const preflight = await fetch(`${op.issuer}/jwks`, { method: "OPTIONS" });
     expect(preflight.status).toBe(204);
     expect((await fetch(`${op.issuer}/jwks`)).headers.get("access-control-allow-origin")).toBe("*");
@@ -110,7 +110,7 @@ describe("an endpoint is refused", () => {
     ["of an issuer that begins with the same letters", { issuer: "https://op.example/ab" }],
   ])("%s", async (_name, routes) => {
     const keys = createKeySet([{ signer: await openLocalSigner() }]);
-    const endpoint = createJwksEndpoint({ ...routes, keyset: keys });
+    const endpoint = createJwksEndpoint({ ...routes, keys });
     expect(() => attach("https://op.example/a", keys, endpoint)).toThrow(
       expect.objectContaining({ argument: "endpoint" }),
     );
@@ -120,7 +120,7 @@ describe("an endpoint is refused", () => {
     const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
     const others = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
     const issuer = "https://op.example";
-    expect(() => attach(issuer, keys, createJwksEndpoint({ issuer, keyset: others }))).toThrow(
+    expect(() => attach(issuer, keys, createJwksEndpoint({ issuer, keys: others }))).toThrow(
       expect.objectContaining({ argument: "endpoint", message: expect.stringContaining('"a"') }),
     );
   });

@@ -124,7 +124,7 @@ describe("rotation without a new Provider", () => {
     op = await startOp({
       keys: () => keys,
       // The mistake: the set of today, and not the source of sets.
-      endpoint: (issuer) => createJwksEndpoint({ issuer, keyset: keys }),
+      endpoint: (issuer) => createJwksEndpoint({ issuer, keys }),
       configuration: { clients: [{ ...CLIENT }] },
     });
     await accessToken(op);

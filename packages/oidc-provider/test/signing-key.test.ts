@@ -14,7 +14,7 @@ async function signingKey(keys: (() => KeySet) | ScheduleLike): Promise<External
   const { jwks, features, clientDefaults } = signpost;
   const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
   const keyset = typeof keys === "function" ? keys : keys.keySet;
-  signpost.attach(provider, createJwksEndpoint({ issuer, keyset }));
+  signpost.attach(provider, createJwksEndpoint({ issuer, keys: keyset }));
   const [key] = jwks.keys;
   if (key === undefined) throw new Error("expected a key that signs");
   return key;

@@ -1,11 +1,5 @@
-import {
-  assertPolicy,
-  createSigner,
-  type GuardedSigner,
-  type GuardPolicy,
-  guardSigner,
-  type Signer,
-} from "@signpost/core";
+import { type GuardedSigner, type GuardPolicy, guardSigner, type Signer } from "@signpost/core";
+import { assertPolicy, createSigner } from "@signpost/core/adapter";
 import type { KeyRequest } from "./backend.ts";
 import { keyRequest, type Pkcs11SignerOptions } from "./options.ts";
 import { openProcessKey } from "./process/open-key.ts";

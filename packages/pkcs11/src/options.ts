@@ -8,8 +8,8 @@ import {
   jwkToSpki,
   type P256PublicJwk,
   spkiToJwk,
-  wholeMilliseconds,
 } from "@signpost/core";
+import { readMilliseconds } from "@signpost/core/adapter";
 import type { KeyRequest } from "./backend.ts";
 import { type Pin, pinSource } from "./pin.ts";
 import type { KeyQuery } from "./protocol.ts";
@@ -88,7 +88,7 @@ export async function readKeyOptions(options: UncheckedRequest): Promise<KeyRequ
   if (isolation !== undefined && isolation !== "thread" && isolation !== "process") {
     throw new ConfigurationError("isolation", 'expected "thread" or "process"');
   }
-  if (options.openDeadlineMs !== undefined) wholeMilliseconds("openDeadlineMs", options.openDeadlineMs);
+  if (options.openDeadlineMs !== undefined) readMilliseconds("openDeadlineMs", options.openDeadlineMs);
   return {
     pin: pinSource(options.pin),
     publicKey: publicKeyOption(options.publicKey),

@@ -1,4 +1,5 @@
-import { endedError, SignerError } from "@signpost/core";
+import { SignerError } from "@signpost/core";
+import { endedError } from "@signpost/core/adapter";
 
 /** The result, or the signal's error as soon as it aborts. What the promise still brings is dropped. */
 export async function untilAborted<Value>(result: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {

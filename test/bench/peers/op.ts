@@ -51,7 +51,7 @@ export async function startOp(): Promise<Op> {
     }
   });
   const issuer = await listen(server);
-  const endpoint = createJwksEndpoint({ issuer, keyset: () => keySet });
+  const endpoint = createJwksEndpoint({ issuer, keys: () => keySet });
   const sign = (): Promise<string> => {
     const exp = Math.floor(Date.now() / 1000) + DAY_SECONDS;
     const claims = { iss: issuer, aud: AUDIENCE, sub: "248289", client_id: "rp", jti: "1", exp };

@@ -47,7 +47,7 @@ export async function startCachedReplicas(
     if (keys === undefined) throw new Error("no keys yet");
     return keys;
   };
-  const endpoint = () => endpointWith({ keyset, jwksRotationActive: () => rotation, ...options });
+  const endpoint = () => endpointWith({ keys: keyset, jwksRotationActive: () => rotation, ...options });
   const replicas = await startReplicas([endpoint(), endpoint(), endpoint()]);
   onTestFinished(() => replicas[Symbol.asyncDispose]());
   const nginx = await startNginx({ conf, upstreams: replicas.ports, faketime: new Date(START) });

@@ -45,7 +45,7 @@ export function endpointWith(options: Omit<JwksEndpointOptions, "issuer">): Jwks
 }
 
 export function endpointOf(schedule: RotationSchedule): JwksEndpoint {
-  return endpointWith({ keyset: schedule.keySet, jwksRotationActive: schedule.jwksRotationActive });
+  return endpointWith({ keys: schedule });
 }
 
 /** A token of five minutes by the clock that the schedule goes by. */
@@ -63,7 +63,7 @@ async function startReplica(endpoint: JwksEndpoint): Promise<{ replica: Replica;
       return;
     }
     requests.push({ method: req.method ?? "", headers: req.headers });
-    if (req.url?.split("?")[0] === endpoint.path) endpoint.listener(req, res);
+    if (endpoint.matches(req.url)) endpoint.listener(req, res);
     else res.writeHead(404).end();
   });
   const replica: Replica = {

@@ -1,12 +1,10 @@
 import type { EncodingError } from "../errors.ts";
-import { uncompressedPoint } from "./ec-curves.ts";
-import { pointToJwk } from "./ec-point.ts";
+import { pointToJwk, uncompressedPoint } from "./ec-point.ts";
+import type { P256PublicJwk } from "./ec-point.ts";
 import { assertBytes, fault, unsupportedKey } from "./fault.ts";
 import type { Subject } from "./fault.ts";
-import { p256Members } from "./p256-public-jwk.ts";
-import type { P256PublicJwk } from "./p256-public-jwk.ts";
-import { publicKeyPemToDer } from "./pem.ts";
-import type { JwkInput } from "./public-members.ts";
+import { readP256PublicJwk } from "./public-jwk.ts";
+import type { JwkInput } from "./public-jwk.ts";
 
 const SEQUENCE = 0x30;
 const OBJECT_IDENTIFIER = 0x06;
@@ -23,6 +21,10 @@ const ALGORITHM = Buffer.from("301306072a8648ce3d020106082a8648ce3d030107", "hex
 const HEADER_BYTES = 2 + ALGORITHM.length + 3;
 /** Beyond any form of a point on P-256; lengths up to here are one byte. */
 const MAX_POINT_BYTES = 96;
+
+// Labels of RFC 7468 section 13.
+const BEGIN = "-----BEGIN PUBLIC KEY-----";
+const END = "-----END PUBLIC KEY-----";
 
 /**
  * Converts a SubjectPublicKeyInfo (RFC 5480), as DER bytes or as a PEM text with the one label `PUBLIC KEY` (RFC 7468
@@ -66,7 +68,7 @@ export function spkiPemToJwk(pem: string, subject: Subject): P256PublicJwk {
  * ```
  */
 export function jwkToSpki(jwk: JwkInput): Uint8Array {
-  const { x, y } = p256Members(jwk, { name: "jwk", code: "invalid_jwk" });
+  const { x, y } = readP256PublicJwk(jwk, { name: "jwk", code: "invalid_jwk" });
   return encodeSpki(uncompressedPoint(Buffer.concat([Buffer.from(x, "base64url"), Buffer.from(y, "base64url")])));
 }
 
@@ -110,4 +112,24 @@ function split(der: Uint8Array | undefined, tag: number): [contents: Uint8Array,
 function encodeSpki(point: Uint8Array): Uint8Array {
   const key = [0x03, point.length + 1, 0, ...point];
   return Uint8Array.from([0x30, ALGORITHM.length + key.length, ...ALGORITHM, ...key]);
+}
+
+/**
+ * The DER inside one PEM block labelled `PUBLIC KEY` (RFC 7468 section 13). White space around the block and any
+ * line width are accepted; another label, a second block, text around it, headers and sloppy base64 are not.
+ */
+export function publicKeyPemToDer(pem: string, subject: Subject): Uint8Array {
+  const text = pem.trim();
+  if (!text.startsWith(BEGIN) || !text.endsWith(END) || text.length < BEGIN.length + END.length) {
+    throw fault(subject, 'expected exactly one PEM block labelled "PUBLIC KEY"');
+  }
+  const body = text.slice(BEGIN.length, -END.length);
+  if (!/^[\r\n]/.test(body) || !/[\r\n]$/.test(body)) {
+    throw fault(subject, "the PEM boundaries are not lines of their own");
+  }
+  const base64 = body.replaceAll(/[\r\n]/g, "");
+  const der = Buffer.from(base64, "base64");
+  // A second block, a header or other text between the boundaries is not base64 either.
+  if (base64 === "" || der.toString("base64") !== base64) throw fault(subject, "the PEM block is not padded base64");
+  return new Uint8Array(der);
 }

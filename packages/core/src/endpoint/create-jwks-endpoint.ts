@@ -1,32 +1,36 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ConfigurationError } from "../errors.ts";
-import { readKeySet } from "../keyset/create-key-set.ts";
+import { readOwnKeys, type ReadOwnKeys } from "../keyset/own-keys.ts";
 import { serializeJwks } from "../keyset/serialize.ts";
-import { currentKeySet, lastKeySet, requireSource } from "../keyset/source.ts";
-import type { EncryptionKey, JwksDocument, KeySetEntry, KeySetSource, LegacyKey } from "../keyset/types.ts";
-import { requireObject } from "../options.ts";
+import { currentKeySet, lastKeySet } from "../keyset/source.ts";
+import type { EncryptionKey, JwksDocument, KeySetSource, LegacyKey, OwnKeys } from "../keyset/types.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { readCallback, readChoice, readFlag } from "../options/read-values.ts";
 import { createCacheMode } from "./cache-mode.ts";
 import { createFailureReport } from "./failure-report.ts";
 import type { WeakIfNoneMatch } from "./if-none-match.ts";
+import { requestPath } from "./request-path.ts";
 import { respondTo } from "./respond.ts";
 import type { JwksResponse } from "./respond.ts";
-import { readFlag, resolveRoutes } from "./routes.ts";
+import { resolveRoutes, ROUTE_OPTIONS } from "./routes.ts";
 import type { RouteOptions } from "./routes.ts";
 import { writeResponse } from "./write-response.ts";
 
+/** Options of `createJwksEndpoint`. */
 export interface JwksEndpointOptions extends RouteOptions {
   /**
-   * A set made by `createKeySet`, a function that returns the one of this moment (the same object until something
-   * changed), or the list of entries itself.
+   * The OP's own keys: a set made by `createKeySet`, a function that returns the one of this moment (the same object
+   * until something changed), a rotation schedule, which brings its cache mode with it, or the list of entries itself.
    */
-  readonly keyset: KeySetSource | readonly KeySetEntry[];
-  /** Only beside a list of entries: a set has its own. */
+  readonly keys: OwnKeys;
+  /** Only with a list of entries: a set has its own. Default none. */
   readonly encryptionKeyset?: readonly EncryptionKey[] | undefined;
-  /** Only beside a list of entries: a set has its own. */
+  /** Only with a list of entries: a set has its own. Default none. */
   readonly legacyVerificationKeys?: readonly LegacyKey[] | undefined;
   /**
    * Asked on every GET and HEAD; `true` puts the short cache lifetime on that response. Anything else, no predicate,
-   * or one that throws or returns a promise means the long one.
+   * or one that throws or returns a promise means the long one. Default: the schedule's own where `keys` is one, which
+   * `null` switches off; else none.
    */
   readonly jwksRotationActive?: (() => boolean) | null | undefined;
   /**
@@ -37,22 +41,33 @@ export interface JwksEndpointOptions extends RouteOptions {
   /** Lets browsers of any origin read the set. Default false. */
   readonly cors?: boolean | undefined;
   /**
-   * Told when the key source or the predicate fails, once until it works again. What it throws is dropped.
+   * Told when the key source or the predicate fails, once until it works again. What it throws is dropped. Default:
+   * nothing is told.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
+/** Members of the OP's discovery document (OpenID Connect Discovery 1.0 section 3). */
 export interface JwksMetadata {
+  /** The absolute URL of the key set. */
   jwks_uri: string;
+  /** The one algorithm of the OP's ID tokens. */
   id_token_signing_alg_values_supported: ["ES256"];
 }
 
-/** The members are bound, and none looks at the URL of a request: mounting is the router's. */
+/** The endpoint of an OP's key set. The members are bound. Only `matches` looks at the URL of a request: mounting is the router's. */
 export interface JwksEndpoint {
-  /** Mount prefix and path, for the router: `/jwks`. */
-  readonly path: string;
-  /** The absolute URL that RPs fetch. */
+  /** The absolute URL that RPs fetch: `https://op.example/oidc/jwks`. */
   readonly jwksUri: string;
+  /** Its path, as a server at the root of its host sees it: `/oidc/jwks`. */
+  readonly pathname: string;
+  /** The path below the issuer's own path, for a router that is mounted there: `/jwks`. The same as `pathname` for an issuer without a path. */
+  readonly routePath: string;
+  /**
+   * Whether a request target, as in `req.url` of `node:http`, is the endpoint's: its path is `pathname`, byte for byte,
+   * with or without a query. The target may be in absolute form (RFC 9112 section 3.2.2).
+   */
+  matches(requestTarget: string | undefined): boolean;
   /**
    * To be spread into the OP's own discovery document. ES256 is the one algorithm that this OP signs with; OpenID
    * Connect Discovery 1.0 section 3 asks OPs to support RS256 as well, and Signpost decides against it.
@@ -76,39 +91,38 @@ export interface JwksEndpoint {
  * @example
  * ```ts
  * import { createServer } from "node:http";
- * import { createJwksEndpoint, requestPath, type Signer } from "@signpost/core";
+ * import { createJwksEndpoint, type Signer } from "@signpost/core";
  *
  * export function servePublicKey(signer: Signer): void {
- *   const jwks = createJwksEndpoint({ issuer: "https://op.example", keyset: [{ keyId: "sig-2026", signer }] });
+ *   const jwks = createJwksEndpoint({ issuer: "https://op.example", keys: [{ keyId: "sig-2026", signer }] });
  *   createServer((req, res) => {
- *     if (requestPath(req.url) === jwks.path) jwks.listener(req, res);
+ *     if (jwks.matches(req.url)) jwks.listener(req, res);
  *     else res.writeHead(404).end();
  *   }).listen(8080);
  * }
  * ```
  */
 export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
-  requireObject("options", options);
-  const { path, jwksUri } = resolveRoutes(options);
-  const { onError, weakIfNoneMatch = "ignore" } = options;
-  if (onError !== undefined && typeof onError !== "function") {
-    throw new ConfigurationError("onError", "expected a function, or nothing");
-  }
-  if (weakIfNoneMatch !== "ignore" && weakIfNoneMatch !== "match") {
-    throw new ConfigurationError("weakIfNoneMatch", 'expected "ignore" or "match"');
-  }
+  assertOptions("options", options, ENDPOINT_OPTIONS);
+  const routes = resolveRoutes(options);
+  const onError = readCallback("onError", options.onError);
+  const { source, jwksRotationActive } = readKeys(options);
   const state = {
-    weakIfNoneMatch,
+    weakIfNoneMatch: readChoice("weakIfNoneMatch", options.weakIfNoneMatch ?? "ignore", ["ignore", "match"]),
     cors: readFlag("cors", options.cors),
-    document: createDocumentSource(readKeys(options), onError),
-    cacheControl: createCacheMode(options.jwksRotationActive, onError),
+    document: createDocumentSource(source, onError),
+    // Null is a choice too: no cache mode of the schedule's.
+    cacheControl: createCacheMode(
+      options.jwksRotationActive === undefined ? jwksRotationActive : options.jwksRotationActive,
+      onError,
+    ),
   };
   const respond = (method: string, ifNoneMatch?: string | null): JwksResponse => respondTo(state, method, ifNoneMatch);
   return Object.freeze({
-    path,
-    jwksUri,
+    ...routes,
+    matches: (requestTarget: string | undefined) => requestPath(requestTarget) === routes.pathname,
     metadata: Object.freeze({
-      jwks_uri: jwksUri,
+      jwks_uri: routes.jwksUri,
       id_token_signing_alg_values_supported: Object.freeze(["ES256"]) as ["ES256"],
     }),
     respond,
@@ -122,20 +136,25 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
   });
 }
 
-function readKeys(options: JwksEndpointOptions): KeySetSource {
-  const { keyset, encryptionKeyset, legacyVerificationKeys } = options;
-  if (isEntryList(keyset)) return readKeySet("keyset", keyset, { encryptionKeyset, legacyVerificationKeys });
+const ENDPOINT_OPTIONS: OptionNames<JwksEndpointOptions> = {
+  ...ROUTE_OPTIONS,
+  keys: true,
+  encryptionKeyset: true,
+  legacyVerificationKeys: true,
+  jwksRotationActive: true,
+  weakIfNoneMatch: true,
+  cors: true,
+  onError: true,
+};
+
+function readKeys({ keys, encryptionKeyset, legacyVerificationKeys }: JwksEndpointOptions): ReadOwnKeys {
+  if (Array.isArray(keys)) return readOwnKeys(keys, { encryptionKeyset, legacyVerificationKeys });
   for (const [name, value] of Object.entries({ encryptionKeyset, legacyVerificationKeys })) {
     if (value !== undefined) {
-      throw new ConfigurationError(name, "expected only beside a list of entries; give it to createKeySet instead");
+      throw new ConfigurationError(name, "expected only with a list of entries; give it to createKeySet instead");
     }
   }
-  requireSource(keyset);
-  return keyset;
-}
-
-function isEntryList(keyset: JwksEndpointOptions["keyset"]): keyset is readonly KeySetEntry[] {
-  return Array.isArray(keyset);
+  return readOwnKeys(keys);
 }
 
 function createDocumentSource(

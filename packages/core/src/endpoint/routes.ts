@@ -1,7 +1,9 @@
 import { ConfigurationError } from "../errors.ts";
 import { isLoopbackHost } from "../loopback-host.ts";
-import { requireObject } from "../options.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { readFlag } from "../options/read-values.ts";
 
+/** Where the endpoint is: the issuer, and the path below it. */
 export interface RouteOptions {
   /**
    * The issuer of the OP, exactly as it stands in its tokens: `https:`, without query and fragment. Its own path is
@@ -12,36 +14,42 @@ export interface RouteOptions {
   readonly allowInsecureIssuer?: boolean | undefined;
   /** Where the OP's routes are mounted: empty (the default) or like `/oidc`. */
   readonly mountPrefix?: string | undefined;
-  readonly endpoints?:
-    | {
-        /** The path of the key set under the mount prefix. Default `/jwks`. */
-        readonly jwks?: string | undefined;
-      }
-    | undefined;
+  /** The paths of the OP's routes under the mount prefix. */
+  readonly endpoints?: EndpointPaths | undefined;
 }
 
+/** The paths of the OP's routes under the mount prefix. */
+export interface EndpointPaths {
+  /** The path of the key set. Default `/jwks`. */
+  readonly jwks?: string | undefined;
+}
+
+export const ROUTE_OPTIONS: OptionNames<RouteOptions> = {
+  issuer: true,
+  allowInsecureIssuer: true,
+  mountPrefix: true,
+  endpoints: true,
+};
+
+/** The three places of the endpoint: of the RP, of a server at the root of its host, of a router below the issuer's path. */
 export interface Routes {
-  readonly path: string;
   readonly jwksUri: string;
+  readonly pathname: string;
+  readonly routePath: string;
 }
 
 /** Joins issuer, mount prefix and path as they are: what is published must be what RPs request, byte for byte. */
 export function resolveRoutes(options: RouteOptions): Routes {
   const base = readIssuer(options.issuer, readFlag("allowInsecureIssuer", options.allowInsecureIssuer));
   const { mountPrefix = "", endpoints = {} } = options;
-  requireObject("endpoints", endpoints);
+  assertOptions<EndpointPaths>("endpoints", endpoints, { jwks: true });
   const { jwks = "/jwks" } = endpoints;
   if (mountPrefix !== "") requirePath("mountPrefix", mountPrefix);
   requirePath("endpoints.jwks", jwks);
-  const path = mountPrefix + jwks;
-  return { path, jwksUri: base + path };
-}
-
-/** An option that is on only when it is `true`, and never by a truthy accident. */
-export function readFlag(name: string, value: unknown): boolean {
-  if (value === undefined || value === false) return false;
-  if (value === true) return true;
-  throw new ConfigurationError(name, "expected true or false");
+  const routePath = mountPrefix + jwks;
+  const jwksUri = base + routePath;
+  // What the issuer's own path and the route are made of is never escaped or resolved by the parser.
+  return { jwksUri, pathname: new URL(jwksUri).pathname, routePath };
 }
 
 // Unreserved characters and the few of RFC 3986's `pchar` that no router reads as a pattern: `:`, `*`, `(`, `)`,

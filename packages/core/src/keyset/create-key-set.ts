@@ -1,15 +1,16 @@
 import { ConfigurationError } from "../errors.ts";
-import { requireObject } from "../options.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import { readEncryptionKey, readLegacyKey, readSigningEntry } from "./read-keys.ts";
 import type { EncryptionKey, KeySet, KeySetEntry, LegacyKey, PublishedKey } from "./types.ts";
 
+/** The keys of a set besides those that sign ES256. */
 export interface KeySetOptions {
-  /** Public encryption keys, published after all signing keys with `use: "enc"`. */
+  /** Public encryption keys, published after all signing keys with `use: "enc"`. Default none. */
   readonly encryptionKeyset?: readonly EncryptionKey[] | undefined;
   /**
    * Public RS256, PS256 or EdDSA keys of an OP that is moving to ES256, published between the signing and the
-   * encryption keys for the time of the move. They never sign.
+   * encryption keys for the time of the move. They never sign. Default none.
    */
   readonly legacyVerificationKeys?: readonly LegacyKey[] | undefined;
 }
@@ -38,9 +39,11 @@ export interface KeySetOptions {
  * ```
  */
 export function createKeySet(entries: readonly KeySetEntry[], options: KeySetOptions = {}): KeySet {
-  requireObject("options", options);
+  assertOptions("options", options, KEY_SET_OPTIONS);
   return readKeySet("entries", entries, options);
 }
+
+export const KEY_SET_OPTIONS: OptionNames<KeySetOptions> = { encryptionKeyset: true, legacyVerificationKeys: true };
 
 /** As `createKeySet`, for a list that the caller knows as `argument`. */
 export function readKeySet(argument: string, entries: readonly KeySetEntry[], options: KeySetOptions): KeySet {

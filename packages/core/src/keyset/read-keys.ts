@@ -1,10 +1,9 @@
-import { p256JwkFrom } from "../encoding/p256-jwk-from.ts";
-import type { P256PublicJwk } from "../encoding/p256-public-jwk.ts";
-import type { PublicMembers } from "../encoding/public-members.ts";
+import type { P256PublicJwk } from "../encoding/ec-point.ts";
+import { p256JwkFrom, publicJwkFrom } from "../encoding/given-key.ts";
+import type { PublicJwk } from "../encoding/public-jwk.ts";
 import { ConfigurationError, EncodingError } from "../errors.ts";
 import type { Signer } from "../signer/contract.ts";
 import { readKeyId } from "./key-id.ts";
-import { publicKeyFrom } from "./public-key.ts";
 import type { KeyRole, PublishedKey } from "./types.ts";
 
 /** RFC 7518 section 4.1. `RSA1_5` is left out (RFC 8725 section 3.2). The first of each list is the default. */
@@ -44,7 +43,7 @@ export function readSigningEntry(entry: unknown, argument: string, role: KeyRole
 export function readEncryptionKey(entry: unknown, argument: string): PublishedKey {
   const { keyId, publicKey, alg } = readObject(entry, argument, ["keyId", "publicKey", "alg"]);
   const name = `${argument}.publicKey`;
-  const key = asConfigured(name, () => publicKeyFrom(publicKey, name));
+  const key = asConfigured(name, () => publicJwkFrom(publicKey, name));
   const algorithms = ENCRYPTION_ALGORITHMS[key.kty];
   if (algorithms === undefined) throw new ConfigurationError(name, "expected an RSA or EC key");
   const wanted = alg === undefined ? algorithms[0] : alg;
@@ -71,7 +70,7 @@ export function readLegacyKey(entry: unknown, argument: string): PublishedKey {
     throw new ConfigurationError(`${argument}.alg`, "expected RS256, PS256 or EdDSA");
   }
   const name = `${argument}.publicKey`;
-  const key = asConfigured(name, () => publicKeyFrom(publicKey, name));
+  const key = asConfigured(name, () => publicJwkFrom(publicKey, name));
   if (alg === "EdDSA" ? !isEd25519(key) : key.kty !== "RSA") {
     throw new ConfigurationError(name, `expected ${alg === "EdDSA" ? "an Ed25519" : "an RSA"} key for ${alg}`);
   }
@@ -84,7 +83,7 @@ export function readLegacyKey(entry: unknown, argument: string): PublishedKey {
   });
 }
 
-function isEd25519(key: PublicMembers): boolean {
+function isEd25519(key: PublicJwk): boolean {
   return key.kty === "OKP" && key.crv === "Ed25519";
 }
 

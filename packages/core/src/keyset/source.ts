@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { PublishedKeySet } from "./published-set.ts";
-import type { KeySet, KeySetSource, PublishedKey } from "./types.ts";
+import type { KeySet, KeySetSource, PublishedKey, RotationSchedule } from "./types.ts";
 
 /**
  * The set that each source function gave last and that was accepted. It hangs on the caller's own function, so
@@ -23,10 +23,11 @@ const lastAccepted = new WeakMap<() => KeySet, PublishedKeySet>();
  * ```ts
  * import { currentKeySet, type KeySetSource } from "@signpost/core";
  *
- * export const activeKid = (source: KeySetSource): string => currentKeySet(source).active.keyId;
+ * export const activeKid = (keys: KeySetSource): string => currentKeySet(keys).active.keyId;
  * ```
  */
-export function currentKeySet(source: KeySetSource): KeySet {
+export function currentKeySet(keys: KeySetSource): KeySet {
+  const source = isSchedule(keys) ? keys.keySet : keys;
   if (typeof source !== "function") return requireMade(source);
   const next = requireMade(source());
   const previous = lastAccepted.get(source);
@@ -37,22 +38,36 @@ export function currentKeySet(source: KeySetSource): KeySet {
 }
 
 /** The set to go on with while the source fails: the last one it gave that was accepted, if any. */
-export function lastKeySet(source: KeySetSource): KeySet | undefined {
+export function lastKeySet(keys: KeySetSource): KeySet | undefined {
+  const source = isSchedule(keys) ? keys.keySet : keys;
   return typeof source === "function" ? lastAccepted.get(source) : source;
 }
 
 /** Checks what can be checked without calling the source. */
 export function requireSource(value: unknown): asserts value is KeySetSource {
-  if (typeof value !== "function") requireMade(value);
+  if (typeof value !== "function" && !isSchedule(value)) requireMade(value);
+}
+
+/** By its members, so that a schedule of another copy of this package is one too. */
+export function isSchedule(value: unknown): value is RotationSchedule {
+  if (typeof value !== "object" || value === null || PublishedKeySet.isMade(value)) return false;
+  const { keySet, jwksRotationActive, withdrawn } = value as Partial<RotationSchedule>;
+  return [keySet, jwksRotationActive, withdrawn].every((member) => typeof member === "function");
 }
 
 function requireMade(value: unknown): PublishedKeySet {
   if (PublishedKeySet.isMade(value)) return value;
   if (isThenable(value)) {
     swallowRejection(value);
-    throw new ConfigurationError("keyset", "expected a source that returns its key set at once, got a promise");
+    throw new ConfigurationError("keys", "expected a source that returns its key set at once, got a promise");
   }
-  throw new ConfigurationError("keyset", "expected a key set made by createKeySet, or a function that returns one");
+  if (Array.isArray(value)) {
+    throw new ConfigurationError("keys", "got a list of entries; make a set of it once, with createKeySet(entries)");
+  }
+  throw new ConfigurationError(
+    "keys",
+    "expected a key set made by createKeySet, a function that returns one, or a rotation schedule",
+  );
 }
 
 function refuseRebinding(previous: KeySet, next: KeySet): void {
@@ -60,7 +75,7 @@ function refuseRebinding(previous: KeySet, next: KeySet): void {
     const before = previous.find(key.keyId);
     if (before === undefined || sameKey(before, key)) continue;
     const problem = `the kid ${JSON.stringify(key.keyId)} named another key in the set before; give the new key a kid of its own`;
-    throw new ConfigurationError("keyset", problem, { code: "kid_rebound" });
+    throw new ConfigurationError("keys", problem, { code: "kid_rebound" });
   }
 }
 

@@ -1,12 +1,13 @@
 import { ConfigurationError } from "../errors.ts";
 import { readSigningEntry } from "../keyset/read-keys.ts";
 import type { KeySetEntry } from "../keyset/types.ts";
-import { requireObject } from "../options.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readMoment } from "./moment.ts";
 import { readAnnounceMs, readEntries } from "./schedule-options.ts";
+import type { ScheduledEntry } from "./scheduled-entry.ts";
 import { type PlannedEntry, toDateTime } from "./timeline.ts";
-import type { ScheduledEntry } from "./types.ts";
 
+/** Options of `emergencyRotation`. */
 export interface EmergencyOptions {
   /** The `kid` of the key that must not be trusted any more. */
   readonly revokedKeyId: string;
@@ -18,12 +19,20 @@ export interface EmergencyOptions {
   readonly announceHours?: number | undefined;
 }
 
+/** What to roll out after a key was revoked, and what that breaks. */
 export interface EmergencyRotation {
   /** The entries to roll out, like any change of configuration. The revoked key is not among them. */
   readonly entries: readonly ScheduledEntry[];
   /** What this breaks, and until when if it is rolled out at once, for the operator. */
   readonly breaks: readonly string[];
 }
+
+const EMERGENCY_OPTIONS: OptionNames<EmergencyOptions> = {
+  revokedKeyId: true,
+  at: true,
+  replacement: true,
+  announceHours: true,
+};
 
 type Planned = PlannedEntry<ScheduledEntry>;
 
@@ -50,7 +59,7 @@ type Planned = PlannedEntry<ScheduledEntry>;
  * ```
  */
 export function emergencyRotation(entries: readonly ScheduledEntry[], options: EmergencyOptions): EmergencyRotation {
-  requireObject("options", options);
+  assertOptions("options", options, EMERGENCY_OPTIONS);
   const at = readMoment("at", options.at);
   const holdMs = readAnnounceMs(options.announceHours, false);
   const planned = readEntries(entries).toSorted((a, b) => a.activeFrom - b.activeFrom);

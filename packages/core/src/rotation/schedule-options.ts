@@ -1,11 +1,13 @@
 import { ConfigurationError } from "../errors.ts";
-import { type KeySetOptions, readList } from "../keyset/create-key-set.ts";
+import { KEY_SET_OPTIONS, type KeySetOptions, readList } from "../keyset/create-key-set.ts";
 import { readSigningEntry } from "../keyset/read-keys.ts";
-import { wholeNumber } from "../options.ts";
+import type { OptionNames } from "../options/assert-options.ts";
+import { readFlag, readNumber, readWholeNumber } from "../options/read-values.ts";
 import { readMoment } from "./moment.ts";
+import type { ScheduledEntry } from "./scheduled-entry.ts";
 import { type Durations, phaseAt, type PlannedEntry, type PlannedKey, toDateTime } from "./timeline.ts";
-import type { ScheduledEntry } from "./types.ts";
 
+/** Options of `createRotationSchedule`. */
 export interface RotationScheduleOptions extends KeySetOptions {
   /** The longest life of any token that is signed, in seconds: a retiring key stays published for it. 1 to 315,360,000. */
   readonly maxTokenLifetimeSeconds: number;
@@ -24,9 +26,21 @@ export interface RotationScheduleOptions extends KeySetOptions {
   readonly clockSkewSeconds?: number | undefined;
   /** The clock, in milliseconds since 1970. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** Told once of each entry that is of no use any more, so that its signer can be closed. */
+  /** Told once of each entry that is of no use any more, so that its signer can be closed. Default: nothing is told. */
   readonly onDrop?: ((entry: ScheduledEntry) => void | Promise<void>) | undefined;
 }
+
+export const SCHEDULE_OPTIONS: OptionNames<RotationScheduleOptions> = {
+  ...KEY_SET_OPTIONS,
+  maxTokenLifetimeSeconds: true,
+  announceHours: true,
+  sharedCaches: true,
+  rotationWindowHours: true,
+  hintAcceptanceHours: true,
+  clockSkewSeconds: true,
+  now: true,
+  onDrop: true,
+};
 
 /** max-age and stale-while-revalidate (RFC 5861 section 3): how long one cache may hold a set. */
 const CACHE_HOURS = 2;
@@ -37,15 +51,14 @@ const MAX_HOURS = 8784;
 const MAX_LIFETIME_SECONDS = 315_360_000;
 
 export function readDurations(options: RotationScheduleOptions): Durations {
-  const { sharedCaches = true } = options;
-  if (typeof sharedCaches !== "boolean") throw new ConfigurationError("sharedCaches", "expected a boolean");
-  const lifetime = wholeNumber("maxTokenLifetimeSeconds", options.maxTokenLifetimeSeconds, 1, MAX_LIFETIME_SECONDS);
+  const sharedCaches = readFlag("sharedCaches", options.sharedCaches, true);
+  const lifetime = readWholeNumber("maxTokenLifetimeSeconds", options.maxTokenLifetimeSeconds, 1, MAX_LIFETIME_SECONDS);
   return {
     announceMs: readAnnounceMs(options.announceHours, sharedCaches),
     rotationWindowMs: hoursToMs("rotationWindowHours", options.rotationWindowHours ?? 24, 0, MAX_HOURS),
     hintAcceptanceMs: hoursToMs("hintAcceptanceHours", options.hintAcceptanceHours ?? 336, 0, 10 * MAX_HOURS),
     tokenLifetimeMs: 1000 * lifetime,
-    skewMs: 1000 * wholeNumber("clockSkewSeconds", options.clockSkewSeconds ?? 60, 0, 3600),
+    skewMs: 1000 * readWholeNumber("clockSkewSeconds", options.clockSkewSeconds ?? 60, 0, 3600),
   };
 }
 
@@ -92,6 +105,5 @@ export function requireUsable(keys: readonly PlannedKey<ScheduledEntry>[], time:
 
 /** Whole milliseconds, so that every moment of a schedule can be written down and reached. */
 function hoursToMs(name: string, value: unknown, min: number, max: number): number {
-  if (typeof value === "number" && value >= min && value <= max) return Math.round(value * HOUR_MS);
-  throw new ConfigurationError(name, `expected a number of hours from ${min} to ${max}`);
+  return Math.round(readNumber(name, value, min, max) * HOUR_MS);
 }

@@ -1,12 +1,19 @@
 import { ConfigurationError } from "../errors.ts";
 import { readTrailingKeys } from "../keyset/create-key-set.ts";
-import type { KeySet, PublishedKey } from "../keyset/types.ts";
-import { requireObject } from "../options.ts";
+import type { KeySet, PublishedKey, RotationSchedule } from "../keyset/types.ts";
+import { assertOptions } from "../options/assert-options.ts";
+import { readCallback } from "../options/read-values.ts";
 import { dropReporter } from "./drop-reporter.ts";
 import { createPublisher, requireDistinct } from "./publish.ts";
-import { readDurations, readEntries, requireUsable, type RotationScheduleOptions } from "./schedule-options.ts";
+import {
+  readDurations,
+  readEntries,
+  requireUsable,
+  type RotationScheduleOptions,
+  SCHEDULE_OPTIONS,
+} from "./schedule-options.ts";
+import type { ScheduledEntry } from "./scheduled-entry.ts";
 import { changesOf, isCachedShortly, planTimeline } from "./timeline.ts";
-import type { RotationSchedule, ScheduledEntry } from "./types.ts";
 
 /** What the schedule answers between two changes. */
 interface State {
@@ -40,22 +47,16 @@ interface State {
  *   ],
  *   { maxTokenLifetimeSeconds: 3600 },
  * );
- * const endpoint = createJwksEndpoint({
- *   issuer: "https://op.example",
- *   keyset: schedule.keySet,
- *   jwksRotationActive: schedule.jwksRotationActive,
- * });
+ * const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys: schedule });
  * ```
  */
 export function createRotationSchedule(
   entries: readonly ScheduledEntry[],
   options: RotationScheduleOptions,
 ): RotationSchedule {
-  requireObject("options", options);
-  const { now = Date.now, onDrop } = options;
-  if (onDrop !== undefined && typeof onDrop !== "function") {
-    throw new ConfigurationError("onDrop", "expected a function, or nothing");
-  }
+  assertOptions("options", options, SCHEDULE_OPTIONS);
+  const { now = Date.now } = options;
+  const onDrop = readCallback("onDrop", options.onDrop);
   const trailing = readTrailingKeys(options);
   const keys = planTimeline(readEntries(entries), readDurations(options));
   requireDistinct(keys, trailing);

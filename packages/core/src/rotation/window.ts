@@ -1,6 +1,9 @@
 import { ConfigurationError } from "../errors.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { given } from "../options/given.ts";
 import { readMoment } from "./moment.ts";
 
+/** Options of `rotationWindow`. */
 export interface RotationWindowOptions {
   /** The start: a Date, or an RFC 3339 date and time with `Z` or an offset, so that every replica reads the same moment. */
   readonly startedAt: Date | string;
@@ -9,6 +12,8 @@ export interface RotationWindowOptions {
   /** The clock, in milliseconds since 1970. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
+
+const WINDOW_OPTIONS: OptionNames<RotationWindowOptions> = { startedAt: true, hours: true, now: true };
 
 const HOUR_MS = 3_600_000;
 const MAX_HOURS = 8784;
@@ -26,10 +31,11 @@ const MAX_HOURS = 8784;
  * ```
  */
 export function rotationWindow(options: RotationWindowOptions): () => boolean {
+  assertOptions("options", options, WINDOW_OPTIONS);
   const { hours = 24, now = Date.now } = options;
   const start = readMoment("startedAt", options.startedAt);
   if (typeof hours !== "number" || !(hours > 0 && hours <= MAX_HOURS)) {
-    throw new ConfigurationError("hours", `expected a number above 0 and up to ${MAX_HOURS}`);
+    throw new ConfigurationError("hours", `expected a number above 0 and up to ${MAX_HOURS}, got ${given(hours)}`);
   }
   if (typeof now !== "function") throw new ConfigurationError("now", "expected a function that returns milliseconds");
   const end = start + hours * HOUR_MS;

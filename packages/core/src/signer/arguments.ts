@@ -1,5 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { SignerError } from "../errors.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import type { SignOptions } from "./contract.ts";
 
 /** A copy of a SHA-256 digest: the caller may use its buffer again while the call waits. */
@@ -10,9 +11,15 @@ export function copiedDigest(digest: unknown): Uint8Array {
   throw new SignerError("invalid_argument", "digest: expected a Uint8Array of 32 bytes (a SHA-256 digest)");
 }
 
+const SIGN_OPTIONS: OptionNames<SignOptions> = { signal: true, signingInput: true };
+
 /** For callers without types: what a backend would choke on must not look like the backend's failure. */
 export function checkedOptions(options: SignOptions): SignOptions {
-  if (typeof options !== "object" || options === null) throw invalid("options", "an object");
+  try {
+    assertOptions("options", options, SIGN_OPTIONS);
+  } catch (cause) {
+    throw new SignerError("invalid_argument", cause instanceof Error ? cause.message : "options", { cause });
+  }
   const { signal, signingInput } = options;
   if (signal !== undefined && typeof signal?.addEventListener !== "function") throw invalid("signal", "an AbortSignal");
   if (signingInput !== undefined && !isUint8Array(signingInput)) throw invalid("signingInput", "a Uint8Array");

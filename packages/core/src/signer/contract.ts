@@ -1,4 +1,4 @@
-import type { P256PublicJwk } from "../encoding/p256-public-jwk.ts";
+import type { P256PublicJwk } from "../encoding/ec-point.ts";
 
 export interface SignOptions {
   /** Aborts this call: it rejects with `SignerError("aborted", { cause: signal.reason })`. */

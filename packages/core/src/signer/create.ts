@@ -1,4 +1,4 @@
-import type { P256PublicJwk } from "../encoding/p256-public-jwk.ts";
+import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { closedError, endedError } from "./endings.ts";
@@ -27,7 +27,8 @@ export interface SignerBackend {
  * a second whatever the backend does, `close()` is idempotent and waits for the calls in flight.
  *
  * ```ts
- * import { createSigner, type P256PublicJwk } from "@signpost/core";
+ * import type { P256PublicJwk } from "@signpost/core";
+ * import { createSigner } from "@signpost/core/adapter";
  *
  * declare const publicKey: P256PublicJwk;
  * declare function callBackend(digest: Uint8Array, signal?: AbortSignal): Promise<Uint8Array>;

@@ -4,6 +4,18 @@ export function abortedError(reason: unknown): SignerError {
   return new SignerError("aborted", "the caller aborted the call", { cause: reason });
 }
 
+/**
+ * The error of a call on a signer that was closed.
+ *
+ * @example
+ * ```ts
+ * import { closedError } from "@signpost/core/adapter";
+ *
+ * export const refuse = async (): Promise<never> => {
+ *   throw closedError();
+ * };
+ * ```
+ */
 export function closedError(): SignerError {
   return new SignerError("closed", "the signer is closed");
 }

@@ -1,4 +1,5 @@
 import { SignerError } from "../errors.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import { attempt } from "./attempt.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "./contract.ts";
@@ -22,6 +23,8 @@ export interface GuardDetails {
   /** The adapter's own view, for instance while it reconnects. The worse of this and what the calls showed counts. */
   readonly status?: (() => SignerStatus) | undefined;
 }
+
+const DETAILS: OptionNames<GuardDetails> = { defaults: true, notes: true, status: true };
 
 /** One call on its way through the guard. */
 interface Call {
@@ -57,6 +60,7 @@ interface Call {
  */
 export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: GuardDetails = {}): GuardedSigner {
   requireBare("signer", signer);
+  assertOptions("details", details, DETAILS);
   const resolved = resolvePolicy(policy, details.defaults ?? {});
   const health = createHealthRecord();
   const calls = new Map<Call, Promise<Uint8Array>>();

@@ -1,5 +1,6 @@
-import { wholeNumber } from "../options.ts";
 import { SignerError } from "../errors.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { readWholeNumber } from "../options/read-values.ts";
 import type { Limiter } from "./contract.ts";
 import { onAbort } from "./on-abort.ts";
 
@@ -10,6 +11,8 @@ export interface LimiterOptions {
   /** Calls that may wait: 0 to 1,000,000. */
   readonly maxQueue: number;
 }
+
+const LIMITER_OPTIONS: OptionNames<LimiterOptions> = { concurrency: true, maxQueue: true };
 
 interface Waiter {
   readonly grant: () => void;
@@ -32,8 +35,9 @@ interface Waiter {
  * @throws ConfigurationError when `concurrency` or `maxQueue` is out of bounds.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const concurrency = wholeNumber("concurrency", options.concurrency, 1, 10_000);
-  const maxQueue = wholeNumber("maxQueue", options.maxQueue, 0, 1_000_000);
+  assertOptions("options", options, LIMITER_OPTIONS);
+  const concurrency = readWholeNumber("concurrency", options.concurrency, 1, 10_000);
+  const maxQueue = readWholeNumber("maxQueue", options.maxQueue, 0, 1_000_000);
   // A Set keeps the order of arrival and drops an aborted waiter without a search.
   const queue = new Set<Waiter>();
   let active = 0;

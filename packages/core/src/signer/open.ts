@@ -1,15 +1,20 @@
 import { ConfigurationError } from "../errors.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { given } from "../options/given.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignerAdapter } from "./contract.ts";
 import { guardSigner } from "./guard.ts";
 import { isGuarded } from "./mark.ts";
 import { assertPolicy } from "./policy.ts";
 
+/** Options of `openSigner`. */
 export interface OpenSignerOptions {
-  /** Passed to the adapter, which knows its backend's defaults. */
+  /** Queue, attempts and deadline. Passed to the adapter, which knows its backend's defaults. */
   readonly policy?: GuardPolicy | undefined;
   /** Aborts the opening. */
   readonly signal?: AbortSignal | undefined;
 }
+
+const OPEN_OPTIONS: OptionNames<OpenSignerOptions> = { policy: true, signal: true };
 
 // RFC 3986 section 3.1, lower case as all our schemes are.
 const SCHEME = /^([a-z][a-z0-9+.-]*):/;
@@ -33,6 +38,10 @@ export async function openSigner(
   adapters: readonly SignerAdapter[],
   options: OpenSignerOptions = {},
 ): Promise<GuardedSigner> {
+  assertOptions("options", options, OPEN_OPTIONS);
+  if (!Array.isArray(adapters)) {
+    throw new ConfigurationError("adapters", `expected a list of adapters, such as [local()], got ${given(adapters)}`);
+  }
   const scheme = typeof uri === "string" ? SCHEME.exec(uri)?.[1] : undefined;
   const matching = adapters.filter((adapter) => adapter.scheme === scheme);
   const [adapter] = matching;

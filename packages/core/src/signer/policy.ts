@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../errors.ts";
-import { wholeMilliseconds, wholeNumber } from "../options.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { readMilliseconds, readWholeNumber } from "../options/read-values.ts";
 import type { GuardPolicy, Limiter } from "./contract.ts";
 import { createLimiter } from "./limiter.ts";
 
@@ -13,14 +14,24 @@ export interface ResolvedPolicy {
 /** What an adapter knows better than the general defaults. What the user's policy says comes first. */
 export type PolicyDefaults = Omit<GuardPolicy, "limiter">;
 
+const POLICY_OPTIONS: OptionNames<GuardPolicy> = {
+  deadlineMs: true,
+  attemptTimeoutMs: true,
+  maxAttempts: true,
+  concurrency: true,
+  maxQueue: true,
+  limiter: true,
+};
+
 const DEFAULTS = { deadlineMs: 5000, attemptTimeoutMs: 2000, maxAttempts: 3, concurrency: 16, maxQueue: 1000 };
 
 export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): ResolvedPolicy {
+  assertOptions("policy", policy, POLICY_OPTIONS);
   const value = (name: keyof typeof DEFAULTS): number => policy[name] ?? defaults[name] ?? DEFAULTS[name];
   return {
-    deadlineMs: wholeMilliseconds("policy.deadlineMs", value("deadlineMs")),
-    attemptTimeoutMs: wholeMilliseconds("policy.attemptTimeoutMs", value("attemptTimeoutMs")),
-    maxAttempts: wholeNumber("policy.maxAttempts", value("maxAttempts"), 1, 100),
+    deadlineMs: readMilliseconds("policy.deadlineMs", value("deadlineMs")),
+    attemptTimeoutMs: readMilliseconds("policy.attemptTimeoutMs", value("attemptTimeoutMs")),
+    maxAttempts: readWholeNumber("policy.maxAttempts", value("maxAttempts"), 1, 100),
     limiter:
       resolveLimiter(policy) ?? createLimiter({ concurrency: value("concurrency"), maxQueue: value("maxQueue") }),
   };
@@ -31,6 +42,12 @@ export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): Re
  * are fine.
  *
  * @throws ConfigurationError that names the option and its bounds.
+ * @example
+ * ```ts
+ * import { assertPolicy } from "@signpost/core/adapter";
+ *
+ * assertPolicy({ deadlineMs: 3000 });
+ * ```
  */
 export function assertPolicy(policy: GuardPolicy | false | undefined): void {
   if (policy !== undefined && policy !== false) resolvePolicy(policy, {});

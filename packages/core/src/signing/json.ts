@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { isPlainObject } from "../options/plain-object.ts";
 
 type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue };
 export type JsonObject = Record<string, JsonValue>;
@@ -33,17 +34,6 @@ function copyObject(path: string, value: Record<string, unknown>, depth: number)
     ([name, member]) => [name, copy(`${path}.${name}`, member, depth)] as const,
   );
   return Object.fromEntries(members);
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype || isForeignRoot(prototype);
-}
-
-/** The Object.prototype of another realm (test runners, vm). */
-function isForeignRoot(prototype: unknown): boolean {
-  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(Object(prototype), "isPrototypeOf");
 }
 
 function nameOf(value: unknown): string {

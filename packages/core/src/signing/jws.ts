@@ -3,17 +3,26 @@ import { ConfigurationError } from "../errors.ts";
 import { encodeBase64url } from "../encoding/base64url.ts";
 import { currentKeySet } from "../keyset/source.ts";
 import type { KeySetSource } from "../keyset/types.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { toJsonObject } from "./json.ts";
-import { signWith, type SignWithOptions } from "./sign-with.ts";
+import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.ts";
 
+/** Options of `signJws`. */
 export interface SignJwsOptions extends SignWithOptions {
   /** Header `typ` (RFC 7515 section 4.1.9), for instance `at+jwt`. Absent unless given. */
   readonly typ?: string | undefined;
   /** Header `cty` (RFC 7515 section 4.1.10). Absent unless given. */
   readonly cty?: string | undefined;
-  /** Further header members. `alg` and `kid` are the key's, `crit` and `b64` are not supported: all four are refused. */
+  /** Further header members. `alg` and `kid` are the key's, `crit` and `b64` are not supported: all four are refused. Default none. */
   readonly header?: Readonly<Record<string, unknown>> | undefined;
 }
+
+export const SIGN_JWS_OPTIONS: OptionNames<SignJwsOptions> = {
+  ...SIGN_WITH_OPTIONS,
+  typ: true,
+  cty: true,
+  header: true,
+};
 
 // `crit` would promise extensions that nobody here applies; `b64` would change the signing input (RFC 7797).
 const REFUSED_HEADER_MEMBERS = ["alg", "kid", "crit", "b64"];
@@ -41,10 +50,20 @@ export async function signJws(
   payload: Uint8Array | string,
   options: SignJwsOptions = {},
 ): Promise<string> {
+  assertOptions("options", options, SIGN_JWS_OPTIONS);
+  return signPayload(keys, payload, options);
+}
+
+/** As `signJws`, for options whose names were read. */
+export async function signPayload(
+  keys: KeySetSource,
+  payload: Uint8Array | string,
+  options: SignJwsOptions,
+): Promise<string> {
   const { active } = currentKeySet(keys);
   const header = encodeText(JSON.stringify(protectedHeader(active.keyId, options)));
   const signingInput = `${header}.${encodeBase64url(payloadBytes(payload))}`;
-  const signature = await signWith(active, encoder.encode(signingInput), options);
+  const signature = await signInput(active, encoder.encode(signingInput), options);
   return `${signingInput}.${encodeBase64url(signature)}`;
 }
 
@@ -52,7 +71,10 @@ function protectedHeader(kid: string, { typ, cty, header = {} }: SignJwsOptions)
   const members = toJsonObject("header", header);
   for (const name of REFUSED_HEADER_MEMBERS) {
     if (Object.hasOwn(members, name))
-      throw new ConfigurationError(`header.${name}`, "expected no such member: it is not the caller's to set");
+      throw new ConfigurationError(
+        `header.${name}`,
+        "not allowed: Signpost sets alg and kid, and does not support crit and b64",
+      );
   }
   return {
     alg: "ES256",
@@ -67,7 +89,7 @@ function mediaType(name: "typ" | "cty", value: unknown, members: object): Record
   if (value === undefined) return {};
   if (typeof value !== "string" || value === "") throw new ConfigurationError(name, "expected a non-empty string");
   if (Object.hasOwn(members, name))
-    throw new ConfigurationError(`header.${name}`, `expected no such member beside the option ${name}`);
+    throw new ConfigurationError(`header.${name}`, `not allowed together with the option ${name}`);
   return { [name]: value };
 }
 

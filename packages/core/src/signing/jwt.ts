@@ -1,27 +1,38 @@
 import { ConfigurationError } from "../errors.ts";
 import type { KeySetSource } from "../keyset/types.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
-import { signJws, type SignJwsOptions } from "./jws.ts";
+import { SIGN_JWS_OPTIONS, signPayload, type SignJwsOptions } from "./jws.ts";
 
 /** Claims of a JWT (RFC 7519 section 4): the registered ones by type, any other as JSON. */
 export interface JwtClaims {
+  /** Issuer. */
   readonly iss?: string;
+  /** Subject. */
   readonly sub?: string;
+  /** Audience, one or several. */
   readonly aud?: string | readonly string[];
-  /** Seconds since the epoch, as `nbf` and `iat`. */
+  /** Expiration time. Seconds since the epoch. */
   readonly exp?: number;
+  /** Not before. Seconds since the epoch. */
   readonly nbf?: number;
+  /** Issued at. Seconds since the epoch. */
   readonly iat?: number;
+  /** Id of the token. */
   readonly jti?: string;
+  /** Any other claim, as JSON. */
   readonly [claim: string]: unknown;
 }
 
+/** Options of `signJwt`. */
 export interface SignJwtOptions extends SignJwsOptions {
   /**
    * Seconds since the epoch. Default: now, unless the claims have an `iat` of their own. `false` adds none.
    */
   readonly iat?: false | number | undefined;
 }
+
+const SIGN_JWT_OPTIONS: OptionNames<SignJwtOptions> = { ...SIGN_JWS_OPTIONS, iat: true };
 
 const NUMERIC_DATES = ["exp", "nbf", "iat"];
 
@@ -46,7 +57,8 @@ const NUMERIC_DATES = ["exp", "nbf", "iat"];
  * instances of classes) and times that are no numbers; SignerError when no good signature was made.
  */
 export async function signJwt(keys: KeySetSource, claims: JwtClaims, options: SignJwtOptions = {}): Promise<string> {
-  return signJws(keys, JSON.stringify(withIssuedAt(toJsonObject("claims", claims), options.iat)), options);
+  assertOptions("options", options, SIGN_JWT_OPTIONS);
+  return signPayload(keys, JSON.stringify(withIssuedAt(toJsonObject("claims", claims), options.iat)), options);
 }
 
 function withIssuedAt(claims: JsonObject, iat: unknown): JsonObject {
@@ -56,7 +68,7 @@ function withIssuedAt(claims: JsonObject, iat: unknown): JsonObject {
   if (iat === false) return claims;
   if (iat === undefined)
     return Object.hasOwn(claims, "iat") ? claims : { ...claims, iat: Math.floor(Date.now() / 1000) };
-  if (Object.hasOwn(claims, "iat")) throw new ConfigurationError("iat", "expected no such option beside claims.iat");
+  if (Object.hasOwn(claims, "iat")) throw new ConfigurationError("iat", "not allowed together with claims.iat");
   return { ...claims, iat: numericDate("iat", iat) };
 }
 

@@ -1,10 +1,12 @@
-import { createHash, type KeyObject, verify } from "node:crypto";
+import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
 import { isUint8Array } from "node:util/types";
 import { ConfigurationError, SignerError } from "../errors.ts";
-import { publicKeyObject } from "../encoding/public-key-object.ts";
 import type { ActiveKey } from "../keyset/types.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { readChoice } from "../options/read-values.ts";
 import { reportFailure } from "../signer/mark.ts";
 
+/** Options of `signWith`, and of everything that signs through it. */
 export interface SignWithOptions {
   /**
    * `"always"` (default) verifies each signature, 50 to 100 µs. `"first"` verifies until one signature of
@@ -43,9 +45,17 @@ export async function signWith(
   options: SignWithOptions = {},
 ): Promise<Uint8Array> {
   if (!isUint8Array(signingInput)) throw new ConfigurationError("signingInput", "expected a Uint8Array");
-  const mode = options.verify ?? "always";
-  if (mode !== "always" && mode !== "first") throw new ConfigurationError("verify", 'expected "always" or "first"');
+  assertOptions("options", options, SIGN_WITH_OPTIONS);
+  return signInput(entry, signingInput, options);
+}
 
+/** As `signWith`, for options whose names were read. */
+export async function signInput(
+  entry: ActiveKey,
+  signingInput: Uint8Array,
+  options: SignWithOptions,
+): Promise<Uint8Array> {
+  const mode = readChoice("verify", options.verify ?? "always", ["always", "first"]);
   // What is verified must be what was hashed, whatever the caller or a signer writes into its bytes meanwhile.
   const input = new Uint8Array(signingInput);
   const digest = createHash("sha256").update(input).digest();
@@ -65,10 +75,12 @@ export async function signWith(
   return signature;
 }
 
+export const SIGN_WITH_OPTIONS: OptionNames<SignWithOptions> = { verify: true, signal: true };
+
 function verificationOf(entry: ActiveKey): Verification {
   let verification = verifications.get(entry);
   if (verification === undefined) {
-    verification = { key: publicKeyObject(entry.publicKey), proven: false };
+    verification = { key: createPublicKey({ key: { ...entry.publicKey }, format: "jwk" }), proven: false };
     verifications.set(entry, verification);
   }
   return verification;

@@ -1,9 +1,8 @@
-import { generateKeyPairSync, sign, verify } from "node:crypto";
+import { createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
 import fc from "fast-check";
 import { exportJWK, generateKeyPair } from "jose";
 import { describe, expect, it } from "vitest";
-import { p256JwkFrom } from "../../src/encoding/p256-jwk-from.ts";
-import { publicKeyObject } from "../../src/encoding/public-key-object.ts";
+import { p256JwkFrom } from "../../src/encoding/given-key.ts";
 import { jwkToSpki } from "../../src/encoding/spki.ts";
 import type { EncodingErrorCode } from "../../src/errors.ts";
 import {
@@ -243,10 +242,11 @@ describe("jwkToSpki", () => {
   });
 });
 
-describe("publicKeyObject", () => {
+describe("p256JwkFrom, imported by node:crypto", () => {
   it("verifies what the private half signed, and no other message", () => {
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const object = publicKeyObject(p256JwkFrom(publicKey.export({ format: "jwk" }), "publicKey"));
+    const members = p256JwkFrom(publicKey.export({ format: "jwk" }), "publicKey");
+    const object = createPublicKey({ key: { ...members }, format: "jwk" });
     const signature = sign("sha256", Buffer.from("message"), privateKey);
     expect(object.type).toBe("public");
     expect(verify("sha256", Buffer.from("message"), object, signature)).toBe(true);

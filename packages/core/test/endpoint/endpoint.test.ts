@@ -15,8 +15,8 @@ import {
 
 const RSA = newRsaKey(2048);
 const issuer = "https://op.example";
-const endpointOf = (keyset: JwksEndpointOptions["keyset"], onError?: (error: unknown) => void) =>
-  createJwksEndpoint({ issuer, keyset, onError });
+const endpointOf = (keys: JwksEndpointOptions["keys"], onError?: (error: unknown) => void) =>
+  createJwksEndpoint({ issuer, keys, onError });
 const kids = (endpoint: ReturnType<typeof endpointOf>) => {
   const { body } = endpoint.respond("GET");
   return body === null ? [] : parseBody(body).keys.map((key) => key["kid"]);
@@ -26,7 +26,7 @@ describe("what is published", () => {
   test("may be given as a list of entries with encryption and legacy keys", () => {
     const endpoint = createJwksEndpoint({
       issuer,
-      keyset: [{ keyId: "sig", signer: publishingSigner() }],
+      keys: [{ keyId: "sig", signer: publishingSigner() }],
       encryptionKeyset: [{ keyId: "enc", publicKey: RSA.jwk }],
       legacyVerificationKeys: [{ keyId: "old", publicKey: RSA.jwk, alg: "RS256" }],
     });
@@ -125,7 +125,7 @@ describe("a key source", () => {
     const before = endpoint.respond("GET");
     source = next;
     expect(endpoint.respond("GET")).toEqual(before);
-    expect(onError.mock.calls).toEqual([[expect.objectContaining({ name: "ConfigurationError", argument: "keyset" })]]);
+    expect(onError.mock.calls).toEqual([[expect.objectContaining({ name: "ConfigurationError", argument: "keys" })]]);
   });
 
   test("shared with signing: a set that signing accepted first is the one that the endpoint goes on with", () => {
@@ -191,7 +191,7 @@ describe("onError", () => {
       throw error;
     };
     const jwksRotationActive = fail(ofPredicate);
-    const endpoint = createJwksEndpoint({ issuer, keyset: fail(ofSource), jwksRotationActive, onError });
+    const endpoint = createJwksEndpoint({ issuer, keys: fail(ofSource), jwksRotationActive, onError });
     endpoint.respond("GET");
     endpoint.respond("GET");
     expect(onError.mock.calls).toEqual([[ofSource], [ofPredicate]]);
@@ -201,17 +201,17 @@ describe("onError", () => {
 describe("an option is refused when it is", () => {
   const entries = [{ keyId: "sig", signer: publishingSigner() }];
   test.for([
-    ["keyset", { keyset: undefined }],
-    ["keyset", { keyset: null }],
-    ["keyset", { keyset: [] }],
-    ["keyset", { keyset: {} }],
-    ["keyset", { keyset: { ...goldenSet() } }],
-    ["keyset", { keyset: "sig" }],
-    ["keyset[0]", { keyset: [{ keyId: "sig", publicKey: newP256Jwk() }] }],
-    ["keyset[0].keyId", { keyset: [{ keyId: "", signer: publishingSigner() }] }],
-    ["encryptionKeyset", { keyset: goldenSet(), encryptionKeyset: [] }],
-    ["encryptionKeyset", { keyset: () => goldenSet(), encryptionKeyset: [{ publicKey: RSA.jwk }] }],
-    ["legacyVerificationKeys", { keyset: goldenSet(), legacyVerificationKeys: [] }],
+    ["keys", { keys: undefined }],
+    ["keys", { keys: null }],
+    ["keys", { keys: [] }],
+    ["keys", { keys: {} }],
+    ["keys", { keys: { ...goldenSet() } }],
+    ["keys", { keys: "sig" }],
+    ["keys[0]", { keys: [{ keyId: "sig", publicKey: newP256Jwk() }] }],
+    ["keys[0].keyId", { keys: [{ keyId: "", signer: publishingSigner() }] }],
+    ["encryptionKeyset", { keys: goldenSet(), encryptionKeyset: [] }],
+    ["encryptionKeyset", { keys: () => goldenSet(), encryptionKeyset: [{ publicKey: RSA.jwk }] }],
+    ["legacyVerificationKeys", { keys: goldenSet(), legacyVerificationKeys: [] }],
     ["encryptionKeyset[0].publicKey", { encryptionKeyset: [{ publicKey: RSA.privateJwk }] }],
     ["cors", { cors: "true" }],
     ["cors", { cors: 1 }],
@@ -221,7 +221,7 @@ describe("an option is refused when it is", () => {
     ["weakIfNoneMatch", { weakIfNoneMatch: true }],
     ["onError", { onError: "console" }],
   ] as const)("%s (row %#)", ([argument, change]) => {
-    const options = { issuer, keyset: entries, ...change } as unknown as JwksEndpointOptions;
+    const options = { issuer, keys: entries, ...change } as unknown as JwksEndpointOptions;
     expect(thrownBy(() => createJwksEndpoint(options))).toMatchObject({ name: "ConfigurationError", argument });
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createJwksEndpoint } from "@signpost/core";
 import { GOLDEN_ETAG, goldenSet } from "../support/key-fixtures.ts";
 
-const options = { issuer: "https://op.example", keyset: goldenSet() };
+const options = { issuer: "https://op.example", keys: goldenSet() };
 const strict = createJwksEndpoint(options);
 const lenient = createJwksEndpoint({ ...options, weakIfNoneMatch: "match" });
 

@@ -9,7 +9,7 @@ function endpointWith(jwksRotationActive: unknown, onError?: (error: unknown) =>
   const predicate = jwksRotationActive as JwksEndpointOptions["jwksRotationActive"];
   return createJwksEndpoint({
     issuer: "https://op.example",
-    keyset: goldenSet(),
+    keys: goldenSet(),
     jwksRotationActive: predicate,
     onError,
   });
@@ -57,7 +57,7 @@ describe("the predicate", () => {
   test("given as undefined after an earlier one means none: last wins", () => {
     const earlier = { jwksRotationActive: () => true };
     const later = { jwksRotationActive: undefined };
-    const options = { issuer: "https://op.example", keyset: goldenSet() };
+    const options = { issuer: "https://op.example", keys: goldenSet() };
     expect(cacheControl(createJwksEndpoint({ ...options, ...earlier, ...later }), "GET")).toBe(LONG);
     expect(cacheControl(createJwksEndpoint({ ...options, ...later, ...earlier }), "GET")).toBe(ROTATION);
   });
@@ -65,7 +65,7 @@ describe("the predicate", () => {
   test("is taken when the endpoint is made: a later change of the options changes nothing", () => {
     const options: { -readonly [K in keyof JwksEndpointOptions]: JwksEndpointOptions[K] } = {
       issuer: "https://op.example",
-      keyset: goldenSet(),
+      keys: goldenSet(),
       jwksRotationActive: () => true,
     };
     const endpoint = createJwksEndpoint(options);

@@ -3,9 +3,9 @@ import { createJwksEndpoint, type JwksEndpointOptions } from "@signpost/core";
 import { goldenSet, thrownBy } from "../support/key-fixtures.ts";
 
 const endpoint = (options: Partial<JwksEndpointOptions>) =>
-  createJwksEndpoint({ issuer: "https://op.example", keyset: goldenSet(), ...options });
+  createJwksEndpoint({ issuer: "https://op.example", keys: goldenSet(), ...options });
 
-describe("path and jwksUri", () => {
+describe("routePath, pathname and jwksUri", () => {
   test.for([
     [{}, "/jwks", "https://op.example/jwks"],
     [{ issuer: "https://op.example/" }, "/jwks", "https://op.example/jwks"],
@@ -34,9 +34,9 @@ describe("path and jwksUri", () => {
     [{ issuer: "http://127.1.2.3" }, "/jwks", "http://127.1.2.3/jwks"],
     [{ issuer: "http://[::1]:3000" }, "/jwks", "http://[::1]:3000/jwks"],
     [{ issuer: "http://op.internal", allowInsecureIssuer: true }, "/jwks", "http://op.internal/jwks"],
-  ] as const)("of %j are %s and %s", ([options, path, jwksUri]) => {
+  ] as const)("of %j are %s and %s", ([options, routePath, jwksUri]) => {
     const { metadata, ...rest } = endpoint(options);
-    expect(rest).toMatchObject({ path, jwksUri });
+    expect(rest).toMatchObject({ routePath, pathname: new URL(jwksUri).pathname, jwksUri });
     expect(metadata).toEqual({ jwks_uri: jwksUri, id_token_signing_alg_values_supported: ["ES256"] });
   });
 
@@ -46,6 +46,28 @@ describe("path and jwksUri", () => {
     expect([metadata, metadata.id_token_signing_alg_values_supported].every((part) => Object.isFrozen(part))).toBe(
       true,
     );
+  });
+});
+
+describe("matches", () => {
+  const jwks = endpoint({ issuer: "https://op.example/tenant", mountPrefix: "/oidc" });
+
+  test.for([
+    ["/tenant/oidc/jwks", true],
+    ["/tenant/oidc/jwks?kid=a", true],
+    ["http://op.example/tenant/oidc/jwks", true],
+    ["HTTPS://OP.example:8443/tenant/oidc/jwks?a=/b", true],
+    ["/oidc/jwks", false],
+    ["/tenant/oidc/jwks/", false],
+    ["/tenant/oidc/JWKS", false],
+    ["/tenant/oidc/%6Awks", false],
+    ["//tenant/oidc/jwks", false],
+    ["/tenant/oidc/jwks#a", false],
+    ["*", false],
+    ["", false],
+    [undefined, false],
+  ] as const)("%j: %s", ([target, expected]) => {
+    expect(jwks.matches(target)).toBe(expected);
   });
 });
 

@@ -42,13 +42,13 @@ describe("a source", () => {
   test.for(answers)("that gives %s is refused", ([, source]) => {
     const error = thrownBy(() => currentKeySet(source as () => KeySet));
     expect(error).toBeInstanceOf(ConfigurationError);
-    expect(error).toMatchObject({ argument: "keyset" });
+    expect(error).toMatchObject({ argument: "keys" });
   });
 
   test.for([undefined, null, {}, "set", [], { active: {}, keys: [], find: () => undefined }])(
     "that is %s is refused",
     (value) => {
-      expect(thrownBy(() => currentKeySet(value as KeySet))).toMatchObject({ argument: "keyset" });
+      expect(thrownBy(() => currentKeySet(value as KeySet))).toMatchObject({ argument: "keys" });
     },
   );
 
@@ -64,7 +64,7 @@ describe("a source", () => {
 });
 
 describe("the set before", () => {
-  const rebound = { name: "ConfigurationError", argument: "keyset", code: "kid_rebound" };
+  const rebound = { name: "ConfigurationError", argument: "keys", code: "kid_rebound" };
 
   test("forbids that one of its kids names another key in the next set", () => {
     const source = sourceOf(setOf("a"), setOf("a"));

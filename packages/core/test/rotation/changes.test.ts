@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createRotationSchedule, type RotationSchedule, type ScheduledEntry, serializeJwks } from "@signpost/core";
-import { EPOCH, HOUR, someSigner } from "../support/schedules.ts";
+import { EPOCH, HOUR, scheduleOf, someSigner } from "../support/schedules.ts";
 
 const signers = Array.from({ length: 4 }, someSigner);
 
@@ -45,10 +45,10 @@ describe("a schedule that is asked at any moment", () => {
         fc.array(fc.integer({ min: 0, max: 500 * HOUR }), { minLength: 1, maxLength: 8 }),
         (plan, steps) => {
           let time = EPOCH;
-          const lived = createRotationSchedule(plan.entries, { ...plan, now: () => time });
+          const lived = scheduleOf(plan, () => time);
           for (const step of steps) {
             time = EPOCH + step;
-            const made = createRotationSchedule(plan.entries, { ...plan, now: () => time });
+            const made = scheduleOf(plan, () => time);
             expect(answersOf(lived)).toEqual(answersOf(made));
           }
         },
@@ -61,7 +61,7 @@ describe("a schedule that is asked at any moment", () => {
     fc.assert(
       fc.property(plans, (plan) => {
         let time = EPOCH;
-        const schedule = createRotationSchedule(plan.entries, { ...plan, now: () => time });
+        const schedule = scheduleOf(plan, () => time);
         for (let change = schedule.nextChange(); change !== null; change = schedule.nextChange()) {
           const before = [schedule.keySet(), schedule.withdrawn(), schedule.jwksRotationActive()] as const;
           expect(change.getTime()).toBeGreaterThan(time);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createRotationSchedule, type ScheduledEntry, serializeJwks } from "@signpost/core";
-import { EPOCH, someSigner } from "../support/schedules.ts";
+import { type ScheduledEntry, serializeJwks } from "@signpost/core";
+import { EPOCH, scheduleOf, someSigner } from "../support/schedules.ts";
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -39,7 +39,7 @@ const plans: fc.Arbitrary<Plan> = fc
   });
 
 function at(plan: Plan, time: number) {
-  return createRotationSchedule(plan.entries, { ...plan, now: () => time });
+  return scheduleOf(plan, () => time);
 }
 
 /** A moment of a plan: anywhere, or a millisecond from an activation, where a mistake would show. */

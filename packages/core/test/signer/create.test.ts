@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createLimiter, createSigner, endedError, guardSigner, SignerError } from "@signpost/core";
+import { createLimiter, guardSigner, SignerError } from "@signpost/core";
+import { createSigner, endedError } from "@signpost/core/adapter";
 import { failure } from "../support/failure.ts";
 import { scriptedSigner, signsAfter } from "../support/scripted-signer.ts";
 

@@ -1,4 +1,10 @@
-import { createRotationSchedule, type ScheduledEntry, type Signer } from "@signpost/core";
+import {
+  createRotationSchedule,
+  type RotationSchedule,
+  type RotationScheduleOptions,
+  type ScheduledEntry,
+  type Signer,
+} from "@signpost/core";
 import { scriptedSigner } from "./scripted-signer.ts";
 
 export const HOUR = 3_600_000;
@@ -20,6 +26,14 @@ export function clock(hours: number): { now: () => number; set: (hours: number) 
 
 export function someSigner(): Signer {
   return scriptedSigner().signer;
+}
+
+/** The schedule of a plan: its entries, and everything else as options. */
+export function scheduleOf(
+  { entries, ...options }: RotationScheduleOptions & { readonly entries: readonly ScheduledEntry[] },
+  now: () => number,
+): RotationSchedule {
+  return createRotationSchedule(entries, { ...options, now });
 }
 
 /** Tokens of one hour, hints for long, clocks that agree. */

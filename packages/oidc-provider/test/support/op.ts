@@ -97,7 +97,7 @@ export async function startOp(options: OpOptions): Promise<Op> {
     options.endpoint?.(issuer) ??
     createJwksEndpoint({
       issuer,
-      keyset: typeof keys === "object" && "keySet" in keys ? keys.keySet : keys,
+      keys: typeof keys === "object" && "keySet" in keys ? keys.keySet : keys,
       jwksRotationActive: jwksRotationActive ?? null,
     });
   signpost.attach(provider, endpoint);

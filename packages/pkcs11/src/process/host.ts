@@ -1,4 +1,5 @@
-import { endedError, SignerError, type SignerHealth } from "@signpost/core";
+import { SignerError, type SignerHealth } from "@signpost/core";
+import { endedError } from "@signpost/core/adapter";
 import type { KeyRequest } from "../backend.ts";
 import { isPinRefusal } from "../failure-error.ts";
 import { sameKey } from "../public-key.ts";

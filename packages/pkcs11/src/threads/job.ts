@@ -1,4 +1,4 @@
-import { endedError } from "@signpost/core";
+import { endedError } from "@signpost/core/adapter";
 import type { PooledSession } from "./session.ts";
 
 /** Work that needs a session, waiting for one or running in one. */

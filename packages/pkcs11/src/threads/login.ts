@@ -1,4 +1,5 @@
-import { ConfigurationError, endedError, SignerError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
+import { endedError } from "@signpost/core/adapter";
 import { CommandError, isPinRefusal, toPublicError } from "../failure-error.ts";
 import { type PinSource, samePin } from "../pin.ts";
 import type { SessionState } from "../protocol.ts";

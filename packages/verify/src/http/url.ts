@@ -1,4 +1,5 @@
-import { ConfigurationError, isLoopbackHost } from "@signpost/core";
+import { ConfigurationError } from "@signpost/core";
+import { isLoopbackHost } from "@signpost/core/adapter";
 
 /**
  * The URL of a key set or discovery document: `https:`, or `http:` on a loopback host where the caller

@@ -1,12 +1,12 @@
 import type { JsonWebKey } from "node:crypto";
 import { decodeBase64url } from "./base64url.ts";
-import { affineCoordinates, EC_CURVES, uncompressedPoint } from "./ec-curves.ts";
-import type { EcCurveName } from "./ec-curves.ts";
+import { affineCoordinates, EC_CURVES, uncompressedPoint } from "./ec-point.ts";
+import type { EcCurveName, P256PublicJwk } from "./ec-point.ts";
 import { fault, unsupportedKey } from "./fault.ts";
 import type { Subject } from "./fault.ts";
 
 /** The members that make up a public key, and no other, in the order in which the JWKS writes them. */
-export type PublicMembers =
+export type PublicJwk =
   | { readonly kty: "EC"; readonly crv: EcCurveName; readonly x: string; readonly y: string }
   | { readonly kty: "RSA"; readonly n: string; readonly e: string }
   | { readonly kty: "OKP"; readonly crv: string; readonly x: string };
@@ -57,7 +57,7 @@ export function refusePrivateMembers(jwk: unknown, subject: Subject): void {
  * encodes its value: full size, canonical unpadded base64url, EC points on their curve. Other members, private
  * ones too, are left out.
  */
-export function publicMembers(jwk: unknown, subject: Subject): PublicMembers {
+export function readPublicJwk(jwk: unknown, subject: Subject): PublicJwk {
   const members = membersOf(jwk, subject);
   const kty = members["kty"];
   switch (kty) {
@@ -73,7 +73,20 @@ export function publicMembers(jwk: unknown, subject: Subject): PublicMembers {
   }
 }
 
-function ecMembers(members: Members, subject: Subject): PublicMembers {
+/**
+ * Exactly `{ kty, crv, x, y }` of a P-256 public JWK, frozen. Private members, another key type or curve, points off
+ * the curve and coordinates in any but their one encoding are refused; other members are left out.
+ */
+export function readP256PublicJwk(jwk: unknown, subject: Subject): P256PublicJwk {
+  refusePrivateMembers(jwk, subject);
+  const members = readPublicJwk(jwk, subject);
+  if (members.kty !== "EC" || members.crv !== "P-256") {
+    throw unsupportedKey(subject, "expected an EC key on the curve P-256");
+  }
+  return Object.freeze({ kty: members.kty, crv: members.crv, x: members.x, y: members.y });
+}
+
+function ecMembers(members: Members, subject: Subject): PublicJwk {
   const curve = EC_CURVES.get(curveName(members, subject));
   if (curve === undefined) throw unsupportedKey(subject, 'the member "crv" is not a supported curve');
   const x = fixedSize(members, "x", curve.coordinateBytes, subject);
@@ -82,7 +95,7 @@ function ecMembers(members: Members, subject: Subject): PublicMembers {
   return { kty: "EC", crv: curve.crv, x: x.text, y: y.text };
 }
 
-function okpMembers(members: Members, subject: Subject): PublicMembers {
+function okpMembers(members: Members, subject: Subject): PublicJwk {
   const crv = curveName(members, subject);
   const bytes = OKP_BYTES.get(crv);
   if (bytes === undefined) throw unsupportedKey(subject, 'the member "crv" is not a supported curve');

@@ -1,10 +1,31 @@
 import { createPublicKey } from "node:crypto";
 import type { JsonWebKey } from "node:crypto";
-import { fault, unsupportedKey } from "../encoding/fault.ts";
-import type { Subject } from "../encoding/fault.ts";
-import { publicKeyPemToDer } from "../encoding/pem.ts";
-import { publicMembers, refusePrivateMembers } from "../encoding/public-members.ts";
-import type { PublicMembers } from "../encoding/public-members.ts";
+import type { P256PublicJwk } from "./ec-point.ts";
+import { fault, unsupportedKey } from "./fault.ts";
+import type { Subject } from "./fault.ts";
+import { readP256PublicJwk, readPublicJwk, refusePrivateMembers } from "./public-jwk.ts";
+import type { PublicJwk } from "./public-jwk.ts";
+import { publicKeyPemToDer, spkiPemToJwk } from "./spki.ts";
+
+// What callers give as a public key: a JWK object, or SPKI PEM.
+
+/**
+ * A P-256 public key that a caller gave as a JWK object or as SPKI PEM, as exactly `{ kty, crv, x, y }`. `name` is the
+ * caller's argument, which every message begins with.
+ *
+ * @throws EncodingError `invalid_jwk`, `invalid_spki`, `unsupported_key`.
+ * @example
+ * ```ts
+ * import type { JwkInput } from "@signpost/core";
+ * import { p256JwkFrom } from "@signpost/core/adapter";
+ *
+ * export const pinnedKey = (publicKey: JwkInput | string) => p256JwkFrom(publicKey, "publicKey");
+ * ```
+ */
+export function p256JwkFrom(value: unknown, name: string): P256PublicJwk {
+  if (typeof value === "string") return spkiPemToJwk(value, { name, code: "invalid_spki" });
+  return readP256PublicJwk(value, { name, code: "invalid_jwk" });
+}
 
 const MIN_RSA_BITS = 2048;
 /** The largest modulus that OpenSSL, and with it most RPs, will use. */
@@ -15,17 +36,23 @@ const MAX_RSA_BITS = 16_384;
  * have 2048 to 16384 bits (RFC 7518 sections 3.3 and 4.3) and an odd exponent above 1.
  *
  * @throws EncodingError `invalid_jwk`, `invalid_spki` or `unsupported_key`.
+ * @example
+ * ```ts
+ * import { publicJwkFrom } from "@signpost/core/adapter";
+ *
+ * export const isRsa = (jwk: unknown): boolean => publicJwkFrom(jwk, "jwk").kty === "RSA";
+ * ```
  */
-export function publicKeyFrom(value: unknown, name: string): PublicMembers {
+export function publicJwkFrom(value: unknown, name: string): PublicJwk {
   const subject: Subject = { name, code: typeof value === "string" ? "invalid_spki" : "invalid_jwk" };
-  const jwk = typeof value === "string" ? spkiPemToAnyJwk(value, subject) : value;
+  const jwk = typeof value === "string" ? anySpkiPemToJwk(value, subject) : value;
   refusePrivateMembers(jwk, subject);
-  const members = publicMembers(jwk, subject);
+  const members = readPublicJwk(jwk, subject);
   if (members.kty === "RSA") requireUsableRsa(members, subject);
   return members;
 }
 
-function spkiPemToAnyJwk(pem: string, subject: Subject): JsonWebKey {
+function anySpkiPemToJwk(pem: string, subject: Subject): JsonWebKey {
   const der = publicKeyPemToDer(pem, subject);
   try {
     const key = createPublicKey({ key: Buffer.from(der), format: "der", type: "spki" });

@@ -1,0 +1,35 @@
+// The door for packages that build on core: adapters for a backend, verifiers, plugs for a host. Users need `@signpost/core` alone.
+export { decodedAnswer, incompleteAnswer } from "./backend/answer.ts";
+export { openingBounds, retryOpening } from "./backend/opening.ts";
+export type { OpeningAttempt, OpeningBounds, OpeningOptions } from "./backend/opening.ts";
+export { memberOf, safeCause } from "./backend/safe-cause.ts";
+export type { CauseRules } from "./backend/safe-cause.ts";
+export { readEndpoint } from "./backend/service-endpoint.ts";
+export type { ServiceEndpoint } from "./backend/service-endpoint.ts";
+export { untilAborted, withinDeadline } from "./backend/within-deadline.ts";
+export type { Deadline } from "./backend/within-deadline.ts";
+export { decodeBase64url, encodeBase64url } from "./encoding/base64url.ts";
+export { p256JwkFrom, publicJwkFrom } from "./encoding/given-key.ts";
+export type { PublicJwk } from "./encoding/public-jwk.ts";
+export { readOwnKeys } from "./keyset/own-keys.ts";
+export type { ReadOwnKeys } from "./keyset/own-keys.ts";
+export { isLoopbackHost } from "./loopback-host.ts";
+export { assertOptions } from "./options/assert-options.ts";
+export type { OptionNames } from "./options/assert-options.ts";
+export { given } from "./options/given.ts";
+export { isPlainObject } from "./options/plain-object.ts";
+export {
+  readCallback,
+  readChoice,
+  readFlag,
+  readMilliseconds,
+  readNumber,
+  readText,
+  readWholeNumber,
+} from "./options/read-values.ts";
+export { createSigner } from "./signer/create.ts";
+export type { SignerBackend } from "./signer/create.ts";
+export { closedError, endedError } from "./signer/endings.ts";
+export { onAbort } from "./signer/on-abort.ts";
+export { assertPolicy } from "./signer/policy.ts";
+export type { PolicyDefaults } from "./signer/policy.ts";

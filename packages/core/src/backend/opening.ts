@@ -1,0 +1,127 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { SignerError } from "../errors.ts";
+import { readMilliseconds } from "../options/read-values.ts";
+import type { GuardPolicy } from "../signer/contract.ts";
+import { resolvePolicy } from "../signer/policy.ts";
+import { withinDeadline } from "./within-deadline.ts";
+
+/** The options of an adapter's open function that bound it. */
+export interface OpeningOptions {
+  /** The guard's policy, or `false` for a bare signer. */
+  readonly policy?: GuardPolicy | false | undefined;
+  /** Bound of opening, every attempt included. Milliseconds, 1 to 2,147,483,647. Default: the policy's `deadlineMs`. */
+  readonly openDeadlineMs?: number | undefined;
+  /** Aborts the opening. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How long opening may take, and how often it may try. */
+export interface OpeningBounds {
+  /** Of all attempts together. Milliseconds. */
+  readonly deadlineMs: number;
+  /** Of one attempt. Milliseconds. Also the bound of a call that no guard of ours bounds. */
+  readonly attemptTimeoutMs: number;
+  /** The first attempt included. */
+  readonly maxAttempts: number;
+  /** The caller's. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Bound of one call of a bare signer, which the guard around it may not know. Milliseconds. */
+const UNGUARDED_ATTEMPT_MS = 5000;
+
+/**
+ * The bounds of opening: those that the policy sets for a signature. Without a guard (`policy: false`) one attempt may
+ * take 5 s, and the rest are the policy's defaults: 5 s in all, 3 attempts.
+ *
+ * @throws ConfigurationError for a policy or a deadline that could never work.
+ * @example
+ * ```ts
+ * import { openingBounds } from "@signpost/core/adapter";
+ *
+ * const bounds = openingBounds({ policy: { maxAttempts: 2 }, openDeadlineMs: 10_000 });
+ * ```
+ */
+export function openingBounds({ policy, openDeadlineMs, signal }: OpeningOptions): OpeningBounds {
+  const guarded = policy !== false;
+  const { deadlineMs, attemptTimeoutMs, maxAttempts } = resolvePolicy(guarded ? (policy ?? {}) : {}, {});
+  return {
+    deadlineMs: openDeadlineMs === undefined ? deadlineMs : readMilliseconds("openDeadlineMs", openDeadlineMs),
+    attemptTimeoutMs: guarded ? attemptTimeoutMs : UNGUARDED_ATTEMPT_MS,
+    maxAttempts,
+    signal,
+  };
+}
+
+/** What ends one attempt. */
+export interface OpeningAttempt {
+  /** Aborts when the attempt's time is over, when the deadline is, and with the caller's signal. */
+  readonly signal: AbortSignal;
+  /** The same time, for a client that takes it as a number. Whole milliseconds, from 1. */
+  readonly timeoutMs: number;
+}
+
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 1000;
+
+/**
+ * Asks a backend for its key, and asks again after a transient error. It stops after `maxAttempts` failures and at the
+ * deadline, whichever comes first. A key that `isPending` recognises in an error is still being made: waiting for it
+ * costs no attempt, and ends at the deadline.
+ *
+ * Rejects with the last failure. An attempt that the deadline cut short says less than the one before it, and gives way
+ * to it.
+ *
+ * @example
+ * ```ts
+ * import { openingBounds, retryOpening, type OpeningAttempt } from "@signpost/core/adapter";
+ *
+ * declare function readPublicKey(attempt: OpeningAttempt): Promise<Uint8Array>;
+ *
+ * const spki = await retryOpening(readPublicKey, openingBounds({}));
+ * ```
+ */
+export async function retryOpening<Result>(
+  attempt: (bounds: OpeningAttempt) => Promise<Result>,
+  bounds: OpeningBounds,
+  isPending: (error: SignerError) => boolean = () => false,
+): Promise<Result> {
+  const until = performance.now() + bounds.deadlineMs;
+  let failures = 0;
+  let reason: SignerError | undefined;
+
+  const tryOnce = (signal: AbortSignal): Promise<Result> => {
+    const timeoutMs = Math.max(1, Math.ceil(Math.min(bounds.attemptTimeoutMs, until - performance.now())));
+    const message = `no answer within ${timeoutMs} ms`;
+    return withinDeadline((ending) => attempt({ signal: ending, timeoutMs }), {
+      deadlineMs: timeoutMs,
+      signal,
+      message,
+    });
+  };
+  /** How long to wait before the next attempt. Throws when there is none. */
+  const pauseAfter = (error: unknown, pauseMs: number, leftMs: number): number => {
+    if (!(error instanceof SignerError) || !error.transient) throw error;
+    if (error.code !== "timeout" || leftMs >= bounds.attemptTimeoutMs || reason === undefined) reason = error;
+    if (!isPending(error)) failures += 1;
+    if (failures >= bounds.maxAttempts || performance.now() + pauseMs >= until) throw reason;
+    return pauseMs;
+  };
+  const run = async (signal: AbortSignal): Promise<Result> => {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      const leftMs = until - performance.now();
+      try {
+        return await tryOnce(signal);
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        await pause(pauseAfter(error, pauseMs, leftMs), undefined, { signal });
+      }
+    }
+  };
+  try {
+    return await withinDeadline(run, bounds);
+  } catch (error) {
+    // The deadline itself. Why it was reached says more.
+    throw error instanceof SignerError && error.code === "timeout" ? (reason ?? error) : error;
+  }
+}

@@ -1,0 +1,44 @@
+import { ConfigurationError } from "../errors.ts";
+import { isLoopbackHost } from "../loopback-host.ts";
+
+/** Where a service is reached. */
+export interface ServiceEndpoint {
+  /** Scheme, host and port: `https://kms.example.com`, `http://127.0.0.1:4566`. */
+  readonly url: string;
+  /** Host, and port unless it is the scheme's own: `kms.example.com`, `127.0.0.1:4566`. */
+  readonly host: string;
+  /** Host alone. An IPv6 address stands in brackets. */
+  readonly hostname: string;
+  /** Port, the scheme's own where none is named. */
+  readonly port: number;
+  /** True for `http:`, which is accepted on the loopback interface only. */
+  readonly plaintext: boolean;
+}
+
+const EXPECTED = "expected https://HOST[:PORT], or http://HOST[:PORT] on the loopback interface";
+
+/**
+ * Reads the endpoint of a service: `https://HOST[:PORT]` for a private one, `http://HOST[:PORT]` for an emulator on the
+ * loopback interface. Digests and credentials do not travel in the clear, so plain HTTP to any other host is refused.
+ *
+ * @throws ConfigurationError that names the option.
+ * @example
+ * ```ts
+ * import { readEndpoint } from "@signpost/core/adapter";
+ *
+ * const { hostname, port } = readEndpoint("endpoint", "http://127.0.0.1:4566");
+ * ```
+ */
+export function readEndpoint(name: string, value: unknown): ServiceEndpoint {
+  const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === "") {
+    throw new ConfigurationError(name, EXPECTED);
+  }
+  if (url.pathname !== "/" || url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
+    throw new ConfigurationError(name, `${EXPECTED}, without path, query or user`);
+  }
+  const plaintext = url.protocol === "http:";
+  if (plaintext && !isLoopbackHost(url.hostname)) throw new ConfigurationError(name, EXPECTED);
+  const port = Number(url.port || (plaintext ? 80 : 443));
+  return { url: url.origin, host: url.host, hostname: url.hostname, port, plaintext };
+}

@@ -1,0 +1,26 @@
+/** The known name that `name` was probably meant to be, or undefined when none is close. Case does not count. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const wanted = name.slice(0, MAX_LENGTH).toLowerCase();
+  const close = known
+    .map((candidate) => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
+    .filter(({ distance }) => distance <= Math.max(2, Math.floor(wanted.length / 3)))
+    .toSorted((a, b) => a.distance - b.distance);
+  return close[0]?.candidate;
+}
+
+/** Longer names are no slips of the keyboard, and must not cost time. */
+const MAX_LENGTH = 64;
+
+/** Levenshtein distance: the fewest letters to insert, delete or replace. */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const replaced = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}

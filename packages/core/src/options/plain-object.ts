@@ -1,0 +1,11 @@
+/** An object literal, also one without a prototype and one of another realm (test runners, vm). No instance of a class. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype || isForeignRoot(prototype);
+}
+
+/** The Object.prototype of another realm. */
+function isForeignRoot(prototype: unknown): boolean {
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(Object(prototype), "isPrototypeOf");
+}
