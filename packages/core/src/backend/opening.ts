@@ -1,7 +1,7 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { SignerError } from "../errors.ts";
 import { readMilliseconds } from "../options/read-values.ts";
 import type { GuardPolicy } from "../signer/contract.ts";
+import { onAbort } from "../signer/on-abort.ts";
 import { resolvePolicy } from "../signer/policy.ts";
 import { withinDeadline } from "./within-deadline.ts";
 
@@ -114,7 +114,7 @@ export async function retryOpening<Result>(
         return await tryOnce(signal);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
-        await pause(pauseAfter(error, pauseMs, leftMs), undefined, { signal });
+        await pause(pauseAfter(error, pauseMs, leftMs), signal);
       }
     }
   };
@@ -124,4 +124,17 @@ export async function retryOpening<Result>(
     // The deadline itself. Why it was reached says more.
     throw error instanceof SignerError && error.code === "timeout" ? (reason ?? error) : error;
   }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      letGo();
+      resolve();
+    }, ms);
+    const letGo = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
 }

@@ -1,0 +1,175 @@
+import { describe, expect, test, vi } from "vitest";
+import { SignerError } from "@signpost/core";
+import { openingBounds, retryOpening, type OpeningAttempt, type OpeningBounds } from "@signpost/core/adapter";
+import { thrownBy } from "../support/key-fixtures.ts";
+
+const bounds = (change: Partial<OpeningBounds> = {}): OpeningBounds => ({
+  deadlineMs: 60_000,
+  attemptTimeoutMs: 60_000,
+  maxAttempts: 3,
+  signal: undefined,
+  ...change,
+});
+const outage = () => new SignerError("unavailable", "the backend is away");
+const pending = () => new SignerError("unavailable", "the key is being made");
+const isPending = (error: SignerError) => error.message === pending().message;
+
+/** Runs with a clock of the test's own, moved on until the call settles. */
+async function settled(run: () => Promise<unknown>): Promise<{ outcome: unknown; tookMs: number }> {
+  vi.useFakeTimers();
+  try {
+    const startedAt = performance.now();
+    let outcome: unknown;
+    let done = false;
+    const call = run().then(
+      (result) => ((outcome = result), (done = true)),
+      (error: unknown) => ((outcome = error), (done = true)),
+    );
+    for (let step = 0; step < 20_000 && !done; step += 1) await vi.advanceTimersByTimeAsync(10);
+    await call;
+    return { outcome, tookMs: performance.now() - startedAt };
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
+const NO_ATTEMPT: OpeningAttempt = { signal: new AbortController().signal, timeoutMs: 1 };
+const hangs = ({ signal }: OpeningAttempt = NO_ATTEMPT): Promise<never> =>
+  new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+const neverSettles = (): Promise<never> => new Promise(() => {});
+
+describe("openingBounds", () => {
+  test.each([
+    ["the defaults", {}, { deadlineMs: 5000, attemptTimeoutMs: 2000, maxAttempts: 3 }],
+    [
+      "the policy",
+      { policy: { deadlineMs: 900, attemptTimeoutMs: 300, maxAttempts: 2 } },
+      { deadlineMs: 900, attemptTimeoutMs: 300, maxAttempts: 2 },
+    ],
+    [
+      "a deadline of opening, which comes first",
+      { policy: { deadlineMs: 900 }, openDeadlineMs: 10_000 },
+      { deadlineMs: 10_000, attemptTimeoutMs: 2000, maxAttempts: 3 },
+    ],
+    ["no guard", { policy: false as const }, { deadlineMs: 5000, attemptTimeoutMs: 5000, maxAttempts: 3 }],
+  ])("of %s", (_name, options, expected) => {
+    expect(openingBounds(options)).toEqual({ ...expected, signal: undefined });
+  });
+
+  test.each([
+    [{ openDeadlineMs: 0 }, "openDeadlineMs"],
+    [{ openDeadlineMs: Number.NaN }, "openDeadlineMs"],
+    [{ policy: { maxAttempts: 0 } }, "policy.maxAttempts"],
+    [{ policy: { deadlineMS: 5 } }, "policy.deadlineMS"],
+  ])("refuse %j", (options, argument) => {
+    expect(thrownBy(() => openingBounds(options as object))).toMatchObject({ name: "ConfigurationError", argument });
+  });
+});
+
+describe("retryOpening", () => {
+  test("gives the first result", async () => {
+    const attempt = vi.fn<() => Promise<string>>(async () => "key");
+    expect(await retryOpening(attempt, bounds())).toBe("key");
+    expect(attempt).toHaveBeenCalledTimes(1);
+  });
+
+  test("tries again after a transient error, and after no other", async () => {
+    const attempt = vi.fn<() => Promise<string>>().mockRejectedValueOnce(outage()).mockResolvedValueOnce("key");
+    expect(await settled(() => retryOpening(attempt, bounds()))).toMatchObject({ outcome: "key" });
+
+    const refused = new SignerError("access_denied", "no");
+    const refuses = vi.fn<() => Promise<string>>(async () => Promise.reject(refused));
+    expect(await settled(() => retryOpening(refuses, bounds()))).toMatchObject({ outcome: refused });
+    expect(refuses).toHaveBeenCalledTimes(1);
+  });
+
+  test.each([1, 2, 5])("makes at most %d attempts", async (maxAttempts) => {
+    const attempt = vi.fn<() => Promise<string>>(async () => Promise.reject(outage()));
+    const { outcome } = await settled(() => retryOpening(attempt, bounds({ maxAttempts })));
+    expect(outcome).toMatchObject({ code: "unavailable", message: outage().message });
+    expect(attempt).toHaveBeenCalledTimes(maxAttempts);
+  });
+
+  test("waits for a key that is still being made until the deadline, and counts no attempt for it", async () => {
+    const attempt = vi.fn<() => Promise<string>>(async () => Promise.reject(pending()));
+    const { outcome, tookMs } = await settled(() => retryOpening(attempt, bounds({ deadlineMs: 8000 }), isPending));
+    expect(outcome).toMatchObject({ code: "unavailable", message: pending().message });
+    expect(attempt.mock.calls.length).toBeGreaterThan(5);
+    expect(tookMs).toBeLessThanOrEqual(8000);
+  });
+
+  test("goes on to the result once the key is made", async () => {
+    const attempt = vi.fn<() => Promise<string>>().mockResolvedValue("key");
+    for (let time = 0; time < 6; time += 1) attempt.mockRejectedValueOnce(pending());
+    expect(await settled(() => retryOpening(attempt, bounds(), isPending))).toMatchObject({ outcome: "key" });
+  });
+
+  test("counts an outage while the key is being made", async () => {
+    const attempt = vi.fn<() => Promise<string>>().mockRejectedValue(outage());
+    for (let time = 0; time < 4; time += 1) attempt.mockRejectedValueOnce(pending());
+    const { outcome } = await settled(() => retryOpening(attempt, bounds({ maxAttempts: 2 }), isPending));
+    expect(outcome).toMatchObject({ message: outage().message });
+    expect(attempt).toHaveBeenCalledTimes(6);
+  });
+
+  test.each([
+    ["ends with its signal", hangs],
+    ["ignores its signal", neverSettles],
+  ])("gives up an attempt that takes too long and %s", async (_name, hanging) => {
+    const attempt = vi
+      .fn<(attempt: OpeningAttempt) => Promise<string>>(async () => "key")
+      .mockImplementationOnce(hanging);
+    const { outcome, tookMs } = await settled(() => retryOpening(attempt, bounds({ attemptTimeoutMs: 1000 })));
+    expect(outcome).toBe("key");
+    expect(tookMs).toBeGreaterThanOrEqual(1000);
+  });
+
+  test("ends at the deadline with a timeout when nothing else is known", async () => {
+    const { outcome, tookMs } = await settled(() =>
+      retryOpening(neverSettles, bounds({ deadlineMs: 3000, attemptTimeoutMs: 60_000 })),
+    );
+    expect(outcome).toMatchObject({ code: "timeout", message: expect.stringContaining("3000 ms") });
+    expect(tookMs).toBeLessThan(3100);
+  });
+
+  test("ends at the deadline with the failure before the attempt that was cut short", async () => {
+    const attempt = vi.fn<() => Promise<string>>(neverSettles).mockRejectedValueOnce(outage());
+    const { outcome } = await settled(() => retryOpening(attempt, bounds({ deadlineMs: 3000 })));
+    expect(outcome).toMatchObject({ code: "unavailable", message: outage().message });
+  });
+
+  test("tells each attempt how long it may take", async () => {
+    const told: number[] = [];
+    const attempt = async ({ timeoutMs }: OpeningAttempt): Promise<never> => {
+      told.push(timeoutMs);
+      throw outage();
+    };
+    await settled(() => retryOpening(attempt, bounds({ deadlineMs: 1000, attemptTimeoutMs: 950 })));
+    expect(told[0]).toBe(950);
+    expect(told.at(-1)).toBeLessThan(950);
+  });
+
+  test.each(["in an attempt", "in a pause"])("ends with the caller's signal %s", async (place) => {
+    const controller = new AbortController();
+    const reason = new Error("shutting down");
+    const attempt = async (): Promise<string> => {
+      setTimeout(() => controller.abort(reason), 50);
+      return place === "in a pause" ? Promise.reject(outage()) : neverSettles();
+    };
+    const { outcome, tookMs } = await settled(() => retryOpening(attempt, bounds({ signal: controller.signal })));
+    expect(outcome).toMatchObject({ name: "SignerError", code: "aborted", cause: reason });
+    expect(tookMs).toBeLessThan(100);
+  });
+
+  test("makes no attempt for a caller that has aborted", async () => {
+    const attempt = vi.fn<() => Promise<string>>(async () => "key");
+    const call = retryOpening(attempt, bounds({ signal: AbortSignal.abort("gone") }));
+    await expect(call).rejects.toMatchObject({ code: "aborted", cause: "gone" });
+    expect(attempt).not.toHaveBeenCalled();
+  });
+
+  test("passes on what is no error of a signer", async () => {
+    const error = new TypeError("a fault of the adapter");
+    await expect(retryOpening(async () => Promise.reject(error), bounds())).rejects.toBe(error);
+  });
+});

@@ -1,0 +1,67 @@
+import { inspect } from "node:util";
+import { runInNewContext } from "node:vm";
+import { describe, expect, test } from "vitest";
+import { memberOf, safeCause } from "@signpost/core/adapter";
+
+const TOKEN = "s3cret-token";
+const rules = { members: ["code", "$metadata"] };
+
+/** As SDKs throw them: the request and the response hang on the error. */
+function clientError(message: string, more: object = {}): Error {
+  const request = { headers: { authorization: TOKEN } };
+  return Object.assign(
+    new Error(message),
+    { name: "ClientError", code: "E1", request, config: { token: TOKEN } },
+    more,
+  );
+}
+
+describe("safeCause", () => {
+  test("keeps message, name, stack and the members that the rules name", () => {
+    const error = clientError("it failed");
+    const copy = safeCause(error, rules);
+    expect(copy).toBeInstanceOf(Error);
+    expect(copy).toMatchObject({ message: "it failed", name: "ClientError", code: "E1", stack: error.stack });
+  });
+
+  test.each([
+    ["the error", clientError("it failed")],
+    ["the cause", clientError("it failed", { cause: clientError("beneath") })],
+    ["a member that is kept", clientError("it failed", { $metadata: { attempts: 1, request: { token: TOKEN } } })],
+    ["a member that is a list of objects", clientError("it failed", { code: [{ token: TOKEN }] })],
+  ])("leaves out what hangs on %s", (_name, error) => {
+    expect(inspect(safeCause(error, rules), { depth: 9, showHidden: true })).not.toContain(TOKEN);
+  });
+
+  test("keeps numbers and texts of a member that is an object", () => {
+    const copy = safeCause(clientError("it failed", { $metadata: { httpStatusCode: 503, requestId: "r" } }), rules);
+    expect(memberOf(copy, "$metadata")).toEqual({ httpStatusCode: 503, requestId: "r" });
+  });
+
+  test("follows causes, and ends on a circle", () => {
+    const error = clientError("outer", { cause: clientError("inner") });
+    expect(safeCause(error, rules)).toMatchObject({ cause: { message: "inner" } });
+    const circle = clientError("round");
+    circle.cause = circle;
+    expect(safeCause(circle, rules)).toMatchObject({ message: "round" });
+  });
+
+  test("leaves out a message that repeats the request, and the stack that begins with it", () => {
+    const hides = (_error: unknown, message: string): boolean => message.includes(TOKEN);
+    const error = clientError(`signed with ${TOKEN}`, { cause: clientError("beneath") });
+    const copy = safeCause(error, { ...rules, hides });
+    expect(copy).toMatchObject({ message: "", name: "ClientError", cause: { message: "beneath" } });
+    expect(inspect(copy, { depth: 9, showHidden: true })).not.toContain(TOKEN);
+  });
+
+  test("takes errors of another realm and thrown texts, and nothing else", () => {
+    expect(safeCause(runInNewContext('new Error("foreign")'), rules)).toMatchObject({ message: "foreign" });
+    expect(safeCause("closed", rules)).toBe("closed");
+    for (const thrown of [undefined, null, 7, {}, [TOKEN]]) expect(safeCause(thrown, rules)).toBeUndefined();
+  });
+});
+
+test("memberOf reads a member of whatever was thrown", () => {
+  expect(memberOf(clientError("it failed"), "code")).toBe("E1");
+  for (const thrown of [undefined, null, "text", 7]) expect(memberOf(thrown, "code")).toBeUndefined();
+});

@@ -1,0 +1,45 @@
+import { describe, expect, test } from "vitest";
+import { readEndpoint } from "@signpost/core/adapter";
+import { thrownBy } from "../support/key-fixtures.ts";
+
+describe("readEndpoint", () => {
+  test.each([
+    ["https://kms.example.com", ["https://kms.example.com", "kms.example.com", "kms.example.com", 443, false]],
+    [
+      "https://kms.example.com:8443/",
+      ["https://kms.example.com:8443", "kms.example.com:8443", "kms.example.com", 8443, false],
+    ],
+    ["http://localhost", ["http://localhost", "localhost", "localhost", 80, true]],
+    ["http://127.0.0.1:4566", ["http://127.0.0.1:4566", "127.0.0.1:4566", "127.0.0.1", 4566, true]],
+    ["http://[::1]:4566", ["http://[::1]:4566", "[::1]:4566", "[::1]", 4566, true]],
+    ["https://localhost", ["https://localhost", "localhost", "localhost", 443, false]],
+  ] as const)("reads %s", (text, [url, host, hostname, port, plaintext]) => {
+    expect(readEndpoint("endpoint", text)).toEqual({ url, host, hostname, port, plaintext });
+  });
+
+  test.each([
+    "http://kms.example.com",
+    "http://127.0.0.1.example.com",
+    "http://localhost.example.com",
+    "http://2130706433.example",
+    "ftp://127.0.0.1",
+    "https://kms.example.com/path",
+    "https://kms.example.com?a",
+    "https://kms.example.com#a",
+    "https://user@kms.example.com",
+    "https://user:s3cret@kms.example.com",
+    "kms.example.com",
+    "https://",
+    "",
+    undefined,
+    null,
+    4566,
+    {},
+  ])("refuses %j, and does not repeat it", (value) => {
+    expect(thrownBy(() => readEndpoint("endpoint", value))).toMatchObject({
+      name: "ConfigurationError",
+      argument: "endpoint",
+      message: expect.not.stringContaining("s3cret"),
+    });
+  });
+});
