@@ -26,7 +26,9 @@ export class SignpostError extends Error {
     return this === SignpostError ? name !== undefined : name === (this.prototype as Marked)[CLASS];
   }
 
+  /** Name of the class. */
   override readonly name: string = "SignpostError";
+  /** What went wrong, for programs. */
   readonly code: string;
 
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -82,8 +84,11 @@ export class SignerError extends SignpostError {
     mark(this.prototype, "SignerError");
   }
 
+  /** Name of the class. */
   override readonly name: string = "SignerError";
+  /** What went wrong, for programs. */
   declare readonly code: SignerErrorCode;
+  /** Whether the same call may succeed later. */
   readonly transient: boolean;
 
   /** `transient` is only read for `integrity`: every other code decides it by itself. */
@@ -99,7 +104,9 @@ export class ConfigurationError extends SignpostError {
     mark(this.prototype, "ConfigurationError");
   }
 
+  /** Name of the class. */
   override readonly name: string = "ConfigurationError";
+  /** Name of the option or argument: `policy.deadlineMs`, `entries[1].publicKey`. */
   readonly argument: string;
 
   constructor(argument: string, expected: string, options?: ErrorOptions & { code?: string | undefined }) {
@@ -114,7 +121,9 @@ export class EncodingError extends SignpostError {
     mark(this.prototype, "EncodingError");
   }
 
+  /** Name of the class. */
   override readonly name: string = "EncodingError";
+  /** Which encoding was broken. */
   declare readonly code: EncodingErrorCode;
 
   constructor(code: EncodingErrorCode, message: string, options?: ErrorOptions) {
@@ -122,6 +131,7 @@ export class EncodingError extends SignpostError {
   }
 }
 
+/** Which encoding was broken. `unsupported_key` is a well-formed key of another type or curve. */
 export type EncodingErrorCode =
   | "invalid_der"
   | "invalid_spki"
@@ -136,5 +146,6 @@ export class VerifyError extends SignpostError {
     mark(this.prototype, "VerifyError");
   }
 
+  /** Name of the class. */
   override readonly name: string = "VerifyError";
 }

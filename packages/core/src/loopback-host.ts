@@ -3,6 +3,7 @@
  * It is the `hostname` of a WHATWG `URL`, where every spelling of an IPv4 address is already dotted decimal and an IPv6
  * address stands in brackets.
  *
+ * @example
  * ```ts
  * import { isLoopbackHost } from "@signpost/core/adapter";
  *

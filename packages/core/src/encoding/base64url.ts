@@ -1,4 +1,13 @@
-/** Base64url without padding (RFC 7515 section 2, RFC 4648 section 5). */
+/**
+ * Base64url without padding (RFC 7515 section 2, RFC 4648 section 5).
+ *
+ * @example
+ * ```ts
+ * import { encodeBase64url } from "@signpost/core/adapter";
+ *
+ * const text = encodeBase64url(new Uint8Array([1, 2, 3])); // "AQID"
+ * ```
+ */
 export function encodeBase64url(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64url");
 }
@@ -7,6 +16,14 @@ export function encodeBase64url(bytes: Uint8Array): string {
  * The bytes of an unpadded base64url text, or undefined when `text` is not the one text that encodes them:
  * padding, the standard alphabet, line breaks, other characters, a lone last character and trailing bits
  * that are not zero are all refused. Node's own decoder accepts every one of these.
+ *
+ * @example
+ * ```ts
+ * import { decodeBase64url } from "@signpost/core/adapter";
+ *
+ * const bytes = decodeBase64url("AQID"); // three bytes
+ * const padded = decodeBase64url("AQI="); // undefined
+ * ```
  */
 export function decodeBase64url(text: string): Uint8Array | undefined {
   const bytes = Buffer.from(text, "base64url");

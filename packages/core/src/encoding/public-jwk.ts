@@ -15,11 +15,17 @@ export type PublicJwk =
 export type JwkInput =
   | Readonly<JsonWebKey>
   | {
+      /** Key type. */
       readonly kty?: string | undefined;
+      /** Curve of an EC or OKP key. */
       readonly crv?: string | undefined;
+      /** First coordinate, or the public key of an OKP key. */
       readonly x?: string | undefined;
+      /** Second coordinate. */
       readonly y?: string | undefined;
+      /** Modulus of an RSA key. */
       readonly n?: string | undefined;
+      /** Exponent of an RSA key. */
       readonly e?: string | undefined;
     };
 

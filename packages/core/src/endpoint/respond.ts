@@ -2,8 +2,11 @@ import type { JwksDocument } from "../keyset/types.ts";
 import { matchesIfNoneMatch } from "./if-none-match.ts";
 import type { WeakIfNoneMatch } from "./if-none-match.ts";
 
+/** What to send, for a server that has neither `fetch` nor `node:http`. */
 export interface JwksResponse {
+  /** 200, 304, 405, 500, or 204 for a CORS preflight. */
   readonly status: number;
+  /** By their usual names: `Cache-Control`. */
   readonly headers: Record<string, string>;
   /** `null` where no body is sent. The bytes are shared by all responses: read them, never change them. */
   readonly body: Uint8Array | null;

@@ -1,10 +1,21 @@
-/** What a caller gave, for a message: numbers and the like as they are, of anything else the type alone. */
+/**
+ * What a caller gave, for a message: numbers and the like as they are, of anything else the type alone. A text may be a
+ * secret in the wrong place.
+ *
+ * @example
+ * ```ts
+ * import { ConfigurationError } from "@signpost/core";
+ * import { given } from "@signpost/core/adapter";
+ *
+ * export const refuse = (value: unknown): ConfigurationError =>
+ *   new ConfigurationError("key", `expected a string, got ${given(value)}`);
+ * ```
+ */
 export function given(value: unknown): string {
   if (value === null || value === undefined || typeof value === "boolean" || typeof value === "number") {
     return String(value);
   }
   if (Array.isArray(value)) return "an array";
-  // A string may be a secret in the wrong place.
   if (typeof value === "string") return value === "" ? "an empty string" : "a string";
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

@@ -1,4 +1,14 @@
-/** An object literal, also one without a prototype and one of another realm (test runners, vm). No instance of a class. */
+/**
+ * An object literal, also one without a prototype and one of another realm (test runners, vm). No instance of a class.
+ *
+ * @example
+ * ```ts
+ * import { isPlainObject } from "@signpost/core/adapter";
+ *
+ * const plain = isPlainObject({}); // true
+ * const instance = isPlainObject(new Date()); // false
+ * ```
+ */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -1,5 +1,6 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 
+/** Options of one call of `sign`. */
 export interface SignOptions {
   /** Aborts this call: it rejects with `SignerError("aborted", { cause: signal.reason })`. */
   readonly signal?: AbortSignal | undefined;
@@ -29,7 +30,9 @@ export interface Signer {
   close(): Promise<void>;
 }
 
+/** How a signer is doing, as its calls showed and as its adapter sees it. The worse of the two counts. */
 export interface SignerHealth {
+  /** `ready`: the last call succeeded. `degraded`: it failed, and may succeed later. `down`: it fails until an operator acts. */
   readonly status: "ready" | "degraded" | "down";
   /** When the status last changed. */
   readonly since: Date;
@@ -41,6 +44,7 @@ export interface SignerHealth {
 
 /** A signer inside the guard: queue, slots, attempts, deadline, events and health. */
 export interface GuardedSigner extends Signer, AsyncDisposable {
+  /** How the signer is doing now. Costs no call of the backend. */
   health(): SignerHealth;
 }
 
@@ -57,24 +61,27 @@ export interface Limiter {
   acquire(signal?: AbortSignal): (() => void) | Promise<() => void>;
 }
 
+/** The bounds of a guarded signer. */
 export interface GuardPolicy {
-  /** Queueing and every attempt included. Milliseconds, default 5000. */
+  /** Queueing and every attempt included. Whole milliseconds, 1 to 2,147,483,647. Default 5000. */
   readonly deadlineMs?: number | undefined;
-  /** Bound of one attempt, which aborts that attempt's signal. Milliseconds, default 2000. */
+  /** Bound of one attempt, which aborts that attempt's signal. Whole milliseconds, 1 to 2,147,483,647. Default 2000. */
   readonly attemptTimeoutMs?: number | undefined;
-  /** Attempts per call, the first one included. Default 3. */
+  /** Attempts per call, the first one included. 1 to 100. Default 3. */
   readonly maxAttempts?: number | undefined;
-  /** Backend calls at once. Default 16. */
+  /** Backend calls at once. 1 to 10,000. Default 16. */
   readonly concurrency?: number | undefined;
-  /** Calls that may wait for a slot; one more is `overloaded` at once. Default 1000. */
+  /** Calls that may wait for a slot; one more is `overloaded` at once. 0 to 1,000,000. Default 1000. */
   readonly maxQueue?: number | undefined;
-  /** A shared budget, instead of `concurrency` and `maxQueue`. */
+  /** A shared budget, instead of `concurrency` and `maxQueue`. Default: a limiter for this signer alone. */
   readonly limiter?: Limiter | undefined;
 }
 
+/** What `openSigner` passes to an adapter. */
 export interface AdapterOpenOptions {
-  /** `false` opens the bare signer, to be guarded outside (failover). */
+  /** Queue, attempts and deadline. `false` opens the bare signer, to be guarded outside (failover). */
   readonly policy?: GuardPolicy | false | undefined;
+  /** Aborts the opening. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -82,5 +89,6 @@ export interface AdapterOpenOptions {
 export interface SignerAdapter {
   /** Without the colon: `awskms`. */
   readonly scheme: string;
+  /** Opens the key that the URI names. */
   open(uri: string, options?: AdapterOpenOptions): Promise<Signer>;
 }

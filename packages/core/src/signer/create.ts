@@ -9,7 +9,9 @@ const SETTLE_MS = 1000;
 
 /** What an adapter brings: the key it opened, and one attempt at one signature. */
 export interface SignerBackend {
+  /** Canonical key URI, never a secret. */
   readonly uri: string;
+  /** The key that is open. */
   readonly publicKey: P256PublicJwk;
   /**
    * One attempt. `digest` has 32 bytes and is this call's own copy. Settles soon after its signal, and rejects
@@ -26,6 +28,7 @@ export interface SignerBackend {
  * signal that is aborted already and a closed signer reject at once, no call outlives its signal by more than
  * a second whatever the backend does, `close()` is idempotent and waits for the calls in flight.
  *
+ * @example
  * ```ts
  * import type { P256PublicJwk } from "@signpost/core";
  * import { createSigner } from "@signpost/core/adapter";

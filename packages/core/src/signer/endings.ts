@@ -23,6 +23,15 @@ export function closedError(): SignerError {
 /**
  * The `SignerError` that a call rejects with once its signal has aborted: the guard's own reason as it is
  * (`timeout`, `closed`), any other reason as the cause of `aborted`.
+ *
+ * @example
+ * ```ts
+ * import { endedError } from "@signpost/core/adapter";
+ *
+ * export function throwIfEnded(signal: AbortSignal): void {
+ *   if (signal.aborted) throw endedError(signal.reason);
+ * }
+ * ```
  */
 export function endedError(reason: unknown): SignerError {
   return reason instanceof SignerError ? reason : abortedError(reason);

@@ -6,6 +6,7 @@ export const SIGN_CHANNEL = "signpost:sign";
 
 /** One signing call, published inside the caller's async context. Nothing of the payload is in it. */
 export interface SignEvent {
+  /** Of the signer that was called. */
   readonly uri: string;
   /** Backend calls made: 0 when the call never got a slot. */
   readonly attempts: number;

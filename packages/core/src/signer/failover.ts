@@ -13,6 +13,8 @@ const RETRY_FIRST_AFTER_MS = 30_000;
  *
  * `close()` closes all of them.
  *
+ * @throws ConfigurationError for an empty list, a guarded signer, or public keys that differ.
+ * @example
  * ```ts
  * import { failoverSigner, guardSigner, type Signer } from "@signpost/core";
  *
@@ -20,8 +22,6 @@ const RETRY_FIRST_AFTER_MS = 30_000;
  * declare const dublin: Signer;
  * const signer = guardSigner(failoverSigner([frankfurt, dublin]));
  * ```
- *
- * @throws ConfigurationError for an empty list, a guarded signer, or public keys that differ.
  */
 export function failoverSigner(signers: readonly Signer[]): Signer {
   const [first, ...others] = signers;

@@ -49,14 +49,14 @@ interface Call {
  * - A full queue rejects with `overloaded` at once.
  * - `close()` rejects queued calls with `closed`, waits for started ones, then closes the signer inside.
  *
+ * @throws ConfigurationError when the signer is guarded already or the policy is out of bounds.
+ * @example
  * ```ts
  * import { guardSigner, type Signer } from "@signpost/core";
  *
  * declare const bare: Signer;
  * await using signer = guardSigner(bare, { deadlineMs: 3000, concurrency: 32 });
  * ```
- *
- * @throws ConfigurationError when the signer is guarded already or the policy is out of bounds.
  */
 export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: GuardDetails = {}): GuardedSigner {
   requireBare("signer", signer);

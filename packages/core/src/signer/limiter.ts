@@ -22,6 +22,8 @@ interface Waiter {
  * One budget of backend calls, first come, first served. Give the same limiter to the guards of several
  * signers that share a client, an HSM or a quota.
  *
+ * @throws ConfigurationError when `concurrency` or `maxQueue` is out of bounds.
+ * @example
  * ```ts
  * import { createLimiter, guardSigner, type Signer } from "@signpost/core";
  *
@@ -31,8 +33,6 @@ interface Waiter {
  * const a = guardSigner(tenantA, { limiter });
  * const b = guardSigner(tenantB, { limiter });
  * ```
- *
- * @throws ConfigurationError when `concurrency` or `maxQueue` is out of bounds.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   assertOptions("options", options, LIMITER_OPTIONS);

@@ -1,4 +1,17 @@
-/** Calls `callback` once: when the signal aborts, or now when it has. Gives a function that takes it back. */
+/**
+ * Calls `callback` once: when the signal aborts, or now when it has. Gives a function that takes it back.
+ *
+ * @example
+ * ```ts
+ * import { onAbort } from "@signpost/core/adapter";
+ *
+ * declare const signal: AbortSignal;
+ * declare function cancel(): void;
+ *
+ * const letGo = onAbort(signal, cancel);
+ * letGo();
+ * ```
+ */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal?.aborted === true) callback();
   else signal?.addEventListener("abort", callback, { once: true });

@@ -23,15 +23,15 @@ const SCHEME = /^([a-z][a-z0-9+.-]*):/;
  * Opens the signer that a key URI names, by the adapter with its scheme. The rest of the URI is the
  * adapter's to parse.
  *
+ * @throws ConfigurationError when no adapter, or more than one, has the scheme. The message never repeats
+ * the URI, which might hold a PIN.
+ * @example
  * ```ts
  * import { openSigner } from "@signpost/core";
  * import { local } from "@signpost/local";
  *
  * await using signer = await openSigner("local:", [local()]);
  * ```
- *
- * @throws ConfigurationError when no adapter, or more than one, has the scheme. The message never repeats
- * the URI, which might hold a PIN.
  */
 export async function openSigner(
   uri: string,

@@ -34,6 +34,9 @@ const encoder = new TextEncoder();
  * `cty` and the caller's own members. Header, signature and verification come from one entry, even while
  * the source swaps its set.
  *
+ * @param payload bytes, or a string that is encoded as UTF-8.
+ * @throws ConfigurationError for a bad argument; SignerError when no good signature was made.
+ * @example
  * ```ts
  * import { createKeySet, signJws } from "@signpost/core";
  * import { openLocalSigner } from "@signpost/local";
@@ -41,9 +44,6 @@ const encoder = new TextEncoder();
  * const keys = createKeySet([{ signer: await openLocalSigner() }]);
  * const jws = await signJws(keys, "text", { typ: "example+jws", cty: "text/plain" });
  * ```
- *
- * @param payload bytes, or a string that is encoded as UTF-8.
- * @throws ConfigurationError for a bad argument; SignerError when no good signature was made.
  */
 export async function signJws(
   keys: KeySetSource,

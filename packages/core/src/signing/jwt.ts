@@ -39,6 +39,9 @@ const NUMERIC_DATES = ["exp", "nbf", "iat"];
 /**
  * A signed JWT (RFC 7519) by the active key. The claims are the caller's; only `iat` is filled in.
  *
+ * @throws ConfigurationError for claims that JSON would drop or change (undefined members, non-finite numbers,
+ * instances of classes) and times that are no numbers; SignerError when no good signature was made.
+ * @example
  * ```ts
  * import { createKeySet, signJwt } from "@signpost/core";
  * import { openLocalSigner } from "@signpost/local";
@@ -52,9 +55,6 @@ const NUMERIC_DATES = ["exp", "nbf", "iat"];
  *   { typ: "at+jwt" },
  * );
  * ```
- *
- * @throws ConfigurationError for claims that JSON would drop or change (undefined members, non-finite numbers,
- * instances of classes) and times that are no numbers; SignerError when no good signature was made.
  */
 export async function signJwt(keys: KeySetSource, claims: JwtClaims, options: SignJwtOptions = {}): Promise<string> {
   assertOptions("options", options, SIGN_JWT_OPTIONS);

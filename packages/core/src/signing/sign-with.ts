@@ -29,15 +29,15 @@ const verifications = new WeakMap<ActiveKey, Verification>();
  * Signs `signingInput` with exactly this entry: hashes it (SHA-256), has the digest signed, and verifies the
  * signature against the entry's published key before it is returned (64 bytes r‖s, RFC 7518 section 3.4).
  *
+ * @throws SignerError `bad_signature` when it does not verify (also told to the signer's health), and
+ * whatever the signer rejects with. ConfigurationError for a bad argument.
+ * @example
  * ```ts
  * import { signWith, type KeySet } from "@signpost/core";
  *
  * declare const keys: KeySet;
  * const signature = await signWith(keys.active, new TextEncoder().encode("header.payload"));
  * ```
- *
- * @throws SignerError `bad_signature` when it does not verify (also told to the signer's health), and
- * whatever the signer rejects with. ConfigurationError for a bad argument.
  */
 export async function signWith(
   entry: ActiveKey,
