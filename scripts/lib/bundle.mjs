@@ -9,7 +9,7 @@ import { publicPackages } from "./workspace.mjs";
  * @type {Readonly<Record<string, Readonly<Record<string, string>>>>}
  */
 const PROGRAMS = {
-  "packages/pkcs11": { worker: "src/worker/entry.ts", child: "src/process/child.ts" },
+  "packages/pkcs11": { worker: "src/worker/entry.ts", child: "src/process/entry.ts" },
 };
 
 /** Writes one file for each entry point of each package: Node takes longer to find 60 small modules than to run them. */

@@ -1,9 +1,9 @@
 import { type AdapterOpenOptions, ConfigurationError, type Signer, type SignerAdapter } from "@signpost/core";
 import { openKeySigner } from "./open.ts";
-import { type KeyOptions, readKeyOptions } from "./options.ts";
-import type { Pin } from "./pin.ts";
-import { pinFor } from "./pin-source.ts";
-import { parsePkcs11Uri, type Pkcs11Uri } from "./uri.ts";
+import { type KeyOptions, readKeyOptions } from "./request/options.ts";
+import type { Pin } from "./request/pin.ts";
+import { pinFor } from "./request/pin-source.ts";
+import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */
 export interface Pkcs11AdapterOptions extends KeyOptions {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { ckrRule, type RecoveryAction } from "../src/ckr.ts";
-import { CommandError, recoveryAction, toPublicError } from "../src/failure-error.ts";
-import type { Failure } from "../src/protocol.ts";
+import { ckrRule, type RecoveryAction } from "../src/cryptoki/ckr.ts";
+import { CommandError, recoveryAction, toPublicError } from "../src/wire/command-error.ts";
+import type { Failure } from "../src/wire/commands.ts";
 
 const cryptoki = (code: number): CommandError => new CommandError({ kind: "cryptoki", call: "C_Sign", code });
 

@@ -9,7 +9,7 @@ import {
   removeUser,
   sinceRenewal,
   userCount,
-} from "../src/gate.ts";
+} from "../src/wire/gate.ts";
 
 test("C_Finalize does not run while somebody is inside", () => {
   const gate = createGate();

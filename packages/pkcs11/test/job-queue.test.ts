@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createJob } from "../src/threads/job.ts";
-import { JobQueue } from "../src/threads/job-queue.ts";
+import { createJob } from "../src/pool/job.ts";
+import { JobQueue } from "../src/pool/job-queue.ts";
 
 describe("the queue for sessions", () => {
   test("hands jobs out in the order in which they came", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { CommandError } from "../src/failure-error.ts";
-import { pinSource } from "../src/pin.ts";
-import type { CommandInput, CommandName, CommandOutput } from "../src/protocol.ts";
-import { TokenLogin } from "../src/threads/login.ts";
-import type { RunCommand } from "../src/threads/session.ts";
+import { CommandError } from "../src/wire/command-error.ts";
+import { pinSource } from "../src/request/pin.ts";
+import type { CommandInput, CommandName, CommandOutput } from "../src/wire/commands.ts";
+import { TokenLogin } from "../src/pool/login.ts";
+import type { RunCommand } from "../src/pool/session.ts";
 
 const PIN_INITIALIZED = 0x8;
 const refusedPin = new CommandError({ kind: "cryptoki", call: "C_Login", code: 0xa0 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pinSource } from "../src/pin.ts";
+import { pinSource } from "../src/request/pin.ts";
 import { PinBook } from "../src/process/pin-book.ts";
 
 describe("the PINs that a child process may ask for", () => {

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { pinSource } from "../src/pin.ts";
-import { releaseModule, retainModule } from "../src/threads/registry.ts";
-import type { TokenPool } from "../src/threads/pool.ts";
-import type { PooledSession } from "../src/threads/session.ts";
-import { selectToken } from "../src/select-token.ts";
+import { pinSource } from "../src/request/pin.ts";
+import { releaseModule, retainModule } from "../src/pool/registry.ts";
+import type { TokenPool } from "../src/pool/pool.ts";
+import type { PooledSession } from "../src/pool/session.ts";
+import { selectToken } from "../src/request/select-token.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { sha256, until } from "./support/signing.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Signer } from "@signpost/core";
-import { ckrRule } from "../src/ckr.ts";
+import { ckrRule } from "../src/cryptoki/ckr.ts";
 import { counted, openWhole, request, SEARCHES } from "./support/counted.ts";
 import { finalize, logOut } from "./support/module-user.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, openSigner } from "@signpost/core";
 import { pkcs11 } from "@signpost/pkcs11";
-import { formatKeyUri, parsePkcs11Uri } from "../src/uri.ts";
+import { formatKeyUri, parsePkcs11Uri } from "../src/request/uri.ts";
 
 const read = (uri: string): unknown => JSON.parse(JSON.stringify(parsePkcs11Uri(uri)));
 

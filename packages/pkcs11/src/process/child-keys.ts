@@ -1,7 +1,7 @@
-import type { OpenKey } from "../backend.ts";
-import { openThreadKey } from "../threads/open-key.ts";
+import type { OpenKey } from "../request/key-request.ts";
+import { openThreadKey } from "../pool/open-key.ts";
 import { type PinQuestions, refusalBeneath } from "./child-pins.ts";
-import { type KeyState, type OpenedKey, type OpenInput, toWire } from "./messages.ts";
+import { type KeyState, type OpenedKey, type OpenInput, toWire } from "../wire/child-messages.ts";
 
 interface Entry {
   readonly opened: OpenKey;

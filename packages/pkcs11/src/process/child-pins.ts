@@ -1,8 +1,8 @@
 import { SignerError } from "@signpost/core";
-import type { PinSource } from "../pin.ts";
-import { selectToken } from "../select-token.ts";
-import { releaseModule, retainModule } from "../threads/registry.ts";
-import { fromWire, type OpenInput, type ToChild, type ToParent } from "./messages.ts";
+import type { PinSource } from "../request/pin.ts";
+import { selectToken } from "../request/select-token.ts";
+import { releaseModule, retainModule } from "../pool/registry.ts";
+import { fromWire, type OpenInput, type ToChild, type ToParent } from "../wire/child-messages.ts";
 
 type PinAnswer = Extract<ToChild, { type: "pin" }>;
 

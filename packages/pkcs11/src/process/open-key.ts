@@ -1,6 +1,6 @@
-import type { KeyRequest, OpenKey } from "../backend.ts";
-import { untilAborted } from "../until-aborted.ts";
-import { ChildHost } from "./host.ts";
+import type { KeyRequest, OpenKey } from "../request/key-request.ts";
+import { untilAborted } from "../wire/until-aborted.ts";
+import { ChildHost } from "./module.ts";
 
 interface HostEntry {
   readonly host: ChildHost;

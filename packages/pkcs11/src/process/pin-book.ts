@@ -1,4 +1,4 @@
-import { type PinSource, samePin } from "../pin.ts";
+import { type PinSource, samePin } from "../request/pin.ts";
 
 interface Entry {
   readonly source: PinSource;

@@ -1,7 +1,7 @@
 import type { SignerError } from "@signpost/core";
-import { isPinRefusal } from "../failure-error.ts";
-import type { TokenDescription } from "../protocol.ts";
-import { type RefusedToken, toWire } from "./messages.ts";
+import { isPinRefusal } from "../wire/command-error.ts";
+import type { TokenDescription } from "../wire/commands.ts";
+import { type RefusedToken, toWire } from "../wire/child-messages.ts";
 
 /**
  * Tokens that have refused a PIN. Each child would try it once more, and so lock the token: they are kept here, until

@@ -1,5 +1,5 @@
-import type { Failure } from "../protocol.ts";
-import { BindingError, ModuleError } from "./binding.ts";
+import type { Failure } from "../wire/commands.ts";
+import { BindingError, ModuleError } from "../cryptoki/binding.ts";
 
 type KeyCode = Extract<Failure, { kind: "key" }>["code"];
 

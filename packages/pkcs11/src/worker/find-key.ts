@@ -1,5 +1,5 @@
-import type { FoundKey, KeyQuery } from "../protocol.ts";
-import type { Handle } from "./binding.ts";
+import type { FoundKey, KeyQuery } from "../wire/commands.ts";
+import type { Handle } from "../cryptoki/binding.ts";
 import {
   CKA_ALWAYS_AUTHENTICATE,
   CKA_CERTIFICATE_TYPE,
@@ -15,7 +15,7 @@ import {
   CKO_CERTIFICATE,
   CKO_PRIVATE_KEY,
   CKO_PUBLIC_KEY,
-} from "./constants.ts";
+} from "../cryptoki/constants.ts";
 import { KeyError } from "./failure.ts";
 import {
   classTemplate,
@@ -26,7 +26,7 @@ import {
   readId,
   readLabel,
   readUlong,
-} from "./objects.ts";
+} from "../cryptoki/objects.ts";
 
 // DER of the object identifier 1.2.840.10045.3.1.7 (RFC 5480 section 2.1.1.1).
 const P256_PARAMETERS = Buffer.from("06082a8648ce3d030107", "hex");

@@ -1,8 +1,8 @@
-import type { TokenDescription, TokenList } from "../protocol.ts";
-import type { Binding, Handle } from "./binding.ts";
-import { CKF_TOKEN_INITIALIZED } from "./constants.ts";
+import type { TokenDescription, TokenList } from "../wire/commands.ts";
+import type { Binding, Handle } from "../cryptoki/binding.ts";
+import { CKF_TOKEN_INITIALIZED } from "../cryptoki/constants.ts";
 import { cryptoki } from "./failure.ts";
-import { readUlong } from "./objects.ts";
+import { readUlong } from "../cryptoki/objects.ts";
 
 // CK_UNAVAILABLE_INFORMATION, and what pkcs11js makes of it.
 const UNKNOWN_COUNTS: ReadonlySet<number> = new Set([0xffff_ffff, 2 ** 64]);

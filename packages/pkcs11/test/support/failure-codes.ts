@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type CkrRule, ckrRule } from "../../src/ckr.ts";
+import { type CkrRule, ckrRule } from "../../src/cryptoki/ckr.ts";
 import { request } from "./counted.ts";
 import { RECOVERY_MS, type ShimmedBackend } from "./shimmed-backend.ts";
 import { openingOutcome, outcome, until } from "./signing.ts";

@@ -1,0 +1,76 @@
+import type { Attribute, Binding, Handle } from "./binding.ts";
+import { CKA_CLASS, CKA_ID, CKA_LABEL, CKR_ATTRIBUTE_SENSITIVE, CKR_ATTRIBUTE_TYPE_INVALID } from "./constants.ts";
+import { codeFrom, cryptoki } from "../worker/failure.ts";
+
+const BATCH = 64;
+
+/** One session of one module. */
+export interface OpenSession {
+  readonly binding: Binding;
+  readonly handle: Handle;
+}
+
+/** Handles of the objects that match, at most `limit`. The search is always ended, else the session stays busy. */
+export function findObjects(session: OpenSession, template: readonly Attribute[], limit: number): readonly Handle[] {
+  const { binding, handle } = session;
+  cryptoki("C_FindObjectsInit", () => binding.C_FindObjectsInit(handle, template));
+  const found: Handle[] = [];
+  try {
+    while (found.length < limit) {
+      const batch = cryptoki("C_FindObjects", () =>
+        binding.C_FindObjects(handle, Math.min(BATCH, limit - found.length)),
+      );
+      if (batch.length === 0) break;
+      found.push(...batch);
+    }
+  } finally {
+    codeFrom(() => binding.C_FindObjectsFinal(handle));
+  }
+  return found;
+}
+
+/**
+ * One attribute, or undefined when the object has none or will not tell. Attributes are asked one by one:
+ * a single missing one fails the call for all.
+ */
+export function readAttribute(session: OpenSession, object: Handle, type: number): Buffer | undefined {
+  const { binding, handle } = session;
+  let value: Buffer | undefined;
+  const code = codeFrom(() => {
+    value = binding.C_GetAttributeValue(handle, object, [{ type }])[0]?.value;
+  });
+  if (code === CKR_ATTRIBUTE_TYPE_INVALID || code === CKR_ATTRIBUTE_SENSITIVE) return undefined;
+  if (code !== undefined) cryptoki("C_GetAttributeValue", () => rethrow(code));
+  return value === undefined || value.length === 0 ? undefined : Buffer.from(value);
+}
+
+function rethrow(code: number): never {
+  throw Object.assign(new Error("CKR"), { code });
+}
+
+/** A CK_ULONG in the byte order and size of this machine's module. */
+export function readUlong(value: Buffer | undefined): number | undefined {
+  if (value?.length === 8) return Number(value.readBigUInt64LE());
+  if (value?.length === 4) return value.readUInt32LE();
+  return undefined;
+}
+
+export function readLabel(session: OpenSession, object: Handle): string {
+  return readAttribute(session, object, CKA_LABEL)?.toString("utf8") ?? "";
+}
+
+export function readId(session: OpenSession, object: Handle): Uint8Array {
+  return new Uint8Array(readAttribute(session, object, CKA_ID) ?? []);
+}
+
+/** Label and id of an object as text for an operator: `"sig-2026" (id 01)`. */
+export function describeObject(session: OpenSession, object: Handle): string {
+  const id = Buffer.from(readId(session, object)).toString("hex");
+  return `${JSON.stringify(readLabel(session, object))} (id ${id === "" ? "none" : id})`;
+}
+
+export function classTemplate(objectClass: number, id?: Uint8Array): Attribute[] {
+  const template: Attribute[] = [{ type: CKA_CLASS, value: objectClass }];
+  if (id !== undefined) template.push({ type: CKA_ID, value: Buffer.from(id) });
+  return template;
+}

@@ -1,0 +1,100 @@
+import { ecdsaRawToDer, EncodingError, type P256PublicJwk, SignerError } from "@signpost/core";
+import type { FoundKey, KeyQuery } from "../wire/commands.ts";
+import { createProbe, publicKeyOf, sameKey } from "../request/public-key.ts";
+import type { TokenLogin } from "./login.ts";
+import type { PooledSession, RunCommand } from "./session.ts";
+
+/** One session that was taken for one key, and what else that takes. */
+export interface KeyWork {
+  readonly session: PooledSession;
+  readonly run: RunCommand;
+  readonly login: TokenLogin;
+  /** The key's number in the pool. */
+  readonly key: number;
+  /** A call that runs longer hangs. Milliseconds. */
+  readonly hangMs: number;
+  /** Of the caller who waits. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Looks the key up in the session. Nothing is proven yet. */
+export async function findKey({ session, run, key }: KeyWork, query: KeyQuery): Promise<FoundKey> {
+  const found = await run("findKey", { key, query });
+  session.keys.set(key, { alwaysAuthenticate: found.alwaysAuthenticate });
+  return found;
+}
+
+export async function signDigest(work: KeyWork, digest: Uint8Array): Promise<Uint8Array> {
+  const { session, run, login, key, hangMs, signal } = work;
+  if (session.keys.get(key)?.alwaysAuthenticate === true) await login.authenticate(run, key, { signal, hangMs });
+  return run("sign", { key, digest }, hangMs);
+}
+
+/**
+ * The public half of a key that is being opened, as the caller gave it or the token shows it, proven by a signature.
+ *
+ * @throws SignerError `key_not_found` when neither tells, `wrong_key`, `bad_signature`, `integrity`
+ */
+export async function proveNewKey(
+  work: KeyWork,
+  found: FoundKey,
+  given: P256PublicJwk | undefined,
+): Promise<P256PublicJwk> {
+  const label = JSON.stringify(found.label);
+  const publicKey = given ?? publicKeyOf(found);
+  if (publicKey === undefined) {
+    throw new SignerError(
+      "key_not_found",
+      `publicKey: the token holds no public key or certificate with the CKA_ID of ${label}; expected it as an option`,
+    );
+  }
+  if (await signsAs(work, publicKey)) return publicKey;
+  throw given === undefined
+    ? new SignerError(
+        "bad_signature",
+        `a signature of ${label} does not verify under the public key that the token shows for it`,
+      )
+    : new SignerError("wrong_key", `publicKey: ${label} signs with another key`);
+}
+
+/** What a key that is found in another session, or found anew, is held to. */
+export interface KnownKey {
+  readonly publicKey: P256PublicJwk;
+  /** The caller gave the public half: what the token shows does not count. */
+  readonly pinned: boolean;
+}
+
+/**
+ * Makes sure that a key is the one that was opened. What the token shows may be left over from before, so a signature
+ * has to tell in any case. `recovered`: something happened since then after which it may be another one.
+ *
+ * @throws SignerError `wrong_key`; `bad_signature` when nothing happened, `integrity`
+ */
+export async function proveSameKey(
+  work: KeyWork,
+  found: FoundKey,
+  { publicKey, pinned }: KnownKey,
+  recovered: boolean,
+): Promise<void> {
+  const label = JSON.stringify(found.label);
+  const shown = pinned ? undefined : publicKeyOf(found);
+  if (shown !== undefined && !sameKey(shown, publicKey)) {
+    throw new SignerError("wrong_key", `the token holds another key as ${label} now`);
+  }
+  if (await signsAs(work, publicKey)) return;
+  throw recovered
+    ? new SignerError("wrong_key", `the token signs with another key as ${label} now`)
+    : new SignerError("bad_signature", `a signature of ${label} does not verify under its public key`);
+}
+
+async function signsAs(work: KeyWork, publicKey: P256PublicJwk): Promise<boolean> {
+  const probe = createProbe();
+  const signature = await signDigest(work, probe.digest);
+  try {
+    ecdsaRawToDer(signature);
+  } catch (cause) {
+    if (!(cause instanceof EncodingError)) throw cause;
+    throw new SignerError("integrity", "C_Sign: what the module returned is no signature of any key", { cause });
+  }
+  return probe.verifies(publicKey, signature);
+}

@@ -1,0 +1,81 @@
+import { SignerError } from "@signpost/core";
+import type { KeyRequest, OpenKey } from "../request/key-request.ts";
+import { isNotInitialized, toPublicError } from "../wire/command-error.ts";
+import type { TokenDescription, TokenList } from "../wire/commands.ts";
+import { selectToken, type TokenSelector } from "../request/select-token.ts";
+import type { ThreadModule } from "./module.ts";
+import type { TokenPool } from "./pool.ts";
+import { releaseModule, retainModule } from "./registry.ts";
+
+/** Opens a key with worker threads of this process. */
+export async function openThreadKey(request: KeyRequest): Promise<OpenKey> {
+  try {
+    const module = await retainModule({ module: request.module, libraryParameters: request.libraryParameters });
+    return await orRelease(openInModule(module, request), () => releaseModule(module));
+  } catch (error) {
+    throw toPublicError(error);
+  }
+}
+
+async function openInModule(module: ThreadModule, request: KeyRequest): Promise<OpenKey> {
+  const token = await findToken(module, request.selector);
+  const pool = await module.retainPool(token);
+  return orRelease(openInPool(module, pool, request), () => {
+    pool.forgetPin(request.pin);
+    return module.releasePool(pool);
+  });
+}
+
+/** Modules list the tokens that were there when they were initialised: one that was made since takes a fresh start. */
+async function findToken(module: ThreadModule, selector: TokenSelector): Promise<TokenDescription> {
+  try {
+    return selectToken(await listTokens(module), selector);
+  } catch (error) {
+    if (!(error instanceof SignerError) || error.code !== "key_not_found" || !(await module.lookAgain())) throw error;
+    return selectToken(await module.tokens(), selector);
+  }
+}
+
+/** Somebody may have finalised the module between our C_Initialize and this. */
+async function listTokens(module: ThreadModule): Promise<TokenList> {
+  try {
+    return await module.tokens();
+  } catch (error) {
+    if (!isNotInitialized(error)) throw error;
+    await module.reinitialize(error);
+    return module.tokens();
+  }
+}
+
+async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<OpenKey> {
+  const { hangMs } = request;
+  await pool.start(request.pin, request.sessions);
+  const { key, found, publicKey } = await pool.openKey({ query: request.query, publicKey: request.publicKey, hangMs });
+  return {
+    publicKey,
+    token: pool.sessions.token,
+    sessions: pool.sessions.target,
+    label: found.label,
+    id: found.id,
+    sign: (digest, signal) => pool.sign({ key, digest, hangMs, signal }),
+    status: () => pool.status(),
+    notes: () => pool.notes(request.pin),
+    hanging: () => module.hanging,
+    refusal: () => pool.refusal,
+    close: async () => {
+      pool.closeKey(key);
+      pool.forgetPin(request.pin);
+      await module.releasePool(pool);
+      await releaseModule(module);
+    },
+  };
+}
+
+async function orRelease<Value>(opening: Promise<Value>, release: () => Promise<void>): Promise<Value> {
+  try {
+    return await opening;
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}

@@ -1,0 +1,248 @@
+import { type P256PublicJwk, SignerError, type SignerHealth } from "@signpost/core";
+import { CommandError, SupersededError, toPublicError } from "../wire/command-error.ts";
+import type { PinSource } from "../request/pin.ts";
+import type { FoundKey, KeyQuery, TokenDescription } from "../wire/commands.ts";
+import { createJob, type Job } from "./job.ts";
+import { JobQueue } from "./job-queue.ts";
+import { findKey, type KeyWork, type KnownKey, proveNewKey, proveSameKey, signDigest } from "./key-work.ts";
+import { KEY_REFUSAL_MS } from "./limits.ts";
+import { TokenLogin } from "./login.ts";
+import type { ModuleHost } from "./module-host.ts";
+import type { PooledSession } from "./session.ts";
+import { TokenSessions } from "./token-sessions.ts";
+
+/** A key that a signer of the pool uses. */
+interface PoolKey extends KnownKey {
+  readonly query: KeyQuery;
+  /** Recoveries that the sessions had seen when it was opened. */
+  readonly recoveries: number;
+  /** It was found last: how many fresh starts of the module had been seen then. */
+  foundAt: number;
+  /** Why it cannot be used, and until when (performance.now) that is taken for granted. */
+  refusal: { readonly error: SignerError; readonly until: number } | undefined;
+}
+
+export interface PoolKeyInput {
+  readonly query: KeyQuery;
+  /** The public half, where the caller gave it. */
+  readonly publicKey: P256PublicJwk | undefined;
+  readonly hangMs: number;
+}
+
+export interface PoolKeyOutput {
+  /** The key's number in the pool. */
+  readonly key: number;
+  readonly found: FoundKey;
+  readonly publicKey: P256PublicJwk;
+}
+
+export interface PoolSignInput {
+  readonly key: number;
+  readonly digest: Uint8Array;
+  /** A call that runs longer hangs. Milliseconds. */
+  readonly hangMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** One token, shared by all its signers: their keys, and the queue for its sessions. */
+export class TokenPool {
+  readonly sessions: TokenSessions;
+  readonly #login: TokenLogin;
+  readonly #host: ModuleHost;
+  readonly #keys: Map<number, PoolKey> = new Map();
+  readonly #queue: JobQueue = new JobQueue();
+  #nextKey = 0;
+  #freshStarts = 0;
+  #closed = false;
+
+  constructor(token: TokenDescription, host: ModuleHost) {
+    this.#host = host;
+    this.#login = new TokenLogin(() => this.#pump());
+    this.sessions = new TokenSessions(token, host, this.#login, () => this.#pump());
+  }
+
+  /** Resolves once a first session is open and logged in. */
+  async start(pin: PinSource, sessions: number): Promise<void> {
+    this.#login.add(pin);
+    await this.sessions.start(sessions);
+  }
+
+  /** Looks a key up, and proves its public half. */
+  openKey({ query, publicKey: given, hangMs }: PoolKeyInput): Promise<PoolKeyOutput> {
+    const key = this.#nextKey++;
+    return this.#inSession(undefined, async (session) => {
+      const work = this.#work(session, { key, hangMs, signal: undefined });
+      const { recoveries } = this.sessions;
+      const found = await findKey(work, query);
+      const publicKey = await proveNewKey(work, found, given);
+      const pinned = given !== undefined;
+      this.#keys.set(key, { query, publicKey, pinned, recoveries, foundAt: this.#freshStarts, refusal: undefined });
+      return { key, found, publicKey };
+    });
+  }
+
+  /** Nobody signs with the key any more. */
+  closeKey(key: number): void {
+    this.#keys.delete(key);
+    for (const session of this.sessions.all) if (session.state === "idle") this.#forgetClosed(session);
+  }
+
+  /** A signer that gave this PIN is gone. */
+  forgetPin(pin: PinSource): void {
+    this.#login.remove(pin);
+  }
+
+  async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<Uint8Array> {
+    const key = this.#keys.get(number);
+    if (key === undefined) throw closedError();
+    if (key.refusal !== undefined && key.refusal.until > performance.now()) throw key.refusal.error;
+    return this.#inSession(signal, async (session) => {
+      const work = this.#work(session, { key: number, hangMs, signal });
+      if (!session.keys.has(number)) await this.#findAgain(work, key);
+      const signature = await signDigest(work, digest);
+      this.sessions.succeeded();
+      return signature;
+    });
+  }
+
+  /** Why nobody may log in any more. */
+  get refusal(): SignerError | undefined {
+    return this.#login.refusal;
+  }
+
+  status(): SignerHealth["status"] {
+    if (this.#login.refusal !== undefined || this.#host.hangingCalls() > 0) return "down";
+    return this.sessions.set.status();
+  }
+
+  notes(pin: PinSource): readonly string[] {
+    const hanging = this.#host.hangingCalls();
+    const problem = this.#login.refusal ?? this.sessions.set.down();
+    return [
+      this.#login.proves(pin) ? "" : "the PIN was not proven: another login in this process covers it",
+      this.#host.owner()
+        ? ""
+        : "the module was initialized by other code in this process: recovery that needs C_Finalize is left to it",
+      hanging === 0
+        ? ""
+        : `${hanging} call(s) hang inside the module, which cannot be finalized meanwhile: isolation "process" is the way out`,
+      problem?.message ?? "",
+    ].filter((note) => note !== "");
+  }
+
+  /** The module was initialised anew: a key that is not found from now on is really gone. */
+  freshStart(): void {
+    this.#freshStarts += 1;
+  }
+
+  /** Rejects what waits, lets what runs come back, then closes the sessions. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#pump();
+    await this.sessions.close();
+  }
+
+  /** Does work in a session once one is free, unless the signal aborts before. */
+  #inSession<Value>(signal: AbortSignal | undefined, work: (session: PooledSession) => Promise<Value>): Promise<Value> {
+    const { job, result } = createJob(work, signal);
+    this.#queue.add(job);
+    this.#pump();
+    return result;
+  }
+
+  #work(session: PooledSession, of: Pick<KeyWork, "key" | "hangMs" | "signal">): KeyWork {
+    return { session, run: this.sessions.set.commands(session), login: this.#login, ...of };
+  }
+
+  /** Hands waiting jobs to idle sessions, or rejects them when nobody will come for them. */
+  #pump(): void {
+    const problem = this.#closed ? closedError() : (this.#login.refusal ?? this.sessions.set.down());
+    if (problem !== undefined) return this.#queue.rejectAll(problem);
+    while (this.#queue.size > 0) {
+      const session = this.sessions.set.take();
+      if (session === undefined) return;
+      const job = this.#queue.next();
+      if (job !== undefined) void this.#run(session, job);
+    }
+  }
+
+  async #run(session: PooledSession, job: Job): Promise<void> {
+    try {
+      await job.run(session);
+      this.#giveBack(session);
+    } catch (caught) {
+      const error = this.#login.refused(caught);
+      job.reject(this.#closed && error instanceof SupersededError ? closedError() : toPublicError(error));
+      if (keepsSession(caught)) this.#giveBack(session);
+      else await this.sessions.failed(session, caught);
+    }
+  }
+
+  #giveBack(session: PooledSession): void {
+    this.#forgetClosed(session);
+    this.sessions.set.giveBack(session);
+  }
+
+  /** Makes a session that is not at work forget the keys of signers that were closed. */
+  #forgetClosed(session: PooledSession): void {
+    for (const key of session.keys.keys()) {
+      if (this.#keys.has(key)) continue;
+      session.keys.delete(key);
+      this.sessions.set
+        .commands(session)("forgetKey", { key })
+        .catch(() => {});
+    }
+  }
+
+  /** Looks a key up in a session that does not know it, and makes sure that it is still the same. */
+  async #findAgain(work: KeyWork, key: PoolKey): Promise<void> {
+    try {
+      const found = await findKey(work, key.query);
+      await proveSameKey(work, found, key, this.sessions.recoveries > key.recoveries);
+      key.foundAt = this.#freshStarts;
+    } catch (error) {
+      work.session.keys.delete(work.key);
+      throw this.#notUsable(key, error);
+    }
+  }
+
+  /** A key that is gone may only be hidden from a module that has to be initialised anew, if that was not done since. */
+  #notUsable(key: PoolKey, error: unknown): unknown {
+    if (!keepsSession(error)) return error;
+    if (isKeyNotFound(error) && this.#host.owner() && key.foundAt === this.#freshStarts) {
+      // It waits for the job that is failing here to be out of the way.
+      setImmediate(() => void this.#host.reinitialize(error));
+      return new SignerError(
+        "unavailable",
+        `${toPublicError(error).message} (the module is initialized anew before that is believed)`,
+        {
+          cause: error,
+        },
+      );
+    }
+    const refusal = toPublicError(error);
+    if (isAboutKey(refusal)) key.refusal = { error: refusal, until: performance.now() + KEY_REFUSAL_MS };
+    return error;
+  }
+}
+
+/** The session has done nothing wrong: it answered, and the answer is about the key. */
+function keepsSession(error: unknown): boolean {
+  if (error instanceof CommandError) return error.failure.kind === "key";
+  return error instanceof SignerError && error.code !== "timeout";
+}
+
+function isKeyNotFound(error: unknown): boolean {
+  return error instanceof CommandError && error.failure.kind === "key" && error.failure.code === "key_not_found";
+}
+
+const KEY_CODES: ReadonlySet<string> = new Set(["key_not_found", "ambiguous_key", "unsupported_key", "wrong_key"]);
+
+/** What the search or the proof found out about the key, and not what befell the session. */
+function isAboutKey(error: Error): error is SignerError {
+  return error instanceof SignerError && KEY_CODES.has(error.code);
+}
+
+function closedError(): SignerError {
+  return new SignerError("closed", "the signer is closed");
+}

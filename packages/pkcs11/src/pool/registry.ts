@@ -1,0 +1,89 @@
+import { SignerError } from "@signpost/core";
+import type { ModuleFile } from "../wire/commands.ts";
+import { createGateExchange, type GateExchange } from "../sharing/gate-exchange.ts";
+import { STOP_WAIT_MS } from "./limits.ts";
+import { ThreadModule } from "./module.ts";
+
+interface ModuleEntry {
+  readonly module: ThreadModule;
+  readonly started: Promise<void>;
+  users: number;
+  stopping: Promise<void> | undefined;
+}
+
+// The one piece of state that belongs to the process and not to a caller: a module can be initialised once in a
+// process, so whoever opens signers on it has to know of the others.
+const modules = new Map<string, ModuleEntry>();
+let exchange: GateExchange | undefined;
+
+/** The module at a path, initialised, with one more user. What the first user gave for C_Initialize holds for all. */
+export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
+  for (;;) {
+    const entry = modules.get(file.module);
+    if (entry?.stopping === undefined) break;
+    await untilStopped(entry.stopping);
+  }
+  const entry = modules.get(file.module) ?? addModule(file);
+  entry.users += 1;
+  try {
+    await entry.started;
+    return entry.module;
+  } catch (error) {
+    // A start that hangs is not repeated before it has come back: each would cost a thread.
+    const undone = entry.module.undone().then(() => forget(file.module, entry));
+    await Promise.race([undone, entry.module.hung()]);
+    throw error;
+  }
+}
+
+/** The last users are gone. A call of theirs that hangs may keep the module from being finalised, and us from starting it again. */
+async function untilStopped(stopping: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new SignerError(
+      "unavailable",
+      "a call hangs inside the module, which cannot be initialized again meanwhile",
+    );
+    timer = setTimeout(() => reject(error), STOP_WAIT_MS);
+  });
+  try {
+    await Promise.race([stopping, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Takes the user back. The last one finalises the module, where it is ours. */
+export async function releaseModule(module: ThreadModule): Promise<void> {
+  const [path, entry] = [...modules].find(([, candidate]) => candidate.module === module) ?? [];
+  if (path === undefined || entry === undefined) return;
+  entry.users -= 1;
+  if (entry.users > 0) return;
+  entry.stopping = entry.module.stop().then(() => forget(path, entry));
+  // Nobody waits for a call that hangs: the entry stays until it has come back.
+  await Promise.race([entry.stopping, entry.module.hung()]);
+}
+
+function addModule(file: ModuleFile): ModuleEntry {
+  exchange ??= createGateExchange((asked, opening) => modules.get(asked)?.module.answer(opening));
+  const { ask } = exchange;
+  const module = new ThreadModule(file, (...question) => ask(file.module, ...question));
+  const entry: ModuleEntry = { module, started: module.start(), users: 0, stopping: undefined };
+  if (modules.size === 0) process.on("exit", shutDownAll);
+  modules.set(file.module, entry);
+  return entry;
+}
+
+function forget(path: string, entry: ModuleEntry): void {
+  if (modules.get(path) !== entry) return;
+  modules.delete(path);
+  if (modules.size > 0) return;
+  process.off("exit", shutDownAll);
+  exchange?.close();
+  exchange = undefined;
+}
+
+// Sessions that a process leaves open stay open in some tokens (a TPM has three).
+function shutDownAll(): void {
+  for (const { module } of modules.values()) module.shutDown();
+}

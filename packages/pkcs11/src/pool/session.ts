@@ -1,0 +1,83 @@
+import type { CommandInput, CommandName, CommandOutput } from "../wire/commands.ts";
+import { CLOSE_HANG_MS } from "./limits.ts";
+import { Thread } from "./thread.ts";
+
+/**
+ * | state | meaning |
+ * |---|---|
+ * | `starting` | its first session is being opened |
+ * | `recovering` | a session is being opened anew after a failure |
+ * | `idle`, `busy` | ready; at work |
+ * | `failed` | could not be brought back; tried again later |
+ * | `lost` | its thread is inside a call that does not return |
+ */
+export type SessionCondition = "starting" | "recovering" | "idle" | "busy" | "failed" | "lost";
+
+/** A key that was looked up in a session. */
+export interface SessionKey {
+  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
+  readonly alwaysAuthenticate: boolean;
+}
+
+/** One thread with one session of a pool. */
+export interface PooledSession {
+  readonly thread: Thread;
+  state: SessionCondition;
+  /** By their numbers in the pool: the keys that were looked up in the session as it is now. */
+  readonly keys: Map<number, SessionKey>;
+  initialized: boolean;
+  /** This thread got CKR_OK from C_Initialize: its instance of the module is its own (p11-kit's client). */
+  ownsInstance: boolean;
+  /** Why it failed. */
+  error: unknown;
+}
+
+/** Sends a command to one session, as long as nothing has overtaken the work that it belongs to. */
+export type RunCommand = <Name extends CommandName>(
+  name: Name,
+  input: CommandInput<Name>,
+  hangMs?: number,
+) => Promise<CommandOutput<Name>>;
+
+export function createSession(): PooledSession {
+  return {
+    thread: new Thread(),
+    state: "starting",
+    keys: new Map(),
+    initialized: false,
+    ownsInstance: false,
+    error: undefined,
+  };
+}
+
+// State changes behind an `await`, where the compiler does not look.
+
+/** Whether its thread was given up on. */
+export function isLost({ state }: PooledSession): boolean {
+  return state === "lost";
+}
+
+export function isFailed({ state }: PooledSession): boolean {
+  return state === "failed";
+}
+
+export function isReady({ state }: PooledSession): boolean {
+  return state === "idle" || state === "busy";
+}
+
+/**
+ * Closes the session, or forgets it where the module is `gone`; finalises an instance that is this thread's own. When
+ * that does not come back, `onHang` gets a promise of its return, and nobody waits for it.
+ */
+export async function dropSession(
+  session: PooledSession,
+  gone: boolean,
+  onHang: (returned: Promise<void>) => void,
+): Promise<void> {
+  const { ownsInstance } = session;
+  session.keys.clear();
+  session.initialized = false;
+  session.ownsInstance = false;
+  // An instance that is broken or finalised already answers with an error; it is left behind either way.
+  await session.thread.runWatched("finalize", { module: ownsInstance, gone }, CLOSE_HANG_MS, onHang).catch(() => {});
+}

@@ -1,0 +1,152 @@
+import { Worker } from "node:worker_threads";
+import { SignerError } from "@signpost/core";
+import { CommandError } from "../wire/command-error.ts";
+import type {
+  CommandInput,
+  CommandName,
+  CommandOutput,
+  Request,
+  Response,
+  Shutdown,
+  ThreadData,
+} from "../wire/commands.ts";
+import { compiledFile } from "../wire/compiled-file.ts";
+
+interface Waiting {
+  readonly resolve: (output: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The caller's end of one worker thread. It runs one command at a time, in the order they were sent. */
+export class Thread {
+  readonly #worker: Worker;
+  readonly #done: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
+  readonly #waiting: Map<number, Waiting> = new Map();
+  #onDrained: (() => void)[] = [];
+  #nextId = 0;
+  #abandoned = false;
+  #ended: Error | undefined;
+
+  constructor() {
+    const workerData: ThreadData = { done: this.#done };
+    // No flags of this process: loaders and inspectors belong to the application.
+    this.#worker = new Worker(compiledFile("worker"), {
+      workerData,
+      execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: "" },
+      name: "signpost-pkcs11",
+    });
+    this.#worker.unref();
+    this.#worker.on("message", (response: Response) => this.#settle(response));
+    this.#worker.on("error", (error) => this.#end(error));
+    this.#worker.on("exit", () => this.#end(new Error("the PKCS#11 thread ended")));
+  }
+
+  /** Commands that have not come back. */
+  get pending(): number {
+    return this.#waiting.size;
+  }
+
+  get ended(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  run<Name extends CommandName>(name: Name, input: CommandInput<Name>): Promise<CommandOutput<Name>> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) return reject(this.#ended);
+      const request: Request = { id: this.#nextId++, name, input };
+      // The process may only end by itself while nothing is under way.
+      if (this.#waiting.size === 0 && !this.#abandoned) this.#worker.ref();
+      this.#waiting.set(request.id, { resolve: (output) => resolve(output as CommandOutput<Name>), reject });
+      this.#worker.postMessage(request);
+    });
+  }
+
+  /**
+   * Runs a command that has to come back within `hangMs`. If it does not, it rejects with `timeout`, and `onHang` gets a
+   * promise of its return: until then the thread is inside the module.
+   */
+  async runWatched<Name extends CommandName>(
+    name: Name,
+    input: CommandInput<Name>,
+    hangMs: number,
+    onHang: (returned: Promise<void>) => void,
+  ): Promise<CommandOutput<Name>> {
+    const timer = setTimeout(() => {
+      onHang(this.#abandon(new SignerError("timeout", `the module has not come back from ${name} for ${hangMs} ms`)));
+    }, hangMs);
+    try {
+      return await this.run(name, input);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Resolves once every command so far has come back, or was given up on. */
+  async drained(): Promise<void> {
+    while (this.#waiting.size > 0 && !this.#abandoned)
+      await new Promise<void>((resolve) => this.#onDrained.push(resolve));
+  }
+
+  /** Ends the thread, once the call that it is in has returned. */
+  async terminate(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  /** At the exit of the process, when no answer can be read any more: close everything behind the call that is running. */
+  shutDown(finalize: boolean): void {
+    const message: Shutdown = { shutdown: true, finalize };
+    this.#worker.postMessage(message);
+  }
+
+  /** Blocks until `shutDown` is done. At the exit of the process only. */
+  waitForShutDown(timeoutMs: number): void {
+    Atomics.wait(this.#done, 0, 0, timeoutMs);
+  }
+
+  /**
+   * Gives up on the commands that are under way: they reject with `error` now. The thread is still inside the
+   * module; the result resolves once it has come back. Until then it does not keep the process alive.
+   */
+  #abandon(error: Error): Promise<void> {
+    this.#worker.unref();
+    return new Promise((resolve) => {
+      let left = this.#waiting.size;
+      const settled = (): void => {
+        left -= 1;
+        if (left > 0) return;
+        this.#abandoned = false;
+        resolve();
+      };
+      for (const [id, waiting] of this.#waiting) {
+        this.#waiting.set(id, { resolve: settled, reject: settled });
+        waiting.reject(error);
+      }
+      this.#abandoned = left > 0;
+      if (left === 0) resolve();
+      this.#becomeIdle();
+    });
+  }
+
+  #settle(response: Response): void {
+    const waiting = this.#waiting.get(response.id);
+    this.#waiting.delete(response.id);
+    if (this.#waiting.size === 0) this.#becomeIdle();
+    if (response.ok) waiting?.resolve(response.output);
+    else waiting?.reject(new CommandError(response.failure));
+  }
+
+  #end(error: Error): void {
+    this.#ended ??= error;
+    for (const waiting of this.#waiting.values()) waiting.reject(this.#ended);
+    this.#waiting.clear();
+    this.#becomeIdle();
+  }
+
+  #becomeIdle(): void {
+    this.#worker.unref();
+    const waiting = this.#onDrained;
+    this.#onDrained = [];
+    for (const resolve of waiting) resolve();
+  }
+}

@@ -1,0 +1,92 @@
+import { SignerError } from "@signpost/core";
+import type { TokenDescription, TokenList } from "../wire/commands.ts";
+
+/** What the one token must match, by the attribute names of RFC 7512 section 2.3. Absent members match everything. */
+export interface TokenSelector {
+  readonly token?: string | undefined;
+  readonly serial?: string | undefined;
+  readonly manufacturer?: string | undefined;
+  readonly model?: string | undefined;
+  readonly slotId?: number | undefined;
+  readonly slotDescription?: string | undefined;
+  readonly slotManufacturer?: string | undefined;
+  readonly libraryDescription?: string | undefined;
+  readonly libraryManufacturer?: string | undefined;
+  /** `3` matches every 3.x, `3.1` that one. */
+  readonly libraryVersion?: string | undefined;
+}
+
+/**
+ * The one token with a PIN and keys that matches. Blank slots never do.
+ *
+ * @throws SignerError `key_not_found` when there is none, `ambiguous_key` when there are more; both list the tokens.
+ * `unavailable` when the module shows no slot with a token at all, as one does that has lost its HSM.
+ */
+export function selectToken(list: TokenList, selector: TokenSelector): TokenDescription {
+  if (list.tokens.length === 0) throw new SignerError("unavailable", "the module shows no token at all");
+  const present = list.tokens.filter((token) => token.initialized);
+  const matching = matchesLibrary(list, selector) ? present.filter((token) => matches(token, selector)) : [];
+  const [token] = matching;
+  if (token === undefined) {
+    throw new SignerError(
+      "key_not_found",
+      `no token matches ${describeSelector(selector)}; the module has ${describe(present)}`,
+    );
+  }
+  if (matching.length > 1) {
+    throw new SignerError(
+      "ambiguous_key",
+      `more than one token matches ${describeSelector(selector)}: ${describe(matching)}`,
+    );
+  }
+  return token;
+}
+
+/** The same token as before, wherever its slot is now. */
+export function findAgain(list: TokenList, before: TokenDescription): TokenDescription | undefined {
+  const same = list.tokens.filter(
+    (token) => token.initialized && token.label === before.label && token.serial === before.serial,
+  );
+  return same.find((token) => token.slotId === before.slotId) ?? (same.length === 1 ? same[0] : undefined);
+}
+
+function matchesLibrary({ library }: TokenList, selector: TokenSelector): boolean {
+  return (
+    same(selector.libraryDescription, library.description) &&
+    same(selector.libraryManufacturer, library.manufacturer) &&
+    (selector.libraryVersion === undefined ||
+      selector.libraryVersion === library.version ||
+      selector.libraryVersion === library.version.split(".")[0])
+  );
+}
+
+function matches(token: TokenDescription, selector: TokenSelector): boolean {
+  return (
+    same(selector.token, token.label) &&
+    same(selector.serial, token.serial) &&
+    same(selector.manufacturer, token.manufacturer) &&
+    same(selector.model, token.model) &&
+    same(selector.slotDescription, token.slotDescription) &&
+    same(selector.slotManufacturer, token.slotManufacturer) &&
+    (selector.slotId === undefined || selector.slotId === token.slotId)
+  );
+}
+
+// The module pads its texts, and whoever copied one may have copied the padding.
+function same(wanted: string | undefined, actual: string): boolean {
+  return wanted === undefined || wanted.replace(/[\0 ]+$/, "") === actual;
+}
+
+function describeSelector(selector: TokenSelector): string {
+  const parts = Object.entries(selector).filter(([, value]) => value !== undefined);
+  return parts.length === 0
+    ? "(nothing was asked for)"
+    : parts.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ");
+}
+
+function describe(tokens: readonly TokenDescription[]): string {
+  if (tokens.length === 0) return "no initialized token";
+  return tokens
+    .map(({ label, serial, slotId }) => `${JSON.stringify(label)} (serial ${serial}, slot ${slotId})`)
+    .join(", ");
+}

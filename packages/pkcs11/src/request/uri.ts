@@ -1,0 +1,133 @@
+import { ConfigurationError } from "@signpost/core";
+import type { OpenKey } from "./key-request.ts";
+import type { KeyQuery } from "../wire/commands.ts";
+import type { TokenSelector } from "./select-token.ts";
+import {
+  decodeNumber,
+  decodeText,
+  decodeValue,
+  PATH_CHARACTERS,
+  percentEncode,
+  QUERY_CHARACTERS,
+} from "./uri-values.ts";
+
+/** A PKCS #11 URI (RFC 7512), read for a private key. */
+export interface Pkcs11Uri {
+  readonly selector: TokenSelector;
+  readonly query: KeyQuery;
+  /** `module-path`: the path of the module. */
+  readonly modulePath: string | undefined;
+  /** `module-name`: a name for it, without path and suffix. */
+  readonly moduleName: string | undefined;
+  /** `pin-source`: where the PIN is, itself mostly a URI. */
+  readonly pinSource: string | undefined;
+  /** `pin-value`: the PIN itself. */
+  readonly pinValue: string | undefined;
+}
+
+const SCHEME = "pkcs11:";
+
+// RFC 7512 section 2.3, pk11-pattr, by the member that each becomes.
+const SELECTOR_ATTRIBUTES: ReadonlyMap<string, Exclude<keyof TokenSelector, "slotId">> = new Map([
+  ["token", "token"],
+  ["serial", "serial"],
+  ["manufacturer", "manufacturer"],
+  ["model", "model"],
+  ["slot-description", "slotDescription"],
+  ["slot-manufacturer", "slotManufacturer"],
+  ["library-description", "libraryDescription"],
+  ["library-manufacturer", "libraryManufacturer"],
+  ["library-version", "libraryVersion"],
+]);
+const OTHER_PATH_ATTRIBUTES = ["slot-id", "object", "id", "type"] as const;
+const QUERY_ATTRIBUTES = ["module-path", "module-name", "pin-source", "pin-value"] as const;
+
+const VERSION = /^[0-9]{1,3}(\.[0-9]{1,3})?$/;
+
+/**
+ * Reads a PKCS #11 URI strictly. Attributes that are not known or stand there twice are refused: RFC 7512 section 2.6
+ * has them match nothing. So are characters that have to be percent-encoded. No message repeats a value of the query,
+ * which may hold a PIN.
+ *
+ * @throws ConfigurationError
+ */
+export function parsePkcs11Uri(uri: string): Pkcs11Uri {
+  if (!uri.startsWith(SCHEME)) throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}`);
+  const rest = uri.slice(SCHEME.length);
+  const mark = rest.indexOf("?");
+  const path = attributes(mark < 0 ? rest : rest.slice(0, mark), ";", [
+    ...SELECTOR_ATTRIBUTES.keys(),
+    ...OTHER_PATH_ATTRIBUTES,
+  ]);
+  const query = attributes(mark < 0 ? "" : rest.slice(mark + 1), "&", QUERY_ATTRIBUTES);
+  requirePrivateKey(path.get("type"));
+  return {
+    selector: selectorFrom(path),
+    query: {
+      object: optional(path.get("object"), (value) => decodeText("object", value, PATH_CHARACTERS)),
+      id: optional(path.get("id"), (value) => decodeValue("id", value, PATH_CHARACTERS)),
+    },
+    modulePath: optional(query.get("module-path"), (value) => decodeText("module-path", value, QUERY_CHARACTERS)),
+    moduleName: optional(query.get("module-name"), (value) => decodeText("module-name", value, QUERY_CHARACTERS)),
+    pinSource: optional(query.get("pin-source"), (value) => decodeText("pin-source", value, QUERY_CHARACTERS)),
+    pinValue: optional(query.get("pin-value"), (value) => decodeText("pin-value", value, QUERY_CHARACTERS)),
+  };
+}
+
+/** The canonical URI of a key that is open: token, serial, label, id and module. Never a PIN. */
+export function formatKeyUri(module: string, { token, label, id }: Pick<OpenKey, "token" | "label" | "id">): string {
+  const path = [
+    attribute("token", token.label),
+    attribute("serial", token.serial),
+    attribute("object", label),
+    // CKA_ID is opaque bytes: each one is encoded (RFC 7512 section 2.3).
+    id.length === 0 ? "" : `id=${percentEncode(id)}`,
+    "type=private",
+  ].filter((part) => part !== "");
+  return `${SCHEME}${path.join(";")}?module-path=${percentEncode(Buffer.from(module, "utf8"), QUERY_CHARACTERS)}`;
+}
+
+function attribute(name: string, value: string): string {
+  return value === "" ? "" : `${name}=${percentEncode(Buffer.from(value, "utf8"), PATH_CHARACTERS)}`;
+}
+
+/** Values by name, still encoded. */
+function attributes(text: string, separator: string, known: readonly string[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  if (text === "") return found;
+  for (const part of text.split(separator)) {
+    const equals = part.indexOf("=");
+    const name = equals < 0 ? "" : part.slice(0, equals);
+    if (!known.includes(name)) {
+      throw new ConfigurationError(
+        "uri",
+        `expected attributes of RFC 7512 separated by "${separator}": ${known.join(", ")}`,
+      );
+    }
+    if (found.has(name)) throw new ConfigurationError("uri", `expected the attribute ${name} once`);
+    found.set(name, part.slice(equals + 1));
+  }
+  return found;
+}
+
+function selectorFrom(path: ReadonlyMap<string, string>): TokenSelector {
+  const texts: Partial<Record<Exclude<keyof TokenSelector, "slotId">, string>> = {};
+  for (const [name, member] of SELECTOR_ATTRIBUTES) {
+    const value = path.get(name);
+    if (value !== undefined) texts[member] = decodeText(name, value, PATH_CHARACTERS);
+  }
+  if (texts.libraryVersion !== undefined && !VERSION.test(texts.libraryVersion)) {
+    throw new ConfigurationError("uri", "library-version: expected a number, or two with a dot between");
+  }
+  return { ...texts, slotId: optional(path.get("slot-id"), (value) => decodeNumber("slot-id", value)) };
+}
+
+function requirePrivateKey(type: string | undefined): void {
+  if (type !== undefined && type !== "private") {
+    throw new ConfigurationError("uri", "type: expected private, or none: a signer is opened on a private key");
+  }
+}
+
+function optional<Value>(text: string | undefined, read: (text: string) => Value): Value | undefined {
+  return text === undefined ? undefined : read(text);
+}

@@ -1,0 +1,161 @@
+import { randomInt } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { SignerError } from "@signpost/core";
+import {
+  addUser,
+  claimRenewal,
+  createGate,
+  type Gate,
+  generation,
+  isOwned,
+  isSameGate,
+  removeUser,
+  setOwned,
+  sinceRenewal,
+} from "../wire/gate.ts";
+import type { CommandInput, ModuleFile, ModuleInstance } from "../wire/commands.ts";
+import type { ControlThread } from "../pool/control-thread.ts";
+import type { AskForGate, GateAnswer } from "./gate-exchange.ts";
+import { ANSWER_MS, LAST_LOOK_MS, PENDING_MS, SETUP_HANG_MS } from "../pool/limits.ts";
+
+/**
+ * | state | what others are told |
+ * |---|---|
+ * | `opening` | to wait, when they began later |
+ * | `attached` | the gate, where there is something to share |
+ * | `finalizing` | to wait |
+ * | `left` | nothing |
+ */
+type State = "opening" | "attached" | "finalizing" | "left";
+
+/**
+ * What this thread has to do with a module: the gate that it shares with the other threads of the process, and whether
+ * the module is theirs to finalise. It is when C_Initialize answered CKR_OK to one of them.
+ */
+export class Attachment {
+  readonly #file: ModuleFile;
+  readonly #control: ControlThread;
+  readonly #ask: AskForGate;
+  readonly #opening: number = randomInt(2 ** 47);
+  #state: State = "opening";
+  #gate: Gate = createGate();
+  #instance: ModuleInstance = "shared";
+
+  constructor(file: ModuleFile, control: ControlThread, ask: AskForGate) {
+    this.#file = file;
+    this.#control = control;
+    this.#ask = ask;
+  }
+
+  get owned(): boolean {
+    return isOwned(this.#gate);
+  }
+
+  get generation(): number {
+    return generation(this.#gate);
+  }
+
+  /** Milliseconds since any thread of ours began the module anew. */
+  get sinceRenewal(): number {
+    return sinceRenewal(this.#gate);
+  }
+
+  /** Takes the next fresh start for this thread, at most one in `intervalMs` for all. */
+  claimRenewal(intervalMs: number): boolean {
+    return claimRenewal(this.#gate, intervalMs);
+  }
+
+  /** For the threads beside the control thread. Undefined before there is anything to share. */
+  get initializeInput(): CommandInput<"initialize"> | undefined {
+    if (this.#state !== "attached") return undefined;
+    return { ...this.#file, gate: this.#gate, instance: this.#instance };
+  }
+
+  /**
+   * Joins the threads that have the module open, or initialises it. @throws SignerError `unavailable`, `timeout`
+   *
+   * Modules do not protect C_Initialize from a C_Finalize beside it, so others are asked first. They answer before the
+   * module is loaded, and nobody waits for nobody; a thread that is too busy for that is found after C_Initialize.
+   */
+  async attach(): Promise<void> {
+    const deadline = performance.now() + SETUP_HANG_MS;
+    const loaded = this.#control.run("load", this.#file);
+    let answer = await this.#ask(this.#opening, loaded);
+    // Nobody of ours answers three times over: it is other code that has initialised the module.
+    for (let unanswered = 0; unanswered < 3;) {
+      if (answer === undefined) {
+        await loaded;
+        if (await this.#initialize()) break;
+        unanswered += 1;
+      } else {
+        if (answer !== "pending" && this.#join(answer)) break;
+        if (performance.now() > deadline) throw new SignerError("unavailable", BUSY);
+        await delay(PENDING_MS);
+        unanswered = 0;
+      }
+      answer = await this.#ask(this.#opening, unanswered === 1 ? ANSWER_MS : LAST_LOOK_MS);
+    }
+    await loaded;
+    await this.#control.run("useGate", { gate: this.#gate });
+    this.#state = "attached";
+  }
+
+  /**
+   * C_Finalize, where `finalize` says so, and C_Initialize, unless that was done since the `generation`. True when the
+   * module lives anew, whoever saw to it.
+   */
+  async renew(finalize: boolean, generationBefore: number): Promise<boolean> {
+    const { initialized, finalized } = await this.#control.run("renew", { finalize, generation: generationBefore });
+    if (initialized || !finalized) return initialized;
+    // Somebody was faster, who does not share the gate: threads of ours that joined after it, or other code.
+    const answer = await this.#ask(this.#opening, ANSWER_MS);
+    if (answer === undefined || answer === "pending" || isSameGate(answer, this.#gate)) setOwned(this.#gate, false);
+    else await this.#move(answer);
+    return true;
+  }
+
+  /** This thread has no more signers on the module. True when it is left to us to finalise it. */
+  leave(): boolean {
+    if (this.#state === "finalizing" || this.#state === "left") return false;
+    const finalize = removeUser(this.#gate) && this.owned;
+    this.#state = finalize ? "finalizing" : "left";
+    return finalize;
+  }
+
+  /** For a thread that asks with the number `opening`. */
+  answer(opening: number): GateAnswer | undefined {
+    switch (this.#state) {
+      case "opening":
+        // One of two goes on, and the other one then finds it.
+        return this.#opening < opening ? "pending" : undefined;
+      case "attached":
+        return this.#instance === "shared" ? this.#gate : undefined;
+      case "finalizing":
+        return "pending";
+      case "left":
+        return undefined;
+    }
+  }
+
+  async #initialize(): Promise<boolean> {
+    const { initialized, instance } = await this.#control.run("attach", null);
+    this.#instance = instance;
+    setOwned(this.#gate, initialized);
+    return initialized;
+  }
+
+  #join(gate: Gate): boolean {
+    if (!addUser(gate)) return false;
+    this.#gate = gate;
+    return true;
+  }
+
+  async #move(gate: Gate): Promise<void> {
+    const before = this.#gate;
+    if (!this.#join(gate)) return setOwned(before, false);
+    removeUser(before);
+    await this.#control.run("useGate", { gate });
+  }
+}
+
+const BUSY = "other threads of this process are opening or closing the module, and have not come to an end";

@@ -1,0 +1,59 @@
+import { BroadcastChannel } from "node:worker_threads";
+import type { Gate } from "../wire/gate.ts";
+
+/** What a thread has to say of a module: its gate, or that it is only opening it or about to close it. */
+export type GateAnswer = Gate | "pending";
+
+type Message =
+  | { readonly type: "ask"; readonly module: string; readonly opening: number }
+  | { readonly type: "answer"; readonly module: string; readonly opening: number; readonly answer: GateAnswer };
+
+/** Reaches every thread of this process, and no other process. */
+const CHANNEL = "signpost:pkcs11";
+
+/**
+ * What the first thread answers that has to do with the module, or undefined when nobody does `until` then: milliseconds,
+ * or something else to end. `opening` is the number of the asker, by which two that open the same module give way to
+ * each other.
+ */
+export type AskForGate = (opening: number, until: number | Promise<unknown>) => Promise<GateAnswer | undefined>;
+
+/** Finds the other threads of this process, and copies of this package, that use a module. */
+export interface GateExchange {
+  ask(module: string, ...question: Parameters<AskForGate>): ReturnType<AskForGate>;
+  close(): void;
+}
+
+/** `find` answers others. */
+export function createGateExchange(find: (module: string, opening: number) => GateAnswer | undefined): GateExchange {
+  const channel = new BroadcastChannel(CHANNEL);
+  const questions = new Map<number, (answer: GateAnswer) => void>();
+  const receive = (message: Message): void => {
+    const { module, opening } = message;
+    if (message.type === "answer") return questions.get(opening)?.(message.answer);
+    const answer = find(module, opening);
+    if (answer !== undefined) channel.postMessage({ type: "answer", module, opening, answer } satisfies Message);
+  };
+  channel.addEventListener("message", (event) => receive((event as unknown as { data: Message }).data));
+  channel.unref();
+
+  return {
+    ask: async (module, opening, until) => {
+      let timer: NodeJS.Timeout | undefined;
+      try {
+        return await new Promise<GateAnswer | undefined>((resolve) => {
+          // A thread that was busy all the time has answers waiting: they are read before the immediates.
+          const late = (): unknown => setImmediate(() => resolve(undefined));
+          if (typeof until === "number") timer = setTimeout(late, until);
+          else until.then(late, late);
+          questions.set(opening, resolve);
+          channel.postMessage({ type: "ask", module, opening } satisfies Message);
+        });
+      } finally {
+        clearTimeout(timer);
+        questions.delete(opening);
+      }
+    },
+    close: () => channel.close(),
+  };
+}

@@ -1,0 +1,91 @@
+// What passes between the process that signs and the child process that holds the module. Cloned on the way
+// (`serialization: "advanced"`), so bytes stay bytes. A PIN only travels when a login asks for it, never in arguments or environment.
+import {
+  ConfigurationError,
+  type P256PublicJwk,
+  SignerError,
+  type SignerErrorCode,
+  type SignerHealth,
+} from "@signpost/core";
+import type { KeyRequest } from "../request/key-request.ts";
+import type { TokenDescription } from "./commands.ts";
+
+export type OpenInput = Omit<KeyRequest, "pin"> & {
+  /** The same number for signers that give the same PIN. */
+  readonly pin: number;
+  /** Tokens on which no PIN may be tried. */
+  readonly refused: readonly RefusedToken[];
+};
+
+/** A token that refused a PIN, and how. */
+export interface RefusedToken {
+  readonly label: string;
+  readonly serial: string;
+  readonly error: WireError;
+}
+
+/** A key that the child has open. */
+export interface OpenedKey {
+  readonly key: number;
+  readonly publicKey: P256PublicJwk;
+  readonly token: TokenDescription;
+  readonly label: string;
+  readonly id: Uint8Array;
+  readonly sessions: number;
+}
+
+/** How a key is in the child. */
+export interface KeyState {
+  readonly status: SignerHealth["status"];
+  readonly notes: readonly string[];
+  /** The token has refused its PIN. */
+  readonly refusal: WireError | undefined;
+}
+
+export type ToChild =
+  | { readonly type: "open"; readonly call: number; readonly input: OpenInput }
+  | { readonly type: "sign"; readonly call: number; readonly key: number; readonly digest: Uint8Array }
+  | { readonly type: "close"; readonly call: number; readonly key: number }
+  /** Nobody waits for the call any more. */
+  | { readonly type: "abort"; readonly call: number }
+  | {
+      readonly type: "pin";
+      readonly question: number;
+      readonly pin: string | undefined;
+      /** Why there is none, where that is an error of the application. */
+      readonly error: WireError | undefined;
+    }
+  | { readonly type: "stop" };
+
+export type ToParent =
+  | { readonly type: "answer"; readonly call: number; readonly value: unknown }
+  | { readonly type: "error"; readonly call: number; readonly error: WireError }
+  /** A login needs the PIN with this number. */
+  | { readonly type: "pin"; readonly question: number; readonly pin: number }
+  | { readonly type: "state"; readonly key: number; readonly state: KeyState }
+  /** A call hangs inside the module: only the end of the process helps. */
+  | { readonly type: "hung" }
+  | { readonly type: "alive" };
+
+export interface WireError {
+  readonly argument: string | undefined;
+  readonly code: string;
+  readonly transient: boolean;
+  readonly message: string;
+}
+
+export function toWire(error: unknown): WireError {
+  if (error instanceof SignerError) {
+    return { argument: undefined, code: error.code, transient: error.transient, message: error.message };
+  }
+  if (error instanceof ConfigurationError) {
+    const { argument, code, message } = error;
+    return { argument, code, transient: false, message: message.slice(argument.length + 2) };
+  }
+  return { argument: undefined, code: "unavailable", transient: true, message: "the child process failed" };
+}
+
+export function fromWire({ argument, code, transient, message }: WireError): SignerError | ConfigurationError {
+  if (argument !== undefined) return new ConfigurationError(argument, message, { code });
+  return new SignerError(code as SignerErrorCode, message, { transient });
+}

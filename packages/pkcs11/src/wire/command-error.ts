@@ -1,0 +1,79 @@
+import { ConfigurationError, SignerError } from "@signpost/core";
+import { ckrRule, type RecoveryAction } from "../cryptoki/ckr.ts";
+import type { Failure } from "./commands.ts";
+import { CKR_CRYPTOKI_NOT_INITIALIZED, CKR_SESSION_COUNT } from "../cryptoki/constants.ts";
+
+/** A command that failed, as the thread told it. Kept as the `cause` of what callers see. */
+export class CommandError extends Error {
+  override readonly name: string = "Pkcs11Error";
+  readonly failure: Failure;
+  /** The CKR code, when it was one. */
+  readonly code?: number;
+
+  constructor(failure: Failure) {
+    super(describe(failure));
+    this.failure = failure;
+    if (failure.kind === "cryptoki") this.code = failure.code;
+  }
+}
+
+/** The work was overtaken by a fresh start of the module, which has taken care of the session. */
+export class SupersededError extends Error {
+  constructor() {
+    super("the module is being initialized anew");
+  }
+}
+
+function describe(failure: Failure): string {
+  if (failure.kind !== "cryptoki") return failure.message;
+  return `${failure.call}: ${ckrRule(failure.code).name} (0x${failure.code.toString(16)})`;
+}
+
+/** What brings the session back after this error. */
+export function recoveryAction(error: unknown): RecoveryAction {
+  if (!(error instanceof CommandError)) return "fatal";
+  const { failure } = error;
+  if (failure.kind === "cryptoki") return ckrRule(failure.code).action;
+  if (failure.kind === "signature") return "session";
+  return failure.kind === "internal" ? "repeated" : "fatal";
+}
+
+/** Somebody finalised the module, or never initialised it. */
+export function isNotInitialized(error: unknown): boolean {
+  return error instanceof CommandError && error.code === CKR_CRYPTOKI_NOT_INITIALIZED;
+}
+
+/** The token allows no more sessions now. */
+export function isSessionCount(error: unknown): boolean {
+  return error instanceof CommandError && error.code === CKR_SESSION_COUNT;
+}
+
+export type PinRefusal = SignerError & { readonly code: "pin_incorrect" | "pin_locked" };
+
+/** The token has refused a PIN, or would lock if another one were tried: nobody tries again. */
+export function isPinRefusal(error: unknown): error is PinRefusal {
+  return error instanceof SignerError && (error.code === "pin_incorrect" || error.code === "pin_locked");
+}
+
+/** The typed error that a caller sees. */
+export function toPublicError(error: unknown): SignerError | ConfigurationError {
+  if (error instanceof SignerError || error instanceof ConfigurationError) return error;
+  if (error instanceof SupersededError) return new SignerError("unavailable", error.message, { cause: error });
+  if (!(error instanceof CommandError))
+    return new SignerError("unavailable", "the PKCS#11 thread failed", { cause: error });
+  const { failure, message } = error;
+  switch (failure.kind) {
+    case "cryptoki":
+      return new SignerError(ckrRule(failure.code).signerCode, message, { cause: error });
+    case "key":
+      return new SignerError(failure.code, message, { cause: error });
+    case "module":
+      return new ConfigurationError("module", `expected the path of a PKCS#11 library: ${message}`, { cause: error });
+    case "binding":
+      return new ConfigurationError("pkcs11js", message, { cause: error, code: "missing_dependency" });
+    case "signature":
+      return new SignerError("integrity", message, { cause: error });
+    case "internal":
+      return new SignerError("unavailable", message, { cause: error });
+  }
+}

@@ -1,0 +1,87 @@
+import { EventEmitter } from "node:events";
+import { describe, expect, test, vi } from "vitest";
+import { Child } from "../src/process/child-link.ts";
+
+/** What the system does to a process that is started, its messages and its signals. */
+class FaultyProcess extends EventEmitter {
+  pid: number | undefined = 1;
+  connected = true;
+  readonly sent: { readonly type: string; readonly call: number }[] = [];
+  unreachable = false;
+
+  send(message: { readonly type: string; readonly call: number }, done: (error: Error | null) => void): void {
+    if (!this.unreachable) this.sent.push(message);
+    done(this.unreachable ? new Error("EAGAIN") : null);
+  }
+  kill(): boolean {
+    this.emit("error", new Error("kill EPERM"));
+    return false;
+  }
+  ref(): void {}
+  unref(): void {}
+}
+
+function start(): { readonly child: Child; readonly process: FaultyProcess; readonly ended: string[] } {
+  const process = new FaultyProcess();
+  vi.spyOn(globalThis.process, "getBuiltinModule").mockReturnValueOnce({ fork: () => process });
+  const ended: string[] = [];
+  const child = new Child({
+    pin: async () => undefined,
+    refused: () => {},
+    ended: (reason) => ended.push(reason),
+  });
+  return { child, process, ended };
+}
+
+const close = { type: "close", key: 0 } as const;
+
+describe("a child process", () => {
+  test("that could not be started has ended", async () => {
+    const { child, process, ended } = start();
+    const call = child.call(close);
+    process.pid = undefined;
+    process.emit("error", new Error("spawn EAGAIN"));
+    await expect(call).rejects.toMatchObject({ code: "unavailable" });
+    await child.exited;
+    expect(ended).toEqual(["spawn EAGAIN"]);
+    await expect(child.call(close)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test("that a message does not reach fails that call alone", async () => {
+    const { child, process, ended } = start();
+    const first = child.call(close);
+    process.unreachable = true;
+    await expect(child.call(close)).rejects.toMatchObject({ code: "unavailable" });
+    process.unreachable = false;
+    process.emit("message", { type: "answer", call: process.sent[0]?.call, value: null });
+    expect(await first).toBeNull();
+    expect(ended).toEqual([]);
+  });
+
+  test("that cannot be killed is there until it has gone, and its calls with it", async () => {
+    const { child, process, ended } = start();
+    const call = child.call(close);
+    child.kill("in the test");
+    expect([child.leaving, ended]).toEqual([true, []]);
+    process.emit("message", { type: "answer", call: process.sent[0]?.call, value: null });
+    expect(await call).toBeNull();
+    process.emit("exit", null, "SIGKILL");
+    await child.exited;
+    expect(ended).toEqual(["in the test"]);
+  });
+
+  test("that not even SIGKILL ends is given up on", async () => {
+    const { child, ended } = start();
+    const call = child.call(close);
+    child.kill("in a driver");
+    await expect(call).rejects.toMatchObject({ code: "unavailable" });
+    expect(ended).toEqual(["in a driver"]);
+  });
+
+  test("is not listened to after its end: the numbers of its keys are those of the next one's", async () => {
+    const { child, process } = start();
+    process.emit("exit", null, "SIGSEGV");
+    process.emit("message", { type: "state", key: 0, state: { status: "down", notes: [], refusal: undefined } });
+    expect(child.state(0)).toBeUndefined();
+  });
+});
