@@ -1,18 +1,18 @@
 import { type AdapterOpenOptions, ConfigurationError, type Signer, type SignerAdapter } from "@signpost/core";
 import { openKeySigner } from "./open.ts";
-import { type KeyOptions, readKeyOptions } from "./request/options.ts";
-import type { Pin } from "./request/pin.ts";
+import { type Pkcs11KeyOptions, readKeyOptions } from "./request/options.ts";
 import { pinFor } from "./request/pin-source.ts";
+import type { Pkcs11Pin } from "./request/pin.ts";
 import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */
-export interface Pkcs11AdapterOptions extends KeyOptions {
+export interface Pkcs11AdapterOptions extends Pkcs11KeyOptions {
   /** Path of the module for URIs that name none. */
   readonly module?: string | undefined;
   /** Paths of modules by the `module-name` of URIs. */
   readonly modules?: Readonly<Record<string, string>> | undefined;
   /** The PIN for URIs without `pin-source`. */
-  readonly pin?: Pin | undefined;
+  readonly pin?: Pkcs11Pin | undefined;
   /** Resolves a `pin-source` other than `file:`. Asked with its value on every new login. */
   readonly pinSource?: ((source: string) => Promise<string | Uint8Array> | string | Uint8Array) | undefined;
   /** Accepts `pin-value`, a PIN in the URI itself. Default `false`. */
@@ -33,7 +33,7 @@ export interface Pkcs11AdapterOptions extends KeyOptions {
  */
 export function pkcs11(options: Pkcs11AdapterOptions = {}): SignerAdapter {
   // One function for each source, so that signers that name the same one are known to give the same PIN.
-  const pins = new Map<string, Pin>();
+  const pins = new Map<string, Pkcs11Pin>();
   return {
     scheme: "pkcs11",
     open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, options, open, pins),
@@ -44,7 +44,7 @@ async function openUri(
   uri: string,
   options: Pkcs11AdapterOptions,
   { policy, signal }: AdapterOpenOptions,
-  pins: Map<string, Pin>,
+  pins: Map<string, Pkcs11Pin>,
 ): Promise<Signer> {
   const parsed = parsePkcs11Uri(uri);
   const made = pinFor(parsed, options);

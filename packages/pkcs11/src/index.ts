@@ -1,5 +1,5 @@
 export { pkcs11 } from "./adapter.ts";
 export type { Pkcs11AdapterOptions } from "./adapter.ts";
 export { openPkcs11Signer } from "./open.ts";
-export type { Isolation, KeyOptions, Pkcs11SignerOptions } from "./request/options.ts";
-export type { Pin } from "./request/pin.ts";
+export type { Pkcs11Isolation, Pkcs11KeyOptions, Pkcs11SignerOptions } from "./request/options.ts";
+export type { Pkcs11Pin } from "./request/pin.ts";

@@ -1,11 +1,11 @@
 import { type GuardedSigner, type GuardPolicy, guardSigner, type Signer } from "@signpost/core";
 import { assertPolicy, createSigner } from "@signpost/core/adapter";
+import { openThreadKey } from "./pool/open-key.ts";
+import { openProcessKey } from "./process/open-key.ts";
 import type { KeyRequest } from "./request/key-request.ts";
 import { keyRequest, type Pkcs11SignerOptions } from "./request/options.ts";
-import { openProcessKey } from "./process/open-key.ts";
-import { openThreadKey } from "./pool/open-key.ts";
-import { withinDeadline } from "./wire/until-aborted.ts";
 import { formatKeyUri } from "./request/uri.ts";
+import { withinDeadline } from "./wire/until-aborted.ts";
 
 /**
  * Opens a P-256 key on a PKCS#11 token. Nothing of Cryptoki runs on the caller's thread: each session lives in a

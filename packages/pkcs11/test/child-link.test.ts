@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, test, vi } from "vitest";
-import { Child } from "../src/process/child-link.ts";
+import { ChildLink } from "../src/process/child-link.ts";
 
 /** What the system does to a process that is started, its messages and its signals. */
 class FaultyProcess extends EventEmitter {
@@ -21,11 +21,11 @@ class FaultyProcess extends EventEmitter {
   unref(): void {}
 }
 
-function start(): { readonly child: Child; readonly process: FaultyProcess; readonly ended: string[] } {
+function start(): { readonly child: ChildLink; readonly process: FaultyProcess; readonly ended: string[] } {
   const process = new FaultyProcess();
   vi.spyOn(globalThis.process, "getBuiltinModule").mockReturnValueOnce({ fork: () => process });
   const ended: string[] = [];
-  const child = new Child({
+  const child = new ChildLink({
     pin: async () => undefined,
     refused: () => {},
     ended: (reason) => ended.push(reason),

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createJob } from "../src/pool/job.ts";
-import { JobQueue } from "../src/pool/job-queue.ts";
+import { createJob, JobQueue } from "../src/pool/job-queue.ts";
 
 describe("the queue for sessions", () => {
   test("hands jobs out in the order in which they came", () => {

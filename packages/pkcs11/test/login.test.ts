@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { CommandError } from "../src/wire/command-error.ts";
-import { pinSource } from "../src/request/pin.ts";
-import type { CommandInput, CommandName, CommandOutput } from "../src/wire/commands.ts";
 import { TokenLogin } from "../src/pool/login.ts";
-import type { RunCommand } from "../src/pool/session.ts";
+import { pinSource } from "../src/request/pin.ts";
+import { CommandError } from "../src/wire/command-error.ts";
+import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../src/wire/commands.ts";
 
 const PIN_INITIALIZED = 0x8;
 const refusedPin = new CommandError({ kind: "cryptoki", call: "C_Login", code: 0xa0 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { pinSource } from "../src/request/pin.ts";
 import { PinBook } from "../src/process/pin-book.ts";
+import { pinSource } from "../src/request/pin.ts";
 
 describe("the PINs that a child process may ask for", () => {
   test("equal ones have one number, others have another", () => {

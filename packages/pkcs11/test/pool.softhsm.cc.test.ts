@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { pinSource } from "../src/request/pin.ts";
-import { releaseModule, retainModule } from "../src/pool/registry.ts";
 import type { TokenPool } from "../src/pool/pool.ts";
+import { releaseModule, retainModule } from "../src/pool/registry.ts";
 import type { PooledSession } from "../src/pool/session.ts";
+import { pinSource } from "../src/request/pin.ts";
 import { selectToken } from "../src/request/select-token.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { sha256, until } from "./support/signing.ts";

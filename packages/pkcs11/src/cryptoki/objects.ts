@@ -1,17 +1,21 @@
 import type { Attribute, Binding, Handle } from "./binding.ts";
+import { codeFrom, cryptoki } from "./call.ts";
 import { CKA_CLASS, CKA_ID, CKA_LABEL, CKR_ATTRIBUTE_SENSITIVE, CKR_ATTRIBUTE_TYPE_INVALID } from "./constants.ts";
-import { codeFrom, cryptoki } from "../worker/failure.ts";
 
 const BATCH = 64;
 
 /** One session of one module. */
-export interface OpenSession {
+export interface CryptokiSession {
   readonly binding: Binding;
   readonly handle: Handle;
 }
 
 /** Handles of the objects that match, at most `limit`. The search is always ended, else the session stays busy. */
-export function findObjects(session: OpenSession, template: readonly Attribute[], limit: number): readonly Handle[] {
+export function findObjects(
+  session: CryptokiSession,
+  template: readonly Attribute[],
+  limit: number,
+): readonly Handle[] {
   const { binding, handle } = session;
   cryptoki("C_FindObjectsInit", () => binding.C_FindObjectsInit(handle, template));
   const found: Handle[] = [];
@@ -33,7 +37,7 @@ export function findObjects(session: OpenSession, template: readonly Attribute[]
  * One attribute, or undefined when the object has none or will not tell. Attributes are asked one by one:
  * a single missing one fails the call for all.
  */
-export function readAttribute(session: OpenSession, object: Handle, type: number): Buffer | undefined {
+export function readAttribute(session: CryptokiSession, object: Handle, type: number): Buffer | undefined {
   const { binding, handle } = session;
   let value: Buffer | undefined;
   const code = codeFrom(() => {
@@ -55,16 +59,16 @@ export function readUlong(value: Buffer | undefined): number | undefined {
   return undefined;
 }
 
-export function readLabel(session: OpenSession, object: Handle): string {
+export function readLabel(session: CryptokiSession, object: Handle): string {
   return readAttribute(session, object, CKA_LABEL)?.toString("utf8") ?? "";
 }
 
-export function readId(session: OpenSession, object: Handle): Uint8Array {
+export function readId(session: CryptokiSession, object: Handle): Uint8Array {
   return new Uint8Array(readAttribute(session, object, CKA_ID) ?? []);
 }
 
 /** Label and id of an object as text for an operator: `"sig-2026" (id 01)`. */
-export function describeObject(session: OpenSession, object: Handle): string {
+export function describeObject(session: CryptokiSession, object: Handle): string {
   const id = Buffer.from(readId(session, object)).toString("hex");
   return `${JSON.stringify(readLabel(session, object))} (id ${id === "" ? "none" : id})`;
 }

@@ -1,5 +1,6 @@
 import type { CommandInput, CommandName, CommandOutput } from "../wire/commands.ts";
-import { LOST_CONTROLS, SETUP_HANG_MS } from "./limits.ts";
+import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
+import { LOST_CONTROLS } from "./limits.ts";
 import { Thread } from "./thread.ts";
 
 export interface ControlEvents {

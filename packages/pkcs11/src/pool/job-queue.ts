@@ -1,4 +1,16 @@
-import type { Job } from "./job.ts";
+import { endedError } from "@signpost/core/adapter";
+import type { PooledSession } from "./session.ts";
+
+/** Work that needs a session, waiting for one or running in one. */
+export interface Job {
+  /** The caller was released. What still comes is dropped. */
+  readonly settled: boolean;
+  /** Calls back when the caller is released. One listener at a time. */
+  onSettled(listener: () => void): void;
+  /** Does the work and resolves the caller's promise. Rejects when the work failed, and leaves the caller waiting. */
+  run(session: PooledSession): Promise<void>;
+  reject(error: unknown): void;
+}
 
 /** Jobs that wait for a session, in the order in which they came. One whose caller has gone is dropped at once. */
 export class JobQueue {
@@ -24,4 +36,47 @@ export class JobQueue {
   rejectAll(error: unknown): void {
     for (const job of this.#jobs) job.reject(error);
   }
+}
+
+/** The caller's promise and the pool's handle on it. An aborted caller is released at once. */
+export function createJob<Value>(
+  work: (session: PooledSession) => Promise<Value>,
+  signal?: AbortSignal,
+): { readonly job: Job; readonly result: Promise<Value> } {
+  let resolve: (value: Value) => void = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const result = new Promise<Value>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  let settled = false;
+  let listener: () => void = () => {};
+  const settle = (): boolean => {
+    const first = !settled;
+    settled = true;
+    signal?.removeEventListener("abort", onAbort);
+    if (first) listener();
+    return first;
+  };
+  const onAbort = (): void => {
+    if (settle()) reject(endedError(signal?.reason));
+  };
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted === true) onAbort();
+  const job: Job = {
+    get settled() {
+      return settled;
+    },
+    onSettled: (onSettled) => {
+      listener = onSettled;
+    },
+    run: async (session) => {
+      const value = await work(session);
+      if (settle()) resolve(value);
+    },
+    reject: (error) => {
+      if (settle()) reject(error);
+    },
+  };
+  return { job, result };
 }

@@ -1,11 +1,13 @@
 import { ecdsaRawToDer, EncodingError, type P256PublicJwk, SignerError } from "@signpost/core";
-import type { FoundKey, KeyQuery } from "../wire/commands.ts";
+import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
+import type { PrivateKeyQuery } from "../request/key-request.ts";
 import { createProbe, publicKeyOf, sameKey } from "../request/public-key.ts";
+import type { RunCommand } from "../wire/commands.ts";
 import type { TokenLogin } from "./login.ts";
-import type { PooledSession, RunCommand } from "./session.ts";
+import type { PooledSession } from "./session.ts";
 
 /** One session that was taken for one key, and what else that takes. */
-export interface KeyWork {
+export interface TakenSession {
   readonly session: PooledSession;
   readonly run: RunCommand;
   readonly login: TokenLogin;
@@ -18,13 +20,16 @@ export interface KeyWork {
 }
 
 /** Looks the key up in the session. Nothing is proven yet. */
-export async function findKey({ session, run, key }: KeyWork, query: KeyQuery): Promise<FoundKey> {
+export async function lookUpKey(
+  { session, run, key }: TakenSession,
+  query: PrivateKeyQuery,
+): Promise<PrivateKeyDescription> {
   const found = await run("findKey", { key, query });
   session.keys.set(key, { alwaysAuthenticate: found.alwaysAuthenticate });
   return found;
 }
 
-export async function signDigest(work: KeyWork, digest: Uint8Array): Promise<Uint8Array> {
+export async function signDigest(work: TakenSession, digest: Uint8Array): Promise<Uint8Array> {
   const { session, run, login, key, hangMs, signal } = work;
   if (session.keys.get(key)?.alwaysAuthenticate === true) await login.authenticate(run, key, { signal, hangMs });
   return run("sign", { key, digest }, hangMs);
@@ -36,8 +41,8 @@ export async function signDigest(work: KeyWork, digest: Uint8Array): Promise<Uin
  * @throws SignerError `key_not_found` when neither tells, `wrong_key`, `bad_signature`, `integrity`
  */
 export async function proveNewKey(
-  work: KeyWork,
-  found: FoundKey,
+  work: TakenSession,
+  found: PrivateKeyDescription,
   given: P256PublicJwk | undefined,
 ): Promise<P256PublicJwk> {
   const label = JSON.stringify(found.label);
@@ -58,7 +63,7 @@ export async function proveNewKey(
 }
 
 /** What a key that is found in another session, or found anew, is held to. */
-export interface KnownKey {
+export interface ProvenKey {
   readonly publicKey: P256PublicJwk;
   /** The caller gave the public half: what the token shows does not count. */
   readonly pinned: boolean;
@@ -71,9 +76,9 @@ export interface KnownKey {
  * @throws SignerError `wrong_key`; `bad_signature` when nothing happened, `integrity`
  */
 export async function proveSameKey(
-  work: KeyWork,
-  found: FoundKey,
-  { publicKey, pinned }: KnownKey,
+  work: TakenSession,
+  found: PrivateKeyDescription,
+  { publicKey, pinned }: ProvenKey,
   recovered: boolean,
 ): Promise<void> {
   const label = JSON.stringify(found.label);
@@ -87,7 +92,7 @@ export async function proveSameKey(
     : new SignerError("bad_signature", `a signature of ${label} does not verify under its public key`);
 }
 
-async function signsAs(work: KeyWork, publicKey: P256PublicJwk): Promise<boolean> {
+async function signsAs(work: TakenSession, publicKey: P256PublicJwk): Promise<boolean> {
   const probe = createProbe();
   const signature = await signDigest(work, probe.digest);
   try {

@@ -8,18 +8,8 @@ export const LOOK_AGAIN_MS = 1_000;
 export const FIRST_RETRY_MS = 250;
 /** but at least this often. */
 export const RETRY_INTERVAL_MS = 5_000;
-/** Opening, login and search go over the network in many modules. Longer than this, the call hangs. */
-export const SETUP_HANG_MS = 10_000;
-/** Another thread of ours that has a module open says so within this time. Milliseconds. */
-export const ANSWER_MS = 1_000;
-/** Nobody answered: one more look for somebody who came meanwhile. Milliseconds. */
-export const LAST_LOOK_MS = 100;
-/** A thread that is opening or closing the module is asked again this often. Milliseconds. */
-export const PENDING_MS = 20;
 /** So many control threads may hang inside a module at once; each was replaced by another. */
 export const LOST_CONTROLS = 2;
-/** Closing a session or finalising the module. A caller of `close` waits no longer than about this. */
-export const CLOSE_HANG_MS = 3_000;
 /** The caller's PIN source has this long to answer. */
 export const PIN_TIMEOUT_MS = 10_000;
 /** So many failures of the `repeated` kind in a row, and a new session is not enough. */

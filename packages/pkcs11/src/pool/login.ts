@@ -1,17 +1,16 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { endedError } from "@signpost/core/adapter";
-import { CommandError, isPinRefusal, toPublicError } from "../wire/command-error.ts";
-import { type PinSource, samePin } from "../request/pin.ts";
-import type { SessionState } from "../wire/commands.ts";
-import { createSerial } from "./serial.ts";
 import {
   CKF_PROTECTED_AUTHENTICATION_PATH,
   CKF_USER_PIN_FINAL_TRY,
   CKF_USER_PIN_INITIALIZED,
   CKF_USER_PIN_LOCKED,
 } from "../cryptoki/constants.ts";
+import { type PinSource, samePin } from "../request/pin.ts";
+import { CommandError, isPinRefusal, toPublicError } from "../wire/command-error.ts";
+import type { LoginState, RunCommand } from "../wire/commands.ts";
 import { PIN_TIMEOUT_MS } from "./limits.ts";
-import type { RunCommand } from "./session.ts";
+import { createSerial } from "./serial.ts";
 
 export interface AuthenticateOptions {
   /** Of the caller who waits for the signature. */
@@ -107,7 +106,7 @@ export class TokenLogin {
   }
 
   /** The PIN, asked anew, where the token's flags and everybody's luck so far permit a login. */
-  async #pin(source: PinSource, state: SessionState): Promise<string> {
+  async #pin(source: PinSource, state: LoginState): Promise<string> {
     try {
       requireLoginPossible(state);
       const pin = await readPin(source);
@@ -135,7 +134,7 @@ export class TokenLogin {
  *
  * @throws SignerError `pin_locked`, `pin_incorrect`, `access_denied`
  */
-export function requireLoginPossible({ tokenFlags }: SessionState): void {
+export function requireLoginPossible({ tokenFlags }: LoginState): void {
   const has = (flag: number): boolean => (tokenFlags & flag) !== 0;
   if (has(CKF_USER_PIN_LOCKED)) throw new SignerError("pin_locked", "the token's user PIN is locked");
   if (has(CKF_USER_PIN_FINAL_TRY)) {

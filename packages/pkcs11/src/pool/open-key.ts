@@ -1,14 +1,15 @@
 import { SignerError } from "@signpost/core";
-import type { KeyRequest, OpenKey } from "../request/key-request.ts";
-import { isNotInitialized, toPublicError } from "../wire/command-error.ts";
-import type { TokenDescription, TokenList } from "../wire/commands.ts";
+import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
+import type { KeyRequest } from "../request/key-request.ts";
 import { selectToken, type TokenSelector } from "../request/select-token.ts";
+import { isNotInitialized, toPublicError } from "../wire/command-error.ts";
+import type { SigningKey } from "../wire/signing-key.ts";
 import type { ThreadModule } from "./module.ts";
 import type { TokenPool } from "./pool.ts";
 import { releaseModule, retainModule } from "./registry.ts";
 
 /** Opens a key with worker threads of this process. */
-export async function openThreadKey(request: KeyRequest): Promise<OpenKey> {
+export async function openThreadKey(request: KeyRequest): Promise<SigningKey> {
   try {
     const module = await retainModule({ module: request.module, libraryParameters: request.libraryParameters });
     return await orRelease(openInModule(module, request), () => releaseModule(module));
@@ -17,7 +18,7 @@ export async function openThreadKey(request: KeyRequest): Promise<OpenKey> {
   }
 }
 
-async function openInModule(module: ThreadModule, request: KeyRequest): Promise<OpenKey> {
+async function openInModule(module: ThreadModule, request: KeyRequest): Promise<SigningKey> {
   const token = await findToken(module, request.selector);
   const pool = await module.retainPool(token);
   return orRelease(openInPool(module, pool, request), () => {
@@ -31,7 +32,12 @@ async function findToken(module: ThreadModule, selector: TokenSelector): Promise
   try {
     return selectToken(await listTokens(module), selector);
   } catch (error) {
-    if (!(error instanceof SignerError) || error.code !== "key_not_found" || !(await module.lookAgain())) throw error;
+    if (
+      !(error instanceof SignerError) ||
+      error.code !== "key_not_found" ||
+      !(await module.life.freshStarts.lookAgain())
+    )
+      throw error;
     return selectToken(await module.tokens(), selector);
   }
 }
@@ -42,12 +48,12 @@ async function listTokens(module: ThreadModule): Promise<TokenList> {
     return await module.tokens();
   } catch (error) {
     if (!isNotInitialized(error)) throw error;
-    await module.reinitialize(error);
+    await module.life.freshStarts.reinitialize(error);
     return module.tokens();
   }
 }
 
-async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<OpenKey> {
+async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<SigningKey> {
   const { hangMs } = request;
   await pool.start(request.pin, request.sessions);
   const { key, found, publicKey } = await pool.openKey({ query: request.query, publicKey: request.publicKey, hangMs });
@@ -60,7 +66,7 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
     sign: (digest, signal) => pool.sign({ key, digest, hangMs, signal }),
     status: () => pool.status(),
     notes: () => pool.notes(request.pin),
-    hanging: () => module.hanging,
+    hanging: () => module.life.hanging.count,
     refusal: () => pool.refusal,
     close: async () => {
       pool.closeKey(key);

@@ -1,19 +1,19 @@
 import { type P256PublicJwk, SignerError, type SignerHealth } from "@signpost/core";
-import { CommandError, SupersededError, toPublicError } from "../wire/command-error.ts";
+import type { PrivateKeyDescription, TokenDescription } from "../cryptoki/descriptions.ts";
+import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
-import type { FoundKey, KeyQuery, TokenDescription } from "../wire/commands.ts";
-import { createJob, type Job } from "./job.ts";
-import { JobQueue } from "./job-queue.ts";
-import { findKey, type KeyWork, type KnownKey, proveNewKey, proveSameKey, signDigest } from "./key-work.ts";
+import { CommandError, SupersededError, toPublicError } from "../wire/command-error.ts";
+import { createJob, type Job, JobQueue } from "./job-queue.ts";
+import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, signDigest, type TakenSession } from "./key-work.ts";
 import { KEY_REFUSAL_MS } from "./limits.ts";
 import { TokenLogin } from "./login.ts";
-import type { ModuleHost } from "./module-host.ts";
+import type { ModuleLife } from "./module-life.ts";
 import type { PooledSession } from "./session.ts";
 import { TokenSessions } from "./token-sessions.ts";
 
 /** A key that a signer of the pool uses. */
-interface PoolKey extends KnownKey {
-  readonly query: KeyQuery;
+interface PoolKey extends ProvenKey {
+  readonly query: PrivateKeyQuery;
   /** Recoveries that the sessions had seen when it was opened. */
   readonly recoveries: number;
   /** It was found last: how many fresh starts of the module had been seen then. */
@@ -22,17 +22,17 @@ interface PoolKey extends KnownKey {
   refusal: { readonly error: SignerError; readonly until: number } | undefined;
 }
 
-export interface PoolKeyInput {
-  readonly query: KeyQuery;
+export interface PoolOpenInput {
+  readonly query: PrivateKeyQuery;
   /** The public half, where the caller gave it. */
   readonly publicKey: P256PublicJwk | undefined;
   readonly hangMs: number;
 }
 
-export interface PoolKeyOutput {
+export interface PoolOpenOutput {
   /** The key's number in the pool. */
   readonly key: number;
-  readonly found: FoundKey;
+  readonly found: PrivateKeyDescription;
   readonly publicKey: P256PublicJwk;
 }
 
@@ -48,17 +48,17 @@ export interface PoolSignInput {
 export class TokenPool {
   readonly sessions: TokenSessions;
   readonly #login: TokenLogin;
-  readonly #host: ModuleHost;
+  readonly #module: ModuleLife;
   readonly #keys: Map<number, PoolKey> = new Map();
   readonly #queue: JobQueue = new JobQueue();
   #nextKey = 0;
   #freshStarts = 0;
   #closed = false;
 
-  constructor(token: TokenDescription, host: ModuleHost) {
-    this.#host = host;
+  constructor(token: TokenDescription, module: ModuleLife) {
+    this.#module = module;
     this.#login = new TokenLogin(() => this.#pump());
-    this.sessions = new TokenSessions(token, host, this.#login, () => this.#pump());
+    this.sessions = new TokenSessions(token, module, this.#login, () => this.#pump());
   }
 
   /** Resolves once a first session is open and logged in. */
@@ -68,12 +68,12 @@ export class TokenPool {
   }
 
   /** Looks a key up, and proves its public half. */
-  openKey({ query, publicKey: given, hangMs }: PoolKeyInput): Promise<PoolKeyOutput> {
+  openKey({ query, publicKey: given, hangMs }: PoolOpenInput): Promise<PoolOpenOutput> {
     const key = this.#nextKey++;
     return this.#inSession(undefined, async (session) => {
       const work = this.#work(session, { key, hangMs, signal: undefined });
       const { recoveries } = this.sessions;
-      const found = await findKey(work, query);
+      const found = await lookUpKey(work, query);
       const publicKey = await proveNewKey(work, found, given);
       const pinned = given !== undefined;
       this.#keys.set(key, { query, publicKey, pinned, recoveries, foundAt: this.#freshStarts, refusal: undefined });
@@ -111,16 +111,16 @@ export class TokenPool {
   }
 
   status(): SignerHealth["status"] {
-    if (this.#login.refusal !== undefined || this.#host.hangingCalls() > 0) return "down";
+    if (this.#login.refusal !== undefined || this.#module.hanging.count > 0) return "down";
     return this.sessions.set.status();
   }
 
   notes(pin: PinSource): readonly string[] {
-    const hanging = this.#host.hangingCalls();
+    const hanging = this.#module.hanging.count;
     const problem = this.#login.refusal ?? this.sessions.set.down();
     return [
       this.#login.proves(pin) ? "" : "the PIN was not proven: another login in this process covers it",
-      this.#host.owner()
+      this.#module.owned
         ? ""
         : "the module was initialized by other code in this process: recovery that needs C_Finalize is left to it",
       hanging === 0
@@ -150,7 +150,7 @@ export class TokenPool {
     return result;
   }
 
-  #work(session: PooledSession, of: Pick<KeyWork, "key" | "hangMs" | "signal">): KeyWork {
+  #work(session: PooledSession, of: Pick<TakenSession, "key" | "hangMs" | "signal">): TakenSession {
     return { session, run: this.sessions.set.commands(session), login: this.#login, ...of };
   }
 
@@ -195,9 +195,9 @@ export class TokenPool {
   }
 
   /** Looks a key up in a session that does not know it, and makes sure that it is still the same. */
-  async #findAgain(work: KeyWork, key: PoolKey): Promise<void> {
+  async #findAgain(work: TakenSession, key: PoolKey): Promise<void> {
     try {
-      const found = await findKey(work, key.query);
+      const found = await lookUpKey(work, key.query);
       await proveSameKey(work, found, key, this.sessions.recoveries > key.recoveries);
       key.foundAt = this.#freshStarts;
     } catch (error) {
@@ -209,9 +209,9 @@ export class TokenPool {
   /** A key that is gone may only be hidden from a module that has to be initialised anew, if that was not done since. */
   #notUsable(key: PoolKey, error: unknown): unknown {
     if (!keepsSession(error)) return error;
-    if (isKeyNotFound(error) && this.#host.owner() && key.foundAt === this.#freshStarts) {
+    if (isKeyNotFound(error) && this.#module.owned && key.foundAt === this.#freshStarts) {
       // It waits for the job that is failing here to be out of the way.
-      setImmediate(() => void this.#host.reinitialize(error));
+      setImmediate(() => void this.#module.freshStarts.reinitialize(error));
       return new SignerError(
         "unavailable",
         `${toPublicError(error).message} (the module is initialized anew before that is believed)`,

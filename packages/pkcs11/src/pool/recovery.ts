@@ -1,24 +1,38 @@
 import type { RecoveryAction } from "../cryptoki/ckr.ts";
 import { recoveryAction } from "../wire/command-error.ts";
+import type { FreshStarts } from "./fresh-starts.ts";
 import { FIRST_RETRY_MS, REPEATED_LIMIT, RETRY_INTERVAL_MS } from "./limits.ts";
+import type { TokenLogin } from "./login.ts";
+import type { SessionSet } from "./session-set.ts";
+
+/** What a token's recovery looks at, and acts on. */
+export interface RecoveryParts {
+  readonly set: SessionSet;
+  readonly login: TokenLogin;
+  readonly freshStarts: FreshStarts;
+}
 
 /** What is done about the failures of a token's sessions, and when those that stay failed are tried again. */
 export class Recovery {
+  readonly #parts: RecoveryParts;
   readonly #retry: () => void;
   #strikes = 0;
   #retries = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(retry: () => void) {
+  constructor(parts: RecoveryParts, retry: () => void) {
+    this.#parts = parts;
     this.#retry = retry;
   }
 
-  /** By the table of CKR codes. `repeated` counts, and becomes `session` or `reinitialize`. */
-  actionFor(error: unknown): Exclude<RecoveryAction, "repeated"> {
-    const action = recoveryAction(error);
-    if (action !== "repeated") return action;
-    this.#strikes += 1;
-    return this.#strikes >= REPEATED_LIMIT ? "reinitialize" : "session";
+  /** Where the table wants the module initialised anew for an error: true when that was done, for all sessions. */
+  async startAfresh(error: unknown): Promise<boolean> {
+    const { set, login, freshStarts } = this.#parts;
+    if (login.refusal !== undefined) return false;
+    const action = this.#actionFor(error);
+    // Whoever logged out or removed keys did it to all sessions of the token.
+    if (action === "login") for (const other of set.all) other.keys.clear();
+    return action === "reinitialize" && freshStarts.reinitialize(error);
   }
 
   /** A signature was made, or the module initialised anew: what failed before is not the beginning of the end. */
@@ -31,11 +45,16 @@ export class Recovery {
     this.#retries = 0;
   }
 
-  /** Calls `retry` soon, and less soon each time. `reinitializeInMs`: not later than the module may be initialised anew. */
-  retryLater(reinitializeInMs: number): void {
-    if (this.#timer !== undefined) return;
+  /**
+   * Tries again soon, and less soon each time, but not later than the module may be initialised anew. Never after a PIN
+   * was refused.
+   */
+  retryLater(): void {
+    const { login, freshStarts } = this.#parts;
+    if (login.refusal !== undefined || this.#timer !== undefined) return;
     const wait = Math.min(RETRY_INTERVAL_MS, FIRST_RETRY_MS * 2 ** this.#retries);
     this.#retries += 1;
+    const reinitializeInMs = freshStarts.reinitializeInMs();
     // When it may already, something else forbids it.
     const delay = reinitializeInMs === 0 ? wait : Math.min(wait, reinitializeInMs);
     this.#timer = setTimeout(() => {
@@ -46,5 +65,13 @@ export class Recovery {
 
   stop(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** By the table of CKR codes. `repeated` counts, and becomes `session` or `reinitialize`. */
+  #actionFor(error: unknown): Exclude<RecoveryAction, "repeated"> {
+    const action = recoveryAction(error);
+    if (action !== "repeated") return action;
+    this.#strikes += 1;
+    return this.#strikes >= REPEATED_LIMIT ? "reinitialize" : "session";
   }
 }

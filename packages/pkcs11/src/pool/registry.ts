@@ -1,6 +1,6 @@
 import { SignerError } from "@signpost/core";
-import type { ModuleFile } from "../wire/commands.ts";
 import { createGateExchange, type GateExchange } from "../sharing/gate-exchange.ts";
+import type { ModuleFile } from "../wire/commands.ts";
 import { STOP_WAIT_MS } from "./limits.ts";
 import { ThreadModule } from "./module.ts";
 
@@ -30,8 +30,8 @@ export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
     return entry.module;
   } catch (error) {
     // A start that hangs is not repeated before it has come back: each would cost a thread.
-    const undone = entry.module.undone().then(() => forget(file.module, entry));
-    await Promise.race([undone, entry.module.hung()]);
+    const undone = entry.module.life.undone().then(() => forget(file.module, entry));
+    await Promise.race([undone, entry.module.life.hanging.some()]);
     throw error;
   }
 }
@@ -59,16 +59,16 @@ export async function releaseModule(module: ThreadModule): Promise<void> {
   if (path === undefined || entry === undefined) return;
   entry.users -= 1;
   if (entry.users > 0) return;
-  entry.stopping = entry.module.stop().then(() => forget(path, entry));
+  entry.stopping = entry.module.life.stop().then(() => forget(path, entry));
   // Nobody waits for a call that hangs: the entry stays until it has come back.
-  await Promise.race([entry.stopping, entry.module.hung()]);
+  await Promise.race([entry.stopping, entry.module.life.hanging.some()]);
 }
 
 function addModule(file: ModuleFile): ModuleEntry {
-  exchange ??= createGateExchange((asked, opening) => modules.get(asked)?.module.answer(opening));
+  exchange ??= createGateExchange((asked, opening) => modules.get(asked)?.module.life.answer(opening));
   const { ask } = exchange;
   const module = new ThreadModule(file, (...question) => ask(file.module, ...question));
-  const entry: ModuleEntry = { module, started: module.start(), users: 0, stopping: undefined };
+  const entry: ModuleEntry = { module, started: module.life.start(), users: 0, stopping: undefined };
   if (modules.size === 0) process.on("exit", shutDownAll);
   modules.set(file.module, entry);
   return entry;

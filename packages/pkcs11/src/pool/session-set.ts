@@ -1,9 +1,8 @@
-import type { SignerError, SignerHealth } from "@signpost/core";
-import { SupersededError } from "../wire/command-error.ts";
-import type { CommandInput, CommandName, CommandOutput } from "../wire/commands.ts";
-import { statusOf, whyDown } from "./condition.ts";
-import { SETUP_HANG_MS } from "./limits.ts";
-import { createSession, dropSession, isLost, type PooledSession, type RunCommand } from "./session.ts";
+import { SignerError, type SignerHealth } from "@signpost/core";
+import { SupersededError, toPublicError } from "../wire/command-error.ts";
+import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../wire/commands.ts";
+import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
+import { createSession, dropSession, isLost, type PooledSession } from "./session.ts";
 
 export interface SessionSetEvents {
   /** A session became ready, failed, or was lost. */
@@ -175,4 +174,23 @@ export class SessionSet {
     this.#events.onHanging(-1);
     await this.#end(session);
   }
+}
+
+/**
+ * Why work cannot even wait for a session: none is ready and none is on its way. Undefined also when there is no session
+ * because all of them hang: one may come back yet, and until then a caller's time limit says best what is wrong.
+ */
+function whyDown(sessions: readonly PooledSession[]): SignerError | undefined {
+  const [first] = sessions;
+  if (first === undefined || sessions.some(({ state }) => state !== "failed")) return undefined;
+  const { message } = toPublicError(first.error);
+  return new SignerError("unavailable", `no session is open: ${message}`, { cause: first.error });
+}
+
+function statusOf(sessions: readonly PooledSession[]): SignerHealth["status"] {
+  if (whyDown(sessions) !== undefined) return "down";
+  const states = new Set(sessions.map(({ state }) => state));
+  // One session that is being replaced while others sign is nothing to tell anybody about.
+  const signing = states.has("idle") || states.has("busy");
+  return signing && !states.has("failed") ? "ready" : "degraded";
 }

@@ -1,5 +1,4 @@
-import type { CommandInput, CommandName, CommandOutput } from "../wire/commands.ts";
-import { CLOSE_HANG_MS } from "./limits.ts";
+import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
 import { Thread } from "./thread.ts";
 
 /**
@@ -11,10 +10,10 @@ import { Thread } from "./thread.ts";
  * | `failed` | could not be brought back; tried again later |
  * | `lost` | its thread is inside a call that does not return |
  */
-export type SessionCondition = "starting" | "recovering" | "idle" | "busy" | "failed" | "lost";
+export type PooledSessionState = "starting" | "recovering" | "idle" | "busy" | "failed" | "lost";
 
 /** A key that was looked up in a session. */
-export interface SessionKey {
+export interface LookedUpKey {
   /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
   readonly alwaysAuthenticate: boolean;
 }
@@ -22,22 +21,15 @@ export interface SessionKey {
 /** One thread with one session of a pool. */
 export interface PooledSession {
   readonly thread: Thread;
-  state: SessionCondition;
+  state: PooledSessionState;
   /** By their numbers in the pool: the keys that were looked up in the session as it is now. */
-  readonly keys: Map<number, SessionKey>;
+  readonly keys: Map<number, LookedUpKey>;
   initialized: boolean;
   /** This thread got CKR_OK from C_Initialize: its instance of the module is its own (p11-kit's client). */
   ownsInstance: boolean;
   /** Why it failed. */
   error: unknown;
 }
-
-/** Sends a command to one session, as long as nothing has overtaken the work that it belongs to. */
-export type RunCommand = <Name extends CommandName>(
-  name: Name,
-  input: CommandInput<Name>,
-  hangMs?: number,
-) => Promise<CommandOutput<Name>>;
 
 export function createSession(): PooledSession {
   return {

@@ -1,10 +1,11 @@
-import type { OpenKey } from "../request/key-request.ts";
 import { openThreadKey } from "../pool/open-key.ts";
+import type { ChildKeyState, OpenedInChild, OpenInput } from "../wire/child-messages.ts";
+import type { SigningKey } from "../wire/signing-key.ts";
+import { toWire } from "../wire/wire-error.ts";
 import { type PinQuestions, refusalBeneath } from "./child-pins.ts";
-import { type KeyState, type OpenedKey, type OpenInput, toWire } from "../wire/child-messages.ts";
 
 interface Entry {
-  readonly opened: OpenKey;
+  readonly opened: SigningKey;
   closing: Promise<void> | undefined;
   /** The state that the parent knows. */
   reported: string;
@@ -25,7 +26,7 @@ export class ChildKeys {
     return [...this.#keys.values()].some(({ opened }) => opened.hanging() > 0);
   }
 
-  async open(input: OpenInput): Promise<OpenedKey> {
+  async open(input: OpenInput): Promise<OpenedInChild> {
     const { pin: _pin, refused: _refused, ...request } = input;
     const opened = await openThreadKey({ ...request, pin: this.#pins.source(input) }).catch((error: unknown) => {
       throw refusalBeneath(error);
@@ -57,7 +58,7 @@ export class ChildKeys {
   }
 
   /** What the parent does not know yet. */
-  changes(): readonly { readonly key: number; readonly state: KeyState }[] {
+  changes(): readonly { readonly key: number; readonly state: ChildKeyState }[] {
     const states = [...this.#keys].filter(([, { closing }]) => closing === undefined);
     const changes = states.map(([key, entry]) => {
       const refusal = entry.opened.refusal();

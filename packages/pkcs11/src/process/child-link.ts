@@ -1,15 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { ConfigurationError, SignerError } from "@signpost/core";
+import type { ChildKeyState, ToChild, ToParent } from "../wire/child-messages.ts";
 import { compiledFile } from "../wire/compiled-file.ts";
-import {
-  fromWire,
-  type KeyState,
-  type ToChild,
-  type ToParent,
-  toWire,
-  type WireError,
-} from "../wire/child-messages.ts";
+import { fromWire, toWire, type WireError } from "../wire/wire-error.ts";
 
 interface Waiting {
   readonly resolve: (value: unknown) => void;
@@ -27,7 +21,7 @@ export interface ChildEvents {
 
 type Command = Extract<ToChild, { type: "open" | "sign" | "close" }>;
 /** A command without its number, each member of the union by itself. */
-export type CommandInput = Command extends infer Member
+export type ChildCommand = Command extends infer Member
   ? Member extends Command
     ? Omit<Member, "call">
     : never
@@ -47,11 +41,11 @@ const STOP_MS = 4_000;
 const KILL_MS = 2_000;
 
 /** The parent's end of one child process. */
-export class Child {
+export class ChildLink {
   readonly #process: ChildProcess;
   readonly #events: ChildEvents;
   readonly #calls: Map<number, Waiting> = new Map();
-  readonly #states: Map<number, KeyState> = new Map();
+  readonly #states: Map<number, ChildKeyState> = new Map();
   /** Resolves once the process is gone. */
   readonly exited: Promise<void>;
   #onExited: () => void = () => {};
@@ -93,12 +87,12 @@ export class Child {
   }
 
   /** What it last said about a key. */
-  state(key: number): KeyState | undefined {
+  state(key: number): ChildKeyState | undefined {
     return this.#states.get(key);
   }
 
   /** Rejects with `unavailable` when the process ends before it has answered. */
-  call(input: CommandInput, signal?: AbortSignal): Promise<unknown> {
+  call(input: ChildCommand, signal?: AbortSignal): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(gone(this.#ended));
       const call = this.#nextCall++;

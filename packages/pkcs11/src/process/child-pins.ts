@@ -1,8 +1,9 @@
 import { SignerError } from "@signpost/core";
+import { releaseModule, retainModule } from "../pool/registry.ts";
 import type { PinSource } from "../request/pin.ts";
 import { selectToken } from "../request/select-token.ts";
-import { releaseModule, retainModule } from "../pool/registry.ts";
-import { fromWire, type OpenInput, type ToChild, type ToParent } from "../wire/child-messages.ts";
+import type { OpenInput, ToChild, ToParent } from "../wire/child-messages.ts";
+import { fromWire } from "../wire/wire-error.ts";
 
 type PinAnswer = Extract<ToChild, { type: "pin" }>;
 

@@ -1,7 +1,8 @@
 // The file that the child process is started with: the thread backend, spoken to over the parent's channel.
+import type { ToChild, ToParent } from "../wire/child-messages.ts";
+import { toWire } from "../wire/wire-error.ts";
 import { ChildKeys } from "./child-keys.ts";
 import { createPinQuestions } from "./child-pins.ts";
-import { type ToChild, type ToParent, toWire } from "../wire/child-messages.ts";
 
 /** How often a parent that waits is told that somebody is there, and hung calls are looked for. Milliseconds. */
 const TICK_MS = 250;

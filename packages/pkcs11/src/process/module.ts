@@ -1,42 +1,44 @@
 import { SignerError, type SignerHealth } from "@signpost/core";
 import { endedError } from "@signpost/core/adapter";
+import { KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
 import type { KeyRequest } from "../request/key-request.ts";
-import { isPinRefusal } from "../wire/command-error.ts";
 import { sameKey } from "../request/public-key.ts";
-import { CLOSE_HANG_MS, KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
-import { Child } from "./child-link.ts";
+import type { OpenedInChild } from "../wire/child-messages.ts";
+import { isPinRefusal } from "../wire/command-error.ts";
+import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
+import { fromWire } from "../wire/wire-error.ts";
+import { ChildLink } from "./child-link.ts";
 import {
-  type ChildKey,
-  childKey,
   closedError,
-  type HostedKey,
-  hostedKey,
   isNowhere,
+  type KeyInChild,
+  keyInChild,
   keyNotes,
   keyStatus,
+  type ParentKey,
+  parentKey,
   refusalIn,
 } from "./parent-key.ts";
-import { fromWire, type OpenedKey } from "../wire/child-messages.ts";
 import { PinBook } from "./pin-book.ts";
 import { PinRefusals, tokenName } from "./pin-refusals.ts";
 import { RestartPauses } from "./restart-pauses.ts";
 import { UnderWay } from "./under-way.ts";
 
 /** The child process for one module, and its successors. */
-export class ChildHost {
-  readonly #keys: Set<HostedKey> = new Set();
+export class ProcessModule {
+  readonly #keys: Set<ParentKey> = new Set();
   readonly #pins = new PinBook();
   readonly #refusals = new PinRefusals();
   readonly #pauses = new RestartPauses();
   /** Keys under way into a child: those of new signers, and those that an earlier child had. */
   readonly #opening = new UnderWay();
   readonly #reopening = new UnderWay();
-  #child: Child | undefined;
+  #child: ChildLink | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastEnd: string | undefined;
   #closed = false;
 
-  async open(request: KeyRequest): Promise<{ readonly key: HostedKey; readonly opened: OpenedKey }> {
+  async open(request: KeyRequest): Promise<{ readonly key: ParentKey; readonly opened: OpenedInChild }> {
     const child = await this.#childForOpening();
     const pin = this.#pins.retain(request.pin);
     try {
@@ -44,7 +46,7 @@ export class ChildHost {
       // Between its answer and now.
       if (child !== this.#child)
         throw new SignerError("unavailable", "the child process ended while the key was opened");
-      const key = hostedKey(child, request, pin, opened);
+      const key = parentKey(child, request, pin, opened);
       this.#keys.add(key);
       this.#noteRefusal(key, refusalIn(key.current));
       return { key, opened };
@@ -54,10 +56,10 @@ export class ChildHost {
     }
   }
 
-  async sign(key: HostedKey, digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  async sign(key: ParentKey, digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array> {
     const refusal = this.#refusals.of(key.token);
     if (refusal !== undefined) throw refusal;
-    const { child, number } = await childKey(key);
+    const { child, number } = await keyInChild(key);
     // While a child was started nobody may have waited for it any more.
     if (signal?.aborted === true) throw endedError(signal.reason);
     const call = child.call({ type: "sign", key: number, digest }, signal);
@@ -71,22 +73,22 @@ export class ChildHost {
     return signature;
   }
 
-  refusal(key: HostedKey): SignerError | undefined {
+  refusal(key: ParentKey): SignerError | undefined {
     return this.#refusals.of(key.token);
   }
 
-  status(key: HostedKey): SignerHealth["status"] {
+  status(key: ParentKey): SignerHealth["status"] {
     return this.#refusals.of(key.token) === undefined ? keyStatus(key) : "down";
   }
 
-  notes(key: HostedKey): readonly string[] {
+  notes(key: ParentKey): readonly string[] {
     const notes = [...keyNotes(key), this.#refusals.of(key.token)?.message];
     if (this.#lastEnd !== undefined) notes.push(`the child process was started again after its end: ${this.#lastEnd}`);
     return [...new Set(notes)].filter((note) => note !== undefined);
   }
 
   /** Comes back in a few seconds, whatever the module does: a child that does not close a key in time is killed. */
-  async close(key: HostedKey): Promise<void> {
+  async close(key: ParentKey): Promise<void> {
     if (this.#keys.delete(key)) this.#pins.release(key.pin);
     this.#refusals.forgetAllBut([...this.#keys].map(({ token }) => token));
     const { current } = key;
@@ -110,7 +112,7 @@ export class ChildHost {
   }
 
   /** Once it is known which keys an earlier child had, and which tokens refuse their PINs, so that no child tries another. */
-  async #childForOpening(): Promise<Child> {
+  async #childForOpening(): Promise<ChildLink> {
     for (;;) {
       // Another start now would be one more crash, and a second child beside the one to come.
       if (this.#timer !== undefined) throw this.#notYet();
@@ -121,9 +123,9 @@ export class ChildHost {
     }
   }
 
-  #start(): Child {
+  #start(): ChildLink {
     try {
-      const child: Child = new Child({
+      const child: ChildLink = new ChildLink({
         pin: (number) => this.#pins.read(number),
         refused: (number, error) => {
           const key = [...this.#keys].find(({ current }) => current?.child === child && current.number === number);
@@ -137,7 +139,7 @@ export class ChildHost {
     }
   }
 
-  #ended(child: Child, reason: string): void {
+  #ended(child: ChildLink, reason: string): void {
     if (child !== this.#child) return;
     this.#child = undefined;
     this.#lastEnd = reason;
@@ -173,7 +175,7 @@ export class ChildHost {
     void this.#reopenIn(this.#child);
   }
 
-  async #reopenIn(child: Child): Promise<void> {
+  async #reopenIn(child: ChildLink): Promise<void> {
     // One after the other on each token: a PIN that it refuses is the last one that it sees.
     const last = new Map<string, Promise<unknown>>();
     for (const key of this.#keys) {
@@ -190,14 +192,14 @@ export class ChildHost {
   }
 
   /** Opens a key again behind something else. Resolves in any case. */
-  #reopen(child: Child, key: HostedKey, before: Promise<unknown> = Promise.resolve()): Promise<unknown> {
+  #reopen(child: ChildLink, key: ParentKey, before: Promise<unknown> = Promise.resolve()): Promise<unknown> {
     const opening = before.then(() => this.#openAgain(child, key));
     key.failure = undefined;
     key.opened = () => opening;
     return this.#reopening.add(opening.catch(() => {}));
   }
 
-  async #openAgain(child: Child, key: HostedKey): Promise<ChildKey> {
+  async #openAgain(child: ChildLink, key: ParentKey): Promise<KeyInChild> {
     try {
       const refusal = this.#refusals.of(key.token);
       if (refusal !== undefined) throw refusal;
@@ -218,7 +220,7 @@ export class ChildHost {
   }
 
   /** What was opened has to be the key from before, and still wanted; else it is closed again. */
-  async #requireSame(key: HostedKey, { child, number }: ChildKey, opened: OpenedKey): Promise<void> {
+  async #requireSame(key: ParentKey, { child, number }: KeyInChild, opened: OpenedInChild): Promise<void> {
     const same = sameKey(opened.publicKey, key.publicKey);
     if (same && this.#keys.has(key)) return;
     await child.call({ type: "close", key: number }).catch(() => {});
@@ -227,11 +229,11 @@ export class ChildHost {
   }
 
   /** In the same child. What trying again may cure is tried by itself; the rest when somebody asks for it. */
-  #tryLater(child: Child, key: HostedKey, error: SignerError): void {
+  #tryLater(child: ChildLink, key: ParentKey, error: SignerError): void {
     isNowhere(key, error);
     if (isPinRefusal(error)) return;
     const failed = key.opened;
-    const again = (): Promise<ChildKey> => {
+    const again = (): Promise<KeyInChild> => {
       const others = Promise.all([this.#opening.settled(), this.#reopening.settled()]);
       void this.#reopen(child, key, others);
       return key.opened();
@@ -244,13 +246,13 @@ export class ChildHost {
     setTimeout(wait, error.transient ? RETRY_INTERVAL_MS : KEY_REFUSAL_MS).unref();
   }
 
-  async #openIn(child: Child, { pin: _pin, ...request }: KeyRequest, pin: number): Promise<OpenedKey> {
+  async #openIn(child: ChildLink, { pin: _pin, ...request }: KeyRequest, pin: number): Promise<OpenedInChild> {
     const input = { ...request, pin, refused: this.#refusals.list() };
-    return (await child.call({ type: "open", input })) as OpenedKey;
+    return (await child.call({ type: "open", input })) as OpenedInChild;
   }
 
   /** Of a signer that is open: once all of a token's are closed, its refusals are forgotten. */
-  #noteRefusal(key: HostedKey, error: unknown): void {
+  #noteRefusal(key: ParentKey, error: unknown): void {
     if (this.#keys.has(key)) this.#refusals.add(key.token, error);
   }
 }

@@ -1,19 +1,20 @@
-import type { KeyRequest, OpenKey } from "../request/key-request.ts";
+import type { KeyRequest } from "../request/key-request.ts";
+import type { SigningKey } from "../wire/signing-key.ts";
 import { untilAborted } from "../wire/until-aborted.ts";
-import { ChildHost } from "./module.ts";
+import { ProcessModule } from "./module.ts";
 
-interface HostEntry {
-  readonly host: ChildHost;
+interface ModuleEntry {
+  readonly host: ProcessModule;
   users: number;
   stopping: Promise<void> | undefined;
 }
 
 // As in threads/registry.ts: one child for each module, whoever opens signers on it.
-const hosts = new Map<string, HostEntry>();
+const hosts = new Map<string, ModuleEntry>();
 
 /** Opens a key in a child process. */
-export async function openProcessKey(request: KeyRequest): Promise<OpenKey> {
-  const entry = await retainHost(request.module);
+export async function openProcessKey(request: KeyRequest): Promise<SigningKey> {
+  const entry = await retainModule(request.module);
   try {
     const { key, opened } = await entry.host.open(request);
     const { publicKey, token, label, id, sessions } = opened;
@@ -30,29 +31,29 @@ export async function openProcessKey(request: KeyRequest): Promise<OpenKey> {
       refusal: () => entry.host.refusal(key),
       close: async () => {
         await entry.host.close(key);
-        await releaseHost(request.module, entry);
+        await releaseModule(request.module, entry);
       },
     };
   } catch (error) {
-    await releaseHost(request.module, entry);
+    await releaseModule(request.module, entry);
     throw error;
   }
 }
 
 /** Two children at once would be strangers to each other, and some tokens serve one process alone. */
-async function retainHost(module: string): Promise<HostEntry> {
+async function retainModule(module: string): Promise<ModuleEntry> {
   for (;;) {
     const stopping = hosts.get(module)?.stopping;
     if (stopping === undefined) break;
     await stopping;
   }
-  const entry = hosts.get(module) ?? { host: new ChildHost(), users: 0, stopping: undefined };
+  const entry = hosts.get(module) ?? { host: new ProcessModule(), users: 0, stopping: undefined };
   hosts.set(module, entry);
   entry.users += 1;
   return entry;
 }
 
-async function releaseHost(module: string, entry: HostEntry): Promise<void> {
+async function releaseModule(module: string, entry: ModuleEntry): Promise<void> {
   entry.users -= 1;
   if (entry.users > 0) return;
   entry.stopping = entry.host.stop().finally(() => hosts.delete(module));

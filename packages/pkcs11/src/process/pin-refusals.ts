@@ -1,7 +1,8 @@
 import type { SignerError } from "@signpost/core";
+import type { TokenDescription } from "../cryptoki/descriptions.ts";
+import type { RefusedToken } from "../wire/child-messages.ts";
 import { isPinRefusal } from "../wire/command-error.ts";
-import type { TokenDescription } from "../wire/commands.ts";
-import { type RefusedToken, toWire } from "../wire/child-messages.ts";
+import { toWire } from "../wire/wire-error.ts";
 
 /**
  * Tokens that have refused a PIN. Each child would try it once more, and so lock the token: they are kept here, until

@@ -9,13 +9,13 @@ import {
   type P256PublicJwk,
   spkiToJwk,
 } from "@signpost/core";
-import type { KeyRequest } from "./key-request.ts";
-import { type Pin, pinSource } from "./pin.ts";
-import type { KeyQuery } from "../wire/commands.ts";
+import { readMilliseconds } from "@signpost/core/adapter";
+import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
+import { pinSource, type Pkcs11Pin } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 
 /** What does not say which key is meant. */
-export interface KeyOptions {
+export interface Pkcs11KeyOptions {
   /** The public half as JWK or PEM, for tokens that hold no public object. It is proven by a signature. */
   readonly publicKey?: JwkInput | string | undefined;
   /** Bound of opening: initialising, login, search and proof. Milliseconds, default 10000. */
@@ -28,12 +28,12 @@ export interface KeyOptions {
    * Where the module runs. `thread` (default): in worker threads of this process. `process`: in a child process, which is killed
    * and started again when the module hangs or crashes.
    */
-  readonly isolation?: Isolation | undefined;
+  readonly isolation?: Pkcs11Isolation | undefined;
 }
 
-export type Isolation = "thread" | "process";
+export type Pkcs11Isolation = "thread" | "process";
 
-export interface Pkcs11SignerOptions extends KeyOptions {
+export interface Pkcs11SignerOptions extends Pkcs11KeyOptions {
   /** Path of the module, for instance `/usr/lib/softhsm/libsofthsm2.so`. */
   readonly module: string;
   /** Label of the token. Padding at its end does not count. */
@@ -47,7 +47,7 @@ export interface Pkcs11SignerOptions extends KeyOptions {
   /** CKA_ID of the private key: opaque bytes. */
   readonly id?: Uint8Array | undefined;
   /** The user PIN, or a function that is asked for it on every new login. */
-  readonly pin: Pin;
+  readonly pin: Pkcs11Pin;
   /** Queue, attempts and deadline. Default two attempts and as many calls at once as sessions; `false` opens the bare signer. */
   readonly policy?: GuardPolicy | false | undefined;
   /** Aborts the opening. */
@@ -73,11 +73,11 @@ export async function keyRequest(options: Pkcs11SignerOptions): Promise<KeyReque
   });
 }
 
-interface UncheckedRequest extends KeyOptions {
+interface UncheckedRequest extends Pkcs11KeyOptions {
   readonly module: string;
-  readonly pin: Pin;
+  readonly pin: Pkcs11Pin;
   readonly selector: TokenSelector;
-  readonly query: KeyQuery;
+  readonly query: PrivateKeyQuery;
   readonly policy?: GuardPolicy | false | undefined;
 }
 

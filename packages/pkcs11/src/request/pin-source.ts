@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { ConfigurationError } from "@signpost/core";
-import type { Pin } from "./pin.ts";
+import type { Pkcs11Pin } from "./pin.ts";
 import type { Pkcs11Uri } from "./uri.ts";
 
 /** What an adapter knows about PINs that a URI does not say. */
 export interface PinOptions {
-  readonly pin?: Pin | undefined;
+  readonly pin?: Pkcs11Pin | undefined;
   readonly pinSource?: ((source: string) => Promise<string | Uint8Array> | string | Uint8Array) | undefined;
   readonly allowPinValue?: boolean | undefined;
 }
@@ -20,7 +20,7 @@ const CARRIAGE_RETURN = 0x0d;
  *
  * @throws ConfigurationError
  */
-export function pinFor({ pinSource, pinValue }: Pkcs11Uri, options: PinOptions): Pin {
+export function pinFor({ pinSource, pinValue }: Pkcs11Uri, options: PinOptions): Pkcs11Pin {
   if (pinSource !== undefined && pinValue !== undefined) {
     throw new ConfigurationError("uri", "expected pin-source or pin-value, not both (RFC 7512 section 2.4)");
   }
@@ -36,7 +36,7 @@ export function pinFor({ pinSource, pinValue }: Pkcs11Uri, options: PinOptions):
   throw new ConfigurationError("pin", "expected it as an option, or a pin-source in the URI");
 }
 
-function pinFromSource(source: string, { pinSource }: PinOptions): Pin {
+function pinFromSource(source: string, { pinSource }: PinOptions): Pkcs11Pin {
   if (source.startsWith("|")) {
     throw new ConfigurationError("uri", "pin-source: expected a URI; commands are not run");
   }

@@ -2,7 +2,7 @@ import { isUint8Array } from "node:util/types";
 import { ConfigurationError } from "@signpost/core";
 
 /** A PIN, or how to get it. A function is asked on every new login, so that a changed PIN needs no restart. */
-export type Pin = string | Uint8Array | (() => Promise<string | Uint8Array> | string | Uint8Array);
+export type Pkcs11Pin = string | Uint8Array | (() => Promise<string | Uint8Array> | string | Uint8Array);
 
 /** Where the PIN of one signer comes from. */
 export interface PinSource {

@@ -1,13 +1,13 @@
 import { createHash, createPublicKey, randomBytes, verify, X509Certificate } from "node:crypto";
 import { ecPointToJwk, EncodingError, type P256PublicJwk, SignerError, spkiToJwk } from "@signpost/core";
-import type { FoundKey } from "../wire/commands.ts";
+import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 
 /**
  * The public key that a token's objects tell, or undefined when none does. All of them must agree.
  *
  * @throws SignerError `unsupported_key` for an object that is no P-256 key, `ambiguous_key` when they differ.
  */
-export function publicKeyOf(found: FoundKey): P256PublicJwk | undefined {
+export function publicKeyOf(found: PrivateKeyDescription): P256PublicJwk | undefined {
   const keys = publicKeysOf(found);
   const [first] = keys;
   if (first !== undefined && keys.some((key) => !sameKey(key, first))) {
@@ -16,7 +16,7 @@ export function publicKeyOf(found: FoundKey): P256PublicJwk | undefined {
   return first;
 }
 
-function publicKeysOf(found: FoundKey): readonly P256PublicJwk[] {
+function publicKeysOf(found: PrivateKeyDescription): readonly P256PublicJwk[] {
   try {
     return [
       ...found.ecPoints.map(ecPointToJwk),
@@ -55,7 +55,7 @@ export function createProbe(): Probe {
   };
 }
 
-function name({ label, id }: FoundKey): string {
+function name({ label, id }: PrivateKeyDescription): string {
   const hex = Buffer.from(id).toString("hex");
   return `${JSON.stringify(label)} (id ${hex === "" ? "none" : hex})`;
 }

@@ -1,5 +1,5 @@
 import { SignerError } from "@signpost/core";
-import type { TokenDescription, TokenList } from "../wire/commands.ts";
+import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 
 /** What the one token must match, by the attribute names of RFC 7512 section 2.3. Absent members match everything. */
 export interface TokenSelector {

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
-import type { OpenKey } from "./key-request.ts";
-import type { KeyQuery } from "../wire/commands.ts";
+import type { SigningKey } from "../wire/signing-key.ts";
+import type { PrivateKeyQuery } from "./key-request.ts";
 import type { TokenSelector } from "./select-token.ts";
 import {
   decodeNumber,
@@ -14,7 +14,7 @@ import {
 /** A PKCS #11 URI (RFC 7512), read for a private key. */
 export interface Pkcs11Uri {
   readonly selector: TokenSelector;
-  readonly query: KeyQuery;
+  readonly query: PrivateKeyQuery;
   /** `module-path`: the path of the module. */
   readonly modulePath: string | undefined;
   /** `module-name`: a name for it, without path and suffix. */
@@ -75,7 +75,7 @@ export function parsePkcs11Uri(uri: string): Pkcs11Uri {
 }
 
 /** The canonical URI of a key that is open: token, serial, label, id and module. Never a PIN. */
-export function formatKeyUri(module: string, { token, label, id }: Pick<OpenKey, "token" | "label" | "id">): string {
+export function formatKeyUri(module: string, { token, label, id }: Pick<SigningKey, "token" | "label" | "id">): string {
   const path = [
     attribute("token", token.label),
     attribute("serial", token.serial),

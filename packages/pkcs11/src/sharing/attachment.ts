@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { SignerError } from "@signpost/core";
+import type { CommandInput, ModuleFile, ModuleInstance, RunCommand } from "../wire/commands.ts";
 import {
   addUser,
   claimRenewal,
@@ -13,10 +14,15 @@ import {
   setOwned,
   sinceRenewal,
 } from "../wire/gate.ts";
-import type { CommandInput, ModuleFile, ModuleInstance } from "../wire/commands.ts";
-import type { ControlThread } from "../pool/control-thread.ts";
+import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import type { AskForGate, GateAnswer } from "./gate-exchange.ts";
-import { ANSWER_MS, LAST_LOOK_MS, PENDING_MS, SETUP_HANG_MS } from "../pool/limits.ts";
+
+/** Another thread of ours that has a module open says so within this time. Milliseconds. */
+const ANSWER_MS = 1_000;
+/** Nobody answered: one more look for somebody who came meanwhile. Milliseconds. */
+const LAST_LOOK_MS = 100;
+/** A thread that is opening or closing the module is asked again this often. Milliseconds. */
+const PENDING_MS = 20;
 
 /**
  * | state | what others are told |
@@ -34,16 +40,17 @@ type State = "opening" | "attached" | "finalizing" | "left";
  */
 export class Attachment {
   readonly #file: ModuleFile;
-  readonly #control: ControlThread;
+  readonly #run: RunCommand;
   readonly #ask: AskForGate;
   readonly #opening: number = randomInt(2 ** 47);
   #state: State = "opening";
   #gate: Gate = createGate();
   #instance: ModuleInstance = "shared";
 
-  constructor(file: ModuleFile, control: ControlThread, ask: AskForGate) {
+  /** `run`: a command for the control thread. `ask`: of the other threads of the process. */
+  constructor(file: ModuleFile, run: RunCommand, ask: AskForGate) {
     this.#file = file;
-    this.#control = control;
+    this.#run = run;
     this.#ask = ask;
   }
 
@@ -79,7 +86,7 @@ export class Attachment {
    */
   async attach(): Promise<void> {
     const deadline = performance.now() + SETUP_HANG_MS;
-    const loaded = this.#control.run("load", this.#file);
+    const loaded = this.#run("load", this.#file);
     let answer = await this.#ask(this.#opening, loaded);
     // Nobody of ours answers three times over: it is other code that has initialised the module.
     for (let unanswered = 0; unanswered < 3;) {
@@ -96,7 +103,7 @@ export class Attachment {
       answer = await this.#ask(this.#opening, unanswered === 1 ? ANSWER_MS : LAST_LOOK_MS);
     }
     await loaded;
-    await this.#control.run("useGate", { gate: this.#gate });
+    await this.#run("useGate", { gate: this.#gate });
     this.#state = "attached";
   }
 
@@ -105,7 +112,7 @@ export class Attachment {
    * module lives anew, whoever saw to it.
    */
   async renew(finalize: boolean, generationBefore: number): Promise<boolean> {
-    const { initialized, finalized } = await this.#control.run("renew", { finalize, generation: generationBefore });
+    const { initialized, finalized } = await this.#run("renew", { finalize, generation: generationBefore });
     if (initialized || !finalized) return initialized;
     // Somebody was faster, who does not share the gate: threads of ours that joined after it, or other code.
     const answer = await this.#ask(this.#opening, ANSWER_MS);
@@ -138,7 +145,7 @@ export class Attachment {
   }
 
   async #initialize(): Promise<boolean> {
-    const { initialized, instance } = await this.#control.run("attach", null);
+    const { initialized, instance } = await this.#run("attach", null);
     this.#instance = instance;
     setOwned(this.#gate, initialized);
     return initialized;
@@ -154,7 +161,7 @@ export class Attachment {
     const before = this.#gate;
     if (!this.#join(gate)) return setOwned(before, false);
     removeUser(before);
-    await this.#control.run("useGate", { gate });
+    await this.#run("useGate", { gate });
   }
 }
 

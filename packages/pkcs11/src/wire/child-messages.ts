@@ -1,15 +1,11 @@
 // What passes between the process that signs and the child process that holds the module. Cloned on the way
 // (`serialization: "advanced"`), so bytes stay bytes. A PIN only travels when a login asks for it, never in arguments or environment.
-import {
-  ConfigurationError,
-  type P256PublicJwk,
-  SignerError,
-  type SignerErrorCode,
-  type SignerHealth,
-} from "@signpost/core";
+import type { SignerHealth } from "@signpost/core";
 import type { KeyRequest } from "../request/key-request.ts";
-import type { TokenDescription } from "./commands.ts";
+import type { SigningKeyDescription } from "./signing-key.ts";
+import type { WireError } from "./wire-error.ts";
 
+/** What a child needs to open a key. */
 export type OpenInput = Omit<KeyRequest, "pin"> & {
   /** The same number for signers that give the same PIN. */
   readonly pin: number;
@@ -24,24 +20,20 @@ export interface RefusedToken {
   readonly error: WireError;
 }
 
-/** A key that the child has open. */
-export interface OpenedKey {
+/** A key that the child has open, by its number there. */
+export interface OpenedInChild extends SigningKeyDescription {
   readonly key: number;
-  readonly publicKey: P256PublicJwk;
-  readonly token: TokenDescription;
-  readonly label: string;
-  readonly id: Uint8Array;
-  readonly sessions: number;
 }
 
 /** How a key is in the child. */
-export interface KeyState {
+export interface ChildKeyState {
   readonly status: SignerHealth["status"];
   readonly notes: readonly string[];
   /** The token has refused its PIN. */
   readonly refusal: WireError | undefined;
 }
 
+/** Sent to the child. `call` numbers what is answered. */
 export type ToChild =
   | { readonly type: "open"; readonly call: number; readonly input: OpenInput }
   | { readonly type: "sign"; readonly call: number; readonly key: number; readonly digest: Uint8Array }
@@ -57,35 +49,13 @@ export type ToChild =
     }
   | { readonly type: "stop" };
 
+/** Sent by the child. */
 export type ToParent =
   | { readonly type: "answer"; readonly call: number; readonly value: unknown }
   | { readonly type: "error"; readonly call: number; readonly error: WireError }
   /** A login needs the PIN with this number. */
   | { readonly type: "pin"; readonly question: number; readonly pin: number }
-  | { readonly type: "state"; readonly key: number; readonly state: KeyState }
+  | { readonly type: "state"; readonly key: number; readonly state: ChildKeyState }
   /** A call hangs inside the module: only the end of the process helps. */
   | { readonly type: "hung" }
   | { readonly type: "alive" };
-
-export interface WireError {
-  readonly argument: string | undefined;
-  readonly code: string;
-  readonly transient: boolean;
-  readonly message: string;
-}
-
-export function toWire(error: unknown): WireError {
-  if (error instanceof SignerError) {
-    return { argument: undefined, code: error.code, transient: error.transient, message: error.message };
-  }
-  if (error instanceof ConfigurationError) {
-    const { argument, code, message } = error;
-    return { argument, code, transient: false, message: message.slice(argument.length + 2) };
-  }
-  return { argument: undefined, code: "unavailable", transient: true, message: "the child process failed" };
-}
-
-export function fromWire({ argument, code, transient, message }: WireError): SignerError | ConfigurationError {
-  if (argument !== undefined) return new ConfigurationError(argument, message, { code });
-  return new SignerError(code as SignerErrorCode, message, { transient });
-}

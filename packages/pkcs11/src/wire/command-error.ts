@@ -1,7 +1,7 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { ckrRule, type RecoveryAction } from "../cryptoki/ckr.ts";
-import type { Failure } from "./commands.ts";
 import { CKR_CRYPTOKI_NOT_INITIALIZED, CKR_SESSION_COUNT } from "../cryptoki/constants.ts";
+import type { Failure } from "./commands.ts";
 
 /** A command that failed, as the thread told it. Kept as the `cause` of what callers see. */
 export class CommandError extends Error {

@@ -1,56 +1,12 @@
-// What passes between the caller's thread and a worker thread. Plain data only: it is cloned on the way.
+// What passes between the thread of the caller and a worker thread. Plain data only: it is cloned on the way.
 // On the path of a signature that is a key number and 32 bytes in, 64 bytes out.
 
+import type { PrivateKeyDescription, TokenList } from "../cryptoki/descriptions.ts";
+import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { Gate } from "./gate.ts";
 
-export interface KeyQuery {
-  /** CKA_LABEL of the private key. */
-  readonly object?: string | undefined;
-  /** CKA_ID of the private key, opaque bytes. */
-  readonly id?: Uint8Array | undefined;
-}
-
-/** What the token says about the one private key that matched, and every public half found for it. */
-export interface FoundKey {
-  readonly label: string;
-  readonly id: Uint8Array;
-  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
-  readonly alwaysAuthenticate: boolean;
-  /** CKA_EC_POINT values, as the module gave them. */
-  readonly ecPoints: readonly Uint8Array[];
-  /** CKA_PUBLIC_KEY_INFO values (DER SubjectPublicKeyInfo). */
-  readonly publicKeyInfos: readonly Uint8Array[];
-  /** CKA_VALUE of X.509 certificate objects with the same CKA_ID. */
-  readonly certificates: readonly Uint8Array[];
-}
-
-export interface LibraryDescription {
-  readonly manufacturer: string;
-  readonly description: string;
-  readonly version: string;
-}
-
-/** A slot with a token, its texts trimmed of padding. */
-export interface TokenDescription {
-  readonly slotId: number;
-  readonly slotDescription: string;
-  readonly slotManufacturer: string;
-  readonly label: string;
-  readonly serial: string;
-  readonly manufacturer: string;
-  readonly model: string;
-  /** CKF_TOKEN_INITIALIZED: a blank slot is listed too, without it. */
-  readonly initialized: boolean;
-  /** ulMaxSessionCount, 0 when the token names no limit. */
-  readonly maxSessions: number;
-}
-
-export interface TokenList {
-  readonly library: LibraryDescription;
-  readonly tokens: readonly TokenDescription[];
-}
-
-export interface SessionState {
+/** Whether a session is logged in, and what the token says of its PIN. */
+export interface LoginState {
   /** The token wants C_Login before it shows private keys, and nobody has logged in yet. */
   readonly loginNeeded: boolean;
   /** Nobody needs to: the token has no login, or another session of this process is logged in. */
@@ -101,12 +57,12 @@ export interface Commands {
   finalize: [input: { readonly module: boolean; readonly gone?: boolean }, output: null];
   tokens: [input: null, output: TokenList];
   /** Opens a session, then closes the one before. */
-  openSession: [input: { readonly slotId: number }, output: SessionState];
+  openSession: [input: { readonly slotId: number }, output: LoginState];
   /** The state of the session that is open. */
-  session: [input: null, output: SessionState];
+  session: [input: null, output: LoginState];
   /** `covered`: somebody else's login in this process answered for ours, and the PIN was not looked at. */
   login: [input: { readonly pin: string }, output: { readonly covered: boolean }];
-  findKey: [input: { readonly key: number; readonly query: KeyQuery }, output: FoundKey];
+  findKey: [input: { readonly key: number; readonly query: PrivateKeyQuery }, output: PrivateKeyDescription];
   forgetKey: [input: { readonly key: number }, output: null];
   /** C_SignInit, and the login that a key with CKA_ALWAYS_AUTHENTICATE wants behind it: for the one `sign` that follows. */
   authenticate: [input: { readonly key: number; readonly pin: string }, output: null];
@@ -116,6 +72,13 @@ export interface Commands {
 export type CommandName = keyof Commands;
 export type CommandInput<Name extends CommandName> = Commands[Name][0];
 export type CommandOutput<Name extends CommandName> = Commands[Name][1];
+
+/** Sends a command to one thread. Rejects with `timeout` when it has not come back within `hangMs`. */
+export type RunCommand = <Name extends CommandName>(
+  name: Name,
+  input: CommandInput<Name>,
+  hangMs?: number,
+) => Promise<CommandOutput<Name>>;
 
 export interface Request {
   readonly id: number;

@@ -1,8 +1,8 @@
 // The file that a worker thread is started with: commands in, results out, one at a time.
 import { parentPort, workerData } from "node:worker_threads";
 import type { Request, Response, Shutdown, ThreadData } from "../wire/commands.ts";
-import { toFailure } from "./failure.ts";
 import { createCommandRunner } from "./command-runner.ts";
+import { toFailure } from "./failure.ts";
 
 const port = parentPort;
 if (port !== null) {

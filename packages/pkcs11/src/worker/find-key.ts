@@ -1,4 +1,3 @@
-import type { FoundKey, KeyQuery } from "../wire/commands.ts";
 import type { Handle } from "../cryptoki/binding.ts";
 import {
   CKA_ALWAYS_AUTHENTICATE,
@@ -16,17 +15,19 @@ import {
   CKO_PRIVATE_KEY,
   CKO_PUBLIC_KEY,
 } from "../cryptoki/constants.ts";
-import { KeyError } from "./failure.ts";
+import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import {
   classTemplate,
+  type CryptokiSession,
   describeObject,
   findObjects,
-  type OpenSession,
   readAttribute,
   readId,
   readLabel,
   readUlong,
 } from "../cryptoki/objects.ts";
+import type { PrivateKeyQuery } from "../request/key-request.ts";
+import { KeySearchError } from "./failure.ts";
 
 // DER of the object identifier 1.2.840.10045.3.1.7 (RFC 5480 section 2.1.1.1).
 const P256_PARAMETERS = Buffer.from("06082a8648ce3d030107", "hex");
@@ -47,7 +48,10 @@ const COMPANIONS = 8;
  * The one private key that matches, checked to be a P-256 key that may sign, and everything on the token that
  * tells its public half. SoftHSM accepts an RSA key or another curve at C_SignInit, so nothing is left to it.
  */
-export function findKey(session: OpenSession, query: KeyQuery): { readonly handle: Handle; readonly found: FoundKey } {
+export function findKey(
+  session: CryptokiSession,
+  query: PrivateKeyQuery,
+): { readonly handle: Handle; readonly found: PrivateKeyDescription } {
   const handle = findPrivateKey(session, query);
   requireP256SigningKey(session, handle);
   const id = readId(session, handle);
@@ -60,7 +64,7 @@ export function findKey(session: OpenSession, query: KeyQuery): { readonly handl
           [...classTemplate(CKO_CERTIFICATE, id), { type: CKA_CERTIFICATE_TYPE, value: CKC_X_509 }],
           COMPANIONS,
         );
-  const found: FoundKey = {
+  const found: PrivateKeyDescription = {
     label: readLabel(session, handle),
     id,
     alwaysAuthenticate: readAttribute(session, handle, CKA_ALWAYS_AUTHENTICATE)?.[0] === 1,
@@ -71,20 +75,20 @@ export function findKey(session: OpenSession, query: KeyQuery): { readonly handl
   return { handle, found };
 }
 
-function findPrivateKey(session: OpenSession, query: KeyQuery): Handle {
+function findPrivateKey(session: CryptokiSession, query: PrivateKeyQuery): Handle {
   const template = classTemplate(CKO_PRIVATE_KEY, query.id);
   if (query.object !== undefined) template.push({ type: CKA_LABEL, value: Buffer.from(query.object, "utf8") });
   const matches = findObjects(session, template, LISTED + 1);
   const [handle] = matches;
   if (handle === undefined)
-    throw new KeyError("key_not_found", `no private key ${wanted(query)}; ${inventory(session)}`);
+    throw new KeySearchError("key_not_found", `no private key ${wanted(query)}; ${inventory(session)}`);
   if (matches.length > 1) {
-    throw new KeyError("ambiguous_key", `more than one private key ${wanted(query)}: ${list(session, matches)}`);
+    throw new KeySearchError("ambiguous_key", `more than one private key ${wanted(query)}: ${list(session, matches)}`);
   }
   return handle;
 }
 
-function wanted({ object, id }: KeyQuery): string {
+function wanted({ object, id }: PrivateKeyQuery): string {
   const parts = [
     object === undefined ? "" : `label ${JSON.stringify(object)}`,
     id === undefined ? "" : `id ${Buffer.from(id).toString("hex")}`,
@@ -92,7 +96,7 @@ function wanted({ object, id }: KeyQuery): string {
   return parts.length === 0 ? "on the token" : `with ${parts.join(" and ")}`;
 }
 
-function inventory(session: OpenSession): string {
+function inventory(session: CryptokiSession): string {
   const kinds: [string, number][] = [
     ["private keys", CKO_PRIVATE_KEY],
     ["public keys", CKO_PUBLIC_KEY],
@@ -105,31 +109,34 @@ function inventory(session: OpenSession): string {
   return `the token has ${texts.join("; ")}`;
 }
 
-function list(session: OpenSession, objects: readonly Handle[]): string {
+function list(session: CryptokiSession, objects: readonly Handle[]): string {
   const texts = objects.slice(0, LISTED).map((object) => describeObject(session, object));
   return texts.join(", ") + (objects.length > LISTED ? ", and more" : "");
 }
 
-function requireP256SigningKey(session: OpenSession, handle: Handle): void {
+function requireP256SigningKey(session: CryptokiSession, handle: Handle): void {
   const keyType = readUlong(readAttribute(session, handle, CKA_KEY_TYPE));
   if (keyType !== CKK_EC) {
     const name = KEY_TYPE_NAMES.get(keyType ?? -1) ?? `of type ${keyType ?? "unknown"}`;
-    throw new KeyError("unsupported_key", `${describeObject(session, handle)} is an ${name} key; expected EC P-256`);
+    throw new KeySearchError(
+      "unsupported_key",
+      `${describeObject(session, handle)} is an ${name} key; expected EC P-256`,
+    );
   }
   const parameters = readAttribute(session, handle, CKA_EC_PARAMS);
   if (parameters !== undefined && !parameters.equals(P256_PARAMETERS)) {
     const text = parameters.toString("hex");
-    throw new KeyError(
+    throw new KeySearchError(
       "unsupported_key",
       `${describeObject(session, handle)} is on another curve (CKA_EC_PARAMS ${text}); expected P-256`,
     );
   }
   if (readAttribute(session, handle, CKA_SIGN)?.[0] === 0) {
-    throw new KeyError("unsupported_key", `${describeObject(session, handle)} may not sign (CKA_SIGN is false)`);
+    throw new KeySearchError("unsupported_key", `${describeObject(session, handle)} may not sign (CKA_SIGN is false)`);
   }
 }
 
-function readAll(session: OpenSession, objects: readonly Handle[], type: number): readonly Uint8Array[] {
+function readAll(session: CryptokiSession, objects: readonly Handle[], type: number): readonly Uint8Array[] {
   return objects.flatMap((object) => {
     const value = readAttribute(session, object, type);
     return value === undefined ? [] : [new Uint8Array(value)];

@@ -1,12 +1,12 @@
-import { type Gate, generation, setOwned, startGeneration } from "../wire/gate.ts";
-import type { CommandOutput, ModuleFile, ModuleInstance } from "../wire/commands.ts";
 import { type Binding, loadModule, ModuleError } from "../cryptoki/binding.ts";
+import { codeFrom, cryptoki, CryptokiError } from "../cryptoki/call.ts";
 import {
   CKF_OS_LOCKING_OK,
   CKR_CRYPTOKI_ALREADY_INITIALIZED,
   CKR_CRYPTOKI_NOT_INITIALIZED,
 } from "../cryptoki/constants.ts";
-import { codeFrom, cryptoki, CryptokiError } from "./failure.ts";
+import type { CommandOutput, ModuleFile, ModuleInstance } from "../wire/commands.ts";
+import { type Gate, generation, setOwned, startGeneration } from "../wire/gate.ts";
 
 /** The module as one thread has it: the library that it loaded, and the calls that begin and end it for the process. */
 export class LoadedModule {

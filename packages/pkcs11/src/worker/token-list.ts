@@ -1,7 +1,7 @@
-import type { TokenDescription, TokenList } from "../wire/commands.ts";
 import type { Binding, Handle } from "../cryptoki/binding.ts";
+import { cryptoki } from "../cryptoki/call.ts";
 import { CKF_TOKEN_INITIALIZED } from "../cryptoki/constants.ts";
-import { cryptoki } from "./failure.ts";
+import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { readUlong } from "../cryptoki/objects.ts";
 
 // CK_UNAVAILABLE_INFORMATION, and what pkcs11js makes of it.

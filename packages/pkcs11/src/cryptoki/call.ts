@@ -1,0 +1,45 @@
+/** A CKR code, with the function that returned it. */
+export class CryptokiError extends Error {
+  readonly call: string;
+  readonly code: number;
+
+  constructor(call: string, code: number) {
+    super(`${call}: ${code}`);
+    this.call = call;
+    this.code = code;
+  }
+}
+
+/**
+ * Runs one Cryptoki function. pkcs11js throws errors of several classes, some with the CKR code only in
+ * the message (`CKR_SESSION_HANDLE_INVALID:179`): the number is the only thing that is the same everywhere.
+ */
+export function cryptoki<Result>(call: string, run: () => Result): Result {
+  try {
+    return run();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw new CryptokiError(call, code);
+  }
+}
+
+/** The CKR code, or undefined when `run` succeeded. Other errors pass. */
+export function codeFrom(run: () => unknown): number | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    const code = error instanceof CryptokiError ? error.code : codeOf(error);
+    if (code === undefined) throw error;
+    return code;
+  }
+}
+
+function codeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const code: unknown = "code" in error ? error.code : undefined;
+  if (typeof code === "number" && code !== 0) return code;
+  const match = /^CKR_\w+:(\d+)/.exec(error.message);
+  return match?.[1] === undefined ? undefined : Number(match[1]);
+}

@@ -1,0 +1,41 @@
+// What a module says of itself, its tokens and their keys, as plain data.
+
+/** What the token says about the one private key that matched, and every public half found for it. */
+export interface PrivateKeyDescription {
+  readonly label: string;
+  readonly id: Uint8Array;
+  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
+  readonly alwaysAuthenticate: boolean;
+  /** CKA_EC_POINT values, as the module gave them. */
+  readonly ecPoints: readonly Uint8Array[];
+  /** CKA_PUBLIC_KEY_INFO values (DER SubjectPublicKeyInfo). */
+  readonly publicKeyInfos: readonly Uint8Array[];
+  /** CKA_VALUE of X.509 certificate objects with the same CKA_ID. */
+  readonly certificates: readonly Uint8Array[];
+}
+
+export interface LibraryDescription {
+  readonly manufacturer: string;
+  readonly description: string;
+  readonly version: string;
+}
+
+/** A slot with a token, its texts trimmed of padding. */
+export interface TokenDescription {
+  readonly slotId: number;
+  readonly slotDescription: string;
+  readonly slotManufacturer: string;
+  readonly label: string;
+  readonly serial: string;
+  readonly manufacturer: string;
+  readonly model: string;
+  /** CKF_TOKEN_INITIALIZED: a blank slot is listed too, without it. */
+  readonly initialized: boolean;
+  /** ulMaxSessionCount, 0 when the token names no limit. */
+  readonly maxSessions: number;
+}
+
+export interface TokenList {
+  readonly library: LibraryDescription;
+  readonly tokens: readonly TokenDescription[];
+}

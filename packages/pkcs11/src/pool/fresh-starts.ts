@@ -1,0 +1,104 @@
+import type { TokenList } from "../cryptoki/descriptions.ts";
+import type { Attachment } from "../sharing/attachment.ts";
+import { isNotInitialized } from "../wire/command-error.ts";
+import type { HangingCalls } from "./hanging-calls.ts";
+import { INITIALIZE_INTERVAL_MS, LOOK_AGAIN_MS, REINITIALIZE_INTERVAL_MS } from "./limits.ts";
+
+/** The pool of one token, whose sessions a fresh start ends and opens again. */
+export interface FreshStartMember {
+  readonly sessions: {
+    pause(): void;
+    drained(): Promise<void>;
+    release(gone: boolean): Promise<void>;
+    restore(list: TokenList): Promise<boolean>;
+  };
+  /** The module lives anew. */
+  freshStart(): void;
+}
+
+/**
+ * C_Finalize and C_Initialize of one module, then every session of every pool anew. It never finalises under a call, and
+ * only a module that is ours.
+ */
+export class FreshStarts {
+  readonly members: Set<FreshStartMember> = new Set();
+  readonly #attachment: Attachment;
+  readonly #hanging: HangingCalls;
+  readonly #tokens: () => Promise<TokenList>;
+  #running: Promise<boolean> | undefined;
+  #firstStart = 0;
+  #lastInitialize = Number.NEGATIVE_INFINITY;
+
+  constructor(attachment: Attachment, hanging: HangingCalls, tokens: () => Promise<TokenList>) {
+    this.#attachment = attachment;
+    this.#hanging = hanging;
+    this.#tokens = tokens;
+  }
+
+  /** The module was attached to for the first time. */
+  attached(): void {
+    this.#firstStart = performance.now();
+  }
+
+  /**
+   * Initialises the module anew and restores every session. Single flight. Only when we own the module, no call hangs
+   * inside it, and the last time is long enough ago. A module that somebody else finalised is only initialised: that is
+   * for anybody to do. False when that is not possible, or not yet, or in vain.
+   */
+  reinitialize(cause: unknown): Promise<boolean> {
+    if (this.#running !== undefined) return this.#running;
+    const finalized = isNotInitialized(cause);
+    if (!this.#mayReinitialize(finalized)) return Promise.resolve(false);
+    this.#running = this.#reinitialize(finalized).finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  /** When `reinitialize` may finalise again. Milliseconds from now. */
+  reinitializeInMs(): number {
+    return Math.max(0, REINITIALIZE_INTERVAL_MS - this.#attachment.sinceRenewal);
+  }
+
+  /** Initialises the module anew for somebody who misses a token. Pointless when that was done a moment ago. */
+  async lookAgain(): Promise<boolean> {
+    if (performance.now() - Math.max(this.#firstStart, this.#lastInitialize) < LOOK_AGAIN_MS) return false;
+    return this.reinitialize(undefined);
+  }
+
+  /** Resolves once no fresh start is under way. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  #mayReinitialize(finalized: boolean): boolean {
+    if (finalized) return performance.now() - this.#lastInitialize >= INITIALIZE_INTERVAL_MS;
+    return (
+      this.#attachment.owned && this.#hanging.count === 0 && this.#attachment.claimRenewal(REINITIALIZE_INTERVAL_MS)
+    );
+  }
+
+  async #reinitialize(finalized: boolean): Promise<boolean> {
+    const { generation } = this.#attachment;
+    this.#lastInitialize = performance.now();
+    const members = [...this.members];
+    for (const { sessions } of members) sessions.pause();
+    await Promise.all(members.map(({ sessions }) => sessions.drained()));
+    await this.#renew(members, finalized, generation);
+    const list = await this.#tokens().catch(() => NO_TOKENS);
+    const restored = await Promise.all(members.map(({ sessions }) => sessions.restore(list)));
+    return restored.every(Boolean);
+  }
+
+  async #renew(members: readonly FreshStartMember[], finalized: boolean, generation: number): Promise<void> {
+    // A call that turned out to hang meanwhile is still inside the module: finalising under it may crash.
+    if (this.#hanging.count > 0 && !finalized) return;
+    await Promise.all(members.map(({ sessions }) => sessions.release(finalized)));
+    if (this.#hanging.count > 0 && !finalized) return;
+    try {
+      if (await this.#attachment.renew(!finalized, generation)) for (const member of members) member.freshStart();
+    } catch {
+      // Told by the list of tokens, and by each session that does not come back.
+    }
+  }
+}
+
+const NO_TOKENS: TokenList = { library: { manufacturer: "", description: "", version: "" }, tokens: [] };

@@ -1,0 +1,93 @@
+import { SignerError } from "@signpost/core";
+import type { TokenList } from "../cryptoki/descriptions.ts";
+import { Attachment } from "../sharing/attachment.ts";
+import type { AskForGate, GateAnswer } from "../sharing/gate-exchange.ts";
+import type { CommandInput, ModuleFile } from "../wire/commands.ts";
+import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
+import { ControlThread } from "./control-thread.ts";
+import { FreshStarts } from "./fresh-starts.ts";
+import { HangingCalls } from "./hanging-calls.ts";
+
+/**
+ * One module from C_Initialize to C_Finalize, as this thread of the process sees it. Never C_Logout and never
+ * C_CloseAllSessions: both would reach into what others in the process do.
+ */
+export class ModuleLife {
+  readonly hanging: HangingCalls = new HangingCalls();
+  readonly freshStarts: FreshStarts;
+  readonly #control: ControlThread;
+  readonly #attachment: Attachment;
+  #undone: Promise<void> | undefined;
+
+  /** `ask` finds the other threads of the process that use the module. */
+  constructor(file: ModuleFile, ask: AskForGate) {
+    this.#control = new ControlThread({
+      hanging: (returned) => {
+        this.hanging.change(1);
+        void returned.then(() => this.hanging.change(-1));
+      },
+      replacement: () => this.#attachment.initializeInput,
+    });
+    this.#attachment = new Attachment(file, (name, input) => this.#control.run(name, input), ask);
+    this.freshStarts = new FreshStarts(this.#attachment, this.hanging, () => this.tokens());
+  }
+
+  /** C_Initialize answered CKR_OK to us: we may finalise the module. */
+  get owned(): boolean {
+    return this.#attachment.owned;
+  }
+
+  /** For another thread of the process, which opens the module with this number. */
+  answer(opening: number): GateAnswer | undefined {
+    return this.#attachment.answer(opening);
+  }
+
+  /** Rejects when the module cannot be had; a call that hangs is taken back once it has come back. */
+  async start(): Promise<void> {
+    try {
+      await this.#attachment.attach();
+      this.freshStarts.attached();
+    } catch (error) {
+      this.#undone = this.#undoStart();
+      throw error;
+    }
+  }
+
+  /** Resolves once nothing is left of a start that failed. */
+  async undone(): Promise<void> {
+    await this.#undone;
+  }
+
+  tokens(): Promise<TokenList> {
+    return this.#control.run("tokens", null);
+  }
+
+  /** What a session's thread is begun with. @throws SignerError `closed` */
+  initializeInput(): CommandInput<"initialize"> {
+    const input = this.#attachment.initializeInput;
+    if (input === undefined) throw new SignerError("closed", "the module is closed");
+    return input;
+  }
+
+  /** Finalises the module when it is ours and no call is inside it; else once the last one has come back. */
+  async stop(): Promise<void> {
+    await this.freshStarts.settled();
+    await this.hanging.none();
+    await this.#control.run("finalize", { module: this.#attachment.leave() }, CLOSE_HANG_MS).catch(() => {});
+    await this.hanging.none();
+    await this.#control.terminate();
+  }
+
+  /** At the exit of the process. Blocks until the module is finalised, where it is ours and no call hangs inside it. */
+  shutDown(timeoutMs: number): void {
+    this.#control.shutDown(this.#attachment.leave() && this.hanging.count === 0, timeoutMs);
+  }
+
+  async #undoStart(): Promise<void> {
+    await this.hanging.none();
+    this.#attachment.leave();
+    await this.#control.run("undoAttach", null, CLOSE_HANG_MS).catch(() => {});
+    await this.hanging.none();
+    await this.#control.terminate();
+  }
+}

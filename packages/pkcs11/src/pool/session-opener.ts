@@ -1,0 +1,34 @@
+import type { TokenDescription } from "../cryptoki/descriptions.ts";
+import type { TokenLogin } from "./login.ts";
+import type { ModuleLife } from "./module-life.ts";
+import type { SessionSet } from "./session-set.ts";
+import type { PooledSession } from "./session.ts";
+
+/** Opens sessions on one token, logged in. */
+export class SessionOpener {
+  /** The token, in the slot where it was seen last. */
+  token: TokenDescription;
+  readonly #module: ModuleLife;
+  readonly #login: TokenLogin;
+  readonly #set: SessionSet;
+
+  constructor(token: TokenDescription, module: ModuleLife, login: TokenLogin, set: SessionSet) {
+    this.token = token;
+    this.#module = module;
+    this.#login = login;
+    this.#set = set;
+  }
+
+  async open(session: PooledSession): Promise<void> {
+    this.#login.requireOpen();
+    session.keys.clear();
+    const run = this.#set.commands(session);
+    if (!session.initialized) {
+      const { owner } = await run("initialize", this.#module.initializeInput());
+      session.initialized = true;
+      session.ownsInstance = owner;
+    }
+    const state = await run("openSession", { slotId: this.token.slotId });
+    if (state.loginNeeded) await this.#login.login(run);
+  }
+}

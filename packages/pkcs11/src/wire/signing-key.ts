@@ -1,0 +1,25 @@
+import type { P256PublicJwk, SignerError, SignerHealth } from "@signpost/core";
+import type { TokenDescription } from "../cryptoki/descriptions.ts";
+
+/** What is known of a key once it is open. It never changes. */
+export interface SigningKeyDescription {
+  readonly publicKey: P256PublicJwk;
+  readonly token: TokenDescription;
+  readonly label: string;
+  readonly id: Uint8Array;
+  /** Signatures at once. */
+  readonly sessions: number;
+}
+
+/** A key that is open: found, checked and proven. The same for both isolations. */
+export interface SigningKey extends SigningKeyDescription {
+  /** One attempt. */
+  sign(digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array>;
+  status(): SignerHealth["status"];
+  notes(): readonly string[];
+  /** Calls that hang inside the module. */
+  hanging(): number;
+  /** What the token answered to a PIN, once it has refused one: nobody tries another. */
+  refusal(): SignerError | undefined;
+  close(): Promise<void>;
+}

@@ -1,0 +1,91 @@
+import type { Binding, Handle } from "../cryptoki/binding.ts";
+import { CryptokiError } from "../cryptoki/call.ts";
+import { CKR_TOKEN_NOT_PRESENT } from "../cryptoki/constants.ts";
+import type { TokenList } from "../cryptoki/descriptions.ts";
+import type { CommandInput, CommandOutput, ModuleFile } from "../wire/commands.ts";
+import { alone, createGate, type Gate } from "../wire/gate.ts";
+import { BusyError } from "./failure.ts";
+import { LoadedModule } from "./loaded-module.ts";
+import { listTokens } from "./token-list.ts";
+
+/** C_Finalize waits so long for other threads to leave the module. Milliseconds. */
+const FINALIZE_WAIT_MS = 1_000;
+
+/** The module commands of one thread: its library, the gate in front of it, and the slots that were listed last. */
+export class WorkerModule {
+  readonly #library = new LoadedModule();
+  /** C_Initialize answered CKR_OK to this thread. */
+  #initialized = false;
+  #slots: ReadonlyMap<number, Handle> = new Map();
+  // Until the module is initialised nobody else can be inside it with us.
+  #gate: Gate = createGate();
+
+  get binding(): Binding {
+    return this.#library.binding;
+  }
+
+  get gate(): Gate {
+    return this.#gate;
+  }
+
+  load(file: ModuleFile): void {
+    this.#library.load(file);
+  }
+
+  attach(): CommandOutput<"attach"> {
+    this.#initialized = this.#library.initialize();
+    return { initialized: this.#initialized, instance: this.#library.instance() };
+  }
+
+  undoAttach(): void {
+    if (this.#initialized) this.#library.finalize();
+  }
+
+  useGate(gate: Gate): void {
+    this.#gate = gate;
+  }
+
+  renew({ finalize, generation }: CommandInput<"renew">): CommandOutput<"renew"> {
+    let output: CommandOutput<"renew"> | undefined;
+    this.#slots = new Map();
+    const calls = (): void => {
+      output = this.#library.renew(this.#gate, finalize, generation);
+    };
+    if (!alone(this.#gate, FINALIZE_WAIT_MS, calls)) {
+      if (finalize) throw new BusyError("other threads are inside the module");
+      // Whatever is inside was there when somebody else finalised the module. It may never come back.
+      calls();
+    }
+    return output ?? { initialized: false, finalized: false };
+  }
+
+  initialize({ gate, instance, ...file }: CommandInput<"initialize">): CommandOutput<"initialize"> {
+    const owner = instance === "own";
+    this.#library.load(file);
+    // Nobody else is inside an instance of this thread's own.
+    this.#gate = owner ? createGate() : gate;
+    if (owner) this.#library.initialize();
+    return { owner };
+  }
+
+  /** Forgets the slots, and calls C_Finalize where `whole` says so. */
+  finalize(whole: boolean): void {
+    this.#slots = new Map();
+    if (whole && !alone(this.#gate, FINALIZE_WAIT_MS, () => this.#library.finalize())) {
+      throw new BusyError("other threads are inside the module");
+    }
+  }
+
+  tokens(): TokenList {
+    const { list, slots } = listTokens(this.binding);
+    this.#slots = slots;
+    return list;
+  }
+
+  slot(slotId: number): Handle {
+    if (!this.#slots.has(slotId)) this.tokens();
+    const slot = this.#slots.get(slotId);
+    if (slot === undefined) throw new CryptokiError("C_OpenSession", CKR_TOKEN_NOT_PRESENT);
+    return slot;
+  }
+}

@@ -1,0 +1,159 @@
+import type { Handle } from "../cryptoki/binding.ts";
+import { codeFrom, cryptoki, CryptokiError } from "../cryptoki/call.ts";
+import {
+  CKF_LOGIN_REQUIRED,
+  CKF_SERIAL_SESSION,
+  CKR_SESSION_CLOSED,
+  CKR_SESSION_COUNT,
+  CKR_SESSION_HANDLE_INVALID,
+  CKR_USER_ALREADY_LOGGED_IN,
+  CKR_USER_NOT_LOGGED_IN,
+  CKS_RO_USER_FUNCTIONS,
+  CKS_RW_USER_FUNCTIONS,
+  CKU_CONTEXT_SPECIFIC,
+  CKU_USER,
+} from "../cryptoki/constants.ts";
+import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
+import type { CryptokiSession } from "../cryptoki/objects.ts";
+import type { PrivateKeyQuery } from "../request/key-request.ts";
+import type { CommandInput, CommandOutput, LoginState } from "../wire/commands.ts";
+import { generation } from "../wire/gate.ts";
+import { KeySearchError } from "./failure.ts";
+import { findKey } from "./find-key.ts";
+import { finishSignature, startSignature } from "./signature.ts";
+import type { WorkerModule } from "./worker-module.ts";
+
+const DIGEST_LENGTH = 32;
+
+interface WorkerSessionHandle extends CryptokiSession {
+  readonly slot: Handle;
+  /** Of the gate, when the session was opened. */
+  readonly generation: number;
+}
+
+interface WorkerKey {
+  readonly handle: Handle;
+  readonly alwaysAuthenticate: boolean;
+}
+
+/** The session commands of one thread: at most one session, and the keys that were found in it. */
+export class WorkerSession {
+  readonly #module: WorkerModule;
+  readonly #keys: Map<number, WorkerKey> = new Map();
+  #session: WorkerSessionHandle | undefined;
+  /** The key of the operation that is active and logged in for one signature. */
+  #authenticated: number | undefined;
+
+  constructor(module: WorkerModule) {
+    this.#module = module;
+  }
+
+  open(slotId: number): LoginState {
+    const { binding, gate } = this.#module;
+    const slot = this.#module.slot(slotId);
+    const open = (): Handle => cryptoki("C_OpenSession", () => binding.C_OpenSession(slot, CKF_SERIAL_SESSION));
+    // The new one first: closing the last session of a token logs everybody out.
+    let handle: Handle;
+    try {
+      handle = open();
+    } catch (error) {
+      if (!(error instanceof CryptokiError && error.code === CKR_SESSION_COUNT)) throw error;
+      this.close();
+      handle = open();
+    }
+    this.close();
+    this.#session = { binding, handle, slot, generation: generation(gate) };
+    return loginState(this.#session);
+  }
+
+  state(): LoginState {
+    const session = this.#current();
+    try {
+      return loginState(session);
+    } catch (error) {
+      // Closed by others. Its number may come again for another session, which is not ours to close.
+      if (isSessionGone(error)) this.forget();
+      throw error;
+    }
+  }
+
+  login(pin: string): CommandOutput<"login"> {
+    const { binding, handle } = this.#current();
+    const code = codeFrom(() => binding.C_Login(handle, CKU_USER, pin));
+    if (code !== undefined && code !== CKR_USER_ALREADY_LOGGED_IN) throw new CryptokiError("C_Login", code);
+    return { covered: code !== undefined };
+  }
+
+  findKey({ key, query }: CommandInput<"findKey">): PrivateKeyDescription {
+    const { handle, found } = findWhereLoggedIn(this.#current(), query);
+    this.#keys.set(key, { handle, alwaysAuthenticate: found.alwaysAuthenticate });
+    return found;
+  }
+
+  forgetKey(key: number): void {
+    this.#keys.delete(key);
+  }
+
+  authenticate({ key, pin }: CommandInput<"authenticate">): void {
+    const session = this.#current();
+    startSignature(session, this.#keys.get(key)?.handle);
+    cryptoki("C_Login", () => session.binding.C_Login(session.handle, CKU_CONTEXT_SPECIFIC, pin));
+    this.#authenticated = key;
+  }
+
+  sign({ key, digest }: CommandInput<"sign">): Uint8Array {
+    // Modules take other lengths silently, and sign whatever they make of them.
+    if (digest.length !== DIGEST_LENGTH) throw new RangeError("digest");
+    const session = this.#current();
+    const known = this.#keys.get(key);
+    if (known?.alwaysAuthenticate !== true) startSignature(session, known?.handle);
+    else if (this.#authenticated !== key) throw new CryptokiError("C_Sign", CKR_USER_NOT_LOGGED_IN);
+    this.#authenticated = undefined;
+    return finishSignature(session, digest);
+  }
+
+  /** Without C_CloseSession: its number may belong to somebody else's session by now. */
+  forget(): void {
+    this.#session = undefined;
+    this.#authenticated = undefined;
+    this.#keys.clear();
+  }
+
+  close(): void {
+    const before = this.#session;
+    this.forget();
+    if (before === undefined || before.generation !== generation(this.#module.gate)) return;
+    // A session that is invalid already cannot be closed; there is nothing left to do about it.
+    codeFrom(() => before.binding.C_CloseSession(before.handle));
+  }
+
+  #current(): WorkerSessionHandle {
+    // Its number may belong to somebody else's session since the module was finalised.
+    if (this.#session !== undefined && this.#session.generation !== generation(this.#module.gate)) this.forget();
+    if (this.#session === undefined) throw new CryptokiError("session", CKR_SESSION_HANDLE_INVALID);
+    return this.#session;
+  }
+}
+
+function isSessionGone(error: unknown): boolean {
+  if (!(error instanceof CryptokiError)) return false;
+  return error.code === CKR_SESSION_HANDLE_INVALID || error.code === CKR_SESSION_CLOSED;
+}
+
+function loginState({ binding, handle, slot }: WorkerSessionHandle): LoginState {
+  const { state } = cryptoki("C_GetSessionInfo", () => binding.C_GetSessionInfo(handle));
+  const { flags } = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
+  const loggedIn = state === CKS_RO_USER_FUNCTIONS || state === CKS_RW_USER_FUNCTIONS;
+  return { loggedIn, loginNeeded: !loggedIn && (flags & CKF_LOGIN_REQUIRED) !== 0, tokenFlags: flags };
+}
+
+/** Tokens hide private keys from those who are not logged in: finding none says nothing about the key then. */
+function findWhereLoggedIn(session: WorkerSessionHandle, query: PrivateKeyQuery): ReturnType<typeof findKey> {
+  try {
+    return findKey(session, query);
+  } catch (error) {
+    if (!(error instanceof KeySearchError) || error.code !== "key_not_found" || !loginState(session).loginNeeded)
+      throw error;
+    throw new CryptokiError("C_FindObjects", CKR_USER_NOT_LOGGED_IN);
+  }
+}
