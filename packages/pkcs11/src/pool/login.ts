@@ -7,7 +7,7 @@ import {
   CKF_USER_PIN_LOCKED,
 } from "../cryptoki/constants.ts";
 import { type PinSource, samePin } from "../request/pin.ts";
-import { CommandError, isPinRefusal, toPublicError } from "../wire/command-error.ts";
+import { closedError, CommandError, isPinRefusal, toPublicError } from "../wire/command-error.ts";
 import type { LoginState, RunCommand } from "../wire/commands.ts";
 import { PIN_TIMEOUT_MS } from "./limits.ts";
 import { createSerial } from "./serial.ts";
@@ -124,7 +124,7 @@ export class TokenLogin {
 
   #source(): PinSource {
     const source = this.#proven ?? this.#pins[0];
-    if (source === undefined) throw new SignerError("closed", "the signer is closed");
+    if (source === undefined) throw closedError();
     return source;
   }
 }

@@ -1,39 +1,21 @@
 import { type P256PublicJwk, SignerError, type SignerHealth } from "@signpost/core";
-import type { PrivateKeyDescription, TokenDescription } from "../cryptoki/descriptions.ts";
+import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
-import { CommandError, SupersededError, toPublicError } from "../wire/command-error.ts";
+import { closedError, SupersededError, toPublicError } from "../wire/command-error.ts";
 import { createJob, type Job, JobQueue } from "./job-queue.ts";
-import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, signDigest, type TakenSession } from "./key-work.ts";
-import { KEY_REFUSAL_MS } from "./limits.ts";
+import { signDigest, type TakenSession } from "./key-work.ts";
 import { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
+import { keepsSession, PoolKeys, type PoolOpenOutput } from "./pool-keys.ts";
 import type { PooledSession } from "./session.ts";
 import { TokenSessions } from "./token-sessions.ts";
-
-/** A key that a signer of the pool uses. */
-interface PoolKey extends ProvenKey {
-  readonly query: PrivateKeyQuery;
-  /** Recoveries that the sessions had seen when it was opened. */
-  readonly recoveries: number;
-  /** It was found last: how many fresh starts of the module had been seen then. */
-  foundAt: number;
-  /** Why it cannot be used, and until when (performance.now) that is taken for granted. */
-  refusal: { readonly error: SignerError; readonly until: number } | undefined;
-}
 
 export interface PoolOpenInput {
   readonly query: PrivateKeyQuery;
   /** The public half, where the caller gave it. */
   readonly publicKey: P256PublicJwk | undefined;
   readonly hangMs: number;
-}
-
-export interface PoolOpenOutput {
-  /** The key's number in the pool. */
-  readonly key: number;
-  readonly found: PrivateKeyDescription;
-  readonly publicKey: P256PublicJwk;
 }
 
 export interface PoolSignInput {
@@ -49,16 +31,15 @@ export class TokenPool {
   readonly sessions: TokenSessions;
   readonly #login: TokenLogin;
   readonly #module: ModuleLife;
-  readonly #keys: Map<number, PoolKey> = new Map();
+  readonly #keys: PoolKeys;
   readonly #queue: JobQueue = new JobQueue();
-  #nextKey = 0;
-  #freshStarts = 0;
   #closed = false;
 
   constructor(token: TokenDescription, module: ModuleLife) {
     this.#module = module;
     this.#login = new TokenLogin(() => this.#pump());
     this.sessions = new TokenSessions(token, module, this.#login, () => this.#pump());
+    this.#keys = new PoolKeys(module, () => this.sessions.recoveries);
   }
 
   /** Resolves once a first session is open and logged in. */
@@ -68,22 +49,16 @@ export class TokenPool {
   }
 
   /** Looks a key up, and proves its public half. */
-  openKey({ query, publicKey: given, hangMs }: PoolOpenInput): Promise<PoolOpenOutput> {
-    const key = this.#nextKey++;
-    return this.#inSession(undefined, async (session) => {
-      const work = this.#work(session, { key, hangMs, signal: undefined });
-      const { recoveries } = this.sessions;
-      const found = await lookUpKey(work, query);
-      const publicKey = await proveNewKey(work, found, given);
-      const pinned = given !== undefined;
-      this.#keys.set(key, { query, publicKey, pinned, recoveries, foundAt: this.#freshStarts, refusal: undefined });
-      return { key, found, publicKey };
-    });
+  openKey({ query, publicKey, hangMs }: PoolOpenInput): Promise<PoolOpenOutput> {
+    const key = this.#keys.nextNumber();
+    return this.#inSession(undefined, (session) =>
+      this.#keys.open(this.#work(session, { key, hangMs, signal: undefined }), query, publicKey),
+    );
   }
 
   /** Nobody signs with the key any more. */
   closeKey(key: number): void {
-    this.#keys.delete(key);
+    this.#keys.close(key);
     for (const session of this.sessions.all) if (session.state === "idle") this.#forgetClosed(session);
   }
 
@@ -93,12 +68,10 @@ export class TokenPool {
   }
 
   async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<Uint8Array> {
-    const key = this.#keys.get(number);
-    if (key === undefined) throw closedError();
-    if (key.refusal !== undefined && key.refusal.until > performance.now()) throw key.refusal.error;
+    const key = this.#keys.require(number);
     return this.#inSession(signal, async (session) => {
       const work = this.#work(session, { key: number, hangMs, signal });
-      if (!session.keys.has(number)) await this.#findAgain(work, key);
+      if (!session.keys.has(number)) await this.#keys.findAgain(work, key);
       const signature = await signDigest(work, digest);
       this.sessions.succeeded();
       return signature;
@@ -132,7 +105,7 @@ export class TokenPool {
 
   /** The module was initialised anew: a key that is not found from now on is really gone. */
   freshStart(): void {
-    this.#freshStarts += 1;
+    this.#keys.freshStart();
   }
 
   /** Rejects what waits, lets what runs come back, then closes the sessions. */
@@ -193,56 +166,4 @@ export class TokenPool {
         .catch(() => {});
     }
   }
-
-  /** Looks a key up in a session that does not know it, and makes sure that it is still the same. */
-  async #findAgain(work: TakenSession, key: PoolKey): Promise<void> {
-    try {
-      const found = await lookUpKey(work, key.query);
-      await proveSameKey(work, found, key, this.sessions.recoveries > key.recoveries);
-      key.foundAt = this.#freshStarts;
-    } catch (error) {
-      work.session.keys.delete(work.key);
-      throw this.#notUsable(key, error);
-    }
-  }
-
-  /** A key that is gone may only be hidden from a module that has to be initialised anew, if that was not done since. */
-  #notUsable(key: PoolKey, error: unknown): unknown {
-    if (!keepsSession(error)) return error;
-    if (isKeyNotFound(error) && this.#module.owned && key.foundAt === this.#freshStarts) {
-      // It waits for the job that is failing here to be out of the way.
-      setImmediate(() => void this.#module.freshStarts.reinitialize(error));
-      return new SignerError(
-        "unavailable",
-        `${toPublicError(error).message} (the module is initialized anew before that is believed)`,
-        {
-          cause: error,
-        },
-      );
-    }
-    const refusal = toPublicError(error);
-    if (isAboutKey(refusal)) key.refusal = { error: refusal, until: performance.now() + KEY_REFUSAL_MS };
-    return error;
-  }
-}
-
-/** The session has done nothing wrong: it answered, and the answer is about the key. */
-function keepsSession(error: unknown): boolean {
-  if (error instanceof CommandError) return error.failure.kind === "key";
-  return error instanceof SignerError && error.code !== "timeout";
-}
-
-function isKeyNotFound(error: unknown): boolean {
-  return error instanceof CommandError && error.failure.kind === "key" && error.failure.code === "key_not_found";
-}
-
-const KEY_CODES: ReadonlySet<string> = new Set(["key_not_found", "ambiguous_key", "unsupported_key", "wrong_key"]);
-
-/** What the search or the proof found out about the key, and not what befell the session. */
-function isAboutKey(error: Error): error is SignerError {
-  return error instanceof SignerError && KEY_CODES.has(error.code);
-}
-
-function closedError(): SignerError {
-  return new SignerError("closed", "the signer is closed");
 }

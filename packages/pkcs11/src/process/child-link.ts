@@ -4,6 +4,7 @@ import { ConfigurationError, SignerError } from "@signpost/core";
 import type { ChildKeyState, ToChild, ToParent } from "../wire/child-messages.ts";
 import { compiledFile } from "../wire/compiled-file.ts";
 import { fromWire, toWire, type WireError } from "../wire/wire-error.ts";
+import { SilenceWatch } from "./silence-watch.ts";
 
 interface Waiting {
   readonly resolve: (value: unknown) => void;
@@ -27,12 +28,6 @@ export type ChildCommand = Command extends infer Member
     : never
   : never;
 
-/** While calls are under way the child speaks four times a second. It is looked after this often. Milliseconds. */
-const WATCH_MS = 1_000;
-/** Nothing was heard between so many looks: it is stopped or stuck. Looks, not time: this process may have been busy itself. */
-const SILENT_LOOKS = 5;
-/** The same before its first word: a busy machine starts programs slowly. */
-const SILENT_LOOKS_AT_START = 20;
 /** A child that takes no more calls has this long for those under way. What takes longer hangs too. Milliseconds. */
 const LAST_CALLS_MS = 2_000;
 /** A child that was asked to stop, and has not, is killed. Milliseconds. */
@@ -50,9 +45,7 @@ export class ChildLink {
   readonly exited: Promise<void>;
   #onExited: () => void = () => {};
   #nextCall = 0;
-  #silentLooks = 0;
-  #heard = false;
-  #watch: NodeJS.Timeout | undefined;
+  readonly #silence = new SilenceWatch(() => this.kill("the child process went silent"));
   #ended: string | undefined;
   /** Why it is to end, once that is certain. */
   #leaving: string | undefined;
@@ -145,8 +138,7 @@ export class ChildLink {
   #receive(message: ToParent): void {
     // What it said last may be read after its exit.
     if (this.#ended !== undefined) return;
-    this.#silentLooks = 0;
-    this.#heard = true;
+    this.#silence.heard();
     switch (message.type) {
       case "answer":
         return this.#take(message.call)?.resolve(message.value);
@@ -186,16 +178,11 @@ export class ChildLink {
   #expect(): void {
     this.#process.ref();
     this.#process.channel?.ref();
-    this.#silentLooks = 0;
-    this.#watch = setInterval(() => {
-      this.#silentLooks += 1;
-      const most = this.#heard ? SILENT_LOOKS : SILENT_LOOKS_AT_START;
-      if (this.#silentLooks > most) this.kill("the child process went silent");
-    }, WATCH_MS).unref();
+    this.#silence.start();
   }
 
   #unref(): void {
-    clearInterval(this.#watch);
+    this.#silence.stop();
     this.#process.unref();
     this.#process.channel?.unref();
   }

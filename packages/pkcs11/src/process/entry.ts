@@ -1,6 +1,6 @@
 // The file that the child process is started with: the thread backend, spoken to over the parent's channel.
 import type { ToChild, ToParent } from "../wire/child-messages.ts";
-import { toWire } from "../wire/wire-error.ts";
+import { ChildCalls } from "./child-calls.ts";
 import { ChildKeys } from "./child-keys.ts";
 import { createPinQuestions } from "./child-pins.ts";
 
@@ -19,34 +19,44 @@ if (process.send !== undefined) {
 function runChild(send: (message: ToParent) => void): void {
   const pins = createPinQuestions(send);
   const keys = new ChildKeys(pins);
-  const calls = new Map<number, AbortController>();
-  let stopping = false;
-
-  const answer = async (call: number, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> => {
-    const aborting = new AbortController();
-    calls.set(call, aborting);
-    try {
-      send({ type: "answer", call, value: await work(aborting.signal) });
-    } catch (error) {
-      send({ type: "error", call, error: toWire(error) });
-    } finally {
-      calls.delete(call);
-      reportStates();
-    }
-  };
-
   const reportStates = (): void => {
     for (const { key, state } of keys.changes()) send({ type: "state", key, state });
   };
-
+  const calls = new ChildCalls(send, reportStates);
   const tick = (): void => {
-    if (calls.size > 0) send({ type: "alive" });
+    if (calls.some) send({ type: "alive" });
     // States first: a hang is the last that the parent listens to.
     reportStates();
     if (keys.hanging) send({ type: "hung" });
   };
+  const stop = createStop(keys);
 
-  const stop = async (): Promise<void> => {
+  setInterval(tick, TICK_MS).unref();
+  process.on("message", (message: ToChild) => {
+    switch (message.type) {
+      case "open":
+        return void calls.answer(message.call, () => keys.open(message.input));
+      case "sign":
+        return void calls.answer(message.call, (signal) => keys.sign(message.key, message.digest, signal));
+      case "close":
+        return void calls.answer(message.call, () => keys.close(message.key));
+      case "abort":
+        return calls.abort(message.call);
+      case "pin":
+        return pins.answered(message);
+      case "stop":
+        return void stop();
+    }
+  });
+  // The parent is gone, whatever became of it.
+  process.on("disconnect", () => void stop());
+  leaveSignalsToParent();
+}
+
+/** Closes every key in order, then ends this process. Once. */
+function createStop(keys: ChildKeys): () => Promise<void> {
+  let stopping = false;
+  return async () => {
     if (stopping) return;
     stopping = true;
     setTimeout(killSelf, STOP_MS);
@@ -56,26 +66,9 @@ function runChild(send: (message: ToParent) => void): void {
     process.on("exit", killSelf);
     process.exit();
   };
+}
 
-  setInterval(tick, TICK_MS).unref();
-  process.on("message", (message: ToChild) => {
-    switch (message.type) {
-      case "open":
-        return void answer(message.call, () => keys.open(message.input));
-      case "sign":
-        return void answer(message.call, (signal) => keys.sign(message.key, message.digest, signal));
-      case "close":
-        return void answer(message.call, () => keys.close(message.key));
-      case "abort":
-        return calls.get(message.call)?.abort();
-      case "pin":
-        return pins.answered(message);
-      case "stop":
-        return void stop();
-    }
-  });
-  // The parent is gone, whatever became of it.
-  process.on("disconnect", () => void stop());
+function leaveSignalsToParent(): void {
   // Signals to the whole group are the parent's to act on: it may still have signatures to make.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   // Node's own end of a process waits for its threads too.

@@ -4,19 +4,19 @@ import { untilAborted } from "../wire/until-aborted.ts";
 import { ProcessModule } from "./module.ts";
 
 interface ModuleEntry {
-  readonly host: ProcessModule;
+  readonly module: ProcessModule;
   users: number;
   stopping: Promise<void> | undefined;
 }
 
-// As in threads/registry.ts: one child for each module, whoever opens signers on it.
-const hosts = new Map<string, ModuleEntry>();
+// As in pool/registry.ts: one child for each module, whoever opens signers on it.
+const modules = new Map<string, ModuleEntry>();
 
 /** Opens a key in a child process. */
 export async function openProcessKey(request: KeyRequest): Promise<SigningKey> {
   const entry = await retainModule(request.module);
   try {
-    const { key, opened } = await entry.host.open(request);
+    const { key, opened } = await entry.module.open(request);
     const { publicKey, token, label, id, sessions } = opened;
     return {
       publicKey,
@@ -24,13 +24,13 @@ export async function openProcessKey(request: KeyRequest): Promise<SigningKey> {
       label,
       id,
       sessions,
-      sign: (digest, signal) => untilAborted(entry.host.sign(key, digest, signal), signal),
-      status: () => entry.host.status(key),
-      notes: () => entry.host.notes(key),
+      sign: (digest, signal) => untilAborted(entry.module.sign(key, digest, signal), signal),
+      status: () => entry.module.status(key),
+      notes: () => entry.module.notes(key),
       hanging: () => 0,
-      refusal: () => entry.host.refusal(key),
+      refusal: () => entry.module.refusal(key),
       close: async () => {
-        await entry.host.close(key);
+        await entry.module.close(key);
         await releaseModule(request.module, entry);
       },
     };
@@ -41,21 +41,21 @@ export async function openProcessKey(request: KeyRequest): Promise<SigningKey> {
 }
 
 /** Two children at once would be strangers to each other, and some tokens serve one process alone. */
-async function retainModule(module: string): Promise<ModuleEntry> {
+async function retainModule(path: string): Promise<ModuleEntry> {
   for (;;) {
-    const stopping = hosts.get(module)?.stopping;
+    const stopping = modules.get(path)?.stopping;
     if (stopping === undefined) break;
     await stopping;
   }
-  const entry = hosts.get(module) ?? { host: new ProcessModule(), users: 0, stopping: undefined };
-  hosts.set(module, entry);
+  const entry = modules.get(path) ?? { module: new ProcessModule(), users: 0, stopping: undefined };
+  modules.set(path, entry);
   entry.users += 1;
   return entry;
 }
 
-async function releaseModule(module: string, entry: ModuleEntry): Promise<void> {
+async function releaseModule(path: string, entry: ModuleEntry): Promise<void> {
   entry.users -= 1;
   if (entry.users > 0) return;
-  entry.stopping = entry.host.stop().finally(() => hosts.delete(module));
+  entry.stopping = entry.module.stop().finally(() => modules.delete(path));
   await entry.stopping;
 }

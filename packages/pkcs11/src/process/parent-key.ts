@@ -64,7 +64,3 @@ export function refusalIn(current: KeyInChild | undefined): unknown {
   const refusal = current?.child.state(current.number)?.refusal;
   return refusal === undefined ? undefined : fromWire(refusal);
 }
-
-export function closedError(): SignerError {
-  return new SignerError("closed", "the signer is closed");
-}

@@ -1,0 +1,125 @@
+import { type P256PublicJwk, SignerError } from "@signpost/core";
+import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
+import type { PrivateKeyQuery } from "../request/key-request.ts";
+import { closedError, CommandError, toPublicError } from "../wire/command-error.ts";
+import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, type TakenSession } from "./key-work.ts";
+import { KEY_REFUSAL_MS } from "./limits.ts";
+import type { ModuleLife } from "./module-life.ts";
+
+/** A key that a signer of the pool uses. */
+export interface PoolKey extends ProvenKey {
+  readonly query: PrivateKeyQuery;
+  /** Recoveries that the sessions had seen when it was opened. */
+  readonly recoveries: number;
+  /** It was found last: how many fresh starts of the module had been seen then. */
+  foundAt: number;
+  /** Why it cannot be used, and until when (performance.now) that is taken for granted. */
+  refusal: { readonly error: SignerError; readonly until: number } | undefined;
+}
+
+export interface PoolOpenOutput {
+  /** The key's number in the pool. */
+  readonly key: number;
+  readonly found: PrivateKeyDescription;
+  readonly publicKey: P256PublicJwk;
+}
+
+/** The keys of one token that its signers use, by number, and whether each is still the key that was opened. */
+export class PoolKeys {
+  readonly #module: ModuleLife;
+  readonly #recoveries: () => number;
+  readonly #keys: Map<number, PoolKey> = new Map();
+  #next = 0;
+  #freshStarts = 0;
+
+  /** `recoveries`: how many failures sessions were brought back from so far. */
+  constructor(module: ModuleLife, recoveries: () => number) {
+    this.#module = module;
+    this.#recoveries = recoveries;
+  }
+
+  /** For a key that is about to be opened. */
+  nextNumber(): number {
+    return this.#next++;
+  }
+
+  has(number: number): boolean {
+    return this.#keys.has(number);
+  }
+
+  /** @throws SignerError `closed`, or why the key cannot be used, as was found out a moment ago. */
+  require(number: number): PoolKey {
+    const key = this.#keys.get(number);
+    if (key === undefined) throw closedError();
+    if (key.refusal !== undefined && key.refusal.until > performance.now()) throw key.refusal.error;
+    return key;
+  }
+
+  /** Looks a key up in a session, and proves its public half. */
+  async open(work: TakenSession, query: PrivateKeyQuery, given: P256PublicJwk | undefined): Promise<PoolOpenOutput> {
+    const { key } = work;
+    const recoveries = this.#recoveries();
+    const found = await lookUpKey(work, query);
+    const publicKey = await proveNewKey(work, found, given);
+    const pinned = given !== undefined;
+    this.#keys.set(key, { query, publicKey, pinned, recoveries, foundAt: this.#freshStarts, refusal: undefined });
+    return { key, found, publicKey };
+  }
+
+  /** Looks a key up in a session that does not know it, and makes sure that it is still the same. */
+  async findAgain(work: TakenSession, key: PoolKey): Promise<void> {
+    try {
+      const found = await lookUpKey(work, key.query);
+      await proveSameKey(work, found, key, this.#recoveries() > key.recoveries);
+      key.foundAt = this.#freshStarts;
+    } catch (error) {
+      work.session.keys.delete(work.key);
+      throw this.#notUsable(key, error);
+    }
+  }
+
+  close(number: number): void {
+    this.#keys.delete(number);
+  }
+
+  /** The module was initialised anew: a key that is not found from now on is really gone. */
+  freshStart(): void {
+    this.#freshStarts += 1;
+  }
+
+  /** A key that is gone may only be hidden from a module that has to be initialised anew, if that was not done since. */
+  #notUsable(key: PoolKey, error: unknown): unknown {
+    if (!keepsSession(error)) return error;
+    if (isKeyNotFound(error) && this.#module.owned && key.foundAt === this.#freshStarts) {
+      // It waits for the job that is failing here to be out of the way.
+      setImmediate(() => void this.#module.freshStarts.reinitialize(error));
+      return new SignerError(
+        "unavailable",
+        `${toPublicError(error).message} (the module is initialized anew before that is believed)`,
+        {
+          cause: error,
+        },
+      );
+    }
+    const refusal = toPublicError(error);
+    if (isAboutKey(refusal)) key.refusal = { error: refusal, until: performance.now() + KEY_REFUSAL_MS };
+    return error;
+  }
+}
+
+/** The session has done nothing wrong: it answered, and the answer is about the key. */
+export function keepsSession(error: unknown): boolean {
+  if (error instanceof CommandError) return error.failure.kind === "key";
+  return error instanceof SignerError && error.code !== "timeout";
+}
+
+function isKeyNotFound(error: unknown): boolean {
+  return error instanceof CommandError && error.failure.kind === "key" && error.failure.code === "key_not_found";
+}
+
+const KEY_CODES: ReadonlySet<string> = new Set(["key_not_found", "ambiguous_key", "unsupported_key", "wrong_key"]);
+
+/** What the search or the proof found out about the key, and not what befell the session. */
+function isAboutKey(error: Error): error is SignerError {
+  return error instanceof SignerError && KEY_CODES.has(error.code);
+}

@@ -1,0 +1,50 @@
+import type { SignerError } from "@signpost/core";
+import type { KeyRequest } from "../request/key-request.ts";
+import type { OpenedInChild } from "../wire/child-messages.ts";
+import type { ChildLink } from "./child-link.ts";
+import type { ParentKey } from "./parent-key.ts";
+import { PinRefusals } from "./pin-refusals.ts";
+
+/** The keys that signers of this process have open on one module, and which of their tokens have refused a PIN. */
+export class ParentKeys {
+  readonly #keys: Set<ParentKey> = new Set();
+  readonly #refusals = new PinRefusals();
+
+  get all(): readonly ParentKey[] {
+    return [...this.#keys];
+  }
+
+  get size(): number {
+    return this.#keys.size;
+  }
+
+  has(key: ParentKey): boolean {
+    return this.#keys.has(key);
+  }
+
+  add(key: ParentKey): void {
+    this.#keys.add(key);
+  }
+
+  /** Once all signers of a token are closed, its refusals are forgotten. False when the key was not there. */
+  remove(key: ParentKey): boolean {
+    const removed = this.#keys.delete(key);
+    this.#refusals.forgetAllBut(this.all.map(({ token }) => token));
+    return removed;
+  }
+
+  refusal(key: ParentKey): SignerError | undefined {
+    return this.#refusals.of(key.token);
+  }
+
+  /** Of a signer that is open. Errors that are no refusal of a PIN pass by. */
+  noteRefusal(key: ParentKey, error: unknown): void {
+    if (this.#keys.has(key)) this.#refusals.add(key.token, error);
+  }
+
+  /** Opens a key in a child, which is told of every token on which it may try no PIN. */
+  async openIn(child: ChildLink, { pin: _pin, ...request }: KeyRequest, pin: number): Promise<OpenedInChild> {
+    const input = { ...request, pin, refused: this.#refusals.list() };
+    return (await child.call({ type: "open", input })) as OpenedInChild;
+  }
+}

@@ -1,0 +1,108 @@
+import { SignerError } from "@signpost/core";
+import type { WireError } from "../wire/wire-error.ts";
+import { ChildLink } from "./child-link.ts";
+import { RestartPauses } from "./restart-pauses.ts";
+
+export interface SuccessionEvents {
+  /** A login in the child needs the PIN with this number. */
+  pin(number: number): Promise<string | undefined>;
+  /** In this child the token of this key has refused its PIN. */
+  refused(child: ChildLink, key: number, error: WireError): void;
+  /** The child is gone. */
+  ended(): void;
+  /** Whether there is anything that a next child is started for. */
+  wanted(): boolean;
+  /** The next child is there, and holds no key yet. */
+  succeeded(child: ChildLink): void;
+}
+
+/** The child process for one module, and the next one after each end, with longer and longer pauses between. */
+export class ChildSuccession {
+  readonly #events: SuccessionEvents;
+  readonly #pauses = new RestartPauses();
+  #child: ChildLink | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #lastEnd: string | undefined;
+  #closed = false;
+
+  constructor(events: SuccessionEvents) {
+    this.#events = events;
+  }
+
+  /** How the last child ended. */
+  get lastEnd(): string | undefined {
+    return this.#lastEnd;
+  }
+
+  isCurrent(child: ChildLink): boolean {
+    return child === this.#child;
+  }
+
+  /** The child, started where there is none. @throws SignerError `unavailable` between an end and the next start. */
+  child(): ChildLink {
+    // Another start now would be one more crash, and a second child beside the one to come.
+    if (this.#timer !== undefined) throw this.notYet();
+    return (this.#child ??= this.#start());
+  }
+
+  /** A signature was made: the next end is the first of its kind. */
+  proven(): void {
+    this.#pauses.reset();
+  }
+
+  /** Why a key is open nowhere after an end. */
+  notYet(): SignerError {
+    return new SignerError(
+      "unavailable",
+      `the child process ended (${this.#lastEnd ?? ""}) and is not started again yet`,
+    );
+  }
+
+  /** Ends the child, and starts no other. */
+  async stop(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#child?.stop();
+  }
+
+  #start(): ChildLink {
+    try {
+      const child: ChildLink = new ChildLink({
+        pin: (number) => this.#events.pin(number),
+        refused: (key, error) => this.#events.refused(child, key, error),
+        ended: (reason) => this.#ended(child, reason),
+      });
+      return child;
+    } catch (cause) {
+      throw new SignerError("unavailable", "the child process could not be started", { cause });
+    }
+  }
+
+  #ended(child: ChildLink, reason: string): void {
+    if (child !== this.#child) return;
+    this.#child = undefined;
+    this.#lastEnd = reason;
+    this.#events.ended();
+    if (!this.#closed && this.#events.wanted()) this.#restart();
+  }
+
+  #restart(): void {
+    const pause = this.#pauses.next();
+    if (pause === 0) return this.#succeed();
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#succeed();
+    }, pause).unref();
+  }
+
+  #succeed(): void {
+    if (!this.#events.wanted()) return;
+    try {
+      this.#child = this.#start();
+    } catch (error) {
+      this.#lastEnd = error instanceof Error ? error.message : "";
+      return this.#restart();
+    }
+    this.#events.succeeded(this.#child);
+  }
+}
