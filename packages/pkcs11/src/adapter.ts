@@ -1,28 +1,61 @@
 import { type AdapterOpenOptions, ConfigurationError, type Signer, type SignerAdapter } from "@signpost/core";
+import {
+  assertOptions,
+  isPlainObject,
+  type OptionNames,
+  readCallback,
+  readFlag,
+  readText,
+} from "@signpost/core/adapter";
 import { openKeySigner } from "./open.ts";
-import { type Pkcs11KeyOptions, readKeyOptions } from "./request/options.ts";
-import { pinFor } from "./request/pin-source.ts";
-import type { Pkcs11Pin } from "./request/pin.ts";
+import {
+  KEY_OPTIONS,
+  type KeySettings,
+  type Pkcs11KeyOptions,
+  readKeyRequest,
+  readKeySettings,
+} from "./request/options.ts";
+import { pinFor, type PinOptions } from "./request/pin-source.ts";
+import { type Pkcs11Pin, pinSource } from "./request/pin.ts";
 import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */
 export interface Pkcs11AdapterOptions extends Pkcs11KeyOptions {
-  /** Path of the module for URIs that name none. */
+  /** Path of the module for URIs that name none. Default: such a URI is refused. */
   readonly module?: string | undefined;
-  /** Paths of modules by the `module-name` of URIs. */
+  /** Paths of modules by the `module-name` of URIs. Default: none is known. */
   readonly modules?: Readonly<Record<string, string>> | undefined;
-  /** The PIN for URIs without `pin-source`. */
+  /** The PIN for URIs without `pin-source`. Default: such a URI is refused. */
   readonly pin?: Pkcs11Pin | undefined;
-  /** Resolves a `pin-source` other than `file:`. Asked with its value on every new login. */
+  /** Resolves a `pin-source` other than `file:`. Asked with its value on every new login. Default: such a URI is refused. */
   readonly pinSource?: ((source: string) => Promise<string | Uint8Array> | string | Uint8Array) | undefined;
   /** Accepts `pin-value`, a PIN in the URI itself. Default `false`. */
   readonly allowPinValue?: boolean | undefined;
 }
 
+const ADAPTER_OPTIONS: OptionNames<Pkcs11AdapterOptions> = {
+  ...KEY_OPTIONS,
+  module: true,
+  modules: true,
+  pin: true,
+  pinSource: true,
+  allowPinValue: true,
+};
+const OPEN_OPTIONS: OptionNames<AdapterOpenOptions> = { policy: true, signal: true };
+
+/** `Pkcs11AdapterOptions`, checked. */
+interface AdapterSettings extends KeySettings, PinOptions {
+  readonly module: string | undefined;
+  readonly modules: ReadonlyMap<string, string>;
+}
+
 /**
  * Opens signers by PKCS #11 URI (RFC 7512), for instance
  * `pkcs11:token=op;object=sig-2026?module-path=/usr/lib/softhsm/libsofthsm2.so&pin-source=file:/run/secrets/pin`.
+ * Its `open` rejects as `openPkcs11Signer` does, and with ConfigurationError for a URI.
  *
+ * @throws ConfigurationError for an option.
+ * @example
  * ```ts
  * import { openSigner } from "@signpost/core";
  * import { pkcs11 } from "@signpost/pkcs11";
@@ -32,39 +65,58 @@ export interface Pkcs11AdapterOptions extends Pkcs11KeyOptions {
  * ```
  */
 export function pkcs11(options: Pkcs11AdapterOptions = {}): SignerAdapter {
+  const settings = readAdapterOptions(options);
   // One function for each source, so that signers that name the same one are known to give the same PIN.
   const pins = new Map<string, Pkcs11Pin>();
   return {
     scheme: "pkcs11",
-    open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, options, open, pins),
+    open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, settings, open, pins),
   };
+}
+
+function readAdapterOptions(options: Pkcs11AdapterOptions): AdapterSettings {
+  assertOptions("options", options, ADAPTER_OPTIONS);
+  const { module, pin } = options;
+  // Read for its checks alone.
+  if (pin !== undefined) pinSource(pin);
+  return {
+    ...readKeySettings(options),
+    module: module === undefined ? undefined : readText("module", module),
+    modules: readModules(options.modules),
+    pin,
+    pinSource: readCallback("pinSource", options.pinSource),
+    allowPinValue: readFlag("allowPinValue", options.allowPinValue),
+  };
+}
+
+function readModules(modules: unknown): ReadonlyMap<string, string> {
+  if (modules === undefined) return new Map();
+  if (!isPlainObject(modules)) throw new ConfigurationError("modules", "expected an object of paths by module-name");
+  const given = Object.entries(modules).filter(([, path]) => path !== undefined);
+  return new Map(given.map(([name, path]) => [name, readText("modules", path)]));
 }
 
 async function openUri(
   uri: string,
-  options: Pkcs11AdapterOptions,
-  { policy, signal }: AdapterOpenOptions,
+  settings: AdapterSettings,
+  open: AdapterOpenOptions,
   pins: Map<string, Pkcs11Pin>,
 ): Promise<Signer> {
+  assertOptions("options", open, OPEN_OPTIONS);
+  const { policy, signal } = open;
   const parsed = parsePkcs11Uri(uri);
-  const made = pinFor(parsed, options);
+  const made = pinFor(parsed, settings);
   const pin = parsed.pinSource === undefined ? made : (pins.get(parsed.pinSource) ?? made);
   if (parsed.pinSource !== undefined) pins.set(parsed.pinSource, pin);
-  const request = await readKeyOptions({
-    ...options,
-    module: moduleOf(parsed, options),
-    pin,
-    selector: parsed.selector,
-    query: parsed.query,
-    policy,
-  });
-  return openKeySigner(request, { ...options, policy, signal });
+  const { selector, query } = parsed;
+  const request = await readKeyRequest(settings, { module: moduleOf(parsed, settings), pin, selector, query, policy });
+  return openKeySigner({ request, settings }, { policy, signal });
 }
 
-function moduleOf({ modulePath, moduleName }: Pkcs11Uri, { module, modules = {} }: Pkcs11AdapterOptions): string {
+function moduleOf({ modulePath, moduleName }: Pkcs11Uri, { module, modules }: AdapterSettings): string {
   if (modulePath !== undefined) return modulePath;
   if (moduleName !== undefined) {
-    const path = Object.hasOwn(modules, moduleName) ? modules[moduleName] : undefined;
+    const path = modules.get(moduleName);
     if (path !== undefined) return path;
     throw new ConfigurationError(
       "modules",

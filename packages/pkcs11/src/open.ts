@@ -1,17 +1,21 @@
 import { type GuardedSigner, type GuardPolicy, guardSigner, type Signer } from "@signpost/core";
-import { assertPolicy, createSigner } from "@signpost/core/adapter";
+import { assertPolicy, createSigner, withinDeadline } from "@signpost/core/adapter";
 import { openThreadKey } from "./pool/open-key.ts";
 import { openProcessKey } from "./process/open-key.ts";
-import type { KeyRequest } from "./request/key-request.ts";
-import { keyRequest, type Pkcs11SignerOptions } from "./request/options.ts";
+import { type Pkcs11SignerOptions, type ReadRequest, readSignerOptions } from "./request/options.ts";
 import { formatKeyUri } from "./request/uri.ts";
-import { withinDeadline } from "./wire/until-aborted.ts";
+import type { SigningKey } from "./wire/signing-key.ts";
 
 /**
  * Opens a P-256 key on a PKCS#11 token. Nothing of Cryptoki runs on the caller's thread: each session lives in a
  * worker thread of its own. Signers on one token share the sessions. The key is checked, and proven by a signature
  * that verifies under its public half.
  *
+ * Rejects with ConfigurationError for an option, the module's path or a missing `pkcs11js`; SignerError `key_not_found` (also:
+ * no such token), `ambiguous_key`, `unsupported_key`, `wrong_key`, `bad_signature`, `integrity`, `pin_incorrect`, `pin_locked`,
+ * `access_denied`, `unavailable`, `timeout`, `aborted`.
+ *
+ * @example
  * ```ts
  * import { openPkcs11Signer } from "@signpost/pkcs11";
  *
@@ -22,10 +26,6 @@ import { withinDeadline } from "./wire/until-aborted.ts";
  *   pin: async () => process.env["OP_PIN"] ?? "",
  * });
  * ```
- *
- * @throws ConfigurationError for an option, the module's path or a missing `pkcs11js`; SignerError `key_not_found` (also:
- * no such token), `ambiguous_key`, `unsupported_key`, `wrong_key`, `pin_incorrect`, `pin_locked`, `access_denied`,
- * `unavailable`, `timeout`.
  */
 export function openPkcs11Signer(options: Pkcs11SignerOptions & { readonly policy: false }): Promise<Signer>;
 export function openPkcs11Signer(
@@ -33,25 +33,18 @@ export function openPkcs11Signer(
 ): Promise<GuardedSigner>;
 export function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer>;
 export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer> {
-  return openKeySigner(await keyRequest(options), options);
+  return openKeySigner(await readSignerOptions(options), options);
 }
 
-type OpenKeyOptions = Pick<Pkcs11SignerOptions, "policy" | "signal" | "isolation" | "openDeadlineMs">;
+type OpenKeyOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
-export async function openKeySigner(request: KeyRequest, options: OpenKeyOptions): Promise<Signer> {
-  const { policy, signal, isolation, openDeadlineMs } = options;
+export async function openKeySigner(read: ReadRequest, { policy, signal }: OpenKeyOptions): Promise<Signer> {
   // Before anything is opened that nobody would close.
   assertPolicy(policy);
-  const open = isolation === "process" ? openProcessKey : openThreadKey;
-  const opening = open(request);
-  const key = await withinDeadline(opening, openDeadlineMs, signal).catch((error: unknown) => {
-    // Nobody waits for it any more: it is closed as soon as it is open.
-    opening.then((late) => late.close()).catch(() => {});
-    throw error;
-  });
+  const key = await openWithin(read, signal);
   const signer = createSigner({
-    uri: formatKeyUri(request.module, key),
+    uri: formatKeyUri(read.request.module, key),
     publicKey: key.publicKey,
     signDigest: (digest, call) => key.sign(digest, call.signal),
     close: () => key.close(),
@@ -63,4 +56,17 @@ export async function openKeySigner(request: KeyRequest, options: OpenKeyOptions
     notes: () => key.notes(),
     status: () => key.status(),
   });
+}
+
+async function openWithin({ request, settings }: ReadRequest, signal: AbortSignal | undefined): Promise<SigningKey> {
+  const { isolation, openDeadlineMs: deadlineMs } = settings;
+  const open = isolation === "process" ? openProcessKey : openThreadKey;
+  let opening: Promise<SigningKey> | undefined;
+  try {
+    return await withinDeadline(() => (opening = open(request)), { deadlineMs, signal });
+  } catch (error) {
+    // Nobody waits for it any more: it is closed as soon as it is open.
+    opening?.then((late) => late.close()).catch(() => {});
+    throw error;
+  }
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { endedError } from "@signpost/core/adapter";
+import { closedError, endedError, withinDeadline } from "@signpost/core/adapter";
 import {
   CKF_PROTECTED_AUTHENTICATION_PATH,
   CKF_USER_PIN_FINAL_TRY,
@@ -7,7 +7,7 @@ import {
   CKF_USER_PIN_LOCKED,
 } from "../cryptoki/constants.ts";
 import { type PinSource, samePin } from "../request/pin.ts";
-import { closedError, CommandError, isPinRefusal, toPublicError } from "../wire/command-error.ts";
+import { CommandError, isPinRefusal, toPublicError } from "../wire/command-error.ts";
 import type { LoginState, RunCommand } from "../wire/commands.ts";
 import { PIN_TIMEOUT_MS } from "./limits.ts";
 import { createSerial } from "./serial.ts";
@@ -151,16 +151,11 @@ export function requireLoginPossible({ tokenFlags }: LoginState): void {
 
 /** The PIN, or an error that says that it could not be had and nothing else. */
 async function readPin(source: PinSource): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${PIN_TIMEOUT_MS} ms`)), PIN_TIMEOUT_MS);
-  });
+  const deadlineMs = PIN_TIMEOUT_MS;
   try {
-    return await Promise.race([source.read(), late]);
+    return await withinDeadline(() => source.read(), { deadlineMs, message: `no answer within ${deadlineMs} ms` });
   } catch (cause) {
     if (cause instanceof ConfigurationError) throw cause;
     throw new SignerError("unavailable", "pin: its source failed", { cause });
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,7 +1,8 @@
 import { type P256PublicJwk, SignerError } from "@signpost/core";
+import { closedError } from "@signpost/core/adapter";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
-import { closedError, CommandError, toPublicError } from "../wire/command-error.ts";
+import { CommandError, toPublicError } from "../wire/command-error.ts";
 import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, type TakenSession } from "./key-work.ts";
 import { KEY_REFUSAL_MS } from "./limits.ts";
 import type { ModuleLife } from "./module-life.ts";

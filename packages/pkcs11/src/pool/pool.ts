@@ -1,8 +1,9 @@
-import { type P256PublicJwk, SignerError, type SignerHealth } from "@signpost/core";
+import type { P256PublicJwk, SignerError, SignerHealth } from "@signpost/core";
+import { closedError } from "@signpost/core/adapter";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
-import { closedError, SupersededError, toPublicError } from "../wire/command-error.ts";
+import { SupersededError, toPublicError } from "../wire/command-error.ts";
 import { createJob, type Job, JobQueue } from "./job-queue.ts";
 import { signDigest, type TakenSession } from "./key-work.ts";
 import { TokenLogin } from "./login.ts";

@@ -1,4 +1,5 @@
 import { SignerError } from "@signpost/core";
+import { withinDeadline } from "@signpost/core/adapter";
 import { createGateExchange, type GateExchange } from "../sharing/gate-exchange.ts";
 import type { ModuleFile } from "../wire/commands.ts";
 import { STOP_WAIT_MS } from "./limits.ts";
@@ -38,18 +39,11 @@ export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
 
 /** The last users are gone. A call of theirs that hangs may keep the module from being finalised, and us from starting it again. */
 async function untilStopped(stopping: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const error = new SignerError(
-      "unavailable",
-      "a call hangs inside the module, which cannot be initialized again meanwhile",
-    );
-    timer = setTimeout(() => reject(error), STOP_WAIT_MS);
-  });
   try {
-    await Promise.race([stopping, late]);
-  } finally {
-    clearTimeout(timer);
+    await withinDeadline(() => stopping, { deadlineMs: STOP_WAIT_MS });
+  } catch (cause) {
+    const message = "a call hangs inside the module, which cannot be initialized again meanwhile";
+    throw new SignerError("unavailable", message, { cause });
   }
 }
 

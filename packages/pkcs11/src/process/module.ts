@@ -1,8 +1,7 @@
 import { SignerError, type SignerHealth } from "@signpost/core";
-import { endedError } from "@signpost/core/adapter";
+import { closedError, endedError } from "@signpost/core/adapter";
 import type { KeyRequest } from "../request/key-request.ts";
 import type { OpenedInChild } from "../wire/child-messages.ts";
-import { closedError } from "../wire/command-error.ts";
 import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
 import { fromWire } from "../wire/wire-error.ts";
 import type { ChildLink } from "./child-link.ts";

@@ -1,6 +1,6 @@
+import { untilAborted } from "@signpost/core/adapter";
 import type { KeyRequest } from "../request/key-request.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
-import { untilAborted } from "../wire/until-aborted.ts";
 import { ProcessModule } from "./module.ts";
 
 interface ModuleEntry {

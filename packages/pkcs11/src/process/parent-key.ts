@@ -1,4 +1,4 @@
-import { type P256PublicJwk, SignerError, type SignerHealth } from "@signpost/core";
+import type { P256PublicJwk, SignerError, SignerHealth } from "@signpost/core";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { KeyRequest } from "../request/key-request.ts";
 import type { OpenedInChild } from "../wire/child-messages.ts";

@@ -1,8 +1,9 @@
 import { SignerError } from "@signpost/core";
+import { closedError } from "@signpost/core/adapter";
 import { KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
 import { sameKey } from "../request/public-key.ts";
 import type { OpenedInChild } from "../wire/child-messages.ts";
-import { closedError, isPinRefusal } from "../wire/command-error.ts";
+import { isPinRefusal } from "../wire/command-error.ts";
 import type { ChildLink } from "./child-link.ts";
 import { isNowhere, type KeyInChild, type ParentKey, refusalIn } from "./parent-key.ts";
 import type { ParentKeys } from "./parent-keys.ts";

@@ -1,166 +1,178 @@
-import { open, realpath } from "node:fs/promises";
 import { isUint8Array } from "node:util/types";
+import { ConfigurationError, EncodingError, type GuardPolicy, type JwkInput, type P256PublicJwk } from "@signpost/core";
 import {
-  ConfigurationError,
-  EncodingError,
-  type GuardPolicy,
-  type JwkInput,
-  jwkToSpki,
-  type P256PublicJwk,
-  spkiToJwk,
-} from "@signpost/core";
-import { readMilliseconds } from "@signpost/core/adapter";
+  assertOptions,
+  type OptionNames,
+  p256JwkFrom,
+  readChoice,
+  readMilliseconds,
+  readText,
+  readWholeNumber,
+} from "@signpost/core/adapter";
 import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
-import { pinSource, type Pkcs11Pin } from "./pin.ts";
+import { readModulePath } from "./module-path.ts";
+import { type Pkcs11Pin, pinSource } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 
-/** What does not say which key is meant. */
+/** What does not say which key is meant: the same for `openPkcs11Signer` and for the adapter. */
 export interface Pkcs11KeyOptions {
-  /** The public half as JWK or PEM, for tokens that hold no public object. It is proven by a signature. */
+  /**
+   * The public half as JWK or SPKI PEM, for tokens that hold no public object. It is proven by a signature. Default: what
+   * the token shows.
+   */
   readonly publicKey?: JwkInput | string | undefined;
-  /** Bound of opening: initialising, login, search and proof. Milliseconds, default 10000. */
+  /** Bound of opening: initialising, login, search and proof. Milliseconds, 1 to 2147483647, default 10000. */
   readonly openDeadlineMs?: number | undefined;
-  /** Text for C_Initialize, which NSS takes its configuration from. Other modules want none. */
+  /** Text for C_Initialize, which NSS takes its configuration from. Not empty. Default: none, as other modules want it. */
   readonly libraryParameters?: string | undefined;
   /** Signatures at once, each in a thread with a session of its own. 1 to 64, default 4; at most what the token allows. */
   readonly sessions?: number | undefined;
-  /**
-   * Where the module runs. `thread` (default): in worker threads of this process. `process`: in a child process, which is killed
-   * and started again when the module hangs or crashes.
-   */
+  /** Where the module runs. Default `thread`. */
   readonly isolation?: Pkcs11Isolation | undefined;
 }
 
+/**
+ * Where a module runs: `thread`, in worker threads of this process; `process`, in a child process, which is killed and
+ * started again when the module hangs or crashes.
+ */
 export type Pkcs11Isolation = "thread" | "process";
 
+/** Options of `openPkcs11Signer`. What is given of `token`, `serial`, `slotId`, `object` and `id` must match; one key must. */
 export interface Pkcs11SignerOptions extends Pkcs11KeyOptions {
-  /** Path of the module, for instance `/usr/lib/softhsm/libsofthsm2.so`. */
+  /** Path of the module, for instance `/usr/lib/softhsm/libsofthsm2.so`. Symbolic links are followed. */
   readonly module: string;
-  /** Label of the token. Padding at its end does not count. */
+  /** Label of the token. Padding at its end does not count. Default: any. */
   readonly token?: string | undefined;
-  /** Serial number of the token. */
+  /** Serial number of the token. Default: any. */
   readonly serial?: string | undefined;
-  /** Number of the slot. Many modules give a token another one after each start: prefer `token` and `serial`. */
+  /**
+   * Number of the slot, 0 to 2^53 - 1. Many modules give a token another one after each start: prefer `token` and `serial`.
+   * Default: any.
+   */
   readonly slotId?: number | undefined;
-  /** CKA_LABEL of the private key. */
+  /** CKA_LABEL of the private key. Default: any. */
   readonly object?: string | undefined;
-  /** CKA_ID of the private key: opaque bytes. */
+  /** CKA_ID of the private key: opaque bytes, not empty. Default: any. */
   readonly id?: Uint8Array | undefined;
   /** The user PIN, or a function that is asked for it on every new login. */
   readonly pin: Pkcs11Pin;
   /** Queue, attempts and deadline. Default two attempts and as many calls at once as sessions; `false` opens the bare signer. */
   readonly policy?: GuardPolicy | false | undefined;
-  /** Aborts the opening. */
+  /** Aborts the opening. Default: nothing but the deadline does. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The names of `Pkcs11KeyOptions`. */
+export const KEY_OPTIONS: OptionNames<Pkcs11KeyOptions> = {
+  publicKey: true,
+  openDeadlineMs: true,
+  libraryParameters: true,
+  sessions: true,
+  isolation: true,
+};
+
+const SIGNER_OPTIONS: OptionNames<Pkcs11SignerOptions> = {
+  ...KEY_OPTIONS,
+  module: true,
+  token: true,
+  serial: true,
+  slotId: true,
+  object: true,
+  id: true,
+  pin: true,
+  policy: true,
+  signal: true,
+};
+
 const DEFAULT_SESSIONS = 4;
 const MAX_SESSIONS = 64;
+/** Login and search go over the network in many modules. Milliseconds. */
+const DEFAULT_OPEN_DEADLINE_MS = 10_000;
 /** The default attempt timeout. A call that is slower than an impatient caller does not hang yet. */
 const MIN_HANG_MS = 2_000;
 
-/** The options of `openPkcs11Signer`, checked. */
-export async function keyRequest(options: Pkcs11SignerOptions): Promise<KeyRequest> {
-  const { token, serial, slotId, object, id } = options;
-  return readKeyOptions({
-    ...options,
-    selector: {
-      token: optionalText("token", token),
-      serial: optionalText("serial", serial),
-      slotId: slotId === undefined ? undefined : wholeNumber("slotId", slotId, 0, Number.MAX_SAFE_INTEGER),
-    },
-    query: { object: optionalText("object", object), id: optionalBytes("id", id) },
-  });
+/** `Pkcs11KeyOptions`, checked, with their defaults. */
+export interface KeySettings {
+  readonly publicKey: P256PublicJwk | undefined;
+  readonly openDeadlineMs: number;
+  readonly libraryParameters: string | undefined;
+  readonly sessions: number;
+  readonly isolation: Pkcs11Isolation;
 }
 
-interface UncheckedRequest extends Pkcs11KeyOptions {
-  readonly module: string;
-  readonly pin: Pkcs11Pin;
+/** Which key, and how it is opened. */
+export interface ReadRequest {
+  readonly request: KeyRequest;
+  readonly settings: KeySettings;
+}
+
+/** The options of `openPkcs11Signer`, checked. */
+export async function readSignerOptions(options: Pkcs11SignerOptions): Promise<ReadRequest> {
+  assertOptions("options", options, SIGNER_OPTIONS);
+  const { slotId } = options;
+  const settings = readKeySettings(options);
+  const request = await readKeyRequest(settings, {
+    module: options.module,
+    pin: options.pin,
+    selector: {
+      token: optionalText("token", options.token),
+      serial: optionalText("serial", options.serial),
+      slotId: slotId === undefined ? undefined : readWholeNumber("slotId", slotId, 0, Number.MAX_SAFE_INTEGER),
+    },
+    query: { object: optionalText("object", options.object), id: optionalBytes("id", options.id) },
+    policy: options.policy,
+  });
+  return { request, settings };
+}
+
+/** @throws ConfigurationError */
+export function readKeySettings(options: Pkcs11KeyOptions): KeySettings {
+  return {
+    publicKey: optionalPublicKey(options.publicKey),
+    openDeadlineMs: readMilliseconds("openDeadlineMs", options.openDeadlineMs ?? DEFAULT_OPEN_DEADLINE_MS),
+    libraryParameters: optionalText("libraryParameters", options.libraryParameters),
+    sessions: readWholeNumber("sessions", options.sessions ?? DEFAULT_SESSIONS, 1, MAX_SESSIONS),
+    isolation: readChoice("isolation", options.isolation ?? "thread", ["thread", "process"]),
+  };
+}
+
+interface KeyNames {
+  readonly module: unknown;
+  readonly pin: unknown;
   readonly selector: TokenSelector;
   readonly query: PrivateKeyQuery;
-  readonly policy?: GuardPolicy | false | undefined;
+  readonly policy: GuardPolicy | false | undefined;
 }
 
-/** What every way of naming a key has in common, checked and ready for a backend. */
-export async function readKeyOptions(options: UncheckedRequest): Promise<KeyRequest> {
-  const { policy, selector, query, isolation } = options;
-  if (isolation !== undefined && isolation !== "thread" && isolation !== "process") {
-    throw new ConfigurationError("isolation", 'expected "thread" or "process"');
-  }
-  if (options.openDeadlineMs !== undefined) readMilliseconds("openDeadlineMs", options.openDeadlineMs);
+/** What every way of naming a key has in common, checked and ready for either isolation. */
+export async function readKeyRequest(settings: KeySettings, names: KeyNames): Promise<KeyRequest> {
+  const { publicKey, libraryParameters, sessions } = settings;
+  const { selector, query, policy } = names;
   return {
-    pin: pinSource(options.pin),
-    publicKey: publicKeyOption(options.publicKey),
-    sessions: sessionCount(options.sessions),
+    pin: pinSource(names.pin),
+    publicKey,
+    sessions,
     hangMs: Math.max(MIN_HANG_MS, (policy === false ? undefined : policy?.attemptTimeoutMs) ?? 0),
-    module: await modulePath(options.module),
-    libraryParameters: optionalText("libraryParameters", options.libraryParameters),
+    module: await readModulePath(names.module),
+    libraryParameters,
     selector,
     query,
   };
 }
 
-function sessionCount(sessions: number | undefined): number {
-  return wholeNumber("sessions", sessions ?? DEFAULT_SESSIONS, 1, MAX_SESSIONS);
-}
-
-// What the first bytes of a shared library are: ELF, the five kinds of Mach-O, and PE.
-const LIBRARY_MAGIC = ["7f454c46", "cffaedfe", "cefaedfe", "feedfacf", "feedface", "cafebabe"];
-
-/**
- * The path without symbolic links, so that one module has one name in the process. What is no library is refused here,
- * before the loader of the system sees it.
- */
-async function modulePath(path: unknown): Promise<string> {
-  if (typeof path !== "string" || path === "" || path.includes("\0")) {
-    throw new ConfigurationError("module", "expected the path of a PKCS#11 library");
-  }
-  let real: string;
-  let start: string;
-  try {
-    real = await realpath(path);
-    start = await firstBytes(real);
-  } catch (cause) {
-    throw new ConfigurationError(
-      "module",
-      `expected the path of a PKCS#11 library, got ${JSON.stringify(path)}, which cannot be read`,
-      { cause },
-    );
-  }
-  if (!LIBRARY_MAGIC.includes(start) && !start.startsWith("4d5a")) {
-    throw new ConfigurationError(
-      "module",
-      `expected the path of a PKCS#11 library, but ${JSON.stringify(path)} is no shared library`,
-    );
-  }
-  return real;
-}
-
-async function firstBytes(path: string): Promise<string> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
-    return buffer.subarray(0, bytesRead).toString("hex");
-  } finally {
-    await file.close();
-  }
-}
-
-function publicKeyOption(key: JwkInput | string | undefined): P256PublicJwk | undefined {
+function optionalPublicKey(key: unknown): P256PublicJwk | undefined {
   if (key === undefined) return undefined;
   try {
-    return spkiToJwk(typeof key === "string" ? key : jwkToSpki(key));
+    return p256JwkFrom(key, "publicKey");
   } catch (cause) {
     if (!(cause instanceof EncodingError)) throw cause;
-    throw new ConfigurationError("publicKey", `expected a P-256 public key as JWK or PEM: ${cause.message}`, { cause });
+    const reason = cause.message.replace(/^publicKey: /, "");
+    throw new ConfigurationError("publicKey", `expected a P-256 public key as JWK or PEM: ${reason}`, { cause });
   }
 }
 
 function optionalText(name: string, value: unknown): string | undefined {
-  if (value === undefined) return undefined;
-  if (typeof value !== "string" || value === "")
-    throw new ConfigurationError(name, "expected a string that is not empty");
-  return value;
+  return value === undefined ? undefined : readText(name, value);
 }
 
 function optionalBytes(name: string, value: unknown): Uint8Array | undefined {
@@ -168,9 +180,4 @@ function optionalBytes(name: string, value: unknown): Uint8Array | undefined {
   if (!isUint8Array(value) || value.length === 0)
     throw new ConfigurationError(name, "expected a Uint8Array that is not empty");
   return new Uint8Array(value);
-}
-
-function wholeNumber(name: string, value: unknown, min: number, max: number): number {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  throw new ConfigurationError(name, `expected a whole number from ${min} to ${max}`);
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import type { SigningKey } from "../wire/signing-key.ts";
+import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "./key-request.ts";
 import type { TokenSelector } from "./select-token.ts";
 import {
@@ -74,8 +74,15 @@ export function parsePkcs11Uri(uri: string): Pkcs11Uri {
   };
 }
 
+/** What names a key that is open. */
+interface KeyName {
+  readonly token: Pick<TokenDescription, "label" | "serial">;
+  readonly label: string;
+  readonly id: Uint8Array;
+}
+
 /** The canonical URI of a key that is open: token, serial, label, id and module. Never a PIN. */
-export function formatKeyUri(module: string, { token, label, id }: Pick<SigningKey, "token" | "label" | "id">): string {
+export function formatKeyUri(module: string, { token, label, id }: KeyName): string {
   const path = [
     attribute("token", token.label),
     attribute("serial", token.serial),

@@ -29,10 +29,6 @@ function describe(failure: Failure): string {
   return `${failure.call}: ${ckrRule(failure.code).name} (0x${failure.code.toString(16)})`;
 }
 
-export function closedError(): SignerError {
-  return new SignerError("closed", "the signer is closed");
-}
-
 /** What brings the session back after this error. */
 export function recoveryAction(error: unknown): RecoveryAction {
   if (!(error instanceof CommandError)) return "fatal";

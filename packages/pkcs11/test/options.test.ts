@@ -1,0 +1,105 @@
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { openSigner } from "@signpost/core";
+import { openPkcs11Signer, pkcs11, type Pkcs11SignerOptions } from "@signpost/pkcs11";
+
+const base = { module: "/nowhere/module.so", pin: "1234" };
+
+/** What opening with these options rejects with. The compiler would refuse most of them. */
+function refusal(options: object): Promise<unknown> {
+  return openPkcs11Signer({ ...base, ...options } as Pkcs11SignerOptions).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+/** By its first bytes it is a library. Nothing of it is loaded where an option is refused. */
+const library = process.execPath;
+
+const notNumbers = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, "4", null, 4n, [4]];
+
+describe("openPkcs11Signer", () => {
+  test.each<[unknown: string, nearest: string]>([
+    ["openDeadlineMS", "openDeadlineMs"],
+    ["session", "sessions"],
+    ["slotID", "slotId"],
+    ["isolated", "isolation"],
+    ["label", "the options are"],
+  ])("refuses the unknown option %s by name, and says %s", async (name, nearest) => {
+    expect(await refusal({ [name]: 1 })).toMatchObject({
+      name: "ConfigurationError",
+      argument: name,
+      message: expect.stringContaining(nearest) as string,
+    });
+  });
+
+  test("takes an unknown option that is undefined for none", async () => {
+    expect(await refusal({ sesions: undefined })).toMatchObject({ argument: "module" });
+  });
+
+  test.each(["sessions", "slotId", "openDeadlineMs"])(
+    "%s takes whole numbers within its bounds alone",
+    async (name) => {
+      for (const value of [...notNumbers.filter((given) => given !== null), -1, 1.5, 2 ** 53])
+        expect(await refusal({ [name]: value })).toMatchObject({ name: "ConfigurationError", argument: name });
+    },
+  );
+
+  test.each(["deadlineMs", "attemptTimeoutMs", "maxAttempts"])("policy.%s takes whole numbers alone", async (name) => {
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY, "4"]) {
+      const error = await refusal({ module: library, policy: { [name]: value } });
+      expect(error).toMatchObject({ name: "ConfigurationError", argument: `policy.${name}` });
+    }
+  });
+
+  test("refuses an unknown member of the policy", async () => {
+    const error = await refusal({ module: library, policy: { deadlineMS: 100 } });
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "policy.deadlineMS" });
+  });
+
+  test.each([undefined, null, "pkcs11:", []])("refuses %j instead of options", async (options) => {
+    const opening = openPkcs11Signer(options as unknown as Pkcs11SignerOptions);
+    await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument: "options" });
+  });
+
+  test("refuses a private JWK as the public key, and repeats none of it", async () => {
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const jwk = privateKey.export({ format: "jwk" });
+    const error = await refusal({ publicKey: jwk });
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "publicKey" });
+    expect((error as Error).message).not.toContain(jwk.d);
+  });
+});
+
+describe("pkcs11", () => {
+  const make = (options: object) => (): unknown => pkcs11(options);
+
+  test.each<[options: object, argument: string]>([
+    [{ pinsource: () => "" }, "pinsource"],
+    [{ modul: "/m.so" }, "modul"],
+    [{ policy: false }, "policy"],
+    [{ sessions: Number.NaN }, "sessions"],
+    [{ sessions: "4" }, "sessions"],
+    [{ openDeadlineMs: Number.POSITIVE_INFINITY }, "openDeadlineMs"],
+    [{ isolation: "proces" }, "isolation"],
+    [{ allowPinValue: "false" }, "allowPinValue"],
+    [{ pinSource: "file:/p" }, "pinSource"],
+    [{ pin: 1234 }, "pin"],
+    [{ module: 1 }, "module"],
+    [{ modules: ["/m.so"] }, "modules"],
+    [{ modules: new Map([["m", "/m.so"]]) }, "modules"],
+    [{ modules: { m: 1 } }, "modules"],
+  ])("refuses %j when it is made", (options, argument) => {
+    expect(make(options)).toThrow(expect.objectContaining({ name: "ConfigurationError", argument }));
+  });
+
+  test("takes any name of a module, which is no option", async () => {
+    const adapter = pkcs11({ modules: { pinsource: "/nowhere/module.so" }, pin: "1234" });
+    await expect(openSigner("pkcs11:?module-name=pinsource", [adapter])).rejects.toMatchObject({ argument: "module" });
+  });
+
+  test("refuses an unknown option of its open", async () => {
+    const opening = pkcs11({ pin: "1234" }).open("pkcs11:?module-path=/nowhere", { polcy: false } as object);
+    await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument: "polcy" });
+  });
+});
