@@ -16,7 +16,7 @@ import {
   readKeySettings,
 } from "./request/options.ts";
 import { pinFor, type PinOptions } from "./request/pin-source.ts";
-import { type Pkcs11Pin, pinSource } from "./request/pin.ts";
+import { pinSource, type Pkcs11Pin } from "./request/pin.ts";
 import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */

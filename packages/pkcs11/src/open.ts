@@ -36,10 +36,10 @@ export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Si
   return openKeySigner(await readSignerOptions(options), options);
 }
 
-type OpenKeyOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
+type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
-export async function openKeySigner(read: ReadRequest, { policy, signal }: OpenKeyOptions): Promise<Signer> {
+export async function openKeySigner(read: ReadRequest, { policy, signal }: OpeningOptions): Promise<Signer> {
   // Before anything is opened that nobody would close.
   assertPolicy(policy);
   const key = await openWithin(read, signal);

@@ -1,7 +1,9 @@
 import { createRequire } from "node:module";
 
+/** A CK_SLOT_ID, CK_SESSION_HANDLE or CK_OBJECT_HANDLE, as pkcs11js gives it. */
 export type Handle = Buffer;
 
+/** One CK_ATTRIBUTE. Without a value: one that is asked for. */
 export interface Attribute {
   readonly type: number;
   readonly value?: Buffer | number | boolean;
@@ -28,6 +30,7 @@ export interface Binding {
   C_Sign(session: Handle, data: Buffer, output: Buffer): Buffer;
 }
 
+/** CK_TOKEN_INFO, as far as it is used. */
 export interface TokenInfo {
   label: string;
   serialNumber: string;

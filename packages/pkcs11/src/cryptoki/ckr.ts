@@ -13,6 +13,7 @@ import type { SignerErrorCode } from "@signpost/core";
  */
 export type RecoveryAction = "session" | "login" | "reinitialize" | "repeated" | "fatal";
 
+/** What a CKR code means here. */
 export interface CkrRule {
   readonly name: string;
   readonly action: RecoveryAction;

@@ -14,6 +14,7 @@ export interface PrivateKeyDescription {
   readonly certificates: readonly Uint8Array[];
 }
 
+/** CK_INFO of a module, its texts trimmed of padding. */
 export interface LibraryDescription {
   readonly manufacturer: string;
   readonly description: string;
@@ -35,6 +36,7 @@ export interface TokenDescription {
   readonly maxSessions: number;
 }
 
+/** A module with every slot that holds a token. */
 export interface TokenList {
   readonly library: LibraryDescription;
   readonly tokens: readonly TokenDescription[];

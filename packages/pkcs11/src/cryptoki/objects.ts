@@ -59,10 +59,12 @@ export function readUlong(value: Buffer | undefined): number | undefined {
   return undefined;
 }
 
+/** CKA_LABEL, or empty text. */
 export function readLabel(session: CryptokiSession, object: Handle): string {
   return readAttribute(session, object, CKA_LABEL)?.toString("utf8") ?? "";
 }
 
+/** CKA_ID, or no bytes. */
 export function readId(session: CryptokiSession, object: Handle): Uint8Array {
   return new Uint8Array(readAttribute(session, object, CKA_ID) ?? []);
 }
@@ -73,6 +75,7 @@ export function describeObject(session: CryptokiSession, object: Handle): string
   return `${JSON.stringify(readLabel(session, object))} (id ${id === "" ? "none" : id})`;
 }
 
+/** A search for objects of one class, with one CKA_ID where it is given. */
 export function classTemplate(objectClass: number, id?: Uint8Array): Attribute[] {
   const template: Attribute[] = [{ type: CKA_CLASS, value: objectClass }];
   if (id !== undefined) template.push({ type: CKA_ID, value: Buffer.from(id) });

@@ -3,6 +3,7 @@ import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import { LOST_CONTROLS } from "./limits.ts";
 import { Thread } from "./thread.ts";
 
+/** What the control thread tells the module, and asks of it. */
 export interface ControlEvents {
   /** A call hangs inside the module; `returned` resolves once it has come back. */
   hanging(returned: Promise<void>): void;

@@ -12,6 +12,7 @@ import type { LoginState, RunCommand } from "../wire/commands.ts";
 import { PIN_TIMEOUT_MS } from "./limits.ts";
 import { createSerial } from "./serial.ts";
 
+/** For the login of one signature. */
 export interface AuthenticateOptions {
   /** Of the caller who waits for the signature. */
   readonly signal: AbortSignal | undefined;

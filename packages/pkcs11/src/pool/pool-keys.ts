@@ -3,9 +3,9 @@ import { closedError } from "@signpost/core/adapter";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import { CommandError, toPublicError } from "../wire/command-error.ts";
-import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, type TakenSession } from "./key-work.ts";
 import { KEY_REFUSAL_MS } from "./limits.ts";
 import type { ModuleLife } from "./module-life.ts";
+import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, type TakenSession } from "./taken-session.ts";
 
 /** A key that a signer of the pool uses. */
 export interface PoolKey extends ProvenKey {
@@ -18,6 +18,7 @@ export interface PoolKey extends ProvenKey {
   refusal: { readonly error: SignerError; readonly until: number } | undefined;
 }
 
+/** A key that was opened in the pool. */
 export interface PoolOpenOutput {
   /** The key's number in the pool. */
   readonly key: number;
@@ -57,24 +58,24 @@ export class PoolKeys {
   }
 
   /** Looks a key up in a session, and proves its public half. */
-  async open(work: TakenSession, query: PrivateKeyQuery, given: P256PublicJwk | undefined): Promise<PoolOpenOutput> {
-    const { key } = work;
+  async open(taken: TakenSession, query: PrivateKeyQuery, given: P256PublicJwk | undefined): Promise<PoolOpenOutput> {
+    const { key } = taken;
     const recoveries = this.#recoveries();
-    const found = await lookUpKey(work, query);
-    const publicKey = await proveNewKey(work, found, given);
+    const found = await lookUpKey(taken, query);
+    const publicKey = await proveNewKey(taken, found, given);
     const pinned = given !== undefined;
     this.#keys.set(key, { query, publicKey, pinned, recoveries, foundAt: this.#freshStarts, refusal: undefined });
     return { key, found, publicKey };
   }
 
   /** Looks a key up in a session that does not know it, and makes sure that it is still the same. */
-  async findAgain(work: TakenSession, key: PoolKey): Promise<void> {
+  async findAgain(taken: TakenSession, key: PoolKey): Promise<void> {
     try {
-      const found = await lookUpKey(work, key.query);
-      await proveSameKey(work, found, key, this.#recoveries() > key.recoveries);
+      const found = await lookUpKey(taken, key.query);
+      await proveSameKey(taken, found, key, this.#recoveries() > key.recoveries);
       key.foundAt = this.#freshStarts;
     } catch (error) {
-      work.session.keys.delete(work.key);
+      taken.session.keys.delete(taken.key);
       throw this.#notUsable(key, error);
     }
   }

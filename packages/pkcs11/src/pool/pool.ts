@@ -5,13 +5,14 @@ import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
 import { SupersededError, toPublicError } from "../wire/command-error.ts";
 import { createJob, type Job, JobQueue } from "./job-queue.ts";
-import { signDigest, type TakenSession } from "./key-work.ts";
 import { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
 import { keepsSession, PoolKeys, type PoolOpenOutput } from "./pool-keys.ts";
 import type { PooledSession } from "./session.ts";
+import { signDigest, type TakenSession } from "./taken-session.ts";
 import { TokenSessions } from "./token-sessions.ts";
 
+/** A key that is to be opened in the pool. */
 export interface PoolOpenInput {
   readonly query: PrivateKeyQuery;
   /** The public half, where the caller gave it. */
@@ -19,6 +20,7 @@ export interface PoolOpenInput {
   readonly hangMs: number;
 }
 
+/** A digest that a key of the pool is to sign. */
 export interface PoolSignInput {
   readonly key: number;
   readonly digest: Uint8Array;
@@ -53,7 +55,7 @@ export class TokenPool {
   openKey({ query, publicKey, hangMs }: PoolOpenInput): Promise<PoolOpenOutput> {
     const key = this.#keys.nextNumber();
     return this.#inSession(undefined, (session) =>
-      this.#keys.open(this.#work(session, { key, hangMs, signal: undefined }), query, publicKey),
+      this.#keys.open(this.#taken(session, { key, hangMs, signal: undefined }), query, publicKey),
     );
   }
 
@@ -71,9 +73,9 @@ export class TokenPool {
   async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<Uint8Array> {
     const key = this.#keys.require(number);
     return this.#inSession(signal, async (session) => {
-      const work = this.#work(session, { key: number, hangMs, signal });
-      if (!session.keys.has(number)) await this.#keys.findAgain(work, key);
-      const signature = await signDigest(work, digest);
+      const taken = this.#taken(session, { key: number, hangMs, signal });
+      if (!session.keys.has(number)) await this.#keys.findAgain(taken, key);
+      const signature = await signDigest(taken, digest);
       this.sessions.succeeded();
       return signature;
     });
@@ -124,7 +126,7 @@ export class TokenPool {
     return result;
   }
 
-  #work(session: PooledSession, of: Pick<TakenSession, "key" | "hangMs" | "signal">): TakenSession {
+  #taken(session: PooledSession, of: Pick<TakenSession, "key" | "hangMs" | "signal">): TakenSession {
     return { session, run: this.sessions.set.commands(session), login: this.#login, ...of };
   }
 

@@ -4,6 +4,7 @@ import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../wi
 import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import { createSession, dropSession, isLost, type PooledSession } from "./session.ts";
 
+/** What happens to the sessions of a set. */
 export interface SessionSetEvents {
   /** A session became ready, failed, or was lost. */
   readonly onChange: () => void;

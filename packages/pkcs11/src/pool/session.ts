@@ -31,6 +31,7 @@ export interface PooledSession {
   error: unknown;
 }
 
+/** A session that is to be opened, with its thread. */
 export function createSession(): PooledSession {
   return {
     thread: new Thread(),
@@ -49,10 +50,12 @@ export function isLost({ state }: PooledSession): boolean {
   return state === "lost";
 }
 
+/** Whether it is put aside, to be tried again later. */
 export function isFailed({ state }: PooledSession): boolean {
   return state === "failed";
 }
 
+/** Whether it is open, at work or not. */
 export function isReady({ state }: PooledSession): boolean {
   return state === "idle" || state === "busy";
 }

@@ -5,8 +5,8 @@ import type {
   CommandInput,
   CommandName,
   CommandOutput,
-  Request,
-  Response,
+  CommandRequest,
+  CommandAnswer,
   Shutdown,
   ThreadData,
 } from "../wire/commands.ts";
@@ -37,7 +37,7 @@ export class Thread {
       name: "signpost-pkcs11",
     });
     this.#worker.unref();
-    this.#worker.on("message", (response: Response) => this.#settle(response));
+    this.#worker.on("message", (response: CommandAnswer) => this.#settle(response));
     this.#worker.on("error", (error) => this.#end(error));
     this.#worker.on("exit", () => this.#end(new Error("the PKCS#11 thread ended")));
   }
@@ -54,7 +54,7 @@ export class Thread {
   run<Name extends CommandName>(name: Name, input: CommandInput<Name>): Promise<CommandOutput<Name>> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
-      const request: Request = { id: this.#nextId++, name, input };
+      const request: CommandRequest = { id: this.#nextId++, name, input };
       // The process may only end by itself while nothing is under way.
       if (this.#waiting.size === 0 && !this.#abandoned) this.#worker.ref();
       this.#waiting.set(request.id, { resolve: (output) => resolve(output as CommandOutput<Name>), reject });
@@ -128,7 +128,7 @@ export class Thread {
     });
   }
 
-  #settle(response: Response): void {
+  #settle(response: CommandAnswer): void {
     const waiting = this.#waiting.get(response.id);
     this.#waiting.delete(response.id);
     if (this.#waiting.size === 0) this.#becomeIdle();

@@ -11,6 +11,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** What the child asks of its parent, and what becomes of it. */
 export interface ChildEvents {
   /** A login in the child needs the PIN with this number. */
   pin(number: number): Promise<string | undefined>;

@@ -14,6 +14,7 @@ export interface PinQuestions {
   answered(answer: PinAnswer): void;
 }
 
+/** `send` reaches the parent. */
 export function createPinQuestions(send: (message: ToParent) => void): PinQuestions {
   const open = new Map<number, (answer: PinAnswer) => void>();
   let next = 0;

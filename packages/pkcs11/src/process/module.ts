@@ -5,8 +5,8 @@ import type { OpenedInChild } from "../wire/child-messages.ts";
 import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
 import { fromWire } from "../wire/wire-error.ts";
 import type { ChildLink } from "./child-link.ts";
+import { KeyBook } from "./key-book.ts";
 import { isNowhere, keyInChild, keyNotes, keyStatus, type ParentKey, parentKey, refusalIn } from "./parent-key.ts";
-import { ParentKeys } from "./parent-keys.ts";
 import { PinBook } from "./pin-book.ts";
 import { Reopening } from "./reopening.ts";
 import { ChildSuccession } from "./succession.ts";
@@ -14,7 +14,7 @@ import { UnderWay } from "./under-way.ts";
 
 /** One module in child processes, one after the other, as this process sees it: its keys, and whichever child holds them. */
 export class ProcessModule {
-  readonly #keys = new ParentKeys();
+  readonly #keys = new KeyBook();
   readonly #pins = new PinBook();
   /** Keys of new signers that are under way into a child. */
   readonly #opening = new UnderWay();

@@ -26,6 +26,7 @@ export interface ParentKey {
   opened: () => Promise<KeyInChild>;
 }
 
+/** A key that was opened in a child just now. */
 export function parentKey(child: ChildLink, request: KeyRequest, pin: number, opened: OpenedInChild): ParentKey {
   const current = { child, number: opened.key };
   const { token, publicKey } = opened;
@@ -41,6 +42,7 @@ export async function keyInChild(key: ParentKey): Promise<KeyInChild> {
   }
 }
 
+/** The key is open in no child: `error` says why. */
 export function isNowhere(key: ParentKey, error: SignerError): void {
   key.current = undefined;
   key.failure = error;
@@ -49,12 +51,14 @@ export function isNowhere(key: ParentKey, error: SignerError): void {
   };
 }
 
+/** The key's part of health. */
 export function keyStatus({ current, failure }: ParentKey): SignerHealth["status"] {
   if (failure !== undefined) return "down";
   if (current === undefined || current.child.leaving) return "degraded";
   return current.child.state(current.number)?.status ?? "ready";
 }
 
+/** The notes of the key's health. */
 export function keyNotes({ current, failure }: ParentKey): readonly string[] {
   return failure === undefined ? (current?.child.state(current.number)?.notes ?? []) : [failure.message];
 }

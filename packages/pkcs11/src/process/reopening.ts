@@ -5,8 +5,8 @@ import { sameKey } from "../request/public-key.ts";
 import type { OpenedInChild } from "../wire/child-messages.ts";
 import { isPinRefusal } from "../wire/command-error.ts";
 import type { ChildLink } from "./child-link.ts";
+import type { KeyBook } from "./key-book.ts";
 import { isNowhere, type KeyInChild, type ParentKey, refusalIn } from "./parent-key.ts";
-import type { ParentKeys } from "./parent-keys.ts";
 import { tokenName } from "./pin-refusals.ts";
 import type { ChildSuccession } from "./succession.ts";
 import { UnderWay } from "./under-way.ts";
@@ -15,12 +15,12 @@ import { UnderWay } from "./under-way.ts";
 export class Reopening {
   /** Keys of an earlier child that are under way into the next one. */
   readonly underWay: UnderWay = new UnderWay();
-  readonly #keys: ParentKeys;
+  readonly #keys: KeyBook;
   readonly #succession: ChildSuccession;
   /** Keys of new signers that are under way. */
   readonly #opening: UnderWay;
 
-  constructor(keys: ParentKeys, succession: ChildSuccession, opening: UnderWay) {
+  constructor(keys: KeyBook, succession: ChildSuccession, opening: UnderWay) {
     this.#keys = keys;
     this.#succession = succession;
     this.#opening = opening;

@@ -3,6 +3,7 @@ import type { WireError } from "../wire/wire-error.ts";
 import { ChildLink } from "./child-link.ts";
 import { RestartPauses } from "./restart-pauses.ts";
 
+/** What a succession tells of its children, and asks for them. */
 export interface SuccessionEvents {
   /** A login in the child needs the PIN with this number. */
   pin(number: number): Promise<string | undefined>;

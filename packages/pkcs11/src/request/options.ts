@@ -11,7 +11,7 @@ import {
 } from "@signpost/core/adapter";
 import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
 import { readModulePath } from "./module-path.ts";
-import { type Pkcs11Pin, pinSource } from "./pin.ts";
+import { pinSource, type Pkcs11Pin } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 
 /** What does not say which key is meant: the same for `openPkcs11Signer` and for the adapter. */
@@ -136,7 +136,7 @@ export function readKeySettings(options: Pkcs11KeyOptions): KeySettings {
   };
 }
 
-interface KeyNames {
+interface RequestParts {
   readonly module: unknown;
   readonly pin: unknown;
   readonly selector: TokenSelector;
@@ -145,7 +145,7 @@ interface KeyNames {
 }
 
 /** What every way of naming a key has in common, checked and ready for either isolation. */
-export async function readKeyRequest(settings: KeySettings, names: KeyNames): Promise<KeyRequest> {
+export async function readKeyRequest(settings: KeySettings, names: RequestParts): Promise<KeyRequest> {
   const { publicKey, libraryParameters, sessions } = settings;
   const { selector, query, policy } = names;
   return {

@@ -11,6 +11,7 @@ export interface PinSource {
   readonly identity: unknown;
 }
 
+/** Where a PIN that the caller gave comes from. @throws ConfigurationError for anything that is no PIN. */
 export function pinSource(pin: unknown): PinSource {
   if (typeof pin === "function") return { read: async () => pinText(await pin()), identity: pin };
   const fixed = pinText(pin);

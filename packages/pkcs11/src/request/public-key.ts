@@ -33,6 +33,7 @@ function publicKeysOf(found: PrivateKeyDescription): readonly P256PublicJwk[] {
   }
 }
 
+/** Whether both are one point. */
 export function sameKey(a: P256PublicJwk, b: P256PublicJwk): boolean {
   return a.x === b.x && a.y === b.y;
 }

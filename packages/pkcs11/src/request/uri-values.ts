@@ -38,6 +38,7 @@ export function decodeText(name: string, value: string, plain: RegExp): string {
   }
 }
 
+/** A value that is a number, in decimal digits. */
 export function decodeNumber(name: string, value: string): number {
   const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
   if (!Number.isSafeInteger(number))

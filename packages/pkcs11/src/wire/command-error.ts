@@ -48,6 +48,7 @@ export function isSessionCount(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_SESSION_COUNT;
 }
 
+/** An error about the PIN after which no PIN is tried. */
 export type PinRefusal = SignerError & { readonly code: "pin_incorrect" | "pin_locked" };
 
 /** The token has refused a PIN, or would lock if another one were tried: nobody tries again. */

@@ -18,6 +18,7 @@ export interface LoginState {
 /** Whether the threads of a process share one instance of a module, or each has its own (p11-kit's client). */
 export type ModuleInstance = "shared" | "own";
 
+/** A module by its path, and what it is initialised with. */
 export interface ModuleFile {
   readonly module: string;
   readonly libraryParameters: string | undefined;
@@ -69,6 +70,7 @@ export interface Commands {
   sign: [input: { readonly key: number; readonly digest: Uint8Array }, output: Uint8Array];
 }
 
+/** A command, by its name. */
 export type CommandName = keyof Commands;
 export type CommandInput<Name extends CommandName> = Commands[Name][0];
 export type CommandOutput<Name extends CommandName> = Commands[Name][1];
@@ -80,13 +82,15 @@ export type RunCommand = <Name extends CommandName>(
   hangMs?: number,
 ) => Promise<CommandOutput<Name>>;
 
-export interface Request {
+/** Sent to a thread. */
+export interface CommandRequest {
   readonly id: number;
   readonly name: CommandName;
   readonly input: unknown;
 }
 
-export type Response =
+/** Sent back by it. */
+export type CommandAnswer =
   | { readonly id: number; readonly ok: true; readonly output: unknown }
   | { readonly id: number; readonly ok: false; readonly failure: Failure };
 

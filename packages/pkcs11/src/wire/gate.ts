@@ -29,6 +29,7 @@ export function createGate(): Gate {
   return gate;
 }
 
+/** Whether both are one gate, also where one came from another thread. */
 export function isSameGate(a: Gate, b: Gate): boolean {
   return a[ID] === b[ID];
 }
@@ -47,18 +48,22 @@ export function removeUser(gate: Gate): boolean {
   return Atomics.sub(gate, USERS, 1) === 1;
 }
 
+/** Threads with signers on the module. */
 export function userCount(gate: Gate): number {
   return Atomics.load(gate, USERS);
 }
 
+/** Whether the module is ours to finalise. */
 export function isOwned(gate: Gate): boolean {
   return Atomics.load(gate, OWNED) === 1;
 }
 
+/** Says whether the module is ours to finalise. */
 export function setOwned(gate: Gate, owned: boolean): void {
   Atomics.store(gate, OWNED, owned ? 1 : 0);
 }
 
+/** Which life of the module this is. */
 export function generation(gate: Gate): number {
   return Atomics.load(gate, GENERATION);
 }

@@ -1,6 +1,6 @@
 // The file that a worker thread is started with: commands in, results out, one at a time.
 import { parentPort, workerData } from "node:worker_threads";
-import type { Request, Response, Shutdown, ThreadData } from "../wire/commands.ts";
+import type { CommandRequest, CommandAnswer, Shutdown, ThreadData } from "../wire/commands.ts";
 import { createCommandRunner } from "./command-runner.ts";
 import { toFailure } from "./failure.ts";
 
@@ -9,7 +9,7 @@ if (port !== null) {
   const { done } = workerData as ThreadData;
   const run = createCommandRunner();
 
-  const answer = ({ id, name, input }: Request): Response => {
+  const answer = ({ id, name, input }: CommandRequest): CommandAnswer => {
     try {
       return { id, ok: true, output: run(name, input) };
     } catch (error) {
@@ -28,7 +28,7 @@ if (port !== null) {
     Atomics.notify(done, 0);
   };
 
-  port.on("message", (message: Request | Shutdown) => {
+  port.on("message", (message: CommandRequest | Shutdown) => {
     if ("shutdown" in message) shutDown(message.finalize);
     else port.postMessage(answer(message));
   });

@@ -6,7 +6,7 @@ import type { ParentKey } from "./parent-key.ts";
 import { PinRefusals } from "./pin-refusals.ts";
 
 /** The keys that signers of this process have open on one module, and which of their tokens have refused a PIN. */
-export class ParentKeys {
+export class KeyBook {
   readonly #keys: Set<ParentKey> = new Set();
   readonly #refusals = new PinRefusals();
 

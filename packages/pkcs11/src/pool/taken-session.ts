@@ -29,8 +29,9 @@ export async function lookUpKey(
   return found;
 }
 
-export async function signDigest(work: TakenSession, digest: Uint8Array): Promise<Uint8Array> {
-  const { session, run, login, key, hangMs, signal } = work;
+/** One signature, with a login of its own where the key wants one. */
+export async function signDigest(taken: TakenSession, digest: Uint8Array): Promise<Uint8Array> {
+  const { session, run, login, key, hangMs, signal } = taken;
   if (session.keys.get(key)?.alwaysAuthenticate === true) await login.authenticate(run, key, { signal, hangMs });
   return run("sign", { key, digest }, hangMs);
 }
@@ -41,7 +42,7 @@ export async function signDigest(work: TakenSession, digest: Uint8Array): Promis
  * @throws SignerError `key_not_found` when neither tells, `wrong_key`, `bad_signature`, `integrity`
  */
 export async function proveNewKey(
-  work: TakenSession,
+  taken: TakenSession,
   found: PrivateKeyDescription,
   given: P256PublicJwk | undefined,
 ): Promise<P256PublicJwk> {
@@ -53,7 +54,7 @@ export async function proveNewKey(
       `publicKey: the token holds no public key or certificate with the CKA_ID of ${label}; expected it as an option`,
     );
   }
-  if (await signsAs(work, publicKey)) return publicKey;
+  if (await signsAs(taken, publicKey)) return publicKey;
   throw given === undefined
     ? new SignerError(
         "bad_signature",
@@ -76,7 +77,7 @@ export interface ProvenKey {
  * @throws SignerError `wrong_key`; `bad_signature` when nothing happened, `integrity`
  */
 export async function proveSameKey(
-  work: TakenSession,
+  taken: TakenSession,
   found: PrivateKeyDescription,
   { publicKey, pinned }: ProvenKey,
   recovered: boolean,
@@ -86,15 +87,15 @@ export async function proveSameKey(
   if (shown !== undefined && !sameKey(shown, publicKey)) {
     throw new SignerError("wrong_key", `the token holds another key as ${label} now`);
   }
-  if (await signsAs(work, publicKey)) return;
+  if (await signsAs(taken, publicKey)) return;
   throw recovered
     ? new SignerError("wrong_key", `the token signs with another key as ${label} now`)
     : new SignerError("bad_signature", `a signature of ${label} does not verify under its public key`);
 }
 
-async function signsAs(work: TakenSession, publicKey: P256PublicJwk): Promise<boolean> {
+async function signsAs(taken: TakenSession, publicKey: P256PublicJwk): Promise<boolean> {
   const probe = createProbe();
-  const signature = await signDigest(work, probe.digest);
+  const signature = await signDigest(taken, probe.digest);
   try {
     ecdsaRawToDer(signature);
   } catch (cause) {
