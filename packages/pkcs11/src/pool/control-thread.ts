@@ -11,7 +11,7 @@ export interface ControlEvents {
   replacement(): CommandInput<"initialize"> | undefined;
 }
 
-/** The thread that initialises a module, lists its tokens and finalises it. Another one takes its place when it hangs. */
+/** The thread that initializes a module, lists its tokens and finalizes it. Another one takes its place when it hangs. */
 export class ControlThread {
   readonly #events: ControlEvents;
   #thread = new Thread();
@@ -39,7 +39,7 @@ export class ControlThread {
     return this.#thread.terminate();
   }
 
-  /** At the exit of the process. Blocks until the module is finalised, where `finalize` says so. */
+  /** At the exit of the process. Blocks until the module is finalized, where `finalize` says so. */
   shutDown(finalize: boolean, timeoutMs: number): void {
     this.#thread.shutDown(finalize);
     this.#thread.waitForShutDown(timeoutMs);

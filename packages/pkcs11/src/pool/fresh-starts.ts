@@ -12,12 +12,12 @@ export interface FreshStartMember {
     release(gone: boolean): Promise<void>;
     restore(list: TokenList): Promise<boolean>;
   };
-  /** The module lives anew. */
+  /** The module was finalized and initialized. */
   freshStart(): void;
 }
 
 /**
- * C_Finalize and C_Initialize of one module, then every session of every pool anew. It never finalises under a call, and
+ * C_Finalize and C_Initialize of one module, then every session of every pool anew. It never finalizes under a call, and
  * only a module that is ours.
  */
 export class FreshStarts {
@@ -41,8 +41,8 @@ export class FreshStarts {
   }
 
   /**
-   * Initialises the module anew and restores every session. Single flight. Only when we own the module, no call hangs
-   * inside it, and the last time is long enough ago. A module that somebody else finalised is only initialised: that is
+   * Initializes the module anew and restores every session. Single flight. Only when we own the module, no call hangs
+   * inside it, and the last time is long enough ago. A module that somebody else finalized is only initialized: that is
    * for anybody to do. False when that is not possible, or not yet, or in vain.
    */
   reinitialize(cause: unknown): Promise<boolean> {
@@ -53,12 +53,12 @@ export class FreshStarts {
     return this.#running;
   }
 
-  /** When `reinitialize` may finalise again. Milliseconds from now. */
+  /** When `reinitialize` may finalize again. Milliseconds from now. */
   reinitializeInMs(): number {
     return Math.max(0, REINITIALIZE_INTERVAL_MS - this.#attachment.sinceRenewal);
   }
 
-  /** Initialises the module anew for somebody who misses a token. Pointless when that was done a moment ago. */
+  /** Initializes the module anew for somebody who misses a token. Pointless when that was done a moment ago. */
   async lookAgain(): Promise<boolean> {
     if (performance.now() - Math.max(this.#firstStart, this.#lastInitialize) < LOOK_AGAIN_MS) return false;
     return this.reinitialize(undefined);
@@ -89,7 +89,7 @@ export class FreshStarts {
   }
 
   async #renew(members: readonly FreshStartMember[], finalized: boolean, generation: number): Promise<void> {
-    // A call that turned out to hang meanwhile is still inside the module: finalising under it may crash.
+    // A call that turned out to hang meanwhile is still inside the module: finalizing under it may crash.
     if (this.#hanging.count > 0 && !finalized) return;
     await Promise.all(members.map(({ sessions }) => sessions.release(finalized)));
     if (this.#hanging.count > 0 && !finalized) return;

@@ -1,4 +1,4 @@
-/** How many calls hang inside one module, whatever made them. While one does, the module is not finalised. */
+/** How many calls hang inside one module, whatever made them. While one does, the module is not finalized. */
 export class HangingCalls {
   #count = 0;
   readonly #onHang: (() => void)[] = [];

@@ -1,6 +1,6 @@
 /** C_Finalize and C_Initialize are at least this far apart. */
 export const REINITIALIZE_INTERVAL_MS = 30_000;
-/** A C_Initialize alone, after somebody else finalised the module, disturbs nobody and may come sooner. */
+/** A C_Initialize alone, after somebody else finalized the module, disturbs nobody and may come sooner. */
 export const INITIALIZE_INTERVAL_MS = 1_000;
 /** A list of tokens this young is taken as it is; an older one may miss a token that was made since. */
 export const LOOK_AGAIN_MS = 1_000;
@@ -18,5 +18,5 @@ export const REPEATED_LIMIT = 3;
 export const KEY_REFUSAL_MS = 1_000;
 /** How long the exit of the process waits for sessions to close, behind the native calls that are running. */
 export const EXIT_WAIT_MS = 2_000;
-/** How long a new signer waits for the module to be finalised by its last users. */
+/** How long a new signer waits for the module to be finalized by its last users. */
 export const STOP_WAIT_MS = 3_000;

@@ -32,7 +32,7 @@ export class ModuleLife {
     this.freshStarts = new FreshStarts(this.#attachment, this.hanging, () => this.tokens());
   }
 
-  /** C_Initialize answered CKR_OK to us: we may finalise the module. */
+  /** C_Initialize answered CKR_OK to us: we may finalize the module. */
   get owned(): boolean {
     return this.#attachment.owned;
   }
@@ -69,7 +69,7 @@ export class ModuleLife {
     return input;
   }
 
-  /** Finalises the module when it is ours and no call is inside it; else once the last one has come back. */
+  /** Finalizes the module when it is ours and no call is inside it; else once the last one has come back. */
   async stop(): Promise<void> {
     await this.freshStarts.settled();
     await this.hanging.none();
@@ -78,7 +78,7 @@ export class ModuleLife {
     await this.#control.terminate();
   }
 
-  /** At the exit of the process. Blocks until the module is finalised, where it is ours and no call hangs inside it. */
+  /** At the exit of the process. Blocks until the module is finalized, where it is ours and no call hangs inside it. */
   shutDown(timeoutMs: number): void {
     this.#control.shutDown(this.#attachment.leave() && this.hanging.count === 0, timeoutMs);
   }

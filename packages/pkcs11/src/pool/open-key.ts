@@ -27,7 +27,7 @@ async function openInModule(module: ThreadModule, request: KeyRequest): Promise<
   });
 }
 
-/** Modules list the tokens that were there when they were initialised: one that was made since takes a fresh start. */
+/** Modules list the tokens that were there when they were initialized: one that was made since takes a fresh start. */
 async function findToken(module: ThreadModule, selector: TokenSelector): Promise<TokenDescription> {
   try {
     return selectToken(await listTokens(module), selector);
@@ -42,7 +42,7 @@ async function findToken(module: ThreadModule, selector: TokenSelector): Promise
   }
 }
 
-/** Somebody may have finalised the module between our C_Initialize and this. */
+/** Somebody may have finalized the module between our C_Initialize and this. */
 async function listTokens(module: ThreadModule): Promise<TokenList> {
   try {
     return await module.tokens();

@@ -84,12 +84,12 @@ export class PoolKeys {
     this.#keys.delete(number);
   }
 
-  /** The module was initialised anew: a key that is not found from now on is really gone. */
+  /** The module was initialized anew: a key that is not found from now on is really gone. */
   freshStart(): void {
     this.#freshStarts += 1;
   }
 
-  /** A key that is gone may only be hidden from a module that has to be initialised anew, if that was not done since. */
+  /** A key that is gone may only be hidden from a module that has to be initialized anew, if that was not done since. */
   #notUsable(key: PoolKey, error: unknown): unknown {
     if (!keepsSession(error)) return error;
     if (isKeyNotFound(error) && this.#module.owned && key.foundAt === this.#freshStarts) {

@@ -106,7 +106,7 @@ export class TokenPool {
     ].filter((note) => note !== "");
   }
 
-  /** The module was initialised anew: a key that is not found from now on is really gone. */
+  /** The module was initialized anew: a key that is not found from now on is really gone. */
   freshStart(): void {
     this.#keys.freshStart();
   }

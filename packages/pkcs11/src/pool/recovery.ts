@@ -25,7 +25,7 @@ export class Recovery {
     this.#retry = retry;
   }
 
-  /** Where the table wants the module initialised anew for an error: true when that was done, for all sessions. */
+  /** Where the table wants the module initialized anew for an error: true when that was done, for all sessions. */
   async startAfresh(error: unknown): Promise<boolean> {
     const { set, login, freshStarts } = this.#parts;
     if (login.refusal !== undefined) return false;
@@ -35,7 +35,7 @@ export class Recovery {
     return action === "reinitialize" && freshStarts.reinitialize(error);
   }
 
-  /** A signature was made, or the module initialised anew: what failed before is not the beginning of the end. */
+  /** A signature was made, or the module initialized anew: what failed before is not the beginning of the end. */
   succeeded(): void {
     this.#strikes = 0;
   }
@@ -46,7 +46,7 @@ export class Recovery {
   }
 
   /**
-   * Tries again soon, and less soon each time, but not later than the module may be initialised anew. Never after a PIN
+   * Tries again soon, and less soon each time, but not later than the module may be initialized anew. Never after a PIN
    * was refused.
    */
   retryLater(): void {

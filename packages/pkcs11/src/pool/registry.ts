@@ -12,12 +12,12 @@ interface ModuleEntry {
   stopping: Promise<void> | undefined;
 }
 
-// The one piece of state that belongs to the process and not to a caller: a module can be initialised once in a
+// The one piece of state that belongs to the process and not to a caller: a module can be initialized once in a
 // process, so whoever opens signers on it has to know of the others.
 const modules = new Map<string, ModuleEntry>();
 let exchange: GateExchange | undefined;
 
-/** The module at a path, initialised, with one more user. What the first user gave for C_Initialize holds for all. */
+/** The module at a path, initialized, with one more user. What the first user gave for C_Initialize holds for all. */
 export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
   for (;;) {
     const entry = modules.get(file.module);
@@ -37,7 +37,7 @@ export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
   }
 }
 
-/** The last users are gone. A call of theirs that hangs may keep the module from being finalised, and us from starting it again. */
+/** The last users are gone. A call of theirs that hangs may keep the module from being finalized, and us from starting it again. */
 async function untilStopped(stopping: Promise<void>): Promise<void> {
   try {
     await withinDeadline(() => stopping, { deadlineMs: STOP_WAIT_MS });
@@ -47,7 +47,7 @@ async function untilStopped(stopping: Promise<void>): Promise<void> {
   }
 }
 
-/** Takes the user back. The last one finalises the module, where it is ours. */
+/** Takes the user back. The last one finalizes the module, where it is ours. */
 export async function releaseModule(module: ThreadModule): Promise<void> {
   const [path, entry] = [...modules].find(([, candidate]) => candidate.module === module) ?? [];
   if (path === undefined || entry === undefined) return;

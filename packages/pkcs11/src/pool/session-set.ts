@@ -88,7 +88,7 @@ export class SessionSet {
     this.#events.onChange();
   }
 
-  /** Commands for one session, valid until the module is initialised anew. Those that do not come back lose the session. */
+  /** Commands for one session, valid until the module is initialized anew. Those that do not come back lose the session. */
   commands(session: PooledSession): RunCommand {
     const epoch = this.#epoch;
     return (name, input, hangMs = SETUP_HANG_MS) => this.#run(session, epoch, name, input, hangMs);
@@ -120,12 +120,12 @@ export class SessionSet {
     await Promise.all(this.all.map(({ thread }) => thread.drained()));
   }
 
-  /** Drops every session, and finalises the instances that belong to single threads. `gone`: the module is finalised. */
+  /** Drops every session, and finalizes the instances that belong to single threads. `gone`: the module is finalized. */
   async release(gone: boolean): Promise<void> {
     await Promise.all(this.all.map((session) => this.#drop(session, gone)));
   }
 
-  /** Finalises the instance of the module that is this session's own, where it is: the next one begins anew. */
+  /** Finalizes the instance of the module that is this session's own, where it is: the next one begins anew. */
   async dropInstance(session: PooledSession): Promise<void> {
     if (session.ownsInstance) await this.#drop(session, false);
   }

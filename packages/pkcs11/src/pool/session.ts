@@ -61,7 +61,7 @@ export function isReady({ state }: PooledSession): boolean {
 }
 
 /**
- * Closes the session, or forgets it where the module is `gone`; finalises an instance that is this thread's own. When
+ * Closes the session, or forgets it where the module is `gone`; finalizes an instance that is this thread's own. When
  * that does not come back, `onHang` gets a promise of its return, and nobody waits for it.
  */
 export async function dropSession(
@@ -73,6 +73,6 @@ export async function dropSession(
   session.keys.clear();
   session.initialized = false;
   session.ownsInstance = false;
-  // An instance that is broken or finalised already answers with an error; it is left behind either way.
+  // An instance that is broken or finalized already answers with an error; it is left behind either way.
   await session.thread.runWatched("finalize", { module: ownsInstance, gone }, CLOSE_HANG_MS, onHang).catch(() => {});
 }

@@ -21,7 +21,7 @@ export interface Pkcs11KeyOptions {
    * the token shows.
    */
   readonly publicKey?: JwkInput | string | undefined;
-  /** Bound of opening: initialising, login, search and proof. Milliseconds, 1 to 2147483647, default 10000. */
+  /** Bound of opening: initializing, login, search and proof. Milliseconds, 1 to 2147483647, default 10000. */
   readonly openDeadlineMs?: number | undefined;
   /** Text for C_Initialize, which NSS takes its configuration from. Not empty. Default: none, as other modules want it. */
   readonly libraryParameters?: string | undefined;

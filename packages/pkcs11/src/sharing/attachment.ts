@@ -36,7 +36,7 @@ type State = "opening" | "attached" | "finalizing" | "left";
 
 /**
  * What this thread has to do with a module: the gate that it shares with the other threads of the process, and whether
- * the module is theirs to finalise. It is when C_Initialize answered CKR_OK to one of them.
+ * the module is theirs to finalize. It is when C_Initialize answered CKR_OK to one of them.
  */
 export class Attachment {
   readonly #file: ModuleFile;
@@ -79,7 +79,7 @@ export class Attachment {
   }
 
   /**
-   * Joins the threads that have the module open, or initialises it. @throws SignerError `unavailable`, `timeout`
+   * Joins the threads that have the module open, or initializes it. @throws SignerError `unavailable`, `timeout`
    *
    * Modules do not protect C_Initialize from a C_Finalize beside it, so others are asked first. They answer before the
    * module is loaded, and nobody waits for nobody; a thread that is too busy for that is found after C_Initialize.
@@ -88,7 +88,7 @@ export class Attachment {
     const deadline = performance.now() + SETUP_HANG_MS;
     const loaded = this.#run("load", this.#file);
     let answer = await this.#ask(this.#opening, loaded);
-    // Nobody of ours answers three times over: it is other code that has initialised the module.
+    // Nobody of ours answers three times over: it is other code that has initialized the module.
     for (let unanswered = 0; unanswered < 3;) {
       if (answer === undefined) {
         await loaded;
@@ -121,7 +121,7 @@ export class Attachment {
     return true;
   }
 
-  /** This thread has no more signers on the module. True when it is left to us to finalise it. */
+  /** This thread has no more signers on the module. True when it is left to us to finalize it. */
   leave(): boolean {
     if (this.#state === "finalizing" || this.#state === "left") return false;
     const finalize = removeUser(this.#gate) && this.owned;

@@ -38,7 +38,7 @@ export function recoveryAction(error: unknown): RecoveryAction {
   return failure.kind === "internal" ? "repeated" : "fatal";
 }
 
-/** Somebody finalised the module, or never initialised it. */
+/** Somebody finalized the module, or never initialized it. */
 export function isNotInitialized(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_CRYPTOKI_NOT_INITIALIZED;
 }

@@ -18,7 +18,7 @@ export interface LoginState {
 /** Whether the threads of a process share one instance of a module, or each has its own (p11-kit's client). */
 export type ModuleInstance = "shared" | "own";
 
-/** A module by its path, and what it is initialised with. */
+/** A module by its path, and what it is initialized with. */
 export interface ModuleFile {
   readonly module: string;
   readonly libraryParameters: string | undefined;
@@ -37,14 +37,14 @@ export interface Commands {
   /**
    * C_Finalize, where `finalize` says so, and C_Initialize with nobody between. Not when the gate's generation is another
    * by now: somebody has done it already. `initialized`: the module lives anew, by this thread or by another of ours.
-   * `finalized`: it is not the one that it was, whoever initialised it.
+   * `finalized`: it is not the one that it was, whoever initialized it.
    */
   renew: [
     input: { readonly finalize: boolean; readonly generation: number },
     output: { readonly initialized: boolean; readonly finalized: boolean },
   ];
   /**
-   * Loads the module in a thread beside the one that attached to it, and initialises the thread's own instance where
+   * Loads the module in a thread beside the one that attached to it, and initializes the thread's own instance where
    * there is one: `owner` then.
    */
   initialize: [
@@ -52,7 +52,7 @@ export interface Commands {
     output: { readonly owner: boolean },
   ];
   /**
-   * Closes the session. `gone`: somebody finalised the module, so its handle may be somebody else's by now, and is only
+   * Closes the session. `gone`: somebody finalized the module, so its handle may be somebody else's by now, and is only
    * forgotten. C_Finalize when `module` is true.
    */
   finalize: [input: { readonly module: boolean; readonly gone?: boolean }, output: null];

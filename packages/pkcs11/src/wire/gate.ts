@@ -6,13 +6,13 @@ import { randomInt } from "node:crypto";
 /** Numbers by the places below. */
 export type Gate = Int32Array<SharedArrayBuffer>;
 
-/** Threads with signers on the module. Once there is none the gate is dead: nobody joins one who is finalising. */
+/** Threads with signers on the module. Once there is none the gate is dead: nobody joins one who is finalizing. */
 const USERS = 0;
 /** Commands that are inside the module. */
 const INSIDE = 1;
-/** 1 while somebody finalises. */
+/** 1 while somebody finalizes. */
 const CLOSED = 2;
-/** 1 when one of the users got CKR_OK from C_Initialize: the module is theirs to finalise. */
+/** 1 when one of the users got CKR_OK from C_Initialize: the module is theirs to finalize. */
 const OWNED = 3;
 /** Counts the lives of the module. Handles of sessions and objects do not outlive one, and come again for others. */
 const GENERATION = 4;
@@ -34,7 +34,7 @@ export function isSameGate(a: Gate, b: Gate): boolean {
   return a[ID] === b[ID];
 }
 
-/** One more user. False when the last one has left: it finalises the module, or has done so. */
+/** One more user. False when the last one has left: it finalizes the module, or has done so. */
 export function addUser(gate: Gate): boolean {
   for (;;) {
     const users = userCount(gate);
@@ -53,12 +53,12 @@ export function userCount(gate: Gate): number {
   return Atomics.load(gate, USERS);
 }
 
-/** Whether the module is ours to finalise. */
+/** Whether the module is ours to finalize. */
 export function isOwned(gate: Gate): boolean {
   return Atomics.load(gate, OWNED) === 1;
 }
 
-/** Says whether the module is ours to finalise. */
+/** Says whether the module is ours to finalize. */
 export function setOwned(gate: Gate, owned: boolean): void {
   Atomics.store(gate, OWNED, owned ? 1 : 0);
 }
@@ -68,7 +68,7 @@ export function generation(gate: Gate): number {
   return Atomics.load(gate, GENERATION);
 }
 
-/** The module was finalised or initialised: what there was of sessions and objects is gone. */
+/** The module was finalized or initialized: what there was of sessions and objects is gone. */
 export function startGeneration(gate: Gate): void {
   Atomics.add(gate, GENERATION, 1);
 }
@@ -91,7 +91,7 @@ function milliseconds(): number {
   return Number(process.hrtime.bigint() / 1_000_000n) | 0 || 1;
 }
 
-/** Runs calls of the module, once nobody is finalising it. Blocks: for worker threads. */
+/** Runs calls of the module, once nobody is finalizing it. Blocks: for worker threads. */
 export function inside<Result>(gate: Gate, calls: () => Result): Result {
   enter(gate);
   try {

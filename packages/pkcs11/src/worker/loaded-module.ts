@@ -45,15 +45,15 @@ export class LoadedModule {
     const code = finalize ? codeFrom(() => this.binding.C_Finalize()) : CKR_CRYPTOKI_NOT_INITIALIZED;
     const finalized = code === undefined || code === CKR_CRYPTOKI_NOT_INITIALIZED;
     if (finalized) startGeneration(gate);
-    // It throws where the module cannot be initialised now. Nobody else has it then: it stays as much ours as it was.
+    // It throws where the module cannot be initialized now. Nobody else has it then: it stays as much ours as it was.
     const initialized = this.initialize();
     if (initialized || (finalize && finalized)) setOwned(gate, initialized);
-    // It was finalised after all, whatever the code said.
+    // It was finalized after all, whatever the code said.
     if (initialized && !finalized) startGeneration(gate);
     return { initialized, finalized };
   }
 
-  /** A second load of the same library tells: it is initialised with the first, or knows nothing of it. */
+  /** A second load of the same library tells: it is initialized with the first, or knows nothing of it. */
   instance(): ModuleInstance {
     if (this.#file === undefined) return "shared";
     return !isInitialized(loadModule(this.#file.module)) && isInitialized(this.binding) ? "own" : "shared";

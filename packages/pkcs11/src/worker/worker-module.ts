@@ -17,7 +17,7 @@ export class WorkerModule {
   /** C_Initialize answered CKR_OK to this thread. */
   #initialized = false;
   #slots: ReadonlyMap<number, Handle> = new Map();
-  // Until the module is initialised nobody else can be inside it with us.
+  // Until the module is initialized nobody else can be inside it with us.
   #gate: Gate = createGate();
 
   get binding(): Binding {
@@ -53,7 +53,7 @@ export class WorkerModule {
     };
     if (!alone(this.#gate, FINALIZE_WAIT_MS, calls)) {
       if (finalize) throw new BusyError("other threads are inside the module");
-      // Whatever is inside was there when somebody else finalised the module. It may never come back.
+      // Whatever is inside was there when somebody else finalized the module. It may never come back.
       calls();
     }
     return output ?? { initialized: false, finalized: false };

@@ -128,7 +128,7 @@ export class WorkerSession {
   }
 
   #current(): WorkerSessionHandle {
-    // Its number may belong to somebody else's session since the module was finalised.
+    // Its number may belong to somebody else's session since the module was finalized.
     if (this.#session !== undefined && this.#session.generation !== generation(this.#module.gate)) this.forget();
     if (this.#session === undefined) throw new CryptokiError("session", CKR_SESSION_HANDLE_INVALID);
     return this.#session;
