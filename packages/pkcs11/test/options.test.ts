@@ -57,7 +57,7 @@ describe("openPkcs11Signer", () => {
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "policy.deadlineMS" });
   });
 
-  test.each([undefined, null, "pkcs11:", []])("refuses %j instead of options", async (options) => {
+  test.each([[undefined], [null], ["pkcs11:"], [[]]])("refuses %j instead of options", async (options) => {
     const opening = openPkcs11Signer(options as unknown as Pkcs11SignerOptions);
     await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument: "options" });
   });
