@@ -76,4 +76,5 @@ const CODES = {
   // r or s out of range.
   invalid_signature: "bad_signature",
   unsupported_key: "unsupported_key",
+  weak_key: "unsupported_key",
 } as const;

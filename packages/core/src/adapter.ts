@@ -10,6 +10,7 @@ export { untilAborted, withinDeadline } from "./backend/within-deadline.ts";
 export type { Deadline } from "./backend/within-deadline.ts";
 export { decodeBase64url, encodeBase64url } from "./encoding/base64url.ts";
 export { p256JwkFrom, publicJwkFrom } from "./encoding/given-key.ts";
+export { PRIVATE_JWK_MEMBERS } from "./encoding/public-jwk.ts";
 export type { PublicJwk } from "./encoding/public-jwk.ts";
 export { readOwnKeys } from "./keyset/own-keys.ts";
 export type { ReadOwnKeys } from "./keyset/own-keys.ts";

@@ -115,7 +115,7 @@ export class ConfigurationError extends SignpostError {
   }
 }
 
-/** Bytes or a JWK that break an encoding rule: `invalid_der`, `invalid_spki`, `invalid_point`, `invalid_jwk`, `invalid_signature`, `unsupported_key`. */
+/** Bytes or a JWK that break an encoding rule: `invalid_der`, `invalid_spki`, `invalid_point`, `invalid_jwk`, `invalid_signature`, `unsupported_key`, `weak_key`. */
 export class EncodingError extends SignpostError {
   static {
     mark(this.prototype, "EncodingError");
@@ -131,14 +131,18 @@ export class EncodingError extends SignpostError {
   }
 }
 
-/** Which encoding was broken. `unsupported_key` is a well-formed key of another type or curve. */
+/**
+ * Which encoding was broken. `unsupported_key` is a well-formed key of another type, curve or size; `weak_key` is an RSA key of
+ * fewer than 2048 bits.
+ */
 export type EncodingErrorCode =
   | "invalid_der"
   | "invalid_spki"
   | "invalid_point"
   | "invalid_jwk"
   | "invalid_signature"
-  | "unsupported_key";
+  | "unsupported_key"
+  | "weak_key";
 
 /** A token or key set that was refused. */
 export class VerifyError extends SignpostError {

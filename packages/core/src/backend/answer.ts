@@ -47,4 +47,5 @@ const CODES = {
   invalid_jwk: "integrity",
   invalid_signature: "bad_signature",
   unsupported_key: "unsupported_key",
+  weak_key: "unsupported_key",
 } as const;

@@ -18,6 +18,11 @@ export function unsupportedKey(subject: Subject, problem: string): EncodingError
   return fault({ ...subject, code: "unsupported_key" }, problem);
 }
 
+/** For a key that is well-formed and of a supported type, but too short to be safe. */
+export function weakKey(subject: Subject, problem: string): EncodingError {
+  return fault({ ...subject, code: "weak_key" }, problem);
+}
+
 /** Also passes a Uint8Array of another realm (test runners, vm), which `instanceof` would refuse. */
 export function assertBytes(value: unknown, subject: Subject): asserts value is Uint8Array {
   if (!isUint8Array(value)) throw fault(subject, "expected a Uint8Array");

@@ -1,7 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import type { JsonWebKey } from "node:crypto";
 import type { P256PublicJwk } from "./ec-point.ts";
-import { fault, unsupportedKey } from "./fault.ts";
+import { fault, unsupportedKey, weakKey } from "./fault.ts";
 import type { Subject } from "./fault.ts";
 import { readP256PublicJwk, readPublicJwk, refusePrivateMembers } from "./public-jwk.ts";
 import type { PublicJwk } from "./public-jwk.ts";
@@ -35,7 +35,7 @@ const MAX_RSA_BITS = 16_384;
  * A public key of any supported type that a caller gave as a JWK or as SPKI PEM, as its public members alone. RSA keys
  * have 2048 to 16384 bits (RFC 7518 sections 3.3 and 4.3) and an odd exponent above 1.
  *
- * @throws EncodingError `invalid_jwk`, `invalid_spki` or `unsupported_key`.
+ * @throws EncodingError `invalid_jwk`, `invalid_spki`, `unsupported_key` or `weak_key`.
  * @example
  * ```ts
  * import { publicJwkFrom } from "@signpost/core/adapter";
@@ -69,9 +69,9 @@ function requireUsableRsa(members: { readonly n: string; readonly e: string }, s
   const modulus = Buffer.from(members.n, "base64url");
   const exponent = Buffer.from(members.e, "base64url");
   const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
-  if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) {
-    throw unsupportedKey(subject, `an RSA key of ${bits} bits, expected ${MIN_RSA_BITS} to ${MAX_RSA_BITS}`);
-  }
+  const size = `an RSA key of ${bits} bits, expected ${MIN_RSA_BITS} to ${MAX_RSA_BITS}`;
+  if (bits < MIN_RSA_BITS) throw weakKey(subject, size);
+  if (bits > MAX_RSA_BITS) throw unsupportedKey(subject, size);
   if (!isOdd(modulus)) throw fault(subject, 'the member "n" is even, so it is no RSA modulus');
   if (!isOdd(exponent) || (exponent.length === 1 && exponent[0] === 1)) {
     throw fault(subject, 'the member "e" is even or 1, so it is no RSA exponent');

@@ -37,8 +37,8 @@ interface Decoded {
   readonly bytes: Uint8Array;
 }
 
-/** Private and symmetric members of every key type (RFC 7518 section 6, RFC 8037 section 2), and `priv` of AKP. */
-const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"] as const;
+/** The private and symmetric members of every type of JWK (RFC 7518 section 6, RFC 8037 section 2), and `priv` of AKP. */
+export const PRIVATE_JWK_MEMBERS: readonly string[] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
 
 /** Bytes of `x` by curve (RFC 8037 section 2). */
 const OKP_BYTES: ReadonlyMap<string, number> = new Map([
@@ -51,7 +51,7 @@ const OKP_BYTES: ReadonlyMap<string, number> = new Map([
 /** Refuses a JWK that carries a private member. One that is `undefined` is absent, as it is in JSON. */
 export function refusePrivateMembers(jwk: unknown, subject: Subject): void {
   const members = membersOf(jwk, subject);
-  for (const name of PRIVATE_MEMBERS) {
+  for (const name of PRIVATE_JWK_MEMBERS) {
     if (members[name] !== undefined) {
       throw fault(subject, `expected a public key, but it has the private member "${name}"`);
     }
