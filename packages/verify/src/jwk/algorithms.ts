@@ -25,3 +25,15 @@ const ALGORITHMS: ReadonlyMap<string, AlgorithmKey> = new Map([
 export function algorithmKey(alg: string): AlgorithmKey | undefined {
   return ALGORITHMS.get(alg);
 }
+
+const SERVED: readonly AlgorithmKey[] = [...ALGORITHMS.values()];
+
+/** Whether there is an algorithm for keys of this type. */
+export function servesKeyType(kty: string): boolean {
+  return SERVED.some((key) => key.kty === kty);
+}
+
+/** Whether there is an algorithm for keys on this curve. RSA has none, and its `crv` says nothing. */
+export function servesCurve(kty: string, crv: string): boolean {
+  return SERVED.some((key) => key.kty === kty && (key.crv === undefined || key.crv === crv));
+}

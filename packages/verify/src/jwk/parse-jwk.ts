@@ -1,9 +1,11 @@
+import type { PublicJwk } from "@signpost/core/adapter";
 import type { CryptoKey } from "jose";
+import type { AlgorithmKey } from "./algorithms.ts";
 import { algorithmKey } from "./algorithms.ts";
 import type { JsonObject } from "./json.ts";
 import { isObject } from "./json.ts";
-import type { KeyFault, PublicJwk } from "./public-jwk.ts";
 import { importPublicJwk } from "./import-public-jwk.ts";
+import type { KeyFault } from "./public-jwk.ts";
 import { readPublicJwk } from "./public-jwk.ts";
 
 /** A key of a set that may verify signatures. */
@@ -56,7 +58,7 @@ function readKeyOps(keyOps: unknown): DropReason | undefined {
 }
 
 /** Whether a key is of the type and curve that an algorithm asks for. */
-export function fits(key: PublicJwk, asked: { readonly kty: string; readonly crv: string | undefined }): boolean {
+export function fits(key: PublicJwk, asked: AlgorithmKey): boolean {
   return key.kty === asked.kty && (key.kty === "RSA" || key.crv === asked.crv);
 }
 

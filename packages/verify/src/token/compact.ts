@@ -1,3 +1,4 @@
+import { decodeBase64url } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { JsonObject } from "../jwk/json.ts";
 import { isObject, parseJson } from "../jwk/json.ts";
@@ -55,9 +56,7 @@ function jsonPart(part: string | undefined): JsonObject | undefined {
 }
 
 function bytesPart(part: string | undefined): Uint8Array | undefined {
-  if (part === undefined || !/^[A-Za-z0-9_-]*$/.test(part)) return undefined;
-  const bytes = Buffer.from(part, "base64url");
-  return bytes.toString("base64url") === part ? bytes : undefined;
+  return part === undefined ? undefined : decodeBase64url(part);
 }
 
 function malformed(): TokenError {

@@ -88,6 +88,7 @@ describe("entries that are left out", () => {
     ["kty that is no string", { ...p256, kty: 1 }, "malformed"],
     ["kty in lower case", { ...p256, kty: "ec" }, "unsupported_kty"],
     ["an ML-DSA key", { kty: "AKP", alg: "ML-DSA-65", pub: "AAAA" }, "unsupported_kty"],
+    ["an ML-DSA key with its private part", { kty: "AKP", alg: "ML-DSA-65", pub: "AAAA", priv: "AAAA" }, "private"],
     ["a symmetric key", { kty: "oct", k: "AAAA" }, "symmetric"],
     ...["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"].map((name): [string, unknown, string] => [
       `a private member ${name}`,
@@ -124,6 +125,7 @@ describe("entries that are left out", () => {
     ["RSA of 2047 bits", { ...rsa, n: respelled(rsa.n, (bytes) => (bytes.writeUInt8(0x7f, 0), bytes)) }, "weak_rsa"],
     ["RSA of 1024 bits", rsaOf(1024), "weak_rsa"],
     ["RSA of more than 16384 bits", { ...rsa, n: Buffer.alloc(2049, 0xff).toString("base64url") }, "malformed"],
+    ["an even n", { ...rsa, n: respelled(rsa.n, (bytes) => (bytes.writeUInt8(0xfe, 255), bytes)) }, "malformed"],
     ["n with a leading zero byte", { ...rsa, n: respelled(rsa.n, longer) }, "malformed"],
     ["n with padding", { ...rsa, n: `${rsa.n}==` }, "malformed"],
     ["e with a leading zero byte", { ...rsa, e: "AAEAAQ" }, "malformed"],
@@ -148,6 +150,10 @@ describe("entries that are left out", () => {
   ])("%s", (_name, entry, reason) => {
     // As it comes out of a document: without undefined members.
     expect(dropReason(JSON.parse(JSON.stringify(entry)))).toBe(reason);
+  });
+
+  it("a private member that is there, also without a value", () => {
+    expect(dropReason({ ...p256, d: undefined })).toBe("private");
   });
 
   it("x in the standard base64 alphabet", () => {
