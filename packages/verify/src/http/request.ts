@@ -1,3 +1,5 @@
+import { SignerError } from "@signpost/core";
+import { withinDeadline } from "@signpost/core/adapter";
 import { findKeySetError, KeySetError } from "../errors.ts";
 import type { HeaderMap } from "./freshness.ts";
 import { printableUrl } from "./url.ts";
@@ -58,30 +60,17 @@ export async function sendRequest(
   method: "GET" | "HEAD",
   headers: Readonly<Record<string, string>>,
 ): Promise<HttpAnswer> {
-  const { limits } = requester;
+  const { limits, url } = requester;
   const fetch = await requester.loadFetch();
-  const timeout = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const expired = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      const error = new KeySetError(
-        "timeout",
-        `${printableUrl(requester.url)} did not answer within ${limits.timeoutMs} ms`,
-      );
-      reject(error);
-      timeout.abort(error);
-    }, limits.timeoutMs);
-  });
-  const work = exchange(requester, fetch, method, headers, timeout.signal);
+  const { timeoutMs } = limits;
+  const message = `${printableUrl(url)} did not answer within ${timeoutMs} ms`;
   try {
-    return await Promise.race([work, expired]);
+    return await withinDeadline((signal) => exchange(requester, fetch, method, headers, signal), {
+      deadlineMs: timeoutMs,
+      message,
+    });
   } catch (error) {
-    // What still runs for this request is of no use any more, and may reject later.
-    work.catch(() => {});
-    timeout.abort(error);
-    throw asKeySetError(error, requester.url);
-  } finally {
-    clearTimeout(timer);
+    throw asKeySetError(error, url);
   }
 }
 
@@ -196,8 +185,8 @@ async function discard(answer: FetchAnswer): Promise<void> {
 }
 
 function asKeySetError(error: unknown, url: URL): KeySetError {
-  return (
-    findKeySetError(error) ??
-    new KeySetError("fetch_failed", `${printableUrl(url)} could not be fetched`, { cause: error })
-  );
+  const known = findKeySetError(error);
+  if (known !== undefined) return known;
+  if (error instanceof SignerError && error.code === "timeout") return new KeySetError("timeout", error.message);
+  return new KeySetError("fetch_failed", `${printableUrl(url)} could not be fetched`, { cause: error });
 }

@@ -1,4 +1,5 @@
-import { ConfigurationError, VerifyError } from "@signpost/core";
+import { ConfigurationError, SignerError, VerifyError } from "@signpost/core";
+import { withinDeadline } from "@signpost/core/adapter";
 import type { ReplayStore } from "./replay-store.ts";
 
 /**
@@ -35,7 +36,9 @@ export function createRedisReplayStore(client: RedisClient, options: RedisReplay
   if (!Number.isFinite(timeoutMs) || timeoutMs < 1 || timeoutMs > 60_000)
     throw new ConfigurationError("timeoutMs", "expected a number from 1 to 60000");
   const send = (command: string, args: string[]): Promise<unknown> =>
-    withinTime(timeoutMs, "call" in client ? client.call(command, args) : client.sendCommand([command, ...args]));
+    withinTime(timeoutMs, async () =>
+      "call" in client ? client.call(command, args) : client.sendCommand([command, ...args]),
+    );
 
   return {
     async claim(id, ttlMs) {
@@ -52,17 +55,14 @@ export function createRedisReplayStore(client: RedisClient, options: RedisReplay
 }
 
 /** Clients queue commands while they reconnect, without end. */
-async function withinTime<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new VerifyError("replay_store_unavailable", `Redis did not answer within ${timeoutMs} ms`));
-    }, timeoutMs);
-  });
+async function withinTime<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => {});
+    return await withinDeadline(work, {
+      deadlineMs: timeoutMs,
+      message: `Redis did not answer within ${timeoutMs} ms`,
+    });
+  } catch (error) {
+    if (!(error instanceof SignerError) || error.code !== "timeout") throw error;
+    throw new VerifyError("replay_store_unavailable", error.message);
   }
 }
