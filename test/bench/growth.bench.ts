@@ -3,7 +3,7 @@
 import { createJwksEndpoint, createKeySet, guardSigner, signJwt } from "@signpost/core";
 import type { KeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { createLocalKeySet } from "@signpost/verify";
+import { createOwnKeySet } from "@signpost/verify";
 import { CLAIMS } from "./claims.ts";
 import { runBench } from "./harness.ts";
 import type { Contender, Fact, Pairing } from "./harness.ts";
@@ -60,7 +60,7 @@ async function rotating(): Promise<() => Promise<unknown>> {
   let keys: KeySet = createKeySet(signers.map((signer) => ({ signer })));
   const source = (): KeySet => keys;
   const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys: source });
-  const own = createLocalKeySet(source);
+  const own = createOwnKeySet(source);
   return async () => {
     signers.unshift(await openLocalSigner());
     await signers.pop()?.close();

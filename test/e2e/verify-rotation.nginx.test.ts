@@ -4,7 +4,7 @@ import { openLocalSigner } from "@signpost/local";
 import type { Nginx } from "@signpost/test-backends/nginx";
 import { RECOMMENDED_CONF, startNginx } from "@signpost/test-backends/nginx";
 import { createRemoteKeySet } from "@signpost/verify";
-import type { RemoteKeySet } from "@signpost/verify";
+import type { RemoteKeyFunction } from "@signpost/verify";
 import { decodeProtectedHeader, jwtVerify } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startLoopbackServer } from "./support/loopback-server.ts";
@@ -65,10 +65,10 @@ describe("behind a shared cache, with replicas in the middle of a rotation", () 
       }),
     );
     const nginx = await startCache(replicas);
-    const open = (): RemoteKeySet =>
+    const open = (): RemoteKeyFunction =>
       createRemoteKeySet(`${nginx.origin}/jwks`, { allowInsecureLoopback: true, clock: () => now });
     const [always, rarely] = [open(), open()];
-    const verify = async (token: string, keySet: RemoteKeySet): Promise<unknown> =>
+    const verify = async (token: string, keySet: RemoteKeyFunction): Promise<unknown> =>
       jwtVerify(token, keySet, { issuer: ISSUER, audience: "rp", currentDate: new Date(now) });
 
     const lost: string[] = [];

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from "node:http";
 import { type RotationSchedule, VerifyError } from "@signpost/core";
-import { createLocalKeySet, verifyOwnJwt } from "@signpost/verify";
+import { createOwnKeySet, verifyOwnJwt } from "@signpost/verify";
 import type { Answer } from "./http.ts";
 
 /** Verifies the OP's own access token by the rules that hold for everybody else's verification. */
 export function createUserinfo(
   issuer: string,
   audience: string,
-  { keySet: keys, withdrawn }: RotationSchedule,
+  keys: RotationSchedule,
 ): (request: IncomingMessage) => Promise<Answer> {
-  const keySet = createLocalKeySet(keys, { withdrawn });
+  const keyFunction = createOwnKeySet(keys);
   return async (request) => {
     const [, token = ""] = /^Bearer ([\w.-]+)$/i.exec(request.headers.authorization ?? "") ?? [];
     try {
-      const { claims } = await verifyOwnJwt(token, { purpose: "access_token", keySet, issuer, audience });
+      const { claims } = await verifyOwnJwt(token, { purpose: "access_token", keyFunction, issuer, audience });
       return { status: 200, json: { sub: claims["sub"] } };
     } catch (error) {
       if (!(error instanceof VerifyError)) throw error;

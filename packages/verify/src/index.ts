@@ -10,13 +10,14 @@ export { KeySetError, TokenError } from "./errors.ts";
 export type { KeySetErrorCode, TokenErrorCode } from "./errors.ts";
 export type { FetchOutcome, FetchReason } from "./http/cached-resource.ts";
 export { createPublicDispatcher } from "./http/public-dispatcher.ts";
-export type { LookupAll, PublicDispatcherOptions } from "./http/public-dispatcher.ts";
-export type { FetchAnswer, FetchInit, FetchLike } from "./http/request.ts";
+export type { LookupLike, PublicDispatcherOptions } from "./http/public-dispatcher.ts";
+export type { FetchResponseLike, FetchInit, FetchLike } from "./http/request.ts";
+export type { KeyFunction } from "./jwk/key-function.ts";
 export type { DropReason } from "./jwk/parse-jwk.ts";
 export { createStaticKeySet } from "./jwk/static-key-set.ts";
-export type { StaticKeySet, StaticKeySetOptions } from "./jwk/static-key-set.ts";
-export { createLocalKeySet } from "./own/local-key-set.ts";
-export type { LocalKeySet, LocalKeySetOptions } from "./own/local-key-set.ts";
+export type { StaticKeyFunction, StaticKeySetOptions } from "./jwk/static-key-set.ts";
+export { createOwnKeySet } from "./own/own-key-set.ts";
+export type { OwnKeyFunction, OwnKeySetOptions } from "./own/own-key-set.ts";
 export { verifyOwnJwt } from "./own/verify-own-jwt.ts";
 export type {
   AccessTokenOptions,
@@ -26,16 +27,17 @@ export type {
   VerifyOwnJwtOptions,
 } from "./own/verify-own-jwt.ts";
 export { discoverKeySet } from "./remote/discover-key-set.ts";
-export type { DiscoveredKeySet, DiscoveredKeySetStats } from "./remote/discover-key-set.ts";
+export type { DiscoveredKeyFunction, DiscoveredKeySetStats } from "./remote/discover-key-set.ts";
+export type { FetchedKeyFunction, FetchNowOptions } from "./remote/fetched-key-function.ts";
 export { KEY_SET_CHANNEL } from "./remote/events.ts";
 export type { KeySetEvent } from "./remote/events.ts";
 export type { RemoteKeySetOptions } from "./remote/options.ts";
 export { createRemoteKeySet } from "./remote/remote-key-set.ts";
-export type { KeyFunction, RemoteKeySet, RemoteKeySetStats } from "./remote/remote-key-set.ts";
+export type { RemoteKeyFunction, RemoteKeySetStats } from "./remote/remote-key-set.ts";
 export type { FetchCounters } from "./remote/remote-resource.ts";
 export { createMemoryReplayStore } from "./replay/memory-replay-store.ts";
 export type { MemoryReplayStoreOptions } from "./replay/memory-replay-store.ts";
 export { createRedisReplayStore } from "./replay/redis-replay-store.ts";
-export type { RedisClient, RedisReplayStoreOptions } from "./replay/redis-replay-store.ts";
+export type { RedisClientLike, RedisReplayStoreOptions } from "./replay/redis-replay-store.ts";
 export type { ReplayStore } from "./replay/replay-store.ts";
 export type { TimeOptions } from "./token/claims.ts";

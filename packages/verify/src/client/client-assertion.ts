@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { ConfigurationError } from "@signpost/core";
 import { TokenError } from "../errors.ts";
-import type { KeyFunction } from "../remote/remote-key-set.ts";
+import type { KeyFunction } from "../jwk/key-function.ts";
 import type { ReplayStore } from "../replay/replay-store.ts";
 import type { TimeOptions } from "../token/claims.ts";
 import {

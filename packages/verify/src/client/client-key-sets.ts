@@ -2,7 +2,7 @@ import { ConfigurationError } from "@signpost/core";
 import { publicFetch } from "../http/undici-fetch.ts";
 import { createStaticKeySet } from "../jwk/static-key-set.ts";
 import type { RemoteKeySetOptions } from "../remote/options.ts";
-import type { KeyFunction } from "../remote/remote-key-set.ts";
+import type { KeyFunction } from "../jwk/key-function.ts";
 import { createRemoteKeySet } from "../remote/remote-key-set.ts";
 
 export interface ClientKeySetsOptions extends Omit<RemoteKeySetOptions, "publicAddressesOnly"> {

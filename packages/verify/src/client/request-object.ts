@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
 import { TokenError } from "../errors.ts";
-import type { KeyFunction } from "../remote/remote-key-set.ts";
+import type { KeyFunction } from "../jwk/key-function.ts";
 import type { TimeOptions } from "../token/claims.ts";
 import {
   invalid,
@@ -21,7 +21,7 @@ export interface RequestObjectOptions extends TimeOptions {
   /** The `client_id` parameter of the authorization request. */
   readonly clientId: string;
   /** The registered keys of that client. */
-  readonly keys: KeyFunction;
+  readonly keyFunction: KeyFunction;
   /** The client's `request_object_signing_alg`, or several. Default `RP_SIGNING_ALGORITHMS`. */
   readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
   /** Requires `exp`, at most this long after `iat` and after now. Seconds. Default: `exp` is optional and unbounded. */
@@ -46,7 +46,7 @@ export interface VerifiedRequestObject {
  *   const { claims } = await verifyRequestObject(request, {
  *     issuer: "https://op.example",
  *     clientId: client.id,
- *     keys: createStaticKeySet(client.jwks),
+ *     keyFunction: createStaticKeySet(client.jwks),
  *   });
  *   return claims;
  * }
@@ -60,7 +60,7 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
   const jws = parseClientJws(jwt, options.algorithms);
   const { claims } = jws;
   requireTyp(jws.header, [undefined, "oauth-authz-req+jwt"]);
-  await verifyClientSignature(jwt, jws, options.keys);
+  await verifyClientSignature(jwt, jws, options.keyFunction);
 
   const rules = readTime();
   if (claims["client_id"] !== clientId) throw mismatch("client_id");

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
 import { TokenError } from "../errors.ts";
-import type { KeyFunction } from "../remote/remote-key-set.ts";
+import type { KeyFunction } from "../jwk/key-function.ts";
 import type { CompactJws } from "../token/compact.ts";
 import { parseCompactJws } from "../token/compact.ts";
 import { verifySignature } from "../token/signature.ts";

@@ -8,7 +8,7 @@ import { addressRules, familyOf } from "./address.ts";
 type Undici = Pick<typeof import("undici"), "Agent" | "buildConnector">;
 
 /** `dns.lookup` in the one form that is used: all addresses. */
-export type LookupAll = (
+export type LookupLike = (
   hostname: string,
   options: LookupOptions & { all: true },
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
@@ -20,7 +20,7 @@ export interface PublicDispatcherOptions {
   /** Certificate authorities to trust instead of Node's, PEM. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
   /** Default `dns.lookup`. */
-  readonly lookup?: LookupAll | undefined;
+  readonly lookup?: LookupLike | undefined;
 }
 
 /**
@@ -75,7 +75,7 @@ export function publicDispatcher({ Agent, buildConnector }: Undici, options: Pub
 /** net.connect's `lookup`: resolves like the system and gives up when one address is not allowed. */
 function guardedLookup(
   rules: AddressRules,
-  lookup: LookupAll,
+  lookup: LookupLike,
 ): (
   hostname: string,
   options: LookupOptions,

@@ -13,14 +13,14 @@ export interface FetchInit {
 }
 
 /** The part of a Fetch API response that is read. */
-export interface FetchAnswer {
+export interface FetchResponseLike {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   readonly body: ReadableStream<Uint8Array> | null;
 }
 
 /** undici's `fetch`, the built-in one, or anything of that shape. */
-export type FetchLike = (url: string, init: FetchInit) => Promise<FetchAnswer>;
+export type FetchLike = (url: string, init: FetchInit) => Promise<FetchResponseLike>;
 
 export interface RequestLimits {
   /** Connecting, waiting and reading together. */
@@ -83,7 +83,7 @@ async function exchange(
 ): Promise<HttpAnswer> {
   const { url, limits } = requester;
   const requestedAt = requester.clock();
-  const ask = (): Promise<FetchAnswer> => {
+  const ask = (): Promise<FetchResponseLike> => {
     requester.onRequest();
     return fetch(url.href, {
       method,
@@ -135,7 +135,7 @@ function wasKeptConnectionLost(error: unknown): boolean {
   return false;
 }
 
-function refusedStatus(answer: FetchAnswer, url: URL): KeySetError {
+function refusedStatus(answer: FetchResponseLike, url: URL): KeySetError {
   // A browser-like fetch hides a refused redirect behind status 0.
   if (answer.status === 0 || (answer.status >= 300 && answer.status < 400)) {
     return new KeySetError(
@@ -165,7 +165,7 @@ function isAllowedType(value: string | undefined, allowed: readonly string[] | "
   return allowed.includes(mediaType.trim().toLowerCase());
 }
 
-async function readBody(answer: FetchAnswer, maxBytes: number, url: URL): Promise<Uint8Array> {
+async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   // Leaving the loop early cancels the body.
@@ -180,7 +180,7 @@ async function readBody(answer: FetchAnswer, maxBytes: number, url: URL): Promis
 }
 
 /** An unread body would hold its connection. */
-async function discard(answer: FetchAnswer): Promise<void> {
+async function discard(answer: FetchResponseLike): Promise<void> {
   await answer.body?.cancel().catch(() => {});
 }
 

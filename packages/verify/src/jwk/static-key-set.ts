@@ -1,28 +1,32 @@
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
+import type { KeyFunction } from "./key-function.ts";
 import type { DropReason } from "./parse-jwk.ts";
 import { parseJwks } from "./parse-jwks.ts";
 import { keyRequest, selectKey } from "./select.ts";
 
+/** Options of `createStaticKeySet`. */
 export interface StaticKeySetOptions {
   /** Accepts a header without `kid` where exactly one key fits. Default false. */
   readonly allowMissingKid?: boolean | undefined;
-  /** Most entries in the set. Default 64. */
+  /** Most entries in the set. A whole number, 1 to 10,000, default 64. */
   readonly maxKeys?: number | undefined;
 }
 
-/** A JWK Set that is at hand, callable as jose's key function. */
-export interface StaticKeySet {
-  (protectedHeader?: JWSHeaderParameters): Promise<CryptoKey>;
+/** Finds keys in a JWK Set that is at hand: a key function for jose. */
+export interface StaticKeyFunction extends KeyFunction {
   /** Entries that were left out, by reason. */
   readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
 }
 
 /**
- * The `jwks` that a client registered, read and selected from by the same rules as a remote set.
+ * A key function over a `jwks` that a client registered, read and selected from by the same rules as a remote set.
  *
- * Throws `KeySetError`: `invalid_jwks`, `no_usable_key`; the key function rejects with `KeySetError`.
+ * The key function rejects with `KeySetError`: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`,
+ * `ambiguous_key`.
  *
+ * @throws KeySetError `invalid_jwks`, `no_usable_key`; ConfigurationError for an option that cannot work.
+ * @example
  * ```ts
  * import { createStaticKeySet } from "@signpost/verify";
  *
@@ -32,7 +36,7 @@ export interface StaticKeySet {
 export function createStaticKeySet(
   jwks: { readonly keys: readonly unknown[] },
   options: StaticKeySetOptions = {},
-): StaticKeySet {
+): StaticKeyFunction {
   const { keys, dropped } = parseJwks(jwks, options.maxKeys ?? 64);
   const keyFunction = async (header?: JWSHeaderParameters): Promise<CryptoKey> => {
     const request = keyRequest(header, options.allowMissingKid ?? false);

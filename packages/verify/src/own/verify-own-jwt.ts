@@ -14,10 +14,11 @@ import {
 } from "../token/claims.ts";
 import { parseCompactJws, requireTyp } from "../token/compact.ts";
 import { verifySignature } from "../token/signature.ts";
-import type { LocalKeySet } from "./local-key-set.ts";
+import type { OwnKeyFunction } from "./own-key-set.ts";
 
 interface OwnJwtCommon extends TimeOptions {
-  readonly keySet: LocalKeySet;
+  /** The OP's own keys, by `createOwnKeySet`. */
+  readonly keyFunction: OwnKeyFunction;
   /** This OP's issuer, compared byte for byte. */
   readonly issuer: string;
 }
@@ -67,7 +68,7 @@ export async function verifyOwnJwt(jwt: string, options: VerifyOwnJwtOptions): P
   const jws = parseCompactJws(jwt);
   const { header, claims } = jws;
   requireTyp(header, TYPES[options.purpose]);
-  const keyFunction = options.purpose === "id_token_hint" ? options.keySet.forIdTokenHint : options.keySet;
+  const keyFunction = options.purpose === "id_token_hint" ? options.keyFunction.forIdTokenHint : options.keyFunction;
   await verifySignature(jwt, jws, await keyFunction({ alg: jws.alg, ...kidOf(header) }));
   requireIssuer(claims, options.issuer);
   const rules = readTime();

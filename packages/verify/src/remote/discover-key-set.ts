@@ -1,36 +1,35 @@
 import { ConfigurationError } from "@signpost/core";
-import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from "jose";
+import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
 import { checkedUrl } from "../http/url.ts";
 import { isObject, parseJson } from "../jwk/json.ts";
 import { keyRequest } from "../jwk/select.ts";
+import type { FetchedKeyFunction } from "./fetched-key-function.ts";
+import { fetchedKeyFunction } from "./fetched-key-function.ts";
 import type { RemoteKeySetOptions } from "./options.ts";
 import { remoteSettings } from "./options.ts";
-import type { KeyFunction, RemoteKeySet, RemoteKeySetStats } from "./remote-key-set.ts";
+import type { RemoteKeyFunction, RemoteKeySetStats } from "./remote-key-set.ts";
 import { createRemoteKeySet } from "./remote-key-set.ts";
 import type { FetchCounters } from "./remote-resource.ts";
 import { createRemoteResource } from "./remote-resource.ts";
 
-/** The key set that an OP's discovery document names, callable as jose's key function. */
-export interface DiscoveredKeySet {
-  (protectedHeader?: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
+/**
+ * Finds keys in the set that an OP's discovery document names: a key function for jose. `preload` and `refresh` fetch both.
+ * Where the document cannot be read, `refresh` fetches the set at the known place all the same, and then rejects.
+ */
+export interface DiscoveredKeyFunction extends FetchedKeyFunction {
+  /** The issuer, as it was given. */
   readonly issuer: string;
-  /** The same key function for a caller that may leave: aborting releases that caller alone. */
-  withSignal(signal: AbortSignal): KeyFunction;
-  /** Fetches the discovery document and the set unless usable ones are stored. */
-  preload(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
-  /**
-   * Fetches both now, past every cache and throttle: for emergency revocation. Where the document cannot be read, the set at
-   * the known place is fetched all the same, and then it rejects.
-   */
-  refresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+  /** What happened so far, and what is stored now. For metrics. */
   stats(): DiscoveredKeySetStats;
 }
 
+/** Counters of the discovery document and of the set that it names. */
 export interface DiscoveredKeySetStats {
-  /** `undefined` before the discovery document was read. */
+  /** Where the set is now; `undefined` before the discovery document was read. */
   readonly jwksUri: string | undefined;
+  /** Of the discovery document. */
   readonly discovery: FetchCounters;
   /** Of the set at the present `jwksUri`. */
   readonly keySet: RemoteKeySetStats | undefined;
@@ -64,13 +63,15 @@ const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Key set of the OP with this issuer. Its discovery document (`/.well-known/openid-configuration`) is read first
- * and cached by the same rules as the set; its `issuer` must equal the given one, and its `jwks_uri` is relied on,
- * also when it changes; while the document cannot be read, the last one counts for two hours more. An unknown `kid` costs at most one refetch of each of the two every 20 seconds.
+ * A key function over the JWKS of the OP with this issuer. Its discovery document (`/.well-known/openid-configuration`) is
+ * read first and cached by the same rules as the set. Its `issuer` must equal the given one, and its `jwks_uri` is relied on,
+ * also when it changes. While the document cannot be read, the last one counts for two hours more. An unknown `kid` costs at
+ * most one refetch of each of the two every 20 seconds. It takes the options of `createRemoteKeySet`.
  *
- * Takes the options of `createRemoteKeySet`. Throws `ConfigurationError`; the key function rejects with `KeySetError`,
- * besides the codes of a remote set `invalid_metadata` and `issuer_mismatch`.
+ * The key function rejects with `KeySetError`: every code of a remote set, and `invalid_metadata` and `issuer_mismatch`.
  *
+ * @throws ConfigurationError for an issuer that is no https URL or has a query, or an option that cannot work.
+ * @example
  * ```ts
  * import { discoverKeySet } from "@signpost/verify";
  * import { jwtVerify } from "jose";
@@ -83,7 +84,7 @@ const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
  * }
  * ```
  */
-export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}): DiscoveredKeySet {
+export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}): DiscoveredKeyFunction {
   const settings = remoteSettings(options);
   const url = discoveryUrl(issuer, settings.allowInsecureLoopback);
   const { resource: discovery, counters } = createRemoteResource(
@@ -98,16 +99,16 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
       parse: (body) => readMetadata(body, issuer, settings.allowInsecureLoopback),
     },
   );
-  let keySet: RemoteKeySet | undefined;
+  let keySet: RemoteKeyFunction | undefined;
 
   /** The set at the URI of the newest document; one at an earlier URI is forgotten with its keys. */
-  function keySetAt(metadata: Metadata): RemoteKeySet {
+  function keySetAt(metadata: Metadata): RemoteKeyFunction {
     const { jwksUri } = discovery.peek()?.value ?? metadata;
     if (keySet?.jwksUri !== jwksUri) keySet = createRemoteKeySet(jwksUri, options);
     return keySet;
   }
 
-  async function keyFor(header: JWSHeaderParameters | undefined, signal?: AbortSignal): Promise<CryptoKey> {
+  async function keyFor(header: JWSHeaderParameters | undefined, signal: AbortSignal | undefined): Promise<CryptoKey> {
     keyRequest(header, settings.allowMissingKid);
     const { value } = await discovery.current(signal);
     const tried = keySetAt(value);
@@ -121,22 +122,23 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
     }
   }
 
-  return Object.assign((header?: JWSHeaderParameters) => keyFor(header), {
-    issuer,
-    withSignal: (signal: AbortSignal): KeyFunction => {
-      return (header) => keyFor(header, signal);
+  const keyFunction = fetchedKeyFunction({
+    keyFor,
+    preload: async (signal) => {
+      await keySetAt((await discovery.current(signal)).value).preload({ signal });
     },
-    preload: async (how: { readonly signal?: AbortSignal | undefined } = {}) => {
-      await keySetAt((await discovery.current(how.signal)).value).preload(how);
-    },
-    refresh: async (how: { readonly signal?: AbortSignal | undefined } = {}) => {
-      const { value } = await discovery.refresh(how.signal).catch(async (error: unknown) => {
+    refresh: async (signal) => {
+      const { value } = await discovery.refresh(signal).catch(async (error: unknown) => {
         // A revoked key has to go also where the document cannot be read.
-        await keySet?.refresh(how);
+        await keySet?.refresh({ signal });
         throw error;
       });
-      await keySetAt(value).refresh(how);
+      await keySetAt(value).refresh({ signal });
     },
+  });
+
+  return Object.assign(keyFunction, {
+    issuer,
     stats: (): DiscoveredKeySetStats => ({
       jwksUri: discovery.peek()?.value.jwksUri,
       discovery: counters(),
@@ -145,7 +147,11 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
   });
 }
 
-function call(keySet: RemoteKeySet, header: JWSHeaderParameters | undefined, signal?: AbortSignal): Promise<CryptoKey> {
+function call(
+  keySet: RemoteKeyFunction,
+  header: JWSHeaderParameters | undefined,
+  signal?: AbortSignal,
+): Promise<CryptoKey> {
   return signal === undefined ? keySet(header) : keySet.withSignal(signal)(header);
 }
 

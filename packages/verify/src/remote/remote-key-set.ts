@@ -1,4 +1,4 @@
-import type { CryptoKey, FlattenedJWSInput, JWSHeaderParameters } from "jose";
+import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
 import { checkedUrl } from "../http/url.ts";
@@ -6,13 +6,12 @@ import type { DropReason } from "../jwk/parse-jwk.ts";
 import type { ParsedJwks } from "../jwk/parse-jwks.ts";
 import { parseJwksBody } from "../jwk/parse-jwks.ts";
 import { keyRequest, selectKey } from "../jwk/select.ts";
+import type { FetchedKeyFunction } from "./fetched-key-function.ts";
+import { fetchedKeyFunction } from "./fetched-key-function.ts";
 import type { RemoteKeySetOptions } from "./options.ts";
 import { remoteSettings } from "./options.ts";
 import type { FetchCounters } from "./remote-resource.ts";
 import { createRemoteResource } from "./remote-resource.ts";
-
-/** A key function as jose takes it. `token` is not read. */
-export type KeyFunction = (protectedHeader?: JWSHeaderParameters, token?: FlattenedJWSInput) => Promise<CryptoKey>;
 
 /** Counters since the set was made, and the state of what is stored now. */
 export interface RemoteKeySetStats extends FetchCounters {
@@ -26,31 +25,24 @@ export interface RemoteKeySetStats extends FetchCounters {
   readonly freshForSeconds: number | undefined;
 }
 
-/** A JWKS behind a URL, callable as jose's key function. */
-export interface RemoteKeySet {
-  (protectedHeader?: JWSHeaderParameters, token?: FlattenedJWSInput): Promise<CryptoKey>;
+/** Finds keys in the JWKS behind a URL: a key function for jose. */
+export interface RemoteKeyFunction extends FetchedKeyFunction {
+  /** Where the set is fetched, as it was given. */
   readonly jwksUri: string;
-  /** The same key function for a caller that may leave: aborting releases that caller alone. */
-  withSignal(signal: AbortSignal): KeyFunction;
-  /** Fetches the set unless a usable one is stored. */
-  preload(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
-  /**
-   * Fetches the set now, past every cache and throttle: for emergency revocation. What it brings replaces
-   * the stored set; when it fails, the stored set stays within its limits.
-   */
-  refresh(options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
+  /** What happened so far, and what is stored now. For metrics. */
   stats(): RemoteKeySetStats;
 }
 
 /**
- * Key set of an OP, fetched on first use and cached as its HTTP headers say: `Cache-Control`, `Age`, `Expires`,
- * `ETag`, `stale-while-revalidate` (RFC 9111, RFC 5861), on a monotonic clock. An unknown `kid` leads to one
+ * A key function over the JWKS of an OP, fetched on first use and cached as its HTTP headers say: `Cache-Control`, `Age`,
+ * `Expires`, `ETag`, `stale-while-revalidate` (RFC 9111, RFC 5861), on a monotonic clock. An unknown `kid` leads to one
  * shared refetch past the caches, at most one every 20 seconds; there is no fallback to another key, ever.
  * Make one per URL and keep it.
  *
- * Throws `ConfigurationError` for a URL or option that cannot work; the key function rejects with
- * `KeySetError`.
+ * The key function rejects with `KeySetError`: any code but `invalid_metadata` and `issuer_mismatch`.
  *
+ * @throws ConfigurationError for a URL that is not https, or an option that cannot work.
+ * @example
  * ```ts
  * import { createRemoteKeySet } from "@signpost/verify";
  * import { jwtVerify } from "jose";
@@ -62,7 +54,7 @@ export interface RemoteKeySet {
  * }
  * ```
  */
-export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetOptions = {}): RemoteKeySet {
+export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetOptions = {}): RemoteKeyFunction {
   const settings = remoteSettings(options);
   const url = checkedUrl("jwksUri", jwksUri, settings.allowInsecureLoopback);
   const { resource, counters } = createRemoteResource(url, settings, {
@@ -70,20 +62,18 @@ export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetO
     parse: (body) => parseJwksBody(body, settings.maxKeys),
   });
 
-  const keyFor = (header: JWSHeaderParameters | undefined, signal?: AbortSignal): Promise<CryptoKey> =>
-    findKey(resource, header, settings.allowMissingKid, signal);
-
-  return Object.assign((header?: JWSHeaderParameters) => keyFor(header), {
-    jwksUri: url.href,
-    withSignal: (signal: AbortSignal): KeyFunction => {
-      return (header) => keyFor(header, signal);
-    },
-    preload: async ({ signal }: { signal?: AbortSignal | undefined } = {}) => {
+  const keyFunction = fetchedKeyFunction({
+    keyFor: (header, signal) => findKey(resource, header, settings.allowMissingKid, signal),
+    preload: async (signal) => {
       await resource.current(signal);
     },
-    refresh: async ({ signal }: { signal?: AbortSignal | undefined } = {}) => {
+    refresh: async (signal) => {
       await resource.refresh(signal);
     },
+  });
+
+  return Object.assign(keyFunction, {
+    jwksUri: url.href,
     stats: (): RemoteKeySetStats => {
       const stored = resource.peek();
       const now = settings.clock();

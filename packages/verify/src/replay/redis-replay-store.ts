@@ -6,7 +6,7 @@ import type { ReplayStore } from "./replay-store.ts";
  * What is used of a Redis client, so that both usual ones fit: `redis` sends a command as one list, `ioredis` by
  * name and list. The client stays yours: connected and closed by you.
  */
-export type RedisClient =
+export type RedisClientLike =
   | { sendCommand(command: string[]): Promise<unknown> }
   | { call(command: string, args: string[]): Promise<unknown> };
 
@@ -31,7 +31,7 @@ export interface RedisReplayStoreOptions {
  * export const replayStore = createRedisReplayStore(client);
  * ```
  */
-export function createRedisReplayStore(client: RedisClient, options: RedisReplayStoreOptions = {}): ReplayStore {
+export function createRedisReplayStore(client: RedisClientLike, options: RedisReplayStoreOptions = {}): ReplayStore {
   const { keyPrefix = "signpost:replay:", timeoutMs = 1000 } = options;
   if (!Number.isFinite(timeoutMs) || timeoutMs < 1 || timeoutMs > 60_000)
     throw new ConfigurationError("timeoutMs", "expected a number from 1 to 60000");

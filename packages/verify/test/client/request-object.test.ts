@@ -9,7 +9,7 @@ import { testKey } from "../support/keys.ts";
 const issuer = "https://op.example";
 const now = Math.floor(Date.now() / 1000);
 const key = testKey("k");
-const keys = createStaticKeySet({ keys: [key.jwk] });
+const keyFunction = createStaticKeySet({ keys: [key.jwk] });
 
 const claims = (change: Record<string, unknown> = {}): Record<string, unknown> => ({
   client_id: "client",
@@ -22,7 +22,7 @@ const claims = (change: Record<string, unknown> = {}): Record<string, unknown> =
 const options = (change: Partial<RequestObjectOptions> = {}): RequestObjectOptions => ({
   issuer,
   clientId: "client",
-  keys,
+  keyFunction,
   now: () => now * 1000,
   ...change,
 });

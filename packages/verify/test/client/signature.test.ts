@@ -46,7 +46,7 @@ const purposes: Record<string, Purpose> = {
   "a request object": {
     claims,
     verify: async (jwt, keyFunction = registered) =>
-      verifyRequestObject(jwt, { issuer, clientId: "client", keys: keyFunction }),
+      verifyRequestObject(jwt, { issuer, clientId: "client", keyFunction }),
   },
 };
 

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
 import { createPublicDispatcher } from "@signpost/verify";
-import type { LookupAll } from "@signpost/verify";
+import type { LookupLike } from "@signpost/verify";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import type { CountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import { fetch } from "undici";
@@ -95,7 +95,7 @@ describe("where the socket connects", () => {
   }
 
   const resolvesTo =
-    (...answers: string[][]): LookupAll =>
+    (...answers: string[][]): LookupLike =>
     (_hostname, _options, callback) => {
       const addresses = answers.length > 1 ? answers.shift() : answers[0];
       callback(
@@ -159,7 +159,7 @@ describe("where the socket connects", () => {
   });
 
   it("a name that does not resolve is another error", async () => {
-    const lookup: LookupAll = (_hostname, _options, callback) =>
+    const lookup: LookupLike = (_hostname, _options, callback) =>
       callback(Object.assign(new Error("ENOTFOUND"), { code: "ENOTFOUND" }), []);
     expect(await get("http://nowhere.example/", { lookup })).toBe("another error");
     expect(await get("http://nowhere.example/", { lookup: resolvesTo([]) })).toBe("address_refused");

@@ -1,8 +1,8 @@
 import { createPublicKey } from "node:crypto";
-import { createKeySet, signJwt } from "@signpost/core";
+import { createKeySet, createRotationSchedule, signJwt } from "@signpost/core";
 import type { JwtClaims, KeySet, PublishedKey } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { createLocalKeySet, verifyOwnJwt } from "@signpost/verify";
+import { createOwnKeySet, verifyOwnJwt } from "@signpost/verify";
 import type { VerifyOwnJwtOptions } from "@signpost/verify";
 import { jwtVerify, SignJWT } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -63,9 +63,9 @@ const logoutClaims = (): JwtClaims => ({
   events: { [LOGOUT_EVENT]: {} },
 });
 
-describe("the local key set", () => {
+describe("the own key set", () => {
   it("serves jose with every signing key of the live set", async () => {
-    const keySet = createLocalKeySet(after);
+    const keySet = createOwnKeySet(after);
     await expect(jwtVerify(await signJwt(after, idClaims()), keySet)).resolves.toBeDefined();
     await expect(jwtVerify(await signJwt(before, idClaims()), keySet)).resolves.toBeDefined();
     await expect(jwtVerify(await legacy.token(), keySet)).resolves.toBeDefined();
@@ -78,14 +78,14 @@ describe("the local key set", () => {
       const { privateKey } = key;
       const set = createKeySet([{ keyId: "one", signer: await openLocalSigner({ privateKey }) }]);
       const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256", kid }).sign(privateKey);
-      await expect(jwtVerify(token, createLocalKeySet(set))).rejects.toMatchObject({
+      await expect(jwtVerify(token, createOwnKeySet(set))).rejects.toMatchObject({
         code: kid === "" ? "missing_kid" : "unknown_kid",
       });
     },
   );
 
   it("refuses a token without kid, an encryption key, and an alg that is not the key's", async () => {
-    const keySet = createLocalKeySet(after);
+    const keySet = createOwnKeySet(after);
     await expect(keySet({ alg: "ES256" })).rejects.toMatchObject({ code: "missing_kid" });
     await expect(keySet({ alg: "ES256", kid: "enc" })).rejects.toMatchObject({ code: "unknown_kid" });
     await expect(keySet({ alg: "PS256", kid: "legacy" })).rejects.toMatchObject({ code: "no_suitable_key" });
@@ -95,15 +95,50 @@ describe("the local key set", () => {
 
   it("follows its source: a key that left the set is untrusted at once", async () => {
     let current = after;
-    const keySet = createLocalKeySet(() => current);
+    const keySet = createOwnKeySet(() => current);
     const token = await signJwt(before, idClaims());
     await expect(jwtVerify(token, keySet)).resolves.toBeDefined();
     current = afterNext;
     await expect(jwtVerify(token, keySet)).rejects.toMatchObject({ code: "unknown_kid" });
   });
 
+  it("takes a list of entries, and reads it once", async () => {
+    const signer = await openLocalSigner();
+    const entries = [{ keyId: "four", signer }];
+    const keyFunction = createOwnKeySet(entries);
+    const token = await signJwt(createKeySet(entries), idClaims());
+    entries.pop();
+    await expect(jwtVerify(token, keyFunction)).resolves.toBeDefined();
+  });
+
+  it("takes a schedule with its withdrawn keys, which the option replaces", async () => {
+    const [one, two] = [await openLocalSigner(), await openLocalSigner()];
+    let time = Date.parse("2026-01-01T00:00:00Z");
+    const schedule = createRotationSchedule(
+      [
+        { keyId: "one", signer: one, announcedFrom: "2026-01-01T00:00:00Z", activeFrom: "2026-01-01T00:00:00Z" },
+        { keyId: "two", signer: two, announcedFrom: "2026-01-10T00:00:00Z", activeFrom: "2026-01-11T00:00:00Z" },
+      ],
+      { maxTokenLifetimeSeconds: 3600, now: () => time },
+    );
+    const keyFunction = createOwnKeySet(schedule);
+    const token = await signJwt(schedule, idClaims());
+    await expect(jwtVerify(token, keyFunction)).resolves.toBeDefined();
+    time = Date.parse("2026-01-12T00:00:00Z");
+    await expect(jwtVerify(token, keyFunction)).rejects.toMatchObject({ code: "unknown_kid" });
+    await expect(jwtVerify(token, keyFunction.forIdTokenHint)).resolves.toBeDefined();
+    const { forIdTokenHint } = createOwnKeySet(schedule, { withdrawn: () => [] });
+    await expect(jwtVerify(token, forIdTokenHint)).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+
+  it.each([[undefined], ["keys"], [[]], [{}]])("is not made of %j", (keys) => {
+    expect(() => createOwnKeySet(keys as never)).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", argument: "keys" }),
+    );
+  });
+
   it("passes on what its source throws", async () => {
-    const keySet = createLocalKeySet(() => {
+    const keySet = createOwnKeySet(() => {
       throw new Error("no set now");
     });
     await expect(keySet({ alg: "ES256", kid: "one" })).rejects.toThrow("no set now");
@@ -113,7 +148,7 @@ describe("the local key set", () => {
 /** Options for each purpose, with the set after a rotation and its withdrawn key. */
 function options<P extends VerifyOwnJwtOptions["purpose"]>(purpose: P): Extract<VerifyOwnJwtOptions, { purpose: P }>;
 function options(purpose: VerifyOwnJwtOptions["purpose"]): VerifyOwnJwtOptions {
-  const common = { keySet: createLocalKeySet(afterNext, { withdrawn: () => withdrawn }), issuer };
+  const common = { keyFunction: createOwnKeySet(afterNext, { withdrawn: () => withdrawn }), issuer };
   if (purpose === "access_token") return { ...common, purpose, audience: "https://api.example" };
   if (purpose === "logout_token") return { ...common, purpose, audience: "c" };
   return { ...common, purpose };
@@ -165,7 +200,7 @@ describe("an access token", () => {
       .sign(privateKey);
     const set = createKeySet([{ keyId: "one", signer: await openLocalSigner({ privateKey }) }]);
     await expect(
-      verifyOwnJwt(token, { ...options("access_token"), keySet: createLocalKeySet(set) }),
+      verifyOwnJwt(token, { ...options("access_token"), keyFunction: createOwnKeySet(set) }),
     ).rejects.toMatchObject({ code });
   });
 
@@ -257,9 +292,9 @@ describe("an id_token_hint", () => {
   it("is accepted under a withdrawn key, for hints alone", async () => {
     const token = await sign(idClaims(), undefined, before);
     await expect(verifyOwnJwt(token, options("id_token_hint"))).resolves.toMatchObject({ header: { kid: "one" } });
-    await expect(jwtVerify(token, options("id_token_hint").keySet)).rejects.toMatchObject({ code: "unknown_kid" });
+    await expect(jwtVerify(token, options("id_token_hint").keyFunction)).rejects.toMatchObject({ code: "unknown_kid" });
     await expect(
-      verifyOwnJwt(token, { ...options("id_token_hint"), keySet: createLocalKeySet(afterNext) }),
+      verifyOwnJwt(token, { ...options("id_token_hint"), keyFunction: createOwnKeySet(afterNext) }),
     ).rejects.toMatchObject({ code: "unknown_kid" });
   });
 

@@ -1,7 +1,7 @@
 import type { Answer, CountingJwksServer, Reply } from "@signpost/test-backends/counting-jwks-server";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import { discoverKeySet } from "@signpost/verify";
-import type { DiscoveredKeySet, RemoteKeySetOptions } from "@signpost/verify";
+import type { DiscoveredKeyFunction, RemoteKeySetOptions } from "@signpost/verify";
 import { jwtVerify } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { testKey } from "../support/keys.ts";
@@ -16,7 +16,7 @@ const b = testKey("b");
 interface Op {
   readonly server: CountingJwksServer;
   readonly clock: FakeClock;
-  readonly keySet: DiscoveredKeySet;
+  readonly keySet: DiscoveredKeyFunction;
   readonly issuer: string;
   metadata: Record<string, unknown>;
   discoveryReply: Reply | undefined;

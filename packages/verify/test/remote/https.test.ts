@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
-import type { LookupAll } from "@signpost/verify";
+import type { LookupLike } from "@signpost/verify";
 import { jwtVerify } from "jose";
 import { Agent } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -11,7 +11,7 @@ import { testKey } from "../support/keys.ts";
 
 const a = testKey("a");
 const certificate = selfSignedCertificate("op.example");
-const loopback: LookupAll = (_hostname, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
+const loopback: LookupLike = (_hostname, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
 
 async function startTls(): Promise<number> {
   const server = createServer(certificate, (_request, response) => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Redis as RedisServer } from "@signpost/test-backends/redis";
 import { startRedis } from "@signpost/test-backends/redis";
 import { createRedisReplayStore, createStaticKeySet, verifyClientAssertion } from "@signpost/verify";
-import type { RedisClient } from "@signpost/verify";
+import type { RedisClientLike } from "@signpost/verify";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -32,7 +32,7 @@ const CLIENTS = {
 } as const;
 
 describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (library) => {
-  async function client(url = server.url): Promise<RedisClient> {
+  async function client(url = server.url): Promise<RedisClientLike> {
     const made = await CLIENTS[library](url);
     onTestFinished(() => made.end());
     return made;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createRemoteKeySet } from "@signpost/verify";
-import type { RemoteKeySet, RemoteKeySetOptions } from "@signpost/verify";
+import type { RemoteKeyFunction, RemoteKeySetOptions } from "@signpost/verify";
 import type { Answer, CountingJwksServer, Reply, SeenRequest } from "@signpost/test-backends/counting-jwks-server";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import { jwtVerify } from "jose";
@@ -43,7 +43,7 @@ export const ROTATION_CACHE = { "cache-control": "public, max-age=300, must-reva
 export interface Setup {
   readonly server: CountingJwksServer;
   readonly clock: FakeClock;
-  readonly keySet: RemoteKeySet;
+  readonly keySet: RemoteKeyFunction;
   /** Verifies by jose. */
   verify(token: string | Promise<string>): Promise<unknown>;
   /** Requests so far. */

@@ -1,0 +1,79 @@
+import type { OwnKeys, PublishedKey } from "@signpost/core";
+import { currentKeySet } from "@signpost/core";
+import { readOwnKeys } from "@signpost/core/adapter";
+import type { CryptoKey, JWSHeaderParameters } from "jose";
+import { KeySetError } from "../errors.ts";
+import { importPublicJwk } from "../jwk/import-public-jwk.ts";
+import type { KeyFunction } from "../jwk/key-function.ts";
+import { keyRequest } from "../jwk/select.ts";
+
+/** Options of `createOwnKeySet`. */
+export interface OwnKeySetOptions {
+  /**
+   * Keys that left the set and are accepted for an `id_token_hint` alone. It is called for each `kid` of a hint that is not
+   * in the set. Default: the withdrawn keys of the schedule, else none.
+   */
+  readonly withdrawn?: (() => readonly PublishedKey[]) | undefined;
+}
+
+/** Finds the OP's own keys, for the OP's own verification: a key function for jose and for `verifyOwnJwt`. */
+export interface OwnKeyFunction extends KeyFunction {
+  /** The same with the withdrawn keys: for an `id_token_hint` alone. */
+  readonly forIdTokenHint: KeyFunction;
+}
+
+/**
+ * A key function over the OP's own keys, by the rules that hold for RPs: byte-equal on `kid`, in the set as it is now, and
+ * never the active key for a `kid` that is not there. `keys` is what signs as well: a list of entries, a set, a function or a
+ * rotation schedule, which brings its withdrawn keys with it.
+ *
+ * The key function rejects with `KeySetError`: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`; and with
+ * what a function that was given as `keys` throws.
+ *
+ * @throws ConfigurationError for `keys` that are none, and whatever `createKeySet` refuses in a list of entries.
+ * @example
+ * ```ts
+ * import { openLocalSigner } from "@signpost/local";
+ * import { createOwnKeySet, verifyOwnJwt } from "@signpost/verify";
+ *
+ * const keyFunction = createOwnKeySet([{ signer: await openLocalSigner() }]);
+ *
+ * export async function clientOf(accessToken: string) {
+ *   const { claims } = await verifyOwnJwt(accessToken, {
+ *     purpose: "access_token",
+ *     keyFunction,
+ *     issuer: "https://op.example",
+ *     audience: "https://api.example",
+ *   });
+ *   return claims["client_id"];
+ * }
+ * ```
+ */
+export function createOwnKeySet(keys: OwnKeys, options: OwnKeySetOptions = {}): OwnKeyFunction {
+  const own = readOwnKeys(keys);
+  const withdrawn = options.withdrawn ?? own.withdrawn;
+  const imported = new WeakMap<PublishedKey, Promise<CryptoKey>>();
+
+  async function keyFor(
+    header: JWSHeaderParameters | undefined,
+    find: (kid: string) => PublishedKey | undefined,
+  ): Promise<CryptoKey> {
+    const { alg, kid } = keyRequest(header, false);
+    const published = find(kid ?? "");
+    if (published === undefined || published.use !== "sig") {
+      throw new KeySetError("unknown_kid", "no signing key with this kid in the key set");
+    }
+    if (published.alg !== alg) throw new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
+    const key = imported.get(published) ?? importPublicJwk(published.publicKey, alg);
+    imported.set(published, key);
+    return key;
+  }
+
+  const live = (kid: string): PublishedKey | undefined => currentKeySet(own.source).find(kid);
+  const liveOrWithdrawn = (kid: string): PublishedKey | undefined =>
+    live(kid) ?? withdrawn().find((key) => key.keyId === kid);
+
+  return Object.assign((header?: JWSHeaderParameters) => keyFor(header, live), {
+    forIdTokenHint: (header?: JWSHeaderParameters) => keyFor(header, liveOrWithdrawn),
+  });
+}
