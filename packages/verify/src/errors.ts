@@ -37,7 +37,9 @@ export type KeySetErrorCode =
 
 /** A key set gave no key, or could not be read. */
 export class KeySetError extends VerifyError {
+  /** Name of the class. */
   override readonly name: string = "KeySetError";
+  /** Why there is no key: switch on it. */
   declare readonly code: KeySetErrorCode;
   /** Milliseconds until another request may be sent. Absent where asking again does not help. */
   readonly retryAfterMs: number | undefined;
@@ -102,7 +104,9 @@ export type TokenErrorCode =
 
 /** A token was refused. The message never holds a claim's value. */
 export class TokenError extends VerifyError {
+  /** Name of the class. */
   override readonly name: string = "TokenError";
+  /** Why the token was refused: switch on it. */
   declare readonly code: TokenErrorCode;
   /** The claim or header member that was judged, where it was one. */
   readonly claim: string | undefined;

@@ -18,14 +18,14 @@ export { createStaticKeySet } from "./jwk/static-key-set.ts";
 export type { StaticKeyFunction, StaticKeySetOptions } from "./jwk/static-key-set.ts";
 export { createOwnKeySet } from "./own/own-key-set.ts";
 export type { OwnKeyFunction, OwnKeySetOptions } from "./own/own-key-set.ts";
-export { verifyOwnJwt } from "./own/verify-own-jwt.ts";
 export type {
   AccessTokenOptions,
   IdTokenHintOptions,
   LogoutTokenOptions,
-  VerifiedOwnJwt,
   VerifyOwnJwtOptions,
-} from "./own/verify-own-jwt.ts";
+} from "./own/own-jwt-options.ts";
+export { verifyOwnJwt } from "./own/verify-own-jwt.ts";
+export type { VerifiedOwnJwt } from "./own/verify-own-jwt.ts";
 export { discoverKeySet } from "./remote/discover-key-set.ts";
 export type { DiscoveredKeyFunction, DiscoveredKeySetStats } from "./remote/discover-key-set.ts";
 export type { FetchedKeyFunction, FetchNowOptions } from "./remote/fetched-key-function.ts";

@@ -1,23 +1,29 @@
 import { createHash } from "node:crypto";
-import { ConfigurationError } from "@signpost/core";
+import { assertOptions, readText } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
+import { readTexts, requireFunction } from "../read-options.ts";
 import type { ReplayStore } from "../replay/replay-store.ts";
+import { requireReplayStore } from "../replay/replay-store.ts";
 import type { TimeOptions } from "../token/claims.ts";
 import {
   invalid,
+  readMaxLifetime,
   requireLifetime,
   requireNotExpired,
   requireSoleAudience,
   requireStarted,
   requireString,
   requireTime,
+  TIME_OPTIONS,
   timeRules,
 } from "../token/claims.ts";
 import { requireTyp } from "../token/compact.ts";
 import type { RpSigningAlgorithm } from "./algorithms.ts";
-import { parseClientJws, verifyClientSignature } from "./verify-client-jws.ts";
+import { parseClientJws, readAlgorithms, verifyClientSignature } from "./verify-client-jws.ts";
 
+/** Options of `verifyClientAssertion`. */
 export interface ClientAssertionOptions extends TimeOptions {
   /** This OP's issuer: the one accepted `aud`. */
   readonly issuer: string;
@@ -28,18 +34,32 @@ export interface ClientAssertionOptions extends TimeOptions {
   readonly otherAudiences?: readonly string[] | undefined;
   /** The request's `client_id`, where it has one: the assertion must be this client's. */
   readonly clientId?: string | undefined;
-  /** The registered keys of a client, `undefined` for none. Called once, after `iss` and `sub` named the client. */
+  /** The key function over the registered keys of a client, `undefined` for none. Called once, after `iss` and `sub` named the client. */
   readonly keysOf: (clientId: string) => KeyFunction | undefined | Promise<KeyFunction | undefined>;
-  /** Where used `jti`s are kept, shared by all replicas. */
+  /** Where used `jti`s are kept. All replicas share it. */
   readonly replayStore: ReplayStore;
   /** The client's `token_endpoint_auth_signing_alg`, or several. Default `RP_SIGNING_ALGORITHMS`. */
   readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
-  /** From `iat` and from now to `exp`. Seconds, 1 to 86400, default 300. */
+  /** Longest time from `iat`, and from now, to `exp`. Seconds, 1 to 86,400, default 300. */
   readonly maxLifetimeSeconds?: number | undefined;
 }
 
+const CLIENT_ASSERTION_OPTIONS: OptionNames<ClientAssertionOptions> = {
+  ...TIME_OPTIONS,
+  issuer: true,
+  otherAudiences: true,
+  clientId: true,
+  keysOf: true,
+  replayStore: true,
+  algorithms: true,
+  maxLifetimeSeconds: true,
+};
+
+/** An assertion that authenticates its client. */
 export interface VerifiedClientAssertion {
+  /** The client: `iss` and `sub`. */
   readonly clientId: string;
+  /** All claims of the assertion. */
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -55,8 +75,10 @@ const REPLAY_MARGIN_MS = 60_000;
  * Client authentication by `private_key_jwt` (RFC 7523 section 3, OpenID Connect Core 1.0 section 9): `iss` and `sub` are
  * the client, `aud` is the issuer alone, the lifetime is short, and each `jti` is taken once.
  *
- * Rejects with `TokenError`; with `KeySetError` where the client's keys give none.
+ * Rejects with `TokenError`: every code but `invalid_issuer`; with `KeySetError` where the client's keys give none; with what
+ * `keysOf` rejects with; and with `ConfigurationError` for an option that is missing, unknown or out of bounds.
  *
+ * @example
  * ```ts
  * import { createClientKeySets, createMemoryReplayStore, verifyClientAssertion } from "@signpost/verify";
  *
@@ -81,9 +103,8 @@ export async function verifyClientAssertion(
   jwt: string,
   options: ClientAssertionOptions,
 ): Promise<VerifiedClientAssertion> {
-  const readTime = timeRules(options);
-  const maxLifetimeSeconds = lifetimeLimit(options.maxLifetimeSeconds ?? 300);
-  const jws = parseClientJws(jwt, options.algorithms);
+  const rules = readOptions(options);
+  const jws = parseClientJws(jwt, rules.algorithms);
   const { claims } = jws;
   // Other JWTs that a client signs must not authenticate it.
   requireTyp(jws.header, [undefined, "jwt", "client-authentication+jwt"]);
@@ -96,23 +117,33 @@ export async function verifyClientAssertion(
   if (keys === undefined) throw new TokenError("unknown_client", "the client has no registered keys");
   await verifyClientSignature(jwt, jws, keys);
 
-  const rules = readTime();
-  requireSoleAudience(claims, [options.issuer, ...(options.otherAudiences ?? [])]);
+  const time = rules.readTime();
+  requireSoleAudience(claims, rules.audiences);
   const exp = requireTime(claims, "exp");
-  requireNotExpired(exp, rules);
-  requireStarted(claims, rules);
-  requireLifetime(claims, exp, maxLifetimeSeconds, rules);
+  requireNotExpired(exp, time);
+  requireStarted(claims, time);
+  requireLifetime(claims, exp, rules.maxLifetimeSeconds, time);
   const jti = requireString(claims, "jti");
   if (jti.length > MAX_JTI_LENGTH) throw invalid("jti", `expected at most ${MAX_JTI_LENGTH} characters`);
   // Last, so that a refused assertion uses up nothing.
-  const untilExpiryMs = (exp + rules.toleranceSeconds) * 1000 - rules.nowMs;
-  await useOnce(options.replayStore, replayId(options.issuer, clientId, jti), untilExpiryMs + REPLAY_MARGIN_MS);
+  const untilExpiryMs = (exp + time.toleranceSeconds) * 1000 - time.nowMs;
+  await useOnce(rules.replayStore, replayId(rules.issuer, clientId, jti), untilExpiryMs + REPLAY_MARGIN_MS);
   return { clientId, claims };
 }
 
-function lifetimeLimit(value: number): number {
-  if (Number.isFinite(value) && value >= 1 && value <= 86_400) return value;
-  throw new ConfigurationError("maxLifetimeSeconds", "expected a number from 1 to 86400");
+function readOptions(options: ClientAssertionOptions) {
+  assertOptions("options", options, CLIENT_ASSERTION_OPTIONS);
+  const { otherAudiences = [], maxLifetimeSeconds = 300 } = options;
+  const issuer = readText("issuer", options.issuer);
+  requireFunction("keysOf", options.keysOf, "a function that gives the key function of a client");
+  return {
+    issuer,
+    audiences: [issuer, ...readTexts("otherAudiences", otherAudiences)],
+    replayStore: requireReplayStore(options.replayStore),
+    algorithms: readAlgorithms(options.algorithms),
+    maxLifetimeSeconds: readMaxLifetime(maxLifetimeSeconds),
+    readTime: timeRules(options),
+  };
 }
 
 /** Of one length, whatever the client wrote; two clients may use the same `jti`. */

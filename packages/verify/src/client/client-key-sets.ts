@@ -1,12 +1,16 @@
 import { ConfigurationError } from "@signpost/core";
+import { assertOptions, readWholeNumber } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import { publicFetch } from "../http/undici-fetch.ts";
 import { createStaticKeySet } from "../jwk/static-key-set.ts";
 import type { RemoteKeySetOptions } from "../remote/options.ts";
+import { REMOTE_KEY_SET_OPTIONS, remoteSettings } from "../remote/options.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { createRemoteKeySet } from "../remote/remote-key-set.ts";
 
+/** Options of `createClientKeySets`: those of a remote set, for the sets of all clients. */
 export interface ClientKeySetsOptions extends Omit<RemoteKeySetOptions, "publicAddressesOnly"> {
-  /** Clients whose sets are kept; the one that was not asked for longest is dropped. Default 1000. */
+  /** Clients whose sets are kept; the one that was not asked for longest is dropped. A whole number, 1 to 1,000,000, default 1000. */
   readonly maxClients?: number | undefined;
   /** Accepts a signature without `kid` where exactly one key of the client fits. Default true. */
   readonly allowMissingKid?: boolean | undefined;
@@ -14,26 +18,43 @@ export interface ClientKeySetsOptions extends Omit<RemoteKeySetOptions, "publicA
 
 /** What a client registered (RFC 7591 section 2): one of the two. */
 export interface ClientKeys {
+  /** The set itself. Another object is another set. */
   readonly jwks?: { readonly keys: readonly unknown[] } | undefined;
+  /** An https URL of the set. */
   readonly jwksUri?: string | undefined;
 }
 
+/** Gives the key function of each client. */
 export interface ClientKeySets {
-  /** The client's own keys. The same set is given until `keys` holds another `jwks` object or another URI. */
+  /**
+   * Finds the client's own keys. The same key function is given until `keys` holds another `jwks` object or another URI.
+   *
+   * @throws ConfigurationError for a URI that is not https; KeySetError `invalid_jwks`, `no_usable_key` for a `jwks`.
+   */
   keysOf(clientId: string, keys: ClientKeys): KeyFunction;
 }
 
+const { publicAddressesOnly: _always, ...CLIENTS_OWN } = REMOTE_KEY_SET_OPTIONS;
+const CLIENT_KEY_SETS_OPTIONS: OptionNames<ClientKeySetsOptions> = { ...CLIENTS_OWN, maxClients: true };
+
 /**
- * Key sets of an OP's clients, each scoped to its client: what one client publishes never verifies for another, not
+ * Key functions of an OP's clients, each scoped to its client: what one client publishes never verifies for another, not
  * even at the same URI. Only public addresses are connected to, unless `fetch` or `dispatcher` is given.
  *
- * `keysOf` throws `ConfigurationError` for a URI that is not https, and `KeySetError` for a `jwks` without a usable key.
+ * @throws ConfigurationError for an option that cannot work.
+ * @example
+ * ```ts
+ * import { createClientKeySets, type ClientKeys } from "@signpost/verify";
+ *
+ * const keySets = createClientKeySets({ maxClients: 5000 });
+ *
+ * export const keyFunctionOf = (client: { id: string; keys: ClientKeys }) => keySets.keysOf(client.id, client.keys);
+ * ```
  */
 export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientKeySets {
+  assertOptions("options", options, CLIENT_KEY_SETS_OPTIONS);
   const { maxClients = 1000, allowMissingKid = true, ...given } = options;
-  if (!Number.isSafeInteger(maxClients) || maxClients < 1) {
-    throw new ConfigurationError("maxClients", "expected a whole number of at least 1");
-  }
+  readWholeNumber("maxClients", maxClients, 1, 1_000_000);
   const connects = given.fetch !== undefined || given.dispatcher !== undefined;
   // One for all, so that connections are shared.
   const loadFetch = publicFetch();
@@ -42,6 +63,8 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
     allowMissingKid,
     ...(connects ? {} : { fetch: async (url, init) => (await loadFetch())(url, init) }),
   };
+  // Each set reads them again. What is wrong with them has to be said now.
+  remoteSettings(remote);
   // In the order of use: the first is the one that was not asked for longest.
   const kept = new Map<string, { readonly source: unknown; readonly keySet: KeyFunction }>();
 

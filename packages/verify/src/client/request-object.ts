@@ -1,33 +1,48 @@
-import { ConfigurationError } from "@signpost/core";
+import { assertOptions, readText } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
+import { requireFunction } from "../read-options.ts";
 import type { TimeOptions } from "../token/claims.ts";
 import {
   invalid,
   optionalTime,
+  readMaxLifetime,
   requireLifetime,
   requireNotExpired,
   requireSoleAudience,
   requireStarted,
+  TIME_OPTIONS,
   timeRules,
 } from "../token/claims.ts";
 import { requireTyp } from "../token/compact.ts";
 import type { RpSigningAlgorithm } from "./algorithms.ts";
-import { parseClientJws, verifyClientSignature } from "./verify-client-jws.ts";
+import { parseClientJws, readAlgorithms, verifyClientSignature } from "./verify-client-jws.ts";
 
+/** Options of `verifyRequestObject`. */
 export interface RequestObjectOptions extends TimeOptions {
   /** This OP's issuer: the one accepted `aud`. */
   readonly issuer: string;
   /** The `client_id` parameter of the authorization request. */
   readonly clientId: string;
-  /** The registered keys of that client. */
+  /** Finds the registered keys of that client. */
   readonly keyFunction: KeyFunction;
   /** The client's `request_object_signing_alg`, or several. Default `RP_SIGNING_ALGORITHMS`. */
   readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
-  /** Requires `exp`, at most this long after `iat` and after now. Seconds. Default: `exp` is optional and unbounded. */
+  /** Requires `exp`, at most this long after `iat` and after now. Seconds, 1 to 86,400. Default: `exp` is optional and unbounded. */
   readonly maxLifetimeSeconds?: number | undefined;
 }
 
+const REQUEST_OBJECT_OPTIONS: OptionNames<RequestObjectOptions> = {
+  ...TIME_OPTIONS,
+  issuer: true,
+  clientId: true,
+  keyFunction: true,
+  algorithms: true,
+  maxLifetimeSeconds: true,
+};
+
+/** A request object that its client made for this OP. */
 export interface VerifiedRequestObject {
   /** The authorization request parameters, and the claims of the JWT. */
   readonly claims: Readonly<Record<string, unknown>>;
@@ -37,8 +52,11 @@ export interface VerifiedRequestObject {
  * A signed request object (RFC 9101, JAR): made by the client of the request for this OP, of its own kind, and not a
  * carrier of another one.
  *
- * Rejects with `TokenError`; with `KeySetError` where the client's keys give none.
+ * Rejects with `TokenError`: every code but `unknown_client`, `invalid_issuer`, `replayed` and `replay_store_unavailable`; with
+ * `KeySetError` where the client's keys give none; and with `ConfigurationError` for an option that is missing, unknown or out
+ * of bounds.
  *
+ * @example
  * ```ts
  * import { createStaticKeySet, verifyRequestObject } from "@signpost/verify";
  *
@@ -53,16 +71,14 @@ export interface VerifiedRequestObject {
  * ```
  */
 export async function verifyRequestObject(jwt: string, options: RequestObjectOptions): Promise<VerifiedRequestObject> {
-  const readTime = timeRules(options);
-  const { clientId, maxLifetimeSeconds } = options;
-  if (typeof clientId !== "string" || clientId === "")
-    throw new ConfigurationError("clientId", "expected a non-empty string");
-  const jws = parseClientJws(jwt, options.algorithms);
+  const rules = readOptions(options);
+  const { clientId, maxLifetimeSeconds } = rules;
+  const jws = parseClientJws(jwt, rules.algorithms);
   const { claims } = jws;
   requireTyp(jws.header, [undefined, "oauth-authz-req+jwt"]);
-  await verifyClientSignature(jwt, jws, options.keyFunction);
+  await verifyClientSignature(jwt, jws, rules.keyFunction);
 
-  const rules = readTime();
+  const time = rules.readTime();
   if (claims["client_id"] !== clientId) throw mismatch("client_id");
   if (claims["iss"] !== undefined && claims["iss"] !== clientId) throw mismatch("iss");
   // RFC 9101 section 10.8: an object with sub = client_id could be used as a client assertion.
@@ -70,15 +86,28 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
   for (const claim of ["request", "request_uri"]) {
     if (claims[claim] !== undefined) throw invalid(claim, "expected none inside a request object");
   }
-  requireSoleAudience(claims, [options.issuer]);
-  requireStarted(claims, rules);
+  requireSoleAudience(claims, [rules.issuer]);
+  requireStarted(claims, time);
   const exp = optionalTime(claims, "exp");
-  if (exp !== undefined) requireNotExpired(exp, rules);
+  if (exp !== undefined) requireNotExpired(exp, time);
   if (maxLifetimeSeconds !== undefined) {
     if (exp === undefined) throw invalid("exp", "expected a number of seconds");
-    requireLifetime(claims, exp, maxLifetimeSeconds, rules);
+    requireLifetime(claims, exp, maxLifetimeSeconds, time);
   }
   return { claims };
+}
+
+function readOptions(options: RequestObjectOptions) {
+  assertOptions("options", options, REQUEST_OBJECT_OPTIONS);
+  const { maxLifetimeSeconds } = options;
+  return {
+    issuer: readText("issuer", options.issuer),
+    clientId: readText("clientId", options.clientId),
+    keyFunction: requireFunction("keyFunction", options.keyFunction, "the key function of the client"),
+    algorithms: readAlgorithms(options.algorithms),
+    maxLifetimeSeconds: maxLifetimeSeconds === undefined ? undefined : readMaxLifetime(maxLifetimeSeconds),
+    readTime: timeRules(options),
+  };
 }
 
 function mismatch(claim: string): TokenError {

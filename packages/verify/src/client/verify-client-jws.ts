@@ -4,16 +4,19 @@ import type { KeyFunction } from "../jwk/key-function.ts";
 import type { CompactJws } from "../token/compact.ts";
 import { parseCompactJws } from "../token/compact.ts";
 import { verifySignature } from "../token/signature.ts";
-import type { RpSigningAlgorithm } from "./algorithms.ts";
 import { RP_SIGNING_ALGORITHMS } from "./algorithms.ts";
 
-/** Takes an RP's JWS apart; its `alg` is decided here, before anybody asks for a key. */
-export function parseClientJws(jwt: string, algorithms: readonly RpSigningAlgorithm[] | undefined): CompactJws {
-  const allowed: readonly string[] = algorithms ?? RP_SIGNING_ALGORITHMS;
-  const known: readonly string[] = RP_SIGNING_ALGORITHMS;
-  if (allowed.length === 0 || !allowed.every((alg) => known.includes(alg))) {
+/** The option `algorithms`: some of the list, at least one. */
+export function readAlgorithms(value: unknown = RP_SIGNING_ALGORITHMS): readonly string[] {
+  const known: readonly unknown[] = RP_SIGNING_ALGORITHMS;
+  if (!Array.isArray(value) || value.length === 0 || !value.every((alg) => known.includes(alg))) {
     throw new ConfigurationError("algorithms", `expected some of ${known.join(", ")}`);
   }
+  return value;
+}
+
+/** Takes an RP's JWS apart; its `alg` is decided here, before anybody asks for a key. */
+export function parseClientJws(jwt: string, allowed: readonly string[]): CompactJws {
   const jws = parseCompactJws(jwt);
   if (!allowed.includes(jws.alg)) {
     throw new TokenError("alg_not_allowed", `alg: expected one of ${allowed.join(", ")}`, { claim: "alg" });

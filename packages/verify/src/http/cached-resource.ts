@@ -6,9 +6,13 @@ import type { HttpAnswer, Requester } from "./request.ts";
 import { sendRequest } from "./request.ts";
 import type { Throttle } from "./throttle.ts";
 
-/** Why a request was sent. */
+/**
+ * Why a request was sent: nothing was stored (`first`), what was stored is stale (`revalidate`), an unknown `kid` (`forced`), or
+ * the caller asked for it (`refresh`).
+ */
 export type FetchReason = "first" | "revalidate" | "forced" | "refresh";
 
+/** What came of it: a document, a 304, an answer that a newer one had overtaken, or nothing. */
 export type FetchOutcome = "updated" | "not_modified" | "superseded" | "failed";
 
 export interface FetchRecord {

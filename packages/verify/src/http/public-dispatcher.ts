@@ -1,7 +1,10 @@
 import type { LookupAddress, LookupOptions } from "node:dns";
 import { createRequire } from "node:module";
+import { assertOptions, readCallback } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
 import { KeySetError } from "../errors.ts";
+import { readTexts } from "../read-options.ts";
 import type { AddressRules } from "./address.ts";
 import { addressRules, familyOf } from "./address.ts";
 
@@ -14,20 +17,25 @@ export type LookupLike = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
+/** Options of `createPublicDispatcher`. */
 export interface PublicDispatcherOptions {
-  /** Networks that are allowed although they are not public, in CIDR notation. Default none. */
+  /** Networks that are allowed although they are not public, in CIDR notation such as `10.1.0.0/16`. Default none. */
   readonly allowSubnets?: readonly string[] | undefined;
   /** Certificate authorities to trust instead of Node's, PEM. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
-  /** Default `dns.lookup`. */
+  /** Resolves hosts. Default `dns.lookup`. */
   readonly lookup?: LookupLike | undefined;
 }
+
+const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = { allowSubnets: true, ca: true, lookup: true };
 
 /**
  * An undici dispatcher for URLs that somebody else chose. The address is judged where the socket connects:
  * what was resolved is what is connected to, so a name that resolves differently the second time (DNS
- * rebinding) gains nothing. Rejects with `KeySetError` `address_refused`, wrapped by `fetch`.
+ * rebinding) gains nothing. A refused address is a `KeySetError` `address_refused`, which `fetch` wraps.
  *
+ * @throws ConfigurationError for an option that cannot work.
+ * @example
  * ```ts
  * import { createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
  *
@@ -36,15 +44,18 @@ export interface PublicDispatcherOptions {
  * ```
  */
 export function createPublicDispatcher(options: PublicDispatcherOptions = {}): Dispatcher {
+  assertOptions("options", options, PUBLIC_DISPATCHER_OPTIONS);
   // `import` is not for a function that answers at once, and undici is CommonJS: this is the one that `import` gives.
   return publicDispatcher(createRequire(import.meta.url)("undici") as Undici, options);
 }
 
 /** The dispatcher, made of an undici that is loaded. */
 export function publicDispatcher({ Agent, buildConnector }: Undici, options: PublicDispatcherOptions = {}): Dispatcher {
-  const rules = addressRules(options.allowSubnets);
+  const { allowSubnets = [] } = options;
+  const rules = addressRules(readTexts("allowSubnets", allowSubnets));
+  const lookup = readCallback("lookup", options.lookup);
   const connect = buildConnector({
-    lookup: guardedLookup(rules, options.lookup ?? process.getBuiltinModule("node:dns").lookup),
+    lookup: guardedLookup(rules, lookup ?? process.getBuiltinModule("node:dns").lookup),
     ...(options.ca === undefined ? {} : { ca: authorities(options.ca) }),
   });
   return new Agent({

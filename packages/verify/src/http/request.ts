@@ -6,16 +6,23 @@ import { printableUrl } from "./url.ts";
 
 /** What a `fetch` is called with. */
 export interface FetchInit {
+  /** `HEAD` comes with `revalidateWith: "head"` alone. */
   readonly method: "GET" | "HEAD";
+  /** By lower-case name. */
   readonly headers: Record<string, string>;
+  /** A redirect is refused and never followed. */
   readonly redirect: "manual";
+  /** Aborts when `timeoutMs` is over. */
   readonly signal: AbortSignal;
 }
 
 /** The part of a Fetch API response that is read. */
 export interface FetchResponseLike {
+  /** 200 and 304 are read, everything else is refused. */
   readonly status: number;
+  /** `null` for a header that is not there. */
   readonly headers: { get(name: string): string | null };
+  /** Decompressed. `null` for none. */
   readonly body: ReadableStream<Uint8Array> | null;
 }
 

@@ -18,7 +18,18 @@ export interface VerificationKey {
   cryptoKey(alg: string): Promise<CryptoKey>;
 }
 
-/** Why an entry of a set is left out (RFC 7517 section 5). */
+/**
+ * Why an entry of a set is left out (RFC 7517 section 5).
+ *
+ * | reason | meaning |
+ * |---|---|
+ * | `not_an_object`, `malformed` | no JWK, or one that is not exact |
+ * | `symmetric`, `private` | it holds a secret |
+ * | `unsupported_kty`, `unsupported_crv`, `unsupported_alg` | no signature here is verified with such a key |
+ * | `weak_rsa` | RSA of fewer than 2048 bits |
+ * | `small_order` | an Ed25519 point under which one signature fits every message |
+ * | `not_for_signatures` | its `use` or `key_ops` is another |
+ */
 export type DropReason = KeyFault | "unsupported_alg" | "not_for_signatures";
 
 /** What an entry of a set says its key is for. */

@@ -1,3 +1,4 @@
+import { readWholeNumber } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { isObject, parseJson } from "./json.ts";
 import type { DropReason, VerificationKey } from "./parse-jwk.ts";
@@ -7,6 +8,11 @@ import { parseJwk } from "./parse-jwk.ts";
 export interface ParsedJwks {
   readonly keys: readonly VerificationKey[];
   readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
+}
+
+/** The option `maxKeys`. */
+export function readMaxKeys(value: number | undefined): number {
+  return readWholeNumber("maxKeys", value === undefined ? 64 : value, 1, 10_000);
 }
 
 /**

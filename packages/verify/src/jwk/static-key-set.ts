@@ -1,8 +1,10 @@
+import { assertOptions, readFlag } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { KeyFunction } from "./key-function.ts";
 import type { DropReason } from "./parse-jwk.ts";
-import { parseJwks } from "./parse-jwks.ts";
+import { parseJwks, readMaxKeys } from "./parse-jwks.ts";
 import { keyRequest, selectKey } from "./select.ts";
 
 /** Options of `createStaticKeySet`. */
@@ -12,6 +14,8 @@ export interface StaticKeySetOptions {
   /** Most entries in the set. A whole number, 1 to 10,000, default 64. */
   readonly maxKeys?: number | undefined;
 }
+
+const STATIC_KEY_SET_OPTIONS: OptionNames<StaticKeySetOptions> = { allowMissingKid: true, maxKeys: true };
 
 /** Finds keys in a JWK Set that is at hand: a key function for jose. */
 export interface StaticKeyFunction extends KeyFunction {
@@ -37,9 +41,11 @@ export function createStaticKeySet(
   jwks: { readonly keys: readonly unknown[] },
   options: StaticKeySetOptions = {},
 ): StaticKeyFunction {
-  const { keys, dropped } = parseJwks(jwks, options.maxKeys ?? 64);
+  assertOptions("options", options, STATIC_KEY_SET_OPTIONS);
+  const allowMissingKid = readFlag("allowMissingKid", options.allowMissingKid);
+  const { keys, dropped } = parseJwks(jwks, readMaxKeys(options.maxKeys));
   const keyFunction = async (header?: JWSHeaderParameters): Promise<CryptoKey> => {
-    const request = keyRequest(header, options.allowMissingKid ?? false);
+    const request = keyRequest(header, allowMissingKid);
     const key = selectKey(keys, request);
     if (key === undefined) throw new KeySetError("unknown_kid", "no key in the set fits the header");
     return key.cryptoKey(request.alg);

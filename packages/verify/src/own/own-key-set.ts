@@ -1,6 +1,7 @@
 import type { OwnKeys, PublishedKey } from "@signpost/core";
 import { currentKeySet } from "@signpost/core";
-import { readOwnKeys } from "@signpost/core/adapter";
+import { assertOptions, readCallback, readOwnKeys } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import { importPublicJwk } from "../jwk/import-public-jwk.ts";
@@ -15,6 +16,8 @@ export interface OwnKeySetOptions {
    */
   readonly withdrawn?: (() => readonly PublishedKey[]) | undefined;
 }
+
+const OWN_KEY_SET_OPTIONS: OptionNames<OwnKeySetOptions> = { withdrawn: true };
 
 /** Finds the OP's own keys, for the OP's own verification: a key function for jose and for `verifyOwnJwt`. */
 export interface OwnKeyFunction extends KeyFunction {
@@ -50,8 +53,9 @@ export interface OwnKeyFunction extends KeyFunction {
  * ```
  */
 export function createOwnKeySet(keys: OwnKeys, options: OwnKeySetOptions = {}): OwnKeyFunction {
+  assertOptions("options", options, OWN_KEY_SET_OPTIONS);
   const own = readOwnKeys(keys);
-  const withdrawn = options.withdrawn ?? own.withdrawn;
+  const withdrawn = readCallback("withdrawn", options.withdrawn) ?? own.withdrawn;
   const imported = new WeakMap<PublishedKey, Promise<CryptoKey>>();
 
   async function keyFor(

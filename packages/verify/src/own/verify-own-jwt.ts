@@ -1,7 +1,7 @@
 import type { JsonObject } from "../jwk/json.ts";
 import { isObject } from "../jwk/json.ts";
 import { TokenError } from "../errors.ts";
-import type { TimeOptions, TimeRules } from "../token/claims.ts";
+import type { TimeRules } from "../token/claims.ts";
 import {
   audiences,
   invalid,
@@ -10,49 +10,19 @@ import {
   requireStarted,
   requireString,
   requireTime,
-  timeRules,
 } from "../token/claims.ts";
 import { parseCompactJws, requireTyp } from "../token/compact.ts";
 import { verifySignature } from "../token/signature.ts";
-import type { OwnKeyFunction } from "./own-key-set.ts";
+import type { OwnJwtRules, VerifyOwnJwtOptions } from "./own-jwt-options.ts";
+import { readOwnJwtOptions } from "./own-jwt-options.ts";
 
-interface OwnJwtCommon extends TimeOptions {
-  /** The OP's own keys, by `createOwnKeySet`. */
-  readonly keyFunction: OwnKeyFunction;
-  /** This OP's issuer, compared byte for byte. */
-  readonly issuer: string;
-}
-
-/** RFC 9068: `typ` is `at+jwt`; `exp`, `iat`, `sub`, `client_id` and `jti` are required. */
-export interface AccessTokenOptions extends OwnJwtCommon {
-  readonly purpose: "access_token";
-  /** The resource server, or several names of it: one of them must be in `aud`. */
-  readonly audience: string | readonly string[];
-}
-
-/** OpenID Connect Back-Channel Logout 1.0 section 2.6: `typ` is `logout+jwt`. */
-export interface LogoutTokenOptions extends OwnJwtCommon {
-  readonly purpose: "logout_token";
-  /** The client that is told. */
-  readonly audience: string;
-}
-
-/**
- * `id_token_hint` of RP-Initiated Logout 1.0 and of authorization requests: an ID token that this OP issued once. It
- * may have expired, and its key may be withdrawn.
- */
-export interface IdTokenHintOptions extends OwnJwtCommon {
-  readonly purpose: "id_token_hint";
-  /** The client, where the request names one. */
-  readonly audience?: string | undefined;
-}
-
-export type VerifyOwnJwtOptions = AccessTokenOptions | LogoutTokenOptions | IdTokenHintOptions;
-
+/** A token that this OP issued. */
 export interface VerifiedOwnJwt {
+  /** The protected header. */
   readonly header: Readonly<Record<string, unknown>>;
+  /** The claims, judged by what the purpose asks for. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Only an `id_token_hint` may be. */
+  /** Whether `exp` has passed. Only an `id_token_hint` may be. */
   readonly expired: boolean;
 }
 
@@ -61,19 +31,40 @@ const LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout";
 /**
  * Verifies a token that this OP issued, for one purpose: a token of one kind is never taken for another.
  *
- * Rejects with `TokenError` or, where the key is not found, `KeySetError`.
+ * Rejects with `TokenError`: `malformed_jwt`, `alg_not_allowed`, `unsupported_header`, `invalid_typ`, `bad_signature`,
+ * `invalid_issuer`, `invalid_audience`, `expired`, `not_yet_valid`, `invalid_claim`; with `KeySetError` where the key is not
+ * found: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`; and with `ConfigurationError` for an option that
+ * is missing, unknown or out of bounds.
+ *
+ * @example
+ * ```ts
+ * import type { OwnKeys } from "@signpost/core";
+ * import { createOwnKeySet, verifyOwnJwt } from "@signpost/verify";
+ *
+ * export function hintReader(issuer: string, keys: OwnKeys) {
+ *   const keyFunction = createOwnKeySet(keys);
+ *   return async (idTokenHint: string, clientId?: string) => {
+ *     const { claims } = await verifyOwnJwt(idTokenHint, {
+ *       purpose: "id_token_hint",
+ *       keyFunction,
+ *       issuer,
+ *       audience: clientId,
+ *     });
+ *     return claims["sub"];
+ *   };
+ * }
+ * ```
  */
 export async function verifyOwnJwt(jwt: string, options: VerifyOwnJwtOptions): Promise<VerifiedOwnJwt> {
-  const readTime = timeRules(options);
+  const rules = readOwnJwtOptions(options);
   const jws = parseCompactJws(jwt);
   const { header, claims } = jws;
-  requireTyp(header, TYPES[options.purpose]);
-  const keyFunction = options.purpose === "id_token_hint" ? options.keyFunction.forIdTokenHint : options.keyFunction;
-  await verifySignature(jwt, jws, await keyFunction({ alg: jws.alg, ...kidOf(header) }));
-  requireIssuer(claims, options.issuer);
-  const rules = readTime();
-  requireStarted(claims, rules);
-  const expired = judge(claims, options, rules);
+  requireTyp(header, TYPES[rules.purpose]);
+  await verifySignature(jwt, jws, await rules.keyFunction({ alg: jws.alg, ...kidOf(header) }));
+  requireIssuer(claims, rules.issuer);
+  const time = rules.readTime();
+  requireStarted(claims, time);
+  const expired = judge(claims, rules, time);
   return { header, claims, expired };
 }
 
@@ -90,34 +81,32 @@ function kidOf(header: JsonObject): { kid?: string } {
 }
 
 /** What the purpose asks of the claims. Returns whether the token has expired. */
-function judge(claims: JsonObject, options: VerifyOwnJwtOptions, rules: TimeRules): boolean {
+function judge(claims: JsonObject, { purpose, audiences: accepted }: OwnJwtRules, time: TimeRules): boolean {
   const exp = requireTime(claims, "exp");
   requireTime(claims, "iat");
-  switch (options.purpose) {
+  switch (purpose) {
     case "access_token":
-      requireNotExpired(exp, rules);
-      requireAudience(claims, options.audience);
+      requireNotExpired(exp, time);
+      requireAudience(claims, accepted);
       for (const claim of ["sub", "client_id", "jti"]) requireString(claims, claim);
       return false;
     case "logout_token":
-      requireNotExpired(exp, rules);
-      requireAudience(claims, options.audience);
+      requireNotExpired(exp, time);
+      requireAudience(claims, accepted);
       requireLogoutEvent(claims);
       return false;
     case "id_token_hint":
       requireString(claims, "sub");
-      if (options.audience === undefined) audiences(claims);
-      else requireAudience(claims, options.audience);
+      requireAudience(claims, accepted);
       // A logout token without typ would otherwise pass for a hint.
       if (claims["events"] !== undefined) throw invalid("events", "expected none in an ID token");
-      return rules.nowMs >= exp * 1000;
+      return time.nowMs >= exp * 1000;
   }
 }
 
-function requireAudience(claims: JsonObject, wanted: string | readonly string[]): void {
+function requireAudience(claims: JsonObject, accepted: readonly string[] | undefined): void {
   const present = audiences(claims);
-  const accepted = typeof wanted === "string" ? [wanted] : wanted;
-  if (!accepted.some((audience) => present.includes(audience))) {
+  if (accepted !== undefined && !accepted.some((audience) => present.includes(audience))) {
     throw new TokenError("invalid_audience", "aud: expected the given audience", { claim: "aud" });
   }
 }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
+import { readText } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
@@ -175,7 +176,7 @@ async function movedFrom(discovery: Discovery, jwksUri: string, signal?: AbortSi
 
 /** OpenID Connect Discovery 1.0 section 4: appended to the issuer, whose path stays. */
 function discoveryUrl(issuer: string, allowInsecureLoopback: boolean): URL {
-  const url = checkedUrl("issuer", issuer, allowInsecureLoopback);
+  const url = checkedUrl("issuer", readText("issuer", issuer), allowInsecureLoopback);
   if (issuer.includes("?")) throw new ConfigurationError("issuer", "expected a URL without a query");
   return new URL(`${url.href.replace(/\/$/, "")}/.well-known/openid-configuration`);
 }

@@ -9,10 +9,15 @@ export const KEY_SET_CHANNEL = "signpost:keyset";
 export interface KeySetEvent {
   /** Origin and path, never the query. */
   readonly url: string;
+  /** Why a request was sent, or `throttled` where none was. */
   readonly reason: FetchReason | "throttled";
+  /** What came of it. `refused` where none was sent. */
   readonly outcome: FetchOutcome | "refused";
+  /** Milliseconds from the request to the answer that was read; 0 where none was sent. */
   readonly durationMs: number;
+  /** Code of the error, where it failed. */
   readonly code: KeySetErrorCode | undefined;
+  /** Status of the answer that was refused, where there was one. */
   readonly status: number | undefined;
 }
 

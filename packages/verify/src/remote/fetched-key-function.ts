@@ -1,5 +1,8 @@
+import { assertOptions } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import type { KeyFunction } from "../jwk/key-function.ts";
+import { readSignal } from "../read-options.ts";
 
 /** Options of `preload` and `refresh`. */
 export interface FetchNowOptions {
@@ -33,7 +36,14 @@ export function fetchedKeyFunction(keys: FetchedKeys): FetchedKeyFunction {
     withSignal: (signal: AbortSignal): KeyFunction => {
       return (header) => keys.keyFor(header, signal);
     },
-    preload: async ({ signal }: FetchNowOptions = {}) => keys.preload(signal),
-    refresh: async ({ signal }: FetchNowOptions = {}) => keys.refresh(signal),
+    preload: async (options: FetchNowOptions = {}) => keys.preload(signalOf(options)),
+    refresh: async (options: FetchNowOptions = {}) => keys.refresh(signalOf(options)),
   });
+}
+
+const FETCH_NOW_OPTIONS: OptionNames<FetchNowOptions> = { signal: true };
+
+function signalOf(options: FetchNowOptions): AbortSignal | undefined {
+  assertOptions("options", options, FETCH_NOW_OPTIONS);
+  return readSignal("signal", options.signal);
 }

@@ -1,11 +1,24 @@
 import { ConfigurationError } from "@signpost/core";
+import {
+  assertOptions,
+  given,
+  readCallback,
+  readChoice,
+  readFlag,
+  readNumber,
+  readWholeNumber,
+} from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
 import type { FetchLike } from "../http/request.ts";
+import { readMaxKeys } from "../jwk/parse-jwks.ts";
+import { readTexts } from "../read-options.ts";
 
+/** Options of `createRemoteKeySet` and `discoverKeySet`. */
 export interface RemoteKeySetOptions {
-  /** Default: undici's `fetch`. Called with `redirect: "manual"`; it must not follow redirects on its own. */
+  /** Default: undici's `fetch`. Called with `redirect: "manual"`; it must not follow redirects on its own. Excludes `dispatcher`. */
   readonly fetch?: FetchLike | undefined;
-  /** An undici 7 dispatcher, for proxies, client certificates or private certificate authorities. Excludes `fetch`. */
+  /** An undici 7 dispatcher, for proxies, client certificates or private certificate authorities. Excludes `fetch`. Default: undici's own. */
   readonly dispatcher?: Dispatcher | undefined;
   /**
    * For URLs that somebody else chose (an RP's `jwks_uri`): hosts are resolved by us, and private, loopback,
@@ -16,105 +29,128 @@ export interface RemoteKeySetOptions {
   readonly publicAddressesOnly?: boolean | undefined;
   /** Allows `http:` on loopback hosts, for development. Default false. */
   readonly allowInsecureLoopback?: boolean | undefined;
-  /** Connecting, waiting and reading together. Milliseconds, default 5000. */
+  /** Time for one request: connecting, waiting and reading together. Whole milliseconds, 1 to 60,000, default 5000. */
   readonly timeoutMs?: number | undefined;
-  /** Largest decoded body. Default 65536. */
+  /** Largest body, after decompression. Whole bytes, 1 to 16,777,216, default 65,536. */
   readonly maxBodyBytes?: number | undefined;
-  /** Most entries in a set. Default 64. */
+  /** Most entries in a set, usable or not. A whole number, 1 to 10,000, default 64. */
   readonly maxKeys?: number | undefined;
-  /** Media types that are read. Default `application/jwk-set+json` and `application/json`. */
+  /**
+   * Media types that are read, in lower case and without parameters, or `"any"`. Default `application/jwk-set+json` and
+   * `application/json`. A discovery document is `application/json`, unless this is `"any"`.
+   */
   readonly contentTypes?: readonly string[] | "any" | undefined;
-  /** Lifetime of an answer that states none. Seconds, default 300. */
+  /** Lifetime of an answer that states none. Seconds, 0 to 86,400, default 300. */
   readonly defaultMaxAgeSeconds?: number | undefined;
-  /** Upper bound of every lifetime and stale window. Seconds, default 86400. */
+  /** Upper bound of every lifetime and stale window. Seconds, 0 to 2,678,400 (31 days), default 86,400. */
   readonly maxAgeCapSeconds?: number | undefined;
   /**
    * How long an answer is used that is stale on arrival (`max-age=0`, `no-cache`, `no-store`). 0 asks on
-   * every use. Milliseconds, default 10000.
+   * every use. Milliseconds, 0 to 3,600,000, default 10,000.
    */
   readonly minRevalidateIntervalMs?: number | undefined;
   /** `false` waits for the revalidation instead of answering from the stale set. Default true. */
   readonly staleWhileRevalidate?: boolean | undefined;
   /**
    * How long past its lifetime a set may be used while refreshing it fails, also past `must-revalidate`. A
-   * key that was revoked stays trusted for as long. Seconds, 0 to 86400, default 0.
+   * key that was revoked stays trusted for as long. Seconds, 0 to 86,400, default 0.
    */
   readonly staleIfErrorSeconds?: number | undefined;
   /** `head` asks by HEAD first, and by GET only when the ETag differs. Default `get`. */
   readonly revalidateWith?: "get" | "head" | undefined;
-  /** One forced refetch for an unknown `kid` per this time. Milliseconds, default 20000. */
+  /** One forced refetch for an unknown `kid` per this time. 0 never holds one back. Milliseconds, 0 to 3,600,000, default 20,000. */
   readonly forcedRefetchIntervalMs?: number | undefined;
-  /** Forced refetches that may follow each other at once. Default 1. */
+  /** Forced refetches that may follow each other at once. A whole number, 1 to 1000, default 1. */
   readonly forcedRefetchBurst?: number | undefined;
-  /** How long a failed request is answered from memory. Milliseconds, default 5000. */
+  /** How long a failed request is answered from memory. `Retry-After` may ask for longer. Milliseconds, 0 to 3,600,000, default 5000. */
   readonly failureMemoryMs?: number | undefined;
   /** Accepts a header without `kid` where exactly one key fits. Default false. */
   readonly allowMissingKid?: boolean | undefined;
-  /** Monotonic milliseconds. Default `performance.now`. */
+  /** Gives monotonic milliseconds. Default `performance.now`. */
   readonly clock?: (() => number) | undefined;
 }
 
-/** Every option present. */
-export interface RemoteSettings {
-  readonly fetch: FetchLike | undefined;
-  readonly dispatcher: Dispatcher | undefined;
-  readonly publicAddressesOnly: boolean;
-  readonly allowInsecureLoopback: boolean;
-  readonly timeoutMs: number;
-  readonly maxBodyBytes: number;
-  readonly maxKeys: number;
-  readonly contentTypes: readonly string[] | "any";
-  readonly defaultMaxAgeSeconds: number;
-  readonly maxAgeCapSeconds: number;
-  readonly minRevalidateIntervalMs: number;
-  readonly staleWhileRevalidate: boolean;
-  readonly staleIfErrorSeconds: number;
-  readonly revalidateWith: "get" | "head";
-  readonly forcedRefetchIntervalMs: number;
-  readonly forcedRefetchBurst: number;
-  readonly failureMemoryMs: number;
-  readonly allowMissingKid: boolean;
-  readonly clock: () => number;
-}
+export const REMOTE_KEY_SET_OPTIONS: OptionNames<RemoteKeySetOptions> = {
+  fetch: true,
+  dispatcher: true,
+  publicAddressesOnly: true,
+  allowInsecureLoopback: true,
+  timeoutMs: true,
+  maxBodyBytes: true,
+  maxKeys: true,
+  contentTypes: true,
+  defaultMaxAgeSeconds: true,
+  maxAgeCapSeconds: true,
+  minRevalidateIntervalMs: true,
+  staleWhileRevalidate: true,
+  staleIfErrorSeconds: true,
+  revalidateWith: true,
+  forcedRefetchIntervalMs: true,
+  forcedRefetchBurst: true,
+  failureMemoryMs: true,
+  allowMissingKid: true,
+  clock: true,
+};
 
+/** Every option present and within its bounds. */
+export type RemoteSettings = {
+  readonly [Name in Exclude<keyof RemoteKeySetOptions, "fetch" | "dispatcher">]-?: Exclude<
+    RemoteKeySetOptions[Name],
+    undefined
+  >;
+} & Pick<Required<RemoteKeySetOptions>, "fetch" | "dispatcher">;
+
+const HOUR_MS = 3_600_000;
 const DAY_SECONDS = 86_400;
 
+/** Reads the options once, for all that a set does. */
 export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
-  const publicAddressesOnly = options.publicAddressesOnly ?? false;
-  const ownWays = [options.fetch !== undefined, options.dispatcher !== undefined, publicAddressesOnly];
-  if (ownWays.filter(Boolean).length > 1) {
+  assertOptions("options", options, REMOTE_KEY_SET_OPTIONS);
+  const whole = (name: keyof RemoteKeySetOptions, fallback: number, min: number, max: number): number =>
+    readWholeNumber(name, options[name] === undefined ? fallback : options[name], min, max);
+  const number = (name: keyof RemoteKeySetOptions, fallback: number, min: number, max: number): number =>
+    readNumber(name, options[name] === undefined ? fallback : options[name], min, max);
+  const { revalidateWith = "get", clock = () => performance.now() } = options;
+  return {
+    ...readConnection(options),
+    allowInsecureLoopback: readFlag("allowInsecureLoopback", options.allowInsecureLoopback),
+    timeoutMs: whole("timeoutMs", 5000, 1, 60_000),
+    maxBodyBytes: whole("maxBodyBytes", 65_536, 1, 16 * 1024 * 1024),
+    maxKeys: readMaxKeys(options.maxKeys),
+    contentTypes: readContentTypes(options.contentTypes),
+    defaultMaxAgeSeconds: number("defaultMaxAgeSeconds", 300, 0, DAY_SECONDS),
+    maxAgeCapSeconds: number("maxAgeCapSeconds", DAY_SECONDS, 0, 31 * DAY_SECONDS),
+    minRevalidateIntervalMs: number("minRevalidateIntervalMs", 10_000, 0, HOUR_MS),
+    staleWhileRevalidate: readFlag("staleWhileRevalidate", options.staleWhileRevalidate, true),
+    staleIfErrorSeconds: number("staleIfErrorSeconds", 0, 0, DAY_SECONDS),
+    revalidateWith: readChoice("revalidateWith", revalidateWith, ["get", "head"]),
+    forcedRefetchIntervalMs: number("forcedRefetchIntervalMs", 20_000, 0, HOUR_MS),
+    forcedRefetchBurst: whole("forcedRefetchBurst", 1, 1, 1000),
+    failureMemoryMs: number("failureMemoryMs", 5000, 0, HOUR_MS),
+    allowMissingKid: readFlag("allowMissingKid", options.allowMissingKid),
+    clock: readCallback("clock", clock),
+  };
+}
+
+function readConnection({
+  fetch,
+  dispatcher,
+  publicAddressesOnly,
+}: RemoteKeySetOptions): Pick<RemoteSettings, "fetch" | "dispatcher" | "publicAddressesOnly"> {
+  const publicOnly = readFlag("publicAddressesOnly", publicAddressesOnly);
+  if ([fetch !== undefined, dispatcher !== undefined, publicOnly].filter(Boolean).length > 1) {
     throw new ConfigurationError(
       "fetch",
       "expected one of fetch, dispatcher and publicAddressesOnly: each connects on its own",
     );
   }
-  return {
-    fetch: options.fetch,
-    dispatcher: options.dispatcher,
-    publicAddressesOnly,
-    allowInsecureLoopback: options.allowInsecureLoopback ?? false,
-    timeoutMs: within("timeoutMs", options.timeoutMs, 5000, 1, 60_000),
-    maxBodyBytes: within("maxBodyBytes", options.maxBodyBytes, 65_536, 1, 16 * 1024 * 1024),
-    maxKeys: within("maxKeys", options.maxKeys, 64, 1, 10_000),
-    contentTypes: options.contentTypes ?? ["application/jwk-set+json", "application/json"],
-    defaultMaxAgeSeconds: within("defaultMaxAgeSeconds", options.defaultMaxAgeSeconds, 300, 0, DAY_SECONDS),
-    maxAgeCapSeconds: within("maxAgeCapSeconds", options.maxAgeCapSeconds, DAY_SECONDS, 0, 31 * DAY_SECONDS),
-    minRevalidateIntervalMs: within("minRevalidateIntervalMs", options.minRevalidateIntervalMs, 10_000, 0, 3_600_000),
-    staleWhileRevalidate: options.staleWhileRevalidate ?? true,
-    staleIfErrorSeconds: within("staleIfErrorSeconds", options.staleIfErrorSeconds, 0, 0, DAY_SECONDS),
-    revalidateWith: options.revalidateWith ?? "get",
-    forcedRefetchIntervalMs: within("forcedRefetchIntervalMs", options.forcedRefetchIntervalMs, 20_000, 0, 3_600_000),
-    forcedRefetchBurst: within("forcedRefetchBurst", options.forcedRefetchBurst, 1, 1, 1000),
-    failureMemoryMs: within("failureMemoryMs", options.failureMemoryMs, 5000, 0, 3_600_000),
-    allowMissingKid: options.allowMissingKid ?? false,
-    clock: options.clock ?? (() => performance.now()),
-  };
+  if (dispatcher !== undefined && typeof (Object(dispatcher) as Partial<Dispatcher>).dispatch !== "function") {
+    throw new ConfigurationError("dispatcher", `expected an undici dispatcher, got ${given(dispatcher)}`);
+  }
+  return { fetch: readCallback("fetch", fetch), dispatcher, publicAddressesOnly: publicOnly };
 }
 
-function within(argument: string, value: number | undefined, fallback: number, least: number, most: number): number {
-  if (value === undefined) return fallback;
-  if (!Number.isFinite(value) || value < least || value > most) {
-    throw new ConfigurationError(argument, `expected a number from ${least} to ${most}`);
-  }
-  return value;
+function readContentTypes(value: RemoteKeySetOptions["contentTypes"]): readonly string[] | "any" {
+  if (value === undefined) return ["application/jwk-set+json", "application/json"];
+  return value === "any" ? value : readTexts("contentTypes", value);
 }

@@ -21,7 +21,7 @@ export interface RemoteKeySetStats extends FetchCounters {
   readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
   /** Age of the stored set, as its headers tell; `undefined` before the first. */
   readonly ageSeconds: number | undefined;
-  /** How much longer it is used without asking; negative once stale. */
+  /** How many seconds longer it is used without asking; negative once stale, `undefined` before the first. */
   readonly freshForSeconds: number | undefined;
 }
 

@@ -1,23 +1,44 @@
-import { ConfigurationError, VerifyError } from "@signpost/core";
+import { VerifyError } from "@signpost/core";
+import { assertOptions, readCallback, readWholeNumber } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import type { ReplayStore } from "./replay-store.ts";
+import { assertClaim } from "./replay-store.ts";
 
+/** Options of `createMemoryReplayStore`. */
 export interface MemoryReplayStoreOptions {
-  /** Most ids kept. When all of them still count, a new one is refused: forgetting one would let it be replayed. Default 100000. */
+  /**
+   * Most ids kept. When all of them still count, a new one is refused: forgetting one would let it be replayed. A whole number,
+   * 1 to 10,000,000, default 100,000.
+   */
   readonly maxEntries?: number | undefined;
-  /** Monotonic milliseconds. Default `performance.now`. */
+  /** Gives monotonic milliseconds. Default `performance.now`. */
   readonly clock?: (() => number) | undefined;
 }
 
 /** Whoever filled the store would otherwise buy a sweep of all of it with each further claim. */
 const CROWDED_SWEEP_INTERVAL_MS = 1000;
 
-/** A replay store for an OP of one process. It forgets when the process ends. */
+const MEMORY_REPLAY_STORE_OPTIONS: OptionNames<MemoryReplayStoreOptions> = { maxEntries: true, clock: true };
+
+/**
+ * A replay store for an OP of one process. It forgets when the process ends.
+ *
+ * `claim` rejects with `VerifyError` `replay_store_full`, and with `ConfigurationError` for an id or a time that is none.
+ *
+ * @throws ConfigurationError for an option that cannot work.
+ * @example
+ * ```ts
+ * import { createMemoryReplayStore } from "@signpost/verify";
+ *
+ * const replayStore = createMemoryReplayStore();
+ * const first = await replayStore.claim("jti-1", 60_000);
+ * ```
+ */
 export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}): ReplayStore {
-  const maxEntries = options.maxEntries ?? 100_000;
-  if (!Number.isSafeInteger(maxEntries) || maxEntries < 1) {
-    throw new ConfigurationError("maxEntries", "expected a whole number of at least 1");
-  }
-  const clock = options.clock ?? (() => performance.now());
+  assertOptions("options", options, MEMORY_REPLAY_STORE_OPTIONS);
+  const { maxEntries = 100_000, clock = () => performance.now() } = options;
+  readWholeNumber("maxEntries", maxEntries, 1, 10_000_000);
+  readCallback("clock", clock);
   const expiries = new Map<string, number>();
   let sweepAtSize = Math.min(maxEntries, 1024);
   let nextSweepAt = Number.NEGATIVE_INFINITY;
@@ -31,6 +52,7 @@ export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}):
 
   return {
     async claim(id, ttlMs) {
+      assertClaim(id, ttlMs);
       const now = clock();
       const expiry = expiries.get(id);
       if (expiry !== undefined && expiry > now) return false;

@@ -1,6 +1,8 @@
 import { ConfigurationError, SignerError, VerifyError } from "@signpost/core";
-import { withinDeadline } from "@signpost/core/adapter";
+import { assertOptions, given, readMilliseconds, withinDeadline } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import type { ReplayStore } from "./replay-store.ts";
+import { assertClaim } from "./replay-store.ts";
 
 /**
  * What is used of a Redis client, so that both usual ones fit: `redis` sends a command as one list, `ioredis` by
@@ -10,17 +12,25 @@ export type RedisClientLike =
   | { sendCommand(command: string[]): Promise<unknown> }
   | { call(command: string, args: string[]): Promise<unknown> };
 
+/** Options of `createRedisReplayStore`. */
 export interface RedisReplayStoreOptions {
-  /** Default `signpost:replay:`. */
+  /** Goes before each id, to keep uses of one Redis apart. It may be empty. Default `signpost:replay:`. */
   readonly keyPrefix?: string | undefined;
-  /** An answer that takes longer is none. Milliseconds, 1 to 60000, default 1000. */
+  /** An answer that takes longer is none. Whole milliseconds, 1 to 60,000, default 1000. */
   readonly timeoutMs?: number | undefined;
 }
+
+const REDIS_REPLAY_STORE_OPTIONS: OptionNames<RedisReplayStoreOptions> = { keyPrefix: true, timeoutMs: true };
 
 /**
  * A replay store for any number of processes: `SET … NX PX`, one atomic command. While Redis does not answer,
  * `claim` rejects, and what depends on it is refused.
  *
+ * `claim` and `ready` reject with `VerifyError` `replay_store_unavailable` and with what the client rejects with; `claim` also
+ * with `ConfigurationError` for an id or a time that is none.
+ *
+ * @throws ConfigurationError for a client that is none, or an option that cannot work.
+ * @example
  * ```ts
  * import { createRedisReplayStore } from "@signpost/verify";
  * import { createClient } from "redis";
@@ -32,9 +42,12 @@ export interface RedisReplayStoreOptions {
  * ```
  */
 export function createRedisReplayStore(client: RedisClientLike, options: RedisReplayStoreOptions = {}): ReplayStore {
+  assertOptions("options", options, REDIS_REPLAY_STORE_OPTIONS);
+  requireClient(client);
   const { keyPrefix = "signpost:replay:", timeoutMs = 1000 } = options;
-  if (!Number.isFinite(timeoutMs) || timeoutMs < 1 || timeoutMs > 60_000)
-    throw new ConfigurationError("timeoutMs", "expected a number from 1 to 60000");
+  if (typeof keyPrefix !== "string")
+    throw new ConfigurationError("keyPrefix", `expected a string, got ${given(keyPrefix)}`);
+  readMilliseconds("timeoutMs", timeoutMs, 60_000);
   const send = (command: string, args: string[]): Promise<unknown> =>
     withinTime(timeoutMs, async () =>
       "call" in client ? client.call(command, args) : client.sendCommand([command, ...args]),
@@ -42,8 +55,8 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
 
   return {
     async claim(id, ttlMs) {
-      if (!Number.isFinite(ttlMs)) throw new ConfigurationError("ttlMs", "expected a number");
-      const reply = await send("SET", [keyPrefix + id, "1", "NX", "PX", String(Math.max(1, Math.ceil(ttlMs)))]);
+      assertClaim(id, ttlMs);
+      const reply = await send("SET", [keyPrefix + id, "1", "NX", "PX", String(Math.ceil(ttlMs))]);
       if (reply === "OK") return true;
       if (reply === null) return false;
       throw new VerifyError("replay_store_unavailable", "Redis gave an answer that SET does not have");
@@ -52,6 +65,12 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
       await send("PING", []);
     },
   };
+}
+
+function requireClient(client: unknown): void {
+  const { call, sendCommand } = Object(client) as { readonly call?: unknown; readonly sendCommand?: unknown };
+  if (typeof call === "function" || typeof sendCommand === "function") return;
+  throw new ConfigurationError("client", `expected a client of redis or ioredis, got ${given(client)}`);
 }
 
 /** Clients queue commands while they reconnect, without end. */

@@ -1,10 +1,27 @@
+import { ConfigurationError } from "@signpost/core";
+import { given, readNumber, readText } from "@signpost/core/adapter";
+
 /** Keeps what must be used once only. */
 export interface ReplayStore {
   /**
    * Takes `id` for `ttlMs` milliseconds: true for the first, false for every other until then, by whichever process. Atomic.
-   * Rejects where that cannot be said, which refuses the token.
+   * `ttlMs` is 1 to 31,622,400,000 (366 days). Rejects where that cannot be said, which refuses the token.
    */
   claim(id: string, ttlMs: number): Promise<boolean>;
   /** Resolves while the store answers: for a readiness check. */
   ready(): Promise<void>;
+}
+
+const MAX_TTL_MS = 366 * 86_400_000;
+
+/** An id that is kept for no time, or for `NaN`, would be taken again and again. */
+export function assertClaim(id: unknown, ttlMs: unknown): void {
+  readText("id", id);
+  readNumber("ttlMs", ttlMs, 1, MAX_TTL_MS);
+}
+
+/** The option `replayStore`. */
+export function requireReplayStore(store: ReplayStore): ReplayStore {
+  if (typeof (Object(store) as Partial<ReplayStore>).claim === "function") return store;
+  throw new ConfigurationError("replayStore", `expected a replay store, got ${given(store)}`);
 }

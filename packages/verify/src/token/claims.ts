@@ -1,4 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
+import { readCallback, readNumber } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { JsonObject } from "../jwk/json.ts";
 
@@ -12,23 +14,27 @@ export interface TimeRules {
 export interface TimeOptions {
   /** How far the other side's clock may be off. Seconds, 0 to 300, default 5. */
   readonly clockToleranceSeconds?: number | undefined;
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Gives milliseconds since the epoch. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
+export const TIME_OPTIONS: OptionNames<TimeOptions> = { clockToleranceSeconds: true, now: true };
+
 /** Judges the options at once, and reads the clock when it is asked: fetching a key takes time. */
-export function timeRules(options: TimeOptions): () => TimeRules {
-  const toleranceSeconds = options.clockToleranceSeconds ?? 5;
-  if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0 || toleranceSeconds > 300) {
-    throw new ConfigurationError("clockToleranceSeconds", "expected a number from 0 to 300");
-  }
-  const now = options.now ?? Date.now;
+export function timeRules({ clockToleranceSeconds = 5, now = Date.now }: TimeOptions): () => TimeRules {
+  const toleranceSeconds = readNumber("clockToleranceSeconds", clockToleranceSeconds, 0, 300);
+  readCallback("now", now);
   return () => {
     const nowMs = now();
     // Nothing would be later than NaN, so that no token had expired.
     if (!Number.isFinite(nowMs)) throw new ConfigurationError("now", "expected a function that gives milliseconds");
     return { nowMs, toleranceSeconds };
   };
+}
+
+/** The option `maxLifetimeSeconds`. */
+export function readMaxLifetime(value: number): number {
+  return readNumber("maxLifetimeSeconds", value, 1, 86_400);
 }
 
 export function requireString(claims: JsonObject, claim: string): string {
