@@ -2,6 +2,7 @@ export { RP_SIGNING_ALGORITHMS } from "./client/algorithms.ts";
 export type { RpSigningAlgorithm } from "./client/algorithms.ts";
 export { verifyClientAssertion } from "./client/client-assertion.ts";
 export type { ClientAssertionOptions, VerifiedClientAssertion } from "./client/client-assertion.ts";
+export type { ClientJwsOptions } from "./client/client-jws-options.ts";
 export { createClientKeySets } from "./client/client-key-sets.ts";
 export type { ClientKeys, ClientKeySets, ClientKeySetsOptions } from "./client/client-key-sets.ts";
 export { verifyRequestObject } from "./client/request-object.ts";

@@ -1,32 +1,27 @@
 import { createHash } from "node:crypto";
-import { assertOptions, readText } from "@signpost/core/adapter";
+import { assertOptions } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { readTexts, requireFunction } from "../read-options.ts";
 import type { ReplayStore } from "../replay/replay-store.ts";
 import { requireReplayStore } from "../replay/replay-store.ts";
-import type { TimeOptions } from "../token/claims.ts";
 import {
   invalid,
-  readMaxLifetime,
   requireLifetime,
   requireNotExpired,
   requireSoleAudience,
   requireStarted,
   requireString,
   requireTime,
-  TIME_OPTIONS,
-  timeRules,
 } from "../token/claims.ts";
 import { requireTyp } from "../token/compact.ts";
-import type { RpSigningAlgorithm } from "./algorithms.ts";
-import { parseClientJws, readAlgorithms, verifyClientSignature } from "./verify-client-jws.ts";
+import type { ClientJwsOptions } from "./client-jws-options.ts";
+import { CLIENT_JWS_OPTIONS, readClientJwsOptions } from "./client-jws-options.ts";
+import { parseClientJws, verifyClientSignature } from "./verify-client-jws.ts";
 
 /** Options of `verifyClientAssertion`. */
-export interface ClientAssertionOptions extends TimeOptions {
-  /** This OP's issuer: the one accepted `aud`. */
-  readonly issuer: string;
+export interface ClientAssertionOptions extends ClientJwsOptions {
   /**
    * Other values of `aud` to accept, such as the token endpoint's URL for older clients. An assertion for
    * such a value may have been meant for another OP with the same endpoint. Default none.
@@ -38,21 +33,14 @@ export interface ClientAssertionOptions extends TimeOptions {
   readonly keysOf: (clientId: string) => KeyFunction | undefined | Promise<KeyFunction | undefined>;
   /** Where used `jti`s are kept. All replicas share it. */
   readonly replayStore: ReplayStore;
-  /** The client's `token_endpoint_auth_signing_alg`, or several. Default `RP_SIGNING_ALGORITHMS`. */
-  readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
-  /** Longest time from `iat`, and from now, to `exp`. Seconds, 1 to 86,400, default 300. */
-  readonly maxLifetimeSeconds?: number | undefined;
 }
 
 const CLIENT_ASSERTION_OPTIONS: OptionNames<ClientAssertionOptions> = {
-  ...TIME_OPTIONS,
-  issuer: true,
+  ...CLIENT_JWS_OPTIONS,
   otherAudiences: true,
   clientId: true,
   keysOf: true,
   replayStore: true,
-  algorithms: true,
-  maxLifetimeSeconds: true,
 };
 
 /** An assertion that authenticates its client. */
@@ -63,6 +51,7 @@ export interface VerifiedClientAssertion {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
+const DEFAULT_LIFETIME_SECONDS = 300;
 const MAX_JTI_LENGTH = 1024;
 
 /**
@@ -133,16 +122,14 @@ export async function verifyClientAssertion(
 
 function readOptions(options: ClientAssertionOptions) {
   assertOptions("options", options, CLIENT_ASSERTION_OPTIONS);
-  const { otherAudiences = [], maxLifetimeSeconds = 300 } = options;
-  const issuer = readText("issuer", options.issuer);
+  const { otherAudiences = [] } = options;
+  const common = readClientJwsOptions(options);
   requireFunction("keysOf", options.keysOf, "a function that gives the key function of a client");
   return {
-    issuer,
-    audiences: [issuer, ...readTexts("otherAudiences", otherAudiences)],
+    ...common,
+    audiences: [common.issuer, ...readTexts("otherAudiences", otherAudiences)],
     replayStore: requireReplayStore(options.replayStore),
-    algorithms: readAlgorithms(options.algorithms),
-    maxLifetimeSeconds: readMaxLifetime(maxLifetimeSeconds),
-    readTime: timeRules(options),
+    maxLifetimeSeconds: common.maxLifetimeSeconds ?? DEFAULT_LIFETIME_SECONDS,
   };
 }
 

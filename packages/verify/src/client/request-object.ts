@@ -3,43 +3,31 @@ import type { OptionNames } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { requireFunction } from "../read-options.ts";
-import type { TimeOptions } from "../token/claims.ts";
 import {
   invalid,
   optionalTime,
-  readMaxLifetime,
   requireLifetime,
   requireNotExpired,
   requireSoleAudience,
   requireStarted,
-  TIME_OPTIONS,
-  timeRules,
 } from "../token/claims.ts";
 import { requireTyp } from "../token/compact.ts";
-import type { RpSigningAlgorithm } from "./algorithms.ts";
-import { parseClientJws, readAlgorithms, verifyClientSignature } from "./verify-client-jws.ts";
+import type { ClientJwsOptions } from "./client-jws-options.ts";
+import { CLIENT_JWS_OPTIONS, readClientJwsOptions } from "./client-jws-options.ts";
+import { parseClientJws, verifyClientSignature } from "./verify-client-jws.ts";
 
 /** Options of `verifyRequestObject`. */
-export interface RequestObjectOptions extends TimeOptions {
-  /** This OP's issuer: the one accepted `aud`. */
-  readonly issuer: string;
+export interface RequestObjectOptions extends ClientJwsOptions {
   /** The `client_id` parameter of the authorization request. */
   readonly clientId: string;
   /** Finds the registered keys of that client. */
   readonly keyFunction: KeyFunction;
-  /** The client's `request_object_signing_alg`, or several. Default `RP_SIGNING_ALGORITHMS`. */
-  readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
-  /** Requires `exp`, at most this long after `iat` and after now. Seconds, 1 to 86,400. Default: `exp` is optional and unbounded. */
-  readonly maxLifetimeSeconds?: number | undefined;
 }
 
 const REQUEST_OBJECT_OPTIONS: OptionNames<RequestObjectOptions> = {
-  ...TIME_OPTIONS,
-  issuer: true,
+  ...CLIENT_JWS_OPTIONS,
   clientId: true,
   keyFunction: true,
-  algorithms: true,
-  maxLifetimeSeconds: true,
 };
 
 /** A request object that its client made for this OP. */
@@ -99,14 +87,10 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
 
 function readOptions(options: RequestObjectOptions) {
   assertOptions("options", options, REQUEST_OBJECT_OPTIONS);
-  const { maxLifetimeSeconds } = options;
   return {
-    issuer: readText("issuer", options.issuer),
+    ...readClientJwsOptions(options),
     clientId: readText("clientId", options.clientId),
     keyFunction: requireFunction("keyFunction", options.keyFunction, "the key function of the client"),
-    algorithms: readAlgorithms(options.algorithms),
-    maxLifetimeSeconds: maxLifetimeSeconds === undefined ? undefined : readMaxLifetime(maxLifetimeSeconds),
-    readTime: timeRules(options),
   };
 }
 

@@ -1,19 +1,8 @@
-import { ConfigurationError } from "@signpost/core";
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import type { CompactJws } from "../token/compact.ts";
 import { parseCompactJws } from "../token/compact.ts";
 import { verifySignature } from "../token/signature.ts";
-import { RP_SIGNING_ALGORITHMS } from "./algorithms.ts";
-
-/** The option `algorithms`: some of the list, at least one. */
-export function readAlgorithms(value: unknown = RP_SIGNING_ALGORITHMS): readonly string[] {
-  const known: readonly unknown[] = RP_SIGNING_ALGORITHMS;
-  if (!Array.isArray(value) || value.length === 0 || !value.every((alg) => known.includes(alg))) {
-    throw new ConfigurationError("algorithms", `expected some of ${known.join(", ")}`);
-  }
-  return value;
-}
 
 /** Takes an RP's JWS apart; its `alg` is decided here, before anybody asks for a key. */
 export function parseClientJws(jwt: string, allowed: readonly string[]): CompactJws {

@@ -32,11 +32,6 @@ export function timeRules({ clockToleranceSeconds = 5, now = Date.now }: TimeOpt
   };
 }
 
-/** The option `maxLifetimeSeconds`. */
-export function readMaxLifetime(value: number): number {
-  return readNumber("maxLifetimeSeconds", value, 1, 86_400);
-}
-
 export function requireString(claims: JsonObject, claim: string): string {
   const value = claims[claim];
   if (typeof value !== "string" || value === "") throw invalid(claim, "expected a non-empty string");

@@ -1,0 +1,57 @@
+import { ConfigurationError } from "@signpost/core";
+import { readNumber, readText } from "@signpost/core/adapter";
+import type { OptionNames } from "@signpost/core/adapter";
+import type { TimeOptions, TimeRules } from "../token/claims.ts";
+import { TIME_OPTIONS, timeRules } from "../token/claims.ts";
+import type { RpSigningAlgorithm } from "./algorithms.ts";
+import { RP_SIGNING_ALGORITHMS } from "./algorithms.ts";
+
+/** The options for what a client signed: an assertion or a request object. */
+export interface ClientJwsOptions extends TimeOptions {
+  /** This OP's issuer: the one accepted `aud`. */
+  readonly issuer: string;
+  /**
+   * What the client registered as `token_endpoint_auth_signing_alg` or `request_object_signing_alg`, or several. At least one.
+   * Default `RP_SIGNING_ALGORITHMS`.
+   */
+  readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
+  /**
+   * Longest time from `iat`, and from now, to `exp`. Seconds, 1 to 86,400. Default: 300 for an assertion; for a request object
+   * none, and `exp` is optional.
+   */
+  readonly maxLifetimeSeconds?: number | undefined;
+}
+
+export const CLIENT_JWS_OPTIONS: OptionNames<ClientJwsOptions> = {
+  ...TIME_OPTIONS,
+  issuer: true,
+  algorithms: true,
+  maxLifetimeSeconds: true,
+};
+
+/** The options, checked. */
+export interface ClientJwsRules {
+  readonly issuer: string;
+  readonly algorithms: readonly string[];
+  readonly maxLifetimeSeconds: number | undefined;
+  readonly readTime: () => TimeRules;
+}
+
+export function readClientJwsOptions(options: ClientJwsOptions): ClientJwsRules {
+  const { maxLifetimeSeconds } = options;
+  return {
+    issuer: readText("issuer", options.issuer),
+    algorithms: readAlgorithms(options.algorithms),
+    maxLifetimeSeconds:
+      maxLifetimeSeconds === undefined ? undefined : readNumber("maxLifetimeSeconds", maxLifetimeSeconds, 1, 86_400),
+    readTime: timeRules(options),
+  };
+}
+
+function readAlgorithms(value: unknown = RP_SIGNING_ALGORITHMS): readonly string[] {
+  const known: readonly unknown[] = RP_SIGNING_ALGORITHMS;
+  if (!Array.isArray(value) || value.length === 0 || !value.every((alg) => known.includes(alg))) {
+    throw new ConfigurationError("algorithms", `expected some of ${known.join(", ")}`);
+  }
+  return value;
+}
