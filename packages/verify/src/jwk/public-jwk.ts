@@ -31,7 +31,7 @@ const MAX_MEMBER_LENGTH = 8192;
 /** A long exponent is valid, and makes each verification slow. */
 const MAX_RSA_EXPONENT_BYTES = 8;
 
-/** The public key in an entry of a set that somebody else wrote: what is not exact is refused, never mended. */
+/** The public key in an entry of a set that another party wrote: what is not exact is refused, never mended. */
 export function readPublicJwk(entry: unknown): PublicJwk | KeyFault {
   if (!isObject(entry)) return "not_an_object";
   const unusable = unusableEntry(entry);

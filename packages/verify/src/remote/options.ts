@@ -21,7 +21,7 @@ export interface RemoteKeySetOptions {
   /** An undici 7 dispatcher, for proxies, client certificates or private certificate authorities. Excludes `fetch`. Default: undici's own. */
   readonly dispatcher?: Dispatcher | undefined;
   /**
-   * For URLs that somebody else chose (an RP's `jwks_uri`): hosts are resolved by us, and private, loopback,
+   * For URLs that another party chose (an RP's `jwks_uri`): hosts are resolved by us, and private, loopback,
    * link-local and metadata addresses are refused when the socket connects. Excludes `fetch` and
    * `dispatcher`; to allow some networks, or to share connections between many sets, pass
    * `createPublicDispatcher({ allowSubnets })` as `dispatcher` instead. Default false.
