@@ -62,7 +62,7 @@ function readByCore(entry: JsonObject): PublicJwk | KeyFault {
   }
 }
 
-/** Keys that are valid, and harm whoever verifies with them. */
+/** Keys that are valid, but not safe to verify with. */
 function unsafeKey(jwk: PublicJwk): KeyFault | undefined {
   switch (jwk.kty) {
     case "RSA":
