@@ -1,5 +1,5 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
-import type { HostContext, HostErrors } from "./host.ts";
+import type { OidcProviderContextLike, OidcProviderErrorsLike } from "./host.ts";
 
 const RETRY_AFTER_SECONDS = "2";
 
@@ -11,7 +11,10 @@ const lastingErrors = new WeakSet<object>();
  * The host's own error for a failure to sign: the client learns whether to try again, and from the authorization
  * endpoint learns it in the redirect; the operator sees the cause.
  */
-export function hostFailure(cause: unknown, { OIDCProviderError, TemporarilyUnavailable }: HostErrors): Error {
+export function hostFailure(
+  cause: unknown,
+  { OIDCProviderError, TemporarilyUnavailable }: OidcProviderErrorsLike,
+): Error {
   if (!isPassing(cause)) {
     const error = Object.assign(new OIDCProviderError(500, "server_error"), { cause });
     lastingErrors.add(error);
@@ -25,10 +28,10 @@ export function hostFailure(cause: unknown, { OIDCProviderError, TemporarilyUnav
 }
 
 /**
- * Outside of the host's own error handling: adds `Retry-After` to its 503, takes a challenge off it, and answers with a plain page where not even
- * the error response could be signed (JARM). The host's events told of the failure before.
+ * Outside of the host's own error handling: adds `Retry-After` to its 503, takes a challenge off it, and answers with a
+ * plain page where not even the error response could be signed (JARM). The host's events told of the failure before.
  */
-export async function answerFailures(context: HostContext, next: () => Promise<void>): Promise<void> {
+export async function answerFailures(context: OidcProviderContextLike, next: () => Promise<void>): Promise<void> {
   try {
     await next();
   } catch (error) {
@@ -37,7 +40,7 @@ export async function answerFailures(context: HostContext, next: () => Promise<v
     else throw error;
   }
   if (context.status !== 503) return;
-  // A 503 of somebody else, say for maintenance, may know better when to come back.
+  // Another 503, say for maintenance, may know better when to come back.
   if (!context.res.hasHeader("Retry-After")) context.set("Retry-After", RETRY_AFTER_SECONDS);
   // The host's userinfo challenges on every error, which would tell the client that its token is at fault.
   if (String(context.res.getHeader("WWW-Authenticate")).includes('error="temporarily_unavailable"')) {
@@ -45,7 +48,7 @@ export async function answerFailures(context: HostContext, next: () => Promise<v
   }
 }
 
-function answerPlainly(context: HostContext, status: number, body: string): void {
+function answerPlainly(context: OidcProviderContextLike, status: number, body: string): void {
   context.status = status;
   context.type = "text/plain";
   context.body = body;

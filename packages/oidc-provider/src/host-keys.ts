@@ -1,13 +1,13 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { ConfigurationError, type PublishedKey } from "@signpost/core";
-import type { HostSigningKeyClass } from "./host.ts";
+import type { ExternalSigningKeyClassLike } from "./host.ts";
 import type { LiveKeys } from "./live-keys.ts";
 
 type Getters = Readonly<Record<string, () => unknown>>;
 
 /** The key that signs: its members are those of whichever key is active at that moment. */
 export function signingKey<Key extends object>(
-  hostClass: HostSigningKeyClass<Key>,
+  hostClass: ExternalSigningKeyClassLike<Key>,
   keys: LiveKeys,
   sign: (data: Uint8Array) => Promise<Uint8Array>,
 ): Key {
@@ -23,7 +23,7 @@ export function signingKey<Key extends object>(
  * that the host reads nothing but ES256 from it.
  */
 export function verifyingPlace<Key extends object>(
-  hostClass: HostSigningKeyClass<Key>,
+  hostClass: ExternalSigningKeyClassLike<Key>,
   keys: LiveKeys,
   index: number,
   attached: () => boolean,

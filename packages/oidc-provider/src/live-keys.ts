@@ -1,17 +1,5 @@
-import {
-  ConfigurationError,
-  currentKeySet,
-  type ActiveKey,
-  type KeySet,
-  type KeySetSource,
-  type PublishedKey,
-} from "@signpost/core";
-
-/** A schedule, as far as it matters here: it also knows the keys that only verify an `id_token_hint`, newest first. */
-export interface ScheduleLike {
-  readonly keySet: () => KeySet;
-  readonly withdrawn: () => readonly PublishedKey[];
-}
+import { currentKeySet, type ActiveKey, type KeySet, type PublishedKey } from "@signpost/core";
+import type { ReadOwnKeys } from "@signpost/core/adapter";
 
 /** The keys of an OP as they are now, for a host that holds on to what it was constructed with. */
 export interface LiveKeys {
@@ -30,9 +18,7 @@ export interface LiveKeys {
   verifying(): readonly PublishedKey[];
 }
 
-export function liveKeys(keys: KeySetSource | ScheduleLike): LiveKeys {
-  const source = isSchedule(keys) ? keys.keySet : keys;
-  const withdrawn = isSchedule(keys) ? keys.withdrawn : () => NONE;
+export function liveKeys({ source, withdrawn }: Pick<ReadOwnKeys, "source" | "withdrawn">): LiveKeys {
   let current = currentKeySet(source);
   let past = withdrawn();
   let previous: ActiveKey | undefined;
@@ -73,8 +59,6 @@ export function liveKeys(keys: KeySetSource | ScheduleLike): LiveKeys {
   };
 }
 
-const NONE: readonly PublishedKey[] = [];
-
 function verifyingKeys(set: KeySet, withdrawn: readonly PublishedKey[]): PublishedKey[] {
   const keys = new Map<string, PublishedKey>();
   for (const key of [...set.keys, ...withdrawn]) {
@@ -82,12 +66,4 @@ function verifyingKeys(set: KeySet, withdrawn: readonly PublishedKey[]): Publish
   }
   keys.delete(set.active.keyId);
   return [...keys.values()];
-}
-
-function isSchedule(keys: KeySetSource | ScheduleLike): keys is ScheduleLike {
-  if (typeof keys === "object" && keys !== null && "keySet" in keys) {
-    if (typeof keys.keySet === "function" && typeof keys.withdrawn === "function") return true;
-    throw new ConfigurationError("keys", "expected a key set, a function that returns one, or a rotation schedule");
-  }
-  return false;
 }

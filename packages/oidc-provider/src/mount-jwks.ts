@@ -1,8 +1,8 @@
 import { type ActiveKey, ConfigurationError, type JwksEndpoint } from "@signpost/core";
-import type { HostProvider } from "./host.ts";
+import type { OidcProviderLike } from "./host.ts";
 
-/** What is used of a JWKS endpoint. */
-export type JwksListener = Pick<JwksEndpoint, "jwksUri" | "listener" | "respond">;
+/** What is used of the endpoint that `createJwksEndpoint` makes. */
+export type JwksEndpointLike = Pick<JwksEndpoint, "jwksUri" | "listener" | "respond">;
 
 /**
  * Serves the endpoint at the host's own JWKS path, before its routes: the host's document has neither `Cache-Control`
@@ -10,10 +10,22 @@ export type JwksListener = Pick<JwksEndpoint, "jwksUri" | "listener" | "respond"
  *
  * The host lets any origin read its document; this is the endpoint's own option `cors`.
  *
+ * `attach` of `signpostKeys` calls it. By itself it is for a Provider that signs with keys of its own.
+ *
  * @throws ConfigurationError when the endpoint's `jwksUri` is not the URL at which the host announces its JWKS: its
  * issuer, where it is mounted if the issuer does not say so already, and the path of its `routes.jwks`.
+ * @example
+ * ```ts
+ * import type { Provider } from "oidc-provider";
+ * import { createJwksEndpoint, type RotationSchedule } from "@signpost/core";
+ * import { mountJwks } from "@signpost/oidc-provider";
+ *
+ * export function publish(provider: Provider, schedule: RotationSchedule): void {
+ *   mountJwks(provider, createJwksEndpoint({ issuer: provider.issuer, keys: schedule }));
+ * }
+ * ```
  */
-export function mountJwks(provider: HostProvider, endpoint: JwksListener): void {
+export function mountJwks(provider: OidcProviderLike, endpoint: JwksEndpointLike): void {
   const path = provider.pathFor("jwks", { mountPath: "" });
   const issuer = provider.issuer.replace(/\/$/, "");
   if (!endpoint.jwksUri.startsWith(`${issuer}/`) || !endpoint.jwksUri.slice(issuer.length).endsWith(path)) {
@@ -42,9 +54,9 @@ function isRoute(requested: string, path: string): boolean {
 
 /**
  * Keeps a key that RPs cannot find from signing: an endpoint that was made from `schedule.keySet()` instead of
- * `schedule.keySet` goes on publishing the keys of the day on which it was made.
+ * `schedule` goes on publishing the keys of the day on which it was made.
  */
-export function publicationCheck(): (endpoint: JwksListener, key: ActiveKey) => void {
+export function publicationCheck(): (endpoint: JwksEndpointLike, key: ActiveKey) => void {
   const found = new WeakSet<ActiveKey>();
   return (endpoint, key) => {
     if (found.has(key)) return;

@@ -1,27 +1,40 @@
-import { ConfigurationError, signWith, type KeySetSource, type SignWithOptions } from "@signpost/core";
+import { ConfigurationError, signWith, type OwnKeys, type SignWithOptions } from "@signpost/core";
+import {
+  assertOptions,
+  type OptionNames,
+  readCallback,
+  readChoice,
+  readOwnKeys,
+  readWholeNumber,
+} from "@signpost/core/adapter";
 import { answerFailures, hostFailure, unknownKid } from "./failure.ts";
 import {
   ACKNOWLEDGED_HOOK,
-  type HostErrors,
-  type HostProvider,
-  type HostSigningKeyClass,
+  type ExternalSigningKeyClassLike,
+  type OidcProviderErrorsLike,
+  type OidcProviderLike,
   requireKnownHook,
 } from "./host.ts";
 import { signingKey, verifyingPlace } from "./host-keys.ts";
-import { liveKeys, type ScheduleLike } from "./live-keys.ts";
-import { type JwksListener, mountJwks, publicationCheck } from "./mount-jwks.ts";
+import { liveKeys } from "./live-keys.ts";
+import { type JwksEndpointLike, mountJwks, publicationCheck } from "./mount-jwks.ts";
 
+/** Options of `signpostKeys`. `Key` is the host's class of external keys. */
 export interface SignpostKeysOptions<Key extends object> {
-  /** The host's own class: `import { ExternalSigningKey } from "oidc-provider"`. */
-  readonly ExternalSigningKey: HostSigningKeyClass<Key>;
-  /** The host's own errors: `import { errors } from "oidc-provider"`. */
-  readonly errors: HostErrors;
-  /** A key set, a function that returns the current one, or a rotation schedule. */
-  readonly keys: KeySetSource | ScheduleLike;
+  /** The host's own class: `import { ExternalSigningKey } from "oidc-provider"`. Required. */
+  readonly ExternalSigningKey: ExternalSigningKeyClassLike<Key>;
+  /** The host's own errors: `import { errors } from "oidc-provider"`. Required. */
+  readonly errors: OidcProviderErrorsLike;
   /**
-   * How many keys beside the active one can verify an `id_token_hint` at once: announced, retiring and withdrawn ones.
-   * The host fixes this number when it is constructed. When there are more, hints of those withdrawn first are refused,
-   * and `onError` is told. Default 16; 0 to 256, and 0 is for an OP that takes hints of the active key alone.
+   * The OP's own keys: a rotation schedule, which brings its withdrawn keys with it, a set made by `createKeySet`, a
+   * function that returns the one of this moment (the same object until something changed), or the list of entries
+   * itself, which is read once. Required. Give the same to the endpoint.
+   */
+  readonly keys: OwnKeys;
+  /**
+   * How many keys, the active one not counted, can verify an `id_token_hint` at once: announced, retiring and withdrawn
+   * ones. The host fixes this number when it is constructed. When there are more, hints of those withdrawn first are
+   * refused, and `onError` is told. Default 16; 0 to 256, and 0 is for an OP that takes hints of the active key alone.
    */
   readonly verifyingKeys?: number | undefined;
   /**
@@ -29,12 +42,13 @@ export interface SignpostKeysOptions<Key extends object> {
    * warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
-  /** As for `signWith`. Default `"always"`. */
+  /** As for `signWith`: `"always"` (default) or `"first"`. */
   readonly verify?: SignWithOptions["verify"];
 }
 
+/** What `signpostKeys` makes for one Provider. */
 export interface SignpostKeys<Key extends object> {
-  /** For the host's configuration. */
+  /** For the host's configuration: the key that signs, and the places of those that only verify. */
   readonly jwks: { readonly keys: Key[] };
   /** To be spread into the host's `features`. */
   readonly features: { readonly externalSigningSupport: { readonly enabled: true; readonly ack: string } };
@@ -53,44 +67,45 @@ export interface SignpostKeys<Key extends object> {
    * `failoverSigner` answers, is spared that.
    *
    * @throws ConfigurationError when the endpoint has another issuer or path than the provider, or does not publish the
-   * active key.
+   * active key, and when it is called twice.
    */
-  attach(provider: HostProvider, endpoint: JwksListener): void;
+  attach(provider: OidcProviderLike, endpoint: JwksEndpointLike): void;
 }
 
 /**
- * What the host needs to sign with a key set or a schedule, with live rotation: keys that appear later sign, and
- * verify hints, without a new Provider.
+ * What the host needs to sign with the OP's own keys, with live rotation: keys that appear later sign, and verify
+ * hints, without a new Provider.
  *
+ * @throws ConfigurationError naming the option, also when the host's hook is not the one that this package was made
+ * for, and whatever a source function or a schedule throws.
+ * @example
  * ```ts
- * import Provider, { errors, ExternalSigningKey } from "oidc-provider";
- * import { createJwksEndpoint, createKeySet, type Signer } from "@signpost/core";
+ * import { errors, ExternalSigningKey, Provider } from "oidc-provider";
+ * import { createJwksEndpoint, type RotationSchedule } from "@signpost/core";
  * import { signpostKeys } from "@signpost/oidc-provider";
  *
- * declare const signer: Signer;
- * const issuer = "https://op.example";
- * const keys = createKeySet([{ signer }]);
- * const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
- * const provider = new Provider(issuer, {
- *   jwks: signpost.jwks,
- *   features: { ...signpost.features },
- *   clientDefaults: { ...signpost.clientDefaults },
- * });
- * signpost.attach(provider, createJwksEndpoint({ issuer, keys }));
+ * export function createProvider(issuer: string, schedule: RotationSchedule): Provider {
+ *   const signpost = signpostKeys({ ExternalSigningKey, errors, keys: schedule });
+ *   const provider = new Provider(issuer, {
+ *     jwks: signpost.jwks,
+ *     features: { ...signpost.features },
+ *     clientDefaults: { ...signpost.clientDefaults },
+ *   });
+ *   signpost.attach(provider, createJwksEndpoint({ issuer, keys: schedule }));
+ *   return provider;
+ * }
  * ```
- *
- * @throws ConfigurationError when the host's hook is not the one that this package was made for.
  */
 export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Key>): SignpostKeys<Key> {
-  const { ExternalSigningKey: hostClass, errors, verifyingKeys = 16, verify } = options;
+  assertOptions("options", options, PLUG_OPTIONS);
+  const { ExternalSigningKey: hostClass, errors, verifyingKeys = 16, verify = "always" } = options;
   requireKnownHook(hostClass, errors);
-  if (!Number.isSafeInteger(verifyingKeys) || verifyingKeys < 0 || verifyingKeys > 256) {
-    throw new ConfigurationError("verifyingKeys", "expected a whole number from 0 to 256");
-  }
-  const keys = liveKeys(options.keys);
-  const reportCrowd = crowdReport(verifyingKeys, options.onError);
+  readWholeNumber("verifyingKeys", verifyingKeys, 0, 256);
+  readChoice("verify", verify, ["always", "first"]);
+  const reportCrowd = crowdReport(verifyingKeys, readCallback("onError", options.onError));
+  const keys = liveKeys(readOwnKeys(options.keys));
   const requirePublished = publicationCheck();
-  let attached: JwksListener | undefined;
+  let attached: JwksEndpointLike | undefined;
 
   const sign = async (data: Uint8Array): Promise<Uint8Array> => {
     try {
@@ -130,18 +145,26 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   };
 }
 
-/** Hints that are refused for want of a place look like any other refused hint, so somebody must be told. */
+const PLUG_OPTIONS: OptionNames<SignpostKeysOptions<object>> = {
+  ExternalSigningKey: true,
+  errors: true,
+  keys: true,
+  verifyingKeys: true,
+  onError: true,
+  verify: true,
+};
+
+/** Hints that are refused for want of a place look like any other refused hint, so the operator must be told. */
 function crowdReport(
   places: number,
   onError: (error: ConfigurationError) => void = (error) => process.emitWarning(error.message, "SignpostWarning"),
 ): (count: number) => void {
-  if (typeof onError !== "function") throw new ConfigurationError("onError", "expected a function, or nothing");
   let crowded = false;
   return (count) => {
     const before = crowded;
     crowded = places > 0 && count > places;
     if (!crowded || before) return;
-    const problem = `expected at least ${count}, the number of keys beside the active one: hints of the oldest are refused`;
+    const problem = `expected at least ${count}, the number of keys without the active one: hints of the oldest are refused`;
     const error = new ConfigurationError("verifyingKeys", problem);
     void Promise.resolve()
       .then(() => onError(error))

@@ -2,7 +2,7 @@ import { errors, ExternalSigningKey, Provider } from "oidc-provider";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, createJwksEndpoint, createKeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { type HostProvider, signpostKeys } from "@signpost/oidc-provider";
+import { type OidcProviderLike, signpostKeys } from "@signpost/oidc-provider";
 import { REDIRECT_URI } from "./support/op.ts";
 
 describe("at construction", () => {
@@ -21,11 +21,48 @@ describe("at construction", () => {
 
   test.each([
     ["ExternalSigningKey", { ExternalSigningKey: undefined }],
+    ["ExternalSigningKey", { ExternalSigningKey: {} }],
+    ["errors", { errors: undefined }],
     ["errors", { errors: {} }],
+    ["keys", { keys: undefined }],
+    ["keys", { keys: [] }],
+    ["keys", { keys: {} }],
     ["verifyingKeys", { verifyingKeys: -1 }],
-  ])("a wrong %s is refused and named", async (argument, wrong) => {
+    ["verifyingKeys", { verifyingKeys: 257 }],
+    ["verifyingKeys", { verifyingKeys: Number.NaN }],
+    ["verifyingKeys", { verifyingKeys: null }],
+    ["onError", { onError: "log" }],
+    ["onError", { onError: null }],
+    ["verify", { verify: "never" }],
+    ["verify", { verify: null }],
+  ])("a wrong %s is refused and named: %j", async (argument, wrong) => {
     const options = { ExternalSigningKey, errors, keys: await keysOf(), ...wrong };
     expect(() => signpostKeys(options as never)).toThrow(expect.objectContaining({ argument }));
+  });
+
+  test.each([
+    ["verifyingkeys", "verifyingKeys"],
+    ["keySet", "keys"],
+    ["ExternalSigningkey", "ExternalSigningKey"],
+  ])("a misspelled option is refused with the one that was meant: %s", async (name, meant) => {
+    const options = { ExternalSigningKey, errors, keys: await keysOf(), [name]: 1 };
+    expect(() => signpostKeys(options)).toThrow(
+      expect.objectContaining({ argument: name, message: `${name}: unknown option; did you mean ${meant}?` }),
+    );
+    expect(() => signpostKeys({ ...options, [name]: undefined })).not.toThrow();
+  });
+
+  test("the host's errors and its class may have members that we do not use", async () => {
+    const keys = await keysOf();
+    const more = { ...errors, Unheard: class extends Error {} };
+    expect(() => signpostKeys({ ExternalSigningKey, errors: more, keys })).not.toThrow();
+  });
+
+  test("options without anything name the option that is missing first", () => {
+    expect(() => signpostKeys({} as never)).toThrow(
+      "ExternalSigningKey: expected the class of this name that oidc-provider exports, got undefined",
+    );
+    expect(() => signpostKeys(undefined as never)).toThrow("options: expected an object, got undefined");
   });
 
   test("a host that acknowledges another version of its hook refuses the configuration itself", async () => {
@@ -60,7 +97,7 @@ describe("at construction", () => {
   test("keys serve one provider", async () => {
     const keys = await keysOf();
     const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
-    const host: HostProvider = { issuer: "http://127.0.0.1", use: () => host, pathFor: () => "/jwks" };
+    const host: OidcProviderLike = { issuer: "http://127.0.0.1", use: () => host, pathFor: () => "/jwks" };
     const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keys });
     signpost.attach(host, endpoint);
     expect(() => signpost.attach(host, endpoint)).toThrow(expect.objectContaining({ argument: "provider" }));

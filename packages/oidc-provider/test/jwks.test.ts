@@ -2,7 +2,13 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { errors, ExternalSigningKey, Provider } from "oidc-provider";
 import { afterEach, describe, expect, test } from "vitest";
-import { createJwksEndpoint, createKeySet, type JwksEndpoint, type KeySet } from "@signpost/core";
+import {
+  createJwksEndpoint,
+  createKeySet,
+  createRotationSchedule,
+  type JwksEndpoint,
+  type KeySet,
+} from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { signpostKeys } from "@signpost/oidc-provider";
 import { type Op, published, startOp } from "./support/op.ts";
@@ -34,6 +40,28 @@ describe("the JWKS of the provider", () => {
     const cached = await fetch(discovery.jwks_uri, { headers: { "if-none-match": etag } });
     expect(cached.status).toBe(304);
     expect((await fetch(discovery.jwks_uri, { method: "POST" })).status).toBe(405);
+  });
+
+  test("of a schedule has the schedule's cache mode, with no more said", async () => {
+    const hour = 3_600_000;
+    let time = 50 * hour;
+    const schedule = createRotationSchedule(
+      [
+        { signer: await openLocalSigner(), announcedFrom: new Date(0), activeFrom: new Date(0) },
+        { signer: await openLocalSigner(), announcedFrom: new Date(90 * hour), activeFrom: new Date(100 * hour) },
+      ],
+      { maxTokenLifetimeSeconds: 3600, clockSkewSeconds: 0, now: () => time },
+    );
+    op = await startOp({ keys: schedule });
+    const cacheControl = async (issuer: string) => (await fetch(`${issuer}/jwks`)).headers.get("cache-control");
+    expect(await cacheControl(op.issuer)).toBe("public, max-age=3600, stale-while-revalidate=3600");
+    time = 95 * hour;
+    expect(await cacheControl(op.issuer)).toBe("public, max-age=300, must-revalidate");
+  });
+
+  test("of a list of entries publishes the keys that sign", async () => {
+    op = await startOp({ keys: [{ keyId: "a", signer: await openLocalSigner() }] });
+    expect((await published(op)).keys.map((key) => key.kid)).toEqual(["a"]);
   });
 
   test("never shows the places that the host keeps for keys to come", async () => {

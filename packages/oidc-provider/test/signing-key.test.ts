@@ -1,20 +1,19 @@
 import { createPublicKey, verify } from "node:crypto";
 import { errors, ExternalSigningKey, Provider } from "oidc-provider";
 import { expect, test } from "vitest";
-import { createJwksEndpoint, createKeySet, createRotationSchedule, type KeySet } from "@signpost/core";
+import { createJwksEndpoint, createKeySet, createRotationSchedule, type KeySet, type OwnKeys } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { type ScheduleLike, signpostKeys } from "@signpost/oidc-provider";
+import { signpostKeys } from "@signpost/oidc-provider";
 
 const HOUR = 3_600_000;
 
 /** The object that the host asks for signatures, and which it never lets go of. */
-async function signingKey(keys: (() => KeySet) | ScheduleLike): Promise<ExternalSigningKey> {
+async function signingKey(keys: OwnKeys): Promise<ExternalSigningKey> {
   const issuer = "https://op.example";
   const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
   const { jwks, features, clientDefaults } = signpost;
   const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
-  const keyset = typeof keys === "function" ? keys : keys.keySet;
-  signpost.attach(provider, createJwksEndpoint({ issuer, keys: keyset }));
+  signpost.attach(provider, createJwksEndpoint({ issuer, keys }));
   const [key] = jwks.keys;
   if (key === undefined) throw new Error("expected a key that signs");
   return key;
@@ -35,6 +34,19 @@ function verifies(set: KeySet, keyId: string, data: Uint8Array, signature: Uint8
   const key = createPublicKey({ key: { ...jwk }, format: "jwk" });
   return verify("sha256", data, { key, dsaEncoding: "ieee-p1363" }, signature);
 }
+
+test("a list of entries is read once: its first signs, and no other", async () => {
+  const [a, b] = await Promise.all(["a", "b"].map(async (keyId) => ({ keyId, signer: await openLocalSigner() })));
+  if (a === undefined || b === undefined) throw new Error("expected two entries");
+  const entries = [a, b];
+  const key = await signingKey(entries);
+  entries.reverse();
+  const data = signingInput({ alg: "ES256", kid: "a" });
+  expect(verifies(createKeySet([a]), "a", data, await key.sign(data))).toBe(true);
+  await expect(key.sign(signingInput({ alg: "ES256", kid: "b" }))).rejects.toMatchObject({
+    cause: { argument: "kid" },
+  });
+});
 
 test("a header that was written just before a rotation is signed by the key that it names", async () => {
   const [first, second] = await rotations("a", "b");

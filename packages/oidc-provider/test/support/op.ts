@@ -21,6 +21,7 @@ export interface Op {
 
 export interface OpOptions {
   readonly keys: Keys;
+  /** Default: the schedule's own, where `keys` is one. */
   readonly jwksRotationActive?: () => boolean;
   readonly configuration?: Configuration;
   readonly verifyingKeys?: number;
@@ -93,13 +94,7 @@ export async function startOp(options: OpOptions): Promise<Op> {
       return grant;
     },
   });
-  const endpoint =
-    options.endpoint?.(issuer) ??
-    createJwksEndpoint({
-      issuer,
-      keys: typeof keys === "object" && "keySet" in keys ? keys.keySet : keys,
-      jwksRotationActive: jwksRotationActive ?? null,
-    });
+  const endpoint = options.endpoint?.(issuer) ?? createJwksEndpoint({ issuer, keys, jwksRotationActive });
   signpost.attach(provider, endpoint);
   if (options.middleware !== undefined) provider.use(options.middleware);
   provider.use(async (context, next) => {
