@@ -2,6 +2,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import { createJwksEndpoint, createKeySet, type JwksEndpointOptions, type KeySet, type Signer } from "@signpost/core";
 import express from "express";
+import fastify, { type FastifyPluginAsync } from "fastify";
+import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import type { RawRequest, RawResponse } from "./support/raw-http.ts";
 import { overSocket, SERVINGS } from "./support/servings.ts";
@@ -23,7 +25,7 @@ const signer: Signer = {
   sign: () => Promise.reject(new Error("publishing a key must not sign")),
   close: () => Promise.resolve(),
 };
-const keyset = createKeySet([{ keyId: "sig-golden", signer }]);
+const keys = createKeySet([{ keyId: "sig-golden", signer }]);
 
 type Options = Partial<JwksEndpointOptions>;
 const LONG: Options = {};
@@ -178,7 +180,7 @@ const rows: readonly Row[] = [
 ];
 
 function endpointWith(options: Options) {
-  return createJwksEndpoint({ issuer: "https://op.example", keys: keyset, ...options });
+  return createJwksEndpoint({ issuer: "https://op.example", keys, ...options });
 }
 
 /** The header lines without those that the server may add. Two lines of one name stay two. */
@@ -274,7 +276,7 @@ describe("a path is the router's business", () => {
   const ask = async (options: Options, target: string) => {
     const endpoint = endpointWith(options);
     const app = express().enable("strict routing").enable("case sensitive routing");
-    app.all(endpoint.routePath, endpoint.listener);
+    app.all(endpoint.pathname, endpoint.listener);
     const [response] = await overSocket(createServer(app), [{ method: "GET", target }]);
     return response?.status;
   };
@@ -287,5 +289,52 @@ describe("a path is the router's business", () => {
     const options = { mountPrefix: "/oidc", endpoints: { jwks: "/keys.json" } };
     expect(await ask(options, "/oidc/keys.json")).toBe(200);
     expect(new URL(endpointWith(options).metadata.jwks_uri).pathname).toBe("/oidc/keys.json");
+  });
+});
+
+describe("a router that is mounted at the issuer's path takes routePath, and answers at jwksUri", () => {
+  const options: Options = { issuer: "https://op.example/tenant", mountPrefix: "/oidc" };
+  const requests = ["/tenant/oidc/jwks", "/tenant/jwks", "/oidc/jwks", "/jwks"].map((target) => ({
+    method: "GET",
+    target,
+  }));
+  const expectJwksUriAlone = (responses: readonly (Response | RawResponse)[]): void => {
+    expect(new URL(endpointWith(options).jwksUri).pathname).toBe("/tenant/oidc/jwks");
+    expect(responses.map(({ status }) => status)).toEqual([200, 404, 404, 404]);
+  };
+
+  test("in Express", async () => {
+    const { routePath, listener } = endpointWith(options);
+    const app = express().use(
+      "/tenant",
+      express.Router({ strict: true, caseSensitive: true }).all(routePath, listener),
+    );
+    expectJwksUriAlone(await overSocket(createServer(app), requests));
+  });
+
+  test("in Fastify", async () => {
+    const { routePath, listener } = endpointWith(options);
+    const app = fastify();
+    const tenant: FastifyPluginAsync = async (below) => {
+      below.all(routePath, async (request, reply) => {
+        reply.hijack();
+        listener(request.raw, reply.raw);
+      });
+    };
+    await app.register(tenant, { prefix: "/tenant" });
+    await app.ready();
+    try {
+      expectJwksUriAlone(await overSocket(app.server, requests));
+    } finally {
+      await app.close();
+    }
+  });
+
+  test("in Hono", async () => {
+    const endpoint = endpointWith(options);
+    const tenant = new Hono().all(endpoint.routePath, (context) => endpoint.fetch(context.req.raw));
+    const app = new Hono().route("/tenant", tenant);
+    const ask = async ({ target }: (typeof requests)[number]) => app.request(`https://op.example${target}`);
+    expectJwksUriAlone(await Promise.all(requests.map(ask)));
   });
 });

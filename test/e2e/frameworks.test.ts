@@ -37,12 +37,14 @@ function ask(port: number, method: string, path: string, headers: Record<string,
   });
 }
 
-describe.each([
+const EXAMPLES = [
   ["node:http", nodeHttp],
   ["Express", express],
   ["Fastify", fastify],
   ["Hono", hono],
-])("the %s example", (_name, start) => {
+] as const;
+
+describe.each(EXAMPLES)("the %s example", (_name, start) => {
   let server: Awaited<ReturnType<typeof start>>;
   let body: Buffer;
   let etag: string;
@@ -129,4 +131,31 @@ describe.each([
       id_token_signing_alg_values_supported: ["ES256"],
     });
   });
+});
+
+describe.each(EXAMPLES)("the %s example at the root of the host of an issuer that has a path", (_name, start) => {
+  const issuer = `${ISSUER}/tenant/a`;
+  let server: Awaited<ReturnType<typeof start>>;
+
+  beforeAll(async () => {
+    server = await start({ issuer, port: 0 });
+  });
+  afterAll(() => server.close());
+
+  test("serves the key set where its discovery document says, which is below the issuer too", async () => {
+    const discovery = await ask(server.port, "GET", "/tenant/a/.well-known/openid-configuration");
+    const { jwks_uri: jwksUri } = JSON.parse(discovery.body.toString()) as { jwks_uri: string };
+    expect(jwksUri).toBe(`${issuer}/jwks`);
+    for (const target of [new URL(jwksUri).pathname, jwksUri]) {
+      const { status, headers } = await ask(server.port, "GET", target);
+      expect([status, Object.fromEntries(headers)["content-type"]]).toEqual([200, "application/jwk-set+json"]);
+    }
+  });
+
+  test.each(["/jwks", "/tenant/jwks", "/tenant/a/jwks/", "/.well-known/openid-configuration"])(
+    "has nothing at %s",
+    async (path) => {
+      expect((await ask(server.port, "GET", path)).status).toBe(404);
+    },
+  );
 });

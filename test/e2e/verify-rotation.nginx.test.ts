@@ -22,8 +22,8 @@ interface Replica {
   readonly keys: KeySetSource;
 }
 
-async function startReplica(keys: KeySetSource, jwksRotationActive?: () => boolean): Promise<Replica> {
-  const endpoint = createJwksEndpoint({ issuer: ISSUER, keys, jwksRotationActive });
+async function startReplica(keys: KeySetSource): Promise<Replica> {
+  const endpoint = createJwksEndpoint({ issuer: ISSUER, keys });
   const server = await startLoopbackServer(endpoint.listener);
   onTestFinished(() => server.close());
   return { port: server.port, keys };
@@ -61,7 +61,7 @@ describe("behind a shared cache, with replicas in the middle of a rotation", () 
           maxTokenLifetimeSeconds: TOKEN_LIFETIME_SECONDS,
           now: () => now + skew,
         });
-        return startReplica(schedule.keySet, schedule.jwksRotationActive);
+        return startReplica(schedule);
       }),
     );
     const nginx = await startCache(replicas);

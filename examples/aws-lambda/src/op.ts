@@ -57,12 +57,12 @@ interface Parts {
 
 async function route(event: HttpEvent, { issuer, keys, jwks, signer }: Parts): Promise<HttpResult> {
   switch (event.rawPath) {
-    case jwks.routePath: {
+    case jwks.pathname: {
       const { status, headers, body } = jwks.respond(event.requestContext.http.method, event.headers["if-none-match"]);
       // The body is JSON or plain text, so that it needs no base64.
       return { statusCode: status, headers, ...(body !== null && { body: new TextDecoder().decode(body) }) };
     }
-    case "/.well-known/openid-configuration":
+    case discoveryPath(issuer):
       return json(200, { issuer, ...jwks.metadata });
     // Where the OP's token endpoint is. This one knows neither clients nor codes.
     case "/token":
@@ -72,6 +72,11 @@ async function route(event: HttpEvent, { issuer, keys, jwks, signer }: Parts): P
     default:
       return json(404, { error: "not_found" });
   }
+}
+
+/** OpenID Connect Discovery 1.0 section 4: below the issuer's own path. */
+function discoveryPath(issuer: string): string {
+  return `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
 }
 
 async function issueToken(issuer: string, keys: KeySet): Promise<HttpResult> {

@@ -96,6 +96,17 @@ describe("the OP of the Lambda example", () => {
     });
   });
 
+  test("serves the key set of an issuer with a path where the discovery document says", async () => {
+    const tenant = await openOp({ ...settings(), issuer: "https://op.example/tenant" });
+    const ask = (rawPath: string) =>
+      tenant.handle({ rawPath, headers: {}, requestContext: { http: { method: "GET" } } });
+    const { body = "" } = await ask("/tenant/.well-known/openid-configuration");
+    expect(JSON.parse(body)).toMatchObject({ jwks_uri: "https://op.example/tenant/jwks" });
+    expect((await ask("/tenant/jwks")).statusCode).toBe(200);
+    expect((await ask("/jwks")).statusCode).toBe(404);
+    await tenant.close();
+  });
+
   test("signs again after it was frozen: connections are gone, credentials expired", async () => {
     await newIdToken();
     await fake.goAway();

@@ -57,7 +57,11 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
     { keyId: "sig-1", signer: first, announcedFrom: new Date(clockMs), activeFrom: new Date(clockMs) },
   ];
   let schedule = plan(entries);
-  const op = await startOp({ keys: () => schedule.keySet(), rotationActive: () => schedule.jwksRotationActive() });
+  const op = await startOp({
+    // The plan is replaced further down, so it is asked for each time.
+    keys: () => schedule.keySet(),
+    jwksRotationActive: () => schedule.jwksRotationActive(),
+  });
   try {
     await showExchange(`${op.issuer}/.well-known/openid-configuration`);
 

@@ -18,7 +18,7 @@ export interface Tokens {
 
 export interface OpOptions {
   readonly keys: () => KeySet;
-  readonly rotationActive: () => boolean;
+  readonly jwksRotationActive: () => boolean;
 }
 
 export const CLIENT_ID = "demo-rp";
@@ -26,10 +26,10 @@ export const API = "https://api.example";
 export const TOKEN_LIFETIME_SECONDS = 300;
 
 /** The parts of an OpenID Provider that concern its keys. A real one has a login, a token endpoint and so on. */
-export async function startOp({ keys, rotationActive }: OpOptions): Promise<Op> {
+export async function startOp({ keys, jwksRotationActive }: OpOptions): Promise<Op> {
   const server = createServer();
   const issuer = `http://127.0.0.1:${await listen(server)}`;
-  const jwks = createJwksEndpoint({ issuer, keys, jwksRotationActive: rotationActive });
+  const jwks = createJwksEndpoint({ issuer, keys, jwksRotationActive });
   const discovery = {
     issuer,
     ...jwks.metadata,

@@ -18,13 +18,15 @@ export interface RunningServer {
 export async function start({ issuer, port }: Settings): Promise<RunningServer> {
   const signer = await openSigner("local:", [local()]);
   const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
+  // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
+  const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
   // Without the two settings Express also answers `/jwks/` and `/JWKS`.
   const app = express().enable("strict routing").enable("case sensitive routing").disable("x-powered-by");
   // `all`, so that other methods get the endpoint's 405. Express's own ETag, 304 and charset live in `response.send`,
   // which the listener does not use.
-  app.all(endpoint.routePath, endpoint.listener);
-  app.get("/.well-known/openid-configuration", (_request, response) => {
+  app.all(endpoint.pathname, endpoint.listener);
+  app.get(discoveryPath, (_request, response) => {
     response.json({ issuer, ...endpoint.metadata });
   });
 

@@ -17,10 +17,12 @@ export interface RunningServer {
 export async function start({ issuer, port }: Settings): Promise<RunningServer> {
   const signer = await openSigner("local:", [local()]);
   const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
+  // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
+  const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
   const app = Fastify();
   app.all(
-    endpoint.routePath,
+    endpoint.pathname,
     {
       // Before Fastify reads a body: a POST of any type then gets the endpoint's 405, and no 415.
       onRequest: async (request, reply) => {
@@ -32,7 +34,7 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
       throw new Error("answered in onRequest");
     },
   );
-  app.get("/.well-known/openid-configuration", () => ({ issuer, ...endpoint.metadata }));
+  app.get(discoveryPath, () => ({ issuer, ...endpoint.metadata }));
   app.addHook("onClose", () => signer.close());
 
   await app.listen({ port });

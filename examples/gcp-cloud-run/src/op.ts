@@ -64,9 +64,11 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
     keys,
     jwksRotationActive: rotationStartedAt === undefined ? null : rotationWindow({ startedAt: rotationStartedAt }),
   });
+  // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
+  const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const routes: Readonly<Record<string, RequestListener>> = {
-    [jwks.routePath]: jwks.listener,
-    "/.well-known/openid-configuration": (_request, response) => {
+    [jwks.pathname]: jwks.listener,
+    [discoveryPath]: (_request, response) => {
       response.writeHead(200, { "Content-Type": "application/json" });
       response.end(JSON.stringify({ issuer, ...jwks.metadata }));
     },

@@ -60,6 +60,17 @@ describe("the OP of the Cloud Run example", () => {
     });
   });
 
+  test("serves the key set of an issuer with a path where the discovery document says", async () => {
+    const ISSUER = "https://op.example/tenant";
+    const tenant = await startOp(settingsOf([versions[1]?.name ?? ""], { ISSUER }));
+    const ask = (path: string) => fetch(`http://127.0.0.1:${tenant.port}${path}`);
+    const discovery = await ask("/tenant/.well-known/openid-configuration");
+    expect(await discovery.json()).toMatchObject({ jwks_uri: `${ISSUER}/jwks` });
+    expect((await ask("/tenant/jwks")).status).toBe(200);
+    expect((await ask("/jwks")).status).toBe(404);
+    await tenant.close();
+  });
+
   test("is ready, and not while its key cannot sign", async () => {
     expect((await fetch(`${base}/ready`)).status).toBe(200);
     fake.faults.on("key-disabled");

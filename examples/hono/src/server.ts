@@ -19,10 +19,12 @@ export interface RunningServer {
 export async function start({ issuer, port }: Settings): Promise<RunningServer> {
   const signer = await openSigner("local:", [local()]);
   const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
+  // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
+  const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
   const app = new Hono();
-  app.all(endpoint.routePath, (context) => endpoint.fetch(context.req.raw));
-  app.get("/.well-known/openid-configuration", (context) => context.json({ issuer, ...endpoint.metadata }));
+  app.all(endpoint.pathname, (context) => endpoint.fetch(context.req.raw));
+  app.get(discoveryPath, (context) => context.json({ issuer, ...endpoint.metadata }));
 
   const server = serve({ fetch: app.fetch, port });
   if (!server.listening) await once(server, "listening");

@@ -36,25 +36,26 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
   const { issuer, opened, clients, replayStore, drainMs } = options;
   const { schedule, signers } = opened;
   const audience = `${issuer}/userinfo`;
-  const { keySet, jwksRotationActive } = schedule;
-  const jwks = createJwksEndpoint({ issuer, keys: keySet, jwksRotationActive });
+  const jwks = createJwksEndpoint({ issuer, keys: schedule });
   const readiness = createReadiness(schedule, signers);
 
   const userinfo = createUserinfo(issuer, audience, schedule);
 
+  // The discovery document says `${issuer}/token`, so all that clients ask for is below the issuer's own path.
+  const base = new URL(issuer).pathname.replace(/\/$/, "");
   const routes: Readonly<Record<string, Route>> = {
-    "GET /.well-known/openid-configuration": () => ({ status: 200, json: discovery(issuer, jwks.metadata) }),
-    "POST /token": createTokenEndpoint({
+    [`GET ${base}/.well-known/openid-configuration`]: () => ({ status: 200, json: discovery(issuer, jwks.metadata) }),
+    [`POST ${base}/token`]: createTokenEndpoint({
       issuer,
       audience,
-      keys: keySet,
+      keys: schedule,
       lifetimeSeconds: options.tokenLifetimeSeconds,
       clients,
       replayStore,
     }),
-    "GET /userinfo": userinfo,
+    [`GET ${base}/userinfo`]: userinfo,
     // OpenID Connect Core 1.0 section 5.3: both methods.
-    "POST /userinfo": userinfo,
+    [`POST ${base}/userinfo`]: userinfo,
     [`GET ${READY_PATH}`]: async () => {
       const { ready, ...json } = await readiness.check();
       return { status: ready ? 200 : 503, json };

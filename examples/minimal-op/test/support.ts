@@ -96,10 +96,10 @@ export async function start(
   schedule: Schedule,
   backend: Backend,
   client: Client,
-  { now = Date.now, drainMs = 0 } = {},
+  { issuer = ISSUER, now = Date.now, drainMs = 0 } = {},
 ): Promise<TestOp> {
   const op = await startOp({
-    issuer: ISSUER,
+    issuer,
     port: 0,
     opened: await openSchedule(schedule, backend.open, now),
     tokenLifetimeSeconds: schedule.maxTokenLifetimeSeconds,

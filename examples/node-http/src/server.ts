@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createJwksEndpoint, createKeySet, openSigner, requestPath } from "@signpost/core";
+import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
 import { local } from "@signpost/local";
 
 export interface Settings {
@@ -18,13 +18,14 @@ export interface RunningServer {
 export async function start({ issuer, port }: Settings): Promise<RunningServer> {
   const signer = await openSigner("local:", [local()]);
   const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
+  // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
+  const discoveryUrl = new URL(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
   const discovery = JSON.stringify({ issuer, ...endpoint.metadata });
 
   const server = createServer((request, response) => {
-    // The endpoint never looks at the URL: a query changes nothing.
-    const path = requestPath(request.url);
     if (endpoint.matches(request.url)) return endpoint.listener(request, response);
-    if (path === "/.well-known/openid-configuration") {
+    // Also the absolute form of the target, which every server must accept (RFC 9112 section 3.2.2).
+    if (request.url === discoveryUrl.pathname || request.url === discoveryUrl.href) {
       return response.setHeader("Content-Type", "application/json").end(discovery);
     }
     return response.writeHead(404).end();

@@ -14,8 +14,7 @@ export function createProvider(issuer: string, schedule: RotationSchedule, confi
     features: { ...configuration.features, ...signpost.features },
     clientDefaults: { ...configuration.clientDefaults, ...signpost.clientDefaults },
   });
-  const { keySet: keyset, jwksRotationActive } = schedule;
-  signpost.attach(provider, createJwksEndpoint({ issuer, keys: keyset, jwksRotationActive }));
+  signpost.attach(provider, createJwksEndpoint({ issuer, keys: schedule }));
   return provider;
 }
 
@@ -43,7 +42,7 @@ export async function startOp({ issuer: given, port, schedule, configuration }: 
   return {
     provider,
     issuer,
-    // Whoever opened the signers closes them, after this.
+    // Who opened the signers closes them, after this.
     close: async () => {
       const closed = once(server, "close");
       server.close();

@@ -43,11 +43,11 @@ export async function startCachedReplicas(
 ): Promise<CachedReplicas> {
   let keys: KeySet | undefined = OLD_SET;
   let rotation = false;
-  const keyset = (): KeySet => {
+  const published = (): KeySet => {
     if (keys === undefined) throw new Error("no keys yet");
     return keys;
   };
-  const endpoint = () => endpointWith({ keys: keyset, jwksRotationActive: () => rotation, ...options });
+  const endpoint = () => endpointWith({ keys: published, jwksRotationActive: () => rotation, ...options });
   const replicas = await startReplicas([endpoint(), endpoint(), endpoint()]);
   onTestFinished(() => replicas[Symbol.asyncDispose]());
   const nginx = await startNginx({ conf, upstreams: replicas.ports, faketime: new Date(START) });

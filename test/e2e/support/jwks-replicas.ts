@@ -3,6 +3,7 @@ import {
   createJwksEndpoint,
   type JwksEndpoint,
   type JwksEndpointOptions,
+  type KeySetSource,
   type RotationSchedule,
   signJwt,
 } from "@signpost/core";
@@ -48,10 +49,10 @@ export function endpointOf(schedule: RotationSchedule): JwksEndpoint {
   return endpointWith({ keys: schedule });
 }
 
-/** A token of five minutes by the clock that the schedule goes by. */
-export function signToken(schedule: RotationSchedule, time: number, lifetimeSeconds = 300): Promise<string> {
+/** A token of five minutes by the clock of the test. */
+export function signToken(keys: KeySetSource, time: number, lifetimeSeconds = 300): Promise<string> {
   const iat = Math.floor(time / 1000);
-  return signJwt(schedule.keySet, { iss: ISSUER, sub: "248289", aud: "rp", exp: iat + lifetimeSeconds }, { iat });
+  return signJwt(keys, { iss: ISSUER, sub: "248289", aud: "rp", exp: iat + lifetimeSeconds }, { iat });
 }
 
 async function startReplica(endpoint: JwksEndpoint): Promise<{ replica: Replica; server: LoopbackServer }> {

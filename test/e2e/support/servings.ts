@@ -49,7 +49,7 @@ const inHono: Serving = {
   name: "fetch in Hono",
   ask: (endpoint, requests) => {
     const app = new Hono();
-    app.all(endpoint.routePath, (context) => endpoint.fetch(context.req.raw));
+    app.all(endpoint.pathname, (context) => endpoint.fetch(context.req.raw));
     return askInFetchStyle(app.fetch, requests);
   },
 };
@@ -67,7 +67,7 @@ const inExpress: Serving = {
   carries: isWireMethod,
   ask: (endpoint, requests) => {
     const app = express();
-    app.all(endpoint.routePath, endpoint.listener);
+    app.all(endpoint.pathname, endpoint.listener);
     return overSocket(createServer(app), requests);
   },
 };
@@ -83,7 +83,7 @@ const inFastify: Serving = {
       endpoint.listener(request.raw, reply.raw);
     };
     // In `onRequest`, before Fastify parses the body and refuses one for its media type.
-    app.all(endpoint.routePath, { onRequest: serve }, serve);
+    app.all(endpoint.pathname, { onRequest: serve }, serve);
     await app.ready();
     try {
       return await overSocket(app.server, requests);
