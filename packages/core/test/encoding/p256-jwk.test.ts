@@ -201,7 +201,7 @@ describe("p256JwkFrom", () => {
   });
 
   it("names the argument it was given", () => {
-    expectEncodingError(() => p256JwkFrom({}, "keyset[2].publicKey"), "invalid_jwk", /^keyset\[2\]\.publicKey: /);
+    expectEncodingError(() => p256JwkFrom({}, "keys[2].publicKey"), "invalid_jwk", /^keys\[2\]\.publicKey: /);
   });
 
   it("never says what a refused member held", () => {
