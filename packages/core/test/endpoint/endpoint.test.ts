@@ -1,6 +1,13 @@
 import { Hash } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
-import { createJwksEndpoint, createKeySet, currentKeySet, type KeySet, serializeJwks } from "@signpost/core";
+import {
+  createJwksEndpoint,
+  createKeySet,
+  createRotationSchedule,
+  currentKeySet,
+  type KeySet,
+  serializeJwks,
+} from "@signpost/core";
 import type { JwksEndpointOptions } from "@signpost/core";
 import {
   GOLDEN_ETAG,
@@ -12,6 +19,7 @@ import {
   setOf,
   thrownBy,
 } from "../support/key-fixtures.ts";
+import { atHour, clock, someSigner } from "../support/schedules.ts";
 
 const RSA = newRsaKey(2048);
 const issuer = "https://op.example";
@@ -31,6 +39,28 @@ describe("what is published", () => {
       legacyVerificationKeys: [{ keyId: "old", publicKey: RSA.jwk, alg: "RS256" }],
     });
     expect(kids(endpoint)).toEqual(["sig", "old", "enc"]);
+  });
+
+  test("may be given as a schedule: the document is the one of the moment", () => {
+    const { now, set: at } = clock(0);
+    const schedule = createRotationSchedule(
+      [
+        { keyId: "a", signer: someSigner(), announcedFrom: atHour(0), activeFrom: atHour(0) },
+        { keyId: "b", signer: someSigner(), announcedFrom: atHour(90), activeFrom: atHour(100) },
+      ],
+      { maxTokenLifetimeSeconds: 3600, clockSkewSeconds: 0, now },
+    );
+    const endpoint = endpointOf(schedule);
+    for (const [hour, expected] of [
+      [0, ["a"]],
+      [90, ["a", "b"]],
+      [100, ["b", "a"]],
+      [101, ["b"]],
+    ] as const) {
+      at(hour);
+      expect(kids(endpoint)).toEqual(expected);
+      expect(endpoint.respond("GET").body).toBe(serializeJwks(schedule.keySet()).body);
+    }
   });
 
   test("is the document of the set, the very same bytes", () => {

@@ -1,6 +1,12 @@
 import { describe, expect, test, vi } from "vitest";
-import { createJwksEndpoint, type JwksEndpointOptions } from "@signpost/core";
+import {
+  createJwksEndpoint,
+  createRotationSchedule,
+  type JwksEndpointOptions,
+  type RotationSchedule,
+} from "@signpost/core";
 import { GOLDEN_ETAG, goldenSet, thrownBy } from "../support/key-fixtures.ts";
+import { atHour, clock, someSigner } from "../support/schedules.ts";
 
 const LONG = "public, max-age=3600, stale-while-revalidate=3600";
 const ROTATION = "public, max-age=300, must-revalidate";
@@ -151,5 +157,72 @@ describe("the predicate", () => {
   test.for([true, "always", 1, {}])("is refused at construction when it is %s", (predicate) => {
     const error = thrownBy(() => endpointWith(predicate));
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "jwksRotationActive" });
+  });
+});
+
+describe("the predicate of a schedule", () => {
+  const { now, set: at } = clock(0);
+  const schedule = createRotationSchedule(
+    [
+      { keyId: "a", signer: someSigner(), announcedFrom: atHour(0), activeFrom: atHour(0) },
+      { keyId: "b", signer: someSigner(), announcedFrom: atHour(90), activeFrom: atHour(100) },
+    ],
+    { maxTokenLifetimeSeconds: 3600, clockSkewSeconds: 0, rotationWindowHours: 24, now },
+  );
+  const endpointOf = (keys: JwksEndpointOptions["keys"], more: Partial<JwksEndpointOptions> = {}) =>
+    createJwksEndpoint({ issuer: "https://op.example", keys, ...more });
+  const modes = (endpoint: Endpoint): (string | undefined)[] =>
+    [50, 89.9, 90, 99.9, 100, 123.9, 124].map((hour) => {
+      at(hour);
+      return cacheControl(endpoint, "GET");
+    });
+  const OF_THE_SCHEDULE = [LONG, LONG, ROTATION, ROTATION, ROTATION, ROTATION, LONG];
+
+  test("is the endpoint's, which is made from the schedule alone", () => {
+    expect(modes(endpointOf(schedule))).toEqual(OF_THE_SCHEDULE);
+  });
+
+  test("holds for 304 and HEAD as well", () => {
+    const endpoint = endpointOf(schedule);
+    at(95);
+    const etag = endpoint.respond("GET").headers["ETag"];
+    expect([cacheControl(endpoint, "HEAD"), cacheControl(endpoint, "GET", etag)]).toEqual([ROTATION, ROTATION]);
+    expect(endpoint.respond("GET", etag).status).toBe(304);
+  });
+
+  test("is meant by an option that is given as undefined", () => {
+    expect(modes(endpointOf(schedule, { jwksRotationActive: undefined }))).toEqual(OF_THE_SCHEDULE);
+  });
+
+  test.for<[string, JwksEndpointOptions["jwksRotationActive"], string]>([
+    ["null, which means none", null, LONG],
+    ["one that says no", () => false, LONG],
+    ["one that says yes", () => true, ROTATION],
+  ])("is replaced by %s, and is then not asked", ([, jwksRotationActive, mode]) => {
+    const watched = vi.fn<() => boolean>(schedule.jwksRotationActive);
+    const endpoint = endpointOf({ ...schedule, jwksRotationActive: watched }, { jwksRotationActive });
+    expect(new Set(modes(endpoint))).toEqual(new Set([mode]));
+    expect(watched).not.toHaveBeenCalled();
+  });
+
+  test("does not come with the schedule's function alone", () => {
+    expect(new Set(modes(endpointOf(schedule.keySet)))).toEqual(new Set([LONG]));
+  });
+
+  test("that throws means long mode and one report", () => {
+    const [error, onError] = [new Error("the clock is away"), vi.fn<(error: unknown) => void>()];
+    const failing: RotationSchedule = {
+      ...schedule,
+      jwksRotationActive: () => {
+        throw error;
+      },
+    };
+    expect(new Set(modes(endpointOf(failing, { onError })))).toEqual(new Set([LONG]));
+    expect(onError.mock.calls).toEqual([[error]]);
+  });
+
+  test("is no reason to take keys that belong to a list of entries alone", () => {
+    const error = thrownBy(() => endpointOf(schedule, { encryptionKeyset: [] }));
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "encryptionKeyset" });
   });
 });
