@@ -7,7 +7,7 @@ export type ExternalSigningKeyClassLike<Key extends object = object> = new () =>
 
 /** What is used of the host's `errors`. */
 export interface OidcProviderErrorsLike {
-  /** The class for an error that is none of the client's faults. */
+  /** The class for an error that is not the client's fault. */
   readonly OIDCProviderError: new (status: number, message: string) => Error;
   /** The class for an error that passes, whose status we set. */
   readonly TemporarilyUnavailable: new (description?: string) => Error & { status: number; statusCode: number };
