@@ -21,7 +21,7 @@ const address = server.address();
 assert.ok(typeof address === "object" && address !== null);
 
 const token = await signJwt(keys, { iss: "https://op.example", sub: "1", aud: "rp" });
-const response = await fetch(`http://127.0.0.1:${address.port}${endpoint.routePath}`);
+const response = await fetch(`http://127.0.0.1:${address.port}${endpoint.pathname}`);
 /** @type {any} */
 const { keys: published } = await response.json();
 const [header = "", claims = "", signature = ""] = token.split(".");
