@@ -1,12 +1,12 @@
-import { jwkThumbprint } from "../encoding/thumbprint.ts";
+import type { PublicJwk } from "../encoding/public-jwk.ts";
+import { thumbprintOf } from "../encoding/thumbprint.ts";
 import { ConfigurationError } from "../errors.ts";
-import type { PublishedKey } from "./types.ts";
 
 const MAX_LENGTH = 256;
 
 /** The `kid` of an entry: as given, never trimmed or folded (RFC 7517 section 4.5), or else the key's thumbprint. */
-export function readKeyId(argument: string, keyId: unknown, publicKey: PublishedKey["publicKey"]): string {
-  if (keyId === undefined) return jwkThumbprint(publicKey);
+export function readKeyId(argument: string, keyId: unknown, publicKey: PublicJwk): string {
+  if (keyId === undefined) return thumbprintOf(publicKey);
   if (typeof keyId === "string" && keyId !== "" && keyId.length <= MAX_LENGTH && keyId.isWellFormed()) {
     return keyId;
   }

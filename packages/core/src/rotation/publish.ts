@@ -48,9 +48,12 @@ function oncePerConstellation<Made>(
 ): (time: number) => Made {
   const made = new Map<string, Made>();
   return (time) => {
+    // Of the few keys that count: a long schedule has thousands of others.
     const constellation = keys
-      .map((key) => phaseAt(key, time))
-      .map((phase) => (phases.includes(phase) ? phase : ""))
+      .flatMap((key, index) => {
+        const phase = phaseAt(key, time);
+        return phases.includes(phase) ? `${index} ${phase}` : [];
+      })
       .join();
     const before = made.get(constellation);
     if (before !== undefined) return before;

@@ -74,20 +74,29 @@ export function isCachedShortly(keys: readonly PlannedKey<unknown>[], time: numb
 
 /** Every moment at which something changes, in order, each once: what is published, withdrawn, or cached shortly. */
 export function changesOf(keys: readonly PlannedKey<unknown>[]): readonly number[] {
-  const moments = keys.flatMap((key) => [
-    key.announcedFrom,
-    key.activeFrom,
-    key.withdrawnFrom,
-    key.droppedFrom,
-    ...key.shortCaching.flat(),
-  ]);
-  const ordered = [...new Set(moments)].filter(Number.isFinite).toSorted((a, b) => a - b);
-  // A window may end inside another one, and an emergency activates a key before its announcement.
-  const seenAt = (time: number): string =>
-    [isCachedShortly(keys, time), ...keys.map((key) => phaseAt(key, time))].join();
-  return ordered.filter((moment, index) => {
-    return seenAt(moment) !== seenAt(ordered[index - 1] ?? Number.NEGATIVE_INFINITY);
-  });
+  const cacheModes = mergeIntervals(keys.flatMap((key) => key.shortCaching)).flat();
+  const moments = new Set([...keys.flatMap(phaseChangesOf), ...cacheModes]);
+  return [...moments].filter(Number.isFinite).toSorted((a, b) => a - b);
+}
+
+/** The moments at which a key's phase changes. An emergency activates a key before its announcement, which then changes nothing. */
+function phaseChangesOf(key: PlannedKey<unknown>): readonly number[] {
+  const starts = [key.announcedFrom, key.activeFrom, key.retiringFrom, key.withdrawnFrom, key.droppedFrom];
+  // Moments are whole milliseconds.
+  return starts.filter((moment) => phaseAt(key, moment) !== phaseAt(key, moment - 1));
+}
+
+/** The same times as fewer intervals, in order: none overlaps or touches the next. */
+function mergeIntervals(intervals: readonly Interval[]): readonly Interval[] {
+  const merged: [from: number, until: number][] = [];
+  for (const [from, until] of intervals
+    .filter((interval) => interval[0] < interval[1])
+    .toSorted((a, b) => a[0] - b[0])) {
+    const last = merged.at(-1);
+    if (last === undefined || from > last[1]) merged.push([from, until]);
+    else last[1] = Math.max(last[1], until);
+  }
+  return merged;
 }
 
 function requireAnnounced(

@@ -1,0 +1,33 @@
+import { createECDH } from "node:crypto";
+import { expect, test } from "vitest";
+import { createRotationSchedule, ecPointToJwk, type ScheduledEntry } from "@signpost/core";
+import { publishingSigner } from "../support/key-fixtures.ts";
+import { EPOCH, HOUR } from "../support/schedules.ts";
+
+// With work that grows with the square of the entries, or faster, this does not end within the time of a test.
+test("a schedule of 3,000 daily rotations answers like a short one", () => {
+  let now = EPOCH;
+  const keys = Array.from({ length: 3000 }, () => ecPointToJwk(createECDH("prime256v1").generateKeys()));
+  const entries = keys.map((key, day): ScheduledEntry => {
+    const activeFrom = EPOCH + 24 * day * HOUR;
+    const signer = publishingSigner(key);
+    return { signer, announcedFrom: new Date(activeFrom - 10 * HOUR), activeFrom: new Date(activeFrom) };
+  });
+  const schedule = createRotationSchedule(entries, { maxTokenLifetimeSeconds: 3600, now: () => now });
+  const changes: string[] = [];
+  for (let next = schedule.nextChange(); next !== null && changes.length < 4; next = schedule.nextChange()) {
+    changes.push(next.toISOString());
+    now = next.getTime();
+  }
+  expect(changes).toEqual([
+    // The second key is announced.
+    "2026-01-01T14:00:00.000Z",
+    // It becomes active.
+    "2026-01-02T00:00:00.000Z",
+    // The first is withdrawn: an hour and two skews later.
+    "2026-01-02T01:02:00.000Z",
+    "2026-01-02T14:00:00.000Z",
+  ]);
+  now = EPOCH + 24 * 2999 * HOUR;
+  expect(schedule.keySet().active.publicKey).toEqual(keys.at(-1));
+});
