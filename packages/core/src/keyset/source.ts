@@ -51,8 +51,8 @@ export function requireSource(value: unknown): asserts value is KeySetSource {
 /** By its members, so that a schedule of another copy of this package is one too. */
 export function isSchedule(value: unknown): value is RotationSchedule {
   if (typeof value !== "object" || value === null || PublishedKeySet.isMade(value)) return false;
-  const { keySet, jwksRotationActive, withdrawn } = value as Partial<RotationSchedule>;
-  return [keySet, jwksRotationActive, withdrawn].every((member) => typeof member === "function");
+  const { keySet, jwksRotationActive, withdrawn, latestExpiry } = value as Partial<RotationSchedule>;
+  return [keySet, jwksRotationActive, withdrawn, latestExpiry].every((member) => typeof member === "function");
 }
 
 function requireMade(value: unknown): PublishedKeySet {

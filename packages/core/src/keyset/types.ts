@@ -84,6 +84,11 @@ export interface RotationSchedule {
   readonly withdrawn: () => readonly PublishedKey[];
   /** The next moment at which any of the above changes, or null. */
   readonly nextChange: () => Date | null;
+  /**
+   * The latest `exp` that a token signed now may have: `maxTokenLifetimeSeconds` and the clock skew from now. Seconds since
+   * the epoch. The token's key stays published until then.
+   */
+  readonly latestExpiry: () => number;
 }
 
 /**

@@ -58,7 +58,8 @@ export function createRotationSchedule(
   const { now = Date.now } = options;
   const onDrop = readCallback("onDrop", options.onDrop);
   const trailing = readTrailingKeys(options);
-  const keys = planTimeline(readEntries(entries), readDurations(options));
+  const durations = readDurations(options);
+  const keys = planTimeline(readEntries(entries), durations);
   requireDistinct(keys, trailing);
   requireUsable(keys, readClock(now));
 
@@ -87,6 +88,7 @@ export function createRotationSchedule(
     keySet: () => current().keySet,
     jwksRotationActive: () => current().rotation,
     withdrawn: () => current().withdrawn,
+    latestExpiry: () => Math.floor((now() + durations.tokenLifetimeMs + durations.skewMs) / 1000),
     nextChange: () => {
       const { until } = current();
       return Number.isFinite(until) ? new Date(until) : null;

@@ -1,5 +1,5 @@
 import { isUint8Array } from "node:util/types";
-import { ConfigurationError } from "../errors.ts";
+import { ConfigurationError, SignerError } from "../errors.ts";
 import { encodeBase64url } from "../encoding/base64url.ts";
 import { currentKeySet } from "../keyset/source.ts";
 import type { KeySetSource } from "../keyset/types.ts";
@@ -32,7 +32,8 @@ const encoder = new TextEncoder();
 /**
  * A compact JWS (RFC 7515 section 7.1) by the active key of the set: header `alg` and `kid`, then `typ`,
  * `cty` and the caller's own members. Header, signature and verification come from one entry, even while
- * the source swaps its set.
+ * the source swaps its set. When the key is withdrawn while it signs (an emergency), the token is made once more by the
+ * key that is active then.
  *
  * @param payload bytes, or a string that is encoded as UTF-8.
  * @throws ConfigurationError for a bad argument; SignerError when no good signature was made.
@@ -60,12 +61,19 @@ export async function signPayload(
   payload: Uint8Array | string,
   options: SignJwsOptions,
 ): Promise<string> {
-  const { active } = currentKeySet(keys);
-  const header = encodeText(JSON.stringify(protectedHeader(active.keyId, options)));
-  const signingInput = `${header}.${encodeBase64url(payloadBytes(payload))}`;
-  const signature = await signInput(active, encoder.encode(signingInput), options);
-  return `${signingInput}.${encodeBase64url(signature)}`;
+  const body = encodeBase64url(payloadBytes(payload));
+  for (let attempts = 1; attempts <= MAX_KEYS_TRIED; attempts += 1) {
+    const { active } = currentKeySet(keys);
+    const header = encodeText(JSON.stringify(protectedHeader(active.keyId, options)));
+    const signature = await signInput(active, encoder.encode(`${header}.${body}`), options);
+    // A key that was revoked meanwhile has left the set. One that only retires is still published.
+    if (currentKeySet(keys).find(active.keyId) !== undefined) return `${header}.${body}.${encodeBase64url(signature)}`;
+  }
+  throw new SignerError("unavailable", "each key that signed was withdrawn before its signature was there");
 }
+
+/** The key that signs, and the one that took its place while it did. */
+const MAX_KEYS_TRIED = 2;
 
 function protectedHeader(kid: string, { typ, cty, header = {} }: SignJwsOptions): Record<string, unknown> {
   const members = toJsonObject("header", header);

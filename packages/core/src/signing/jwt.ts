@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { isSchedule } from "../keyset/source.ts";
 import type { KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
@@ -39,8 +40,11 @@ const NUMERIC_DATES = ["exp", "nbf", "iat"];
 /**
  * A signed JWT (RFC 7519) by the active key. The claims are the caller's; only `iat` is filled in.
  *
+ * A schedule withdraws a key `maxTokenLifetimeSeconds` after its last signature. So an `exp` beyond that, from now and
+ * with the clock skew, is refused. A token without `exp` passes.
+ *
  * @throws ConfigurationError for claims that JSON would drop or change (undefined members, non-finite numbers,
- * instances of classes) and times that are no numbers; SignerError when no good signature was made.
+ * instances of classes), times that are no numbers, and an `exp` that a schedule cannot keep; SignerError when no good signature was made.
  * @example
  * ```ts
  * import { createKeySet, signJwt } from "@signpost/core";
@@ -58,7 +62,20 @@ const NUMERIC_DATES = ["exp", "nbf", "iat"];
  */
 export async function signJwt(keys: KeySetSource, claims: JwtClaims, options: SignJwtOptions = {}): Promise<string> {
   assertOptions("options", options, SIGN_JWT_OPTIONS);
-  return signPayload(keys, JSON.stringify(withIssuedAt(toJsonObject("claims", claims), options.iat)), options);
+  const members = withIssuedAt(toJsonObject("claims", claims), options.iat);
+  refuseLateExpiry(keys, members["exp"]);
+  return signPayload(keys, JSON.stringify(members), options);
+}
+
+/** The key would be withdrawn before the token expires, and RPs would refuse it. */
+function refuseLateExpiry(keys: KeySetSource, exp: unknown): void {
+  if (typeof exp !== "number" || !isSchedule(keys)) return;
+  const latest = keys.latestExpiry();
+  if (exp <= latest) return;
+  throw new ConfigurationError(
+    "claims.exp",
+    `expected at most ${latest}, which is maxTokenLifetimeSeconds and the clock skew from now, got ${exp}`,
+  );
 }
 
 function withIssuedAt(claims: JsonObject, iat: unknown): JsonObject {

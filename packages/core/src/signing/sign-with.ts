@@ -1,16 +1,19 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
 import { isUint8Array } from "node:util/types";
+import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import { ConfigurationError, SignerError } from "../errors.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readChoice } from "../options/read-values.ts";
 import { reportFailure } from "../signer/mark.ts";
+import { placeOf } from "../signer/places.ts";
 
 /** Options of `signWith`, and of everything that signs through it. */
 export interface SignWithOptions {
   /**
    * `"always"` (default) verifies each signature, 50 to 100 µs. `"first"` verifies until one signature of
-   * the entry was good, which is what proves a pinned public key.
+   * the entry was good, which is what proves a pinned public key. A signer with several places (`failoverSigner`) has to
+   * prove each of them.
    */
   readonly verify?: "always" | "first" | undefined;
   /** Aborts the call: `SignerError` with code `aborted`. */
@@ -19,10 +22,11 @@ export interface SignWithOptions {
 
 interface Verification {
   readonly key: KeyObject;
-  proven: boolean;
+  /** Places of which a signature verified. The signer stands for itself where it names no place. */
+  readonly proven: WeakSet<object>;
 }
 
-// Per entry, keyed by the caller's own object: the imported public key, and whether a signature verified yet.
+// Per entry, keyed by the caller's own object: the imported public key, and which places were proven.
 const verifications = new WeakMap<ActiveKey, Verification>();
 
 /**
@@ -59,20 +63,37 @@ export async function signInput(
   // What is verified must be what was hashed, whatever the caller or a signer writes into its bytes meanwhile.
   const input = new Uint8Array(signingInput);
   const digest = createHash("sha256").update(input).digest();
-  const signature = await entry.signer.sign(digest, { signal: options.signal, signingInput });
-  const verification = verificationOf(entry);
-  if (mode === "always" || !verification.proven) {
-    if (!verify("sha256", input, { key: verification.key, dsaEncoding: "ieee-p1363" }, signature)) {
-      const error = new SignerError(
-        "bad_signature",
-        "the signature does not verify against the published key of its kid",
-      );
-      reportFailure(entry.signer, error);
-      throw error;
+  const made = await entry.signer.sign(digest, { signal: options.signal, signingInput });
+  const signature = copiedSignature(made, entry);
+  const place = placeOf(made) ?? entry.signer;
+  const { key, proven } = verificationOf(entry);
+  if (mode === "always" || !proven.has(place)) {
+    if (!verify("sha256", input, { key, dsaEncoding: "ieee-p1363" }, signature)) {
+      throw badSignature(entry, placeOf(made)?.uri, "does not verify against the published key of its kid");
     }
-    verification.proven = true;
+    proven.add(place);
   }
   return signature;
+}
+
+/** A copy, and the copy is what is verified and returned: a signer may write into its buffer later. */
+function copiedSignature(made: unknown, entry: ActiveKey): Uint8Array {
+  const signature = isUint8Array(made) ? new Uint8Array(made) : made;
+  try {
+    assertRawSignature(signature, "signature");
+  } catch (cause) {
+    throw badSignature(entry, undefined, "is not 64 bytes r‖s with 1 ≤ r, s < n", cause);
+  }
+  return signature;
+}
+
+/** Also told to the health of the signer, which has seen a success. */
+function badSignature(entry: ActiveKey, place: string | undefined, problem: string, cause?: unknown): SignerError {
+  const uri = place ?? entry.signer.uri;
+  const options = cause === undefined ? { uri } : { uri, cause };
+  const error = new SignerError("bad_signature", `the signature ${problem}`, options);
+  reportFailure(entry.signer, error);
+  return error;
 }
 
 export const SIGN_WITH_OPTIONS: OptionNames<SignWithOptions> = { verify: true, signal: true };
@@ -80,7 +101,7 @@ export const SIGN_WITH_OPTIONS: OptionNames<SignWithOptions> = { verify: true, s
 function verificationOf(entry: ActiveKey): Verification {
   let verification = verifications.get(entry);
   if (verification === undefined) {
-    verification = { key: createPublicKey({ key: { ...entry.publicKey }, format: "jwk" }), proven: false };
+    verification = { key: createPublicKey({ key: { ...entry.publicKey }, format: "jwk" }), proven: new WeakSet() };
     verifications.set(entry, verification);
   }
   return verification;

@@ -202,6 +202,37 @@ describe("a signature that is not by the published key", () => {
     expect(signer.health()).toMatchObject({ status: "down", lastCode: "bad_signature" });
   });
 
+  test("returned buffer is not the signer's own: it may write into it later", async () => {
+    const { signer, publicKey } = scriptedSigner();
+    let own: Uint8Array = new Uint8Array();
+    const bare = {
+      ...signer,
+      sign: async (digest: Uint8Array) => {
+        own = await signer.sign(digest);
+        return own;
+      },
+    };
+    const input = new TextEncoder().encode("header.payload");
+    const signature = await signWith(createKeySet([{ signer: bare }]).active, input);
+    own.fill(0);
+    expect(verify("sha256", input, { key: publicKey, dsaEncoding: "ieee-p1363" }, signature)).toBe(true);
+  });
+
+  test.each([
+    ["no bytes", "text"],
+    ["too short", new Uint8Array(63)],
+    ["zero", new Uint8Array(64)],
+    ["nothing", undefined],
+  ])("of a bare signer that is %s is a typed error", async (_name, result) => {
+    const { signer } = scriptedSigner();
+    const bare = { ...signer, sign: async () => result as Uint8Array };
+    const { active } = createKeySet([{ signer: bare }]);
+    expect(await failure(signWith(active, new Uint8Array([1])))).toMatchObject({
+      code: "bad_signature",
+      uri: "scripted:key",
+    });
+  });
+
   test("is caught by verify: first as long as no signature was good", async () => {
     const { keys } = setOf(signsWithAnotherKey, signs, signsWithAnotherKey);
     expect(await failure(signJwt(keys, {}, { verify: "first" }))).toMatchObject({ code: "bad_signature" });

@@ -1,0 +1,127 @@
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  createKeySet,
+  createRotationSchedule,
+  guardSigner,
+  type KeySet,
+  type RotationSchedule,
+  signJws,
+  signJwt,
+  signWith,
+} from "@signpost/core";
+import { failure } from "../support/failure.ts";
+import { EPOCH, HOUR } from "../support/schedules.ts";
+import { type Behaviour, scriptedSigner, signs } from "../support/scripted-signer.ts";
+
+/** A key whose signature is there after `meanwhile` has run. */
+function keyOf(keyId: string, meanwhile: () => void = () => {}) {
+  const behaviour: Behaviour = async (call) => {
+    await Promise.resolve();
+    meanwhile();
+    return call.sign();
+  };
+  const { signer, publicKey, calls } = scriptedSigner(behaviour);
+  return { entry: { keyId, signer }, publicKey, calls };
+}
+
+describe("a key that is revoked while it signs", () => {
+  test("gives no token: the key that is active then makes it", async () => {
+    const fresh = keyOf("fresh");
+    const revoked = keyOf("revoked", () => (keys = createKeySet([fresh.entry])));
+    let keys: KeySet = createKeySet([revoked.entry]);
+    const token = await signJwt(() => keys, { sub: "a" });
+    expect(decodeProtectedHeader(token)).toMatchObject({ kid: "fresh" });
+    expect((await jwtVerify(token, fresh.publicKey)).payload).toMatchObject({ sub: "a" });
+  });
+
+  test("holds for any payload", async () => {
+    const fresh = keyOf("fresh");
+    const revoked = keyOf("revoked", () => (keys = createKeySet([fresh.entry])));
+    let keys: KeySet = createKeySet([revoked.entry]);
+    expect(decodeProtectedHeader(await signJws(() => keys, "text"))).toMatchObject({ kid: "fresh" });
+  });
+
+  test("gives its token when it only retires", async () => {
+    const next = keyOf("next");
+    const retiring = keyOf("retiring", () => {
+      const { publicKey } = retiring.entry.signer;
+      keys = createKeySet([next.entry, { keyId: "retiring", publicKey }]);
+    });
+    let keys: KeySet = createKeySet([retiring.entry]);
+    expect(decodeProtectedHeader(await signJwt(() => keys, {}))).toMatchObject({ kid: "retiring" });
+    expect(next.calls).toHaveLength(0);
+  });
+
+  test("ends as unavailable when the next key is revoked as well", async () => {
+    let revocations = 0;
+    let keys: KeySet;
+    const next = (): KeySet => createKeySet([keyOf(`key-${(revocations += 1)}`, () => (keys = next())).entry]);
+    keys = next();
+    expect(await failure(signJwt(() => keys, {}))).toMatchObject({ code: "unavailable", transient: true });
+    expect(revocations).toBe(3);
+  });
+
+  test("passes on what the source throws meanwhile", async () => {
+    const error = new Error("the store is away");
+    const revoked = keyOf("revoked", () => (broken = true));
+    const keys = createKeySet([revoked.entry]);
+    let broken = false;
+    const source = (): KeySet => {
+      if (broken) throw error;
+      return keys;
+    };
+    expect(await failure(signJwt(source, {}))).toBe(error);
+  });
+
+  test("stays under the caller's signal", async () => {
+    const controller = new AbortController();
+    const fresh = keyOf("fresh");
+    const revoked = keyOf("revoked", () => {
+      keys = createKeySet([{ keyId: "fresh", signer: guardSigner(fresh.entry.signer) }]);
+      controller.abort();
+    });
+    let keys: KeySet = createKeySet([revoked.entry]);
+    expect(await failure(signJwt(() => keys, {}, { signal: controller.signal }))).toMatchObject({ code: "aborted" });
+    expect(fresh.calls).toHaveLength(0);
+  });
+
+  test("is not looked at by signWith, which has no source", async () => {
+    const { active } = createKeySet([keyOf("only").entry]);
+    expect(await signWith(active, new Uint8Array([1]))).toHaveLength(64);
+  });
+});
+
+describe("the exp of a token over a schedule", () => {
+  const now = EPOCH + HOUR;
+  const schedule = (): RotationSchedule =>
+    createRotationSchedule(
+      [{ signer: scriptedSigner(signs).signer, announcedFrom: new Date(EPOCH), activeFrom: new Date(EPOCH) }],
+      { maxTokenLifetimeSeconds: 600, clockSkewSeconds: 30, now: () => now },
+    );
+
+  beforeEach(() => void vi.useFakeTimers({ now, toFake: ["Date"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test.each([[630], [600], [-5]])("%d s from now passes", async (seconds) => {
+    const exp = now / 1000 + seconds;
+    expect(decodeJwt(await signJwt(schedule(), { exp }))).toMatchObject({ exp });
+  });
+
+  test.each([[631], [630.5], [1e9]])("%d s from now is refused: its key would be withdrawn before", async (seconds) => {
+    const exp = now / 1000 + seconds;
+    expect(await failure(signJwt(schedule(), { exp }))).toMatchObject({
+      name: "ConfigurationError",
+      argument: "claims.exp",
+    });
+  });
+
+  test("may be missing", async () => {
+    expect(decodeJwt(await signJwt(schedule(), { sub: "a" }))).not.toHaveProperty("exp");
+  });
+
+  test("is not bounded over a set or a function, which promise no lifetime", async () => {
+    const keys = createKeySet([{ signer: scriptedSigner(signs).signer }]);
+    expect(decodeJwt(await signJwt(() => keys, { exp: 1e12 }))).toMatchObject({ exp: 1e12 });
+  });
+});
