@@ -32,5 +32,7 @@ export { createSigner } from "./signer/create.ts";
 export type { SignerBackend } from "./signer/create.ts";
 export { closedError, endedError } from "./signer/endings.ts";
 export { onAbort } from "./signer/on-abort.ts";
+export { markPlace } from "./signer/places.ts";
+export type { Place } from "./signer/places.ts";
 export { assertPolicy } from "./signer/policy.ts";
 export type { PolicyDefaults } from "./signer/policy.ts";

@@ -78,6 +78,14 @@ export type SignerErrorCode =
 
 const ALWAYS_TRANSIENT: ReadonlySet<SignerErrorCode> = new Set(["unavailable", "throttled", "timeout", "overloaded"]);
 
+/** What a `SignerError` may be made with. */
+export interface SignerErrorOptions extends ErrorOptions {
+  /** Whether the same call may succeed later. Only read for `integrity`. Default false. */
+  readonly transient?: boolean | undefined;
+  /** Key URI of the signer. Default: the guard and `createSigner` fill it in. */
+  readonly uri?: string | undefined;
+}
+
 /** An error of a signer or of its backend. `transient` says whether the same call may succeed later. */
 export class SignerError extends SignpostError {
   static {
@@ -90,12 +98,21 @@ export class SignerError extends SignpostError {
   declare readonly code: SignerErrorCode;
   /** Whether the same call may succeed later. */
   readonly transient: boolean;
+  /** Key URI of the signer that failed, or of the key that could not be opened. Undefined where neither is known. */
+  readonly uri: string | undefined;
 
   /** `transient` is only read for `integrity`: every other code decides it by itself. */
-  constructor(code: SignerErrorCode, message: string, options?: ErrorOptions & { transient?: boolean | undefined }) {
+  constructor(code: SignerErrorCode, message: string, options?: SignerErrorOptions) {
     super(code, message, options);
+    this.uri = options?.uri;
     this.transient = ALWAYS_TRANSIENT.has(code) || (code === "integrity" && options?.transient === true);
   }
+}
+
+/** Says which signer an error is of, unless it says so already. Gives the same error. */
+export function nameSigner<Thrown>(error: Thrown, uri: string): Thrown {
+  if (error instanceof SignerError && error.uri === undefined) Object.defineProperty(error, "uri", { value: uri });
+  return error;
 }
 
 /** An option or argument that can never work. `argument` is its name, the message says what was expected. */

@@ -2,6 +2,7 @@ import { isUint8Array } from "node:util/types";
 import { SignerError } from "../errors.ts";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import type { Signer } from "./contract.ts";
+import { markPlace, placeOf } from "./places.ts";
 import type { CallScope } from "./scope.ts";
 
 export interface AttemptInput {
@@ -61,7 +62,8 @@ function checkedSignature(result: unknown): Uint8Array {
   } catch (cause) {
     throw new SignerError("bad_signature", "the backend's result is not 64 bytes r‖s with 1 ≤ r, s < n", { cause });
   }
-  return signature;
+  const place = placeOf(result);
+  return place === undefined ? signature : markPlace(signature, place);
 }
 
 function asSignerError(error: unknown): SignerError {

@@ -1,11 +1,10 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
+import { nameSigner } from "../errors.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { closedError, endedError } from "./endings.ts";
-import { onAbort } from "./on-abort.ts";
-
-/** How long a backend may take to settle after its signal. Milliseconds. */
-const SETTLE_MS = 1000;
+import { insideOf, showInside } from "./inside.ts";
+import { createSettling } from "./settling.ts";
 
 /** What an adapter brings: the key it opened, and one attempt at one signature. */
 export interface SignerBackend {
@@ -26,7 +25,9 @@ export interface SignerBackend {
 /**
  * The part of the `Signer` contract that is the same for every adapter: the digest is checked and copied, a
  * signal that is aborted already and a closed signer reject at once, no call outlives its signal by more than
- * a second whatever the backend does, `close()` is idempotent and waits for the calls in flight.
+ * a second whatever the backend does, `close()` is idempotent and waits for the calls in flight. A call that is left
+ * behind is counted until it settles. When as many are left behind as the guard lets through at once (16 without a
+ * guard), further calls reject with `unavailable`, so that a dead backend does not collect them without end.
  *
  * @example
  * ```ts
@@ -46,13 +47,15 @@ export interface SignerBackend {
  */
 export function createSigner(backend: SignerBackend): Signer {
   const inFlight = new Set<Promise<Uint8Array>>();
+  const attempts = createSettling();
   let closing: Promise<void> | undefined;
 
-  const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
+  const attempt = async (digest: Uint8Array, options: SignOptions): Promise<Uint8Array> => {
     if (closing !== undefined) throw closedError();
     const { signal } = checkedOptions(options);
     if (signal?.aborted === true) throw endedError(signal.reason);
-    const call = endsWithSignal(Promise.resolve(backend.signDigest(copiedDigest(digest), options)), signal);
+    const copy = copiedDigest(digest);
+    const call = attempts.run(async () => backend.signDigest(copy, options), signal);
     inFlight.add(call);
     try {
       return await call;
@@ -60,42 +63,41 @@ export function createSigner(backend: SignerBackend): Signer {
       inFlight.delete(call);
     }
   };
+  const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
+    try {
+      return await attempt(digest, options);
+    } catch (error) {
+      throw nameSigner(error, backend.uri);
+    }
+  };
   const closeOnce = async (): Promise<void> => {
     await Promise.allSettled(inFlight);
     await backend.close();
   };
 
-  return Object.freeze({
+  const signer: Signer = {
     uri: backend.uri,
     publicKey: Object.freeze({ ...backend.publicKey }),
     sign,
     close: () => (closing ??= closeOnce()),
-  });
+  };
+  return Object.freeze(
+    showInside(signer, {
+      status: () => "ready",
+      notes: () => [],
+      leftBehind: () => attempts.leftBehind,
+      allowLeftBehind: attempts.allow,
+    }),
+  );
 }
 
-/**
- * Settles like `call`, or rejects when it has not settled `SETTLE_MS` after the signal: a backend that hangs must
- * not hold its slot, nor `close()`, for ever.
- */
-function endsWithSignal(call: Promise<Uint8Array>, signal: AbortSignal | undefined): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined;
-    const letGo = onAbort(signal, () => {
-      timer = setTimeout(() => reject(endedError(signal?.reason)), SETTLE_MS);
-    });
-    const settled = (): void => {
-      letGo();
-      clearTimeout(timer);
-    };
-    call.then(
-      (signature) => {
-        settled();
-        resolve(signature);
-      },
-      (error: unknown) => {
-        settled();
-        reject(error);
-      },
-    );
+/** A signer that was written by hand, under the rules of `createSigner`; any other as it is. */
+export function settlingSigner(signer: Signer): Signer {
+  if (insideOf(signer) !== undefined) return signer;
+  return createSigner({
+    uri: signer.uri,
+    publicKey: signer.publicKey,
+    signDigest: async (digest, options) => signer.sign(digest, options),
+    close: async () => signer.close(),
   });
 }

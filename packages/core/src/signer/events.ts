@@ -8,6 +8,8 @@ export const SIGN_CHANNEL = "signpost:sign";
 export interface SignEvent {
   /** Of the signer that was called. */
   readonly uri: string;
+  /** Key URI of the place that made the last attempt, where the signer has several (`failoverSigner`). */
+  readonly place?: string;
   /** Backend calls made: 0 when the call never got a slot. */
   readonly attempts: number;
   /** Milliseconds spent waiting for slots. */

@@ -1,7 +1,10 @@
-import { ConfigurationError, SignerError } from "../errors.ts";
+import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
 import type { Signer, SignOptions } from "./contract.ts";
+import { settlingSigner } from "./create.ts";
+import { insideOf, showInside } from "./inside.ts";
 import { requireBare } from "./mark.ts";
 import { onAbort } from "./on-abort.ts";
+import { markPlace, placeOf } from "./places.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
 
@@ -10,6 +13,9 @@ const RETRY_FIRST_AFTER_MS = 30_000;
  * so that the guard's attempts move along. Each `sign` uses one signer. A transient failure or a timed-out
  * attempt moves the next attempt to the next signer; once 30 s have passed, one call tries the first again,
  * and its success brings the others back.
+ *
+ * While another signer than the first is used, the health of the guard is `degraded` at best, since one more failure may
+ * be an outage. Its notes say which signer is used and why, and events name it as `place`.
  *
  * `close()` closes all of them.
  *
@@ -24,18 +30,14 @@ const RETRY_FIRST_AFTER_MS = 30_000;
  * ```
  */
 export function failoverSigner(signers: readonly Signer[]): Signer {
-  const [first, ...others] = signers;
+  const [first, ...others] = readPlaces(signers);
   if (first === undefined) throw new ConfigurationError("signers", "expected at least one signer");
   const all = [first, ...others];
-  for (const [index, signer] of all.entries()) {
-    requireBare(`signers[${index}]`, signer);
-    if (signer.publicKey.x !== first.publicKey.x || signer.publicKey.y !== first.publicKey.y) {
-      throw new ConfigurationError(`signers[${index}]`, "expected the same public key as signers[0]");
-    }
-  }
 
   let current = 0;
   let leftFirstAt = 0;
+  /** Why the first was left, and when, for people. */
+  let leftFirst = { at: new Date(0), code: "" };
 
   /** True for one call in 30 s that tries the first signer again: the others stay where signatures are made. */
   const probesFirst = (): boolean => {
@@ -43,45 +45,83 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     leftFirstAt = performance.now();
     return true;
   };
-  const leave = (index: number): void => {
+  const leave = (index: number, error: SignerError): void => {
     if (index === 0) leftFirstAt = performance.now();
+    if (index === 0 && current === 0) leftFirst = { at: new Date(), code: error.code };
     if (index === current) current = (index + 1) % all.length;
   };
+  const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
+    const probe = probesFirst();
+    const index = probe ? 0 : current;
+    const signer = all[index] ?? first;
+    const { signal } = options;
+    // A timed-out attempt shows in its signal at once; its backend may not settle before the next attempt begins.
+    const letGo = onAbort(signal, () => {
+      if (isTransient(signal?.reason)) leave(index, signal.reason);
+    });
+    try {
+      const signature = await signer.sign(digest, options);
+      // Not a call that began before the first was left, and none that was given up: still too slow.
+      if (probe && signal?.aborted !== true) current = 0;
+      return markPlace(signature, placeOf(signature) ?? signer);
+    } catch (error) {
+      nameSigner(error, signer.uri);
+      if (signal?.aborted === true) throw error;
+      if (isTransient(error)) leave(index, error);
+      // A place that refuses for good (its replica disabled) must not cost the caller that tried it its signature.
+      else if (probe) throw firstStillFails(error, signer.uri);
+      throw error;
+    } finally {
+      letGo();
+    }
+  };
+  const signsAt = (): string => {
+    const { uri } = all[current] ?? first;
+    if (current === 0) return `signs at ${uri}, the first of ${all.length} places`;
+    const { at, code } = leftFirst;
+    return `the standby ${uri} signs since ${at.toISOString()}: ${first.uri} failed (${code})`;
+  };
 
-  return Object.freeze({
-    uri: `failover:${all.map((signer) => signer.uri).join(",")}`,
+  const signer: Signer = {
+    uri: `failover:${all.map(({ uri }) => uri).join(",")}`,
     publicKey: first.publicKey,
-    sign: async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
-      const probe = probesFirst();
-      const index = probe ? 0 : current;
-      const signer = all[index] ?? first;
-      // A timed-out attempt shows in its signal at once; its backend may not settle before the next attempt begins.
-      const letGo = onAbort(options.signal, () => {
-        if (isTransient(options.signal?.reason)) leave(index);
-      });
-      try {
-        const signature = await signer.sign(digest, options);
-        // Not a call that began before the first was left, and none that was given up: still too slow.
-        if (probe && options.signal?.aborted !== true) current = 0;
-        return signature;
-      } catch (error) {
-        if (options.signal?.aborted === true) throw error;
-        if (isTransient(error)) leave(index);
-        // A place that refuses for good (its replica disabled) must not cost the caller that tried it its signature.
-        else if (probe) throw new SignerError("unavailable", "the first signer still fails", { cause: error });
-        throw error;
-      } finally {
-        letGo();
-      }
-    },
+    sign,
     close: async (): Promise<void> => {
-      const results = await Promise.allSettled(all.map(async (signer) => signer.close()));
+      const results = await Promise.allSettled(all.map(async (place) => place.close()));
       const failed = results.find((result) => result.status === "rejected");
       if (failed !== undefined) throw failed.reason;
     },
-  });
+  };
+  return Object.freeze(
+    showInside(signer, {
+      status: () => (current === 0 ? "ready" : "degraded"),
+      notes: () => [signsAt()],
+      leftBehind: () => all.reduce((sum, place) => sum + (insideOf(place)?.leftBehind() ?? 0), 0),
+      allowLeftBehind: (count) => {
+        for (const place of all) insideOf(place)?.allowLeftBehind(count);
+      },
+    }),
+  );
 }
 
-function isTransient(error: unknown): boolean {
+/** Bare signers of one key, each of which settles. */
+function readPlaces(signers: readonly Signer[]): readonly Signer[] {
+  const places = signers.map((signer, index) => {
+    requireBare(`signers[${index}]`, signer);
+    return settlingSigner(signer);
+  });
+  for (const [index, { publicKey }] of places.entries()) {
+    if (publicKey.x !== places[0]?.publicKey.x || publicKey.y !== places[0].publicKey.y) {
+      throw new ConfigurationError(`signers[${index}]`, "expected the same public key as signers[0]");
+    }
+  }
+  return places;
+}
+
+function firstStillFails(cause: unknown, uri: string): SignerError {
+  return new SignerError("unavailable", "the first signer still fails", { cause, uri });
+}
+
+function isTransient(error: unknown): error is SignerError {
   return error instanceof SignerError && error.transient;
 }

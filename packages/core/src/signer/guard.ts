@@ -1,13 +1,17 @@
-import { SignerError } from "../errors.ts";
+import { nameSigner, SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import { attempt } from "./attempt.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "./contract.ts";
+import { settlingSigner } from "./create.ts";
 import { closedError } from "./endings.ts";
 import { publishSign, type SignEvent } from "./events.ts";
-import { createHealthRecord, type SignerStatus } from "./health.ts";
+import { createHealthRecord, type SignerStatus, worseStatus } from "./health.ts";
+import { type Inside, insideOf } from "./inside.ts";
+import { concurrencyOf } from "./limiter.ts";
 import { markGuarded, requireBare } from "./mark.ts";
-import { type PolicyDefaults, resolvePolicy, type ResolvedPolicy } from "./policy.ts";
+import { placeOf } from "./places.ts";
+import { DEFAULT_CONCURRENCY, type PolicyDefaults, resolvePolicy, type ResolvedPolicy } from "./policy.ts";
 import { retryDelayMs } from "./retry.ts";
 import { type CallScope, openScope, pause } from "./scope.ts";
 
@@ -35,6 +39,8 @@ interface Call {
   attempts: number;
   /** Why the next attempt is made. */
   lastError: SignerError | undefined;
+  /** Key URI of the place that made the last attempt, where there are several. */
+  place: string | undefined;
   queueMs: number;
   backendMs: number;
 }
@@ -44,8 +50,9 @@ interface Call {
  * a timeout for each attempt, retries with jitter for transient errors, one deadline over all of it, a check
  * of length and range of the result, health, and one event per call on the channel `signpost:sign`.
  *
- * - An aborted or timed-out caller is released at once. Its slot comes back when the backend has settled,
- *   and a late result is dropped.
+ * - An aborted or timed-out caller is released at once. Its slot comes back when the backend has settled, or a second
+ *   later when it has not, and a late result is dropped. A call that was left behind so is counted. When as many are
+ *   left behind as may run at once, calls reject with `unavailable` until one comes back.
  * - A full queue rejects with `overloaded` at once.
  * - `close()` rejects queued calls with `closed`, waits for started ones, then closes the signer inside.
  *
@@ -61,7 +68,10 @@ interface Call {
 export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: GuardDetails = {}): GuardedSigner {
   requireBare("signer", signer);
   assertOptions("details", details, DETAILS);
+  const bare = settlingSigner(signer);
   const resolved = resolvePolicy(policy, details.defaults ?? {});
+  const inside = insideOf(bare);
+  inside?.allowLeftBehind(concurrencyOf(resolved.limiter) ?? DEFAULT_CONCURRENCY);
   const health = createHealthRecord();
   const calls = new Map<Call, Promise<Uint8Array>>();
   let closing: Promise<void> | undefined;
@@ -72,13 +82,15 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     try {
       if (closing !== undefined) call.scope.end(closedError());
       if (call.scope.ending !== undefined) throw call.scope.ending;
-      const result = runCall(signer, resolved, call);
+      const result = runCall(bare, resolved, call);
       calls.set(call, result);
       const signature = await result;
+      call.place = placeOf(signature)?.uri;
       health.succeeded();
       return signature;
     } catch (cause) {
-      error = failureOf(call, cause);
+      error = nameSigner(failureOf(call, cause), signer.uri);
+      if (error.uri !== signer.uri) call.place = error.uri;
       // An abort and a close of the caller's own say nothing about the backend.
       if (call.scope.ending === undefined || error.code === "timeout") health.failed(error);
       throw error;
@@ -92,15 +104,15 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   const closeOnce = async (): Promise<void> => {
     for (const call of calls.keys()) if (call.attempts === 0) call.scope.end(closedError());
     await Promise.allSettled(calls.values());
-    await signer.close();
+    await bare.close();
   };
 
   const guarded: GuardedSigner = {
-    uri: signer.uri,
-    publicKey: signer.publicKey,
+    uri: bare.uri,
+    publicKey: bare.publicKey,
     sign,
     close: () => (closing ??= closeOnce()),
-    health: () => health.read(details.status?.() ?? "ready", readNotes(details)),
+    health: () => health.read(worseStatus(details.status?.(), inside?.status()), readNotes(details, inside)),
     [Symbol.asyncDispose]: () => guarded.close(),
   };
   return Object.freeze(markGuarded(guarded, { failed: health.failed }));
@@ -114,6 +126,7 @@ function openCall(digest: unknown, options: SignOptions, deadlineMs: number): Ca
     scope: openScope(deadlineMs, signal),
     attempts: 0,
     lastError: undefined,
+    place: undefined,
     queueMs: 0,
     backendMs: 0,
   };
@@ -127,7 +140,7 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
     const letGo = scope.onEnd((ending) => controller.abort(ending));
     // Without an await where a slot is free: such a call is started as soon as it is made.
     const slot = policy.limiter.acquire(controller.signal);
-    const release = typeof slot === "function" ? slot : await queued(slot, call);
+    const release = typeof slot === "function" ? slot : await queued(slot, call, controller);
     const startedAt = performance.now();
     call.attempts += 1;
     try {
@@ -137,7 +150,7 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
         timeoutMs: policy.attemptTimeoutMs,
         scope,
         controller,
-        settled: release,
+        settled: () => giveBack(release),
       });
     } catch (error) {
       if (scope.ending !== undefined) throw scope.ending;
@@ -151,19 +164,39 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
   }
 }
 
-async function queued(slot: Promise<() => void>, call: Call): Promise<() => void> {
+async function queued(slot: Promise<() => void>, call: Call, controller: AbortController): Promise<() => void> {
   const startedAt = performance.now();
   const { scope } = call;
   try {
-    const release = await slot;
-    if (scope.ending === undefined) return release;
-    release();
-    throw scope.ending;
+    return await granted(slot, scope, controller);
   } catch (error) {
     // The backend's failure says more than the full queue that kept us from another attempt.
     throw scope.ending ?? call.lastError ?? error;
   } finally {
     call.queueMs += performance.now() - startedAt;
+  }
+}
+
+/** The slot, or what ends the call: a limiter of the caller's own may never grant one, whatever its signal says. */
+function granted(slot: Promise<() => void>, scope: CallScope, controller: AbortController): Promise<() => void> {
+  return new Promise((resolve, reject) => {
+    scope.onEnd((ending) => {
+      controller.abort(ending);
+      reject(ending);
+    });
+    Promise.resolve(slot).then((release) => {
+      if (typeof release !== "function") reject(new TypeError("expected a function that gives the slot back"));
+      else if (scope.ending === undefined) resolve(release);
+      else giveBack(release);
+    }, reject);
+  });
+}
+
+function giveBack(release: () => void): void {
+  try {
+    release();
+  } catch {
+    // A limiter of the caller's own that fails here has lost the slot. The signature is made all the same.
   }
 }
 
@@ -177,12 +210,22 @@ function failureOf({ scope, lastError }: Call, cause: unknown): SignerError {
 }
 
 function signEvent(uri: string, call: Call, error: SignerError | undefined): SignEvent {
-  const { attempts, queueMs, backendMs } = call;
-  return error === undefined
-    ? { uri, attempts, queueMs, backendMs }
-    : { uri, attempts, queueMs, backendMs, code: error.code };
+  const { attempts, place, queueMs, backendMs } = call;
+  return {
+    uri,
+    ...(place === undefined ? {} : { place }),
+    attempts,
+    queueMs,
+    backendMs,
+    ...(error === undefined ? {} : { code: error.code }),
+  };
 }
 
-function readNotes({ notes }: GuardDetails): readonly string[] {
-  return typeof notes === "function" ? notes() : (notes ?? []);
+function readNotes({ notes = [] }: GuardDetails, inside: Inside | undefined): readonly string[] {
+  const left = inside?.leftBehind() ?? 0;
+  return [
+    ...(typeof notes === "function" ? notes() : notes),
+    ...(inside?.notes() ?? []),
+    ...(left === 0 ? [] : [`${left} calls have not come back from the backend, and were left behind`]),
+  ];
 }

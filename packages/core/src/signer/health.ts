@@ -5,6 +5,11 @@ export type SignerStatus = SignerHealth["status"];
 
 const SEVERITY: Readonly<Record<SignerStatus, number>> = { ready: 0, degraded: 1, down: 2 };
 
+/** The worse of two views. One that is missing is `ready`. */
+export function worseStatus(a: SignerStatus = "ready", b: SignerStatus = "ready"): SignerStatus {
+  return SEVERITY[b] > SEVERITY[a] ? b : a;
+}
+
 interface Observed {
   readonly status: SignerStatus;
   readonly since: Date;

@@ -14,6 +14,14 @@ export interface LimiterOptions {
 
 const LIMITER_OPTIONS: OptionNames<LimiterOptions> = { concurrency: true, maxQueue: true };
 
+/** Keyed by the caller's limiter: how many calls it lets through at once. */
+const concurrencies = new WeakMap<Limiter, number>();
+
+/** How many calls a limiter of `createLimiter` lets through at once. Undefined for one of another make. */
+export function concurrencyOf(limiter: Limiter): number | undefined {
+  return concurrencies.get(limiter);
+}
+
 interface Waiter {
   readonly grant: () => void;
 }
@@ -56,7 +64,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     };
   };
 
-  return {
+  const limiter: Limiter = {
     get active() {
       return active;
     },
@@ -89,4 +97,6 @@ export function createLimiter(options: LimiterOptions): Limiter {
       });
     },
   };
+  concurrencies.set(limiter, concurrency);
+  return limiter;
 }

@@ -23,7 +23,16 @@ const POLICY_OPTIONS: OptionNames<GuardPolicy> = {
   limiter: true,
 };
 
-const DEFAULTS = { deadlineMs: 5000, attemptTimeoutMs: 2000, maxAttempts: 3, concurrency: 16, maxQueue: 1000 };
+/** Backend calls at once. */
+export const DEFAULT_CONCURRENCY = 16;
+
+const DEFAULTS = {
+  deadlineMs: 5000,
+  attemptTimeoutMs: 2000,
+  maxAttempts: 3,
+  concurrency: DEFAULT_CONCURRENCY,
+  maxQueue: 1000,
+};
 
 export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): ResolvedPolicy {
   assertOptions("policy", policy, POLICY_OPTIONS);

@@ -6,6 +6,7 @@ import {
   createLimiter,
   guardSigner,
   type GuardPolicy,
+  type Limiter,
   SignerError,
   type SignerErrorCode,
   type SignOptions,
@@ -341,6 +342,131 @@ describe("slots", () => {
   });
 });
 
+describe("a backend that never comes back", () => {
+  const policy = { concurrency: 2, attemptTimeoutMs: 100, maxAttempts: 1 };
+
+  test("gives its slot back a second after its signal: the neighbors of a shared limiter go on", async () => {
+    const limiter = createLimiter({ concurrency: 1, maxQueue: 10 });
+    const dead = guarded({ limiter, attemptTimeoutMs: 100, maxAttempts: 1 }, hangs).guard;
+    const neighbor = guarded({ limiter }, signs);
+    const timedOut = failure(dead.sign(DIGEST));
+    const waits = neighbor.guard.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(1099);
+    expect(neighbor.calls).toHaveLength(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await timedOut).toMatchObject({ code: "timeout" });
+    expect(await waits).toHaveLength(64);
+  });
+
+  test.each([
+    ["concurrency of the policy", policy],
+    [
+      "concurrency of a shared limiter",
+      () => ({ ...policy, concurrency: undefined, limiter: createLimiter({ concurrency: 2, maxQueue: 9 }) }),
+    ],
+  ])("gets no more calls than the %s, however long it is dead", async (_name, given) => {
+    const { guard, calls } = guarded(typeof given === "function" ? given() : given, hangs);
+    for (let round = 0; round < 5; round += 1) {
+      const failed = failure(guard.sign(DIGEST));
+      await vi.advanceTimersByTimeAsync(1200);
+      expect(await failed).toMatchObject({ code: round < 2 ? "timeout" : "unavailable", transient: true });
+    }
+    expect(calls).toHaveLength(2);
+    expect(guard.health().notes).toEqual(["2 calls have not come back from the backend, and were left behind"]);
+  });
+
+  test("gets calls again once one of those left behind has settled", async () => {
+    let comeBack: () => void = () => {};
+    const late: Behaviour = (call) => new Promise((resolve) => (comeBack = () => resolve(call.sign())));
+    const { guard } = guarded({ ...policy, concurrency: 1 }, late, signs);
+    const timedOut = failure(guard.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(1200);
+    await timedOut;
+    expect(await failure(guard.sign(DIGEST))).toMatchObject({ code: "unavailable" });
+    comeBack();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await guard.sign(DIGEST)).toHaveLength(64);
+    expect(guard.health().notes).toEqual([]);
+  });
+});
+
+describe("a limiter of another make", () => {
+  const limiterOf = (acquire: (signal?: AbortSignal) => unknown): Limiter => ({
+    active: 0,
+    queued: 0,
+    acquire: acquire as Limiter["acquire"],
+  });
+
+  test("that never grants a slot and ignores its signal cannot hold a call beyond its deadline", async () => {
+    const { guard } = guarded({ limiter: limiterOf(() => new Promise(() => {})), deadlineMs: 300 }, signs);
+    const failed = failure(guard.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(300);
+    expect(await failed).toMatchObject({ code: "timeout", message: expect.stringContaining("300 ms") });
+  });
+
+  test.each([
+    ["aborts", "aborted"],
+    ["closes the signer", "closed"],
+  ])("that never grants a slot lets a caller go that %s", async (how, code) => {
+    const { guard } = guarded({ limiter: limiterOf(() => new Promise(() => {})) }, signs);
+    const controller = new AbortController();
+    const failed = failure(guard.sign(DIGEST, { signal: controller.signal }));
+    if (how === "aborts") controller.abort();
+    else await guard.close();
+    expect(await failed).toMatchObject({ code });
+  });
+
+  test("that grants a slot to a call that is over gets it back", async () => {
+    let grant: () => void = () => {};
+    const release = vi.fn<() => void>();
+    const late = limiterOf(() => new Promise((resolve) => (grant = () => resolve(release))));
+    const { guard, calls } = guarded({ limiter: late, deadlineMs: 100 }, signs);
+    const failed = failure(guard.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(100);
+    await failed;
+    grant();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(release).toHaveBeenCalledTimes(1);
+    expect(calls).toHaveLength(0);
+  });
+
+  test.each<[string, (signal?: AbortSignal) => unknown]>([
+    [
+      "throws",
+      () => {
+        throw new Error("broken");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("broken"))],
+    ["gives no function", () => Promise.resolve(undefined)],
+    ["gives nothing", () => undefined],
+  ])("that %s fails the call with a typed error", async (_name, acquire) => {
+    const { guard } = guarded({ limiter: limiterOf(acquire) }, signs);
+    expect(await failure(guard.sign(DIGEST))).toMatchObject({ code: "integrity", message: "the limiter failed" });
+  });
+
+  test("that fails when it gets a slot back costs no signature", async () => {
+    const broken = limiterOf(() => () => {
+      throw new Error("broken");
+    });
+    const { guard } = guarded({ limiter: broken }, signs);
+    expect(await guard.sign(DIGEST)).toHaveLength(64);
+  });
+});
+
+describe("an error", () => {
+  test.each<[string, GuardPolicy, Behaviour]>([
+    ["of the backend", {}, fails(() => new SignerError("access_denied", "no"))],
+    ["of the guard", { attemptTimeoutMs: 10, maxAttempts: 1 }, hangs],
+    ["of a backend that breaks its contract", {}, answers("text")],
+  ])("%s names the signer", async (_name, policy, behaviour) => {
+    const { guard } = guarded(policy, behaviour);
+    const failed = failure(guard.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(await failed).toMatchObject({ uri: "scripted:key" });
+  });
+});
+
 describe("a deadline between attempts", () => {
   test("is a timeout whose cause is what the backend said last", async () => {
     const { guard } = guarded(
@@ -386,12 +512,13 @@ describe("close", () => {
     await closing;
   });
 
-  test("waits no longer than the deadline for a backend that hangs", async () => {
+  test("waits no longer than a second after the deadline for a backend that hangs", async () => {
     const { guard, closed } = guarded({ deadlineMs: 200 }, hangs);
     const started = failure(guard.sign(DIGEST));
     const closing = guard.close();
     await vi.advanceTimersByTimeAsync(200);
     expect(await started).toMatchObject({ code: "timeout" });
+    await vi.advanceTimersByTimeAsync(1000);
     await closing;
     expect(closed()).toBe(1);
   });

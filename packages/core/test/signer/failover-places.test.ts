@@ -1,0 +1,186 @@
+import { generateKeyPairSync } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  createKeySet,
+  failoverSigner,
+  guardSigner,
+  SIGN_CHANNEL,
+  SignerError,
+  type SignEvent,
+  signJwt,
+  signWith,
+  type Signer,
+} from "@signpost/core";
+import { createSigner, markPlace } from "@signpost/core/adapter";
+import { failure } from "../support/failure.ts";
+import { type Behaviour, fails, hangs, scriptedSigner, scriptedSignerOf, signs } from "../support/scripted-signer.ts";
+
+const DIGEST = new Uint8Array(32).fill(7);
+const INPUT = new TextEncoder().encode("header.payload");
+const down = fails(() => new SignerError("unavailable", "down"));
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: new Date("2026-03-01T08:00:00Z") });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Two places of one key, by name, whose behavior a test may change. */
+function frankfurtAndDublin(first: Behaviour, second: Behaviour) {
+  const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const behaviours = { frankfurt: first, dublin: second };
+  const placeOf = (name: keyof typeof behaviours): Signer => {
+    const { signer } = scriptedSignerOf(key, (call) => behaviours[name](call));
+    return createSigner({
+      uri: `test:${name}`,
+      publicKey: signer.publicKey,
+      signDigest: (digest, options) => signer.sign(digest, options),
+      close: async () => {},
+    });
+  };
+  return { behaviours, bare: failoverSigner([placeOf("frankfurt"), placeOf("dublin")]) };
+}
+
+/** The events of what runs meanwhile. */
+async function eventsOf(run: () => Promise<unknown>): Promise<SignEvent[]> {
+  const events: SignEvent[] = [];
+  const listener = (message: unknown): void => void events.push(message as SignEvent);
+  subscribe(SIGN_CHANNEL, listener);
+  try {
+    await run();
+  } finally {
+    unsubscribe(SIGN_CHANNEL, listener);
+  }
+  return events;
+}
+
+describe("the health of a failover", () => {
+  test("is ready while the first place signs, and says so", async () => {
+    const guard = guardSigner(frankfurtAndDublin(signs, signs).bare);
+    await guard.sign(DIGEST);
+    expect(guard.health()).toMatchObject({
+      status: "ready",
+      notes: ["signs at test:frankfurt, the first of 2 places"],
+    });
+  });
+
+  test("is degraded while the standby signs, one failure from an outage, and says since when and why", async () => {
+    const guard = guardSigner(frankfurtAndDublin(down, signs).bare);
+    const signature = guard.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await signature).toHaveLength(64);
+    expect(guard.health()).toMatchObject({
+      status: "degraded",
+      notes: ["the standby test:dublin signs since 2026-03-01T08:00:00.000Z: test:frankfurt failed (unavailable)"],
+    });
+  });
+
+  test("is ready again once the first place is", async () => {
+    const { bare, behaviours } = frankfurtAndDublin(down, signs);
+    const guard = guardSigner(bare);
+    const signature = guard.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await signature;
+    behaviours.frankfurt = signs;
+    await guard.sign(DIGEST);
+    expect(guard.health()).toMatchObject({ status: "ready", notes: [expect.stringContaining("test:frankfurt")] });
+  });
+
+  test("tells calls that were left behind in any place", async () => {
+    const guard = guardSigner(frankfurtAndDublin(hangs, signs).bare, { attemptTimeoutMs: 100 });
+    const signature = guard.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(await signature).toHaveLength(64);
+    expect(guard.health().notes).toContain("1 calls have not come back from the backend, and were left behind");
+  });
+
+  test("does not let calls that a dead place left behind keep others from the standby", async () => {
+    const { bare } = frankfurtAndDublin(hangs, signs);
+    const guard = guardSigner(bare, { attemptTimeoutMs: 100, concurrency: 1 });
+    for (let round = 0; round < 4; round += 1) {
+      const signature = guard.sign(DIGEST);
+      await vi.advanceTimersByTimeAsync(31_000);
+      expect(await signature).toHaveLength(64);
+    }
+  });
+});
+
+describe("the event of a call", () => {
+  test("names the place that signed", async () => {
+    const guard = guardSigner(frankfurtAndDublin(down, signs).bare);
+    const events = await eventsOf(async () => {
+      const signature = guard.sign(DIGEST);
+      await vi.advanceTimersByTimeAsync(1000);
+      await signature;
+      await guard.sign(DIGEST);
+    });
+    expect(events).toMatchObject([
+      { uri: "failover:test:frankfurt,test:dublin", place: "test:dublin", attempts: 2 },
+      { place: "test:dublin", attempts: 1 },
+    ]);
+  });
+
+  test("names the place that failed last, and so does the error", async () => {
+    const guard = guardSigner(frankfurtAndDublin(down, down).bare, { maxAttempts: 2 });
+    const events = await eventsOf(async () => {
+      const failed = failure(guard.sign(DIGEST));
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(await failed).toMatchObject({ code: "unavailable", uri: "test:dublin" });
+    });
+    expect(events).toMatchObject([{ code: "unavailable", place: "test:dublin" }]);
+  });
+
+  test("names none of a signer in one place", async () => {
+    const [event] = await eventsOf(() => guardSigner(scriptedSigner().signer).sign(DIGEST));
+    expect(event).not.toHaveProperty("place");
+  });
+});
+
+describe('verify: "first"', () => {
+  const wrongKey: Behaviour = ({ digest }) => scriptedSigner().signer.sign(digest);
+
+  test("proves the standby too: its claimed key may be wrong", async () => {
+    const { bare, behaviours } = frankfurtAndDublin(signs, wrongKey);
+    const [entry] = [createKeySet([{ signer: guardSigner(bare) }]).active];
+    await signWith(entry, INPUT, { verify: "first" });
+    behaviours.frankfurt = down;
+    const failed = failure(signWith(entry, INPUT, { verify: "first" }));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await failed).toMatchObject({ code: "bad_signature", uri: "test:dublin" });
+  });
+
+  test("proves the place that made each signature, also when calls overlap with a change of place", async () => {
+    let answer: () => void = () => {};
+    const slow: Behaviour = (call) => new Promise((resolve) => (answer = () => resolve(call.sign())));
+    const { bare, behaviours } = frankfurtAndDublin(signs, wrongKey);
+    const keys = createKeySet([{ signer: guardSigner(bare) }]);
+    behaviours.frankfurt = slow;
+    const first = signJwt(keys, {}, { verify: "first" });
+    await vi.advanceTimersByTimeAsync(0);
+    behaviours.frankfurt = down;
+    const second = failure(signJwt(keys, {}, { verify: "first" }));
+    await vi.advanceTimersByTimeAsync(500);
+    answer();
+    await first;
+    expect(await second).toMatchObject({ code: "bad_signature" });
+  });
+
+  test("proves each place of a signer that names its places itself", async () => {
+    const { signer } = scriptedSigner();
+    const [old, anew] = [{ uri: "test:session-1" }, { uri: "test:session-2" }];
+    let place = old;
+    const own = createSigner({
+      uri: "test:sessions",
+      publicKey: signer.publicKey,
+      signDigest: async (digest) =>
+        markPlace(await (place === old ? signer.sign(digest) : scriptedSigner().signer.sign(digest)), place),
+      close: async () => {},
+    });
+    const entry = createKeySet([{ signer: guardSigner(own) }]).active;
+    await signWith(entry, INPUT, { verify: "first" });
+    place = anew;
+    expect(await failure(signWith(entry, INPUT, { verify: "first" }))).toMatchObject({ uri: "test:session-2" });
+  });
+});
