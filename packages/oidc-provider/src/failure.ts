@@ -62,6 +62,11 @@ export function unknownKid(): ConfigurationError {
   return new ConfigurationError("kid", "expected the kid of the active key or of the one before it");
 }
 
+/** The header is the host's, so the token cannot be made by another key. The host makes a new one when it is asked again. */
+export function withdrawnMeanwhile(kid: string): SignerError {
+  return new SignerError("unavailable", `the key of kid ${JSON.stringify(kid)} was withdrawn while it signed`);
+}
+
 function isPassing(error: unknown): boolean {
   return error instanceof SignerError && error.transient;
 }

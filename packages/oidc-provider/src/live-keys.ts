@@ -10,6 +10,8 @@ export interface LiveKeys {
    * the source throws.
    */
   signing(keyId: string): ActiveKey | undefined;
+  /** Whether a key is published now. Throws what the source throws. */
+  isPublished(keyId: string): boolean;
   /**
    * Every ES256 key but the active one that may have signed a token, each once, withdrawn ones last. While
    * the source fails, the last ones it gave. Legacy keys are left out: the host accepts a hint only under the client's
@@ -51,6 +53,7 @@ export function liveKeys({ source, withdrawn }: Pick<ReadOwnKeys, "source" | "wi
       // The host wrote its header just before the set changed. A key that was revoked since is published no more.
       return keyId === previous?.keyId && set.find(keyId) !== undefined ? previous : undefined;
     },
+    isPublished: (keyId) => now().find(keyId) !== undefined,
     verifying: () => {
       const set = lastKnown();
       if (listed?.of !== set || listed.past !== past) listed = { of: set, past, keys: verifyingKeys(set, past) };

@@ -7,7 +7,7 @@ import {
   readOwnKeys,
   readWholeNumber,
 } from "@signpost/core/adapter";
-import { answerFailures, hostFailure, unknownKid } from "./failure.ts";
+import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
 import {
   ACKNOWLEDGED_HOOK,
   type ExternalSigningKeyClassLike,
@@ -18,6 +18,8 @@ import {
 import { signingKey, verifyingPlace } from "./host-keys.ts";
 import { liveKeys } from "./live-keys.ts";
 import { type JwksEndpointLike, mountJwks, publicationCheck } from "./mount-jwks.ts";
+import { crowdReport, expiryReport, operatorReport } from "./operator-reports.ts";
+import { readSigningInput } from "./signing-input.ts";
 
 /** Options of `signpostKeys`. `Key` is the host's class of external keys. */
 export interface SignpostKeysOptions<Key extends object> {
@@ -38,8 +40,8 @@ export interface SignpostKeysOptions<Key extends object> {
    */
   readonly verifyingKeys?: number | undefined;
   /**
-   * Told when there are more keys than `verifyingKeys`, once until they fit again. What it throws is dropped. Default: a
-   * warning of the process.
+   * Told when there are more keys than `verifyingKeys`, once until they fit again, and once when the host signs a token
+   * that expires later than the schedule publishes its key. What it throws is dropped. Default: a warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
   /** As for `signWith`: `"always"` (default) or `"first"`. */
@@ -102,8 +104,11 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   requireKnownHook(hostClass, errors);
   readWholeNumber("verifyingKeys", verifyingKeys, 0, 256);
   readChoice("verify", verify, ["always", "first"]);
-  const reportCrowd = crowdReport(verifyingKeys, readCallback("onError", options.onError));
-  const keys = liveKeys(readOwnKeys(options.keys));
+  const tell = operatorReport(readCallback("onError", options.onError));
+  const own = readOwnKeys(options.keys);
+  const keys = liveKeys(own);
+  const reportCrowd = crowdReport(verifyingKeys, tell);
+  const reportExpiry = expiryReport(own.latestExpiry, tell);
   const requirePublished = publicationCheck();
   let attached: JwksEndpointLike | undefined;
 
@@ -112,11 +117,15 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       if (attached === undefined) {
         throw new ConfigurationError("provider", "expected attach(provider, endpoint) before the first token");
       }
-      const entry = keys.signing(kidOf(data));
+      const { kid, exp } = readSigningInput(data);
+      const entry = keys.signing(kid);
       reportCrowd(keys.verifying().length);
+      reportExpiry(exp);
       if (entry === undefined) throw unknownKid();
       requirePublished(attached, entry);
-      return await signWith(entry, data, { verify });
+      const signature = await signWith(entry, data, { verify });
+      if (!keys.isPublished(kid)) throw withdrawnMeanwhile(kid);
+      return signature;
     } catch (error) {
       throw hostFailure(error, errors);
     }
@@ -153,29 +162,3 @@ const PLUG_OPTIONS: OptionNames<SignpostKeysOptions<object>> = {
   onError: true,
   verify: true,
 };
-
-/** Hints that are refused for want of a place look like any other refused hint, so the operator must be told. */
-function crowdReport(
-  places: number,
-  onError: (error: ConfigurationError) => void = (error) => process.emitWarning(error.message, "SignpostWarning"),
-): (count: number) => void {
-  let crowded = false;
-  return (count) => {
-    const before = crowded;
-    crowded = places > 0 && count > places;
-    if (!crowded || before) return;
-    const problem = `expected at least ${count}, the number of keys without the active one: hints of the oldest are refused`;
-    const error = new ConfigurationError("verifyingKeys", problem);
-    void Promise.resolve()
-      .then(() => onError(error))
-      .catch(() => {});
-  };
-}
-
-/** The kid of the header that the host wrote in front of the payload. */
-function kidOf(signingInput: Uint8Array): string {
-  const [header = ""] = Buffer.from(signingInput).toString("latin1").split(".", 1);
-  const { kid } = JSON.parse(Buffer.from(header, "base64url").toString("utf8")) as { kid?: unknown };
-  if (typeof kid !== "string") throw unknownKid();
-  return kid;
-}

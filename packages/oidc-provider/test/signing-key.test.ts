@@ -8,9 +8,9 @@ import { signpostKeys } from "@signpost/oidc-provider";
 const HOUR = 3_600_000;
 
 /** The object that the host asks for signatures, and which it never lets go of. */
-async function signingKey(keys: OwnKeys): Promise<ExternalSigningKey> {
+async function signingKey(keys: OwnKeys, onError?: (error: Error) => void): Promise<ExternalSigningKey> {
   const issuer = "https://op.example";
-  const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError });
   const { jwks, features, clientDefaults } = signpost;
   const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
   signpost.attach(provider, createJwksEndpoint({ issuer, keys }));
@@ -107,4 +107,64 @@ test.each([
   const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
   const key = await signingKey(() => keys);
   await expect(key.sign(data)).rejects.toMatchObject({ error: "server_error", status: 500 });
+});
+
+test("a key that is withdrawn while it signs gives no signature, and the client may try again", async () => {
+  const [a, b] = await Promise.all(["a", "b"].map(async (keyId) => ({ keyId, signer: await openLocalSigner() })));
+  if (a === undefined || b === undefined) throw new Error("expected two entries");
+  const fresh = createKeySet([b]);
+  const { signer } = a;
+  const revoking = {
+    ...signer,
+    sign: async (...call: Parameters<typeof signer.sign>) => {
+      keys = fresh;
+      return signer.sign(...call);
+    },
+  };
+  let keys = createKeySet([{ keyId: "a", signer: revoking }]);
+  const key = await signingKey(() => keys);
+  const signed = key.sign(signingInput({ alg: "ES256", kid: "a" }));
+  await expect(signed).rejects.toMatchObject({
+    error: "temporarily_unavailable",
+    status: 503,
+    cause: { code: "unavailable" },
+  });
+  expect(await key.sign(signingInput({ alg: "ES256", kid: "b" }))).toHaveLength(64);
+});
+
+test("a key that only retires while it signs gives its signature", async () => {
+  const [a, b] = await Promise.all(["a", "b"].map(async (keyId) => ({ keyId, signer: await openLocalSigner() })));
+  if (a === undefined || b === undefined) throw new Error("expected two entries");
+  const { signer } = a;
+  const retiring = {
+    ...signer,
+    sign: async (...call: Parameters<typeof signer.sign>) => {
+      keys = createKeySet([b, { keyId: "a", publicKey: { ...signer.publicKey } }]);
+      return signer.sign(...call);
+    },
+  };
+  let keys = createKeySet([{ keyId: "a", signer: retiring }]);
+  const key = await signingKey(() => keys);
+  expect(await key.sign(signingInput({ alg: "ES256", kid: "a" }))).toHaveLength(64);
+});
+
+test("a token that outlives its key's place in the schedule is signed, and the operator is told once", async () => {
+  const now = Date.parse("2026-03-01T08:00:00Z");
+  const schedule = createRotationSchedule(
+    [{ keyId: "a", signer: await openLocalSigner(), announcedFrom: new Date(0), activeFrom: new Date(0) }],
+    { maxTokenLifetimeSeconds: 600, clockSkewSeconds: 30, now: () => now },
+  );
+  const told: Error[] = [];
+  const key = await signingKey(schedule, (error) => told.push(error));
+  const token = (exp: unknown): Buffer => {
+    const header = signingInput({ alg: "ES256", kid: "a" }).toString().split(".", 1)[0];
+    return Buffer.from(`${header}.${Buffer.from(JSON.stringify({ exp })).toString("base64url")}`);
+  };
+  const signAll = (...exps: unknown[]) => Promise.all(exps.map(async (exp) => key.sign(token(exp))));
+  await signAll(now / 1000 + 630, undefined, "later");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(told).toEqual([]);
+  expect(await signAll(now / 1000 + 631, now / 1000 + 9000)).toEqual([expect.anything(), expect.anything()]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(told).toMatchObject([{ name: "ConfigurationError", argument: "maxTokenLifetimeSeconds" }]);
 });

@@ -30,7 +30,13 @@ function privateKeyOf(keyId: string) {
 
 /** A schedule whose withdrawn keys are what the test says. */
 function scheduleOf(keySet: KeySet, withdrawn: () => readonly PublishedKey[]): RotationSchedule {
-  return { keySet: () => keySet, withdrawn, jwksRotationActive: () => false, nextChange: () => null };
+  return {
+    keySet: () => keySet,
+    withdrawn,
+    jwksRotationActive: () => false,
+    nextChange: () => null,
+    latestExpiry: () => Number.POSITIVE_INFINITY,
+  };
 }
 
 async function acceptedKeys(current: Op): Promise<string[]> {

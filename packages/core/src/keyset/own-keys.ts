@@ -10,6 +10,8 @@ export interface ReadOwnKeys {
   readonly jwksRotationActive: (() => boolean) | undefined;
   /** The keys of a schedule that are accepted for an `id_token_hint` alone. */
   readonly withdrawn: () => readonly PublishedKey[];
+  /** The latest `exp` that a schedule can keep. Undefined where nothing bounds it. */
+  readonly latestExpiry: (() => number) | undefined;
 }
 
 const NONE: readonly PublishedKey[] = Object.freeze([]);
@@ -34,9 +36,10 @@ export function readOwnKeys(keys: OwnKeys, options: KeySetOptions = {}): ReadOwn
   const source = isEntryList(keys) ? readKeySet("keys", keys, options) : keys;
   requireSource(source);
   if (isSchedule(source)) {
-    return { source, jwksRotationActive: source.jwksRotationActive, withdrawn: source.withdrawn };
+    const { jwksRotationActive, withdrawn, latestExpiry } = source;
+    return { source, jwksRotationActive, withdrawn, latestExpiry };
   }
-  return { source, jwksRotationActive: undefined, withdrawn: () => NONE };
+  return { source, jwksRotationActive: undefined, withdrawn: () => NONE, latestExpiry: undefined };
 }
 
 function isEntryList(keys: OwnKeys): keys is readonly KeySetEntry[] {

@@ -1,0 +1,27 @@
+import { unknownKid } from "./failure.ts";
+
+/** What of a token the plug looks at before it signs. */
+export interface ReadSigningInput {
+  /** Of the header that the host wrote. */
+  readonly kid: string;
+  /** Of the claims, if there is one. */
+  readonly exp: unknown;
+}
+
+/** Reads a JWS signing input (RFC 7515 section 5.1): the header, and the payload where it is JSON. */
+export function readSigningInput(signingInput: Uint8Array): ReadSigningInput {
+  const [header = "", payload = ""] = Buffer.from(signingInput).toString("latin1").split(".", 2);
+  const { kid } = parsePart(header);
+  if (typeof kid !== "string") throw unknownKid();
+  return { kid, exp: parsePart(payload)["exp"] };
+}
+
+function parsePart(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    return typeof value === "object" && value !== null ? { ...value } : {};
+  } catch {
+    // A payload need not be JSON.
+    return {};
+  }
+}
