@@ -14,9 +14,13 @@ export function recordSigning(meter: Meter, signers: readonly GuardedSigner[]): 
   const ready = meter.createObservableGauge("signpost.signer.ready", { description: "1 ready, 0.5 degraded, 0 down" });
 
   const onSign = (message: unknown): void => {
-    const { uri, attempts, queueMs, backendMs, code } = message as SignEvent;
+    const { uri, place, attempts, queueMs, backendMs, code } = message as SignEvent;
     // Few values each, none of them about a user: safe as labels.
-    const attributes = { "signpost.key": uri, ...(code !== undefined && { "error.type": code }) };
+    const attributes = {
+      "signpost.key": uri,
+      ...(place !== undefined && { "signpost.place": place }),
+      ...(code !== undefined && { "error.type": code }),
+    };
     duration.record(backendMs / 1000, attributes);
     queue.record(queueMs / 1000, { "signpost.key": uri });
     if (attempts > 1) retries.add(attempts - 1, { "signpost.key": uri });
