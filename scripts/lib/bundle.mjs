@@ -12,7 +12,10 @@ const PROGRAMS = {
   "packages/pkcs11": { worker: "src/worker/entry.ts", child: "src/process/entry.ts" },
 };
 
-/** Writes one file for each entry point of each package: Node takes longer to find 60 small modules than to run them. */
+/**
+ * Writes one file for each entry point of each package, and one for what its entry points share, so that a class is one
+ * class whichever of them it comes from. Node takes longer to find 60 small modules than to run them.
+ */
 export async function bundlePackages() {
   const bundles = publicPackages().flatMap(({ folder, sources }) => [
     bundle(folder, sources),
@@ -31,7 +34,13 @@ async function bundle(folder, input) {
   const { rolldown } = await import("rolldown");
   const bundler = await rolldown({ cwd, input, platform: "node", external, transform: { target: "es2023" } });
   // The sources are published as well.
-  const { output } = await bundler.generate({ format: "esm", sourcemap: true, sourcemapExcludeSources: true });
+  const { output } = await bundler.generate({
+    format: "esm",
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    // Without the hash of their content in the name: no build leaves files of the one before behind, to be published.
+    chunkFileNames: `${Object.keys(input)[0]}-shared.js`,
+  });
   await bundler.close();
   mkdirSync(join(cwd, "dist"), { recursive: true });
   for (const file of output) replace(join(cwd, "dist", file.fileName), file.type === "chunk" ? file.code : file.source);
