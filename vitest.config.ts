@@ -1,13 +1,21 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 // Sources resolve through our own export condition, so that tests need no build. The condition "module" of Vite's
 // defaults is left out: it names sources for bundlers, and Node cannot load those of the AWS SDK.
 const conditions = ["@signpost/source", "node", "development|production"];
 
+// The two tiers of scripts/lib/test-files.mjs.
+const SOAKS = "**/*.soak.*test.ts";
+const folders = ["packages/*/test/**", "test/e2e/**", "examples/*/test/**"];
+const tier =
+  process.env["SIGNPOST_TIER"] === "soak"
+    ? { include: folders.map((folder) => `${folder}/*.soak.*test.ts`) }
+    : { include: folders.map((folder) => `${folder}/*.test.ts`), exclude: [...configDefaults.exclude, SOAKS] };
+
 export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: ["@signpost/source"] } },
   test: {
-    include: ["packages/*/test/**/*.test.ts", "test/e2e/**/*.test.ts", "examples/*/test/**/*.test.ts"],
+    ...tier,
     globalSetup: ["test/build.ts"],
     setupFiles: ["test/generated-keys.ts"],
     pool: "forks",

@@ -1,4 +1,4 @@
-// .ci/run: the suite, then every gate. The last line alone says how it went.
+// .ci/run: both tiers of the suite, then every gate. The last line alone says how it went.
 import { runGates } from "./gates/run.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { say, secondsSince } from "./lib/say.mjs";
@@ -7,11 +7,12 @@ import { runTests, sayTests } from "./lib/tests.mjs";
 const started = performance.now();
 const counts = { passed: 0, failed: 0 };
 if (await installDependencies("full")) {
-  const tests = await runTests([]);
-  sayTests(tests);
+  const tests = await runTests("fast");
+  const soaks = await runTests("soak");
+  for (const outcome of [tests, soaks]) sayTests(outcome);
   const gates = await runGates();
-  counts.passed = tests.passed + gates.passed;
-  counts.failed = tests.failed + gates.failed;
+  counts.passed = tests.passed + soaks.passed + gates.passed;
+  counts.failed = tests.failed + soaks.failed + gates.failed;
 } else {
   counts.failed = 1;
 }

@@ -1,8 +1,13 @@
-// npm test: installs everything, provides the backends, runs the whole suite. Arguments go to vitest.
+// npm test: installs everything, provides the backends, runs every test that proves a rule. With `--soak`: the long loads and
+// memory runs, and nothing else. Other arguments go to vitest.
 import { installDependencies } from "./lib/install.mjs";
-import { runTests, sayTests } from "./lib/tests.mjs";
+import { warn } from "./lib/say.mjs";
+import { describeSoaks, readTier, runTests, sayTests } from "./lib/tests.mjs";
 
 if (!(await installDependencies("full"))) process.exit(1);
-const outcome = await runTests(process.argv.slice(2));
+const { tier, rest } = readTier(process.argv.slice(2));
+const outcome = await runTests(tier, rest);
+const soaks = tier === "fast" ? describeSoaks(rest) : undefined;
+if (soaks !== undefined) warn(soaks);
 sayTests(outcome);
 process.exitCode = outcome.failed === 0 ? 0 : 1;

@@ -3,11 +3,20 @@ import { basename, join } from "node:path";
 import { ROOT } from "./repository.mjs";
 
 /**
- * @typedef {{ path: string, backends: readonly string[] }} TestFile `path` is relative to the clone
+ * `fast` proves every rule; `soak` is long loads and memory runs, in files whose name says so: `load.soak.softhsm.test.ts`.
+ *
+ * @typedef {"fast" | "soak"} Tier
  */
 
 /**
- * Every test file with the backends that its name asks for: `sign.softhsm.test.ts` needs `softhsm`.
+ * @typedef {object} TestFile
+ * @property {string} path relative to the clone
+ * @property {Tier} tier
+ * @property {readonly string[]} backends
+ */
+
+/**
+ * Every test file, with what its name says: `sign.softhsm.test.ts` needs `softhsm`.
  *
  * @param {readonly string[]} [filters] vitest's own: keeps the paths that contain one of them
  * @returns {TestFile[]}
@@ -17,7 +26,15 @@ export function listTestFiles(filters = []) {
     .flatMap((folder) => filesBelow(folder))
     .filter((path) => path.endsWith(".test.ts"))
     .filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
-    .map((path) => ({ path, backends: basename(path, ".test.ts").split(".").slice(1) }));
+    .map((path) => ({ path, ...readTestName(basename(path)) }));
+}
+
+/** @param {string} name `NAME[.soak][.BACKEND …].test.ts` */
+export function readTestName(name) {
+  const words = basename(name, ".test.ts").split(".").slice(1);
+  /** @type {Tier} */
+  const tier = words.includes("soak") ? "soak" : "fast";
+  return { tier, backends: words.filter((word) => word !== "soak") };
 }
 
 function testFolders() {

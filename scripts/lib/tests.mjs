@@ -8,17 +8,29 @@ import { say, warn } from "./say.mjs";
 import { listTestFiles } from "./test-files.mjs";
 
 /** @typedef {import("./test-files.mjs").TestFile} TestFile */
+/** @typedef {import("./test-files.mjs").Tier} Tier */
 /** @typedef {{ passed: number, failed: number, lines: string[] }} Outcome `lines`: what must stand in the summary */
+
+/**
+ * Which tier the arguments of `npm test` ask for, and those that are vitest's.
+ *
+ * @param {readonly string[]} args
+ * @returns {{ tier: Tier, rest: readonly string[] }}
+ */
+export function readTier(args) {
+  return { tier: args.includes("--soak") ? "soak" : "fast", rest: args.filter((arg) => arg !== "--soak") };
+}
 
 /**
  * Provides the backends of the chosen tests, compiles, and runs vitest without the files whose backends could
  * not be had. In CI a missing backend is a failure, since nobody reads what was left out.
  *
- * @param {readonly string[]} args passed on to vitest
+ * @param {Tier} tier
+ * @param {readonly string[]} [args] passed on to vitest
  * @returns {Promise<Outcome>}
  */
-export async function runTests(args) {
-  const files = listTestFiles(pathFilters(args));
+export async function runTests(tier, args = []) {
+  const files = listTestFiles(pathFilters(args)).filter((file) => file.tier === tier);
   const unknown = files.filter((file) => file.backends.some((name) => !(name in BACKENDS)));
   const known = files.filter((file) => !unknown.includes(file));
   const provided = await provideBackends([...new Set(known.flatMap((file) => file.backends))]);
@@ -34,7 +46,10 @@ export async function runTests(args) {
   // Worker threads and command line programs run as they are published, so they have to be compiled.
   const built = await build();
   if (!built) lines.push("Failed: npm run build");
-  const env = Object.assign({}, ...[...provided.values()].map((result) => (result.ok ? result.env : {})));
+  const env = Object.assign(
+    { SIGNPOST_TIER: tier },
+    ...[...provided.values()].map((result) => (result.ok ? result.env : {})),
+  );
   const tests = await runVitest([...args, ...excluding([...unknown, ...left])], env);
 
   const missingFailures = process.env["CI"] === "true" ? missing.length : 0;
@@ -44,6 +59,19 @@ export async function runTests(args) {
     failed: tests.failed + unknown.length + missingFailures + (built ? 0 : 1),
     lines,
   };
+}
+
+/**
+ * What the soak tier would run for the same arguments, as a line for the summary: a file is never left out in silence.
+ *
+ * @param {readonly string[]} args
+ * @returns {string | undefined}
+ */
+export function describeSoaks(args) {
+  const soaks = listTestFiles(pathFilters(args)).filter((file) => file.tier === "soak").length;
+  if (soaks === 0) return undefined;
+  const command = ["npm test -- --soak", ...args.map((arg) => (/^[\w./=@-]+$/.test(arg) ? arg : JSON.stringify(arg)))];
+  return `Not run: ${soaks} soak ${soaks === 1 ? "file" : "files"}. They are a tier of their own: ${command.join(" ")}`;
 }
 
 /** Options whose value is an argument of its own. */
