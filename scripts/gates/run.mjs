@@ -1,4 +1,5 @@
 import { say, sayOutput, secondsSince } from "../lib/say.mjs";
+import { checkApi } from "./api.mjs";
 import { checkChangesets } from "./changesets.mjs";
 import { checkDocExamples } from "./doc-examples.mjs";
 import { checkFormat, checkLint, checkTypes, checkUnused } from "./source.mjs";
@@ -17,6 +18,7 @@ export const GATES = {
   lint: checkLint,
   unused: checkUnused,
   examples: checkDocExamples,
+  api: checkApi,
   changesets: checkChangesets,
   tarballs: checkTarballs,
   ...Object.fromEntries(NODE_VERSIONS.map((major) => [`node${major}`, () => checkNodeVersion(major)])),

@@ -12,6 +12,33 @@ import { readJson, ROOT } from "./repository.mjs";
  * @property {boolean} hasProgram it has a `bin`
  */
 
+/**
+ * What users import, as it is compiled.
+ *
+ * @typedef {object} EntryPoint
+ * @property {string} name `@signpost/core/adapter`
+ * @property {string} id the same as part of a file name: `core.adapter`
+ * @property {string} folder of its package, relative to the clone
+ * @property {string} declarations its `.d.ts`, relative to the clone
+ */
+
+/** Every entry point of every package that is published. @returns {EntryPoint[]} */
+export function publicEntryPoints() {
+  return publicPackages().flatMap(({ folder, entryPoints }) => {
+    const { exports = {} } = readJson(join(folder, "package.json"));
+    return entryPoints.map((name) => {
+      const [, member = "", ...path] = name.split("/");
+      const key = ["."].concat(path).join("/");
+      return {
+        name,
+        id: [member, ...path].join("."),
+        folder,
+        declarations: join(folder, exports[key].types),
+      };
+    });
+  });
+}
+
 /** Every package that is published. @returns {PublicPackage[]} */
 export function publicPackages() {
   return readdirSync(join(ROOT, "packages"))

@@ -1,0 +1,19 @@
+// npm run api: writes the reports of what users can import, one for each entry point, and says what their declarations lack.
+import { extractDeclarations } from "./api/extract.mjs";
+import { findGaps } from "./api/gaps.mjs";
+import { acceptReports } from "./api/reports.mjs";
+import { say, sayOutput } from "./lib/say.mjs";
+import { tool } from "./lib/tools.mjs";
+import { publicEntryPoints } from "./lib/workspace.mjs";
+
+const { ok, output } = await tool("tsc", ["-b"]);
+if (!ok) {
+  sayOutput(output);
+  process.exit(1);
+}
+const declarations = await extractDeclarations(publicEntryPoints());
+acceptReports(declarations.map(({ reportFile }) => reportFile));
+say(`Written to etc/: ${declarations.map(({ entry }) => entry.name).join(", ")}`);
+const gaps = findGaps(declarations);
+for (const gap of gaps) say(gap);
+if (gaps.length > 0) say(`${gaps.length} gaps, which the gate \`api\` refuses`);

@@ -1,0 +1,61 @@
+/** @typedef {import("./extract.mjs").Declarations} Declarations */
+/** @typedef {import("./extract.mjs").ApiModel} ApiModel */
+
+/** A fence of TypeScript within a doc comment, as its source or without the asterisks. */
+const EXAMPLE = /^\s*(?:\* ?)?```ts\s*$/m;
+
+/**
+ * What the declarations of entry points lack, one line each: a comment on a declaration or a member, an example of a
+ * function, an export of a type that they name.
+ *
+ * @param {readonly Declarations[]} declarations
+ * @returns {string[]}
+ */
+export function findGaps(declarations) {
+  return [...new Set(declarations.flatMap((each) => gapsOf(each, exportedBy(each.entry.folder, declarations))))];
+}
+
+/**
+ * @param {Declarations} declarations
+ * @param {ReadonlySet<string>} exported by any entry point of its package
+ */
+function gapsOf({ entry, model, notices }, exported) {
+  const known = notices.flatMap(({ id, path, line, text, isError }) => {
+    const [, name = ""] = /"([^"]+)"/.exec(text) ?? [];
+    const where = `${path}:${line}`;
+    if (isError) return [`${where}: ${text}`];
+    if (id === "ae-undocumented") return [`${where}: ${NAMELESS[name] ?? name} has no comment`];
+    if (id !== "ae-forgotten-export" || exported.has(name)) return [];
+    return [`${where}: ${name} is named in what ${entry.name} exports, and is not exported`];
+  });
+  return [...known, ...functionsWithoutExample(model).map((name) => `${entry.name}: ${name}() has no example`)];
+}
+
+/** What has no name in the code. @type {Readonly<Record<string, string>>} */
+const NAMELESS = { __call: "the call signature", __new: "the construct signature", __index: "the index signature" };
+
+/**
+ * @param {string} folder of a package
+ * @param {readonly Declarations[]} declarations
+ */
+function exportedBy(folder, declarations) {
+  const ofPackage = declarations.filter(({ entry }) => entry.folder === folder);
+  return new Set(ofPackage.flatMap(({ model }) => exportsOf(model)).map(({ name = "" }) => name));
+}
+
+/** @param {ApiModel} model */
+function exportsOf({ members = [] }) {
+  return members.flatMap(({ members: exported = [] }) => exported);
+}
+
+/**
+ * Exported functions none of whose overloads has a block of TypeScript in its comment.
+ *
+ * @param {ApiModel} model
+ */
+function functionsWithoutExample(model) {
+  const functions = exportsOf(model).filter(({ kind }) => kind === "Function");
+  const names = new Set(functions.map(({ name = "" }) => name));
+  for (const { name = "", docComment = "" } of functions) if (EXAMPLE.test(docComment)) names.delete(name);
+  return [...names].toSorted();
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { listTestFiles, readTestName } from "../../scripts/lib/test-files.mjs";
+import { describeSoaks, readTier } from "../../scripts/lib/tests.mjs";
+
+test.each([
+  ["sign.test.ts", "fast", []],
+  ["sign.softhsm.cc.test.ts", "fast", ["softhsm", "cc"]],
+  ["load.soak.test.ts", "soak", []],
+  ["load.soak.softhsm.cc.test.ts", "soak", ["softhsm", "cc"]],
+  // What a test is called is for people.
+  ["soak.softhsm.test.ts", "fast", ["softhsm"]],
+] as const)("the name %s says: tier %s, backends %s", (name, tier, backends) => {
+  expect(readTestName(name)).toEqual({ tier, backends });
+});
+
+test("--soak is an argument of npm test, and all others are vitest's", () => {
+  expect(readTier(["packages/core", "-t", "ETag"])).toEqual({ tier: "fast", rest: ["packages/core", "-t", "ETag"] });
+  expect(readTier(["packages/core", "--soak", "-t", "ETag"])).toEqual({
+    tier: "soak",
+    rest: ["packages/core", "-t", "ETag"],
+  });
+});
+
+test("soak files that are not run are counted, with the command that runs them", () => {
+  const soaks = listTestFiles().filter(({ tier }) => tier === "soak");
+  expect(soaks.length).toBeGreaterThan(1);
+  expect(describeSoaks([])).toBe(
+    `Not run: ${soaks.length} soak files. They are a tier of their own: npm test -- --soak`,
+  );
+
+  const [{ path } = { path: "" }] = soaks;
+  expect(describeSoaks([path, "-t", "two words"])).toBe(
+    `Not run: 1 soak file. They are a tier of their own: npm test -- --soak ${path} -t "two words"`,
+  );
+  expect(describeSoaks(["packages/core/test/options"])).toBeUndefined();
+});
