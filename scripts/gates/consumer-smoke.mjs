@@ -9,8 +9,11 @@ assert.equal(process.version.split(".")[0], `v${expectedMajor}`);
 for (const name of entryPoints) assert.notEqual(Object.keys(await import(name)).length, 0, `${name} exports nothing`);
 
 // The names are put together here, since this file is checked where they do not resolve.
-const { createJwksEndpoint, createKeySet, signJwt } = await import(["@signpost", "core"].join("/"));
+const { createJwksEndpoint, createKeySet, SignerError, signJwt } = await import(["@signpost", "core"].join("/"));
+const { closedError } = await import(["@signpost", "core", "adapter"].join("/"));
 const { openLocalSigner } = await import(["@signpost", "local"].join("/"));
+
+assert.ok(closedError() instanceof SignerError, "an error of an adapter is not of the class that users import");
 
 const signer = await openLocalSigner();
 const keys = createKeySet([{ keyId: "sig-1", signer }]);
