@@ -13,6 +13,9 @@ export interface Ports {
 /** Sent with each request over REST; must show up nowhere. */
 export const ACCESS_TOKEN = "ya29.secret-access-token-of-the-tests";
 
+/** How soon gRPC connects again, the first time. Milliseconds. */
+const RECONNECT_MS = 100;
+
 export interface ClientKind {
   readonly label: string;
   readonly version: 5 | 6;
@@ -23,7 +26,7 @@ export interface ClientKind {
 
 const require = createRequire(import.meta.url);
 
-function kind(version: 5 | 6, transport: "grpc" | "rest"): ClientKind {
+export function clientKind(version: 5 | 6, transport: "grpc" | "rest"): ClientKind {
   const Client = version === 5 ? Client5 : Client6;
   // Credentials must come from the copies that the client itself uses.
   const { grpc, googleAuthLibrary } = createRequire(
@@ -39,6 +42,8 @@ function kind(version: 5 | 6, transport: "grpc" | "rest"): ClientKind {
           apiEndpoint: host,
           port: grpcPort,
           sslCreds: grpc.credentials.createInsecure(),
+          // A second by default, which every test with an outage would wait for.
+          "grpc.initial_reconnect_backoff_ms": RECONNECT_MS,
           authClient: new googleAuthLibrary.PassThroughClient() as never,
         });
       }
@@ -56,4 +61,9 @@ function kind(version: 5 | 6, transport: "grpc" | "rest"): ClientKind {
 }
 
 /** Both supported versions of the client, over both transports. */
-export const CLIENTS: readonly ClientKind[] = [kind(6, "grpc"), kind(6, "rest"), kind(5, "grpc"), kind(5, "rest")];
+export const CLIENTS: readonly ClientKind[] = [
+  clientKind(6, "grpc"),
+  clientKind(6, "rest"),
+  clientKind(5, "grpc"),
+  clientKind(5, "rest"),
+];

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { type Fault, signerChecks } from "@signpost/conformance";
+import type { GuardPolicy, Signer } from "@signpost/core";
 import { type GcpKmsClient, openGcpKmsSigner } from "@signpost/gcp-kms";
 import { DEFAULT_CRYPTO_KEY, type FakeGcpKms, startFakeGcpKms } from "@signpost/test-backends/fake-gcp-kms";
 import { ACCESS_TOKEN, type ClientKind } from "./clients.ts";
 
 /** All words but those of sessions, PINs and searches, which this service does not have. */
 const FAULTS: readonly Fault[] = [
+  "unreachable",
   "unavailable",
   "throttle",
   "backend-timeout",
@@ -33,8 +35,10 @@ const FAULTS: readonly Fault[] = [
   "key-pending",
 ];
 
-/** More than the second that gRPC waits before it connects again, and little where the fault stays. */
-const OPEN_DEADLINE_MS = 2_000;
+/** How long opening may try while a fault is on, which does not pass: more than the client takes to connect again. Milliseconds. */
+const FAULTY_OPEN_MS = 600;
+/** And while none is, so that a busy machine changes no result. Milliseconds. */
+const OPEN_MS = 10_000;
 
 /** All checks, with every fault, on a client and a fake of their own. */
 export function describeConformance({ label, connect }: ClientKind): void {
@@ -55,16 +59,19 @@ export function describeConformance({ label, connect }: ClientKind): void {
       await fake.stop();
     });
 
-    const faults: Partial<Record<Fault, (on: boolean) => Promise<void>>> = {
-      unreachable: async (on) => fake.setReachable(!on),
-      ...Object.fromEntries(
-        FAULTS.map((fault) => [fault, async (on: boolean) => (on ? fake.faults.on(fault) : fake.faults.off(fault))]),
-      ),
+    let isFaulty = false;
+    const switchFault = async (fault: Fault, on: boolean): Promise<void> => {
+      isFaulty = on;
+      if (fault === "unreachable") return fake.setReachable(!on);
+      return on ? fake.faults.on(fault) : fake.faults.off(fault);
     };
+    const open = (policy?: GuardPolicy | false): Promise<Signer> =>
+      openGcpKmsSigner({ keyVersion, client, policy, openDeadlineMs: isFaulty ? FAULTY_OPEN_MS : OPEN_MS });
+
     for (const check of signerChecks({
-      open: (policy) => openGcpKmsSigner({ keyVersion, client, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
+      open,
       secrets: [ACCESS_TOKEN],
-      faults,
+      faults: Object.fromEntries(FAULTS.map((fault) => [fault, (on: boolean) => switchFault(fault, on)])),
     })) {
       test(check.name, () => check.run());
     }
