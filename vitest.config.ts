@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/longest-first.ts";
 
 // Sources resolve through our own export condition, so that tests need no build. The condition "module" of Vite's
 // defaults is left out: it names sources for bundlers, and Node cannot load those of the AWS SDK.
@@ -19,7 +20,10 @@ export default defineConfig({
     globalSetup: ["test/build.ts"],
     setupFiles: ["test/generated-keys.ts"],
     pool: "forks",
-    maxWorkers: 2,
+    // Many tests wait for a limit to pass: three files at once keep two cores busy, and sixteen tests of a file that may.
+    maxWorkers: 3,
+    maxConcurrency: 16,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -7,6 +7,9 @@ import { ROOT, scratchFolder } from "./repository.mjs";
 import { say, warn } from "./say.mjs";
 import { listTestFiles } from "./test-files.mjs";
 
+/** What vitest reports of the last run. */
+export const RESULTS = join(scratchFolder("tests"), "results.json");
+
 /** @typedef {import("./test-files.mjs").TestFile} TestFile */
 /** @typedef {import("./test-files.mjs").Tier} Tier */
 /** @typedef {{ passed: number, failed: number, lines: string[] }} Outcome `lines`: what must stand in the summary */
@@ -104,14 +107,13 @@ function excluding(files) {
  * @param {NodeJS.ProcessEnv} env
  */
 async function runVitest(args, env) {
-  const report = join(scratchFolder("tests"), "results.json");
-  rmSync(report, { force: true });
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  rmSync(RESULTS, { force: true });
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${RESULTS}`];
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
   // Vitest colours what goes into a file as well.
   const plain = process.stdout.isTTY ? {} : { NO_COLOR: "1" };
   const { ok } = await run(process.execPath, [vitest, "run", ...reporters, ...args], { env: { ...plain, ...env } });
-  const { passed, failed } = existsSync(report) ? countTests(report) : { passed: 0, failed: 0 };
+  const { passed, failed } = existsSync(RESULTS) ? countTests(RESULTS) : { passed: 0, failed: 0 };
   // An unhandled rejection or a file that does not load fails the run without failing a test.
   return { passed, failed: ok ? failed : Math.max(failed, 1) };
 }

@@ -14,12 +14,15 @@ afterAll(() => fake.stop());
 const secrets = [fake.credentials.secretAccessKey];
 /** What depends on the client. Everything else the adapter sees in the answer, whoever brought it. */
 const CLIENT_FAULTS = ["unreachable", "throttle", "reset", "hang", "hang-after-headers", "truncated", "html"] as const;
+/** Longer than the slowest answer, and short where the fault stays. Milliseconds. */
+const OPEN_DEADLINE_MS = 2_000;
 
 describe("a signer with a client of its own", () => {
   for (const check of signerChecks({
     secrets,
     faults: fake.switches(AWS_KMS_FAULTS),
-    open: (policy) => openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy }),
+    open: (policy) =>
+      openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
   })) {
     test(check.name, check.run);
   }
@@ -29,7 +32,7 @@ describe("a signer with a client of the caller's", () => {
   for (const check of signerChecks({
     secrets,
     faults: fake.switches(CLIENT_FAULTS),
-    open: (policy) => openAwsKmsSigner({ keyId: key.keyId, client, policy }),
+    open: (policy) => openAwsKmsSigner({ keyId: key.keyId, client, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
   })) {
     test(check.name, check.run);
   }
