@@ -3,11 +3,8 @@ import { createHash, createPublicKey, randomBytes, verify } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { openPkcs11Signer } from "@signpost/pkcs11";
 
-const [options, total, inFlight] = [
-  JSON.parse(process.argv[2] ?? "{}"),
-  Number(process.argv[3]),
-  Number(process.argv[4]),
-];
+const options = JSON.parse(process.argv[2] ?? "{}");
+const [total, inFlight, wanted] = process.argv.slice(3).map(Number);
 const signer = await openPkcs11Signer(options);
 const key = createPublicKey({ key: signer.publicKey, format: "jwk" });
 const samples = [];
@@ -29,7 +26,7 @@ async function caller() {
     const message = randomBytes(32);
     const signature = await signer.sign(createHash("sha256").update(message).digest());
     if (number % 50 === 0 && !verify("sha256", message, { key, dsaEncoding: "ieee-p1363" }, signature)) bad += 1;
-    if (number % (total / 200) === 0) sample();
+    if (number % (total / wanted) === 0) sample();
   }
 }
 

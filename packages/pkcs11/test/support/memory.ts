@@ -5,7 +5,9 @@ import { expect, test } from "vitest";
 import type { ShimmedBackend } from "./shimmed-backend.ts";
 
 const MEBIBYTE = 1024 * 1024;
-const SAMPLES = 200;
+/** Each costs a garbage collection. */
+const MEMORY_SAMPLES = 200;
+const HANDLE_SAMPLES = 60;
 
 interface Sample {
   readonly rss: number;
@@ -19,28 +21,40 @@ interface Run {
   readonly samples: readonly Sample[];
 }
 
-/** Memory and handles over many signatures. `signatures` is a multiple of 200. */
+/** Memory and handles over many signatures, a multiple of 200. */
 export function memoryTest(at: ShimmedBackend, signatures: number): void {
   test(`${signatures} signatures with garbage collection forced neither let memory grow nor leave handles behind`, async () => {
-    const left = await at.backend.leftHandles?.();
-    const { made, bad, samples } = await manySignatures(at.base, signatures);
-    expect({ made, bad }).toEqual({ made: signatures, bad: 0 });
-    expect(samples).toHaveLength(SAMPLES);
+    const samples = await expectNoHandlesLeft(at, signatures, MEMORY_SAMPLES);
     expect((median(tenth(samples, 10, "rss")) - median(tenth(samples, 6, "rss"))) / MEBIBYTE).toBeLessThanOrEqual(8);
-    // The least of each: timers of the calls under way come and go, and what is left behind is in every sample after it.
-    for (const what of ["files", "resources"] as const) {
-      expect(Math.min(...tenth(samples, 10, what))).toBeLessThanOrEqual(Math.min(...tenth(samples, 6, what)));
-    }
-    // The sessions that it began with have made them all.
-    expect(at.shim.calls("C_OpenSession")).toBe(at.backend.sessions);
-    expect(at.shim.counter("openSessions")).toBe(0);
-    expect(await at.backend.leftHandles?.()).toEqual(left);
   }, 400_000);
 }
 
-async function manySignatures(options: unknown, total: number): Promise<Run> {
+/** Handles alone, which show after few signatures, a multiple of 60. */
+export function handlesTest(at: ShimmedBackend, signatures: number): void {
+  test(`${signatures} signatures leave no handles behind, and are made by the sessions that there were`, async () => {
+    await expectNoHandlesLeft(at, signatures, HANDLE_SAMPLES);
+  });
+}
+
+async function expectNoHandlesLeft(at: ShimmedBackend, signatures: number, wanted: number): Promise<readonly Sample[]> {
+  const left = await at.backend.leftHandles?.();
+  const { made, bad, samples } = await manySignatures(at.base, signatures, wanted);
+  expect({ made, bad }).toEqual({ made: signatures, bad: 0 });
+  expect(samples).toHaveLength(wanted);
+  // The least of each: timers of the calls under way come and go, and what is left behind is in every sample after it.
+  for (const what of ["files", "resources"] as const) {
+    expect(Math.min(...tenth(samples, 10, what))).toBeLessThanOrEqual(Math.min(...tenth(samples, 6, what)));
+  }
+  // The sessions that it began with have made them all.
+  expect(at.shim.calls("C_OpenSession")).toBe(at.backend.sessions);
+  expect(at.shim.counter("openSessions")).toBe(0);
+  expect(await at.backend.leftHandles?.()).toEqual(left);
+  return samples;
+}
+
+async function manySignatures(options: unknown, total: number, samples: number): Promise<Run> {
   const program = fileURLToPath(new URL("../programs/many-signatures.mjs", import.meta.url));
-  const args = ["--expose-gc", program, JSON.stringify(options), String(total), "64"];
+  const args = ["--expose-gc", program, JSON.stringify(options), String(total), "64", String(samples)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
