@@ -53,7 +53,10 @@ export async function runTests(tier, args = []) {
     { SIGNPOST_TIER: tier },
     ...[...provided.values()].map((result) => (result.ok ? result.env : {})),
   );
-  const tests = await runVitest([...args, ...excluding([...unknown, ...left])], env);
+  const excluded = [...unknown, ...left];
+  // Vitest fails when nothing is left to run, which is no news here. What no file matches is vitest's to say.
+  const isNothingLeft = excluded.length > 0 && excluded.length === files.length;
+  const tests = isNothingLeft ? { passed: 0, failed: 0 } : await runVitest([...args, ...excluding(excluded)], env);
 
   const missingFailures = process.env["CI"] === "true" ? missing.length : 0;
   if (missingFailures > 0) lines.push(`Each missing backend counts as a failure, since CI=true: ${missing.join(", ")}`);
