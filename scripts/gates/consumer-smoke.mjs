@@ -13,7 +13,8 @@ const { createJwksEndpoint, createKeySet, SignerError, signJwt } = await import(
 const { closedError } = await import(["@signpost", "core", "adapter"].join("/"));
 const { openLocalSigner } = await import(["@signpost", "local"].join("/"));
 
-assert.ok(closedError() instanceof SignerError, "an error of an adapter is not of the class that users import");
+// `instanceof` would hold for a copy of the class as well.
+assert.equal(closedError().constructor, SignerError, "@signpost/core/adapter has a copy of the class of its own");
 
 const signer = await openLocalSigner();
 const keys = createKeySet([{ keyId: "sig-1", signer }]);
