@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { listTestFiles, readTestName } from "../../scripts/lib/test-files.mjs";
 import { describeSoaks, readTier } from "../../scripts/lib/tests.mjs";
+import { publicPackages } from "../../scripts/lib/workspace.mjs";
 
 test.each([
   ["sign.test.ts", "fast", []],
@@ -33,4 +35,23 @@ test("soak files that are not run are counted, with the command that runs them",
     `Not run: 1 soak file. They are a tier of their own: npm test -- --soak ${path} -t "two words"`,
   );
   expect(describeSoaks(["packages/core/test/options"])).toBeUndefined();
+});
+
+test("CONTRIBUTING names a quick set for each package, of tests that are there", () => {
+  const page = readFileSync(new URL("../../CONTRIBUTING.md", import.meta.url), "utf8");
+  const sets = [...page.matchAll(/^\| ([a-z0-9-]+) \| `(packages\/[^`]+)`/gm)].map(([, name = "", args = ""]) => ({
+    name: `@signpost/${name}`,
+    paths: args.split(" ").filter((arg) => arg.startsWith("packages/")),
+  }));
+  expect(sets.map(({ name }) => name).toSorted()).toEqual(
+    publicPackages()
+      .map(({ name }) => name)
+      .toSorted(),
+  );
+  for (const path of sets.flatMap(({ paths }) => paths)) {
+    expect(
+      listTestFiles([path]).filter(({ tier }) => tier === "fast"),
+      path,
+    ).not.toEqual([]);
+  }
 });
