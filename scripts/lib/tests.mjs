@@ -12,7 +12,7 @@ export const RESULTS = join(scratchFolder("tests"), "results.json");
 
 /** @typedef {import("./test-files.mjs").TestFile} TestFile */
 /** @typedef {import("./test-files.mjs").Tier} Tier */
-/** @typedef {{ passed: number, failed: number, lines: string[] }} Outcome `lines`: what must stand in the summary */
+/** @typedef {{ tier: Tier, passed: number, failed: number, lines: string[] }} Outcome `lines`: what must stand in the summary */
 
 /**
  * Which tier the arguments of `npm test` ask for, and those that are vitest's.
@@ -61,6 +61,7 @@ export async function runTests(tier, args = []) {
   const missingFailures = process.env["CI"] === "true" ? missing.length : 0;
   if (missingFailures > 0) lines.push(`Each missing backend counts as a failure, since CI=true: ${missing.join(", ")}`);
   return {
+    tier,
     passed: tests.passed,
     failed: tests.failed + unknown.length + missingFailures + (built ? 0 : 1),
     lines,
@@ -130,5 +131,5 @@ function countTests(report) {
 /** @param {Outcome} outcome */
 export function sayTests(outcome) {
   for (const line of outcome.lines) warn(line);
-  say(`Tests: ${outcome.passed} passed, ${outcome.failed} failed`);
+  say(`${outcome.tier === "soak" ? "Soaks" : "Tests"}: ${outcome.passed} passed, ${outcome.failed} failed`);
 }
