@@ -9,6 +9,7 @@ export type { ServiceEndpoint } from "./backend/service-endpoint.ts";
 export { untilAborted, withinDeadline } from "./backend/within-deadline.ts";
 export type { Deadline } from "./backend/within-deadline.ts";
 export { decodeBase64url, encodeBase64url } from "./encoding/base64url.ts";
+export type { EcCurveName } from "./encoding/ec-point.ts";
 export { p256JwkFrom, publicJwkFrom } from "./encoding/given-key.ts";
 export { PRIVATE_JWK_MEMBERS } from "./encoding/public-jwk.ts";
 export type { PublicJwk } from "./encoding/public-jwk.ts";

@@ -19,6 +19,7 @@ export class SignpostError extends Error {
     mark(this.prototype, "SignpostError");
   }
 
+  /** True for errors of another copy of this package too. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
     if (typeof value !== "object" || value === null || !Object.hasOwn(this.prototype, CLASS)) return false;

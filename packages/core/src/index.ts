@@ -21,6 +21,7 @@ export type { SignEvent } from "./signer/events.ts";
 export { failoverSigner } from "./signer/failover.ts";
 export { guardSigner } from "./signer/guard.ts";
 export type { GuardDetails } from "./signer/guard.ts";
+export type { SignerStatus } from "./signer/health.ts";
 export { createLimiter } from "./signer/limiter.ts";
 export type { LimiterOptions } from "./signer/limiter.ts";
 export type { PolicyDefaults } from "./signer/policy.ts";

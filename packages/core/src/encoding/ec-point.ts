@@ -18,6 +18,7 @@ export interface P256PublicJwk {
   readonly y: string;
 }
 
+/** The NIST curves of RFC 7518 section 6.2.1.1. */
 export type EcCurveName = "P-256" | "P-384" | "P-521";
 
 export interface EcCurve {

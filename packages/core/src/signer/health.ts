@@ -1,6 +1,7 @@
 import type { SignerError, SignerErrorCode } from "../errors.ts";
 import type { SignerHealth } from "./contract.ts";
 
+/** How a signer is doing. */
 export type SignerStatus = SignerHealth["status"];
 
 const SEVERITY: Readonly<Record<SignerStatus, number>> = { ready: 0, degraded: 1, down: 2 };
