@@ -28,9 +28,11 @@ import type { SigningKey } from "./wire/signing-key.ts";
  * ```
  */
 export function openPkcs11Signer(options: Pkcs11SignerOptions & { readonly policy: false }): Promise<Signer>;
+/** With the guard around it. */
 export function openPkcs11Signer(
   options: Pkcs11SignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
+/** Guarded unless `policy` is `false`. */
 export function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer>;
 export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer> {
   return openKeySigner(await readSignerOptions(options), options);

@@ -15,6 +15,7 @@ export type { LookupLike, PublicDispatcherOptions } from "./http/public-dispatch
 export type { FetchResponseLike, FetchInit, FetchLike } from "./http/request.ts";
 export type { KeyFunction } from "./jwk/key-function.ts";
 export type { DropReason } from "./jwk/parse-jwk.ts";
+export type { KeyFault } from "./jwk/public-jwk.ts";
 export { createStaticKeySet } from "./jwk/static-key-set.ts";
 export type { StaticKeyFunction, StaticKeySetOptions } from "./jwk/static-key-set.ts";
 export { createOwnKeySet } from "./own/own-key-set.ts";
@@ -24,6 +25,7 @@ export type {
   IdTokenHintOptions,
   LogoutTokenOptions,
   VerifyOwnJwtOptions,
+  OwnJwtCommon,
 } from "./own/own-jwt-options.ts";
 export { verifyOwnJwt } from "./own/verify-own-jwt.ts";
 export type { VerifiedOwnJwt } from "./own/verify-own-jwt.ts";

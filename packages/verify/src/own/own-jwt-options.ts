@@ -7,7 +7,8 @@ import type { TimeOptions, TimeRules } from "../token/claims.ts";
 import { TIME_OPTIONS, timeRules } from "../token/claims.ts";
 import type { OwnKeyFunction } from "./own-key-set.ts";
 
-interface OwnJwtCommon extends TimeOptions {
+/** What every purpose has in common. */
+export interface OwnJwtCommon extends TimeOptions {
   /** Finds the OP's own keys: what `createOwnKeySet` returns. */
   readonly keyFunction: OwnKeyFunction;
   /** This OP's issuer, compared byte for byte. */
