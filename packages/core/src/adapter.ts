@@ -1,7 +1,10 @@
 // The door for packages that build on core: adapters for a backend, verifiers, plugs for a host. Users need `@signpost/core` alone.
 export { decodedAnswer, incompleteAnswer } from "./backend/answer.ts";
+export { createAdapter } from "./backend/create-adapter.ts";
+export { createAdapterSigner, openAdapterSigner, planOpening } from "./backend/open-signer.ts";
+export type { AdapterSignerOptions, OpenedKey, OpeningPlan, RemoteBackend } from "./backend/open-signer.ts";
 export { openingBounds, retryOpening } from "./backend/opening.ts";
-export type { OpeningAttempt, OpeningBounds, OpeningOptions } from "./backend/opening.ts";
+export type { CallBounds, OpeningBounds, OpeningOptions } from "./backend/opening.ts";
 export { memberOf, safeCause } from "./backend/safe-cause.ts";
 export type { CauseRules } from "./backend/safe-cause.ts";
 export { readEndpoint } from "./backend/service-endpoint.ts";
@@ -26,6 +29,7 @@ export {
   readFlag,
   readMilliseconds,
   readNumber,
+  readSignal,
   readText,
   readWholeNumber,
 } from "./options/read-values.ts";

@@ -1,5 +1,5 @@
 import { SignerError } from "../errors.ts";
-import { readMilliseconds } from "../options/read-values.ts";
+import { readMilliseconds, readSignal } from "../options/read-values.ts";
 import type { GuardPolicy } from "../signer/contract.ts";
 import { onAbort } from "../signer/on-abort.ts";
 import { resolvePolicy } from "../signer/policy.ts";
@@ -34,7 +34,7 @@ const UNGUARDED_ATTEMPT_MS = 5000;
  * The bounds of opening: those that the policy sets for a signature. Without a guard (`policy: false`) one attempt may
  * take 5 s, and the rest are the policy's defaults: 5 s in all, 3 attempts.
  *
- * @throws ConfigurationError for a policy or a deadline that could never work.
+ * @throws ConfigurationError for a policy, a deadline or a signal that could never work.
  * @example
  * ```ts
  * import { openingBounds } from "@signpost/core/adapter";
@@ -42,20 +42,20 @@ const UNGUARDED_ATTEMPT_MS = 5000;
  * const bounds = openingBounds({ policy: { maxAttempts: 2 }, openDeadlineMs: 10_000 });
  * ```
  */
-export function openingBounds({ policy, openDeadlineMs, signal }: OpeningOptions): OpeningBounds {
+export function openingBounds({ policy = {}, openDeadlineMs, signal }: OpeningOptions): OpeningBounds {
   const guarded = policy !== false;
-  const { deadlineMs, attemptTimeoutMs, maxAttempts } = resolvePolicy(guarded ? (policy ?? {}) : {}, {});
+  const { deadlineMs, attemptTimeoutMs, maxAttempts } = resolvePolicy(policy === false ? {} : policy, {});
   return {
     deadlineMs: openDeadlineMs === undefined ? deadlineMs : readMilliseconds("openDeadlineMs", openDeadlineMs),
     attemptTimeoutMs: guarded ? attemptTimeoutMs : UNGUARDED_ATTEMPT_MS,
     maxAttempts,
-    signal,
+    signal: readSignal("signal", signal),
   };
 }
 
-/** What ends one attempt. */
-export interface OpeningAttempt {
-  /** Aborts when the attempt's time is over, when the deadline is, and with the caller's signal. */
+/** What ends one call of a backend. */
+export interface CallBounds {
+  /** Aborts when the call's time is over, when the deadline is, and with the caller's signal. */
   readonly signal: AbortSignal;
   /** The same time, for a client that takes it as a number. Whole milliseconds, from 1. */
   readonly timeoutMs: number;
@@ -74,15 +74,15 @@ const MAX_PAUSE_MS = 1000;
  *
  * @example
  * ```ts
- * import { openingBounds, retryOpening, type OpeningAttempt } from "@signpost/core/adapter";
+ * import { openingBounds, retryOpening, type CallBounds } from "@signpost/core/adapter";
  *
- * declare function readPublicKey(attempt: OpeningAttempt): Promise<Uint8Array>;
+ * declare function readPublicKey(attempt: CallBounds): Promise<Uint8Array>;
  *
  * const spki = await retryOpening(readPublicKey, openingBounds({}));
  * ```
  */
 export async function retryOpening<Result>(
-  attempt: (bounds: OpeningAttempt) => Promise<Result>,
+  attempt: (bounds: CallBounds) => Promise<Result>,
   bounds: OpeningBounds,
   isPending: (error: SignerError) => boolean = () => false,
 ): Promise<Result> {

@@ -119,3 +119,19 @@ export function readCallback<Callback>(name: string, value: Callback): Callback 
   if (value === undefined || typeof value === "function") return value;
   throw new ConfigurationError(name, `expected a function, or nothing, got ${given(value)}`);
 }
+
+/**
+ * An AbortSignal, or `undefined`. Known by what it can do, since a signal may come from another realm.
+ *
+ * @throws ConfigurationError that names the option.
+ * @example
+ * ```ts
+ * import { readSignal } from "@signpost/core/adapter";
+ *
+ * const signal = readSignal("signal", AbortSignal.timeout(1000));
+ * ```
+ */
+export function readSignal(name: string, value: AbortSignal | undefined): AbortSignal | undefined {
+  if (value === undefined || typeof value?.addEventListener === "function") return value;
+  throw new ConfigurationError(name, `expected an AbortSignal, or nothing, got ${given(value)}`);
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
-import { openingBounds, retryOpening, type OpeningAttempt, type OpeningBounds } from "@signpost/core/adapter";
+import { openingBounds, retryOpening, type CallBounds, type OpeningBounds } from "@signpost/core/adapter";
 import { thrownBy } from "../support/key-fixtures.ts";
 
 const bounds = (change: Partial<OpeningBounds> = {}): OpeningBounds => ({
@@ -33,8 +33,8 @@ async function settled(run: () => Promise<unknown>): Promise<{ outcome: unknown;
   }
 }
 
-const NO_ATTEMPT: OpeningAttempt = { signal: new AbortController().signal, timeoutMs: 1 };
-const hangs = ({ signal }: OpeningAttempt = NO_ATTEMPT): Promise<never> =>
+const NO_ATTEMPT: CallBounds = { signal: new AbortController().signal, timeoutMs: 1 };
+const hangs = ({ signal }: CallBounds = NO_ATTEMPT): Promise<never> =>
   new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 const neverSettles = (): Promise<never> => new Promise(() => {});
 
@@ -60,6 +60,8 @@ describe("openingBounds", () => {
     [{ openDeadlineMs: 0 }, "openDeadlineMs"],
     [{ openDeadlineMs: Number.NaN }, "openDeadlineMs"],
     [{ policy: { maxAttempts: 0 } }, "policy.maxAttempts"],
+    [{ policy: null }, "policy"],
+    [{ signal: "soon" }, "signal"],
     [{ policy: { deadlineMS: 5 } }, "policy.deadlineMS"],
   ])("refuse %j", (options, argument) => {
     expect(thrownBy(() => openingBounds(options as object))).toMatchObject({ name: "ConfigurationError", argument });
@@ -116,9 +118,7 @@ describe("retryOpening", () => {
     ["ends with its signal", hangs],
     ["ignores its signal", neverSettles],
   ])("gives up an attempt that takes too long and %s", async (_name, hanging) => {
-    const attempt = vi
-      .fn<(attempt: OpeningAttempt) => Promise<string>>(async () => "key")
-      .mockImplementationOnce(hanging);
+    const attempt = vi.fn<(attempt: CallBounds) => Promise<string>>(async () => "key").mockImplementationOnce(hanging);
     const { outcome, tookMs } = await settled(() => retryOpening(attempt, bounds({ attemptTimeoutMs: 1000 })));
     expect(outcome).toBe("key");
     expect(tookMs).toBeGreaterThanOrEqual(1000);
@@ -140,7 +140,7 @@ describe("retryOpening", () => {
 
   test("tells each attempt how long it may take", async () => {
     const told: number[] = [];
-    const attempt = async ({ timeoutMs }: OpeningAttempt): Promise<never> => {
+    const attempt = async ({ timeoutMs }: CallBounds): Promise<never> => {
       told.push(timeoutMs);
       throw outage();
     };

@@ -6,6 +6,7 @@ import {
   readFlag,
   readMilliseconds,
   readNumber,
+  readSignal,
   readText,
   readWholeNumber,
 } from "@signpost/core/adapter";
@@ -63,13 +64,16 @@ describe("readFlag", () => {
   });
 });
 
-describe("readText, readChoice and readCallback", () => {
+describe("readText, readChoice, readCallback and readSignal", () => {
   test("take what fits", () => {
     const callback = (): void => {};
     expect(readText("token", "op")).toBe("op");
     expect(readChoice("transport", "rest", ["grpc", "rest"])).toBe("rest");
     expect(readCallback("onError", callback)).toBe(callback);
     expect(readCallback("onError", undefined)).toBeUndefined();
+    const signal = AbortSignal.timeout(1000);
+    expect(readSignal("signal", signal)).toBe(signal);
+    expect(readSignal("signal", undefined)).toBeUndefined();
   });
 
   test.each([
@@ -79,6 +83,11 @@ describe("readText, readChoice and readCallback", () => {
       "readChoice",
       () => readChoice("transport", "http3", ["grpc", "rest"]),
       'transport: expected "grpc" or "rest", got a string',
+    ],
+    [
+      "readSignal",
+      () => readSignal("signal", {} as never),
+      "signal: expected an AbortSignal, or nothing, got an object",
     ],
     ["readCallback", () => readCallback("onError", "log"), "onError: expected a function, or nothing, got a string"],
   ])("%s refuses what does not, and never repeats a text", (_name, read, message) => {
