@@ -34,8 +34,8 @@ await runBench({
       cacheMiddleware: true,
       requestHandler,
     });
-    const own = await openAwsKmsSigner({ keyId: keyArn, endpoint, policy: POLICY });
-    const given = await openAwsKmsSigner({ keyId: keyArn, client, policy: POLICY });
+    const own = await openAwsKmsSigner({ key: keyArn, endpoint, policy: POLICY });
+    const given = await openAwsKmsSigner({ key: keyArn, client, policy: POLICY });
 
     const digest = randomBytes(32);
     const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;

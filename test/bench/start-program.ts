@@ -27,7 +27,7 @@ async function firstSignature(task: Extract<StartTask, { task: "sign" }>): Promi
   const digest = randomBytes(32);
   if (task.by === "signer") {
     const { openAwsKmsSigner } = await import("@signpost/aws-kms");
-    const signer = await openAwsKmsSigner({ keyId: keyArn, client, publicKey });
+    const signer = await openAwsKmsSigner({ key: keyArn, client, publicKey });
     await signer.sign(digest);
   } else {
     const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;

@@ -109,7 +109,7 @@ describe("the recipe for audit logs", () => {
     const { region, endpoint, credentials } = fake;
     const client = new KMSClient({ region, endpoint, credentials, maxAttempts: 1 });
     auditKms(client, (line) => lines.push(line));
-    const signer = await openAwsKmsSigner({ keyId: fake.addKey().arn, client, policy: { concurrency: 1 } });
+    const signer = await openAwsKmsSigner({ key: fake.addKey().arn, client, policy: { concurrency: 1 } });
     const keys = createKeySet([{ signer }]);
     fake.faults.next("throttle", 1, "Sign");
     await requests.run({ correlationId: "first" }, () => signJwt(keys, claims));

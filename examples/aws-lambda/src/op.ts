@@ -32,7 +32,7 @@ export interface Op {
 /** Opens the key. With the public key given, nothing goes over the network until the first token. */
 export async function openOp(settings: Settings): Promise<Op> {
   const signer = await openAwsKmsSigner({
-    keyId: settings.keyArn,
+    key: settings.keyArn,
     publicKey: settings.publicKey,
     endpoint: settings.kmsEndpoint,
     // A function serves one request at a time, and must answer before API Gateway gives up.

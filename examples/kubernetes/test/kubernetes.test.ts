@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openSigner } from "@signpost/core";
-import { awsKms, type KmsApi } from "@signpost/aws-kms";
+import { awsKms, type AwsKmsApi } from "@signpost/aws-kms";
 import { openLocalSigner } from "@signpost/local";
 import { createMemoryReplayStore } from "@signpost/verify";
 import { type RunningOp, startOp } from "@signpost/example-minimal-op/op";
@@ -138,7 +138,7 @@ describe("the schedule in the ConfigMap", () => {
   });
 
   test("names keys in AWS KMS by URIs that the adapter opens, each with a Region", async () => {
-    const api: KmsApi = {
+    const api: AwsKmsApi = {
       getPublicKey: async ({ KeyId }) => ({
         KeyId,
         KeySpec: "ECC_NIST_P256",

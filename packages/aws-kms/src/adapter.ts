@@ -1,17 +1,34 @@
 import { ConfigurationError, type SignerAdapter } from "@signpost/core";
-import { parseEndpoint, type KmsEndpoint } from "./endpoint.ts";
-import { regionIn } from "./key-id.ts";
-import { openAwsKmsSigner, type AwsKmsConnectionOptions, type AwsKmsSignerOptions } from "./open.ts";
-import { parseKmsUri } from "./uri.ts";
+import {
+  assertOptions,
+  createAdapter,
+  readMilliseconds,
+  type OptionNames,
+  type ServiceEndpoint,
+} from "@signpost/core/adapter";
+import { readConnectionOptions, type AwsKmsConnectionOptions } from "./client.ts";
+import { regionIn } from "./key-name.ts";
+import { openAwsKmsSigner, type AwsKmsSignerOptions } from "./open.ts";
+import { parseKeyUri } from "./uri.ts";
 
-/** `region` is that of keys whose URI names none. */
+/** Options of `awsKms`, for all keys that it opens. `region` is that of keys whose URI names none. */
 export interface AwsKmsAdapterOptions extends AwsKmsConnectionOptions, Pick<AwsKmsSignerOptions, "openDeadlineMs"> {}
+
+const OPTIONS: OptionNames<AwsKmsAdapterOptions> = {
+  client: true,
+  api: true,
+  region: true,
+  endpoint: true,
+  openDeadlineMs: true,
+};
 
 /**
  * Key URIs of this adapter: `awskms:///alias/op-2026`, `awskms:///arn:aws:kms:…`, a key id. A host part is the
- * endpoint (https, http for loopback), `?region=` the Region of a key that does not name one. How KMS is reached
- * besides is given here, once for all of them.
+ * endpoint (https, http for loopback), `?region=` the Region of a key that does not name one. How else KMS is reached
+ * is given here, once for all of them.
  *
+ * @throws ConfigurationError for an option that is unknown, out of bounds or does not fit the others.
+ * @example
  * ```ts
  * import { openSigner } from "@signpost/core";
  * import { awsKms } from "@signpost/aws-kms";
@@ -20,25 +37,25 @@ export interface AwsKmsAdapterOptions extends AwsKmsConnectionOptions, Pick<AwsK
  * ```
  */
 export function awsKms(options: AwsKmsAdapterOptions = {}): SignerAdapter {
-  return {
-    scheme: "awskms",
-    open: async (uri, { policy, signal } = {}) => {
-      const { keyId, name, region, endpoint } = parseKmsUri(uri);
-      assertSameEndpoint(endpoint, options.endpoint);
-      return openAwsKmsSigner({
-        ...options,
-        keyId,
-        region: region ?? (regionIn(name) === undefined ? options.region : undefined),
-        endpoint: endpoint?.url ?? options.endpoint,
-        policy,
-        signal,
-      });
-    },
-  };
+  assertOptions("options", options, OPTIONS);
+  const own = readConnectionOptions(options);
+  if (options.openDeadlineMs !== undefined) readMilliseconds("openDeadlineMs", options.openDeadlineMs);
+  return createAdapter("awskms", async (uri, { policy, signal }) => {
+    const { key, name, region, endpoint } = parseKeyUri(uri);
+    assertSameEndpoint(endpoint, own);
+    return openAwsKmsSigner({
+      ...options,
+      key,
+      region: region ?? (regionIn(name) === undefined ? options.region : undefined),
+      endpoint: endpoint?.url ?? options.endpoint,
+      policy,
+      signal,
+    });
+  });
 }
 
 /** The canonical URI of a signer that the adapter opened names the adapter's own endpoint; none may name another. */
-function assertSameEndpoint(named: KmsEndpoint | undefined, own: string | undefined): void {
-  if (named === undefined || own === undefined || named.url === parseEndpoint("endpoint", own).url) return;
+function assertSameEndpoint(named: ServiceEndpoint | undefined, own: ServiceEndpoint | undefined): void {
+  if (named === undefined || own === undefined || named.url === own.url) return;
   throw new ConfigurationError("uri", "expected no host part, or that of the adapter's endpoint");
 }

@@ -1,5 +1,5 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { memberOf, safeCause } from "./safe-cause.ts";
+import { memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
 
 interface Row {
   readonly code: SignerErrorCode;
@@ -109,16 +109,25 @@ const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
 // Of Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. Of TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID. Of HTTP/2.
 const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|HTTP2)_|CERT|SIGNATURE$/;
 
+/** A message that repeats what was sent, as in the answer of a proxy. */
+const REPEATS_REQUEST = /AWS4-HMAC-SHA256|x-amz-security-token/i;
+
+/** Where a signature is refused, services repeat the request with its session token. */
+const CAUSE: CauseRules = {
+  members: ["code", "$fault", "$metadata"],
+  hides: (error, message) => /signature/i.test(nameOf(error)) || REPEATS_REQUEST.test(message),
+};
+
 /**
  * The one table from what a KMS call rejects with to our codes: a pure function. `operation` is the call's name in
  * policies, `kms:Sign`.
  */
-export function signerErrorFromKms(error: unknown, operation: string): SignerError {
+export function signerErrorFrom(error: unknown, operation: string): SignerError {
   if (error instanceof SignerError) return error;
   const { code, text, transient } = classify(error);
   const name = nameOf(error);
   const told = BY_NAME.has(name) ? ` (${name})` : "";
-  return new SignerError(code, `${operation} failed: ${text}${told}`, { cause: safeCause(error), transient });
+  return new SignerError(code, `${operation} failed: ${text}${told}`, { cause: safeCause(error, CAUSE), transient });
 }
 
 /** Whether other credentials, or the same with a corrected clock, may be accepted. */

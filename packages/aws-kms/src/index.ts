@@ -1,13 +1,14 @@
 export { awsKms } from "./adapter.ts";
 export type { AwsKmsAdapterOptions } from "./adapter.ts";
 export type {
-  KmsApi,
-  KmsCallOptions,
-  KmsClientLike,
-  KmsGetPublicKeyInput,
-  KmsGetPublicKeyOutput,
-  KmsSignInput,
-  KmsSignOutput,
+  AwsKmsApi,
+  AwsKmsCallOptions,
+  AwsKmsClientLike,
+  AwsKmsGetPublicKeyInput,
+  AwsKmsGetPublicKeyOutput,
+  AwsKmsSignInput,
+  AwsKmsSignOutput,
 } from "./api.ts";
+export type { AwsKmsConnectionOptions } from "./client.ts";
 export { openAwsKmsSigner } from "./open.ts";
-export type { AwsKmsConnectionOptions, AwsKmsSignerOptions } from "./open.ts";
+export type { AwsKmsSignerOptions } from "./open.ts";

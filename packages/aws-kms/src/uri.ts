@@ -1,6 +1,7 @@
 import { ConfigurationError } from "@signpost/core";
-import { endpointFromHost, type KmsEndpoint } from "./endpoint.ts";
-import { parseKeyId, type KmsKeyName } from "./key-id.ts";
+import type { ServiceEndpoint } from "@signpost/core/adapter";
+import { endpointFromHost } from "./endpoint.ts";
+import { parseKeyName, type KeyName } from "./key-name.ts";
 
 const SCHEME = "awskms://";
 const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION], where KEY is a key id, key ARN, alias/NAME or alias ARN`;
@@ -9,22 +10,23 @@ const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION], where KEY
 const URI = /^awskms:\/\/([A-Za-z0-9.:[\]-]*)\/([^?#]*)(?:\?region=([^&#]*))?$/;
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)+$/;
 
-export interface KmsKeyUri {
+/** What a key URI names. */
+export interface KeyUri {
   /** As it is written, byte for byte. */
-  readonly keyId: string;
-  readonly name: KmsKeyName;
-  readonly endpoint: KmsEndpoint | undefined;
+  readonly key: string;
+  readonly name: KeyName;
+  readonly endpoint: ServiceEndpoint | undefined;
   readonly region: string | undefined;
 }
 
 /** Reads `awskms:///alias/op`, `awskms:///arn:aws:kms:…`, `awskms://127.0.0.1:4566/KEY?region=eu-west-1`. */
-export function parseKmsUri(uri: string): KmsKeyUri {
+export function parseKeyUri(uri: string): KeyUri {
   const match = URI.exec(uri);
   if (match === null) throw new ConfigurationError("uri", EXPECTED);
-  const [, host = "", keyId = "", region] = match;
+  const [, host = "", key = "", region] = match;
   return {
-    keyId,
-    name: parseKeyId("uri", keyId),
+    key,
+    name: parseKeyName("uri", key),
     endpoint: host === "" ? undefined : endpointFromHost("uri", host),
     region: region === undefined ? undefined : parseRegion("uri", region),
   };
@@ -36,6 +38,6 @@ export function parseRegion(argument: string, region: unknown): string {
 }
 
 /** The canonical URI of an opened key. The ARN holds its region. */
-export function formatKmsUri(keyArn: string, endpoint: KmsEndpoint | undefined): string {
+export function formatKeyUri(keyArn: string, endpoint: ServiceEndpoint | undefined): string {
   return `${SCHEME}${endpoint?.host ?? ""}/${keyArn}`;
 }

@@ -21,7 +21,7 @@ describe("our own client", () => {
   const connectionsAreGone = () => expect.poll(() => fake.sockets.open, { timeout: 10_000 }).toBe(0);
 
   test("leaves no connection behind when its signer is closed", async () => {
-    const signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint });
+    const signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint });
     await Promise.all(Array.from({ length: 8 }, () => signer.sign(DIGEST)));
     expect(fake.sockets.open).toBe(8);
     await signer.close();
@@ -35,14 +35,14 @@ describe("our own client", () => {
     ["is given up", "hang", () => ({ signal: AbortSignal.timeout(200) })],
   ])("leaves none behind when its opening %s", async (_what, fault, options) => {
     fake.faults.on(fault);
-    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, ...options() })).rejects.toBeInstanceOf(
+    await expect(openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, ...options() })).rejects.toBeInstanceOf(
       SignerError,
     );
     await connectionsAreGone();
   });
 
   test.each<Fault>(["hang", "hang-after-headers", "slow"])("cuts the connection of a call that %s", async (fault) => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy });
     fake.faults.on(fault);
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "timeout" });
     await connectionsAreGone();
@@ -50,7 +50,7 @@ describe("our own client", () => {
 
   test("cuts the connection of the call that its caller aborts, long before any timeout, and no other", async () => {
     const patient = { deadlineMs: 60_000, attemptTimeoutMs: 60_000 };
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: patient });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: patient });
     fake.faults.next("hang", 1, "Sign");
     const caller = new AbortController();
     const aborted = signer.sign(DIGEST, { signal: caller.signal });
@@ -66,10 +66,10 @@ describe("our own client", () => {
 describe("a client of the caller's", () => {
   test("is used as it is, and left open", async () => {
     const client = clientOf(fake, { region: "eu-south-1" });
-    const signer = await openAwsKmsSigner({ keyId: key.arn, client });
+    const signer = await openAwsKmsSigner({ key: key.arn, client });
     expect(signer.uri).toBe(`awskms:///${key.arn}`);
     await signer.close();
-    await using second = await openAwsKmsSigner({ keyId: key.arn, client });
+    await using second = await openAwsKmsSigner({ key: key.arn, client });
     await expect(second.sign(DIGEST)).resolves.toHaveLength(64);
     expect(fake.requests.map((request) => request.region)).toEqual(["eu-south-1", "eu-south-1", "eu-south-1"]);
     client.destroy();
@@ -82,7 +82,7 @@ describe("a client of the caller's", () => {
       },
     };
     const client = { send: async () => ({}), middlewareStack: stack, config: {} };
-    const opening = openAwsKmsSigner({ keyId: key.arn, client, publicKey: publicJwk });
+    const opening = openAwsKmsSigner({ key: key.arn, client, publicKey: publicJwk });
     await expect(opening).rejects.toMatchObject({ argument: "client", message: expect.stringContaining("version") });
   });
 
@@ -95,7 +95,7 @@ describe("a client of the caller's", () => {
         return client.send(command as never, options);
       },
     };
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, client: recording });
+    await using signer = await openAwsKmsSigner({ key: key.arn, client: recording });
     await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
     expect(sent).toEqual(["GetPublicKeyCommand", "SignCommand"]);
   });
@@ -126,7 +126,7 @@ describe("another transport", () => {
         return { KeyId: key.arn, Signature: key.sign(input.Message), SigningAlgorithm: "ECDSA_SHA_256" };
       },
     };
-    await using signer = await openAwsKmsSigner({ keyId: "alias/x", api });
+    await using signer = await openAwsKmsSigner({ key: "alias/x", api });
     await signWith(createKeySet([{ signer }]).active, DIGEST);
     expect(asked).toEqual([
       { KeyId: "alias/x" },
@@ -141,7 +141,7 @@ describe("another transport", () => {
 
   test("that never settles is left behind soon after the signal", async () => {
     const api = { getPublicKey: () => new Promise<never>(() => {}), sign: () => new Promise<never>(() => {}) };
-    const signer = await openAwsKmsSigner({ keyId: key.arn, api, publicKey: publicJwk, policy: false });
+    const signer = await openAwsKmsSigner({ key: key.arn, api, publicKey: publicJwk, policy: false });
     const controller = new AbortController();
     const signing = signer.sign(DIGEST, { signal: controller.signal });
     controller.abort(new Error("enough"));

@@ -21,7 +21,7 @@ describe("500 signatures at once", () => {
     const spy = vi.spyOn(console, "warn").mockImplementation((...words) => void warnings.push(words));
     process.on("warning", (warning) => warnings.push(warning));
     await using signer = await openAwsKmsSigner({
-      keyId: key.arn,
+      key: key.arn,
       endpoint: fake.endpoint,
       policy: { concurrency: CONCURRENCY, deadlineMs: 60_000, attemptTimeoutMs: 30_000 },
     });
@@ -48,7 +48,7 @@ describe("500 signatures at once", () => {
   test("are bounded by a shared limiter alone, however many it lets through", async () => {
     const limiter = createLimiter({ concurrency: 150, maxQueue: 1000 });
     const policy = { limiter, deadlineMs: 60_000, attemptTimeoutMs: 30_000 };
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy });
     await vi.waitUntil(() => fake.sockets.open === 1);
     fake.faults.on("hang");
     const controller = new AbortController();
@@ -64,7 +64,7 @@ describe("500 signatures at once", () => {
 
   test("wait in a queue of ours where there are more than slots, and reject when it is full", async () => {
     await using signer = await openAwsKmsSigner({
-      keyId: key.arn,
+      key: key.arn,
       endpoint: fake.endpoint,
       policy: { concurrency: 2, maxQueue: 8, deadlineMs: 60_000, attemptTimeoutMs: 30_000 },
     });

@@ -22,7 +22,7 @@ describe("a signer with a client of its own", () => {
     secrets,
     faults: fake.switches(AWS_KMS_FAULTS),
     open: (policy) =>
-      openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
+      openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
   })) {
     test(check.name, check.run);
   }
@@ -32,7 +32,7 @@ describe("a signer with a client of the caller's", () => {
   for (const check of signerChecks({
     secrets,
     faults: fake.switches(CLIENT_FAULTS),
-    open: (policy) => openAwsKmsSigner({ keyId: key.keyId, client, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
+    open: (policy) => openAwsKmsSigner({ key: key.keyId, client, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
   })) {
     test(check.name, check.run);
   }

@@ -3,9 +3,9 @@ import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { createKeySet, signWith } from "@signpost/core";
-import { openAwsKmsSigner, type KmsApi } from "@signpost/aws-kms";
+import { openAwsKmsSigner, type AwsKmsApi } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
-import { withRenewedCredentials } from "../src/own-client.ts";
+import { withRenewedCredentials } from "../src/credentials.ts";
 import { clientOf, provideCredentials } from "./environment.ts";
 
 const DIGEST = new Uint8Array(32).fill(1);
@@ -52,7 +52,7 @@ function usedKeys(): readonly string[] {
 
 describe("our own client", () => {
   test("asks once for credentials and keeps them", async () => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     await Promise.all([signer.sign(DIGEST), signer.sign(DIGEST)]);
     expect(usedKeys()).toEqual(["AKIA1", "AKIA1", "AKIA1"]);
     expect(issued).toBe(1);
@@ -61,7 +61,7 @@ describe("our own client", () => {
   test.each(["ExpiredTokenException", "UnrecognizedClientException", "InvalidSignatureException"])(
     "gets credentials anew when they are refused as %s, inside the same attempt",
     async (refusal) => {
-      await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint, policy: { maxAttempts: 1 } });
+      await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, policy: { maxAttempts: 1 } });
       fake.acceptOnly(["AKIA2"], refusal);
       await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
       expect(usedKeys()).toEqual(["AKIA1", "AKIA1", "AKIA2"]);
@@ -71,7 +71,7 @@ describe("our own client", () => {
 
   test("does so while opening too", async () => {
     fake.acceptOnly(["AKIA2"]);
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     expect(signer.uri).toContain(key.arn);
     expect(usedKeys()).toEqual(["AKIA1", "AKIA2"]);
   });
@@ -80,15 +80,15 @@ describe("our own client", () => {
     let answer = (): void => undefined;
     held = new Promise((resolve) => (answer = resolve));
     const publicKey = key.publicKey?.export({ format: "jwk" }) ?? {};
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint, publicKey, policy: { deadlineMs: 200 } });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, publicKey, policy: { deadlineMs: 200 } });
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "timeout" });
-    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint, openDeadlineMs: 200 })).rejects.toMatchObject({
+    await expect(openAwsKmsSigner({ key: key.arn, endpoint, openDeadlineMs: 200 })).rejects.toMatchObject({
       code: "timeout",
     });
     expect(fake.requests).toEqual([]);
     answer();
     await vi.waitUntil(() => issued > 0);
-    await using patient = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await using patient = await openAwsKmsSigner({ key: key.arn, endpoint });
     await expect(patient.sign(DIGEST)).resolves.toHaveLength(64);
     await expect(signWith(createKeySet([{ signer }]).active, DIGEST)).resolves.toHaveLength(64);
   });
@@ -97,7 +97,7 @@ describe("our own client", () => {
     delete process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"];
     process.env["AWS_WEB_IDENTITY_TOKEN_FILE"] = "/nonexistent/token";
     process.env["AWS_ROLE_ARN"] = "arn:aws:iam::111122223333:role/op";
-    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint })).rejects.toMatchObject({
+    await expect(openAwsKmsSigner({ key: key.arn, endpoint })).rejects.toMatchObject({
       code: "access_denied",
       transient: false,
       message: "kms:GetPublicKey failed: no credentials could be had: ENOENT",
@@ -105,7 +105,7 @@ describe("our own client", () => {
   });
 
   test("gets them once for calls that fail together", async () => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     fake.acceptOnly(["AKIA2"]);
     const signatures = await Promise.all(Array.from({ length: 12 }, () => signer.sign(DIGEST)));
     expect(signatures).toHaveLength(12);
@@ -113,7 +113,7 @@ describe("our own client", () => {
   });
 
   test("does not hammer the provider where the new ones are refused as well", async () => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     fake.acceptOnly([]);
     for (let call = 0; call < 5; call += 1) {
       await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "access_denied", transient: false });
@@ -122,13 +122,13 @@ describe("our own client", () => {
   });
 
   test("says that there are none, and shows none", async () => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     fake.acceptOnly([]);
     const refused = await signer.sign(DIGEST).catch((error: unknown) => error);
     expect(inspect(refused, { depth: Infinity, showHidden: true })).not.toMatch(/secret-|token-/);
 
     delete process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"];
-    const opening = openAwsKmsSigner({ keyId: key.arn, endpoint });
+    const opening = openAwsKmsSigner({ key: key.arn, endpoint });
     await expect(opening).rejects.toMatchObject({
       code: "access_denied",
       message: "kms:GetPublicKey failed: no credentials could be had (CredentialsProviderError)",
@@ -161,7 +161,7 @@ describe("a clock that is an hour slow", () => {
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     const address = server.address() as AddressInfo;
     await using signer = await openAwsKmsSigner({
-      keyId: key.arn,
+      key: key.arn,
       endpoint: `http://127.0.0.1:${address.port}`,
       publicKey: key.publicKey?.export({ format: "jwk" }) ?? {},
       policy: { maxAttempts: 1 },
@@ -175,7 +175,7 @@ describe("a clock that is an hour slow", () => {
 
 describe("a client of the caller's", () => {
   test("keeps its credentials to itself", async () => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, client: clientOf(fake) });
+    await using signer = await openAwsKmsSigner({ key: key.arn, client: clientOf(fake) });
     fake.acceptOnly(["AKIA2"]);
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "access_denied" });
     expect(usedKeys()).toEqual([fake.credentials.accessKeyId, fake.credentials.accessKeyId]);
@@ -189,7 +189,7 @@ describe("renewing", () => {
   test("stops where the caller has given up meanwhile", async () => {
     let calls = 0;
     const controller = new AbortController();
-    const api: KmsApi = {
+    const api: AwsKmsApi = {
       getPublicKey: async () => {
         calls += 1;
         throw expired;
@@ -204,7 +204,7 @@ describe("renewing", () => {
   test("leaves every other failure alone", async () => {
     let renewals = 0;
     const denied = Object.assign(new Error("denied"), { name: "AccessDeniedException" });
-    const api: KmsApi = { getPublicKey: () => Promise.reject(denied), sign: async () => ({}) };
+    const api: AwsKmsApi = { getPublicKey: () => Promise.reject(denied), sign: async () => ({}) };
     const renewing = withRenewedCredentials(api, async () => void (renewals += 1));
     await expect(renewing.getPublicKey(input, {})).rejects.toBe(denied);
     expect(renewals).toBe(0);

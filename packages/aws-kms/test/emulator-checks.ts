@@ -64,7 +64,12 @@ export function describeEmulator(
   });
 
   const open = (keyId: string) =>
-    openAwsKmsSigner({ keyId, endpoint: emulator.endpoint, region: emulator.region, policy: { deadlineMs: 30_000 } });
+    openAwsKmsSigner({
+      key: keyId,
+      endpoint: emulator.endpoint,
+      region: emulator.region,
+      policy: { deadlineMs: 30_000 },
+    });
   const createKey = async (input: CreateKeyCommandInput = {}): Promise<{ keyId: string; arn: string }> => {
     const created = await client.send(
       new CreateKeyCommand({ KeySpec: "ECC_NIST_P256", KeyUsage: "SIGN_VERIFY", ...input }),
@@ -110,7 +115,7 @@ export function describeEmulator(
     test("signs 500 times at once through 64 sockets, each over its own input", async () => {
       const { arn } = await createKey();
       const policy = { concurrency: 64, deadlineMs: 60_000, attemptTimeoutMs: 30_000 };
-      await using signer = await openAwsKmsSigner({ keyId: arn, endpoint: emulator.endpoint, policy });
+      await using signer = await openAwsKmsSigner({ key: arn, endpoint: emulator.endpoint, policy });
       const { active } = createKeySet([{ signer }]);
       // signWith verifies each with node:crypto, over the input that it was given.
       const signatures = await Promise.all(Array.from({ length: 500 }, () => signWith(active, randomBytes(40))));
@@ -153,7 +158,7 @@ export function describeEmulator(
 
     test("of another Region is not mistaken for one here", async () => {
       const { keyId } = await createKey();
-      const opening = openAwsKmsSigner({ keyId, endpoint: emulator.endpoint, region: "us-east-1" });
+      const opening = openAwsKmsSigner({ key: keyId, endpoint: emulator.endpoint, region: "us-east-1" });
       const outcome = await opening.then(
         () => "opened",
         (error: { code: string }) => error.code,

@@ -26,7 +26,7 @@ export async function startEmulatorHarness(
 
   return {
     open: (policy) =>
-      openAwsKmsSigner({ keyId: key.keyId, endpoint: emulator.endpoint, region: emulator.region, policy }),
+      openAwsKmsSigner({ key: key.keyId, endpoint: emulator.endpoint, region: emulator.region, policy }),
     secrets: [emulator.credentials.secretAccessKey, key.privateKey.export({ format: "jwk" }).d ?? ""],
     faults: {
       // The same key at the same place afterwards: what a restart of the service looks like to its clients.

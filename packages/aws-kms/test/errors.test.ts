@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 import { SignerError, type Signer, type SignerErrorCode } from "@signpost/core";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
-import { signerErrorFromKms } from "../src/errors.ts";
+import { signerErrorFrom } from "../src/errors.ts";
 import { provideCredentials } from "./environment.ts";
 
 const DIGEST = new Uint8Array(32).fill(7);
@@ -16,7 +16,7 @@ describe("an answer of KMS over the wire", () => {
   beforeAll(async () => {
     const fake = await fakeStarted;
     provideCredentials(fake.credentials);
-    signer = await openAwsKmsSigner({ keyId: fake.addKey().arn, endpoint: fake.endpoint, policy: false });
+    signer = await openAwsKmsSigner({ key: fake.addKey().arn, endpoint: fake.endpoint, policy: false });
   });
   afterEach(async () => (await fakeStarted).reset());
   afterAll(async () => (await fakeStarted).stop());
@@ -108,7 +108,7 @@ describe("what is no HTTP", () => {
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     const { port } = server.address() as AddressInfo;
     const opening = openAwsKmsSigner({
-      keyId: "alias/op",
+      key: "alias/op",
       region: "eu-west-1",
       endpoint: `http://127.0.0.1:${port}`,
       policy: { maxAttempts: 1 },
@@ -155,12 +155,12 @@ describe("an error of the client", () => {
     ["something that is no error", "down", "integrity", false],
     ["nothing", undefined, "integrity", false],
   ])("%s", (_what, thrown, code, transient) => {
-    expect(signerErrorFromKms(thrown, "kms:Sign")).toMatchObject({ code, transient });
+    expect(signerErrorFrom(thrown, "kms:Sign")).toMatchObject({ code, transient });
   });
 
   test("says which call failed and how KMS called it", () => {
     const thrown = Object.assign(new Error("made up"), { name: "AccessDeniedException" });
-    expect(signerErrorFromKms(thrown, "kms:Sign").message).toMatch(/^kms:Sign failed: .*\(AccessDeniedException\)$/);
+    expect(signerErrorFrom(thrown, "kms:Sign").message).toMatch(/^kms:Sign failed: .*\(AccessDeniedException\)$/);
   });
 
   test("keeps neither the response nor the text of a refused signature, which repeats the request", () => {
@@ -170,7 +170,7 @@ describe("an error of the client", () => {
       $response: { headers: { authorization: "TOKEN" } },
       $metadata: { httpStatusCode: 400, requestId: "r-1" },
     });
-    const error = signerErrorFromKms(thrown, "kms:Sign");
+    const error = signerErrorFrom(thrown, "kms:Sign");
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
     expect(error.cause).toMatchObject({ name: "InvalidSignatureException", $metadata: { requestId: "r-1" } });
   });
@@ -180,13 +180,13 @@ describe("an error of the client", () => {
     ["Unknown", "headers were { X-Amz-Security-Token: TOKEN }"],
   ])("keeps no text of a proxy that repeats the request, as in %s", (name, message) => {
     const inner = Object.assign(new Error(message), { name });
-    const error = signerErrorFromKms(Object.assign(new Error("made up", { cause: inner }), { name }), "kms:Sign");
+    const error = signerErrorFrom(Object.assign(new Error("made up", { cause: inner }), { name }), "kms:Sign");
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
     expect(error.cause).toMatchObject({ name, message: "made up" });
   });
 
   test("that is a SignerError already stays as it is", () => {
     const error = new SignerError("timeout", "x");
-    expect(signerErrorFromKms(error, "kms:Sign")).toBe(error);
+    expect(signerErrorFrom(error, "kms:Sign")).toBe(error);
   });
 });

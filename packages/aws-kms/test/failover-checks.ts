@@ -29,7 +29,7 @@ export function describeFailover(starts: readonly [Start, Start], keyId: string)
 
   const openAt = async (place: "first" | "second", emulator: KmsEmulator): Promise<Signer> => {
     const bare = await openAwsKmsSigner({
-      keyId: emulator.keyArn(keyId),
+      key: emulator.keyArn(keyId),
       endpoint: emulator.endpoint,
       policy: false,
     });

@@ -21,7 +21,7 @@ describe("a Multi-Region key in two Regions", () => {
     provideCredentials(first.credentials);
     const signers = await Promise.all(
       [first, second].map((emulator) =>
-        openAwsKmsSigner({ keyId: emulator.keyArn(MULTI_REGION_ID), endpoint: emulator.endpoint, policy: false }),
+        openAwsKmsSigner({ key: emulator.keyArn(MULTI_REGION_ID), endpoint: emulator.endpoint, policy: false }),
       ),
     );
     expect(() => failoverSigner(signers)).toThrow(expect.objectContaining({ name: "ConfigurationError" }));

@@ -23,7 +23,7 @@ afterEach(() => {
 afterAll(() => fake.stop());
 
 function open(policy: GuardPolicy = POLICY): Promise<Signer> {
-  return openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy });
+  return openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy });
 }
 
 function entryOf(signer: Signer) {
@@ -75,7 +75,7 @@ const ROWS: readonly Row[] = [
 
 describe("while the fault lasts, a signature", () => {
   test.each(ROWS)("$fault is $code after $requests requests", async ({ fault, code, requests, transient }) => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: POLICY });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: POLICY });
     fake.reset();
     fake.faults.on(fault);
     const startedAt = performance.now();
@@ -95,7 +95,7 @@ describe("while the fault lasts, a signature", () => {
 describe("a burst that is shorter than the attempts", () => {
   const passing = ROWS.filter(({ requests }) => requests === 3);
   test.each(passing)("of $fault is not seen by the caller", async ({ fault }) => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: POLICY });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: POLICY });
     fake.reset();
     fake.faults.next(fault, 2);
     await expectSignature(signer);
@@ -104,7 +104,7 @@ describe("a burst that is shorter than the attempts", () => {
 
   test("throttling of every third request is not seen by forty callers at once", async () => {
     await using signer = await openAwsKmsSigner({
-      keyId: key.arn,
+      key: key.arn,
       endpoint: fake.endpoint,
       policy: { ...POLICY, attemptTimeoutMs: 10_000, deadlineMs: 30_000, maxAttempts: 10 },
     });
@@ -152,7 +152,7 @@ describe("opening", () => {
   test("ends with its deadline where the client waits for ever", async () => {
     const client = clientOf(fake);
     fake.faults.on("hang");
-    const opening = openAwsKmsSigner({ keyId: key.arn, client, policy: { ...POLICY, deadlineMs: 300 } });
+    const opening = openAwsKmsSigner({ key: key.arn, client, policy: { ...POLICY, deadlineMs: 300 } });
     await expect(opening).rejects.toMatchObject({ code: "timeout" });
     expect(fake.requests).toHaveLength(1);
   });
@@ -160,7 +160,7 @@ describe("opening", () => {
   test("ends with the caller's signal", async () => {
     fake.faults.on("hang");
     const controller = new AbortController();
-    const opening = openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, signal: controller.signal });
+    const opening = openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, signal: controller.signal });
     const reason = new Error("shutting down");
     setTimeout(() => controller.abort(reason), 50);
     await expect(opening).rejects.toMatchObject({ code: "aborted", cause: reason });
@@ -169,7 +169,7 @@ describe("opening", () => {
 
 describe("the encoding of r and s", () => {
   test.each<SignatureShape>(["tiny-r", "tiny-s", "high-r", "high-s"])("is exact for %s", async (shape) => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: PATIENT });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: PATIENT });
     fake.shape = shape;
     const input = randomBytes(40);
     const raw = await signWith(entryOf(signer), input);
@@ -182,7 +182,7 @@ describe("the encoding of r and s", () => {
   });
 
   test("is what jose verifies", async () => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: PATIENT });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: PATIENT });
     const jwk = await importJWK({ ...key.publicKey?.export({ format: "jwk" }), alg: "ES256" });
     for (const shape of ["any", "tiny-r", "tiny-s"] as const) {
       fake.shape = shape;
@@ -195,7 +195,7 @@ describe("the encoding of r and s", () => {
 
 describe("latency", () => {
   test("of KMS is only waited for", async () => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: PATIENT });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: PATIENT });
     fake.faults.latencyMs = 50;
     const startedAt = performance.now();
     await expectSignature(signer);
@@ -206,7 +206,7 @@ describe("latency", () => {
 
 describe("a bare signer whose caller sets no limit", () => {
   test.each<Fault>(["hang", "hang-after-headers"])("is released by its own client's limits while %s", async (fault) => {
-    const signer = await openAwsKmsSigner({ keyId: key.arn, endpoint: fake.endpoint, policy: false });
+    const signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: false });
     fake.faults.on(fault);
     await expect(signer.sign(randomBytes(32))).rejects.toMatchObject({ code: "timeout", transient: true });
     await signer.close();
@@ -217,7 +217,7 @@ describe("a client that retries by itself", () => {
   test("does so inside our deadline", async () => {
     const client = clientOf(fake, { maxAttempts: 50 });
     await using signer = await openAwsKmsSigner({
-      keyId: key.arn,
+      key: key.arn,
       client,
       policy: { attemptTimeoutMs: 400, deadlineMs: 1_000 },
     });

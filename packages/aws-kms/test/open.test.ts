@@ -24,14 +24,14 @@ describe("opening", () => {
     ["an alias, in its case", "alias/Op/2026"],
     ["an alias ARN", key.arn.replace(/key\/.*/, "alias/Op/2026")],
   ])("by %s asks once for the public key, by that name, and names the ARN", async (_what, keyId) => {
-    await using signer = await openAwsKmsSigner({ keyId, endpoint, region });
+    await using signer = await openAwsKmsSigner({ key: keyId, endpoint, region });
     expect(fake.requests).toMatchObject([{ operation: "GetPublicKey", keyId, region }]);
     expect(signer.uri).toBe(`awskms://127.0.0.1:${fake.port}/${key.arn}`);
     expect(signer.publicKey).toEqual({ kty: "EC", crv: "P-256", x: publicJwk.x, y: publicJwk.y });
   });
 
   test("by its own canonical URI opens the same key", async () => {
-    await using first = await openAwsKmsSigner({ keyId: "alias/Op/2026", endpoint, region });
+    await using first = await openAwsKmsSigner({ key: "alias/Op/2026", endpoint, region });
     await using second = await openSigner(first.uri, [awsKms()]);
     expect(second.uri).toBe(first.uri);
     expect(second.publicKey).toEqual(first.publicKey);
@@ -64,15 +64,15 @@ describe("opening", () => {
   });
 
   test("takes the Region from an ARN, else from AWS_REGION", async () => {
-    await (await openAwsKmsSigner({ keyId: key.arn, endpoint })).close();
+    await (await openAwsKmsSigner({ key: key.arn, endpoint })).close();
     process.env["AWS_REGION"] = "eu-north-1";
-    await (await openAwsKmsSigner({ keyId: key.keyId, endpoint })).close();
+    await (await openAwsKmsSigner({ key: key.keyId, endpoint })).close();
     delete process.env["AWS_REGION"];
     expect(fake.requests.map((request) => request.region)).toEqual([region, "eu-north-1"]);
   });
 
   test("without any Region is refused before anything is sent", async () => {
-    await expect(openAwsKmsSigner({ keyId: key.keyId, endpoint })).rejects.toMatchObject({ argument: "region" });
+    await expect(openAwsKmsSigner({ key: key.keyId, endpoint })).rejects.toMatchObject({ argument: "region" });
     expect(fake.requests).toEqual([]);
   });
 
@@ -83,7 +83,7 @@ describe("opening", () => {
     ["for key agreement", { keyUsage: "KEY_AGREEMENT" }, "unsupported_key", /found ECC_NIST_P256, KEY_AGREEMENT/],
     ["that is symmetric", { keySpec: "SYMMETRIC_DEFAULT" }, "unsupported_key", /UnsupportedOperationException/],
   ])("a key %s is refused, saying what was found", async (_what, options, code, message) => {
-    const opening = openAwsKmsSigner({ keyId: fake.addKey(options).arn, endpoint });
+    const opening = openAwsKmsSigner({ key: fake.addKey(options).arn, endpoint });
     await expect(opening).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
@@ -107,7 +107,7 @@ describe("opening", () => {
     ["a key ARN", { KeyId: key.arn.replace(/key\/.*/, "alias/Op/2026") }, "wrong_key"],
   ])("an answer without %s is %s", async (_what, changes, code) => {
     fake.replyNext({ status: 200, contentType: TYPE, body: JSON.stringify({ ...answer, ...changes }) }, 3);
-    await expect(openAwsKmsSigner({ keyId: key.keyId, region, endpoint })).rejects.toMatchObject({ code });
+    await expect(openAwsKmsSigner({ key: key.keyId, region, endpoint })).rejects.toMatchObject({ code });
   });
 
   test.each<[string, Partial<AwsKmsSignerOptions>]>([
@@ -115,14 +115,14 @@ describe("opening", () => {
     ["its own deadline", { openDeadlineMs: 200 }],
   ])("does not wait for KMS longer than %s", async (_what, options) => {
     fake.faults.on("hang");
-    await expect(openAwsKmsSigner({ keyId: key.arn, endpoint, ...options })).rejects.toMatchObject({ code: "timeout" });
+    await expect(openAwsKmsSigner({ key: key.arn, endpoint, ...options })).rejects.toMatchObject({ code: "timeout" });
   });
 });
 
 describe("a key for good", () => {
   test("an alias that is pointed elsewhere later changes nothing", async () => {
     fake.pointAlias("alias/moving", key);
-    await using signer = await openAwsKmsSigner({ keyId: "alias/moving", endpoint, region });
+    await using signer = await openAwsKmsSigner({ key: "alias/moving", endpoint, region });
     fake.pointAlias("alias/moving", fake.addKey());
     fake.reset();
     await signWith(createKeySet([{ signer }]).active, randomBytes(20));
@@ -130,7 +130,7 @@ describe("a key for good", () => {
   });
 
   test("a signature of another key is wrong_key, whatever its owner is called", async () => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     fake.faults.next("wrong-key");
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "wrong_key" });
   });
@@ -145,7 +145,7 @@ describe("a key for good", () => {
     ["nothing", { KeyId: "" }, "wrong_key"],
     ["another signing algorithm", { SigningAlgorithm: "ECDSA_SHA_384" }, "integrity"],
   ])("a good signature in the name of %s is refused", async (_what, changes, code) => {
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     const body = { KeyId: key.arn, Signature: Buffer.from(key.sign(DIGEST)).toString("base64"), ...changes };
     fake.reset();
     fake.replyNext({ status: 200, contentType: TYPE, body: JSON.stringify(body) });
@@ -155,7 +155,7 @@ describe("a key for good", () => {
 
   test("a public key that is not the key's is never published with a good signature", async () => {
     const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint, publicKey: other });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, publicKey: other });
     const { active } = createKeySet([{ signer }]);
     await expect(signWith(active, DIGEST)).rejects.toMatchObject({ code: "bad_signature" });
     expect(signer.health()).toMatchObject({ status: "down", lastCode: "bad_signature" });
@@ -169,7 +169,7 @@ describe("with the public key given", () => {
     ["PEM", pem],
   ])("as %s, opening makes no call, and works while KMS is away", async (_what, publicKey) => {
     await fake.goAway();
-    await using signer = await openAwsKmsSigner({ keyId: key.arn, endpoint, publicKey, policy: { deadlineMs: 300 } });
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, publicKey, policy: { deadlineMs: 300 } });
     expect(signer.publicKey).toEqual({ kty: "EC", crv: "P-256", x: publicJwk.x, y: publicJwk.y });
     expect(signer.health().notes).toEqual(["the public key was given, not fetched"]);
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ transient: true });
@@ -182,7 +182,7 @@ describe("with the public key given", () => {
   test("nothing is opened for a caller that has given up", async () => {
     const reason = new Error("shutting down");
     const opening = openAwsKmsSigner({
-      keyId: key.arn,
+      key: key.arn,
       endpoint,
       publicKey: publicJwk,
       signal: AbortSignal.abort(reason),
@@ -193,8 +193,8 @@ describe("with the public key given", () => {
   test.each(["alias/Op/2026", key.keyId, key.arn.replace(/key\/.*/, "alias/Op/2026")])(
     "the key ARN is needed: %s is refused",
     async (keyId) => {
-      const opening = openAwsKmsSigner({ keyId, endpoint, region, publicKey: publicJwk });
-      await expect(opening).rejects.toMatchObject({ argument: "keyId", message: expect.stringContaining("key ARN") });
+      const opening = openAwsKmsSigner({ key: keyId, endpoint, region, publicKey: publicJwk });
+      await expect(opening).rejects.toMatchObject({ argument: "key", message: expect.stringContaining("key ARN") });
     },
   );
 
@@ -204,7 +204,7 @@ describe("with the public key given", () => {
     ["half a key", { kty: "EC", crv: "P-256", x: publicJwk.x }, "invalid_jwk"],
     ["on another curve", p384Jwk, "unsupported_key"],
   ])("one that is %s is refused", async (_what, publicKey, code) => {
-    const options = { keyId: key.arn, endpoint, publicKey } as AwsKmsSignerOptions;
+    const options = { key: key.arn, endpoint, publicKey } as AwsKmsSignerOptions;
     await expect(openAwsKmsSigner(options)).rejects.toMatchObject({ code });
   });
 });
@@ -213,8 +213,9 @@ describe("options that do not fit", () => {
   const client = clientOf(fake);
   const api = { getPublicKey: async () => ({}), sign: async () => ({}) };
   test.each<[string, Partial<AwsKmsSignerOptions>]>([
-    ["keyId", { keyId: "" }],
-    ["keyId", { keyId: "key/1" }],
+    ["key", { key: "" }],
+    ["key", { key: "key/1" }],
+    ["key", { key: undefined as never }],
     ["region", { region: "eu-west-2" }],
     ["region", { region: "Ireland" }],
     ["endpoint", { endpoint: "http://kms.internal" }],
@@ -237,7 +238,7 @@ describe("options that do not fit", () => {
     ["policy.limiter", { policy: { limiter: createLimiter({ concurrency: 1, maxQueue: 1 }), concurrency: 2 } }],
   ])("are refused by the name of %s", async (argument, options) => {
     const opening = openAwsKmsSigner({
-      keyId: key.arn,
+      key: key.arn,
       ...(options.client || options.api ? {} : { endpoint }),
       ...options,
     });

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { openSigner } from "@signpost/core";
 import { awsKms } from "@signpost/aws-kms";
-import { isKeyArnFor, parseKeyId } from "../src/key-id.ts";
-import { formatKmsUri, parseKmsUri } from "../src/uri.ts";
+import { isKeyArnFor, parseKeyName } from "../src/key-name.ts";
+import { formatKeyUri, parseKeyUri } from "../src/uri.ts";
 
 const KEY_ID = "1234abcd-12ab-34cd-56ef-1234567890ab";
 const MULTI_REGION = "mrk-1234abcd12ab34cd56ef1234567890ab";
@@ -47,8 +47,8 @@ describe("a key URI", () => {
     ["awskms://kms.internal:443/alias/op", "alias/op", "https://kms.internal", undefined],
     ["awskms://kms.internal:8443/alias/op", "alias/op", "https://kms.internal:8443", undefined],
   ])("%s", (uri, keyId, endpoint, region) => {
-    const parsed = parseKmsUri(uri);
-    expect(parsed.keyId).toBe(keyId === "" ? uri.slice("awskms:///".length) : keyId);
+    const parsed = parseKeyUri(uri);
+    expect(parsed.key).toBe(keyId === "" ? uri.slice("awskms:///".length) : keyId);
     expect(parsed.endpoint?.url).toBe(endpoint);
     expect(parsed.region).toBe(region);
   });
@@ -106,10 +106,10 @@ describe("a key URI", () => {
     const arns = resource.map((rest) => `arn:aws:kms:eu-west-1:111122223333:${rest}`);
     fc.assert(
       fc.property(arns, fc.constantFrom(undefined, "127.0.0.1:4566", "kms.internal:8443"), (arn, host) => {
-        const { endpoint } = host === undefined ? { endpoint: undefined } : parseKmsUri(`awskms://${host}/x`);
-        const uri = formatKmsUri(arn, endpoint);
-        expect(parseKmsUri(uri)).toMatchObject({ keyId: arn, endpoint });
-        expect(formatKmsUri(parseKmsUri(uri).keyId, parseKmsUri(uri).endpoint)).toBe(uri);
+        const { endpoint } = host === undefined ? { endpoint: undefined } : parseKeyUri(`awskms://${host}/x`);
+        const uri = formatKeyUri(arn, endpoint);
+        expect(parseKeyUri(uri)).toMatchObject({ key: arn, endpoint });
+        expect(formatKeyUri(parseKeyUri(uri).key, parseKeyUri(uri).endpoint)).toBe(uri);
       }),
     );
   });
@@ -123,13 +123,13 @@ describe("a key identifier", () => {
     ["alias/op", "alias"],
     ["arn:aws:kms:eu-west-1:111122223333:alias/op", "alias-arn"],
   ])("%s is a %s", (keyId, kind) => {
-    expect(parseKeyId("keyId", keyId).kind).toBe(kind);
+    expect(parseKeyName("key", keyId).kind).toBe(kind);
   });
 
   test.each(["", "alias/", "op 1", "key/1", "../x", "arn:aws:kms:eu-west-1:111122223333:grant/x", 5, undefined, null])(
     "%s is refused",
     (keyId) => {
-      expect(() => parseKeyId("keyId", keyId)).toThrow(expect.objectContaining({ argument: "keyId" }));
+      expect(() => parseKeyName("key", keyId)).toThrow(expect.objectContaining({ argument: "key" }));
     },
   );
 

@@ -49,7 +49,7 @@ export interface GcpKmsSignRequest {
 }
 
 /** What this package needs of a `KeyManagementServiceClient`. */
-export interface GcpKmsClient {
+export interface GcpKmsClientLike {
   /**
    * Finds credentials and makes the stub, with which it resolves. Called before every call, since it is cheap once
    * it has succeeded.

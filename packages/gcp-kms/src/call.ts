@@ -1,6 +1,6 @@
 import { SignerError } from "@signpost/core";
 import { endedError } from "@signpost/core/adapter";
-import type { GcpKmsCallOptions, GcpKmsClient } from "./api.ts";
+import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import type { CallBounds } from "./call-bounds.ts";
 import type { Connection } from "./connection.ts";
 
@@ -12,7 +12,7 @@ import type { Connection } from "./connection.ts";
  */
 export async function callOnce<T>(
   connection: Connection,
-  call: (client: GcpKmsClient, options: GcpKmsCallOptions) => Promise<readonly [T, ...unknown[]]>,
+  call: (client: GcpKmsClientLike, options: GcpKmsCallOptions) => Promise<readonly [T, ...unknown[]]>,
   bounds: CallBounds,
 ): Promise<T> {
   const ending = endingOf(bounds);

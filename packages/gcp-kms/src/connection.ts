@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { ConfigurationError } from "@signpost/core";
-import type { GcpKmsClient } from "./api.ts";
+import type { GcpKmsClientLike } from "./api.ts";
 import { type KmsEndpoint, parseEndpoint } from "./endpoint.ts";
 import { makeReady, type ReadyClient } from "./ready-client.ts";
 
@@ -10,7 +10,7 @@ export interface GcpKmsConnectionOptions {
    * A `KeyManagementServiceClient` of your own, for your credentials and transport. It is yours to close. One
    * client serves any number of signers.
    */
-  readonly client?: GcpKmsClient | undefined;
+  readonly client?: GcpKmsClientLike | undefined;
   /**
    * Instead of a client: `https://HOST[:PORT]` for a private endpoint, `http://HOST:PORT` for an emulator, on the
    * loopback interface only and without looking for credentials. Default: the public service.
@@ -44,8 +44,8 @@ export async function connect(options: GcpKmsConnectionOptions): Promise<Connect
   return { ready: () => makeReady(client), close: async () => {} };
 }
 
-function ownConnection(create: () => GcpKmsClient): Connection {
-  let client: GcpKmsClient | undefined = create();
+function ownConnection(create: () => GcpKmsClientLike): Connection {
+  let client: GcpKmsClientLike | undefined = create();
   let isReady = false;
   return {
     ready: async () => {
@@ -86,12 +86,12 @@ const TRANSPORT_OPTIONS: Readonly<Record<"grpc" | "rest", ClientOptions>> = {
   rest: { fallback: true },
 };
 
-type ClientClass = new (options: ClientOptions) => GcpKmsClient;
+type ClientClass = new (options: ClientOptions) => GcpKmsClientLike;
 
 async function clientFactory(
   endpoint: KmsEndpoint | undefined,
   transport: "grpc" | "rest",
-): Promise<() => GcpKmsClient> {
+): Promise<() => GcpKmsClientLike> {
   const Client = await importClient();
   const options: ClientOptions = { ...endpointOptions(endpoint, transport), ...TRANSPORT_OPTIONS[transport] };
   return () => new Client(options);

@@ -3,7 +3,7 @@ export type { GcpKmsAdapterOptions } from "./adapter.ts";
 export type {
   GcpKmsCallOptions,
   GcpKmsChecksum,
-  GcpKmsClient,
+  GcpKmsClientLike,
   GcpKmsPublicKeyResponse,
   GcpKmsSignRequest,
   GcpKmsSignResponse,

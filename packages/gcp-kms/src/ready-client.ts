@@ -1,10 +1,10 @@
-import type { GcpKmsCallOptions, GcpKmsClient } from "./api.ts";
+import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import type { CallBounds } from "./call-bounds.ts";
 import { credentialsError } from "./errors.ts";
 
 /** A client whose next call goes to the service at once. */
 export interface ReadyClient {
-  readonly client: GcpKmsClient;
+  readonly client: GcpKmsClientLike;
   callOptions(bounds: CallBounds): GcpKmsCallOptions;
 }
 
@@ -16,7 +16,7 @@ export interface ReadyClient {
  * - Over REST it asks for the token inside the call. When the call ends meanwhile, by its signal or its timeout,
  *   node-fetch 3 destroys a request body that nobody listens to yet.
  */
-export async function makeReady(client: GcpKmsClient): Promise<ReadyClient> {
+export async function makeReady(client: GcpKmsClientLike): Promise<ReadyClient> {
   try {
     const stub = await client.initialize();
     if (!isRestStub(stub)) return { client, callOptions: grpcOptions };

@@ -3,7 +3,7 @@ import type { KeyManagementServiceClient } from "@google-cloud/kms";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { signerChecks } from "@signpost/conformance";
 import { ConfigurationError, createKeySet, signJwt } from "@signpost/core";
-import { type GcpKmsClient, gcpKms, listGcpKmsKeyVersions, openGcpKmsSigner } from "@signpost/gcp-kms";
+import { type GcpKmsClientLike, gcpKms, listGcpKmsKeyVersions, openGcpKmsSigner } from "@signpost/gcp-kms";
 import { type GcpKmsEmulator, startGcpKmsEmulator } from "@signpost/test-backends/gcp-kms-emulator";
 import { importJWK, jwtVerify } from "jose";
 import { CLIENTS } from "./support/clients.ts";
@@ -44,7 +44,7 @@ async function setState(name: string, state: "ENABLED" | "DISABLED"): Promise<vo
 }
 
 describe.each(CLIENTS)("an independent Cloud KMS over $label", ({ connect }) => {
-  let client: GcpKmsClient;
+  let client: GcpKmsClientLike;
   let cryptoKey: string;
   let keyVersion: string;
 
@@ -110,7 +110,7 @@ describe.each(CLIENTS)("an independent Cloud KMS over $label", ({ connect }) => 
 // Its REST gateway answers errors in another shape than Google's (https://google.aip.dev/193), so that the
 // clients see UNKNOWN or the bare HTTP status. Over REST the errors are tested with the fake.
 describe.each(CLIENTS.filter(({ transport }) => transport === "grpc"))("its refusals over $label", ({ connect }) => {
-  let client: GcpKmsClient;
+  let client: GcpKmsClientLike;
   beforeAll(() => {
     client = connect(emulator);
   });

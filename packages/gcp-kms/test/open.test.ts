@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ConfigurationError, createKeySet, openSigner, signWith } from "@signpost/core";
-import { type GcpKmsClient, gcpKms, openGcpKmsSigner } from "@signpost/gcp-kms";
+import { type GcpKmsClientLike, gcpKms, openGcpKmsSigner } from "@signpost/gcp-kms";
 import {
   DEFAULT_CRYPTO_KEY,
   type FakeGcpKms,
@@ -35,7 +35,7 @@ function newCryptoKey(): string {
 }
 
 describe.each(CLIENTS)("opening over $label", ({ connect }) => {
-  let client: GcpKmsClient;
+  let client: GcpKmsClientLike;
   beforeAll(() => {
     client = connect(fake);
   });

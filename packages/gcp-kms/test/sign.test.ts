@@ -2,7 +2,7 @@ import { EventEmitter, once } from "node:events";
 import crc32c from "crc-32/crc32c.js";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { SignerErrorCode } from "@signpost/core";
-import { type GcpKmsClient, type GcpKmsSignerOptions, openGcpKmsSigner } from "@signpost/gcp-kms";
+import { type GcpKmsClientLike, type GcpKmsSignerOptions, openGcpKmsSigner } from "@signpost/gcp-kms";
 import {
   type FakeGcpKms,
   type FakeKeyVersion,
@@ -49,7 +49,7 @@ const STATUS_CODES: readonly (readonly [StatusName, SignerErrorCode])[] = [
 ];
 
 describe.each(CLIENTS)("signing over $label", ({ connect, version: major, transport }) => {
-  let client: GcpKmsClient;
+  let client: GcpKmsClientLike;
   beforeAll(() => {
     client = connect(fake);
   });
@@ -288,7 +288,7 @@ test.each(CLIENTS)("a client that its owner closed is closed, over $label", asyn
 });
 
 interface Recording {
-  readonly client: GcpKmsClient;
+  readonly client: GcpKmsClientLike;
   /** The first signature was asked for. */
   readonly started: Promise<void>;
   /** The client has settled it. */
@@ -298,7 +298,7 @@ interface Recording {
   mostAtOnce(): number;
 }
 
-function recording(client: GcpKmsClient): Recording {
+function recording(client: GcpKmsClientLike): Recording {
   const events = new EventEmitter();
   let isEnded = false;
   let running = 0;

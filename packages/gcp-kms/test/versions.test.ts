@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ConfigurationError, createKeySet, serializeJwks } from "@signpost/core";
-import { type GcpKmsClient, listGcpKmsKeyVersions, openGcpKmsSigner } from "@signpost/gcp-kms";
+import { type GcpKmsClientLike, listGcpKmsKeyVersions, openGcpKmsSigner } from "@signpost/gcp-kms";
 import { DEFAULT_CRYPTO_KEY, type FakeGcpKms, startFakeGcpKms } from "@signpost/test-backends/fake-gcp-kms";
 import { CLIENTS } from "./support/clients.ts";
 import { rejection } from "./support/signatures.ts";
@@ -20,7 +20,7 @@ afterEach(() => {
 afterAll(() => fake.stop());
 
 describe.each(CLIENTS)("the versions of a key over $label", ({ connect }) => {
-  let client: GcpKmsClient;
+  let client: GcpKmsClientLike;
   beforeAll(() => {
     client = connect(fake);
   });

@@ -9,7 +9,7 @@ flowChecks("AWS KMS (LocalStack)", async () => {
   const emulator = await startLocalstack({ keys: [key] });
   const { endpoint, region, credentials } = emulator;
   const client = new KMSClient({ endpoint, region, credentials });
-  const signer = await openAwsKmsSigner({ keyId: key.keyId, client });
+  const signer = await openAwsKmsSigner({ key: key.keyId, client });
   return {
     signer,
     stop: async () => {

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { KeyManagementServiceClient as Client6 } from "@google-cloud/kms";
 import { KeyManagementServiceClient as Client5 } from "google-cloud-kms-5";
-import type { GcpKmsClient } from "@signpost/gcp-kms";
+import type { GcpKmsClientLike } from "@signpost/gcp-kms";
 
 /** Where a fake or an emulator listens. */
 export interface Ports {
@@ -21,7 +21,7 @@ export interface ClientKind {
   readonly version: 5 | 6;
   readonly transport: "grpc" | "rest";
   /** A client as a user would make it, without retries of ours in it. */
-  connect(ports: Ports): GcpKmsClient & { close(): Promise<void> };
+  connect(ports: Ports): GcpKmsClientLike & { close(): Promise<void> };
 }
 
 const require = createRequire(import.meta.url);

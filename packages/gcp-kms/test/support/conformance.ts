@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { type Fault, signerChecks } from "@signpost/conformance";
 import type { GuardPolicy, Signer } from "@signpost/core";
-import { type GcpKmsClient, openGcpKmsSigner } from "@signpost/gcp-kms";
+import { type GcpKmsClientLike, openGcpKmsSigner } from "@signpost/gcp-kms";
 import { DEFAULT_CRYPTO_KEY, type FakeGcpKms, startFakeGcpKms } from "@signpost/test-backends/fake-gcp-kms";
 import { ACCESS_TOKEN, type ClientKind } from "./clients.ts";
 
@@ -44,7 +44,7 @@ const OPEN_MS = 10_000;
 export function describeConformance({ label, connect }: ClientKind): void {
   describe(`a signer over ${label}`, () => {
     let fake: FakeGcpKms;
-    let client: GcpKmsClient;
+    let client: GcpKmsClientLike;
     const keyVersion = `${DEFAULT_CRYPTO_KEY}/cryptoKeyVersions/1`;
 
     beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "@signpost/core";
 
 /** What a `KeyId` of the KMS API names, as far as it can be told without asking. */
-export type KmsKeyName =
+export type KeyName =
   | { readonly kind: "key-arn" | "alias-arn"; readonly region: string }
   | { readonly kind: "key-id" | "alias" };
 
@@ -12,8 +12,8 @@ const KEY_ID = /^[A-Za-z0-9-]+$/;
 const ALIAS = /^alias\/[A-Za-z0-9/_-]+$/;
 
 /** Reads a key id, key ARN, alias name or alias ARN. Nothing is changed: it is sent byte for byte. */
-export function parseKeyId(argument: string, keyId: unknown): KmsKeyName {
-  const text = typeof keyId === "string" ? keyId : "";
+export function parseKeyName(argument: string, key: unknown): KeyName {
+  const text = typeof key === "string" ? key : "";
   const [, region, resource] = ARN.exec(text) ?? [];
   if (region !== undefined && resource !== undefined) {
     return { kind: resource.startsWith("key/") ? "key-arn" : "alias-arn", region };
@@ -24,22 +24,22 @@ export function parseKeyId(argument: string, keyId: unknown): KmsKeyName {
 }
 
 /** The Region that a key ARN or alias ARN names. */
-export function regionIn(name: KmsKeyName): string | undefined {
+export function regionIn(name: KeyName): string | undefined {
   return "region" in name ? name.region : undefined;
 }
 
 /** Whether `arn` can be the key ARN of what was asked for. What an alias points to, only KMS knows. */
-export function isKeyArnFor(arn: string, keyId: string): boolean {
+export function isKeyArnFor(arn: string, key: string): boolean {
   const [, , resource = ""] = ARN.exec(arn) ?? [];
   if (!resource.startsWith("key/")) return false;
-  switch (parseKeyId("keyId", keyId).kind) {
+  switch (parseKeyName("key", key).kind) {
     case "key-arn":
-      return arn === keyId;
+      return arn === key;
     case "key-id":
-      return resource === `key/${keyId}`;
+      return resource === `key/${key}`;
     case "alias-arn":
       // An alias and its key are in one account and Region.
-      return arn.startsWith(keyId.slice(0, keyId.indexOf(":alias/") + 1));
+      return arn.startsWith(key.slice(0, key.indexOf(":alias/") + 1));
     case "alias":
       return true;
   }
