@@ -1,15 +1,27 @@
 import type { SignerAdapter } from "@signpost/core";
-import type { GcpKmsConnectionOptions } from "./connection.ts";
-import { type GcpKmsSignerOptions, openGcpKmsSigner } from "./open.ts";
-import { fromUri } from "./uri.ts";
+import { assertOptions, createAdapter, type OptionNames } from "@signpost/core/adapter";
+import { readConnectionOptions, type GcpKmsConnectionOptions } from "./client.ts";
+import { openGcpKmsSigner, planCalls, type GcpKmsSignerOptions } from "./open.ts";
+import { parseKeyUri } from "./uri.ts";
 
+/** Options of `gcpKms`, for all versions that it opens. */
 export interface GcpKmsAdapterOptions
   extends GcpKmsConnectionOptions, Pick<GcpKmsSignerOptions, "callTimeoutMs" | "openDeadlineMs"> {}
+
+const OPTIONS: OptionNames<GcpKmsAdapterOptions> = {
+  client: true,
+  endpoint: true,
+  transport: true,
+  callTimeoutMs: true,
+  openDeadlineMs: true,
+};
 
 /**
  * Key URIs of this adapter: `gcpkms://` and the resource name of a version. How the service is reached is given
  * here, once for all of them.
  *
+ * @throws ConfigurationError for an option that is unknown, out of bounds or does not fit the others.
+ * @example
  * ```ts
  * import { openSigner } from "@signpost/core";
  * import { gcpKms } from "@signpost/gcp-kms";
@@ -19,9 +31,10 @@ export interface GcpKmsAdapterOptions
  * ```
  */
 export function gcpKms(options: GcpKmsAdapterOptions = {}): SignerAdapter {
-  return {
-    scheme: "gcpkms",
-    open: async (uri, { policy, signal } = {}) =>
-      openGcpKmsSigner({ ...options, keyVersion: fromUri(uri), policy, signal }),
-  };
+  assertOptions("options", options, OPTIONS);
+  readConnectionOptions(options);
+  planCalls(options);
+  return createAdapter("gcpkms", async (uri, { policy, signal }) =>
+    openGcpKmsSigner({ ...options, keyVersion: parseKeyUri(uri), policy, signal }),
+  );
 }

@@ -1,77 +1,96 @@
 import { SignerError } from "@signpost/core";
-import { endedError } from "@signpost/core/adapter";
-import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
-import type { CallBounds } from "./call-bounds.ts";
-import type { Connection } from "./connection.ts";
+import { endedError, withinDeadline, type CallBounds } from "@signpost/core/adapter";
+import { algorithmError } from "./answers.ts";
+import type { GcpKmsCallOptions, GcpKmsClientLike, GcpKmsVersionResponse } from "./api.ts";
+import type { Connection } from "./client.ts";
+import { signerErrorFrom, stateInMessage, statusNumber, type CallSubject } from "./errors.ts";
+import { isKeyVersionName } from "./key-name.ts";
+
+/** One call of the client, which answers with a list whose first item is the response. */
+export type ClientCall<Response> = (
+  client: GcpKmsClientLike,
+  options: GcpKmsCallOptions,
+) => Promise<readonly [Response, ...unknown[]]>;
 
 /**
- * One attempt of one call, bounded in time, credentials included, whatever the client does: only gRPC of 6.x
- * ends the call with the signal.
- *
- * Rejects with what the client threw, or with the `SignerError` of the signal or timeout.
+ * One attempt of one call, credentials included, its error always a `SignerError`. The call is bounded from outside: only
+ * gRPC of 6.x ends it with the signal.
  */
-export async function callOnce<T>(
+export async function callOnce<Response>(
   connection: Connection,
-  call: (client: GcpKmsClientLike, options: GcpKmsCallOptions) => Promise<readonly [T, ...unknown[]]>,
+  subject: CallSubject,
   bounds: CallBounds,
-): Promise<T> {
-  const ending = endingOf(bounds);
-  const attempt = async (): Promise<T> => {
-    const { client, callOptions } = await connection.ready();
-    ending.throwIfEnded();
-    const [response] = await call(client, callOptions(bounds));
-    // What comes too late is dropped.
-    ending.throwIfEnded();
-    return response;
-  };
+  call: ClientCall<Response>,
+): Promise<Response> {
+  const startedAt = performance.now();
   try {
-    return await Promise.race([attempt(), ending.reached]);
+    return await attempt(connection, bounds, call);
   } catch (error) {
-    throw ending.error ?? error;
-  } finally {
-    ending.dispose();
+    // What a client says of a call that was ended is not why it was ended.
+    if (bounds.signal.aborted) throw endedError(bounds.signal.reason);
+    if (error instanceof SignerError) throw error;
+    throw await explained(connection, error, subject, { ...bounds, timeoutMs: lookUpTime(bounds, startedAt) });
   }
 }
 
-/** What may end a call from outside, without a second AbortController: the guard has made one for it. */
-interface Ending {
-  /** Rejects with `error`, `settleMs` after there is one. */
-  readonly reached: Promise<never>;
-  readonly error: SignerError | undefined;
-  throwIfEnded(): void;
-  dispose(): void;
+async function attempt<Response>(
+  connection: Connection,
+  bounds: CallBounds,
+  call: ClientCall<Response>,
+): Promise<Response> {
+  const { client, callOptions } = await connection.ready();
+  bounds.signal.throwIfAborted();
+  const [response] = await call(client, callOptions(bounds));
+  return response;
 }
 
-function endingOf({ timeoutMs, signal, settleMs = 0 }: CallBounds): Ending {
-  let error: SignerError | undefined;
-  let dispose = (): void => undefined;
-  const reached = new Promise<never>((_resolve, reject) => {
-    const end = (reason: SignerError): void => {
-      error = reason;
-      dispose();
-      if (settleMs === 0) reject(reason);
-      else timer = setTimeout(() => reject(reason), settleMs);
-    };
-    const onAbort = (): void => end(endedError(signal?.reason));
-    let timer = setTimeout(
-      () => end(new SignerError("timeout", `no answer from Cloud KMS within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-    dispose = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
-    };
-    if (signal?.aborted === true) onAbort();
-    else signal?.addEventListener("abort", onAbort, { once: true });
-  });
-  return {
-    reached,
-    get error() {
-      return error;
-    },
-    throwIfEnded: () => {
-      if (error !== undefined) throw error;
-    },
-    dispose: () => dispose(),
-  };
+const INVALID_ARGUMENT = 3;
+const FAILED_PRECONDITION = 9;
+
+/**
+ * The service refuses a version that cannot sign in words of its own. When they do not name its state, the version is
+ * asked for: a caller is told "DESTROYED" or "another algorithm" and not just "precondition". That takes
+ * `cloudkms.cryptoKeyVersions.get`; without it the answer is less exact.
+ */
+async function explained(
+  connection: Connection,
+  error: unknown,
+  subject: CallSubject,
+  bounds: CallBounds,
+): Promise<SignerError> {
+  const first = signerErrorFrom(error, subject);
+  const status = statusNumber(error);
+  const isUnclear = status === FAILED_PRECONDITION ? stateInMessage(error) === undefined : status === INVALID_ARGUMENT;
+  if (!isUnclear || first.code === "integrity" || !isKeyVersionName(subject.name)) return first;
+  const version = await lookUp(connection, subject.name, bounds);
+  if (version?.name !== subject.name) return first;
+  const refusal = algorithmError("GetCryptoKeyVersion", version.algorithm, subject.name);
+  if (refusal?.code === "unsupported_key") return refusal;
+  return status === FAILED_PRECONDITION ? signerErrorFrom(error, subject, String(version.state)) : first;
+}
+
+/** The longest that a refusal waits for its explanation. Milliseconds. */
+const MAX_LOOK_UP_MS = 500;
+
+/** Half of the time that is left, so that the refusal itself is in time whatever becomes of the look-up. */
+function lookUpTime({ timeoutMs }: CallBounds, startedAt: number): number {
+  const leftMs = timeoutMs - (performance.now() - startedAt);
+  return Math.max(1, Math.min(MAX_LOOK_UP_MS, Math.floor(leftMs / 2)));
+}
+
+async function lookUp(
+  connection: Connection,
+  name: string,
+  { timeoutMs, signal: caller }: CallBounds,
+): Promise<GcpKmsVersionResponse | undefined> {
+  const get: ClientCall<GcpKmsVersionResponse> = (client, options) => client.getCryptoKeyVersion({ name }, options);
+  try {
+    return await withinDeadline((signal) => attempt(connection, { timeoutMs, signal }, get), {
+      deadlineMs: timeoutMs,
+      signal: caller,
+    });
+  } catch {
+    // The error that we have says enough.
+    return undefined;
+  }
 }

@@ -1,5 +1,5 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { memberOf, trimmedCause } from "./trimmed-cause.ts";
+import { memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
 
 /** What a call was about, for the message. */
 export interface CallSubject {
@@ -15,6 +15,9 @@ interface Row {
   readonly code: SignerErrorCode;
   /** What the caller reads after "cannot sign with …: ". */
   readonly text: string;
+  readonly transient?: boolean;
+  /** The version is still being made. */
+  readonly isPending?: boolean;
 }
 
 /** gRPC statuses by number (https://grpc.github.io/grpc/core/md_doc_statuscodes.html). 0 is OK. */
@@ -73,32 +76,38 @@ const FROM_HTTP: Readonly<Record<number, number>> = {
   504: 4,
 };
 
+/** Members of the client's errors that say what happened. All others may hold the request: its digest, its token. */
+const CAUSE: CauseRules = { members: ["code", "details", "reason", "domain", "status", "httpStatusCode"] };
+
 /**
  * The one table from what the client throws to our codes: a pure function. `state` is what is known of the
  * version from elsewhere; without it the service's own message is read for it.
  */
-export function gcpKmsError(error: unknown, subject: CallSubject, state?: string): SignerError {
-  const { code, text, transient } = classify(error, state);
+export function signerErrorFrom(error: unknown, subject: CallSubject, state?: string): SignerError {
+  const { code, text, transient, isPending } = classify(error, state);
   const { action, name, permission } = subject;
   const hint = code === "access_denied" && permission !== undefined ? `; it takes ${permission}` : "";
-  return new SignerError(code, `cannot ${action} ${name}: ${text}${hint}`, {
-    cause: trimmedCause(error),
-    transient,
-  });
+  const message = `cannot ${action} ${name}: ${text}${hint}`;
+  const options = { cause: safeCause(error, CAUSE), transient };
+  return isPending === true ? new PendingVersionError(code, message, options) : new SignerError(code, message, options);
+}
+
+/** Told apart for the opening alone, which waits for such a version. Callers see a SignerError. */
+class PendingVersionError extends SignerError {}
+
+/** Whether an error says that the version is still being made. */
+export function isPendingVersion(error: SignerError): boolean {
+  return error instanceof PendingVersionError;
 }
 
 /** The same for what happens before a call is made, where a refusal is one of the credentials. */
 export function credentialsError(error: unknown): SignerError {
-  const mapped = gcpKmsError(error, { action: "get", name: "Google credentials" });
+  const mapped = signerErrorFrom(error, { action: "get", name: "Google credentials" });
   if (mapped.transient && mapped.code !== "integrity") return mapped;
   return new SignerError("access_denied", "no usable Google credentials were found", { cause: mapped.cause });
 }
 
-interface Classified extends Row {
-  readonly transient?: boolean;
-}
-
-function classify(error: unknown, knownState: string | undefined): Classified {
+function classify(error: unknown, knownState: string | undefined): Row {
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   // REST in 5.x parses the body without a guard.
   if (memberOf(error, "name") === "SyntaxError") {
@@ -119,7 +128,8 @@ function classify(error: unknown, knownState: string | undefined): Classified {
 function stateRow(state: string | undefined): Row | undefined {
   if (state === undefined) return undefined;
   const text = `the version is ${state}`;
-  if (state === "PENDING_GENERATION" || state === "PENDING_IMPORT") return { code: "unavailable", text };
+  if (state === "PENDING_GENERATION" || state === "PENDING_IMPORT")
+    return { code: "unavailable", text, isPending: true };
   // Enabled by the time we asked: what the service refused a moment ago it may now do.
   if (state === "ENABLED") return { code: "unavailable", text: "the version was not usable a moment ago" };
   return { code: "key_disabled", text };

@@ -1,52 +1,60 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { ConfigurationError, type GuardedSigner, type GuardPolicy, type Signer } from "@signpost/core";
 import {
-  ConfigurationError,
-  guardSigner,
-  SignerError,
-  type GuardedSigner,
-  type GuardPolicy,
-  type JwkInput,
-  type P256PublicJwk,
-  type Signer,
-} from "@signpost/core";
-import { assertPolicy, createSigner, endedError, p256JwkFrom, readMilliseconds } from "@signpost/core/adapter";
-import { connect, type Connection, type GcpKmsConnectionOptions } from "./connection.ts";
-import { checkedPublicKey, checkedSignature } from "./integrity.ts";
-import { asymmetricSign, getPublicKey } from "./service.ts";
-import { type KmsName, parseKmsName, toUri } from "./uri.ts";
+  assertOptions,
+  endedError,
+  openAdapterSigner,
+  planOpening,
+  readMilliseconds,
+  type AdapterSignerOptions,
+  type CallBounds,
+  type OpenedKey,
+  type OpeningPlan,
+  type OptionNames,
+} from "@signpost/core/adapter";
+import { checksumOf, readPublicKey, readSignature } from "./answers.ts";
+import { callOnce } from "./call.ts";
+import { connect, readConnectionOptions, type Connection, type GcpKmsConnectionOptions } from "./client.ts";
+import { isPendingVersion } from "./errors.ts";
+import { parseKeyName } from "./key-name.ts";
+import { formatKeyUri } from "./uri.ts";
 import { listGcpKmsKeyVersions } from "./versions.ts";
 
-export interface GcpKmsSignerOptions extends GcpKmsConnectionOptions {
+/** Options of `openGcpKmsSigner`. */
+export interface GcpKmsSignerOptions extends GcpKmsConnectionOptions, AdapterSignerOptions {
   /**
    * Resource name of one version, `projects/…/cryptoKeys/KEY/cryptoKeyVersions/N`, in the service's own spelling
    * (project id, not number). `…/versions/N` is accepted. Nothing ever follows the latest version.
    */
   readonly keyVersion: string;
   /**
-   * The version's public key, as JWK or SPKI PEM: opening then makes no call. `signWith` proves it by the
-   * first signature.
-   */
-  readonly publicKey?: JwkInput | string | undefined;
-  /**
-   * Bound of one call of the service. Milliseconds, default the policy's `attemptTimeoutMs`, 2000; 10 000 with
-   * `policy: false`, where whoever guards the signer has the clock.
+   * Bound of one call of the service. Milliseconds, 1 to 2,147,483,647. Default: the policy's `attemptTimeoutMs`, 2000;
+   * 5000 with `policy: false`.
    */
   readonly callTimeoutMs?: number | undefined;
-  /**
-   * How long opening may try again what passes: an outage, or a version that is PENDING_GENERATION.
-   * Milliseconds, default the policy's `deadlineMs`, 5000.
-   */
-  readonly openDeadlineMs?: number | undefined;
-  /** Queue, attempts and deadline of each signature; `false` opens the bare signer. */
-  readonly policy?: GuardPolicy | false | undefined;
-  /** Aborts the opening. */
-  readonly signal?: AbortSignal | undefined;
 }
+
+const OPTIONS: OptionNames<GcpKmsSignerOptions> = {
+  keyVersion: true,
+  publicKey: true,
+  client: true,
+  endpoint: true,
+  transport: true,
+  callTimeoutMs: true,
+  openDeadlineMs: true,
+  policy: true,
+  signal: true,
+};
 
 /**
  * Opens a signer on one version of a key in Google Cloud KMS, of the algorithm `EC_SIGN_P256_SHA256`. Every
- * digest and every answer is checked end to end by CRC32C and by the name of the version.
+ * digest and every answer is checked end to end by CRC32C and by the name of the version. A version that is
+ * PENDING_GENERATION or PENDING_IMPORT is waited for until the deadline.
  *
+ * @throws ConfigurationError for a name without a version (the message lists the ENABLED ones) and for an option that is
+ * unknown, out of bounds or does not fit the others; EncodingError for a `publicKey` that is none; SignerError
+ * `key_not_found`, `key_disabled`, `access_denied`, `unsupported_key`, `wrong_key`, `integrity`, `invalid_argument`,
+ * `closed`, `aborted`, and `unavailable`, `throttled`, `timeout` when the attempts or the deadline are over.
+ * @example
  * ```ts
  * import { openGcpKmsSigner } from "@signpost/gcp-kms";
  *
@@ -54,11 +62,6 @@ export interface GcpKmsSignerOptions extends GcpKmsConnectionOptions {
  *   keyVersion: "projects/op/locations/europe-west3/keyRings/signing/cryptoKeys/id-token/cryptoKeyVersions/3",
  * });
  * ```
- *
- * @throws ConfigurationError for a name without a version (the message lists the ENABLED ones) and for options
- * that do not fit together; SignerError `key_not_found`, `key_disabled`, `access_denied`, `unsupported_key`,
- * `wrong_key`, `integrity`, and transient ones when the deadline is over. A version that is
- * PENDING_GENERATION is waited for until then.
  */
 export function openGcpKmsSigner(options: GcpKmsSignerOptions & { readonly policy: false }): Promise<Signer>;
 export function openGcpKmsSigner(
@@ -66,120 +69,71 @@ export function openGcpKmsSigner(
 ): Promise<GuardedSigner>;
 export function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer>;
 export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer> {
+  assertOptions("options", options, OPTIONS);
+  const name = parseKeyName("keyVersion", options.keyVersion);
+  const plan = planCalls(options);
+  const own = readConnectionOptions(options);
+  if (name.kind === "key") throw await refusedKey(name.cryptoKey, options, plan);
+  const connection = await connect(options.client, own);
+  return openAdapterSigner(plan, {
+    name: name.keyVersion,
+    readKey: (bounds) => getPublicKey(connection, name.keyVersion, bounds),
+    isPending: isPendingVersion,
+    uriOf: formatKeyUri,
+    signDigest: (keyVersion, digest, bounds) => asymmetricSign(connection, keyVersion, digest, bounds),
+    close: () => connection.close(),
+  });
+}
+
+/** The plan, with the bound of a call in place of that of the guard's attempt. */
+export function planCalls({
+  callTimeoutMs,
+  ...options
+}: AdapterSignerOptions & Pick<GcpKmsSignerOptions, "callTimeoutMs">): OpeningPlan {
   const plan = planOpening(options);
-  const keyVersion = plan.name.kind === "version" ? plan.name.keyVersion : await refuseKey(plan, plan.name, options);
-  const { timeoutMs } = plan;
-  const connection = await connect(options);
-  try {
-    const key = plan.pinned ?? (await readKey(connection, keyVersion, options.signal, plan));
-    const signer = createSigner({
-      uri: toUri(keyVersion),
-      publicKey: key.publicKey,
-      signDigest: async (digest, { signal }) => {
-        const bounds = { timeoutMs, signal, settleMs: SETTLE_MS };
-        return checkedSignature(await asymmetricSign(connection, keyVersion, digest, bounds), keyVersion);
-      },
-      close: connection.close,
-    });
-    return plan.policy === false ? signer : guardSigner(signer, plan.policy, { notes: key.notes });
-  } catch (error) {
-    await connection.close();
-    throw error;
-  }
+  if (callTimeoutMs === undefined) return plan;
+  return { ...plan, bounds: { ...plan.bounds, attemptTimeoutMs: readMilliseconds("callTimeoutMs", callTimeoutMs) } };
 }
 
-/** As long as a signer may take to settle after its signal: its place in the guard is taken until then. */
-const SETTLE_MS = 1000;
-
-interface OpenedKey {
-  readonly publicKey: P256PublicJwk;
-  /** For the operator. */
-  readonly notes: readonly string[];
+async function getPublicKey(connection: Connection, keyVersion: string, bounds: CallBounds): Promise<OpenedKey> {
+  const permission = "cloudkms.cryptoKeyVersions.viewPublicKey";
+  const subject = { action: "read the public key of", name: keyVersion, permission };
+  const answer = await callOnce(connection, subject, bounds, (client, options) =>
+    client.getPublicKey({ name: keyVersion }, options),
+  );
+  return readPublicKey(answer, keyVersion);
 }
 
-interface Plan {
-  readonly name: KmsName;
-  readonly policy: GuardPolicy | false;
-  readonly pinned: OpenedKey | undefined;
-  readonly timeoutMs: number;
-  readonly deadlineMs: number;
-}
-
-/** Where no guard of ours has the clock. Milliseconds. */
-const UNGUARDED_TIMEOUT_MS = 10_000;
-
-/** Everything that can be refused before anything is opened. */
-function planOpening(options: GcpKmsSignerOptions): Plan {
-  const policy = options.policy ?? {};
-  assertPolicy(policy);
-  const { deadlineMs = 5000, attemptTimeoutMs = 2000 }: GuardPolicy = policy === false ? {} : policy;
-  const { callTimeoutMs = policy === false ? UNGUARDED_TIMEOUT_MS : attemptTimeoutMs, publicKey } = options;
-  return {
-    name: parseKmsName("keyVersion", options.keyVersion),
-    policy,
-    pinned:
-      publicKey === undefined
-        ? undefined
-        : { publicKey: p256JwkFrom(publicKey, "publicKey"), notes: ["the public key was given, not fetched"] },
-    timeoutMs: readMilliseconds("callTimeoutMs", callTimeoutMs),
-    deadlineMs: readMilliseconds("openDeadlineMs", options.openDeadlineMs ?? deadlineMs),
-  };
+async function asymmetricSign(
+  connection: Connection,
+  keyVersion: string,
+  digest: Uint8Array,
+  bounds: CallBounds,
+): Promise<Uint8Array> {
+  const subject = { action: "sign with", name: keyVersion, permission: "cloudkms.cryptoKeyVersions.useToSign" };
+  const request = { name: keyVersion, digest: { sha256: digest }, digestCrc32c: { value: checksumOf(digest) } };
+  const answer = await callOnce(connection, subject, bounds, (client, options) =>
+    client.asymmetricSign(request, options),
+  );
+  return readSignature(answer, keyVersion);
 }
 
 /** A key without a version is refused, in words that help: which one of them signs is for the operator to say. */
-async function refuseKey(
-  { deadlineMs }: Plan,
-  { cryptoKey }: Extract<KmsName, { kind: "key" }>,
-  options: GcpKmsSignerOptions,
-): Promise<never> {
-  const { client, endpoint, transport, signal } = options;
+async function refusedKey(
+  cryptoKey: string,
+  { client, endpoint, transport }: GcpKmsConnectionOptions,
+  { bounds: { deadlineMs, signal } }: OpeningPlan,
+): Promise<Error> {
   const listed = listGcpKmsKeyVersions(cryptoKey, { client, endpoint, transport, signal, deadlineMs });
   const [versions, cause] = await listed.then(
     (all) => [all.filter(({ state }) => state === "ENABLED").map(({ keyVersion }) => keyVersion), undefined] as const,
     (error: unknown) => [undefined, error] as const,
   );
-  if (signal?.aborted === true) throw endedError(signal.reason);
+  if (signal?.aborted === true) return endedError(signal.reason);
   const hint = versions === undefined ? "they could not be listed" : versions.join(", ") || "none";
-  throw new ConfigurationError(
+  return new ConfigurationError(
     "keyVersion",
     `expected a version, as in …/cryptoKeyVersions/1; ENABLED versions of ${cryptoKey}: ${hint}`,
     cause === undefined ? {} : { cause },
   );
-}
-
-const FIRST_PAUSE_MS = 50;
-const MAX_PAUSE_MS = 1000;
-
-/** Reads the public key, again and again while the failure is one that passes, until the deadline. */
-async function readKey(
-  connection: Connection,
-  keyVersion: string,
-  signal: AbortSignal | undefined,
-  plan: Plan,
-): Promise<OpenedKey> {
-  const until = performance.now() + plan.deadlineMs;
-  let reason: SignerError | undefined;
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-    const leftMs = Math.max(1, Math.ceil(until - performance.now()));
-    try {
-      const timeoutMs = Math.min(plan.timeoutMs, leftMs);
-      const response = await getPublicKey(connection, keyVersion, { timeoutMs, signal });
-      const notes = [`protection level ${response.protectionLevel ?? "unknown"}`];
-      return { publicKey: checkedPublicKey(response, keyVersion), notes };
-    } catch (error) {
-      if (!(error instanceof SignerError) || !error.transient) throw error;
-      // That the last attempt was cut short says nothing; why it was the last one does.
-      if (error.code !== "timeout" || leftMs >= plan.timeoutMs) reason = error;
-      if (performance.now() + pauseMs >= until) throw reason ?? error;
-    }
-    await pauseOrAborted(pauseMs, signal);
-  }
-}
-
-async function pauseOrAborted(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await pause(ms, undefined, { signal });
-  } catch {
-    throw endedError(signal?.reason);
-  }
 }

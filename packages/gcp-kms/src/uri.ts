@@ -2,63 +2,13 @@ import { ConfigurationError } from "@signpost/core";
 
 const SCHEME = "gcpkms://";
 
-// Google's rules for the ids, as far as they keep one name apart from another: https://cloud.google.com/kms/docs/reference/rest
-const CRYPTO_KEY =
-  /^projects\/[a-z0-9][a-z0-9.:-]*\/locations\/[a-z0-9-]+\/keyRings\/[A-Za-z0-9_-]{1,63}\/cryptoKeys\/[A-Za-z0-9_-]{1,63}$/;
-// Versions count from 1. A leading zero would be a second spelling of one version.
-const VERSION = /^(.+)\/(?:cryptoKeyVersions|versions)\/([1-9][0-9]{0,18})$/;
-
-/** What a name names: a version, or a key without one. */
-export type KmsName =
-  | { readonly kind: "version"; readonly keyVersion: string }
-  | { readonly kind: "key"; readonly cryptoKey: string };
-
-/**
- * Reads a resource name. `…/versions/N` is accepted beside `…/cryptoKeyVersions/N`, since other tools write
- * it so, and normalised. Case is kept.
- */
-export function parseKmsName(argument: string, name: unknown): KmsName {
-  const text = typeof name === "string" ? name : "";
-  const [, cryptoKey = text, version] = VERSION.exec(text) ?? [];
-  if (!CRYPTO_KEY.test(cryptoKey)) {
-    throw new ConfigurationError(
-      argument,
-      "expected projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY/cryptoKeyVersions/N",
-    );
-  }
-  return version === undefined
-    ? { kind: "key", cryptoKey }
-    : { kind: "version", keyVersion: `${cryptoKey}/cryptoKeyVersions/${version}` };
-}
-
-/** The name of a key alone. */
-export function parseCryptoKey(name: unknown): string {
-  const parsed = parseKmsName("cryptoKey", name);
-  if (parsed.kind === "key") return parsed.cryptoKey;
-  throw new ConfigurationError("cryptoKey", "expected the name of a key, without a version");
-}
-
-/** Whether the service can have meant a version by these bytes, and not the rest of a damaged name. */
-export function isKeyVersionName(name: string): boolean {
-  const [, cryptoKey] = VERSION.exec(name) ?? [];
-  return cryptoKey !== undefined && CRYPTO_KEY.test(cryptoKey);
-}
-
-const PROJECT = /^projects\/([^/]+)(\/.+)$/;
-
-/** Whether two names differ only in how they name the project: one by its number, the other by its id. */
-export function namesProjectOtherwise(name: string, other: string): boolean {
-  const [, project = "", rest] = PROJECT.exec(name) ?? [];
-  const [, otherProject = "", otherRest] = PROJECT.exec(other) ?? [];
-  return rest !== undefined && rest === otherRest && /^\d+$/.test(project) !== /^\d+$/.test(otherProject);
-}
-
-export function toUri(keyVersion: string): string {
-  return `${SCHEME}${keyVersion}`;
-}
-
-/** The resource name in `gcpkms://projects/…`. Nothing is decoded: no id has a character that needs it. */
-export function fromUri(uri: string): string {
+/** The resource name in `gcpkms://projects/…`, as it stands there. Nothing is decoded: no id has a character that needs it. */
+export function parseKeyUri(uri: string): string {
   if (uri.startsWith(SCHEME)) return uri.slice(SCHEME.length);
   throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}projects/`);
+}
+
+/** The canonical URI of an opened version. */
+export function formatKeyUri(keyVersion: string): string {
+  return `${SCHEME}${keyVersion}`;
 }

@@ -1,9 +1,17 @@
 import { SignerError } from "@signpost/core";
-import { readMilliseconds } from "@signpost/core/adapter";
+import {
+  assertOptions,
+  incompleteAnswer,
+  readMilliseconds,
+  readSignal,
+  withinDeadline,
+  type CallBounds,
+  type OptionNames,
+} from "@signpost/core/adapter";
 import type { GcpKmsVersionResponse } from "./api.ts";
-import { connect, type GcpKmsConnectionOptions } from "./connection.ts";
-import { listVersions } from "./service.ts";
-import { isKeyVersionName, namesProjectOtherwise, parseCryptoKey } from "./uri.ts";
+import { callOnce } from "./call.ts";
+import { connect, readConnectionOptions, type Connection, type GcpKmsConnectionOptions } from "./client.ts";
+import { isKeyVersionName, namesProjectOtherwise, parseCryptoKey } from "./key-name.ts";
 
 /** A version of a key, as `listGcpKmsKeyVersions` gives it. */
 export interface GcpKmsKeyVersion {
@@ -11,37 +19,56 @@ export interface GcpKmsKeyVersion {
   readonly keyVersion: string;
   /** The API's word: `ENABLED`, `DISABLED`, `PENDING_GENERATION`, `DESTROY_SCHEDULED`, `DESTROYED`, … */
   readonly state: string;
+  /** When the version was made. */
   readonly createTime: Date;
 }
 
+/** Options of `listGcpKmsKeyVersions`. */
 export interface ListGcpKmsKeyVersionsOptions extends GcpKmsConnectionOptions {
-  /** Milliseconds for all pages, default 5000. */
+  /** Bound of all pages together. Milliseconds, 1 to 2,147,483,647. Default 5000. */
   readonly deadlineMs?: number | undefined;
+  /** Aborts the listing. */
   readonly signal?: AbortSignal | undefined;
 }
+
+const OPTIONS: OptionNames<ListGcpKmsKeyVersionsOptions> = {
+  client: true,
+  endpoint: true,
+  transport: true,
+  deadlineMs: true,
+  signal: true,
+};
 
 /**
  * Lists the versions of a key in numeric order, so that an operator can name the active one and publish the
  * rest. It takes `cloudkms.cryptoKeyVersions.list` (`roles/cloudkms.viewer`), which signing does not need.
  *
+ * @throws ConfigurationError for a name that is not a key's, and for an option that is unknown, out of bounds or does not
+ * fit the others; SignerError `key_not_found`, `access_denied`, `wrong_key`, `integrity`, `invalid_argument`, `closed`,
+ * `aborted`, `unavailable`, `throttled`, `timeout`. Nothing is tried again.
+ * @example
  * ```ts
  * import { listGcpKmsKeyVersions } from "@signpost/gcp-kms";
  *
  * const cryptoKey = "projects/op/locations/europe-west3/keyRings/signing/cryptoKeys/id-token";
  * const enabled = (await listGcpKmsKeyVersions(cryptoKey)).filter(({ state }) => state === "ENABLED");
  * ```
- *
- * @throws SignerError of the service's answer; ConfigurationError for a name that is not a key's.
  */
 export async function listGcpKmsKeyVersions(
   cryptoKey: string,
   options: ListGcpKmsKeyVersionsOptions = {},
 ): Promise<readonly GcpKmsKeyVersion[]> {
+  assertOptions("options", options, OPTIONS);
   const parent = parseCryptoKey(cryptoKey);
-  const bounds = { timeoutMs: readMilliseconds("deadlineMs", options.deadlineMs ?? 5000), signal: options.signal };
-  const connection = await connect(options);
+  const deadlineMs = readMilliseconds("deadlineMs", options.deadlineMs ?? 5000);
+  const deadline = {
+    deadlineMs,
+    signal: readSignal("signal", options.signal),
+    message: `not all versions were listed within ${deadlineMs} ms`,
+  };
+  const connection = await connect(options.client, readConnectionOptions(options));
   try {
-    const versions = await listVersions(connection, parent, bounds);
+    const versions = await withinDeadline((signal) => allPages(connection, parent, deadlineMs, signal), deadline);
     return versions
       .map((version) => toKeyVersion(version, parent))
       .toSorted((a, b) => Number(versionNumber(a) - versionNumber(b)));
@@ -50,10 +77,53 @@ export async function listGcpKmsKeyVersions(
   }
 }
 
+/**
+ * Every version of a key, all pages. One call a page and not the client's own walk through them, which goes on when
+ * its caller has left.
+ */
+async function allPages(
+  connection: Connection,
+  cryptoKey: string,
+  deadlineMs: number,
+  signal: AbortSignal,
+): Promise<readonly GcpKmsVersionResponse[]> {
+  const until = performance.now() + deadlineMs;
+  const versions: GcpKmsVersionResponse[] = [];
+  let pageToken: string | undefined;
+  do {
+    const timeoutMs = Math.max(1, Math.ceil(until - performance.now()));
+    const page = await listPage(connection, cryptoKey, pageToken, { timeoutMs, signal });
+    versions.push(...page.versions);
+    pageToken = page.next;
+  } while (pageToken !== undefined);
+  return versions;
+}
+
+interface Page {
+  readonly versions: readonly GcpKmsVersionResponse[];
+  /** Token of the next page. */
+  readonly next: string | undefined;
+}
+
+function listPage(
+  connection: Connection,
+  cryptoKey: string,
+  pageToken: string | undefined,
+  bounds: CallBounds,
+): Promise<Page> {
+  const request = pageToken === undefined ? { parent: cryptoKey } : { parent: cryptoKey, pageToken };
+  const permission = "cloudkms.cryptoKeyVersions.list";
+  const subject = { action: "list the versions of", name: cryptoKey, permission };
+  return callOnce(connection, subject, bounds, async (client, options): Promise<readonly [Page]> => {
+    const [versions, next] = await client.listCryptoKeyVersions(request, { ...options, autoPaginate: false });
+    return [{ versions, next: next?.pageToken || undefined }];
+  });
+}
+
 function toKeyVersion({ name, state, createTime }: GcpKmsVersionResponse, parent: string): GcpKmsKeyVersion {
   if (typeof name !== "string" || !isKeyVersionName(name)) throw incomplete("name");
   const cryptoKey = name.slice(0, name.lastIndexOf("/cryptoKeyVersions/"));
-  // Whoever asks by the project's number learns the name that the service gives, which is the one that opens.
+  // A caller that asks by the project's number learns the name that the service gives, which is the one that opens.
   if (cryptoKey !== parent && !namesProjectOtherwise(cryptoKey, parent)) {
     throw new SignerError("wrong_key", `asked for the versions of ${parent}, the service answered with ${name}`);
   }
@@ -68,7 +138,7 @@ function toKeyVersion({ name, state, createTime }: GcpKmsVersionResponse, parent
 }
 
 function incomplete(member: string): SignerError {
-  return new SignerError("integrity", `the list of versions holds one without ${member}`);
+  return incompleteAnswer("ListCryptoKeyVersions", member);
 }
 
 function versionNumber({ keyVersion }: GcpKmsKeyVersion): bigint {

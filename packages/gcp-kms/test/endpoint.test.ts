@@ -1,18 +1,32 @@
 import { describe, expect, test } from "vitest";
 import { ConfigurationError } from "@signpost/core";
-import { parseEndpoint } from "../src/endpoint.ts";
+import { ownClientOptions, readConnectionOptions } from "../src/client.ts";
+
+/** What a client of our own would be made with for the endpoint. */
+function clientOptionsOf(endpoint: string, transport: "grpc" | "rest"): object {
+  return ownClientOptions(readConnectionOptions({ endpoint, transport }));
+}
 
 describe("an endpoint", () => {
   test.each([
-    ["http://127.0.0.1:9010", { host: "127.0.0.1", port: 9010, plaintext: true }],
-    ["http://127.7.7.7:9010", { host: "127.7.7.7", port: 9010, plaintext: true }],
-    ["http://localhost:9010/", { host: "localhost", port: 9010, plaintext: true }],
-    ["http://[::1]:9010", { host: "[::1]", port: 9010, plaintext: true }],
-    ["http://127.0.0.1", { host: "127.0.0.1", port: 80, plaintext: true }],
-    ["https://kms.internal", { host: "kms.internal", port: 443, plaintext: false }],
-    ["https://kms.internal:8443", { host: "kms.internal", port: 8443, plaintext: false }],
-    ["https://127.0.0.1:8443", { host: "127.0.0.1", port: 8443, plaintext: false }],
-  ])("%s", (endpoint, parsed) => expect(parseEndpoint(endpoint)).toEqual(parsed));
+    ["http://127.0.0.1:9010", { apiEndpoint: "127.0.0.1", port: 9010 }, true],
+    ["http://127.7.7.7:9010", { apiEndpoint: "127.7.7.7", port: 9010 }, true],
+    ["http://localhost:9010/", { apiEndpoint: "localhost", port: 9010 }, true],
+    ["http://[::1]:9010", { apiEndpoint: "[::1]", port: 9010 }, true],
+    ["http://127.0.0.1", { apiEndpoint: "127.0.0.1", port: 80 }, true],
+    ["https://kms.internal", { apiEndpoint: "kms.internal", port: 443 }, false],
+    ["https://kms.internal:8443", { apiEndpoint: "kms.internal", port: 8443 }, false],
+    ["https://127.0.0.1:8443", { apiEndpoint: "127.0.0.1", port: 8443 }, false],
+  ])("%s", (endpoint, expected, plaintext) => {
+    const grpc = clientOptionsOf(endpoint, "grpc");
+    expect(grpc).toMatchObject(expected);
+    expect("sslCreds" in grpc).toBe(plaintext);
+    const rest = clientOptionsOf(endpoint, "rest");
+    expect(rest).toMatchObject({ ...expected, fallback: true });
+    expect("protocol" in rest).toBe(plaintext);
+    // Credentials are not looked for where they would travel in the clear.
+    expect(["authClient" in grpc, "authClient" in rest]).toEqual([plaintext, plaintext]);
+  });
 
   test.each([
     ["in the clear beyond loopback", "http://kms.internal:80"],
@@ -26,7 +40,7 @@ describe("an endpoint", () => {
     ["with a user", "https://user@kms.internal"],
     ["empty", ""],
   ])("is refused %s", (_how, endpoint) => {
-    expect(() => parseEndpoint(endpoint)).toThrow(ConfigurationError);
-    expect(() => parseEndpoint(endpoint)).toThrow(/^endpoint: expected https:\/\/HOST/);
+    expect(() => readConnectionOptions({ endpoint })).toThrow(ConfigurationError);
+    expect(() => readConnectionOptions({ endpoint })).toThrow(/^endpoint: expected https:\/\/HOST/);
   });
 });

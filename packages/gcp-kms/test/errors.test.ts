@@ -1,7 +1,7 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { credentialsError, gcpKmsError } from "../src/errors.ts";
+import { credentialsError, signerErrorFrom } from "../src/errors.ts";
 
 const SUBJECT = { action: "sign with", name: "projects/p/…/cryptoKeyVersions/1" };
 
@@ -104,7 +104,7 @@ describe("what the client throws becomes one of our codes", () => {
     ],
     ["nothing", undefined, "integrity", false],
   ])("%s", (_what, error, code, transient) => {
-    const mapped = gcpKmsError(error, SUBJECT);
+    const mapped = signerErrorFrom(error, SUBJECT);
     expect(mapped).toBeInstanceOf(SignerError);
     expect(mapped).toMatchObject({ code, transient });
     expect(mapped.message).toMatch(/^cannot sign with projects\/p\/…\/cryptoKeyVersions\/1: ./);
@@ -113,8 +113,10 @@ describe("what the client throws becomes one of our codes", () => {
 
 test("a permission that is missing is named", () => {
   const subject = { ...SUBJECT, permission: "cloudkms.cryptoKeyVersions.useToSign" };
-  expect(gcpKmsError(grpcError(7, ""), subject).message).toMatch(/; it takes cloudkms\.cryptoKeyVersions\.useToSign$/);
-  expect(gcpKmsError(grpcError(5, ""), subject).message).not.toContain("it takes");
+  expect(signerErrorFrom(grpcError(7, ""), subject).message).toMatch(
+    /; it takes cloudkms\.cryptoKeyVersions\.useToSign$/,
+  );
+  expect(signerErrorFrom(grpcError(5, ""), subject).message).not.toContain("it takes");
 });
 
 describe("a version that cannot be used", () => {
@@ -127,15 +129,18 @@ describe("a version that cannot be used", () => {
     ["PENDING_GENERATION", "unavailable", true],
     ["PENDING_IMPORT", "unavailable", true],
   ])("is told as %s", (state, code, transient) => {
-    const named = gcpKmsError(grpcError(9, `x is not enabled, current state is: ${state}.`), SUBJECT);
-    const lookedUp = gcpKmsError(grpcError(9, "Precondition check failed."), SUBJECT, state);
+    const named = signerErrorFrom(grpcError(9, `x is not enabled, current state is: ${state}.`), SUBJECT);
+    const lookedUp = signerErrorFrom(grpcError(9, "Precondition check failed."), SUBJECT, state);
     for (const error of [named, lookedUp]) {
       expect(error).toMatchObject({ code, transient, message: expect.stringContaining(`the version is ${state}`) });
     }
   });
 
   test("and is ENABLED by now may be tried again", () => {
-    expect(gcpKmsError(grpcError(9, ""), SUBJECT, "ENABLED")).toMatchObject({ code: "unavailable", transient: true });
+    expect(signerErrorFrom(grpcError(9, ""), SUBJECT, "ENABLED")).toMatchObject({
+      code: "unavailable",
+      transient: true,
+    });
   });
 });
 
@@ -143,7 +148,7 @@ test("a digest that arrived damaged is integrity, and may be tried again", () =>
   const words = "The checksum in field digest_crc32c did not match the data in field digest.";
   const overRest = restBodyError(400, googleBody(400, "INVALID_ARGUMENT", words));
   for (const error of [grpcError(3, words), overRest]) {
-    expect(gcpKmsError(error, SUBJECT)).toMatchObject({ code: "integrity", transient: true });
+    expect(signerErrorFrom(error, SUBJECT)).toMatchObject({ code: "integrity", transient: true });
   }
 });
 
@@ -151,11 +156,11 @@ describe("an access token that could not be had, for a call over gRPC", () => {
   const prefix = "Getting metadata from plugin failed with error: ";
 
   test("is access_denied when the token endpoint refused", () => {
-    expect(gcpKmsError(grpcError(400, `${prefix}invalid_grant`), SUBJECT)).toMatchObject({ code: "access_denied" });
+    expect(signerErrorFrom(grpcError(400, `${prefix}invalid_grant`), SUBJECT)).toMatchObject({ code: "access_denied" });
   });
 
   test.each([2, 429, 503])("may be tried again after status %i", (code) => {
-    expect(gcpKmsError(grpcError(code, `${prefix}try later`), SUBJECT).transient).toBe(true);
+    expect(signerErrorFrom(grpcError(code, `${prefix}try later`), SUBJECT).transient).toBe(true);
   });
 });
 
@@ -187,7 +192,7 @@ describe("the cause", () => {
       config: { headers: { authorization: "Bearer token" }, body: "digest" },
       response: { config: { body: "digest" } },
     });
-    const { cause } = gcpKmsError(error, SUBJECT);
+    const { cause } = signerErrorFrom(error, SUBJECT);
     expect(cause).toMatchObject({ name: "GoogleError", message: "14 UNAVAILABLE: x", code: 14, details: "x" });
     expect(cause).toMatchObject({ stack: error.stack, cause: { message: "socket hang up", code: "ECONNRESET" } });
     expect(Object.keys(cause as Error).toSorted()).toEqual(["code", "details"]);
@@ -196,7 +201,7 @@ describe("the cause", () => {
 
   test("of another realm is kept as well", () => {
     const error = inAnotherRealm("Object.assign(new Error('14 UNAVAILABLE: x'), { code: 14, metadata: 'token' })");
-    const { cause } = gcpKmsError(error, SUBJECT);
+    const { cause } = signerErrorFrom(error, SUBJECT);
     expect(cause).toBeInstanceOf(Error);
     expect(cause).toMatchObject({ message: "14 UNAVAILABLE: x", code: 14 });
     expect(Object.keys(cause as Error)).toEqual(["code"]);
@@ -205,6 +210,6 @@ describe("the cause", () => {
   test("that is its own cause ends", () => {
     const error = new Error("x");
     error.cause = error;
-    expect(gcpKmsError(error, SUBJECT).cause).toBeInstanceOf(Error);
+    expect(signerErrorFrom(error, SUBJECT).cause).toBeInstanceOf(Error);
   });
 });

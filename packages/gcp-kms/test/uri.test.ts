@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError } from "@signpost/core";
-import { fromUri, isKeyVersionName, parseCryptoKey, parseKmsName, toUri } from "../src/uri.ts";
+import { isKeyVersionName, parseCryptoKey, parseKeyName } from "../src/key-name.ts";
+import { formatKeyUri, parseKeyUri } from "../src/uri.ts";
 
 const KEY = "projects/my-op/locations/europe-west3/keyRings/Ring_1/cryptoKeys/ID-token";
 
@@ -15,7 +16,7 @@ describe("a name of a version", () => {
     ["with the highest version there can be", `${KEY}/cryptoKeyVersions/9223372036854775807`, undefined],
     ["in the global location", KEY.replace("europe-west3", "global") + "/cryptoKeyVersions/1", undefined],
   ])("is accepted %s", (_how, name, normalised) => {
-    expect(parseKmsName("keyVersion", name)).toEqual({
+    expect(parseKeyName("keyVersion", name)).toEqual({
       kind: "version",
       keyVersion: normalised ?? name.replace("/versions/", "/cryptoKeyVersions/"),
     });
@@ -48,7 +49,7 @@ describe("a name of a version", () => {
     ["a public key's name", `${KEY}/cryptoKeyVersions/1/publicKey`],
     ["an id over 63 characters", `${KEY}${"x".repeat(63)}/cryptoKeyVersions/1`],
   ])("is refused: %s", (_what, name) => {
-    const parse = (): unknown => parseKmsName("keyVersion", name);
+    const parse = (): unknown => parseKeyName("keyVersion", name);
     expect(parse).toThrow(ConfigurationError);
     expect(parse).toThrow(/^keyVersion: expected projects\/PROJECT\//);
   });
@@ -58,7 +59,7 @@ describe("a name of a version", () => {
     fc.assert(
       fc.property(id, id, fc.integer({ min: 1, max: 1e9 }), (ring, key, version) => {
         const name = `projects/p/locations/l/keyRings/${ring}/cryptoKeys/${key}/cryptoKeyVersions/${version}`;
-        expect(parseKmsName("uri", fromUri(toUri(name)))).toEqual({ kind: "version", keyVersion: name });
+        expect(parseKeyName("uri", parseKeyUri(formatKeyUri(name)))).toEqual({ kind: "version", keyVersion: name });
         expect(isKeyVersionName(name)).toBe(true);
       }),
     );
@@ -74,7 +75,7 @@ describe("a name of a version", () => {
 
 describe("a name of a key", () => {
   test("is told from that of a version", () => {
-    expect(parseKmsName("keyVersion", KEY)).toEqual({ kind: "key", cryptoKey: KEY });
+    expect(parseKeyName("keyVersion", KEY)).toEqual({ kind: "key", cryptoKey: KEY });
     expect(parseCryptoKey(KEY)).toBe(KEY);
   });
 
@@ -86,5 +87,5 @@ describe("a name of a key", () => {
 
 test.each(["gcp-kms://projects/p", "gcpkms:projects/p", "GCPKMS://projects/p", "awskms:///x"])(
   "%s is no key URI of this adapter",
-  (uri) => expect(() => fromUri(uri)).toThrow(/^uri: expected a key URI that begins with gcpkms:/),
+  (uri) => expect(() => parseKeyUri(uri)).toThrow(/^uri: expected a key URI that begins with gcpkms:/),
 );

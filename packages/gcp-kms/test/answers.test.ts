@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ecdsaDerToRaw } from "@signpost/core";
 import type { GcpKmsPublicKeyResponse, GcpKmsSignResponse } from "@signpost/gcp-kms";
-import { checkedPublicKey, checkedSignature, checksumOf } from "../src/integrity.ts";
+import { readPublicKey, readSignature, checksumOf } from "../src/answers.ts";
 
 const NAME = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
 const OTHER = NAME.replace(/3$/, "4");
@@ -37,17 +37,17 @@ describe("CRC32C", () => {
 
 describe("an answer to a signature", () => {
   test("that is whole gives r‖s", () => {
-    expect(checkedSignature(goodAnswer, NAME)).toEqual(ecdsaDerToRaw(signature));
+    expect(readSignature(goodAnswer, NAME)).toEqual(ecdsaDerToRaw(signature));
   });
 
   test("may give its checksum as a number", () => {
     const answer = { ...goodAnswer, signatureCrc32c: { value: checksumOf(signature) } };
-    expect(checkedSignature(answer, NAME)).toHaveLength(64);
+    expect(readSignature(answer, NAME)).toHaveLength(64);
   });
 
   test("of another realm is read all the same", () => {
     const bytes = runInNewContext(`Uint8Array.from([${[...signature].join()}])`) as Uint8Array;
-    expect(checkedSignature({ ...goodAnswer, signature: bytes }, NAME)).toEqual(ecdsaDerToRaw(signature));
+    expect(readSignature({ ...goodAnswer, signature: bytes }, NAME)).toEqual(ecdsaDerToRaw(signature));
   });
 
   test("that names the project by its number says what to write", () => {
@@ -56,12 +56,12 @@ describe("an answer to a signature", () => {
       [NAME, byNumber],
       [byNumber, NAME],
     ] as const) {
-      expect(() => checkedSignature({ ...goodAnswer, name: answered }, asked)).toThrow(
+      expect(() => readSignature({ ...goodAnswer, name: answered }, asked)).toThrow(
         expect.objectContaining({ code: "wrong_key", message: expect.stringMatching(/; name the project as the/) }),
       );
     }
     const otherProject = NAME.replace("/p/", "/q/");
-    expect(() => checkedSignature({ ...goodAnswer, name: otherProject }, NAME)).toThrow(/answered for \S+$/);
+    expect(() => readSignature({ ...goodAnswer, name: otherProject }, NAME)).toThrow(/answered for \S+$/);
   });
 
   test.each<[string, unknown]>([
@@ -69,23 +69,36 @@ describe("an answer to a signature", () => {
     ["an object that prints it", { toString: () => String(checksumOf(signature)) }],
   ])("may give its checksum as %s", (_what, value) => {
     const signatureCrc32c = { value: value as string };
-    expect(checkedSignature({ ...goodAnswer, signatureCrc32c }, NAME)).toHaveLength(64);
+    expect(readSignature({ ...goodAnswer, signatureCrc32c }, NAME)).toHaveLength(64);
   });
 
+  const zero = Buffer.from("3006020100020101", "hex");
   const trailing = Buffer.concat([signature, Buffer.of(0)]);
   test.each<[string, Partial<GcpKmsSignResponse>, string, boolean, RegExp]>([
-    ["no signature", { signature: undefined }, "integrity", false, /lacks signature$/],
-    ["an empty signature", { signature: Buffer.alloc(0) }, "integrity", false, /lacks signature$/],
-    ["no name", { name: undefined }, "integrity", false, /lacks name$/],
-    ["an empty name", { name: "" }, "integrity", false, /lacks name$/],
+    ["no signature", { signature: undefined }, "integrity", true, /was answered without signature$/],
+    ["an empty signature", { signature: Buffer.alloc(0) }, "integrity", true, /was answered without signature$/],
+    ["no name", { name: undefined }, "integrity", true, /was answered without name$/],
+    ["an empty name", { name: "" }, "integrity", true, /was answered without name$/],
     ["another version's name", { name: OTHER }, "wrong_key", false, /answered for .*\/4$/],
     ["a damaged name", { name: NAME.slice(0, 9) }, "integrity", true, /name in the answer/],
-    ["no word on the digest", { verifiedDigestCrc32c: undefined }, "integrity", false, /lacks verifiedDigestCrc32c/],
-    ["null on the digest", { verifiedDigestCrc32c: null }, "integrity", false, /lacks verifiedDigestCrc32c/],
+    [
+      "no word on the digest",
+      { verifiedDigestCrc32c: undefined },
+      "integrity",
+      true,
+      /was answered without verifiedDigestCrc32c$/,
+    ],
+    [
+      "null on the digest",
+      { verifiedDigestCrc32c: null },
+      "integrity",
+      true,
+      /was answered without verifiedDigestCrc32c$/,
+    ],
     ["a digest not verified", { verifiedDigestCrc32c: false }, "integrity", true, /did not receive the digest's/],
-    ["no checksum", { signatureCrc32c: undefined }, "integrity", false, /lacks signatureCrc32c/],
-    ["a null checksum", { signatureCrc32c: null }, "integrity", false, /lacks signatureCrc32c/],
-    ["a checksum without a value", { signatureCrc32c: {} }, "integrity", false, /lacks signatureCrc32c/],
+    ["no checksum", { signatureCrc32c: undefined }, "integrity", true, /was answered without signatureCrc32c$/],
+    ["a null checksum", { signatureCrc32c: null }, "integrity", true, /was answered without signatureCrc32c$/],
+    ["a checksum without a value", { signatureCrc32c: {} }, "integrity", true, /was answered without signatureCrc32c$/],
     ["a wrong checksum", { signatureCrc32c: { value: "1" } }, "integrity", true, /signatureCrc32c does not match/],
     ["a checksum of zero", { signatureCrc32c: { value: "0" } }, "integrity", true, /does not match/],
     ["an empty checksum", { signatureCrc32c: { value: "" } }, "integrity", true, /does not match/],
@@ -93,12 +106,19 @@ describe("an answer to a signature", () => {
     [
       "a signature with a byte more",
       { signature: trailing, signatureCrc32c: { value: crc(trailing) } },
+      "integrity",
+      false,
+      /^signature: /,
+    ],
+    [
+      "a signature whose r is zero",
+      { signature: zero, signatureCrc32c: { value: crc(zero) } },
       "bad_signature",
       false,
-      /not DER/,
+      /^signature: /,
     ],
   ])("with %s is refused", (_what, change, code, transient, message) => {
-    const check = (): Uint8Array => checkedSignature({ ...goodAnswer, ...change }, NAME);
+    const check = (): Uint8Array => readSignature({ ...goodAnswer, ...change }, NAME);
     expect(check).toThrow(expect.objectContaining({ name: "SignerError", code, transient }));
     expect(check).toThrow(message);
   });
@@ -108,7 +128,7 @@ describe("an answer to a signature", () => {
       fc.property(fc.nat(signature.length * 8 - 1), (bit) => {
         const flipped = Buffer.from(signature);
         flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-        expect(() => checkedSignature({ ...goodAnswer, signature: flipped }, NAME)).toThrow(
+        expect(() => readSignature({ ...goodAnswer, signature: flipped }, NAME)).toThrow(
           expect.objectContaining({ code: "integrity", transient: true }),
         );
       }),
@@ -132,7 +152,11 @@ describe("an answer with a public key", () => {
 
   test("that is whole gives the key", () => {
     const { x, y } = pair.publicKey.export({ format: "jwk" });
-    expect(checkedPublicKey(goodKey, NAME)).toEqual({ kty: "EC", crv: "P-256", x, y });
+    expect(readPublicKey({ ...goodKey, protectionLevel: "HSM" }, NAME)).toEqual({
+      name: NAME,
+      publicKey: { kty: "EC", crv: "P-256", x, y },
+      notes: ["protection level HSM"],
+    });
   });
 
   const p384 = String(
@@ -141,9 +165,9 @@ describe("an answer with a public key", () => {
   const ecdh = createECDH("prime256v1");
   ecdh.generateKeys();
   test.each<[string, GcpKmsPublicKeyResponse, string, boolean, RegExp]>([
-    ["no name", { ...goodKey, name: "" }, "integrity", false, /lacks name/],
+    ["no name", { ...goodKey, name: "" }, "integrity", true, /was answered without name$/],
     ["another name", { ...goodKey, name: OTHER }, "wrong_key", false, /answered for/],
-    ["no algorithm", { ...goodKey, algorithm: undefined }, "integrity", false, /lacks algorithm/],
+    ["no algorithm", { ...goodKey, algorithm: undefined }, "integrity", true, /was answered without algorithm$/],
     [
       "another curve",
       { ...goodKey, algorithm: "EC_SIGN_P384_SHA384" },
@@ -158,13 +182,13 @@ describe("an answer with a public key", () => {
       false,
       /RSA_DECRYPT/,
     ],
-    ["no PEM", { ...goodKey, pem: "" }, "integrity", false, /lacks pem/],
-    ["no checksum", { ...goodKey, pemCrc32c: null }, "integrity", false, /lacks pemCrc32c/],
+    ["no PEM", { ...goodKey, pem: "" }, "integrity", true, /was answered without pem$/],
+    ["no checksum", { ...goodKey, pemCrc32c: null }, "integrity", true, /was answered without pemCrc32c$/],
     ["a damaged PEM", { ...goodKey, pem: pem.replace("M", "N") }, "integrity", true, /pemCrc32c does not match/],
-    ["the PEM of another key type", withPem(p384), "unsupported_key", false, /not that of a P-256 key/],
-    ["no PEM but its bytes", withPem(ecdh.getPublicKey("base64")), "unsupported_key", false, /not that of a P-256 key/],
+    ["the PEM of another key type", withPem(p384), "unsupported_key", false, /^pem: /],
+    ["no PEM but its bytes", withPem(ecdh.getPublicKey("base64")), "integrity", false, /^pem: /],
   ])("with %s is refused", (_what, answer, code, transient, message) => {
-    const check = (): unknown => checkedPublicKey(answer, NAME);
+    const check = (): unknown => readPublicKey(answer, NAME);
     expect(check).toThrow(expect.objectContaining({ name: "SignerError", code, transient }));
     expect(check).toThrow(message);
   });

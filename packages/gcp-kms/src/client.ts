@@ -1,14 +1,13 @@
 import { createRequire } from "node:module";
 import { ConfigurationError } from "@signpost/core";
-import type { GcpKmsClientLike } from "./api.ts";
-import { type KmsEndpoint, parseEndpoint } from "./endpoint.ts";
-import { makeReady, type ReadyClient } from "./ready-client.ts";
+import { readChoice, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
+import { makeReady, type GcpKmsClientLike, type ReadyClient } from "./api.ts";
 
-/** How the service is reached. */
+/** How the service is reached. Without any of it: a client of our own, with Google's application default credentials. */
 export interface GcpKmsConnectionOptions {
   /**
    * A `KeyManagementServiceClient` of your own, for your credentials and transport. It is yours to close. One
-   * client serves any number of signers.
+   * client serves any number of signers. Default: one is made.
    */
   readonly client?: GcpKmsClientLike | undefined;
   /**
@@ -17,31 +16,46 @@ export interface GcpKmsConnectionOptions {
    */
   readonly endpoint?: string | undefined;
   /** Instead of a client: `rest` where HTTP/2 does not get through. Default `grpc`, the faster one under load. */
-  readonly transport?: "grpc" | "rest" | undefined;
+  readonly transport?: Transport | undefined;
 }
 
+type Transport = "grpc" | "rest";
+
+/** A client that can be called, and what ends it. */
 export interface Connection {
-  /** A client that can be called. Rejects when no credentials are found. */
+  /** Rejects when no credentials are found. */
   ready(): Promise<ReadyClient>;
   /** Closes a client that we made. */
   close(): Promise<void>;
 }
 
-export async function connect(options: GcpKmsConnectionOptions): Promise<Connection> {
-  const { client, endpoint, transport = "grpc" } = options;
-  if (transport !== "grpc" && transport !== "rest") {
-    throw new ConfigurationError("transport", 'expected "grpc" or "rest"');
-  }
-  if (client === undefined) {
-    return ownConnection(await clientFactory(endpoint === undefined ? undefined : parseEndpoint(endpoint), transport));
-  }
-  if (endpoint !== undefined || options.transport !== undefined) {
+interface OwnClientOptions {
+  readonly endpoint: ServiceEndpoint | undefined;
+  readonly transport: Transport;
+}
+
+/** Endpoint and transport of a client of our own. Refuses options that do not fit together, before anything is opened. */
+export function readConnectionOptions({ client, endpoint, transport }: GcpKmsConnectionOptions): OwnClientOptions {
+  const own: OwnClientOptions = {
+    transport: transport === undefined ? "grpc" : readChoice("transport", transport, ["grpc", "rest"]),
+    endpoint: endpoint === undefined ? undefined : readEndpoint("endpoint", endpoint),
+  };
+  if (client === undefined) return own;
+  if (endpoint !== undefined || transport !== undefined) {
     throw new ConfigurationError("client", "expected either a client, or endpoint and transport");
   }
   if (typeof client?.asymmetricSign !== "function" || typeof client.initialize !== "function") {
     throw new ConfigurationError("client", "expected a KeyManagementServiceClient of @google-cloud/kms");
   }
-  return { ready: () => makeReady(client), close: async () => {} };
+  return own;
+}
+
+/** The caller's client, or one of our own. */
+export async function connect(client: GcpKmsClientLike | undefined, own: OwnClientOptions): Promise<Connection> {
+  if (client !== undefined) return { ready: () => makeReady(client), close: async () => {} };
+  const Client = await loadClient();
+  const clientOptions = ownClientOptions(own);
+  return ownConnection(() => new Client(clientOptions));
 }
 
 function ownConnection(create: () => GcpKmsClientLike): Connection {
@@ -80,7 +94,7 @@ interface ClientOptions {
   readonly "grpc.enable_http_proxy"?: 0;
 }
 
-const TRANSPORT_OPTIONS: Readonly<Record<"grpc" | "rest", ClientOptions>> = {
+const TRANSPORT_OPTIONS: Readonly<Record<Transport, ClientOptions>> = {
   // By default a channel that lost the service waits up to two minutes before it connects again.
   grpc: { "grpc.max_reconnect_backoff_ms": 2_000 },
   rest: { fallback: true },
@@ -88,16 +102,8 @@ const TRANSPORT_OPTIONS: Readonly<Record<"grpc" | "rest", ClientOptions>> = {
 
 type ClientClass = new (options: ClientOptions) => GcpKmsClientLike;
 
-async function clientFactory(
-  endpoint: KmsEndpoint | undefined,
-  transport: "grpc" | "rest",
-): Promise<() => GcpKmsClientLike> {
-  const Client = await importClient();
-  const options: ClientOptions = { ...endpointOptions(endpoint, transport), ...TRANSPORT_OPTIONS[transport] };
-  return () => new Client(options);
-}
-
-async function importClient(): Promise<ClientClass> {
+/** The peer dependency, loaded when a client is needed. */
+async function loadClient(): Promise<ClientClass> {
   try {
     const { KeyManagementServiceClient } = (await import("@google-cloud/kms")) as unknown as {
       KeyManagementServiceClient: ClientClass;
@@ -108,11 +114,16 @@ async function importClient(): Promise<ClientClass> {
   }
 }
 
-function endpointOptions(endpoint: KmsEndpoint | undefined, transport: "grpc" | "rest"): ClientOptions {
+/** What a client of our own is made with. */
+export function ownClientOptions({ endpoint, transport }: OwnClientOptions): ClientOptions {
+  return { ...endpointOptions(endpoint, transport), ...TRANSPORT_OPTIONS[transport] };
+}
+
+function endpointOptions(endpoint: ServiceEndpoint | undefined, transport: Transport): ClientOptions {
   if (endpoint === undefined) return {};
-  const { host, port } = endpoint;
+  const { hostname, port, plaintext } = endpoint;
   // With a host:port in apiEndpoint the client would append :443.
-  return { apiEndpoint: host, port, ...(endpoint.plaintext ? plaintextOptions(transport) : {}) };
+  return { apiEndpoint: hostname, port, ...(plaintext ? plaintextOptions(transport) : {}) };
 }
 
 /** The parts of the client's own google-gax: credentials of another copy of grpc-js would be refused. */
@@ -121,7 +132,7 @@ interface Gax {
   readonly googleAuthLibrary: { readonly PassThroughClient: new () => unknown };
 }
 
-function plaintextOptions(transport: "grpc" | "rest"): ClientOptions {
+function plaintextOptions(transport: Transport): ClientOptions {
   const require = createRequire(createRequire(import.meta.url).resolve("@google-cloud/kms"));
   const { grpc, googleAuthLibrary } = require("google-gax") as Gax;
   return {
