@@ -1,15 +1,15 @@
 import { readFile } from "node:fs/promises";
-import { ConfigurationError, type AdapterOpenOptions, type Signer, type SignerAdapter } from "@signpost/core";
-import { endedError } from "@signpost/core/adapter";
+import { ConfigurationError, type SignerAdapter } from "@signpost/core";
+import { assertPolicy, createAdapter, endedError, readSignal } from "@signpost/core/adapter";
 import { openKey, openLocalSigner } from "./open.ts";
 import { privateKeyObject } from "./private-key.ts";
-
-const PREFIX = "local:";
+import { parseKeyUri } from "./uri.ts";
 
 /**
  * Key URIs of this adapter: `local:path/to/key.pem` (relative to the working directory, the path as it is,
- * nothing decoded), and `local:` alone for a new key that is gone with the process.
+ * nothing decoded), and `local:` alone for a new key that is gone with the process. It takes no options.
  *
+ * @example
  * ```ts
  * import { openSigner } from "@signpost/core";
  * import { local } from "@signpost/local";
@@ -18,15 +18,14 @@ const PREFIX = "local:";
  * ```
  */
 export function local(): SignerAdapter {
-  return { scheme: "local", open: openLocalUri };
-}
-
-async function openLocalUri(uri: string, { policy, signal }: AdapterOpenOptions = {}): Promise<Signer> {
-  if (!uri.startsWith(PREFIX)) throw new ConfigurationError("uri", `expected a key URI that begins with ${PREFIX}`);
-  if (signal?.aborted === true) throw endedError(signal.reason);
-  const path = uri.slice(PREFIX.length);
-  if (path === "") return openLocalSigner({ policy });
-  return openKey(privateKeyObject(await readPem(path, signal)), uri, policy);
+  return createAdapter("local", async (uri, { policy, signal: given }) => {
+    const path = parseKeyUri(uri);
+    assertPolicy(policy);
+    const signal = readSignal("signal", given);
+    if (signal?.aborted === true) throw endedError(signal.reason);
+    if (path === "") return openLocalSigner({ policy });
+    return openKey(privateKeyObject(await readPem(path, signal)), uri, policy);
+  });
 }
 
 async function readPem(path: string, signal: AbortSignal | undefined): Promise<string> {
@@ -34,6 +33,6 @@ async function readPem(path: string, signal: AbortSignal | undefined): Promise<s
     return await readFile(path, { encoding: "utf8", signal });
   } catch (cause) {
     if (signal?.aborted === true) throw endedError(signal.reason);
-    throw new ConfigurationError("uri", `expected ${PREFIX} and the path of a readable PEM file`, { cause });
+    throw new ConfigurationError("uri", "expected local: and the path of a readable PEM file", { cause });
   }
 }

@@ -1,44 +1,44 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
-import {
-  guardSigner,
-  jwkThumbprint,
-  spkiToJwk,
-  type GuardedSigner,
-  type GuardPolicy,
-  type Signer,
-} from "@signpost/core";
-import { createSigner } from "@signpost/core/adapter";
+import { spkiToJwk, type GuardedSigner, type GuardPolicy, type Signer, type SignOptions } from "@signpost/core";
+import { assertOptions, assertPolicy, createAdapterSigner, type OptionNames } from "@signpost/core/adapter";
 import { createDigestSigner } from "./digest-signer.ts";
 import { privateKeyObject } from "./private-key.ts";
+import { formatKeyUri } from "./uri.ts";
 
+/** Options of `openLocalSigner`. */
 export interface LocalSignerOptions {
   /**
    * A P-256 private key as KeyObject, JWK or PEM (PKCS#8 or SEC1, not encrypted). Default: a new key that
    * is gone with the process.
    */
   readonly privateKey?: KeyObject | JsonWebKey | string | undefined;
-  /** Queue, attempts and deadline; `false` opens the bare signer. */
+  /** Queue, attempts and deadline of each signature. `false` opens the bare signer. Default: the guard's defaults. */
   readonly policy?: GuardPolicy | false | undefined;
 }
+
+const OPTIONS: OptionNames<LocalSignerOptions> = { privateKey: true, policy: true };
 
 /**
  * Opens a signer whose key lives in this process: for development and tests, and the adapter to read first.
  *
+ * @throws ConfigurationError for an option that is unknown or out of bounds, and for anything that is no private key;
+ * SignerError `unsupported_key` for a key that is not on P-256.
+ * @example
  * ```ts
  * import { openLocalSigner } from "@signpost/local";
  *
  * await using signer = await openLocalSigner();
  * ```
- *
- * @throws SignerError `unsupported_key` for a key that is not on P-256; ConfigurationError for anything that
- * is no private key.
  */
 export function openLocalSigner(options: LocalSignerOptions & { readonly policy: false }): Promise<Signer>;
 export function openLocalSigner(
   options?: LocalSignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
 export function openLocalSigner(options?: LocalSignerOptions): Promise<Signer>;
-export async function openLocalSigner({ privateKey, policy }: LocalSignerOptions = {}): Promise<Signer> {
+export async function openLocalSigner(options: LocalSignerOptions = {}): Promise<Signer> {
+  assertOptions("options", options, OPTIONS);
+  const { privateKey, policy } = options;
+  assertPolicy(policy);
   return openKey(privateKeyObject(privateKey), undefined, policy);
 }
 
@@ -46,11 +46,11 @@ export async function openLocalSigner({ privateKey, policy }: LocalSignerOptions
 export function openKey(key: KeyObject, uri: string | undefined, policy: GuardPolicy | false | undefined): Signer {
   const publicKey = spkiToJwk(createPublicKey(key).export({ type: "spki", format: "der" }));
   const signDigest = createDigestSigner(key);
-  const signer = createSigner({
-    uri: uri ?? `local:#${jwkThumbprint(publicKey)}`,
+  const backend = {
+    uri: uri ?? formatKeyUri(publicKey),
     publicKey,
-    signDigest: (digest, { signingInput }) => signDigest(digest, signingInput),
+    signDigest: (digest: Uint8Array, { signingInput }: SignOptions) => signDigest(digest, signingInput),
     close: async () => {},
-  });
-  return policy === false ? signer : guardSigner(signer, policy);
+  };
+  return createAdapterSigner(backend, policy);
 }
