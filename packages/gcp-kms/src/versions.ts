@@ -60,7 +60,7 @@ export async function listGcpKmsKeyVersions(
 ): Promise<readonly GcpKmsKeyVersion[]> {
   assertOptions("options", options, OPTIONS);
   const parent = parseCryptoKey(cryptoKey);
-  const deadlineMs = readMilliseconds("deadlineMs", options.deadlineMs ?? 5000);
+  const deadlineMs = options.deadlineMs === undefined ? 5000 : readMilliseconds("deadlineMs", options.deadlineMs);
   const deadline = {
     deadlineMs,
     signal: readSignal("signal", options.signal),
