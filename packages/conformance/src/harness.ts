@@ -1,33 +1,35 @@
 import type { GuardPolicy, Signer } from "@signpost/core";
 import type { Fault } from "./fault.ts";
 
-/** What the checks need from an adapter and its backend. */
+/** What the checks need from an adapter and its backend. A plain object is refused when it has any other member. */
 export interface SignerHarness {
   /**
    * Opens a signer on one and the same key each time: guarded when a policy is given or absent, bare with
-   * `false`. Each call makes a signer of its own, which the checks close.
+   * `false`. Each call makes another signer, which the checks close. Required.
    */
   open(policy?: GuardPolicy | false): Promise<Signer>;
   /**
    * What must never be shown: PIN, credentials, private key. Each at least 6 characters, so that none is
-   * found by chance. May be empty where a backend has none; digests are looked for in any case.
+   * found by chance. May be empty where a backend has none; digests are looked for in any case. Required.
    */
   readonly secrets: readonly string[];
   /**
    * How to make the backend fail: switches the fault on or off and resolves when that holds. One check per
-   * fault and form is made of each. Signers that are open stay open meanwhile.
+   * fault and form is made of each. Signers that are open stay open meanwhile. Default: no fault is checked.
    */
   readonly faults?: Partial<Record<Fault, (on: boolean) => Promise<void>>> | undefined;
   /**
-   * How long after a fault ended signatures may still fail with a transient error. Milliseconds, default
-   * 5000. For backends whose recovery is held back on purpose.
+   * How long after a fault ended signatures may still fail with a transient error. Whole milliseconds, 0 to 600,000.
+   * Default 5000. For backends whose recovery is held back on purpose.
    */
   readonly recoveryMs?: number | undefined;
 }
 
 /** One check: `run` rejects with an `AssertionError` that says what the signer did wrong. */
 export interface SignerCheck {
+  /** `bare: …` or `guarded: …`, and what the check is about. Each name once. */
   readonly name: string;
+  /** Runs the check. Give it a minute. */
   readonly run: () => Promise<void>;
 }
 

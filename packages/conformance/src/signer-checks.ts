@@ -1,4 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
+import { assertOptions, given, readCallback, readWholeNumber, type OptionNames } from "@signpost/core/adapter";
 import { abortChecks } from "./checks/abort.ts";
 import { closeChecks } from "./checks/close.ts";
 import { concurrencyChecks } from "./checks/concurrency.ts";
@@ -12,8 +13,14 @@ import type { Fault } from "./fault.ts";
 import type { CheckContext, CheckDefinition, SignerCheck, SignerForm, SignerHarness } from "./harness.ts";
 
 const MIN_SECRET_LENGTH = 6;
-const DEFAULT_RECOVERY_MS = 5_000;
+const DEFAULT_RECOVERY_MS = 5000;
+const MAX_RECOVERY_MS = 600_000;
 const FORMS: readonly SignerForm[] = ["bare", "guarded"];
+
+const HARNESS: OptionNames<SignerHarness> = { open: true, secrets: true, faults: true, recoveryMs: true };
+
+const FAULTS = Object.keys(FAULT_EXPECTATIONS) as readonly Fault[];
+const FAULT_NAMES = Object.fromEntries(FAULTS.map((fault) => [fault, true])) as OptionNames<Record<Fault, unknown>>;
 
 /**
  * The checks that every signer must pass, in both forms in which an adapter hands it out: bare
@@ -21,6 +28,9 @@ const FORMS: readonly SignerForm[] = ["bare", "guarded"];
  * rejects when the signer is wrong. Give each check a minute; a run of all of them on a fast backend takes
  * seconds, plus some seconds for each fault.
  *
+ * @throws ConfigurationError for a member of the harness that is missing, unknown or of another type, for a secret under 6
+ * characters, and for a fault that has no such name.
+ * @example
  * ```ts
  * import { signerChecks } from "@signpost/conformance";
  * import { openLocalSigner } from "@signpost/local";
@@ -35,18 +45,13 @@ const FORMS: readonly SignerForm[] = ["bare", "guarded"];
  *   test(check.name, check.run);
  * }
  * ```
- *
- * @throws ConfigurationError for a secret under 6 characters, and for a fault that has no such name.
  */
 export function signerChecks(harness: SignerHarness): SignerCheck[] {
-  harness.secrets.forEach((secret, index) => {
-    if (secret.length < MIN_SECRET_LENGTH) {
-      throw new ConfigurationError(
-        `secrets[${index}]`,
-        `expected at least ${MIN_SECRET_LENGTH} characters, so that it is not found by chance`,
-      );
-    }
-  });
+  assertOptions("options", harness, HARNESS);
+  if (typeof harness.open !== "function") {
+    throw new ConfigurationError("open", `expected a function, got ${given(harness.open)}`);
+  }
+  assertSecrets(harness.secrets);
   const definitions = [
     ...identityChecks,
     ...signatureChecks,
@@ -60,15 +65,24 @@ export function signerChecks(harness: SignerHarness): SignerCheck[] {
   return FORMS.flatMap((form) => definitions.map((definition) => bind(definition, contextOf(harness, form))));
 }
 
-function offeredFaults({ faults = {}, recoveryMs = DEFAULT_RECOVERY_MS }: SignerHarness): CheckDefinition[] {
-  return Object.entries(faults).flatMap(([fault, toggle]) => {
-    if (!isFault(fault)) throw new ConfigurationError(`faults.${fault}`, "expected a word of Fault");
-    return toggle === undefined ? [] : faultChecks({ fault, toggle, recoveryMs });
+function assertSecrets(secrets: unknown): void {
+  if (!Array.isArray(secrets)) throw new ConfigurationError("secrets", `expected a list, got ${given(secrets)}`);
+  secrets.forEach((secret: unknown, index) => {
+    if (typeof secret === "string" && secret.length >= MIN_SECRET_LENGTH) return;
+    throw new ConfigurationError(
+      `secrets[${index}]`,
+      `expected text of at least ${MIN_SECRET_LENGTH} characters, so that it is not found by chance`,
+    );
   });
 }
 
-function isFault(name: string): name is Fault {
-  return Object.hasOwn(FAULT_EXPECTATIONS, name);
+function offeredFaults({ faults = {}, recoveryMs = DEFAULT_RECOVERY_MS }: SignerHarness): CheckDefinition[] {
+  assertOptions("faults", faults, FAULT_NAMES);
+  readWholeNumber("recoveryMs", recoveryMs, 0, MAX_RECOVERY_MS);
+  return FAULTS.flatMap((fault) => {
+    const toggle = readCallback(`faults.${fault}`, faults[fault]);
+    return toggle === undefined ? [] : faultChecks({ fault, toggle, recoveryMs });
+  });
 }
 
 function contextOf(harness: SignerHarness, form: SignerForm): CheckContext {

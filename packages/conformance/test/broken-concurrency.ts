@@ -61,7 +61,7 @@ export const BROKEN_CONCURRENCY: readonly BrokenSigner[] = [
     harness: () => {
       const backend = createReferenceBackend();
       const shared = backend.open(false);
-      return { ...backend, open: async () => shared };
+      return { ...backend.harness, open: async () => shared };
     },
   },
   {
@@ -78,7 +78,7 @@ export const BROKEN_CONCURRENCY: readonly BrokenSigner[] = [
         },
       });
       const backend = createReferenceBackend();
-      return { ...backend, open: async () => changed(await backend.open(false), backend, change) };
+      return { ...backend.harness, open: async () => changed(await backend.open(false), backend, change) };
     },
   },
 ];

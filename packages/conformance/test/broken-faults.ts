@@ -32,7 +32,7 @@ function openingBy(
   return () => {
     const backend = createReferenceBackend();
     return {
-      ...backend,
+      ...backend.harness,
       open: (policy) => (backend.fault() === undefined ? backend.open(policy) : end(backend.open, policy)),
     };
   };
@@ -103,7 +103,7 @@ const ofEveryOpeningFault = (fault: Fault): BrokenSigner[] => [
           throw error;
         });
       };
-      return { ...backend, open };
+      return { ...backend.harness, open };
     },
   },
 ];
@@ -193,7 +193,7 @@ export const BROKEN_FAULTS: readonly BrokenSigner[] = [
       const backend = createReferenceBackend();
       const refusal = new SignerError("access_denied", `refused: ${backend.key.secret}`);
       return {
-        ...backend,
+        ...backend.harness,
         open: (policy) => (backend.fault() === undefined ? backend.open(policy) : Promise.reject(refusal)),
       };
     },
@@ -222,7 +222,7 @@ function whileOnAndAfter(): SignerHarness {
     });
     return policy === false ? bare : guardSigner(bare, policy);
   };
-  return { ...backend, open };
+  return { ...backend.harness, open };
 }
 
 function feelingAlways(status: "ready" | "down"): () => SignerHarness {
@@ -233,6 +233,6 @@ function feelingAlways(status: "ready" | "down"): () => SignerHarness {
       const health = (): unknown => ({ status, since: new Date(0), notes: [] });
       return { ...guarded, health, [Symbol.asyncDispose]: () => guarded.close() } as Signer;
     };
-    return { ...backend, open };
+    return { ...backend.harness, open };
   };
 }

@@ -130,7 +130,7 @@ export const BROKEN_IDENTITIES: readonly BrokenSigner[] = [
 
 function guardingAlways(): SignerHarness {
   const backend = createReferenceBackend();
-  return { ...backend, open: async () => guardSigner(await backend.open(false)) };
+  return { ...backend.harness, open: async () => guardSigner(await backend.open(false)) };
 }
 
 /** The last of 43 characters carries four bits of the coordinate and two that decoders drop. */

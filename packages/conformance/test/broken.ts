@@ -23,7 +23,7 @@ export type Change = (bare: Signer, backend: ReferenceBackend) => Partial<Signer
 export function harnessOf(change: Change): () => SignerHarness {
   return () => {
     const backend = createReferenceBackend();
-    return { ...backend, open: async () => changed(await backend.open(false), backend, change) };
+    return { ...backend.harness, open: async () => changed(await backend.open(false), backend, change) };
   };
 }
 

@@ -34,7 +34,7 @@ export function testThatChecksFail(signers: readonly BrokenSigner[]): void {
 /** The checks, of those that `names` picks, for which no signer is broken. */
 export function unproven(signers: readonly BrokenSigner[], pick: (name: string) => boolean): string[] {
   const proven = new Set(casesOf(signers).map(({ check }) => check));
-  const names = signerChecks(createReferenceBackend()).map(({ name }) => name);
+  const names = signerChecks(createReferenceBackend().harness).map(({ name }) => name);
   return names.filter((name) => pick(name) && !proven.has(name));
 }
 

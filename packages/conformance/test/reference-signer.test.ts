@@ -7,7 +7,7 @@ const TIMEOUT_MS = 240_000;
 
 // Most of each check is waiting, so that they may wait together; each has a backend of its own.
 describe.concurrent("a signer that keeps the contract passes", () => {
-  const names = signerChecks(createReferenceBackend()).map(({ name }) => name);
+  const names = signerChecks(createReferenceBackend().harness).map(({ name }) => name);
 
   test.each(names)(
     "%s",
@@ -19,7 +19,7 @@ describe.concurrent("a signer that keeps the contract passes", () => {
 });
 
 describe.concurrent("a slow signer that keeps the contract passes", () => {
-  const names = signerChecks({ ...createReferenceBackend(), faults: {} }).map(({ name }) => name);
+  const names = signerChecks({ ...createReferenceBackend().harness, faults: {} }).map(({ name }) => name);
 
   test.each(names)(
     "%s",
@@ -31,7 +31,7 @@ describe.concurrent("a slow signer that keeps the contract passes", () => {
 });
 
 function checkNamed(name: string, latencyMs?: number): ReturnType<typeof signerChecks>[number] {
-  const harness = createReferenceBackend(latencyMs === undefined ? {} : { latencyMs });
+  const { harness } = createReferenceBackend(latencyMs === undefined ? {} : { latencyMs });
   const check = signerChecks(harness).find((candidate) => candidate.name === name);
   if (check === undefined) throw new Error(`there is no check named ${name}`);
   return check;

@@ -28,9 +28,11 @@ export function createTestKey(): TestKey {
 }
 
 /** A backend in memory that can fail in every way, with the adapter that a careful author writes for it. */
-export interface ReferenceBackend extends SignerHarness {
+export interface ReferenceBackend {
   readonly key: TestKey;
-  readonly faults: Record<Fault, (on: boolean) => Promise<void>>;
+  readonly open: SignerHarness["open"];
+  /** All that signerChecks is given. */
+  readonly harness: SignerHarness & { readonly faults: Record<Fault, (on: boolean) => Promise<void>> };
   /** Which fault is on, for signers that are broken on purpose. */
   readonly fault: () => Fault | undefined;
 }
@@ -67,8 +69,10 @@ export function createReferenceBackend(options: { latencyMs?: number } = {}): Re
     fault = on ? name : undefined;
     sessionIsOpen = !(on && name === "session-lost");
   };
-  const faults = Object.fromEntries(ALL_FAULTS.map((name) => [name, toggle(name)])) as ReferenceBackend["faults"];
-  return { open, secrets: [key.secret], faults, key, fault: () => fault };
+  const faults = Object.fromEntries(
+    ALL_FAULTS.map((name) => [name, toggle(name)]),
+  ) as ReferenceBackend["harness"]["faults"];
+  return { key, open, harness: { open, secrets: [key.secret], faults }, fault: () => fault };
 }
 
 /** Rejects as a `Signer` must when the signal aborts; without a time it waits for nothing else. */

@@ -6,12 +6,12 @@ import { createReferenceBackend } from "./reference.ts";
 const namesOf = (harness: SignerHarness): string[] => signerChecks(harness).map(({ name }) => name);
 
 test("every check has a name of its own", () => {
-  const names = namesOf(createReferenceBackend());
+  const names = namesOf(createReferenceBackend().harness);
   expect(new Set(names).size).toBe(names.length);
 });
 
 test("every check is made of the bare and of the guarded signer", () => {
-  const names = namesOf(createReferenceBackend());
+  const names = namesOf(createReferenceBackend().harness);
   const ofForm = (form: string): string[] =>
     names.filter((name) => name.startsWith(`${form}: `)).map((name) => name.slice(form.length + 2));
   expect(ofForm("bare")).toEqual(ofForm("guarded"));
@@ -20,8 +20,8 @@ test("every check is made of the bare and of the guarded signer", () => {
 
 test("the faults that a harness offers are checked, and no others", () => {
   const backend = createReferenceBackend();
-  const without = namesOf({ ...backend, faults: undefined });
-  const added = namesOf({ ...backend, faults: { throttle: backend.faults.throttle } }).filter(
+  const without = namesOf({ ...backend.harness, faults: undefined });
+  const added = namesOf({ ...backend.harness, faults: { throttle: backend.harness.faults.throttle } }).filter(
     (name) => !without.includes(name),
   );
   expect(without.filter((name) => / (signing|opening) while [a-z-]+ (rejects|works) /.test(name))).toEqual([]);
@@ -35,14 +35,14 @@ test("the faults that a harness offers are checked, and no others", () => {
 
 test("a fault is switched off again when its check fails", async () => {
   const backend = createReferenceBackend();
-  const checks = signerChecks({ ...backend, open: () => backend.open(false) });
+  const checks = signerChecks({ ...backend.harness, open: () => backend.open(false) });
   const check = checks.find(({ name }) => name.startsWith("guarded: signing while hang rejects"));
   await expect(check?.run()).rejects.toThrow("has not settled");
   expect(backend.fault()).toBeUndefined();
 });
 
 test("a secret that could be found by chance is refused, unnamed", () => {
-  const harness = { ...createReferenceBackend(), secrets: ["long enough", "1234"] };
+  const harness = { ...createReferenceBackend().harness, secrets: ["long enough", "1234"] };
   expect(() => signerChecks(harness)).toThrow(
     expect.objectContaining({
       name: "ConfigurationError",
@@ -54,13 +54,31 @@ test("a secret that could be found by chance is refused, unnamed", () => {
 
 test("a fault that has no such name is refused", () => {
   const faults = { thottle: async () => undefined };
-  expect(() => signerChecks({ ...createReferenceBackend(), faults: faults as SignerHarness["faults"] })).toThrow(
-    expect.objectContaining({ name: "ConfigurationError", argument: "faults.thottle" }),
-  );
+  expect(() =>
+    signerChecks({ ...createReferenceBackend().harness, faults: faults as SignerHarness["faults"] }),
+  ).toThrow(expect.objectContaining({ name: "ConfigurationError", argument: "faults.thottle" }));
+});
+
+test.each<[string, (harness: SignerHarness) => unknown, string]>([
+  ["no object", () => null, "options"],
+  ["no open", ({ secrets }) => ({ secrets }), "open"],
+  ["no secrets", ({ open }) => ({ open }), "secrets"],
+  ["secrets that are no list", (harness) => ({ ...harness, secrets: "secret" }), "secrets"],
+  ["a secret that is no text", (harness) => ({ ...harness, secrets: [1234567] }), "secrets[0]"],
+  ["a misspelled member", (harness) => ({ ...harness, fault: {} }), "fault"],
+  ["another misspelled member", (harness) => ({ ...harness, recoveryMS: 5 }), "recoveryMS"],
+  ["a fault that is no function", (harness) => ({ ...harness, faults: { hang: true } }), "faults.hang"],
+  ["faults that are no object", (harness) => ({ ...harness, faults: ["hang"] }), "faults"],
+  ["a recovery of NaN", (harness) => ({ ...harness, recoveryMs: Number.NaN }), "recoveryMs"],
+  ["a recovery without end", (harness) => ({ ...harness, recoveryMs: Number.POSITIVE_INFINITY }), "recoveryMs"],
+  ["a recovery as text", (harness) => ({ ...harness, recoveryMs: "5" }), "recoveryMs"],
+])("a harness with %s is refused", (_what, change, argument) => {
+  const harness = change(createReferenceBackend().harness) as SignerHarness;
+  expect(() => signerChecks(harness)).toThrow(expect.objectContaining({ name: "ConfigurationError", argument }));
 });
 
 test("an opening that fails is told as it is", async () => {
   const open = (): Promise<never> => Promise.reject(new Error("no such token"));
-  const [check] = signerChecks({ ...createReferenceBackend(), open });
+  const [check] = signerChecks({ ...createReferenceBackend().harness, open });
   await expect(check?.run()).rejects.toThrow("no such token");
 });
