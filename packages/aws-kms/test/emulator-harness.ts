@@ -17,14 +17,14 @@ import { clientOf, provideCredentials } from "./environment.ts";
 export async function startEmulatorHarness(
   start: (options: KmsEmulatorOptions) => Promise<KmsEmulator>,
   { restarts }: { readonly restarts: boolean },
-): Promise<SignerHarness & { stop(): Promise<void> }> {
+): Promise<{ readonly harness: SignerHarness; stop(): Promise<void> }> {
   const key = { keyId: randomUUID(), privateKey: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey };
   const input = { KeyId: key.keyId };
   let emulator = await start({ keys: [key] });
   const client = clientOf(emulator);
   provideCredentials(emulator.credentials);
 
-  return {
+  const harness: SignerHarness = {
     open: (policy) =>
       openAwsKmsSigner({ key: key.keyId, endpoint: emulator.endpoint, region: emulator.region, policy }),
     secrets: [emulator.credentials.secretAccessKey, key.privateKey.export({ format: "jwk" }).d ?? ""],
@@ -45,9 +45,10 @@ export async function startEmulatorHarness(
         if (!on) await client.send(new EnableKeyCommand(input));
       },
     },
-    stop: async () => {
-      client.destroy();
-      await emulator.stop();
-    },
   };
+  const stop = async (): Promise<void> => {
+    client.destroy();
+    await emulator.stop();
+  };
+  return { harness, stop };
 }

@@ -48,17 +48,15 @@ describe("openAwsKmsSigner refuses", () => {
     await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument });
   });
 
-  test("no member of a client or a transport, whatever it is called", async () => {
-    await (await openAwsKmsSigner({ key: ARN, publicKey, api: new Transport() })).close();
-    const literal = { ...new Transport(), retries: 3 };
-    await (await openAwsKmsSigner({ key: ARN, publicKey, api: literal })).close();
-    const client = { send: async () => ({}), retries: 3 };
-    await (await openAwsKmsSigner({ key: ARN, publicKey, client })).close();
-  });
-
-  test("no unknown option that is undefined", async () => {
-    const options = { key: ARN, publicKey, api: new Transport(), keyId: undefined };
-    await (await openAwsKmsSigner(options)).close();
+  test.each<[string, object]>([
+    ["a transport of a class", { api: new Transport() }],
+    ["a transport that is a literal", { api: { ...new Transport() } }],
+    ["a client", { client: { send: async () => ({}), retries: 3 } }],
+    ["an unknown option that is undefined", { api: new Transport(), keyId: undefined }],
+  ])("nothing of %s", async (_what, options) => {
+    const signer = await openAwsKmsSigner({ key: ARN, publicKey, ...options });
+    expect(signer.uri).toBe(`awskms:///${ARN}`);
+    await signer.close();
   });
 });
 

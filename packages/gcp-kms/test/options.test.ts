@@ -1,6 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { gcpKms, listGcpKmsKeyVersions, openGcpKmsSigner, type GcpKmsClientLike } from "@signpost/gcp-kms";
+import {
+  gcpKms,
+  listGcpKmsKeyVersions,
+  openGcpKmsSigner,
+  type GcpKmsClientLike,
+  type GcpKmsSignerOptions,
+} from "@signpost/gcp-kms";
 
 const CRYPTO_KEY = "projects/p/locations/l/keyRings/r/cryptoKeys/k";
 const NAME = `${CRYPTO_KEY}/cryptoKeyVersions/3`;
@@ -53,15 +59,14 @@ describe("openGcpKmsSigner refuses", () => {
     await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument });
   });
 
-  test("no member of a client, whatever it is called", async () => {
-    await (await openGcpKmsSigner({ keyVersion: NAME, publicKey, client: new Client() })).close();
-    const literal = { ...new Client(), retries: 3 };
-    await (await openGcpKmsSigner({ keyVersion: NAME, publicKey, client: literal })).close();
-  });
-
-  test("no unknown option that is undefined", async () => {
-    const options = { keyVersion: NAME, publicKey, client: new Client(), keyId: undefined };
-    await (await openGcpKmsSigner(options)).close();
+  test.each<[string, object]>([
+    ["a client of a class", { client: new Client() }],
+    ["a client that is a literal", { client: { ...new Client() } }],
+    ["an unknown option that is undefined", { client: new Client(), keyId: undefined }],
+  ])("nothing of %s", async (_what, options) => {
+    const signer = await openGcpKmsSigner({ keyVersion: NAME, publicKey, ...options });
+    expect(signer.uri).toBe(`gcpkms://${NAME}`);
+    await signer.close();
   });
 });
 
