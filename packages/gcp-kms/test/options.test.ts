@@ -1,12 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import {
-  gcpKms,
-  listGcpKmsKeyVersions,
-  openGcpKmsSigner,
-  type GcpKmsClientLike,
-  type GcpKmsSignerOptions,
-} from "@signpost/gcp-kms";
+import { gcpKms, listGcpKmsKeyVersions, openGcpKmsSigner, type GcpKmsClientLike } from "@signpost/gcp-kms";
 
 const CRYPTO_KEY = "projects/p/locations/l/keyRings/r/cryptoKeys/k";
 const NAME = `${CRYPTO_KEY}/cryptoKeyVersions/3`;
