@@ -19,8 +19,8 @@ export interface SignerHarness {
    */
   readonly faults?: Partial<Record<Fault, (on: boolean) => Promise<void>>> | undefined;
   /**
-   * How long after a fault ended signatures may still fail with a transient error. Whole milliseconds, 0 to 600,000.
-   * Default 5000. For backends whose recovery is held back on purpose.
+   * How long after a fault ended signatures and openings may still fail with a transient error. Whole milliseconds, 0 to
+   * 600,000. Default 5000. For backends whose recovery is held back on purpose.
    */
   readonly recoveryMs?: number | undefined;
 }

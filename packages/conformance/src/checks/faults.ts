@@ -60,8 +60,10 @@ export function faultChecks(switchable: SwitchableFault): readonly CheckDefiniti
 
 async function signingFails(context: CheckContext, faultCase: FaultCase): Promise<void> {
   const { fault, expected, recoveryMs } = faultCase;
+  // The fault of the check before this one may linger: a client waits before it connects again.
+  const open: CheckContext["open"] = (policy) => recovers(() => context.open(policy), recoveryMs);
   await withSigner(
-    context,
+    { ...context, open },
     async (signer) => {
       await recovers(() => assertSigns(signer, `before ${fault}`), recoveryMs);
       const calls = await whileOn(faultCase, () =>
@@ -162,7 +164,7 @@ async function whileOn<T>({ toggle }: FaultCase, run: () => Promise<T>): Promise
 }
 
 /** Tries until it works; what fails meanwhile must be transient. */
-async function recovers(attempt: () => Promise<void>, recoveryMs: number): Promise<void> {
+async function recovers<Result>(attempt: () => Promise<Result>, recoveryMs: number): Promise<Result> {
   const until = performance.now() + recoveryMs;
   for (;;) {
     try {
