@@ -2,12 +2,11 @@ import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom } from "../encoding/given-key.ts";
 import type { JwkInput } from "../encoding/public-jwk.ts";
 import type { SignerError } from "../errors.ts";
-import type { GuardPolicy, Signer, SignOptions } from "../signer/contract.ts";
+import type { GuardPolicy, Signer } from "../signer/contract.ts";
 import { createSigner, type SignerBackend } from "../signer/create.ts";
 import { endedError } from "../signer/endings.ts";
 import { guardSigner, type GuardDetails } from "../signer/guard.ts";
 import { openingBounds, retryOpening, type CallBounds, type OpeningBounds, type OpeningOptions } from "./opening.ts";
-import { withinDeadline } from "./within-deadline.ts";
 
 /**
  * The signer of an opened key, as the caller's policy asks for it: bare for `false`, else guarded.
@@ -123,8 +122,10 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
       {
         uri: backend.uriOf(name),
         publicKey,
-        signDigest: (digest, options) =>
-          callWithin(attemptTimeoutMs, options, (bounds) => backend.signDigest(name, digest, bounds)),
+        callTimeoutMs: attemptTimeoutMs,
+        // There is always a signal with `callTimeoutMs`; the type cannot say so.
+        signDigest: (digest, { signal = AbortSignal.timeout(attemptTimeoutMs) }) =>
+          backend.signDigest(name, digest, { signal, timeoutMs: attemptTimeoutMs }),
         close: () => backend.close(),
       },
       plan.policy,
@@ -147,20 +148,4 @@ async function openKey({ bounds, pinned }: OpeningPlan, backend: RemoteBackend):
     bounds,
     (error) => backend.isPending?.(error) === true,
   );
-}
-
-/** As long as a signer may take to settle after its signal. Milliseconds. */
-const SETTLE_MS = 1000;
-
-function callWithin(
-  timeoutMs: number,
-  { signal }: SignOptions,
-  call: (bounds: CallBounds) => Promise<Uint8Array>,
-): Promise<Uint8Array> {
-  return withinDeadline((ending) => call({ signal: ending, timeoutMs }), {
-    deadlineMs: timeoutMs,
-    signal,
-    message: `no answer within ${timeoutMs} ms`,
-    settleMs: SETTLE_MS,
-  });
 }

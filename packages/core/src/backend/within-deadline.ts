@@ -10,16 +10,11 @@ export interface Deadline {
   readonly signal?: AbortSignal | undefined;
   /** The message when the time is over. Default: `not opened within the deadline of N ms`. */
   readonly message?: string | undefined;
-  /**
-   * How much longer to wait for work that the time or the caller has ended, so that whoever counts calls counts it until it
-   * has settled. Whole milliseconds. Default 0: it is left behind at once.
-   */
-  readonly settleMs?: number | undefined;
 }
 
 /**
  * Runs work until it settles, the time is over, or the caller aborts. The work gets a signal that aborts in the last two
- * cases. If it does not end then, it is left behind, at once or after `settleMs`. What it gives after its end is dropped.
+ * cases. If it does not end then, it is left behind and its result is dropped.
  *
  * Rejects with `SignerError`: `timeout` when the time is over, else what `endedError` makes of the caller's reason; and
  * with whatever the work rejects with.
@@ -35,28 +30,17 @@ export interface Deadline {
  */
 export async function withinDeadline<Result>(
   run: (signal: AbortSignal) => Promise<Result>,
-  deadline: Deadline,
+  { deadlineMs, signal: caller, message = `not opened within the deadline of ${deadlineMs} ms` }: Deadline,
 ): Promise<Result> {
-  const { deadlineMs, signal: caller, settleMs = 0 } = deadline;
-  const { message = `not opened within the deadline of ${deadlineMs} ms` } = deadline;
   if (caller?.aborted === true) throw endedError(caller.reason);
   const controller = new AbortController();
   const { signal } = controller;
   const letGo = onAbort(caller, () => controller.abort(endedError(caller?.reason)));
-  let timer = setTimeout(() => controller.abort(new SignerError("timeout", message)), deadlineMs);
+  const timer = setTimeout(() => controller.abort(new SignerError("timeout", message)), deadlineMs);
   try {
     return await new Promise<Result>((resolve, reject) => {
-      const leave = (): void => reject(signal.reason);
-      const end = (): void => {
-        clearTimeout(timer);
-        if (settleMs === 0) leave();
-        else timer = setTimeout(leave, settleMs);
-      };
-      signal.addEventListener("abort", end, { once: true });
-      run(signal).then(
-        (result) => (signal.aborted ? leave() : resolve(result)),
-        (error: unknown) => (signal.aborted ? leave() : reject(error)),
-      );
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      run(signal).then(resolve, reject);
     });
   } finally {
     clearTimeout(timer);

@@ -1,9 +1,10 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
-import { nameSigner } from "../errors.ts";
+import { nameSigner, SignerError } from "../errors.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { closedError, endedError } from "./endings.ts";
 import { insideOf, showInside } from "./inside.ts";
+import { onAbort } from "./on-abort.ts";
 import { createSettling } from "./settling.ts";
 
 /** What an adapter brings: the key it opened, and one attempt at one signature. */
@@ -18,6 +19,11 @@ export interface SignerBackend {
    * what it gives later is dropped.
    */
   signDigest(digest: Uint8Array, options: SignOptions): Promise<Uint8Array>;
+  /**
+   * Bound of one attempt, after which its signal aborts with `timeout`. Whole milliseconds, 1 to 2,147,483,647. Default:
+   * none, since the guard around it has one.
+   */
+  readonly callTimeoutMs?: number | undefined;
   /** Called once, after the last attempt has settled or was left behind. */
   close(): Promise<void>;
 }
@@ -52,15 +58,18 @@ export function createSigner(backend: SignerBackend): Signer {
 
   const attempt = async (digest: Uint8Array, options: SignOptions): Promise<Uint8Array> => {
     if (closing !== undefined) throw closedError();
-    const { signal } = checkedOptions(options);
-    if (signal?.aborted === true) throw endedError(signal.reason);
+    const { signal: caller } = checkedOptions(options);
+    if (caller?.aborted === true) throw endedError(caller.reason);
     const copy = copiedDigest(digest);
-    const call = attempts.run(async () => backend.signDigest(copy, options), signal);
+    const { signal, letGo } = boundedSignal(caller, backend.callTimeoutMs);
+    const given = signal === caller ? options : { ...options, signal };
+    const call = attempts.run(async () => backend.signDigest(copy, given), signal);
     inFlight.add(call);
     try {
       return await call;
     } finally {
       inFlight.delete(call);
+      letGo();
     }
   };
   const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
@@ -89,6 +98,26 @@ export function createSigner(backend: SignerBackend): Signer {
       allowLeftBehind: attempts.allow,
     }),
   );
+}
+
+interface BoundedSignal {
+  readonly signal: AbortSignal | undefined;
+  /** Ends the timer, and takes the listener from the caller's signal. */
+  readonly letGo: () => void;
+}
+
+/** The caller's signal, or one that aborts with it and when the time is over. */
+function boundedSignal(caller: AbortSignal | undefined, timeoutMs: number | undefined): BoundedSignal {
+  if (timeoutMs === undefined) return { signal: caller, letGo: () => {} };
+  const controller = new AbortController();
+  const late = (): void => controller.abort(new SignerError("timeout", `no answer within ${timeoutMs} ms`));
+  const timer = setTimeout(late, timeoutMs);
+  const unlisten = onAbort(caller, () => controller.abort(caller?.reason));
+  const letGo = (): void => {
+    clearTimeout(timer);
+    unlisten();
+  };
+  return { signal: controller.signal, letGo };
 }
 
 /** A signer that was written by hand, under the rules of `createSigner`; any other as it is. */

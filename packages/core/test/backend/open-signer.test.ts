@@ -5,6 +5,7 @@ import { SignerError, type GuardedSigner, type P256PublicJwk, type Signer, type 
 import {
   createAdapter,
   createAdapterSigner,
+  endedError,
   openAdapterSigner,
   planOpening,
   type AdapterSignerOptions,
@@ -95,7 +96,9 @@ describe("openAdapterSigner", () => {
     let bounds: CallBounds | undefined;
     const signDigest = (_name: string, _digest: Uint8Array, given: CallBounds): Promise<Uint8Array> => {
       bounds = given;
-      return new Promise((_resolve, reject) => given.signal.addEventListener("abort", () => reject(new Error("cut"))));
+      return new Promise((_resolve, reject) =>
+        given.signal.addEventListener("abort", () => reject(endedError(given.signal.reason))),
+      );
     };
     const signer = await open({ policy: false }, { signDigest });
     const startedAt = performance.now();
@@ -119,6 +122,18 @@ describe("openAdapterSigner", () => {
     await signer.close();
     expect(mostAtOnce).toBe(1);
   });
+});
+
+test("calls that never come back are counted, also those of a bare signer, and bounded", async () => {
+  const signDigest = vi.fn<() => Promise<Uint8Array>>(() => never);
+  const signer = await openAdapterSigner(
+    { ...planOpening({ policy: false }), bounds: { ...planOpening({}).bounds, attemptTimeoutMs: 10 } },
+    backendWith({ signDigest }),
+  );
+  const outcomes = await Promise.allSettled(Array.from({ length: 16 }, () => signer.sign(DIGEST)));
+  expect(outcomes).toMatchObject(Array.from({ length: 16 }, () => ({ reason: { code: "timeout" } })));
+  await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "unavailable" });
+  expect(signDigest).toHaveBeenCalledTimes(16);
 });
 
 describe("planOpening", () => {

@@ -41,39 +41,6 @@ describe("withinDeadline", () => {
     fail(new Error("late"));
     await new Promise((resolve) => setImmediate(resolve));
   });
-
-  describe("with time to settle", () => {
-    const settleMs = 60_000;
-
-    test("waits for work that was ended, and drops what it gives", async () => {
-      let finish: (value: string) => void = () => {};
-      const work = new Promise<string>((resolve) => (finish = resolve));
-      const controller = new AbortController();
-      let isSettled = false;
-      const call = withinDeadline(() => work, { deadlineMs: 60_000, settleMs, signal: controller.signal });
-      const outcome = call.catch((error: unknown) => error).finally(() => (isSettled = true));
-      controller.abort("gone");
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      expect(isSettled).toBe(false);
-      finish("late");
-      expect(await outcome).toMatchObject({ code: "aborted", cause: "gone" });
-    });
-
-    test("rejects with why it was ended, whatever the work makes of that", async () => {
-      const run = (signal: AbortSignal): Promise<never> =>
-        new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("cut"))));
-      await expect(withinDeadline(run, { deadlineMs: 5, settleMs, message: "too slow" })).rejects.toMatchObject({
-        code: "timeout",
-        message: "too slow",
-      });
-    });
-
-    test("leaves work behind that does not settle", async () => {
-      await expect(withinDeadline(() => never, { deadlineMs: 5, settleMs: 5 })).rejects.toMatchObject({
-        code: "timeout",
-      });
-    });
-  });
 });
 
 describe("untilAborted", () => {
