@@ -125,7 +125,7 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
         callTimeoutMs: attemptTimeoutMs,
         // There is always a signal with `callTimeoutMs`; the type cannot say so.
         signDigest: (digest, { signal = AbortSignal.timeout(attemptTimeoutMs) }) =>
-          backend.signDigest(name, digest, { signal, timeoutMs: attemptTimeoutMs }),
+          inTime(backend.signDigest(name, digest, { signal, timeoutMs: attemptTimeoutMs }), signal),
         close: () => backend.close(),
       },
       plan.policy,
@@ -148,4 +148,12 @@ async function openKey({ bounds, pinned }: OpeningPlan, backend: RemoteBackend):
     bounds,
     (error) => backend.isPending?.(error) === true,
   );
+}
+
+/** What comes after the end of a call is dropped, whatever it is: why the call was ended is what its caller learns. */
+async function inTime(call: Promise<Uint8Array>, signal: AbortSignal): Promise<Uint8Array> {
+  const [outcome] = await Promise.allSettled([call]);
+  if (signal.aborted) throw endedError(signal.reason);
+  if (outcome.status === "rejected") throw outcome.reason;
+  return outcome.value;
 }

@@ -5,7 +5,6 @@ import { SignerError, type GuardedSigner, type P256PublicJwk, type Signer, type 
 import {
   createAdapter,
   createAdapterSigner,
-  endedError,
   openAdapterSigner,
   planOpening,
   type AdapterSignerOptions,
@@ -96,9 +95,7 @@ describe("openAdapterSigner", () => {
     let bounds: CallBounds | undefined;
     const signDigest = (_name: string, _digest: Uint8Array, given: CallBounds): Promise<Uint8Array> => {
       bounds = given;
-      return new Promise((_resolve, reject) =>
-        given.signal.addEventListener("abort", () => reject(endedError(given.signal.reason))),
-      );
+      return new Promise((_resolve, reject) => given.signal.addEventListener("abort", () => reject(new Error("cut"))));
     };
     const signer = await open({ policy: false }, { signDigest });
     const startedAt = performance.now();
@@ -106,6 +103,16 @@ describe("openAdapterSigner", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(4900);
     expect(bounds?.timeoutMs).toBe(5000);
   }, 20_000);
+
+  test("drops a signature that comes after the caller has left", async () => {
+    const signDigest = async (): Promise<Uint8Array> => {
+      await pause(100);
+      return new Uint8Array(64).fill(1);
+    };
+    const signer = await open({ policy: false }, { signDigest });
+    const call = signer.sign(DIGEST, { signal: AbortSignal.timeout(20) });
+    await expect(call).rejects.toMatchObject({ code: "aborted" });
+  });
 
   test("keeps the place of a call that was ended until the backend has settled it", async () => {
     let running = 0;
