@@ -203,8 +203,7 @@ describe.each(CLIENTS)("opening over $label", ({ connect }) => {
       const opening = openGcpKmsSigner({ keyVersion: DEFAULT_CRYPTO_KEY, client, openDeadlineMs: 100 });
       expect(await rejection(opening)).toMatchObject({
         message: expect.stringMatching(/they could not be listed$/),
-        // Of our clock and the client's, which are both told of the deadline, either is first.
-        cause: { code: "timeout", message: expect.stringMatching(/within 100 ms|DEADLINE_EXCEEDED/) },
+        cause: { code: "timeout", message: expect.stringContaining("within 100 ms") },
       });
     });
 
