@@ -52,9 +52,11 @@ const OPTIONS: OptionNames<AwsKmsSignerOptions> = {
  * ```
  */
 export function openAwsKmsSigner(options: AwsKmsSignerOptions & { readonly policy: false }): Promise<Signer>;
+/** With the guard around it. */
 export function openAwsKmsSigner(
   options: AwsKmsSignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
+/** Guarded unless `policy` is `false`. */
 export function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Signer>;
 export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Signer> {
   assertOptions("options", options, OPTIONS);

@@ -16,10 +16,11 @@ export interface GcpKmsConnectionOptions {
    */
   readonly endpoint?: string | undefined;
   /** Instead of a client: `rest` where HTTP/2 does not get through. Default `grpc`, the faster one under load. */
-  readonly transport?: Transport | undefined;
+  readonly transport?: GcpKmsTransport | undefined;
 }
 
-type Transport = "grpc" | "rest";
+/** How calls travel: HTTP/2 with protocol buffers, or HTTP with JSON. */
+export type GcpKmsTransport = "grpc" | "rest";
 
 /** A client that can be called, and what ends it. */
 export interface Connection {
@@ -31,7 +32,7 @@ export interface Connection {
 
 interface OwnClientOptions {
   readonly endpoint: ServiceEndpoint | undefined;
-  readonly transport: Transport;
+  readonly transport: GcpKmsTransport;
 }
 
 /** Endpoint and transport of a client of our own. Refuses options that do not fit together, before anything is opened. */
@@ -94,7 +95,7 @@ interface ClientOptions {
   readonly "grpc.enable_http_proxy"?: 0;
 }
 
-const TRANSPORT_OPTIONS: Readonly<Record<Transport, ClientOptions>> = {
+const TRANSPORT_OPTIONS: Readonly<Record<GcpKmsTransport, ClientOptions>> = {
   // By default a channel that lost the service waits up to two minutes before it connects again.
   grpc: { "grpc.max_reconnect_backoff_ms": 2_000 },
   rest: { fallback: true },
@@ -119,7 +120,7 @@ export function ownClientOptions({ endpoint, transport }: OwnClientOptions): Cli
   return { ...endpointOptions(endpoint, transport), ...TRANSPORT_OPTIONS[transport] };
 }
 
-function endpointOptions(endpoint: ServiceEndpoint | undefined, transport: Transport): ClientOptions {
+function endpointOptions(endpoint: ServiceEndpoint | undefined, transport: GcpKmsTransport): ClientOptions {
   if (endpoint === undefined) return {};
   const { hostname, port, plaintext } = endpoint;
   // With a host:port in apiEndpoint the client would append :443.
@@ -132,7 +133,7 @@ interface Gax {
   readonly googleAuthLibrary: { readonly PassThroughClient: new () => unknown };
 }
 
-function plaintextOptions(transport: Transport): ClientOptions {
+function plaintextOptions(transport: GcpKmsTransport): ClientOptions {
   const require = createRequire(createRequire(import.meta.url).resolve("@google-cloud/kms"));
   const { grpc, googleAuthLibrary } = require("google-gax") as Gax;
   return {

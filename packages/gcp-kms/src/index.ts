@@ -9,7 +9,7 @@ export type {
   GcpKmsSignResponse,
   GcpKmsVersionResponse,
 } from "./api.ts";
-export type { GcpKmsConnectionOptions } from "./client.ts";
+export type { GcpKmsConnectionOptions, GcpKmsTransport } from "./client.ts";
 export { openGcpKmsSigner } from "./open.ts";
 export type { GcpKmsSignerOptions } from "./open.ts";
 export { listGcpKmsKeyVersions } from "./versions.ts";

@@ -64,9 +64,11 @@ const OPTIONS: OptionNames<GcpKmsSignerOptions> = {
  * ```
  */
 export function openGcpKmsSigner(options: GcpKmsSignerOptions & { readonly policy: false }): Promise<Signer>;
+/** With the guard around it. */
 export function openGcpKmsSigner(
   options: GcpKmsSignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
+/** Guarded unless `policy` is `false`. */
 export function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer>;
 export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer> {
   assertOptions("options", options, OPTIONS);

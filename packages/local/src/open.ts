@@ -31,9 +31,11 @@ const OPTIONS: OptionNames<LocalSignerOptions> = { privateKey: true, policy: tru
  * ```
  */
 export function openLocalSigner(options: LocalSignerOptions & { readonly policy: false }): Promise<Signer>;
+/** With the guard around it. */
 export function openLocalSigner(
   options?: LocalSignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
+/** Guarded unless `policy` is `false`. */
 export function openLocalSigner(options?: LocalSignerOptions): Promise<Signer>;
 export async function openLocalSigner(options: LocalSignerOptions = {}): Promise<Signer> {
   assertOptions("options", options, OPTIONS);
