@@ -122,8 +122,9 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
       {
         uri: backend.uriOf(name),
         publicKey,
-        callTimeoutMs: attemptTimeoutMs,
-        // There is always a signal with `callTimeoutMs`; the type cannot say so.
+        // The guard bounds its attempts by the same time, and gives each a signal.
+        callTimeoutMs: plan.policy === false ? attemptTimeoutMs : undefined,
+        // So there is always a signal; the type cannot say so.
         signDigest: (digest, { signal = AbortSignal.timeout(attemptTimeoutMs) }) =>
           inTime(backend.signDigest(name, digest, { signal, timeoutMs: attemptTimeoutMs }), signal),
         close: () => backend.close(),

@@ -61,7 +61,8 @@ export interface CallBounds {
   readonly timeoutMs: number;
 }
 
-const FIRST_PAUSE_MS = 100;
+/** Two of them are longer than the second after which a gRPC channel connects again. */
+const FIRST_PAUSE_MS = 400;
 const MAX_PAUSE_MS = 1000;
 
 /**
