@@ -16,7 +16,8 @@ import {
 } from "./support.ts";
 
 const HOUR = 3_600_000;
-const FIRST = Date.parse("2026-01-01T00:00:00Z");
+/** The schedule begins now: tokens expire by the real clock. */
+const FIRST = Math.floor(Date.now() / HOUR) * HOUR;
 const at = (hours: number): string => new Date(FIRST + hours * HOUR).toISOString();
 const ONE_KEY: Schedule = {
   maxTokenLifetimeSeconds: 600,

@@ -113,18 +113,20 @@ describe("the own key set", () => {
 
   it("takes a schedule with its withdrawn keys, which the option replaces", async () => {
     const [one, two] = [await openLocalSigner(), await openLocalSigner()];
-    let time = Date.parse("2026-01-01T00:00:00Z");
+    const start = Date.now();
+    const day = (days: number): Date => new Date(start + days * 86_400_000);
+    let time = start;
     const schedule = createRotationSchedule(
       [
-        { keyId: "one", signer: one, announcedFrom: "2026-01-01T00:00:00Z", activeFrom: "2026-01-01T00:00:00Z" },
-        { keyId: "two", signer: two, announcedFrom: "2026-01-10T00:00:00Z", activeFrom: "2026-01-11T00:00:00Z" },
+        { keyId: "one", signer: one, announcedFrom: day(0), activeFrom: day(0) },
+        { keyId: "two", signer: two, announcedFrom: day(9), activeFrom: day(10) },
       ],
       { maxTokenLifetimeSeconds: 3600, now: () => time },
     );
     const keyFunction = createOwnKeySet(schedule);
     const token = await signJwt(schedule, idClaims());
     await expect(jwtVerify(token, keyFunction)).resolves.toBeDefined();
-    time = Date.parse("2026-01-12T00:00:00Z");
+    time = day(11).getTime();
     await expect(jwtVerify(token, keyFunction)).rejects.toMatchObject({ code: "unknown_kid" });
     await expect(jwtVerify(token, keyFunction.forIdTokenHint)).resolves.toBeDefined();
     const { forIdTokenHint } = createOwnKeySet(schedule, { withdrawn: () => [] });
