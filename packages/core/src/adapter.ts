@@ -18,6 +18,7 @@ export { PRIVATE_JWK_MEMBERS } from "./encoding/public-jwk.ts";
 export type { PublicJwk } from "./encoding/public-jwk.ts";
 export { readOwnKeys } from "./keyset/own-keys.ts";
 export type { ReadOwnKeys } from "./keyset/own-keys.ts";
+export { isStillPublished } from "./keyset/source.ts";
 export { isLoopbackHost } from "./loopback-host.ts";
 export { assertOptions } from "./options/assert-options.ts";
 export type { OptionNames } from "./options/assert-options.ts";

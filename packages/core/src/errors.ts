@@ -110,10 +110,22 @@ export class SignerError extends SignpostError {
   }
 }
 
-/** Says which signer an error is of, unless it says so already. Gives the same error. */
-export function nameSigner<Thrown>(error: Thrown, uri: string): Thrown {
-  if (error instanceof SignerError && error.uri === undefined) Object.defineProperty(error, "uri", { value: uri });
-  return error;
+/**
+ * The error with the key URI of its signer. One that names none is copied: it is its thrower's own, which may throw it
+ * again for another signer, or have frozen it. An error of a class derived from this one stays as it is.
+ */
+export function nameSigner(error: SignerError, uri: string): SignerError;
+export function nameSigner(error: unknown, uri: string): unknown;
+export function nameSigner(error: unknown, uri: string): unknown {
+  if (!(error instanceof SignerError) || error.constructor !== SignerError) return error;
+  return error.uri === undefined ? namedCopy(error, uri) : error;
+}
+
+function namedCopy(error: SignerError, uri: string): SignerError {
+  const { code, message, transient, stack } = error;
+  const named = new SignerError(code, message, { ...("cause" in error && { cause: error.cause }), transient, uri });
+  if (stack !== undefined) Object.defineProperty(named, "stack", { value: stack, configurable: true, writable: true });
+  return named;
 }
 
 /** An option or argument that can never work. `argument` is its name, the message says what was expected. */

@@ -63,8 +63,9 @@ export function unknownKid(): ConfigurationError {
 }
 
 /** The header is the host's, so the token cannot be made by another key. The host makes a new one when it is asked again. */
-export function withdrawnMeanwhile(kid: string): SignerError {
-  return new SignerError("unavailable", `the key of kid ${JSON.stringify(kid)} was withdrawn while it signed`);
+export function withdrawnMeanwhile(kid: string, cause?: unknown): SignerError {
+  const problem = `the key of kid ${JSON.stringify(kid)} was withdrawn before its signature was there`;
+  return new SignerError("unavailable", problem, cause === undefined ? {} : { cause });
 }
 
 function isPassing(error: unknown): boolean {

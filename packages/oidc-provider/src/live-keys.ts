@@ -1,5 +1,5 @@
 import { currentKeySet, type ActiveKey, type KeySet, type PublishedKey } from "@signpost/core";
-import type { ReadOwnKeys } from "@signpost/core/adapter";
+import { isStillPublished, type ReadOwnKeys } from "@signpost/core/adapter";
 
 /** The keys of an OP as they are now, for a host that holds on to what it was constructed with. */
 export interface LiveKeys {
@@ -10,8 +10,10 @@ export interface LiveKeys {
    * the source throws.
    */
   signing(keyId: string): ActiveKey | undefined;
-  /** Whether a key is published now. Throws what the source throws. */
-  isPublished(keyId: string): boolean;
+  /** Whether a key that signed is still published. Throws what the source throws. */
+  isPublished(key: ActiveKey): boolean;
+  /** Whether a kid was that of the active key, and is published no more. Throws what the source throws. */
+  wasWithdrawn(keyId: string): boolean;
   /**
    * Every ES256 key but the active one that may have signed a token, each once, withdrawn ones last. While
    * the source fails, the last ones it gave. Legacy keys are left out: the host accepts a hint only under the client's
@@ -51,9 +53,13 @@ export function liveKeys({ source, withdrawn }: Pick<ReadOwnKeys, "source" | "wi
       const set = now();
       if (keyId === set.active.keyId) return set.active;
       // The host wrote its header just before the set changed. A key that was revoked since is published no more.
-      return keyId === previous?.keyId && set.find(keyId) !== undefined ? previous : undefined;
+      return keyId === previous?.keyId && isStillPublished(set, previous) ? previous : undefined;
     },
-    isPublished: (keyId) => now().find(keyId) !== undefined,
+    isPublished: (key) => isStillPublished(now(), key),
+    wasWithdrawn: (keyId) => {
+      const set = now();
+      return keyId === previous?.keyId && !isStillPublished(set, previous);
+    },
     verifying: () => {
       const set = lastKnown();
       if (listed?.of !== set || listed.past !== past) listed = { of: set, past, keys: verifyingKeys(set, past) };

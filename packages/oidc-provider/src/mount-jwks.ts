@@ -1,4 +1,5 @@
 import { type ActiveKey, ConfigurationError, type JwksEndpoint } from "@signpost/core";
+import { given } from "@signpost/core/adapter";
 import type { OidcProviderLike } from "./host.ts";
 
 /** What is used of the endpoint that `createJwksEndpoint` makes. */
@@ -26,6 +27,7 @@ export type JwksEndpointLike = Pick<JwksEndpoint, "jwksUri" | "listener" | "resp
  * ```
  */
 export function mountJwks(provider: OidcProviderLike, endpoint: JwksEndpointLike): void {
+  requireMountable(provider, endpoint);
   const path = provider.pathFor("jwks", { mountPath: "" });
   const issuer = provider.issuer.replace(/\/$/, "");
   if (!endpoint.jwksUri.startsWith(`${issuer}/`) || !endpoint.jwksUri.slice(issuer.length).endsWith(path)) {
@@ -43,6 +45,16 @@ export function mountJwks(provider: OidcProviderLike, endpoint: JwksEndpointLike
     context.respond = false;
     endpoint.listener(context.req, context.res);
   });
+}
+
+/** For callers without types: what is missing is named here, and not by the host. */
+export function requireMountable(provider: Partial<OidcProviderLike>, endpoint: Partial<JwksEndpointLike>): void {
+  if (typeof provider?.use !== "function" || typeof provider.pathFor !== "function") {
+    throw new ConfigurationError("provider", `expected a Provider of oidc-provider, got ${given(provider)}`);
+  }
+  if (typeof endpoint?.jwksUri !== "string" || typeof endpoint.listener !== "function") {
+    throw new ConfigurationError("endpoint", `expected what createJwksEndpoint returns, got ${given(endpoint)}`);
+  }
 }
 
 /** As the host's router compares: in any case, and with one trailing slash or none. */

@@ -1,4 +1,4 @@
-import { ConfigurationError, signWith, type OwnKeys, type SignWithOptions } from "@signpost/core";
+import { type ActiveKey, ConfigurationError, signWith, type OwnKeys, type SignWithOptions } from "@signpost/core";
 import {
   assertOptions,
   type OptionNames,
@@ -17,7 +17,7 @@ import {
 } from "./host.ts";
 import { signingKey, verifyingPlace } from "./host-keys.ts";
 import { liveKeys } from "./live-keys.ts";
-import { type JwksEndpointLike, mountJwks, publicationCheck } from "./mount-jwks.ts";
+import { type JwksEndpointLike, mountJwks, publicationCheck, requireMountable } from "./mount-jwks.ts";
 import { crowdReport, expiryReport, operatorReport } from "./operator-reports.ts";
 import { readSigningInput } from "./signing-input.ts";
 
@@ -121,14 +121,23 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       const entry = keys.signing(kid);
       reportCrowd(keys.verifying().length);
       reportExpiry(exp);
-      if (entry === undefined) throw unknownKid();
+      if (entry === undefined) throw keys.wasWithdrawn(kid) ? withdrawnMeanwhile(kid) : unknownKid();
       requirePublished(attached, entry);
-      const signature = await signWith(entry, data, { verify });
-      if (!keys.isPublished(kid)) throw withdrawnMeanwhile(kid);
-      return signature;
+      return await signPublished(entry, data);
     } catch (error) {
       throw hostFailure(error, errors);
     }
+  };
+  /** The signature, if the key is still published when it is there. A revoked key's own failure says less than that. */
+  const signPublished = async (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
+    try {
+      const signature = await signWith(entry, data, { verify });
+      if (keys.isPublished(entry)) return signature;
+    } catch (error) {
+      if (keys.isPublished(entry)) throw error;
+      throw withdrawnMeanwhile(entry.keyId, error);
+    }
+    throw withdrawnMeanwhile(entry.keyId);
   };
   const places = Array.from({ length: verifyingKeys }, (_, index) =>
     verifyingPlace(hostClass, keys, index, () => attached !== undefined),
@@ -145,6 +154,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
     attach: (provider, endpoint) => {
       if (attached !== undefined)
         throw new ConfigurationError("provider", "expected to be attached once: make keys for each provider");
+      requireMountable(provider, endpoint);
       requirePublished(endpoint, keys.active());
       mountJwks(provider, endpoint);
       provider.use(answerFailures);

@@ -1,7 +1,14 @@
 import { createPublicKey, verify } from "node:crypto";
 import { errors, ExternalSigningKey, Provider } from "oidc-provider";
 import { expect, test } from "vitest";
-import { createJwksEndpoint, createKeySet, createRotationSchedule, type KeySet, type OwnKeys } from "@signpost/core";
+import {
+  createJwksEndpoint,
+  createKeySet,
+  createRotationSchedule,
+  type KeySet,
+  type OwnKeys,
+  SignerError,
+} from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { signpostKeys } from "@signpost/oidc-provider";
 
@@ -167,4 +174,42 @@ test("a token that outlives its key's place in the schedule is signed, and the o
   expect(await signAll(now / 1000 + 631, now / 1000 + 9000)).toEqual([expect.anything(), expect.anything()]);
   await new Promise((resolve) => setImmediate(resolve));
   expect(told).toMatchObject([{ name: "ConfigurationError", argument: "maxTokenLifetimeSeconds" }]);
+});
+
+test("a key that was revoked after the host wrote its header is a 503: the next header names another", async () => {
+  const [a, b] = await Promise.all(["a", "b"].map(async (keyId) => ({ keyId, signer: await openLocalSigner() })));
+  if (a === undefined || b === undefined) throw new Error("expected two entries");
+  let keys = createKeySet([a]);
+  const key = await signingKey(() => keys);
+  const data = signingInput({ alg: "ES256", kid: key.kid });
+  keys = createKeySet([b]);
+  await expect(key.sign(data)).rejects.toMatchObject({ error: "temporarily_unavailable", status: 503 });
+});
+
+test("a key that fails because it was revoked is a 503 too", async () => {
+  const [a, b] = await Promise.all(["a", "b"].map(async (keyId) => ({ keyId, signer: await openLocalSigner() })));
+  if (a === undefined || b === undefined) throw new Error("expected two entries");
+  const disabled = {
+    ...a.signer,
+    sign: async (): Promise<Uint8Array> => {
+      keys = createKeySet([b]);
+      throw new SignerError("key_disabled", "the key is disabled");
+    },
+  };
+  let keys = createKeySet([{ keyId: "a", signer: disabled }]);
+  const key = await signingKey(() => keys);
+  await expect(key.sign(signingInput({ alg: "ES256", kid: "a" }))).rejects.toMatchObject({
+    status: 503,
+    cause: { code: "unavailable", cause: { code: "key_disabled" } },
+  });
+});
+
+test.each([undefined, {}, "provider"])("attach refuses %j for a provider, and for an endpoint", async (wrong) => {
+  const keys = createKeySet([{ signer: await openLocalSigner() }]);
+  const issuer = "https://op.example";
+  const { attach, jwks, features, clientDefaults } = signpostKeys({ ExternalSigningKey, errors, keys });
+  const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
+  const endpoint = createJwksEndpoint({ issuer, keys });
+  expect(() => attach(wrong as never, endpoint)).toThrow(expect.objectContaining({ argument: "provider" }));
+  expect(() => attach(provider, wrong as never)).toThrow(expect.objectContaining({ argument: "endpoint" }));
 });

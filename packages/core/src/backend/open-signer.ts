@@ -27,8 +27,14 @@ export function createAdapterSigner(
   policy: GuardPolicy | false | undefined,
   details: GuardDetails = {},
 ): Signer {
-  const signer = createSigner(backend);
-  return policy === false ? signer : guardSigner(signer, policy, details);
+  const { notes = [], status, defaults } = details;
+  // On the signer itself: a failover over bare signers shows them too.
+  const signer = createSigner({
+    ...backend,
+    notes: typeof notes === "function" ? notes : () => notes,
+    status,
+  });
+  return policy === false ? signer : guardSigner(signer, policy, { defaults });
 }
 
 /** The options that an adapter of a remote backend has, whatever the backend. */

@@ -104,11 +104,12 @@ export interface JwksEndpoint {
  */
 export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
   assertOptions("options", options, ENDPOINT_OPTIONS);
+  const { weakIfNoneMatch = "ignore" } = options;
   const routes = resolveRoutes(options);
   const onError = readCallback("onError", options.onError);
   const { source, jwksRotationActive } = readKeys(options);
   const state = {
-    weakIfNoneMatch: readChoice("weakIfNoneMatch", options.weakIfNoneMatch ?? "ignore", ["ignore", "match"]),
+    weakIfNoneMatch: readChoice("weakIfNoneMatch", weakIfNoneMatch, ["ignore", "match"]),
     cors: readFlag("cors", options.cors),
     document: createDocumentSource(source, onError),
     // Null is a choice too: no cache mode of the schedule's.

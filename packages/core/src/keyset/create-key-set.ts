@@ -63,12 +63,15 @@ export function readKeySet(argument: string, entries: readonly KeySetEntry[], op
 }
 
 /** The keys behind the signing keys, in the order of the document. */
-export function readTrailingKeys({ legacyVerificationKeys, encryptionKeyset }: KeySetOptions): readonly PublishedKey[] {
+export function readTrailingKeys({
+  legacyVerificationKeys = [],
+  encryptionKeyset = [],
+}: KeySetOptions): readonly PublishedKey[] {
   return [
-    ...readList("legacyVerificationKeys", legacyVerificationKeys ?? []).map((key, index) =>
+    ...readList("legacyVerificationKeys", legacyVerificationKeys).map((key, index) =>
       readLegacyKey(key, `legacyVerificationKeys[${index}]`),
     ),
-    ...readList("encryptionKeyset", encryptionKeyset ?? []).map((key, index) =>
+    ...readList("encryptionKeyset", encryptionKeyset).map((key, index) =>
       readEncryptionKey(key, `encryptionKeyset[${index}]`),
     ),
   ];

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { PublishedKeySet } from "./published-set.ts";
-import type { KeySet, KeySetSource, PublishedKey, RotationSchedule } from "./types.ts";
+import type { ActiveKey, KeySet, KeySetSource, PublishedKey, RotationSchedule } from "./types.ts";
 
 /**
  * The set that each source function gave last and that was accepted. It hangs on the caller's own function, so
@@ -41,6 +41,23 @@ export function currentKeySet(keys: KeySetSource): KeySet {
 export function lastKeySet(keys: KeySetSource): KeySet | undefined {
   const source = isSchedule(keys) ? keys.keySet : keys;
   return typeof source === "function" ? lastAccepted.get(source) : source;
+}
+
+/**
+ * Whether a key that signs is published in a set: its kid, for this very key. A kid may have come back for another one.
+ *
+ * @example
+ * ```ts
+ * import { currentKeySet, type ActiveKey, type KeySetSource } from "@signpost/core";
+ * import { isStillPublished } from "@signpost/core/adapter";
+ *
+ * export const isRevoked = (keys: KeySetSource, key: ActiveKey): boolean => !isStillPublished(currentKeySet(keys), key);
+ * ```
+ */
+export function isStillPublished(keys: KeySet, key: ActiveKey): boolean {
+  const found = keys.find(key.keyId);
+  if (found?.use !== "sig") return false;
+  return found.publicKey.x === key.publicKey.x && found.publicKey.y === key.publicKey.y;
 }
 
 /** Checks what can be checked without calling the source. */

@@ -1,9 +1,11 @@
 /** The known name that `name` was probably meant to be, or undefined when none is close. Case does not count. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = name.slice(0, MAX_LENGTH).toLowerCase();
+  const longer = known.find((candidate) => wanted.length >= 3 && candidate.toLowerCase().startsWith(wanted));
+  if (longer !== undefined) return longer;
   const close = known
     .map((candidate) => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
-    .filter(({ distance }) => distance <= Math.max(2, Math.floor(wanted.length / 3)))
+    .filter(({ distance }) => distance <= Math.max(1, Math.floor(wanted.length / 3)))
     .toSorted((a, b) => a.distance - b.distance);
   return close[0]?.candidate;
 }

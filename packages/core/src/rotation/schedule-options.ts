@@ -51,20 +51,21 @@ const MAX_HOURS = 8784;
 const MAX_LIFETIME_SECONDS = 315_360_000;
 
 export function readDurations(options: RotationScheduleOptions): Durations {
+  const { clockSkewSeconds = 60 } = options;
   const sharedCaches = readFlag("sharedCaches", options.sharedCaches, true);
   const lifetime = readWholeNumber("maxTokenLifetimeSeconds", options.maxTokenLifetimeSeconds, 1, MAX_LIFETIME_SECONDS);
   return {
     announceMs: readAnnounceMs(options.announceHours, sharedCaches),
-    rotationWindowMs: hoursToMs("rotationWindowHours", options.rotationWindowHours ?? 24, 0, MAX_HOURS),
-    hintAcceptanceMs: hoursToMs("hintAcceptanceHours", options.hintAcceptanceHours ?? 336, 0, 10 * MAX_HOURS),
+    rotationWindowMs: hoursToMs("rotationWindowHours", options.rotationWindowHours, 24, 0, MAX_HOURS),
+    hintAcceptanceMs: hoursToMs("hintAcceptanceHours", options.hintAcceptanceHours, 336, 0, 10 * MAX_HOURS),
     tokenLifetimeMs: 1000 * lifetime,
-    skewMs: 1000 * readWholeNumber("clockSkewSeconds", options.clockSkewSeconds ?? 60, 0, 3600),
+    skewMs: 1000 * readWholeNumber("clockSkewSeconds", clockSkewSeconds, 0, 3600),
   };
 }
 
 export function readAnnounceMs(announceHours: unknown, sharedCaches: boolean): number {
   const least = sharedCaches ? SHARED_CACHE_HOURS : CACHE_HOURS;
-  return hoursToMs("announceHours", announceHours ?? SHARED_CACHE_HOURS, least, MAX_HOURS);
+  return hoursToMs("announceHours", announceHours, SHARED_CACHE_HOURS, least, MAX_HOURS);
 }
 
 export function readEntries(entries: unknown): readonly PlannedEntry<ScheduledEntry>[] {
@@ -104,6 +105,6 @@ export function requireUsable(keys: readonly PlannedKey<ScheduledEntry>[], time:
 }
 
 /** Whole milliseconds, so that every moment of a schedule can be written down and reached. */
-function hoursToMs(name: string, value: unknown, min: number, max: number): number {
-  return Math.round(readNumber(name, value, min, max) * HOUR_MS);
+function hoursToMs(name: string, value: unknown, fallback: number, min: number, max: number): number {
+  return Math.round(readNumber(name, value === undefined ? fallback : value, min, max) * HOUR_MS);
 }

@@ -88,7 +88,7 @@ export function createRotationSchedule(
     keySet: () => current().keySet,
     jwksRotationActive: () => current().rotation,
     withdrawn: () => current().withdrawn,
-    latestExpiry: () => Math.floor((now() + durations.tokenLifetimeMs + durations.skewMs) / 1000),
+    latestExpiry: () => Math.floor((readClock(now) + durations.tokenLifetimeMs + durations.skewMs) / 1000),
     nextChange: () => {
       const { until } = current();
       return Number.isFinite(until) ? new Date(until) : null;

@@ -13,7 +13,10 @@ export function copiedDigest(digest: unknown): Uint8Array {
 
 const SIGN_OPTIONS: OptionNames<SignOptions> = { signal: true, signingInput: true };
 
-/** For callers without types: what a backend would choke on must not look like the backend's failure. */
+/**
+ * A copy of the options, each read once. For callers without types: what a backend would choke on must not look like the
+ * backend's failure. The signing input is copied as well: the caller may use its buffer again while the call waits.
+ */
 export function checkedOptions(options: SignOptions): SignOptions {
   try {
     assertOptions("options", options, SIGN_OPTIONS);
@@ -22,8 +25,9 @@ export function checkedOptions(options: SignOptions): SignOptions {
   }
   const { signal, signingInput } = options;
   if (signal !== undefined && typeof signal?.addEventListener !== "function") throw invalid("signal", "an AbortSignal");
-  if (signingInput !== undefined && !isUint8Array(signingInput)) throw invalid("signingInput", "a Uint8Array");
-  return options;
+  if (signingInput === undefined) return signal === undefined ? {} : { signal };
+  if (!isUint8Array(signingInput)) throw invalid("signingInput", "a Uint8Array");
+  return { signal, signingInput: new Uint8Array(signingInput) };
 }
 
 function invalid(argument: string, expected: string): SignerError {

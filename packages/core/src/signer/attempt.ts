@@ -1,8 +1,7 @@
-import { isUint8Array } from "node:util/types";
 import { SignerError } from "../errors.ts";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import type { Signer } from "./contract.ts";
-import { markPlace, placeOf } from "./places.ts";
+import { copiedSignature } from "./places.ts";
 import type { CallScope } from "./scope.ts";
 
 export interface AttemptInput {
@@ -17,11 +16,13 @@ export interface AttemptInput {
   readonly settled: () => void;
 }
 
-/** One call of the backend: bounded in time, its result checked and copied, its error always a `SignerError`. */
+/**
+ * One call of the backend: bounded in time, its result checked and copied, its error always a `SignerError`. `signer` is
+ * one of `createSigner`, which copies what it is given: a backend that writes into its bytes spoils no other attempt.
+ */
 export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint8Array> {
   const { controller, timeoutMs } = input;
-  // A copy for each attempt: a signer that writes into its digest must not spoil the next attempt.
-  const call = invoke(signer, input.digest.slice(), input.signingInput, controller.signal);
+  const call = invoke(signer, input.digest, input.signingInput, controller.signal);
   call.then(input.settled, input.settled);
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -56,14 +57,13 @@ async function invoke(
 function checkedSignature(result: unknown): Uint8Array {
   // A copy, and the copy is what is checked: the backend may use its buffer again, a Buffer would be a view of a shared
   // pool, and a subclass may say anything of its own length.
-  const signature = isUint8Array(result) ? new Uint8Array(result) : result;
+  const signature = copiedSignature(result);
   try {
     assertRawSignature(signature, "signature");
   } catch (cause) {
     throw new SignerError("bad_signature", "the backend's result is not 64 bytes r‖s with 1 ≤ r, s < n", { cause });
   }
-  const place = placeOf(result);
-  return place === undefined ? signature : markPlace(signature, place);
+  return signature;
 }
 
 function asSignerError(error: unknown): SignerError {

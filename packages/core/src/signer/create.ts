@@ -1,10 +1,13 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
-import { nameSigner, SignerError } from "../errors.ts";
+import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { closedError, endedError } from "./endings.ts";
+import type { SignerStatus } from "./health.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { onAbort } from "./on-abort.ts";
+import { copiedSignature } from "./places.ts";
 import { createSettling } from "./settling.ts";
 
 /** What an adapter brings: the key it opened, and one attempt at one signature. */
@@ -24,6 +27,10 @@ export interface SignerBackend {
    * none, since the guard around it has one.
    */
   readonly callTimeoutMs?: number | undefined;
+  /** What an operator should know, never a secret. Asked by each `health()` of the guard around it. Default: nothing. */
+  readonly notes?: (() => readonly string[]) | undefined;
+  /** The adapter's own view of its backend. Asked by each `health()` of the guard around it. Default: `ready`. */
+  readonly status?: (() => SignerStatus) | undefined;
   /** Called once, after the last attempt has settled or was left behind. */
   close(): Promise<void>;
 }
@@ -32,9 +39,10 @@ export interface SignerBackend {
  * The part of the `Signer` contract that is the same for every adapter: the digest is checked and copied, a
  * signal that is aborted already and a closed signer reject at once, no call outlives its signal by more than
  * a second whatever the backend does, `close()` is idempotent and waits for the calls in flight. A call that is left
- * behind is counted until it settles. When as many are left behind as the guard lets through at once (16 without a
+ * behind is counted until it settles. When as many run past their signal as the guard lets through at once (16 without a
  * guard), further calls reject with `unavailable`, so that a dead backend does not collect them without end.
  *
+ * @throws ConfigurationError for a backend that lacks a member.
  * @example
  * ```ts
  * import type { P256PublicJwk } from "@signpost/core";
@@ -52,21 +60,24 @@ export interface SignerBackend {
  * ```
  */
 export function createSigner(backend: SignerBackend): Signer {
+  const publicKey = readPublicKey(backend);
   const inFlight = new Set<Promise<Uint8Array>>();
   const attempts = createSettling();
   let closing: Promise<void> | undefined;
 
   const attempt = async (digest: Uint8Array, options: SignOptions): Promise<Uint8Array> => {
     if (closing !== undefined) throw closedError();
-    const { signal: caller } = checkedOptions(options);
+    const checked = checkedOptions(options);
+    const { signal: caller } = checked;
     if (caller?.aborted === true) throw endedError(caller.reason);
     const copy = copiedDigest(digest);
     const { signal, letGo } = boundedSignal(caller, backend.callTimeoutMs);
-    const given = signal === caller ? options : { ...options, signal };
-    const call = attempts.run(async () => backend.signDigest(copy, given), signal);
+    const bounded = signal === caller ? checked : { ...checked, signal };
+    const call = attempts.run(async () => backend.signDigest(copy, bounded), signal);
     inFlight.add(call);
     try {
-      return await call;
+      // The backend may use its buffer again. What is no signature is for the guard or `signWith` to refuse.
+      return copiedSignature(await call) as Uint8Array;
     } finally {
       inFlight.delete(call);
       letGo();
@@ -86,18 +97,31 @@ export function createSigner(backend: SignerBackend): Signer {
 
   const signer: Signer = {
     uri: backend.uri,
-    publicKey: Object.freeze({ ...backend.publicKey }),
+    publicKey,
     sign,
     close: () => (closing ??= closeOnce()),
   };
   return Object.freeze(
     showInside(signer, {
-      status: () => "ready",
-      notes: () => [],
+      status: () => ({ status: backend.status?.() ?? "ready" }),
+      notes: () => backend.notes?.() ?? [],
       leftBehind: () => attempts.leftBehind,
-      allowLeftBehind: attempts.allow,
+      allowOverdue: attempts.allow,
     }),
   );
+}
+
+/** Member by member, since a key may be an instance of a class. Refuses what could never sign. */
+function readPublicKey({ uri, publicKey, signDigest, close }: Partial<SignerBackend>): P256PublicJwk {
+  if (typeof uri !== "string") throw new ConfigurationError("uri", `expected a key URI, got ${given(uri)}`);
+  for (const [name, member] of Object.entries({ signDigest, close })) {
+    if (typeof member !== "function") throw new ConfigurationError(name, `expected a function, got ${given(member)}`);
+  }
+  if (typeof publicKey !== "object" || publicKey === null || typeof publicKey.x !== "string") {
+    throw new ConfigurationError("publicKey", "expected a P-256 public key as a JWK");
+  }
+  const { kty, crv, x, y } = publicKey;
+  return Object.freeze({ kty, crv, x, y });
 }
 
 interface BoundedSignal {

@@ -1,10 +1,13 @@
 import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
+import { given } from "../options/given.ts";
+import { checkedOptions } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { settlingSigner } from "./create.ts";
+import { createFailoverRecord } from "./failover-record.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { requireBare } from "./mark.ts";
-import { onAbort } from "./on-abort.ts";
-import { markPlace, placeOf } from "./places.ts";
+import { onSharedAbort } from "./on-abort.ts";
+import { markPlace, notePlace, placeOf } from "./places.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
 
@@ -36,8 +39,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
 
   let current = 0;
   let leftFirstAt = 0;
-  /** Why the first was left, and when, for people. */
-  let leftFirst = { at: new Date(0), code: "" };
+  const record = createFailoverRecord(all);
 
   /** True for one call in 30 s that tries the first signer again: the others stay where signatures are made. */
   const probesFirst = (): boolean => {
@@ -47,39 +49,41 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   };
   const leave = (index: number, error: SignerError): void => {
     if (index === 0) leftFirstAt = performance.now();
-    if (index === 0 && current === 0) leftFirst = { at: new Date(), code: error.code };
-    if (index === current) current = (index + 1) % all.length;
+    if (index !== current) return;
+    current = (index + 1) % all.length;
+    record.left(index, error.code);
+  };
+  const backToFirst = (): void => {
+    current = 0;
+    record.returned();
   };
   const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
+    const checked = checkedOptions(options);
+    const { signal } = checked;
     const probe = probesFirst();
     const index = probe ? 0 : current;
     const signer = all[index] ?? first;
-    const { signal } = options;
+    notePlace(signal, signer);
     // A timed-out attempt shows in its signal at once; its backend may not settle before the next attempt begins.
-    const letGo = onAbort(signal, () => {
+    const letGo = onSharedAbort(signal, () => {
       if (isTransient(signal?.reason)) leave(index, signal.reason);
     });
     try {
-      const signature = await signer.sign(digest, options);
+      const signature = await signer.sign(digest, checked);
       // Not a call that began before the first was left, and none that was given up: still too slow.
-      if (probe && signal?.aborted !== true) current = 0;
+      if (probe && signal?.aborted !== true) backToFirst();
+      // Each place gives bytes of this call alone, so that the mark is of this call too.
       return markPlace(signature, placeOf(signature) ?? signer);
     } catch (error) {
-      nameSigner(error, signer.uri);
-      if (signal?.aborted === true) throw error;
+      const named = nameSigner(error, signer.uri);
+      if (signal?.aborted === true) throw named;
       if (isTransient(error)) leave(index, error);
       // A place that refuses for good (its replica disabled) must not cost the caller that tried it its signature.
-      else if (probe) throw firstStillFails(error, signer.uri);
-      throw error;
+      else if (probe) throw firstStillFails(named, signer.uri);
+      throw named;
     } finally {
       letGo();
     }
-  };
-  const signsAt = (): string => {
-    const { uri } = all[current] ?? first;
-    if (current === 0) return `signs at ${uri}, the first of ${all.length} places`;
-    const { at, code } = leftFirst;
-    return `the standby ${uri} signs since ${at.toISOString()}: ${first.uri} failed (${code})`;
   };
 
   const signer: Signer = {
@@ -94,19 +98,22 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   };
   return Object.freeze(
     showInside(signer, {
-      status: () => (current === 0 ? "ready" : "degraded"),
-      notes: () => [signsAt()],
+      status: () => record.status(current),
+      notes: () => record.notes(current),
       leftBehind: () => all.reduce((sum, place) => sum + (insideOf(place)?.leftBehind() ?? 0), 0),
-      allowLeftBehind: (count) => {
-        for (const place of all) insideOf(place)?.allowLeftBehind(count);
+      allowOverdue: (count) => {
+        for (const place of all) insideOf(place)?.allowOverdue(count);
       },
     }),
   );
 }
 
 /** Bare signers of one key, each of which settles. */
-function readPlaces(signers: readonly Signer[]): readonly Signer[] {
-  const places = signers.map((signer, index) => {
+function readPlaces(signers: unknown): readonly Signer[] {
+  if (!Array.isArray(signers)) {
+    throw new ConfigurationError("signers", `expected a list of signers, got ${given(signers)}`);
+  }
+  const places = Array.from<Signer, Signer>(signers, (signer, index) => {
     requireBare(`signers[${index}]`, signer);
     return settlingSigner(signer);
   });

@@ -1,16 +1,18 @@
 import { nameSigner, SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { readCallback } from "../options/read-values.ts";
+import { isThenable, swallowRejection } from "../thenable.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import { attempt } from "./attempt.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "./contract.ts";
 import { settlingSigner } from "./create.ts";
 import { closedError } from "./endings.ts";
 import { publishSign, type SignEvent } from "./events.ts";
-import { createHealthRecord, type SignerStatus, worseStatus } from "./health.ts";
+import { type BackendStatus, createHealthRecord, type SignerStatus, worstStatus } from "./health.ts";
 import { type Inside, insideOf } from "./inside.ts";
 import { concurrencyOf } from "./limiter.ts";
 import { markGuarded, requireBare } from "./mark.ts";
-import { placeOf } from "./places.ts";
+import { attemptedPlace, placeOf } from "./places.ts";
 import { DEFAULT_CONCURRENCY, type PolicyDefaults, resolvePolicy, type ResolvedPolicy } from "./policy.ts";
 import { retryDelayMs } from "./retry.ts";
 import { type CallScope, openScope, pause } from "./scope.ts";
@@ -28,6 +30,13 @@ export interface GuardDetails {
   readonly status?: (() => SignerStatus) | undefined;
 }
 
+const POLICY_DEFAULTS: OptionNames<PolicyDefaults> = {
+  deadlineMs: true,
+  attemptTimeoutMs: true,
+  maxAttempts: true,
+  concurrency: true,
+  maxQueue: true,
+};
 const DETAILS: OptionNames<GuardDetails> = { defaults: true, notes: true, status: true };
 
 /** One call on its way through the guard. */
@@ -51,8 +60,8 @@ interface Call {
  * of length and range of the result, health, and one event per call on the channel `signpost:sign`.
  *
  * - An aborted or timed-out caller is released at once. Its slot comes back when the backend has settled, or a second
- *   later when it has not, and a late result is dropped. A call that was left behind so is counted. When as many are
- *   left behind as may run at once, calls reject with `unavailable` until one comes back.
+ *   later when it has not, and a late result is dropped. When as many calls run past their signal as may run at once
+ *   (16 with a limiter of another make), calls reject with `unavailable` until one comes back.
  * - A full queue rejects with `overloaded` at once.
  * - `close()` rejects queued calls with `closed`, waits for started ones, then closes the signer inside.
  *
@@ -67,11 +76,11 @@ interface Call {
  */
 export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: GuardDetails = {}): GuardedSigner {
   requireBare("signer", signer);
-  assertOptions("details", details, DETAILS);
+  checkDetails(details);
   const bare = settlingSigner(signer);
   const resolved = resolvePolicy(policy, details.defaults ?? {});
   const inside = insideOf(bare);
-  inside?.allowLeftBehind(concurrencyOf(resolved.limiter) ?? DEFAULT_CONCURRENCY);
+  inside?.allowOverdue(concurrencyOf(resolved.limiter) ?? DEFAULT_CONCURRENCY);
   const health = createHealthRecord();
   const calls = new Map<Call, Promise<Uint8Array>>();
   let closing: Promise<void> | undefined;
@@ -85,19 +94,19 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
       const result = runCall(bare, resolved, call);
       calls.set(call, result);
       const signature = await result;
-      call.place = placeOf(signature)?.uri;
+      call.place = placeOf(signature)?.uri ?? call.place;
       health.succeeded();
       return signature;
     } catch (cause) {
-      error = nameSigner(failureOf(call, cause), signer.uri);
-      if (error.uri !== signer.uri) call.place = error.uri;
+      error = nameSigner(failureOf(call, cause), call.place ?? bare.uri);
+      if (error.uri !== bare.uri) call.place = error.uri;
       // An abort and a close of the caller's own say nothing about the backend.
       if (call.scope.ending === undefined || error.code === "timeout") health.failed(error);
       throw error;
     } finally {
       calls.delete(call);
       call.scope.dispose();
-      publishSign(() => signEvent(signer.uri, call, error));
+      publishSign(() => signEvent(bare.uri, call, error));
     }
   };
 
@@ -112,10 +121,18 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     publicKey: bare.publicKey,
     sign,
     close: () => (closing ??= closeOnce()),
-    health: () => health.read(worseStatus(details.status?.(), inside?.status()), readNotes(details, inside)),
+    health: () => health.read(readStatus(details, inside), readNotes(details, inside)),
     [Symbol.asyncDispose]: () => guarded.close(),
   };
   return Object.freeze(markGuarded(guarded, { failed: health.failed }));
+}
+
+function checkDetails(details: GuardDetails): void {
+  assertOptions("details", details, DETAILS);
+  const { defaults, notes, status } = details;
+  if (defaults !== undefined) assertOptions<PolicyDefaults>("details.defaults", defaults, POLICY_DEFAULTS);
+  if (!Array.isArray(notes)) readCallback("details.notes", notes);
+  readCallback("details.status", status);
 }
 
 function openCall(digest: unknown, options: SignOptions, deadlineMs: number): Call {
@@ -158,6 +175,7 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
       call.lastError = error;
     } finally {
       letGo();
+      call.place = attemptedPlace(controller.signal)?.uri;
       call.backendMs += performance.now() - startedAt;
     }
     await pause(retryDelayMs(call.attempts, call.lastError.code), scope);
@@ -194,7 +212,8 @@ function granted(slot: Promise<() => void>, scope: CallScope, controller: AbortC
 
 function giveBack(release: () => void): void {
   try {
-    release();
+    const given: unknown = release();
+    if (isThenable(given)) swallowRejection(given);
   } catch {
     // A limiter of the caller's own that fails here has lost the slot. The signature is made all the same.
   }
@@ -219,6 +238,11 @@ function signEvent(uri: string, call: Call, error: SignerError | undefined): Sig
     backendMs,
     ...(error === undefined ? {} : { code: error.code }),
   };
+}
+
+function readStatus({ status }: GuardDetails, inside: Inside | undefined): BackendStatus {
+  const own: BackendStatus = { status: status?.() ?? "ready" };
+  return inside === undefined ? own : worstStatus(own, inside.status());
 }
 
 function readNotes({ notes = [] }: GuardDetails, inside: Inside | undefined): readonly string[] {

@@ -6,9 +6,19 @@ export type SignerStatus = SignerHealth["status"];
 
 const SEVERITY: Readonly<Record<SignerStatus, number>> = { ready: 0, degraded: 1, down: 2 };
 
-/** The worse of two views. One that is missing is `ready`. */
-export function worseStatus(a: SignerStatus = "ready", b: SignerStatus = "ready"): SignerStatus {
-  return SEVERITY[b] > SEVERITY[a] ? b : a;
+/** A status that is seen from below the guard. */
+export interface BackendStatus {
+  readonly status: SignerStatus;
+  /** When it began. Default: when the guard was first told of it. */
+  readonly since?: Date | undefined;
+  /** The failure that led to it. */
+  readonly lastCode?: SignerErrorCode | undefined;
+}
+
+/** The worst of several views, the first of those that are equally bad. */
+export function worstStatus(...views: readonly BackendStatus[]): BackendStatus {
+  const [first = { status: "ready" }, ...others] = views;
+  return others.reduce((worst, view) => (SEVERITY[view.status] > SEVERITY[worst.status] ? view : worst), first);
 }
 
 interface Observed {
@@ -21,8 +31,8 @@ export interface HealthRecord {
   succeeded(): void;
   /** For what the backend did, or failed to do in time. */
   failed(error: SignerError): void;
-  /** `backendStatus` is the adapter's own view: the worse of the two counts. */
-  read(backendStatus: SignerStatus, notes: readonly string[]): SignerHealth;
+  /** `backend` is the view from below the guard: the worse of the two counts. */
+  read(backend: BackendStatus, notes: readonly string[]): SignerHealth;
 }
 
 export function createHealthRecord(): HealthRecord {
@@ -39,9 +49,10 @@ export function createHealthRecord(): HealthRecord {
     failed: (error) => {
       move(error.transient ? "degraded" : "down", error.code);
     },
-    read: (backendStatus, notes) => {
-      // The adapter is only asked here, so that its status holds since it was first seen.
-      if (backendStatus !== told.status) told = { status: backendStatus, since: new Date() };
+    read: ({ status, since, lastCode }, notes) => {
+      // The adapter is only asked here, so that its status holds since it was first seen, unless it knows better.
+      const known = since ?? (status === told.status ? told.since : new Date());
+      told = lastCode === undefined ? { status, since: known } : { status, since: known, lastCode };
       const worse = SEVERITY[told.status] > SEVERITY[observed.status] ? told : {};
       return { ...observed, ...worse, notes: [...notes] };
     },

@@ -1,17 +1,17 @@
 import type { Signer } from "./contract.ts";
-import type { SignerStatus } from "./health.ts";
+import type { BackendStatus } from "./health.ts";
 
 // `Symbol.for`, so that two copies of this package agree.
 const INSIDE = Symbol.for("@signpost/core/inside");
 
 /** What a bare signer of ours tells the guard around it, out of sight of its users. */
 export interface Inside {
-  readonly status: () => SignerStatus;
+  readonly status: () => BackendStatus;
   readonly notes: () => readonly string[];
   /** Calls that never came back, and were left behind. */
   readonly leftBehind: () => number;
-  /** How many calls may be left behind before no more are sent. The largest of all that were said counts. */
-  readonly allowLeftBehind: (count: number) => void;
+  /** How many calls may run past their signal before no more are sent. The largest of all that were said counts. */
+  readonly allowOverdue: (count: number) => void;
 }
 
 interface Shown {
@@ -23,7 +23,7 @@ export function showInside<Bare extends Signer>(signer: Bare, inside: Inside): B
   return signer;
 }
 
-/** Undefined for a signer that was written by hand. */
+/** Undefined for a signer that was written by hand, also one that has a signer of ours as its prototype. */
 export function insideOf(signer: Signer): Inside | undefined {
-  return (signer as Shown)[INSIDE];
+  return Object.hasOwn(signer, INSIDE) ? (signer as Shown)[INSIDE] : undefined;
 }

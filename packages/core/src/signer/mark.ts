@@ -28,7 +28,9 @@ export function reportFailure(signer: Signer, error: SignerError): void {
 }
 
 export function requireBare(argument: string, signer: Signer): void {
-  if (typeof signer?.sign !== "function") throw new ConfigurationError(argument, "expected a signer");
+  if (typeof signer?.sign !== "function" || typeof signer.close !== "function") {
+    throw new ConfigurationError(argument, "expected a signer: an object with uri, publicKey, sign and close");
+  }
   if (isGuarded(signer)) {
     throw new ConfigurationError(
       argument,
@@ -38,5 +40,5 @@ export function requireBare(argument: string, signer: Signer): void {
 }
 
 function guardPort(signer: Signer): GuardPort | undefined {
-  return (signer as Marked)[GUARD];
+  return Object.hasOwn(signer, GUARD) ? (signer as Marked)[GUARD] : undefined;
 }

@@ -43,6 +43,17 @@ export async function openSigner(
     throw new ConfigurationError("adapters", `expected a list of adapters, such as [local()], got ${given(adapters)}`);
   }
   const scheme = typeof uri === "string" ? SCHEME.exec(uri)?.[1] : undefined;
+  for (const [index, candidate] of adapters.entries()) {
+    if (typeof candidate?.scheme === "string" && typeof candidate.open === "function") continue;
+    const hint = typeof candidate === "function" ? "; call it: local() and not local" : "";
+    throw new ConfigurationError(`adapters[${index}]`, `expected an adapter, got ${given(candidate)}${hint}`);
+  }
+  if (Object.is(options.policy, false)) {
+    throw new ConfigurationError(
+      "policy",
+      "expected an object, got false; open a bare signer by its adapter's own function",
+    );
+  }
   const matching = adapters.filter((adapter) => adapter.scheme === scheme);
   const [adapter] = matching;
   if (adapter === undefined) {
@@ -57,7 +68,14 @@ export async function openSigner(
   // Before the adapter opens anything that nobody would close.
   assertPolicy(options.policy);
   const signer = await adapter.open(uri, options);
-  return isGuardedSigner(signer) ? signer : guardSigner(signer, options.policy);
+  if (isGuardedSigner(signer)) return signer;
+  try {
+    return guardSigner(signer, options.policy);
+  } catch (error) {
+    // What an adapter of another make opened is not left open.
+    await signer?.close?.();
+    throw error;
+  }
 }
 
 function isGuardedSigner(signer: Signer): signer is GuardedSigner {

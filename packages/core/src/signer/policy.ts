@@ -36,7 +36,11 @@ const DEFAULTS = {
 
 export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): ResolvedPolicy {
   assertOptions("policy", policy, POLICY_OPTIONS);
-  const value = (name: keyof typeof DEFAULTS): number => policy[name] ?? defaults[name] ?? DEFAULTS[name];
+  // Null is no choice of the default: it is refused like any other value that is no number.
+  const value = (name: keyof typeof DEFAULTS): number => {
+    const own = policy[name] === undefined ? defaults[name] : policy[name];
+    return own === undefined ? DEFAULTS[name] : own;
+  };
   return {
     deadlineMs: readMilliseconds("policy.deadlineMs", value("deadlineMs")),
     attemptTimeoutMs: readMilliseconds("policy.attemptTimeoutMs", value("attemptTimeoutMs")),

@@ -1,7 +1,7 @@
 import { isUint8Array } from "node:util/types";
 import { ConfigurationError, SignerError } from "../errors.ts";
 import { encodeBase64url } from "../encoding/base64url.ts";
-import { currentKeySet } from "../keyset/source.ts";
+import { currentKeySet, isStillPublished } from "../keyset/source.ts";
 import type { KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { toJsonObject } from "./json.ts";
@@ -65,11 +65,27 @@ export async function signPayload(
   for (let attempts = 1; attempts <= MAX_KEYS_TRIED; attempts += 1) {
     const { active } = currentKeySet(keys);
     const header = encodeText(JSON.stringify(protectedHeader(active.keyId, options)));
-    const signature = await signInput(active, encoder.encode(`${header}.${body}`), options);
+    const signed = await settled(signInput(active, encoder.encode(`${header}.${body}`), options));
     // A key that was revoked meanwhile has left the set. One that only retires is still published.
-    if (currentKeySet(keys).find(active.keyId) !== undefined) return `${header}.${body}.${encodeBase64url(signature)}`;
+    const published = isStillPublished(currentKeySet(keys), active);
+    if (published && "signature" in signed) return `${header}.${body}.${encodeBase64url(signed.signature)}`;
+    // What a revoked key failed with says nothing of the next one.
+    if ("error" in signed && (published || isOver(options.signal))) throw signed.error;
   }
   throw new SignerError("unavailable", "each key that signed was withdrawn before its signature was there");
+}
+
+async function settled(
+  signing: Promise<Uint8Array>,
+): Promise<{ readonly signature: Uint8Array } | { readonly error: unknown }> {
+  return signing.then(
+    (signature) => ({ signature }),
+    (error: unknown) => ({ error }),
+  );
+}
+
+function isOver(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
 }
 
 /** The key that signs, and the one that took its place while it did. */

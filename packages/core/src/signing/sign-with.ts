@@ -6,7 +6,7 @@ import type { ActiveKey } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readChoice } from "../options/read-values.ts";
 import { reportFailure } from "../signer/mark.ts";
-import { placeOf } from "../signer/places.ts";
+import { copiedSignature, placeOf } from "../signer/places.ts";
 
 /** Options of `signWith`, and of everything that signs through it. */
 export interface SignWithOptions {
@@ -48,6 +48,9 @@ export async function signWith(
   signingInput: Uint8Array,
   options: SignWithOptions = {},
 ): Promise<Uint8Array> {
+  if (typeof entry?.signer?.sign !== "function") {
+    throw new ConfigurationError("entry", "expected the active key of a set: keys.active");
+  }
   if (!isUint8Array(signingInput)) throw new ConfigurationError("signingInput", "expected a Uint8Array");
   assertOptions("options", options, SIGN_WITH_OPTIONS);
   return signInput(entry, signingInput, options);
@@ -59,12 +62,13 @@ export async function signInput(
   signingInput: Uint8Array,
   options: SignWithOptions,
 ): Promise<Uint8Array> {
-  const mode = readChoice("verify", options.verify ?? "always", ["always", "first"]);
+  const mode = options.verify === undefined ? "always" : readChoice("verify", options.verify, ["always", "first"]);
   // What is verified must be what was hashed, whatever the caller or a signer writes into its bytes meanwhile.
   const input = new Uint8Array(signingInput);
   const digest = createHash("sha256").update(input).digest();
-  const made = await entry.signer.sign(digest, { signal: options.signal, signingInput });
-  const signature = copiedSignature(made, entry);
+  // Another copy for the signer, which may write into it.
+  const made = await entry.signer.sign(digest, { signal: options.signal, signingInput: input.slice() });
+  const signature = requireSignature(made, entry);
   const place = placeOf(made) ?? entry.signer;
   const { key, proven } = verificationOf(entry);
   if (mode === "always" || !proven.has(place)) {
@@ -77,8 +81,8 @@ export async function signInput(
 }
 
 /** A copy, and the copy is what is verified and returned: a signer may write into its buffer later. */
-function copiedSignature(made: unknown, entry: ActiveKey): Uint8Array {
-  const signature = isUint8Array(made) ? new Uint8Array(made) : made;
+function requireSignature(made: unknown, entry: ActiveKey): Uint8Array {
+  const signature = copiedSignature(made);
   try {
     assertRawSignature(signature, "signature");
   } catch (cause) {

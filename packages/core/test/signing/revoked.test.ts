@@ -3,9 +3,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   createKeySet,
   createRotationSchedule,
+  currentKeySet,
   guardSigner,
   type KeySet,
   type RotationSchedule,
+  SignerError,
   signJws,
   signJwt,
   signWith,
@@ -123,5 +125,39 @@ describe("the exp of a token over a schedule", () => {
   test("is not bounded over a set or a function, which promise no lifetime", async () => {
     const keys = createKeySet([{ signer: scriptedSigner(signs).signer }]);
     expect(decodeJwt(await signJwt(() => keys, { exp: 1e12 }))).toMatchObject({ exp: 1e12 });
+  });
+});
+
+describe("a key that was revoked at its backend first", () => {
+  const refuses = (meanwhile: () => void) => {
+    const { signer } = scriptedSigner(async () => {
+      meanwhile();
+      throw new SignerError("key_disabled", "the key is disabled");
+    });
+    return { keyId: "revoked", signer };
+  };
+
+  test("gives way to the key that is active by then", async () => {
+    const fresh = keyOf("fresh");
+    let keys: KeySet = createKeySet([refuses(() => (keys = createKeySet([fresh.entry])))]);
+    expect(decodeProtectedHeader(await signJwt(() => keys, {}))).toMatchObject({ kid: "fresh" });
+  });
+
+  test("fails as it does while it is still published", async () => {
+    const keys = createKeySet([refuses(() => {})]);
+    expect(await failure(signJwt(() => keys, {}))).toMatchObject({ code: "key_disabled" });
+  });
+
+  test("gives no token under a kid that came back for another key", async () => {
+    const [fresh, other] = [keyOf("fresh"), keyOf("other")];
+    const revoked = keyOf("revoked", () => {
+      // Two sets later the kid names a key that only retires.
+      keys = createKeySet([fresh.entry]);
+      currentKeySet(source);
+      keys = createKeySet([fresh.entry, { keyId: "revoked", publicKey: other.entry.signer.publicKey }]);
+    });
+    let keys: KeySet = createKeySet([revoked.entry]);
+    const source = (): KeySet => keys;
+    expect(decodeProtectedHeader(await signJwt(source, {}))).toMatchObject({ kid: "fresh" });
   });
 });
