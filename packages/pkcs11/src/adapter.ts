@@ -15,8 +15,9 @@ import {
   readKeyRequest,
   readKeySettings,
 } from "./request/options.ts";
+import { shown } from "./request/misplaced-pin.ts";
 import { pinFor, type PinOptions } from "./request/pin-source.ts";
-import { pinSource, type Pkcs11Pin } from "./request/pin.ts";
+import { pinSource, type PinSource, type Pkcs11Pin } from "./request/pin.ts";
 import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */
@@ -67,7 +68,7 @@ interface AdapterSettings extends KeySettings, PinOptions {
 export function pkcs11(options: Pkcs11AdapterOptions = {}): SignerAdapter {
   const settings = readAdapterOptions(options);
   // One function for each source, so that signers that name the same one are known to give the same PIN.
-  const pins = new Map<string, Pkcs11Pin>();
+  const pins = new Map<string, PinSource>();
   return {
     scheme: "pkcs11",
     open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, settings, open, pins),
@@ -100,7 +101,7 @@ async function openUri(
   uri: string,
   settings: AdapterSettings,
   open: AdapterOpenOptions,
-  pins: Map<string, Pkcs11Pin>,
+  pins: Map<string, PinSource>,
 ): Promise<Signer> {
   assertOptions("options", open, OPEN_OPTIONS);
   const { policy, signal } = open;
@@ -118,10 +119,7 @@ function moduleOf({ modulePath, moduleName }: Pkcs11Uri, { module, modules }: Ad
   if (moduleName !== undefined) {
     const path = modules.get(moduleName);
     if (path !== undefined) return path;
-    throw new ConfigurationError(
-      "modules",
-      `expected the path of the module ${JSON.stringify(moduleName)} that the URI names`,
-    );
+    throw new ConfigurationError("modules", `expected the path of the module ${shown(moduleName)} that the URI names`);
   }
   if (module !== undefined) return module;
   throw new ConfigurationError("module", "expected it as an option, or module-path in the URI");

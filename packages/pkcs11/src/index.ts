@@ -1,5 +1,6 @@
 export { pkcs11 } from "./adapter.ts";
 export type { Pkcs11AdapterOptions } from "./adapter.ts";
+export { forgetRefusedPins } from "./forget-refused-pins.ts";
 export { openPkcs11Signer } from "./open.ts";
 export type { Pkcs11Isolation, Pkcs11KeyOptions, Pkcs11SignerOptions } from "./request/options.ts";
 export type { Pkcs11Pin } from "./request/pin.ts";

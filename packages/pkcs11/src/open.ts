@@ -1,6 +1,7 @@
 import { type GuardedSigner, type GuardPolicy, guardSigner, type Signer } from "@signpost/core";
 import { assertPolicy, createSigner, withinDeadline } from "@signpost/core/adapter";
 import { openThreadKey } from "./pool/open-key.ts";
+import { pinLedger } from "./pool/pin-ledger.ts";
 import { openProcessKey } from "./process/open-key.ts";
 import { type Pkcs11SignerOptions, type ReadRequest, readSignerOptions } from "./request/options.ts";
 import { formatKeyUri } from "./request/uri.ts";
@@ -62,10 +63,12 @@ export async function openKeySigner(read: ReadRequest, { policy, signal }: Openi
 
 async function openWithin({ request, settings }: ReadRequest, signal: AbortSignal | undefined): Promise<SigningKey> {
   const { isolation, openDeadlineMs: deadlineMs } = settings;
+  // Here, so that what other threads know of PINs arrives while the module is being loaded.
+  const pins = pinLedger();
   const open = isolation === "process" ? openProcessKey : openThreadKey;
   let opening: Promise<SigningKey> | undefined;
   try {
-    return await withinDeadline(() => (opening = open(request)), { deadlineMs, signal });
+    return await withinDeadline(() => (opening = open(request, pins)), { deadlineMs, signal });
   } catch (error) {
     // Nobody waits for it any more: it is closed as soon as it is open.
     opening?.then((late) => late.close()).catch(() => {});

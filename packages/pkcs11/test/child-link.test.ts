@@ -21,12 +21,16 @@ class FaultyProcess extends EventEmitter {
   unref(): void {}
 }
 
+const never = async (): Promise<never> => {
+  throw new Error("not asked");
+};
+
 function start(): { readonly child: ChildLink; readonly process: FaultyProcess; readonly ended: string[] } {
   const process = new FaultyProcess();
   vi.spyOn(globalThis.process, "getBuiltinModule").mockReturnValueOnce({ fork: () => process });
   const ended: string[] = [];
   const child = new ChildLink({
-    pin: async () => undefined,
+    pins: { take: never, compare: never },
     refused: () => {},
     ended: (reason) => ended.push(reason),
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { signerChecks, SLOW_FAULT_MS } from "@signpost/conformance";
-import { openPkcs11Signer } from "@signpost/pkcs11";
+import { forgetRefusedPins, openPkcs11Signer } from "@signpost/pkcs11";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
 import { closeAllSessions } from "./support/module-user.ts";
@@ -58,7 +58,12 @@ describe("a signer on SoftHSM", () => {
           for (const type of ["privkey", "pubkey"])
             await hsm.pkcs11Tool("--delete-object", "--type", type, "--id", "02");
       },
-      "pin-incorrect": when(() => shim.fail("C_Login", 0xa0)),
+      "pin-incorrect": async (on) => {
+        if (on) return shim.fail("C_Login", 0xa0);
+        shim.clear();
+        // It was the right PIN all the time.
+        await forgetRefusedPins();
+      },
       "pin-locked": when(() => shim.fail("C_Login", 0xa4)),
     },
     recoveryMs: 10_000,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { forgetRefusedPins } from "@signpost/pkcs11";
 import { askedPin, moduleChild } from "./support/isolation.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { type GuardedOptions, outcome, until } from "./support/signing.ts";
@@ -40,21 +41,41 @@ describe("a PIN under isolation: process", () => {
     expect(at.shim.calls("C_Login")).toBe(logins);
   });
 
-  test("that was refused keeps every other signer from that token, whatever PIN it has, until those of it are closed", async () => {
+  test("that was refused is not sent again, whoever gives it; a signer with the right one opens beside it", async () => {
     const refused = await openRefused();
     const logins = at.shim.calls("C_Login");
-    const right = askedPin(at.hsm.pin);
-    await expect(at.opener.open(isolated({ pin: right.ask }))).rejects.toMatchObject(REFUSED);
     await expect(at.opener.open(isolated({ pin: WRONG }))).rejects.toMatchObject(REFUSED);
-    expect(right.asked).toBe(0);
+    await expect(at.opener.open(isolated({ pin: askedPin(WRONG).ask }))).rejects.toMatchObject(REFUSED);
     expect(at.shim.calls("C_Login")).toBe(logins);
 
+    const right = await at.opener.open(isolated());
+    expect(await outcome(right)).toBe("signed");
     await refused.close();
-    const anew = await at.opener.open(isolated({ pin: right.ask }));
-    expect(await outcome(anew)).toBe("signed");
+    await right.close();
+    // Not even once every signer is closed.
+    await expect(at.opener.open(isolated({ pin: WRONG }))).rejects.toMatchObject(REFUSED);
+    expect(at.shim.calls("C_Login")).toBe(logins + 1);
   });
 
-  test("that was refused is the last one that a token sees, with two signers that have different ones", async () => {
+  test("locked is final for every signer of the token, in each child, until all are closed", async () => {
+    const locked = await at.opener.open(isolated());
+    at.shim.fail("C_Login", 0xa4);
+    await killChild();
+    await until(async () => (await outcome(locked)) === "pin_locked");
+    const logins = at.shim.calls("C_Login");
+    at.shim.clear();
+    const right = askedPin(at.hsm.pin);
+    await expect(at.opener.open(isolated({ pin: right.ask }))).rejects.toMatchObject({ code: "pin_locked" });
+    await killChild();
+    await moduleChild();
+    expect(await outcome(locked)).toBe("pin_locked");
+    expect([right.asked, at.shim.calls("C_Login")]).toEqual([0, logins]);
+
+    await locked.close();
+    expect(await outcome(await at.opener.open(isolated({ pin: right.ask })))).toBe("signed");
+  });
+
+  test("that was refused leaves room for one other, and then the token sees none, of however many signers", async () => {
     const first = askedPin(at.hsm.pin);
     const second = askedPin(at.hsm.pin);
     const signers = [
@@ -67,14 +88,15 @@ describe("a PIN under isolation: process", () => {
     second.value = "11111111";
     await killChild();
     for (const signer of signers) await until(async () => (await outcome(signer)) === "pin_incorrect");
-    expect(first.asked + second.asked).toBe(asked + 1);
-    expect(at.shim.calls("C_Login")).toBe(logins + 1);
+    expect(first.asked + second.asked).toBe(asked + 2);
+    expect(at.shim.calls("C_Login")).toBe(logins + 2);
 
-    // The one closed, the other still keeps the token from being tried.
-    await signers[0]?.close();
+    // Not even the right one, and not in another child: a third wrong one would lock many tokens.
     await expect(at.opener.open(isolated())).rejects.toMatchObject(REFUSED);
-    expect(at.shim.calls("C_Login")).toBe(logins + 1);
-    await signers[1]?.close();
+    for (const signer of signers) await signer.close();
+    await expect(at.opener.open(isolated())).rejects.toMatchObject(REFUSED);
+    expect(at.shim.calls("C_Login")).toBe(logins + 2);
+    await forgetRefusedPins();
     expect(await outcome(await at.opener.open(isolated()))).toBe("signed");
   });
 

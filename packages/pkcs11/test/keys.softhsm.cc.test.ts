@@ -241,11 +241,44 @@ describe("the PIN", () => {
     expect(signer.health().status).toBe("ready");
   });
 
-  test("of another signer that differs was not proven, the same one was", async () => {
-    const proven = await at.opener.open(at.base);
-    const same = await at.opener.open(at.base);
-    const other = await at.opener.open({ ...at.base, pin: "00000000" });
-    expect([proven, same, other].map((signer) => signer.health().notes.length)).toEqual([0, 0, 1]);
+  test("of another signer is compared with the one that the token accepted, and a wrong one is not sent", async () => {
+    for (const isolation of ["thread", "process"] as const) {
+      const on = { ...at.base, isolation };
+      const proven = await at.opener.open(on);
+      const same = await at.opener.open({ ...on, pin: async () => Buffer.from(at.hsm.pin) });
+      const logins = at.shim.calls("C_Login");
+      await expect(at.opener.open({ ...on, pin: "00000000" })).rejects.toMatchObject({
+        code: "pin_incorrect",
+        message: expect.stringMatching(/the PIN from the option pin is not the one.*compared and not sent/) as string,
+      });
+      for (const signer of [proven, same]) {
+        expect(await outcome(signer)).toBe("signed");
+        await until(() => signer.health().status === "ready");
+        expect(signer.health().notes).toEqual([]);
+      }
+      expect(at.shim.calls("C_Login")).toBe(logins);
+      await at.opener.closeAll();
+    }
+    // The token has not seen it, so nothing was remembered.
+    await expect(at.opener.open({ ...at.base, pin: "00000000" })).rejects.toMatchObject({ code: "pin_incorrect" });
+    expect(at.shim.calls("C_Login")).toBe(3);
+  });
+
+  test("that was changed lets a signer with the new one in, with a note, until a login proves it", async () => {
+    for (const isolation of ["thread", "process"] as const) {
+      let pin = at.hsm.pin;
+      const on = { ...at.base, isolation, sessions: 1, pin: () => pin };
+      const first = await at.opener.open(on);
+      // As where the token was given another PIN since: here it is not right, which nobody can know.
+      pin = "24681357";
+      const second = await at.opener.open({ ...on, pin: () => pin });
+      expect(second.health().notes).toEqual([expect.stringMatching(/the PIN was changed/)]);
+      expect([await outcome(first), await outcome(second)]).toEqual(["signed", "signed"]);
+      pin = at.hsm.pin;
+      at.shim.fail("C_Sign", 0x30, { times: 1 });
+      await until(async () => (await outcome(first)) === "signed" && second.health().notes.length === 0);
+      await at.opener.closeAll();
+    }
   });
 
   test.each([[""], ["12\u00003"], [Buffer.from([0xff])], [undefined], [7]])(

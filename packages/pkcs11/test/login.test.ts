@@ -1,10 +1,13 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { LoginPins } from "../src/pool/login-pins.ts";
 import { TokenLogin } from "../src/pool/login.ts";
-import { pinSource } from "../src/request/pin.ts";
+import { pinSource, readPin } from "../src/request/pin.ts";
 import { CommandError } from "../src/wire/command-error.ts";
 import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../src/wire/commands.ts";
 
 const PIN_INITIALIZED = 0x8;
+const TOKEN = { label: "op", serial: "1" };
 const refusedPin = new CommandError({ kind: "cryptoki", call: "C_Login", code: 0xa0 });
 
 /** A session that wants a login, and the commands that reach it. */
@@ -25,18 +28,26 @@ function loggedOutSession(): { readonly run: RunCommand; readonly commands: stri
   return { run, commands };
 }
 
+/** PINs as their sources give them, of which nothing is known. */
+const pins: LoginPins = {
+  forgotten: 0,
+  take: async (source) => ({ pin: await readPin(source), done: () => {} }),
+  compare: async () => "unproven",
+  offer: () => () => {},
+};
+
 describe("a PIN that is refused while the source of another login is thinking", () => {
   test.each<[what: string, login: (login: TokenLogin, run: RunCommand) => Promise<void>]>([
     ["the login of a session", (login, run) => login.login(run)],
     ["the login for a signature", (login, run) => login.authenticate(run, 0, { signal: undefined, hangMs: 1_000 })],
   ])("is not tried by %s", async (_what, start) => {
     let answer: (pin: string) => void = () => {};
-    const login = new TokenLogin(() => {});
-    login.add(pinSource(() => new Promise<string>((resolve) => (answer = resolve))));
+    const login = new TokenLogin(TOKEN, pins, () => {});
+    login.signers.add(pinSource(() => new Promise<string>((resolve) => (answer = resolve))));
     const { run, commands } = loggedOutSession();
     const ended = start(login, run).catch((error: unknown) => error);
     while (!commands.includes("session")) await Promise.resolve();
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
     login.refused(refusedPin);
     answer("1234");
     expect(await ended).toMatchObject({ code: "pin_incorrect" });
@@ -46,11 +57,13 @@ describe("a PIN that is refused while the source of another login is thinking", 
 
 describe("a login for a signature", () => {
   test("proves a PIN that somebody else's login had covered", async () => {
-    const login = new TokenLogin(() => {});
+    const login = new TokenLogin(TOKEN, pins, () => {});
     const pin = pinSource("1234");
-    login.add(pin);
-    expect(login.proves(pin)).toBe(false);
+    login.signers.add(pin);
+    login.sawLogin({ loggedIn: true });
+    await login.signers.admit(pin);
+    expect(login.signers.note(pin)).toMatch(/was not proven/);
     await login.authenticate(loggedOutSession().run, 0, { signal: undefined, hangMs: 1_000 });
-    expect(login.proves(pin)).toBe(true);
+    expect(login.signers.note(pin)).toBeUndefined();
   });
 });

@@ -1,46 +1,75 @@
 import { describe, expect, test } from "vitest";
+import type { LoginPins } from "../src/pool/login-pins.ts";
 import { PinBook } from "../src/process/pin-book.ts";
-import { pinSource } from "../src/request/pin.ts";
+import { pinSource, readPin } from "../src/request/pin.ts";
+
+const TOKEN = { label: "op", serial: "1" };
+const OTHER_TOKEN = { label: "op", serial: "2" };
+
+/** The token accepts 1234 alone. */
+const pins: LoginPins = {
+  forgotten: 0,
+  take: async (source) => ({ pin: await readPin(source), done: () => {} }),
+  compare: async (source) => ((await readPin(source)) === "1234" ? "proven" : "changed"),
+  offer: () => () => {},
+};
+
+/** The PIN, or undefined where the book has forgotten it. */
+async function take(book: PinBook, number: number): Promise<string | undefined> {
+  const attempt = await book.take(number, TOKEN).catch(() => undefined);
+  attempt?.done("unknown");
+  return attempt?.pin;
+}
+
+/** A signer's PIN that the token accepted, and that is gone with its signer otherwise. */
+async function withAccepted(): Promise<{ readonly book: PinBook; readonly accepted: number }> {
+  const book = new PinBook(pins);
+  const accepted = book.add(pinSource("1234"));
+  (await book.take(accepted, TOKEN)).done("accepted");
+  book.release(accepted);
+  return { book, accepted };
+}
 
 describe("the PINs that a child process may ask for", () => {
-  test("equal ones have one number, others have another", () => {
-    const pins = new PinBook();
-    expect(pins.retain(pinSource("1234"))).toBe(pins.retain(pinSource("1234")));
-    expect(pins.retain(pinSource("4321"))).not.toBe(pins.retain(pinSource("1234")));
+  test("one that no token accepted goes with its signer", async () => {
+    const book = new PinBook(pins);
+    const number = book.add(pinSource("1234"));
+    expect(await take(book, number)).toBe("1234");
+    book.release(number);
+    book.forgetUnneeded([]);
+    expect(await take(book, number)).toBeUndefined();
   });
 
-  test("one that was never asked for is forgotten with its last signer", async () => {
-    const pins = new PinBook();
-    const number = pins.retain(pinSource("1234"));
-    pins.retain(pinSource("1234"));
-    pins.release(number);
-    pins.release(number);
-    expect(await pins.read(number)).toBeUndefined();
+  test("one that the token accepted is kept while another signer of that token is open", async () => {
+    const { book, accepted } = await withAccepted();
+    const pin = book.add(pinSource("4321"));
+    book.forgetUnneeded([{ token: TOKEN, pin }]);
+    expect(await take(book, accepted)).toBe("1234");
+    book.forgetUnneeded([]);
+    expect(await take(book, accepted)).toBeUndefined();
   });
 
-  test("one that was asked for is kept without a signer, until the child ends", async () => {
-    const pins = new PinBook();
-    const number = pins.retain(pinSource("1234"));
-    await pins.read(number);
-    pins.release(number);
-    expect(await pins.read(number)).toBe("1234");
-    pins.childEnded();
-    expect(await pins.read(number)).toBeUndefined();
+  test("a signer of another token is no reason to keep it", async () => {
+    const { book, accepted } = await withAccepted();
+    book.forgetUnneeded([{ token: OTHER_TOKEN, pin: book.add(pinSource("1234")) }]);
+    expect(await take(book, accepted)).toBeUndefined();
   });
 
-  test("one of an open signer outlives the child", async () => {
-    const pins = new PinBook();
-    const number = pins.retain(pinSource("1234"));
-    pins.childEnded();
-    expect(await pins.read(number)).toBe("1234");
+  test("it is not kept once the PIN of an open signer was found to be the same", async () => {
+    const { book, accepted } = await withAccepted();
+    const pin = book.add(pinSource("1234"));
+    expect(await book.compare(pin, TOKEN, accepted)).toBe("proven");
+    book.forgetUnneeded([{ token: TOKEN, pin }]);
+    expect(await take(book, accepted)).toBeUndefined();
+    expect(await take(book, pin)).toBe("1234");
   });
 
-  test("one that no child has asked for since the last one ended goes with its signer", async () => {
-    const pins = new PinBook();
-    const number = pins.retain(pinSource("1234"));
-    await pins.read(number);
-    pins.childEnded();
-    pins.release(number);
-    expect(await pins.read(number)).toBeUndefined();
+  test("the end of the child is the end of what its tokens accepted", async () => {
+    const { book, accepted } = await withAccepted();
+    const pin = book.add(pinSource("4321"));
+    book.childEnded();
+    book.forgetUnneeded([{ token: TOKEN, pin }]);
+    expect(await take(book, accepted)).toBeUndefined();
+    expect(await take(book, pin)).toBe("4321");
   });
 });

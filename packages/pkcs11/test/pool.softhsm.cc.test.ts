@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { pinLedger } from "../src/pool/pin-ledger.ts";
 import type { TokenPool } from "../src/pool/pool.ts";
 import { releaseModule, retainModule } from "../src/pool/registry.ts";
 import type { PooledSession } from "../src/pool/session.ts";
@@ -19,7 +20,7 @@ async function withPool(
   work: (pool: TokenPool, session: PooledSession) => Promise<void>,
 ): Promise<void> {
   const module = await retainModule({ module: at.shim.module, libraryParameters: undefined });
-  const pool = await module.retainPool(selectToken(await module.tokens(), { token: at.hsm.tokenLabel }));
+  const pool = await module.retainPool(selectToken(await module.tokens(), { token: at.hsm.tokenLabel }), pinLedger());
   await pool.start(pinSource(pin), 1);
   const [session] = pool.sessions.all;
   if (session === undefined) throw new Error("expected a session");

@@ -40,6 +40,7 @@ export const CKA_ALWAYS_AUTHENTICATE = 0x202;
 export const CKR_ATTRIBUTE_SENSITIVE = 0x11;
 export const CKR_ATTRIBUTE_TYPE_INVALID = 0x12;
 export const CKR_OBJECT_HANDLE_INVALID = 0x82;
+export const CKR_PIN_INCORRECT = 0xa0;
 export const CKR_SESSION_CLOSED = 0xb0;
 export const CKR_SESSION_COUNT = 0xb1;
 export const CKR_SESSION_HANDLE_INVALID = 0xb3;

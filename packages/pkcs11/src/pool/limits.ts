@@ -10,8 +10,8 @@ export const FIRST_RETRY_MS = 250;
 export const RETRY_INTERVAL_MS = 5_000;
 /** So many control threads may hang inside a module at once; each was replaced by another. */
 export const LOST_CONTROLS = 2;
-/** The caller's PIN source has this long to answer. */
-export const PIN_TIMEOUT_MS = 10_000;
+/** A source whose PIN was refused is asked again at most so often. */
+export const ASK_AGAIN_MS = 5_000;
 /** So many failures of the `repeated` kind in a row, and a new session is not enough. */
 export const REPEATED_LIMIT = 3;
 /** How long it is taken for granted that a key cannot be used, so that requests do not search the token again and again. */

@@ -1,16 +1,20 @@
-import { ConfigurationError, SignerError } from "@signpost/core";
-import { closedError, endedError, withinDeadline } from "@signpost/core/adapter";
+import { SignerError } from "@signpost/core";
+import { closedError, endedError } from "@signpost/core/adapter";
 import {
   CKF_PROTECTED_AUTHENTICATION_PATH,
   CKF_USER_PIN_FINAL_TRY,
   CKF_USER_PIN_INITIALIZED,
   CKF_USER_PIN_LOCKED,
 } from "../cryptoki/constants.ts";
-import { type PinSource, samePin } from "../request/pin.ts";
-import { CommandError, isPinRefusal, toPublicError } from "../wire/command-error.ts";
+import type { PinSource } from "../request/pin.ts";
+import { CommandError, isPinIncorrect, isPinRefusal, toPublicError } from "../wire/command-error.ts";
 import type { LoginState, RunCommand } from "../wire/commands.ts";
-import { PIN_TIMEOUT_MS } from "./limits.ts";
+import { isRefusedPin, refusedNow } from "../wire/pin-error.ts";
+import { describeToken, type TokenName } from "../wire/token-name.ts";
+import { ASK_AGAIN_MS } from "./limits.ts";
+import type { LoginPins, PinTry } from "./login-pins.ts";
 import { createSerial } from "./serial.ts";
+import { SignerPins } from "./signer-pins.ts";
 
 /** For the login of one signature. */
 export interface AuthenticateOptions {
@@ -20,39 +24,60 @@ export interface AuthenticateOptions {
   readonly hangMs: number;
 }
 
+/** Why nobody may log in. */
+interface Refusal {
+  readonly error: SignerError;
+  /** Whose PIN it was. */
+  readonly source: PinSource | undefined;
+  /** Another PIN may be tried then (performance.now). Infinity: none, until every signer of the token is closed. */
+  readonly until: number;
+  /** How often everything had been forgotten by then. */
+  readonly forgotten: number;
+}
+
 /**
- * The logins of one token: one at a time, and none after a refusal. A wrong PIN that is tried again by
- * itself locks the token.
+ * The logins of one token: one at a time, and none soon after a refusal. A wrong PIN that is tried again by itself locks
+ * the token, so `pins` gives none that it has refused.
  */
 export class TokenLogin {
-  readonly #pins: PinSource[] = [];
+  /** The PINs of the token's signers. */
+  readonly signers: SignerPins;
+  readonly #token: TokenName;
+  readonly #pins: LoginPins;
   readonly #inTurn = createSerial();
   readonly #onRefused: () => void;
-  #proven: PinSource | undefined;
-  #refusal: SignerError | undefined;
+  #refusal: Refusal | undefined;
 
-  constructor(onRefused: () => void) {
+  constructor(token: TokenName, pins: LoginPins, onRefused: () => void) {
+    this.signers = new SignerPins(token, pins);
+    this.#token = token;
+    this.#pins = pins;
     this.#onRefused = onRefused;
   }
 
-  /** Why nobody may log in any more, until every signer of the token is closed. */
+  /** Why there is no login, until one succeeds. */
   get refusal(): SignerError | undefined {
-    return this.#refusal;
+    return this.#refusal?.error;
   }
 
-  add(pin: PinSource): void {
-    this.#pins.push(pin);
+  /** The refusal after which no PIN is tried, until every signer of the token is closed. */
+  get finalRefusal(): SignerError | undefined {
+    return this.#refusal?.until === Number.POSITIVE_INFINITY ? this.#refusal.error : undefined;
   }
 
-  /** The PIN that the token accepted stays: logins of the other signers need it. */
-  remove(pin: PinSource): void {
-    const index = this.#pins.indexOf(pin);
-    if (index >= 0) this.#pins.splice(index, 1);
+  /** The refusal, as long as no source is asked again. */
+  get blocked(): SignerError | undefined {
+    if (this.#refusal === undefined || this.#refusal.until <= performance.now()) return undefined;
+    const forgotten = this.finalRefusal === undefined && this.#refusal.forgotten !== this.#pins.forgotten;
+    return forgotten ? undefined : this.#refusal.error;
   }
 
-  /** Whether the token itself has accepted this PIN. */
-  proves(pin: PinSource): boolean {
-    return samePin(this.#proven, pin);
+  /** Takes the PIN of a new signer next, where that of another one was refused. False when it would change nothing. */
+  prefer(source: PinSource): boolean {
+    if (this.#refusal === undefined || this.finalRefusal !== undefined || this.#refusal.source === source) return false;
+    this.#refusal = undefined;
+    this.signers.prefer(source);
+    return true;
   }
 
   /** Logs a session in, unless somebody else's login has done it meanwhile. */
@@ -60,11 +85,18 @@ export class TokenLogin {
     return this.#inTurn(async () => {
       this.requireOpen();
       const state = await run("session", null);
-      if (!state.loginNeeded) return;
+      if (!state.loginNeeded) return this.sawLogin(state);
       const source = this.#source();
-      const pin = await this.#pin(source, state);
-      const { covered } = await run("login", { pin }).catch((error: unknown) => this.#throwRefused(error));
-      if (!covered) this.#proven = source;
+      const attempt = await this.#take(source, state);
+      try {
+        const { covered } = await run("login", { pin: attempt.pin });
+        if (covered) this.sawLogin({ loggedIn: true });
+        else this.#accepted(source, attempt, false);
+      } catch (error) {
+        throw this.#failed(error, source, attempt);
+      } finally {
+        attempt.done("unknown");
+      }
     });
   }
 
@@ -81,50 +113,90 @@ export class TokenLogin {
       if (signal?.aborted === true) throw endedError(signal.reason);
       const state = await run("session", null);
       const source = this.#source();
-      const pin = await this.#pin(source, state);
+      const attempt = await this.#take(source, state);
       try {
-        await run("authenticate", { key, pin }, hangMs);
+        await run("authenticate", { key, pin: attempt.pin }, hangMs);
+        this.#accepted(source, attempt, true);
       } catch (error) {
-        this.refused(error);
+        this.#failed(error, source, attempt);
         throw error;
+      } finally {
+        attempt.done("unknown");
       }
-      this.#proven ??= source;
     });
   }
 
-  /** Remembers an error about the PIN; other errors pass through. */
-  refused(error: unknown): unknown {
-    const refusal = error instanceof CommandError ? toPublicError(error) : error;
-    if (!isPinRefusal(refusal)) return error;
-    this.#refusal ??= refusal;
-    this.#onRefused();
-    return this.#refusal;
+  /** A session is logged in already: by us, or by other code. */
+  sawLogin({ loggedIn }: Pick<LoginState, "loggedIn">): void {
+    if (loggedIn) this.signers.covered();
   }
 
-  /** @throws SignerError the refusal, once there is one. */
+  /** The refusal instead of an error about the PIN, from whichever call; other errors pass through. */
+  refused(error: unknown): unknown {
+    const told = error instanceof CommandError ? toPublicError(error) : error;
+    if (!isPinRefusal(told)) return error;
+    return this.#refusal === undefined ? this.#refuse(told, undefined) : this.#refusal.error;
+  }
+
+  /** @throws SignerError the refusal, where there is one. */
   requireOpen(): void {
-    if (this.#refusal !== undefined) throw this.#refusal;
+    const { blocked } = this;
+    if (blocked !== undefined) throw blocked;
   }
 
   /** The PIN, asked anew, where the token's flags and everybody's luck so far permit a login. */
-  async #pin(source: PinSource, state: LoginState): Promise<string> {
+  async #take(source: PinSource, state: LoginState): Promise<PinTry> {
     try {
       requireLoginPossible(state);
-      const pin = await readPin(source);
-      // Somebody may have been refused while its source was thinking.
-      this.requireOpen();
-      return pin;
     } catch (error) {
-      return this.#throwRefused(error);
+      throw this.#refuse(this.#named(error, source), source);
     }
+    const attempt = await this.#pins.take(source, this.#token).catch((error: unknown) => {
+      throw this.#refuse(error, source);
+    });
+    if (this.blocked === undefined) return attempt;
+    // Somebody was refused while its source was thinking.
+    attempt.done("unknown");
+    throw this.blocked;
   }
 
-  #throwRefused(error: unknown): never {
-    throw this.refused(error);
+  #accepted(source: PinSource, attempt: PinTry, forSignature: boolean): void {
+    attempt.done("accepted");
+    this.#refusal = undefined;
+    this.signers.accepted(source, forSignature);
+  }
+
+  #failed(error: unknown, source: PinSource, attempt: PinTry): unknown {
+    if (!isPinIncorrect(error)) return this.#refuse(this.#named(error, source), source);
+    attempt.done("refused");
+    return this.#refuse(refusedNow(this.#token, source.name, (error as CommandError).message, error), source);
+  }
+
+  /** Keeps an error about the PIN. */
+  #refuse(error: unknown, source: PinSource | undefined): unknown {
+    const isFinal = isPinRefusal(error);
+    if (!isFinal && !isRefusedPin(error)) return error;
+    const until = isFinal ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN_MS;
+    if (this.finalRefusal === undefined) this.#refusal = { error, source, until, forgotten: this.#pins.forgotten };
+    if (source !== undefined) this.signers.refused(source);
+    this.#onRefused();
+    return this.#refusal?.error ?? error;
+  }
+
+  /** An error about the PIN, with what an operator has to know. Others stay as they are. */
+  #named(error: unknown, source: PinSource): unknown {
+    const told = error instanceof CommandError ? toPublicError(error) : error;
+    if (told instanceof SignerError && told.code === "access_denied" && told === error) {
+      return new SignerError(told.code, `${describeToken(this.#token)}: ${told.message}`);
+    }
+    if (!isPinRefusal(told)) return error;
+    const advice = "No PIN is tried until every signer of the token is closed and one is opened anew";
+    const message = `${describeToken(this.#token)}: ${told.message}, for the PIN from ${source.name}. ${advice}`;
+    return new SignerError(told.code, message, { cause: told.cause });
   }
 
   #source(): PinSource {
-    const source = this.#proven ?? this.#pins[0];
+    const { source } = this.signers;
     if (source === undefined) throw closedError();
     return source;
   }
@@ -147,16 +219,5 @@ export function requireLoginPossible({ tokenFlags }: LoginState): void {
   if (!has(CKF_USER_PIN_INITIALIZED)) throw new SignerError("pin_incorrect", "the token has no user PIN yet");
   if (has(CKF_PROTECTED_AUTHENTICATION_PATH)) {
     throw new SignerError("access_denied", "the token takes its PIN from a PIN pad, which pkcs11js cannot ask for");
-  }
-}
-
-/** The PIN, or an error that says that it could not be had and nothing else. */
-async function readPin(source: PinSource): Promise<string> {
-  const deadlineMs = PIN_TIMEOUT_MS;
-  try {
-    return await withinDeadline(() => source.read(), { deadlineMs, message: `no answer within ${deadlineMs} ms` });
-  } catch (cause) {
-    if (cause instanceof ConfigurationError) throw cause;
-    throw new SignerError("unavailable", "pin: its source failed", { cause });
   }
 }

@@ -2,6 +2,7 @@ import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import type { AskForGate } from "../sharing/gate-exchange.ts";
 import type { ModuleFile } from "../wire/commands.ts";
 import { EXIT_WAIT_MS } from "./limits.ts";
+import type { LoginPins } from "./login-pins.ts";
 import { ModuleLife } from "./module-life.ts";
 import { TokenPool } from "./pool.ts";
 
@@ -25,8 +26,8 @@ export class ThreadModule {
     return this.life.tokens();
   }
 
-  /** The pool of a token, with one more user. */
-  async retainPool(token: TokenDescription): Promise<TokenPool> {
+  /** The pool of a token, with one more user. `pins`: for its logins, the same for every user. */
+  async retainPool(token: TokenDescription, pins: LoginPins): Promise<TokenPool> {
     const { freshStarts } = this.life;
     await freshStarts.settled();
     for (;;) {
@@ -39,7 +40,7 @@ export class ThreadModule {
       }
       await entry.closing;
     }
-    const pool = new TokenPool(token, this.life);
+    const pool = new TokenPool(token, this.life, pins);
     this.#pools.add({ pool, users: 1, closing: undefined });
     freshStarts.members.add(pool);
     return pool;

@@ -4,23 +4,24 @@ import type { KeyRequest } from "../request/key-request.ts";
 import { selectToken, type TokenSelector } from "../request/select-token.ts";
 import { isNotInitialized, toPublicError } from "../wire/command-error.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
+import type { LoginPins } from "./login-pins.ts";
 import type { ThreadModule } from "./module.ts";
 import type { TokenPool } from "./pool.ts";
 import { releaseModule, retainModule } from "./registry.ts";
 
-/** Opens a key with worker threads of this process. */
-export async function openThreadKey(request: KeyRequest): Promise<SigningKey> {
+/** Opens a key with worker threads of this process. `pins`: for logins, the same for every key. */
+export async function openThreadKey(request: KeyRequest, pins: LoginPins): Promise<SigningKey> {
   try {
     const module = await retainModule({ module: request.module, libraryParameters: request.libraryParameters });
-    return await orRelease(openInModule(module, request), () => releaseModule(module));
+    return await orRelease(openInModule(module, request, pins), () => releaseModule(module));
   } catch (error) {
     throw toPublicError(error);
   }
 }
 
-async function openInModule(module: ThreadModule, request: KeyRequest): Promise<SigningKey> {
+async function openInModule(module: ThreadModule, request: KeyRequest, pins: LoginPins): Promise<SigningKey> {
   const token = await findToken(module, request.selector);
-  const pool = await module.retainPool(token);
+  const pool = await module.retainPool(token, pins);
   return orRelease(openInPool(module, pool, request), () => {
     pool.forgetPin(request.pin);
     return module.releasePool(pool);

@@ -4,7 +4,9 @@ import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
 import { SupersededError, toPublicError } from "../wire/command-error.ts";
+import { tokenName } from "../wire/token-name.ts";
 import { createJob, type Job, JobQueue } from "./job-queue.ts";
+import type { LoginPins } from "./login-pins.ts";
 import { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
 import { keepsSession, PoolKeys, type PoolOpenOutput } from "./pool-keys.ts";
@@ -38,17 +40,26 @@ export class TokenPool {
   readonly #queue: JobQueue = new JobQueue();
   #closed = false;
 
-  constructor(token: TokenDescription, module: ModuleLife) {
+  constructor(token: TokenDescription, module: ModuleLife, pins: LoginPins) {
     this.#module = module;
-    this.#login = new TokenLogin(() => this.#pump());
+    this.#login = new TokenLogin(tokenName(token), pins, () => this.#pump());
     this.sessions = new TokenSessions(token, module, this.#login, () => this.#pump());
     this.#keys = new PoolKeys(module, () => this.sessions.recoveries);
   }
 
-  /** Resolves once a first session is open and logged in. */
+  /** Resolves once a first session is open and logged in, and the PIN is not known to be wrong. */
   async start(pin: PinSource, sessions: number): Promise<void> {
-    this.#login.add(pin);
-    await this.sessions.start(sessions);
+    this.#login.signers.add(pin);
+    try {
+      await this.sessions.start(sessions);
+    } catch (error) {
+      // It may be the PIN of another signer that was refused.
+      if (!this.#login.prefer(pin)) throw error;
+      await this.sessions.start(sessions);
+      await this.sessions.retry();
+      this.#login.requireOpen();
+    }
+    await this.#login.signers.admit(pin);
   }
 
   /** Looks a key up, and proves its public half. */
@@ -67,7 +78,7 @@ export class TokenPool {
 
   /** A signer that gave this PIN is gone. */
   forgetPin(pin: PinSource): void {
-    this.#login.remove(pin);
+    this.#login.signers.remove(pin);
   }
 
   async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<Uint8Array> {
@@ -81,21 +92,22 @@ export class TokenPool {
     });
   }
 
-  /** Why nobody may log in any more. */
+  /** Why nobody may log in until every signer of the token is closed. */
   get refusal(): SignerError | undefined {
-    return this.#login.refusal;
+    return this.#login.finalRefusal;
   }
 
   status(): SignerHealth["status"] {
-    if (this.#login.refusal !== undefined || this.#module.hanging.count > 0) return "down";
-    return this.sessions.set.status();
+    if (this.#problem() !== undefined || this.#module.hanging.count > 0) return "down";
+    const status = this.sessions.set.status();
+    return this.#login.refusal === undefined ? status : "degraded";
   }
 
   notes(pin: PinSource): readonly string[] {
     const hanging = this.#module.hanging.count;
     const problem = this.#login.refusal ?? this.sessions.set.down();
     return [
-      this.#login.proves(pin) ? "" : "the PIN was not proven: another login in this process covers it",
+      this.#login.signers.note(pin) ?? "",
       this.#module.owned
         ? ""
         : "the module was initialized by other code in this process: recovery that needs C_Finalize is left to it",
@@ -116,6 +128,7 @@ export class TokenPool {
     this.#closed = true;
     this.#pump();
     await this.sessions.close();
+    this.#login.signers.close();
   }
 
   /** Does work in a session once one is free, unless the signal aborts before. */
@@ -132,7 +145,7 @@ export class TokenPool {
 
   /** Hands waiting jobs to idle sessions, or rejects them when nobody will come for them. */
   #pump(): void {
-    const problem = this.#closed ? closedError() : (this.#login.refusal ?? this.sessions.set.down());
+    const problem = this.#closed ? closedError() : this.#problem();
     if (problem !== undefined) return this.#queue.rejectAll(problem);
     while (this.#queue.size > 0) {
       const session = this.sessions.set.take();
@@ -140,6 +153,12 @@ export class TokenPool {
       const job = this.#queue.next();
       if (job !== undefined) void this.#run(session, job);
     }
+  }
+
+  /** Why nothing is signed now. What keeps sessions from being opened says more than that there are none. */
+  #problem(): SignerError | undefined {
+    const down = this.sessions.set.down();
+    return this.#login.blocked ?? (down === undefined ? undefined : (this.#login.refusal ?? down));
   }
 
   async #run(session: PooledSession, job: Job): Promise<void> {

@@ -1,9 +1,12 @@
 import type { RecoveryAction } from "../cryptoki/ckr.ts";
 import { recoveryAction } from "../wire/command-error.ts";
 import type { FreshStarts } from "./fresh-starts.ts";
-import { FIRST_RETRY_MS, REPEATED_LIMIT, RETRY_INTERVAL_MS } from "./limits.ts";
+import { ASK_AGAIN_MS, FIRST_RETRY_MS, REPEATED_LIMIT, RETRY_INTERVAL_MS } from "./limits.ts";
 import type { TokenLogin } from "./login.ts";
 import type { SessionSet } from "./session-set.ts";
+
+/** Behind the end of the time in which no source is asked. Milliseconds. */
+const AFTER_REFUSAL_MS = ASK_AGAIN_MS + 50;
 
 /** What a token's recovery looks at, and acts on. */
 export interface RecoveryParts {
@@ -46,25 +49,29 @@ export class Recovery {
   }
 
   /**
-   * Tries again soon, and less soon each time, but not later than the module may be initialized anew. Never after a PIN
-   * was refused.
+   * Tries again soon, and less soon each time, but not later than the module may be initialized anew. After a PIN was
+   * refused, once its source may be asked for another one; never where no PIN is to be tried.
    */
   retryLater(): void {
     const { login, freshStarts } = this.#parts;
-    if (login.refusal !== undefined || this.#timer !== undefined) return;
+    if (login.finalRefusal !== undefined || this.#timer !== undefined) return;
+    if (login.refusal !== undefined) return this.#retryIn(AFTER_REFUSAL_MS);
     const wait = Math.min(RETRY_INTERVAL_MS, FIRST_RETRY_MS * 2 ** this.#retries);
     this.#retries += 1;
     const reinitializeInMs = freshStarts.reinitializeInMs();
     // When it may already, something else forbids it.
-    const delay = reinitializeInMs === 0 ? wait : Math.min(wait, reinitializeInMs);
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#retry();
-    }, delay).unref();
+    this.#retryIn(reinitializeInMs === 0 ? wait : Math.min(wait, reinitializeInMs));
   }
 
   stop(): void {
     clearTimeout(this.#timer);
+  }
+
+  #retryIn(delay: number): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#retry();
+    }, delay).unref();
   }
 
   /** By the table of CKR codes. `repeated` counts, and becomes `session` or `reinitialize`. */

@@ -1,6 +1,7 @@
 import { SignerError } from "@signpost/core";
 import { withinDeadline } from "@signpost/core/adapter";
 import { createGateExchange, type GateExchange } from "../sharing/gate-exchange.ts";
+import { processPins } from "../sharing/process-pins.ts";
 import type { ModuleFile } from "../wire/commands.ts";
 import { STOP_WAIT_MS } from "./limits.ts";
 import { ThreadModule } from "./module.ts";
@@ -59,7 +60,10 @@ export async function releaseModule(module: ThreadModule): Promise<void> {
 }
 
 function addModule(file: ModuleFile): ModuleEntry {
-  exchange ??= createGateExchange((asked, opening) => modules.get(asked)?.module.life.answer(opening));
+  exchange ??= createGateExchange(
+    (asked, opening) => modules.get(asked)?.module.life.answer(opening),
+    () => processPins().expectOthers(),
+  );
   const { ask } = exchange;
   const module = new ThreadModule(file, (...question) => ask(file.module, ...question));
   const entry: ModuleEntry = { module, started: module.life.start(), users: 0, stopping: undefined };

@@ -30,5 +30,6 @@ export class SessionOpener {
     }
     const state = await run("openSession", { slotId: this.token.slotId });
     if (state.loginNeeded) await this.#login.login(run);
+    else this.#login.sawLogin(state);
   }
 }

@@ -20,7 +20,7 @@ export class SessionRevival {
   constructor(opener: SessionOpener, parts: RecoveryParts, fill: () => void) {
     this.#set = parts.set;
     this.#opener = opener;
-    this.#recovery = new Recovery(parts, () => void this.#retry());
+    this.#recovery = new Recovery(parts, () => void this.retry());
     this.#fill = fill;
   }
 
@@ -105,7 +105,8 @@ export class SessionRevival {
     if (isTooMany) await this.#set.remove(session);
   }
 
-  async #retry(): Promise<void> {
+  /** Tries sessions that were put aside. */
+  async retry(): Promise<void> {
     const [first, ...others] = this.#set.all.filter(isFailed);
     if (first !== undefined) {
       await this.bringUp(first);

@@ -68,6 +68,11 @@ export class TokenSessions {
     this.#fill();
   }
 
+  /** Tries to bring back sessions that failed, without waiting for the next time. */
+  retry(): Promise<void> {
+    return this.#revival.retry();
+  }
+
   /** A signature was made. */
   succeeded(): void {
     this.#revival.succeeded();

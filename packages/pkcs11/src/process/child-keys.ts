@@ -2,7 +2,7 @@ import { openThreadKey } from "../pool/open-key.ts";
 import type { ChildKeyState, OpenedInChild, OpenInput } from "../wire/child-messages.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import { toWire } from "../wire/wire-error.ts";
-import { type PinQuestions, refusalBeneath } from "./child-pins.ts";
+import type { ChildPins } from "./child-pins.ts";
 
 interface Entry {
   readonly opened: SigningKey;
@@ -14,10 +14,10 @@ interface Entry {
 /** The keys that a child has open, by number. */
 export class ChildKeys {
   readonly #keys: Map<number, Entry> = new Map();
-  readonly #pins: PinQuestions;
+  readonly #pins: ChildPins;
   #next = 0;
 
-  constructor(pins: PinQuestions) {
+  constructor(pins: ChildPins) {
     this.#pins = pins;
   }
 
@@ -27,10 +27,8 @@ export class ChildKeys {
   }
 
   async open(input: OpenInput): Promise<OpenedInChild> {
-    const { pin: _pin, refused: _refused, ...request } = input;
-    const opened = await openThreadKey({ ...request, pin: this.#pins.source(input) }).catch((error: unknown) => {
-      throw refusalBeneath(error);
-    });
+    const { pin: _pin, pinName: _name, ...request } = input;
+    const opened = await openThreadKey({ ...request, pin: this.#pins.source(input) }, this.#pins);
     const key = this.#next++;
     this.#keys.set(key, { opened, closing: undefined, reported: "" });
     const { publicKey, token, label, id, sessions } = opened;

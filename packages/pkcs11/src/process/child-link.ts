@@ -1,10 +1,15 @@
 import type { ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { ConfigurationError, SignerError } from "@signpost/core";
+import { SignerError } from "@signpost/core";
+import type { PinTry } from "../pool/login-pins.ts";
 import type { ChildKeyState, ToChild, ToParent } from "../wire/child-messages.ts";
 import { compiledFile } from "../wire/compiled-file.ts";
+import type { PinVerdict } from "../wire/pin-outcomes.ts";
+import type { TokenName } from "../wire/token-name.ts";
 import { fromWire, toWire, type WireError } from "../wire/wire-error.ts";
 import { SilenceWatch } from "./silence-watch.ts";
+
+type ToParentOf<Type extends ToParent["type"]> = Extract<ToParent, { type: Type }>;
 
 interface Waiting {
   readonly resolve: (value: unknown) => void;
@@ -13,12 +18,18 @@ interface Waiting {
 
 /** What the child asks of its parent, and what becomes of it. */
 export interface ChildEvents {
-  /** A login in the child needs the PIN with this number. */
-  pin(number: number): Promise<string | undefined>;
-  /** The token of this key has refused its PIN. */
+  /** The PINs, by number, for logins in the child. */
+  readonly pins: ChildLinkPins;
+  /** No PIN is tried any more on the token of this key. */
   refused(key: number, error: WireError): void;
   /** The process is gone; `reason` says how, for people. */
   ended(reason: string): void;
+}
+
+/** What a child asks about PINs. */
+export interface ChildLinkPins {
+  take(number: number, token: TokenName): Promise<PinTry>;
+  compare(number: number, token: TokenName, accepted: number | undefined): Promise<PinVerdict>;
 }
 
 type Command = Extract<ToChild, { type: "open" | "sign" | "close" }>;
@@ -42,6 +53,8 @@ export class ChildLink {
   readonly #events: ChildEvents;
   readonly #calls: Map<number, Waiting> = new Map();
   readonly #states: Map<number, ChildKeyState> = new Map();
+  /** PINs that the child has, by question, until it says what became of them. */
+  readonly #tries: Map<number, PinTry> = new Map();
   /** Resolves once the process is gone. */
   readonly exited: Promise<void>;
   #onExited: () => void = () => {};
@@ -146,7 +159,13 @@ export class ChildLink {
       case "error":
         return this.#take(message.call)?.reject(fromWire(message.error));
       case "pin":
-        return void this.#answerPin(message.question, message.pin);
+        return void this.#answerPin(message);
+      case "pinOutcome":
+        this.#tries.get(message.question)?.done(message.outcome);
+        this.#tries.delete(message.question);
+        return;
+      case "comparePin":
+        return void this.#answerComparison(message);
       case "state":
         this.#states.set(message.key, message.state);
         if (message.state.refusal !== undefined) this.#events.refused(message.key, message.state.refusal);
@@ -157,12 +176,24 @@ export class ChildLink {
     }
   }
 
-  async #answerPin(question: number, number: number): Promise<void> {
+  async #answerPin({ question, pin: number, token }: ToParentOf<"pin">): Promise<void> {
     try {
-      this.#send({ type: "pin", question, pin: await this.#events.pin(number), error: undefined });
-    } catch (cause) {
-      const error = cause instanceof ConfigurationError ? toWire(cause) : undefined;
-      this.#send({ type: "pin", question, pin: undefined, error });
+      const attempt = await this.#events.pins.take(number, token);
+      // Nobody is there any more who could send it.
+      if (this.#ended !== undefined) return attempt.done("unknown");
+      this.#tries.set(question, attempt);
+      this.#send({ type: "pin", question, pin: attempt.pin, error: undefined });
+    } catch (error) {
+      this.#send({ type: "pin", question, pin: undefined, error: toWire(error) });
+    }
+  }
+
+  async #answerComparison({ question, pin, token, accepted }: ToParentOf<"comparePin">): Promise<void> {
+    try {
+      const verdict = await this.#events.pins.compare(pin, token, accepted);
+      this.#send({ type: "pinVerdict", question, verdict, error: undefined });
+    } catch (error) {
+      this.#send({ type: "pinVerdict", question, verdict: undefined, error: toWire(error) });
     }
   }
 
@@ -194,6 +225,8 @@ export class ChildLink {
     this.#unref();
     for (const waiting of this.#calls.values()) waiting.reject(gone(reason));
     this.#calls.clear();
+    for (const attempt of this.#tries.values()) attempt.done("unknown");
+    this.#tries.clear();
     this.#events.ended(reason);
     this.#onExited();
   }

@@ -1,75 +1,92 @@
-import { SignerError } from "@signpost/core";
-import { releaseModule, retainModule } from "../pool/registry.ts";
+import type { LoginPins, PinTry } from "../pool/login-pins.ts";
 import type { PinSource } from "../request/pin.ts";
-import { selectToken } from "../request/select-token.ts";
 import type { OpenInput, ToChild, ToParent } from "../wire/child-messages.ts";
+import type { PinOutcome, PinVerdict } from "../wire/pin-outcomes.ts";
+import type { TokenName } from "../wire/token-name.ts";
 import { fromWire } from "../wire/wire-error.ts";
 
-type PinAnswer = Extract<ToChild, { type: "pin" }>;
+type PinAnswer = Extract<ToChild, { type: "pin" | "pinVerdict" }>;
+type PinQuestion = Extract<ToParent, { type: "pin" | "comparePin" }>;
+/** A question without its number, each member of the union by itself. */
+type Unnumbered = PinQuestion extends infer Member
+  ? Member extends PinQuestion
+    ? Omit<Member, "question">
+    : never
+  : never;
 
-/** The child's questions for PINs, which only the parent knows. */
-export interface PinQuestions {
-  /** The PIN of a key. It is asked for on each login. */
-  source(input: OpenInput): PinSource;
-  answered(answer: PinAnswer): void;
-}
+/**
+ * The PINs as the child sees them: only the parent knows them, and what tokens refused. It is asked before each login, and
+ * told what became of the PIN.
+ */
+export class ChildPins implements LoginPins {
+  /** The parent forgets, and tells the child with the next answer. */
+  readonly forgotten = 0;
+  readonly #send: (message: ToParent) => void;
+  readonly #open: Map<number, (answer: PinAnswer) => void> = new Map();
+  readonly #numbers: WeakMap<PinSource, number> = new WeakMap();
+  #next = 0;
 
-/** `send` reaches the parent. */
-export function createPinQuestions(send: (message: ToParent) => void): PinQuestions {
-  const open = new Map<number, (answer: PinAnswer) => void>();
-  let next = 0;
+  /** `send` reaches the parent. */
+  constructor(send: (message: ToParent) => void) {
+    this.#send = send;
+  }
 
-  const ask = (pin: number): Promise<PinAnswer> =>
-    new Promise((resolve) => {
-      const question = next++;
-      open.set(question, resolve);
-      send({ type: "pin", question, pin });
+  /** Stands for the source of a key in the parent. */
+  source({ pin, pinName }: Pick<OpenInput, "pin" | "pinName">): PinSource {
+    const read = async (): Promise<string> => {
+      throw new Error("only the parent process knows the PIN");
+    };
+    const source: PinSource = { name: pinName, identity: pin, read };
+    this.#numbers.set(source, pin);
+    return source;
+  }
+
+  async take(source: PinSource, token: TokenName): Promise<PinTry> {
+    const answer = await this.#ask({ type: "pin", pin: this.#number(source), token });
+    if (answer.type !== "pin" || answer.pin === undefined) throw errorOf(answer);
+    const { question, pin } = answer;
+    let settled = false;
+    const done = (outcome: PinOutcome): void => {
+      if (!settled) this.#send({ type: "pinOutcome", question, outcome });
+      settled = true;
+    };
+    return { pin, done };
+  }
+
+  async compare(source: PinSource, token: TokenName, accepted: PinSource | undefined): Promise<PinVerdict> {
+    const answer = await this.#ask({
+      type: "comparePin",
+      pin: this.#number(source),
+      token,
+      accepted: accepted === undefined ? undefined : this.#number(accepted),
     });
+    if (answer.type !== "pinVerdict" || answer.verdict === undefined) throw errorOf(answer);
+    return answer.verdict;
+  }
 
-  return {
-    source: (input) => ({
-      // The number tells equal PINs from others.
-      identity: input.pin,
-      read: async () => {
-        await requireNotRefused(input);
-        const { pin, error } = await ask(input.pin);
-        if (error !== undefined) throw fromWire(error);
-        if (pin === undefined) throw new Error("the parent process has no PIN");
-        return pin;
-      },
-    }),
-    answered: (answer) => {
-      open.get(answer.question)?.(answer);
-      open.delete(answer.question);
-    },
-  };
-}
+  /** No other thread is logged in to the child's module. */
+  offer(): () => void {
+    return () => {};
+  }
 
-/** Which token a key is on is known here alone, and whether it has refused a PIN in an earlier child, to the parent alone. */
-async function requireNotRefused({ selector, refused, ...file }: OpenInput): Promise<void> {
-  if (refused.length === 0) return;
-  const module = await retainModule({ module: file.module, libraryParameters: file.libraryParameters });
-  try {
-    const { label, serial } = selectToken(await module.tokens(), selector);
-    const refusal = refused.find((token) => token.label === label && token.serial === serial);
-    if (refusal !== undefined) throw new RefusedError(fromWire(refusal.error));
-  } finally {
-    await releaseModule(module);
+  answered(answer: PinAnswer): void {
+    this.#open.get(answer.question)?.(answer);
+    this.#open.delete(answer.question);
+  }
+
+  #ask(message: Unnumbered): Promise<PinAnswer> {
+    return new Promise((resolve) => {
+      const question = this.#next++;
+      this.#open.set(question, resolve);
+      this.#send({ ...message, question });
+    });
+  }
+
+  #number(source: PinSource): number {
+    return this.#numbers.get(source) ?? -1;
   }
 }
 
-/** Says beneath what the login makes of it why no PIN was given. */
-class RefusedError extends Error {
-  readonly refusal: Error;
-
-  constructor(refusal: Error) {
-    super("the token has refused a PIN");
-    this.refusal = refusal;
-  }
-}
-
-/** The refusal of an earlier child, where it is the reason. */
-export function refusalBeneath(error: unknown): unknown {
-  const cause = error instanceof SignerError ? error.cause : undefined;
-  return cause instanceof RefusedError ? cause.refusal : error;
+function errorOf({ error }: PinAnswer): Error {
+  return error === undefined ? new Error("the parent process has no PIN") : fromWire(error);
 }

@@ -2,7 +2,7 @@
 import type { ToChild, ToParent } from "../wire/child-messages.ts";
 import { ChildCalls } from "./child-calls.ts";
 import { ChildKeys } from "./child-keys.ts";
-import { createPinQuestions } from "./child-pins.ts";
+import { ChildPins } from "./child-pins.ts";
 
 /** How often a parent that waits is told that somebody is there, and hung calls are looked for. Milliseconds. */
 const TICK_MS = 250;
@@ -17,7 +17,7 @@ if (process.send !== undefined) {
 }
 
 function runChild(send: (message: ToParent) => void): void {
-  const pins = createPinQuestions(send);
+  const pins = new ChildPins(send);
   const keys = new ChildKeys(pins);
   const reportStates = (): void => {
     for (const { key, state } of keys.changes()) send({ type: "state", key, state });
@@ -43,6 +43,7 @@ function runChild(send: (message: ToParent) => void): void {
       case "abort":
         return calls.abort(message.call);
       case "pin":
+      case "pinVerdict":
         return pins.answered(message);
       case "stop":
         return void stop();

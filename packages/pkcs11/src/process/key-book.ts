@@ -1,11 +1,9 @@
 import type { SignerError } from "@signpost/core";
-import type { KeyRequest } from "../request/key-request.ts";
-import type { OpenedInChild } from "../wire/child-messages.ts";
-import type { ChildLink } from "./child-link.ts";
+import type { TokenName } from "../wire/token-name.ts";
 import type { ParentKey } from "./parent-key.ts";
 import { PinRefusals } from "./pin-refusals.ts";
 
-/** The keys that signers of this process have open on one module, and which of their tokens have refused a PIN. */
+/** The keys that signers of this process have open on one module, and on which of their tokens no PIN is tried. */
 export class KeyBook {
   readonly #keys: Set<ParentKey> = new Set();
   readonly #refusals = new PinRefusals();
@@ -42,9 +40,9 @@ export class KeyBook {
     if (this.#keys.has(key)) this.#refusals.add(key.token, error);
   }
 
-  /** Opens a key in a child, which is told of every token on which it may try no PIN. */
-  async openIn(child: ChildLink, { pin: _pin, ...request }: KeyRequest, pin: number): Promise<OpenedInChild> {
-    const input = { ...request, pin, refused: this.#refusals.list() };
-    return (await child.call({ type: "open", input })) as OpenedInChild;
+  /** @throws SignerError where no PIN may be tried on a token, whichever child asks for one. */
+  requireNotRefused(token: TokenName): void {
+    const refusal = this.#refusals.of(token);
+    if (refusal !== undefined) throw refusal;
   }
 }

@@ -1,12 +1,23 @@
 import { SignerError, type SignerHealth } from "@signpost/core";
 import { closedError, endedError } from "@signpost/core/adapter";
+import type { LoginPins } from "../pool/login-pins.ts";
 import type { KeyRequest } from "../request/key-request.ts";
 import type { OpenedInChild } from "../wire/child-messages.ts";
 import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
 import { fromWire } from "../wire/wire-error.ts";
 import type { ChildLink } from "./child-link.ts";
 import { KeyBook } from "./key-book.ts";
-import { isNowhere, keyInChild, keyNotes, keyStatus, type ParentKey, parentKey, refusalIn } from "./parent-key.ts";
+import {
+  isNowhere,
+  keyInChild,
+  type KeyInChild,
+  keyNotes,
+  keyStatus,
+  openInChild,
+  type ParentKey,
+  parentKey,
+  refusalIn,
+} from "./parent-key.ts";
 import { PinBook } from "./pin-book.ts";
 import { Reopening } from "./reopening.ts";
 import { ChildSuccession } from "./succession.ts";
@@ -15,15 +26,23 @@ import { UnderWay } from "./under-way.ts";
 /** One module in child processes, one after the other, as this process sees it: its keys, and whichever child holds them. */
 export class ProcessModule {
   readonly #keys = new KeyBook();
-  readonly #pins = new PinBook();
+  readonly #pins: PinBook;
   /** Keys of new signers that are under way into a child. */
   readonly #opening = new UnderWay();
   readonly #succession: ChildSuccession;
   readonly #reopening: Reopening;
 
-  constructor() {
+  /** `pins`: for the logins in every child. */
+  constructor(pins: LoginPins) {
+    this.#pins = new PinBook(pins);
     this.#succession = new ChildSuccession({
-      pin: (number) => this.#pins.read(number),
+      pins: {
+        take: async (number, token) => {
+          this.#keys.requireNotRefused(token);
+          return this.#pins.take(number, token);
+        },
+        compare: (number, token, accepted) => this.#pins.compare(number, token, accepted),
+      },
       refused: (child, number, error) => {
         const key = this.#keys.all.find(({ current }) => current?.child === child && current.number === number);
         if (key !== undefined) this.#keys.noteRefusal(key, fromWire(error));
@@ -40,18 +59,19 @@ export class ProcessModule {
 
   async open(request: KeyRequest): Promise<{ readonly key: ParentKey; readonly opened: OpenedInChild }> {
     const child = await this.#childForOpening();
-    const pin = this.#pins.retain(request.pin);
+    const pin = this.#pins.add(request.pin);
     try {
-      const opened = await this.#opening.add(this.#keys.openIn(child, request, pin));
+      const opened = await this.#opening.add(openInChild(child, request, pin));
       // Between its answer and now.
       if (!this.#succession.isCurrent(child))
         throw new SignerError("unavailable", "the child process ended while the key was opened");
       const key = parentKey(child, request, pin, opened);
       this.#keys.add(key);
       this.#keys.noteRefusal(key, refusalIn(key.current));
+      this.#releasePin();
       return { key, opened };
     } catch (error) {
-      this.#pins.release(pin);
+      this.#releasePin(pin);
       throw error;
     }
   }
@@ -90,18 +110,12 @@ export class ProcessModule {
 
   /** Comes back in a few seconds, whatever the module does: a child that does not close a key in time is killed. */
   async close(key: ParentKey): Promise<void> {
-    if (this.#keys.remove(key)) this.#pins.release(key.pin);
+    this.#keys.remove(key);
     const { current } = key;
     isNowhere(key, closedError());
     // A key that is on its way into a child is closed when it arrives there.
-    if (current === undefined || current.child.leaving) return;
-    const { child, number } = current;
-    const timer = setTimeout(
-      () => child.kill("closing a key hung inside the module"),
-      Math.max(CLOSE_HANG_MS, key.request.hangMs),
-    );
-    await child.call({ type: "close", key: number }).catch(() => {});
-    clearTimeout(timer);
+    if (current !== undefined && !current.child.leaving) await closeInChild(current, key.request.hangMs);
+    this.#releasePin(key.pin);
   }
 
   /** Ends the child. */
@@ -118,4 +132,16 @@ export class ProcessModule {
       else return child;
     }
   }
+
+  /** The signer of a PIN is gone. A signer that is being opened may still want the PIN of one that is not there any more. */
+  #releasePin(number?: number): void {
+    if (number !== undefined) this.#pins.release(number);
+    if (!this.#opening.some) this.#pins.forgetUnneeded(this.#keys.all);
+  }
+}
+
+async function closeInChild({ child, number }: KeyInChild, hangMs: number): Promise<void> {
+  const timer = setTimeout(() => child.kill("closing a key hung inside the module"), Math.max(CLOSE_HANG_MS, hangMs));
+  await child.call({ type: "close", key: number }).catch(() => {});
+  clearTimeout(timer);
 }

@@ -1,4 +1,5 @@
 import { untilAborted } from "@signpost/core/adapter";
+import type { LoginPins } from "../pool/login-pins.ts";
 import type { KeyRequest } from "../request/key-request.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import { ProcessModule } from "./module.ts";
@@ -12,9 +13,9 @@ interface ModuleEntry {
 // As in pool/registry.ts: one child for each module, whoever opens signers on it.
 const modules = new Map<string, ModuleEntry>();
 
-/** Opens a key in a child process. */
-export async function openProcessKey(request: KeyRequest): Promise<SigningKey> {
-  const entry = await retainModule(request.module);
+/** Opens a key in a child process. `pins`: for logins, the same for every key. */
+export async function openProcessKey(request: KeyRequest, pins: LoginPins): Promise<SigningKey> {
+  const entry = await retainModule(request.module, pins);
   try {
     const { key, opened } = await entry.module.open(request);
     const { publicKey, token, label, id, sessions } = opened;
@@ -41,13 +42,13 @@ export async function openProcessKey(request: KeyRequest): Promise<SigningKey> {
 }
 
 /** Two children at once would be strangers to each other, and some tokens serve one process alone. */
-async function retainModule(path: string): Promise<ModuleEntry> {
+async function retainModule(path: string, pins: LoginPins): Promise<ModuleEntry> {
   for (;;) {
     const stopping = modules.get(path)?.stopping;
     if (stopping === undefined) break;
     await stopping;
   }
-  const entry = modules.get(path) ?? { module: new ProcessModule(), users: 0, stopping: undefined };
+  const entry = modules.get(path) ?? { module: new ProcessModule(pins), users: 0, stopping: undefined };
   modules.set(path, entry);
   entry.users += 1;
   return entry;

@@ -33,6 +33,16 @@ export function parentKey(child: ChildLink, request: KeyRequest, pin: number, op
   return { request, pin, token, publicKey, current, failure: undefined, opened: async () => current };
 }
 
+/** Opens a key in a child, which asks for its PIN by the number. */
+export async function openInChild(
+  child: ChildLink,
+  { pin: source, ...request }: KeyRequest,
+  pin: number,
+): Promise<OpenedInChild> {
+  const input = { ...request, pin, pinName: source.name };
+  return (await child.call({ type: "open", input })) as OpenedInChild;
+}
+
 /** The key in the child that holds it, or in the next one, once there is one. */
 export async function keyInChild(key: ParentKey): Promise<KeyInChild> {
   for (;;) {

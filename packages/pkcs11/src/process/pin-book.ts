@@ -1,50 +1,93 @@
-import { type PinSource, samePin } from "../request/pin.ts";
+import { SignerError } from "@signpost/core";
+import type { LoginPins, PinTry } from "../pool/login-pins.ts";
+import type { PinSource } from "../request/pin.ts";
+import type { PinVerdict } from "../wire/pin-outcomes.ts";
+import { type TokenName, tokenKey } from "../wire/token-name.ts";
 
 interface Entry {
   readonly source: PinSource;
-  /** Signers that are open, or being opened, with it. */
-  users: number;
-  /** The child has asked for it: its token may have accepted it. */
-  asked: boolean;
+  /** A signer is open, or being opened, with it. */
+  isUsed: boolean;
+  /** Tokens that accepted it from the child that there is now, or for which it was found to be the accepted one. */
+  readonly proven: Set<string>;
 }
 
-/** PIN sources by number: children tell equal PINs from others by it, and ask for a PIN with it. */
+/** A key that is open: its token, and the number of its PIN. */
+export interface PinUser {
+  readonly token: TokenName;
+  readonly pin: number;
+}
+
+/** PIN sources by number: a child asks for a PIN by it. */
 export class PinBook {
+  readonly #pins: LoginPins;
   readonly #entries: Map<number, Entry> = new Map();
   #next = 0;
 
-  /** Its number, with one more user. */
-  retain(pin: PinSource): number {
-    for (const [number, entry] of this.#entries) {
-      if (!samePin(entry.source, pin)) continue;
-      entry.users += 1;
-      return number;
-    }
+  constructor(pins: LoginPins) {
+    this.#pins = pins;
+  }
+
+  /** Its number. */
+  add(source: PinSource): number {
     const number = this.#next++;
-    this.#entries.set(number, { source: pin, users: 1, asked: false });
+    this.#entries.set(number, { source, isUsed: true, proven: new Set() });
     return number;
   }
 
-  /** Takes the user back. A child may ask for the PIN that its token accepted long after the signer that gave it was closed. */
+  /** Its signer is gone. */
   release(number: number): void {
     const entry = this.#entries.get(number);
-    if (entry === undefined) return;
-    entry.users -= 1;
-    if (entry.users === 0 && !entry.asked) this.#entries.delete(number);
+    if (entry !== undefined) entry.isUsed = false;
   }
 
-  async read(number: number): Promise<string | undefined> {
-    const entry = this.#entries.get(number);
-    if (entry === undefined) return undefined;
-    entry.asked = true;
-    return entry.source.read();
+  /**
+   * Forgets the sources of signers that are gone, all but those that the child may ask for: the accepted one of a token whose
+   * open signers have none that is known to be right. `users`: the keys that are open.
+   */
+  forgetUnneeded(users: readonly PinUser[]): void {
+    for (const [number, { isUsed, proven }] of this.#entries) {
+      if (!isUsed && ![...proven].some((token) => this.#isNeeded(token, users))) this.#entries.delete(number);
+    }
+  }
+
+  /** The PIN for a login in the child. */
+  async take(number: number, token: TokenName): Promise<PinTry> {
+    const { source, proven } = this.#require(number);
+    const attempt = await this.#pins.take(source, token);
+    return {
+      pin: attempt.pin,
+      done: (outcome) => {
+        if (outcome === "accepted") proven.add(tokenKey(token));
+        if (outcome === "refused") proven.delete(tokenKey(token));
+        attempt.done(outcome);
+      },
+    };
+  }
+
+  /** Whether a PIN is the one that the token is logged in with. */
+  async compare(number: number, token: TokenName, accepted: number | undefined): Promise<PinVerdict> {
+    const { source, proven } = this.#require(number);
+    const other = accepted === undefined ? undefined : this.#entries.get(accepted)?.source;
+    const verdict = await this.#pins.compare(source, token, other);
+    if (verdict === "proven") proven.add(tokenKey(token));
+    return verdict;
   }
 
   /** The child is gone: the next one does not know what its tokens accepted. */
   childEnded(): void {
-    for (const [number, entry] of this.#entries) {
-      entry.asked = false;
-      if (entry.users === 0) this.#entries.delete(number);
-    }
+    for (const { proven } of this.#entries.values()) proven.clear();
+    this.forgetUnneeded([]);
+  }
+
+  #isNeeded(token: string, users: readonly PinUser[]): boolean {
+    const ofToken = users.filter((user) => tokenKey(user.token) === token);
+    return ofToken.length > 0 && !ofToken.some(({ pin }) => this.#entries.get(pin)?.proven.has(token) === true);
+  }
+
+  #require(number: number): Entry {
+    const entry = this.#entries.get(number);
+    if (entry === undefined) throw new SignerError("unavailable", "the signer whose PIN the token accepted is closed");
+    return entry;
   }
 }

@@ -4,10 +4,11 @@ import { KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
 import { sameKey } from "../request/public-key.ts";
 import type { OpenedInChild } from "../wire/child-messages.ts";
 import { isPinRefusal } from "../wire/command-error.ts";
+import { PinError } from "../wire/pin-error.ts";
+import { tokenKey } from "../wire/token-name.ts";
 import type { ChildLink } from "./child-link.ts";
 import type { KeyBook } from "./key-book.ts";
-import { isNowhere, type KeyInChild, type ParentKey, refusalIn } from "./parent-key.ts";
-import { tokenName } from "./pin-refusals.ts";
+import { isNowhere, type KeyInChild, openInChild, type ParentKey, refusalIn } from "./parent-key.ts";
 import type { ChildSuccession } from "./succession.ts";
 import { UnderWay } from "./under-way.ts";
 
@@ -31,7 +32,7 @@ export class Reopening {
     // One after the other on each token: a PIN that it refuses is the last one that it sees.
     const last = new Map<string, Promise<unknown>>();
     for (const key of this.#keys.all) {
-      const name = tokenName(key.token);
+      const name = tokenKey(key.token);
       last.set(name, this.#reopen(child, key, last.get(name)));
     }
     await Promise.all(last.values());
@@ -55,7 +56,7 @@ export class Reopening {
     try {
       const refusal = this.#keys.refusal(key);
       if (refusal !== undefined) throw refusal;
-      const opened = await this.#keys.openIn(child, key.request, key.pin);
+      const opened = await openInChild(child, key.request, key.pin);
       if (!this.#succession.isCurrent(child)) throw this.#succession.notYet();
       const current = { child, number: opened.key };
       await this.#requireSame(key, current, opened);
@@ -84,6 +85,8 @@ export class Reopening {
   #tryLater(child: ChildLink, key: ParentKey, error: SignerError): void {
     isNowhere(key, error);
     if (isPinRefusal(error)) return;
+    // Its source may give another PIN by then.
+    const byItself = error.transient || error instanceof PinError;
     const failed = key.opened;
     const again = (): Promise<KeyInChild> => {
       const others = Promise.all([this.#opening.settled(), this.underWay.settled()]);
@@ -92,10 +95,10 @@ export class Reopening {
     };
     const wait = (): void => {
       if (child.leaving || key.opened !== failed) return;
-      if (error.transient) again().catch(() => {});
+      if (byItself) again().catch(() => {});
       else key.opened = again;
     };
-    setTimeout(wait, error.transient ? RETRY_INTERVAL_MS : KEY_REFUSAL_MS).unref();
+    setTimeout(wait, byItself ? RETRY_INTERVAL_MS : KEY_REFUSAL_MS).unref();
   }
 }
 

@@ -1,13 +1,13 @@
 import { SignerError } from "@signpost/core";
 import type { WireError } from "../wire/wire-error.ts";
-import { ChildLink } from "./child-link.ts";
+import { ChildLink, type ChildLinkPins } from "./child-link.ts";
 import { RestartPauses } from "./restart-pauses.ts";
 
 /** What a succession tells of its children, and asks for them. */
 export interface SuccessionEvents {
-  /** A login in the child needs the PIN with this number. */
-  pin(number: number): Promise<string | undefined>;
-  /** In this child the token of this key has refused its PIN. */
+  /** The PINs, by number, for logins in a child. */
+  readonly pins: ChildLinkPins;
+  /** In this child no PIN is tried any more on the token of this key. */
   refused(child: ChildLink, key: number, error: WireError): void;
   /** The child is gone. */
   ended(): void;
@@ -69,7 +69,7 @@ export class ChildSuccession {
   #start(): ChildLink {
     try {
       const child: ChildLink = new ChildLink({
-        pin: (number) => this.#events.pin(number),
+        pins: this.#events.pins,
         refused: (key, error) => this.#events.refused(child, key, error),
         ended: (reason) => this.#ended(child, reason),
       });

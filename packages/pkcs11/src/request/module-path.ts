@@ -1,5 +1,7 @@
 import { open, realpath } from "node:fs/promises";
 import { ConfigurationError } from "@signpost/core";
+import { memberOf } from "@signpost/core/adapter";
+import { mayHoldPin, shown } from "./misplaced-pin.ts";
 
 // What the first bytes of a shared library are: ELF, the five kinds of Mach-O, and PE.
 const LIBRARY_MAGIC = ["7f454c46", "cffaedfe", "cefaedfe", "feedfacf", "feedface", "cafebabe"];
@@ -22,14 +24,15 @@ export async function readModulePath(path: unknown): Promise<string> {
   } catch (cause) {
     throw new ConfigurationError(
       "module",
-      `expected the path of a PKCS#11 library, got ${JSON.stringify(path)}, which cannot be read`,
-      { cause },
+      `expected the path of a PKCS#11 library, got ${shown(path)}, which cannot be read (${String(memberOf(cause, "code"))})`,
+      // The system's error repeats the path.
+      mayHoldPin(path) ? undefined : { cause },
     );
   }
   if (!LIBRARY_MAGIC.includes(start) && !start.startsWith("4d5a")) {
     throw new ConfigurationError(
       "module",
-      `expected the path of a PKCS#11 library, but ${JSON.stringify(path)} is no shared library`,
+      `expected the path of a PKCS#11 library, but ${shown(path)} is no shared library`,
     );
   }
   return real;

@@ -11,7 +11,7 @@ import {
 } from "@signpost/core/adapter";
 import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
 import { readModulePath } from "./module-path.ts";
-import { pinSource, type Pkcs11Pin } from "./pin.ts";
+import { pinSource, type PinSource, type Pkcs11Pin } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 
 /** What does not say which key is meant: the same for `openPkcs11Signer` and for the adapter. */
@@ -113,7 +113,7 @@ export async function readSignerOptions(options: Pkcs11SignerOptions): Promise<R
   const settings = readKeySettings(options);
   const request = await readKeyRequest(settings, {
     module: options.module,
-    pin: options.pin,
+    pin: pinSource(options.pin),
     selector: {
       token: optionalText("token", options.token),
       serial: optionalText("serial", options.serial),
@@ -138,7 +138,7 @@ export function readKeySettings(options: Pkcs11KeyOptions): KeySettings {
 
 interface RequestParts {
   readonly module: unknown;
-  readonly pin: unknown;
+  readonly pin: PinSource;
   readonly selector: TokenSelector;
   readonly query: PrivateKeyQuery;
   readonly policy: GuardPolicy | false | undefined;
@@ -149,7 +149,7 @@ export async function readKeyRequest(settings: KeySettings, names: RequestParts)
   const { publicKey, libraryParameters, sessions } = settings;
   const { selector, query, policy } = names;
   return {
-    pin: pinSource(names.pin),
+    pin: names.pin,
     publicKey,
     sessions,
     hangMs: Math.max(MIN_HANG_MS, (policy === false ? undefined : policy?.attemptTimeoutMs) ?? 0),

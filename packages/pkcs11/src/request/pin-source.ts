@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { ConfigurationError } from "@signpost/core";
-import type { Pkcs11Pin } from "./pin.ts";
+import { readPinFile } from "./pin-file.ts";
+import { pinSource, type PinSource, type Pkcs11Pin } from "./pin.ts";
 import type { Pkcs11Uri } from "./uri.ts";
 
 /** What an adapter knows about PINs that a URI does not say. */
@@ -11,56 +11,54 @@ export interface PinOptions {
   readonly allowPinValue?: boolean | undefined;
 }
 
-const NEWLINE = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
+/** Two slashes at most, the host between them empty or this one. `file:pin` is no path, though URL parsers make `/pin` of it. */
+const FILE_URI = /^file:(?:\/\/(?:localhost)?)?\/(?!\/)/i;
 
 /**
  * Where the PIN for a URI comes from: its `pin-source`, its `pin-value` where that is allowed, or the adapter's own. A file is
- * read again on every login. One line end after the PIN does not belong to it.
+ * read again on every login.
  *
  * @throws ConfigurationError
  */
-export function pinFor({ pinSource, pinValue }: Pkcs11Uri, options: PinOptions): Pkcs11Pin {
-  if (pinSource !== undefined && pinValue !== undefined) {
+export function pinFor({ pinSource: source, pinValue }: Pkcs11Uri, options: PinOptions): PinSource {
+  if (source !== undefined && pinValue !== undefined) {
     throw new ConfigurationError("uri", "expected pin-source or pin-value, not both (RFC 7512 section 2.4)");
   }
   if (pinValue !== undefined) {
-    if (options.allowPinValue === true) return pinValue;
+    if (options.allowPinValue === true) return pinSource(pinValue, "pin-value of the URI");
     throw new ConfigurationError(
       "uri",
       "pin-value: expected pin-source instead; a PIN in a URI ends up in logs (allowPinValue permits it)",
     );
   }
-  if (pinSource !== undefined) return pinFromSource(pinSource, options);
-  if (options.pin !== undefined) return options.pin;
+  if (source !== undefined) return pinFromSource(source, options);
+  if (options.pin !== undefined) return pinSource(options.pin);
   throw new ConfigurationError("pin", "expected it as an option, or a pin-source in the URI");
 }
 
-function pinFromSource(source: string, { pinSource }: PinOptions): Pkcs11Pin {
+function pinFromSource(source: string, { pinSource: resolve }: PinOptions): PinSource {
   if (source.startsWith("|")) {
     throw new ConfigurationError("uri", "pin-source: expected a URI; commands are not run");
   }
-  if (source.startsWith("file:")) {
+  if (/^file:/i.test(source)) {
     const path = filePath(source);
-    return async () => withoutLineEnd(await readFile(path));
+    return pinSource(() => readPinFile(path), `pin-source file ${path}`);
   }
-  if (pinSource === undefined) {
+  if (resolve === undefined) {
     throw new ConfigurationError("uri", "pin-source: expected a file: URI; others need the option pinSource");
   }
-  return () => pinSource(source);
+  // What it says may be a secret itself.
+  return pinSource(() => resolve(source), "the function of the option pinSource");
 }
 
 function filePath(source: string): string {
+  const url = FILE_URI.test(source) && URL.canParse(source) ? new URL(source) : undefined;
+  if (url === undefined || url.search !== "" || url.hash !== "") {
+    throw new ConfigurationError("uri", "pin-source: expected file: and an absolute path, with ? and # encoded");
+  }
   try {
-    return fileURLToPath(new URL(source));
+    return fileURLToPath(url);
   } catch {
     throw new ConfigurationError("uri", "pin-source: expected file: and an absolute path");
   }
-}
-
-function withoutLineEnd(bytes: Uint8Array): Uint8Array {
-  let { length } = bytes;
-  if (bytes[length - 1] === NEWLINE) length -= 1;
-  if (length < bytes.length && bytes[length - 1] === CARRIAGE_RETURN) length -= 1;
-  return bytes.subarray(0, length);
 }

@@ -1,26 +1,57 @@
 import { isUint8Array } from "node:util/types";
-import { ConfigurationError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
+import { memberOf, withinDeadline } from "@signpost/core/adapter";
 
 /** A PIN, or how to get it. A function is asked on every new login, so that a changed PIN needs no restart. */
 export type Pkcs11Pin = string | Uint8Array | (() => Promise<string | Uint8Array> | string | Uint8Array);
 
 /** Where the PIN of one signer comes from. */
 export interface PinSource {
+  /** What people call it. Says nothing of the PIN: `the option pin`, `pin-source file /run/secrets/pin`. */
+  readonly name: string;
+  /** The PIN, asked of its source now. */
   read(): Promise<string>;
-  /** The PIN itself where it cannot change, else the function: to tell whether two signers give the same one. */
+  /** The same for sources that are one: they give the same PIN. */
   readonly identity: unknown;
 }
 
+/** The caller's PIN source has this long to answer. Milliseconds. */
+const PIN_TIMEOUT_MS = 10_000;
+
 /** Where a PIN that the caller gave comes from. @throws ConfigurationError for anything that is no PIN. */
-export function pinSource(pin: unknown): PinSource {
-  if (typeof pin === "function") return { read: async () => pinText(await pin()), identity: pin };
-  const fixed = pinText(pin);
-  return { read: async () => fixed, identity: fixed };
+export function pinSource(pin: unknown, name: string = "the option pin"): PinSource {
+  if (typeof pin !== "function") {
+    const fixed = pinText(pin);
+    return { name, read: async () => fixed, identity: Symbol(name) };
+  }
+  const read = async (): Promise<string> => pinText(await pin());
+  return { name: name === "the option pin" ? "the function of the option pin" : name, read, identity: pin };
 }
 
-/** Whether a login with `proven` proves the PIN of `other` too. */
-export function samePin(proven: PinSource | undefined, other: PinSource): boolean {
-  return proven !== undefined && proven.identity === other.identity;
+/** The PIN, or an error that says whose PIN could not be had and why. */
+export async function readPin(source: PinSource): Promise<string> {
+  const deadlineMs = PIN_TIMEOUT_MS;
+  try {
+    return await withinDeadline(() => source.read(), { deadlineMs, message: `no answer within ${deadlineMs} ms` });
+  } catch (cause) {
+    if (cause instanceof ConfigurationError) throw namedError(cause, source);
+    throw new SignerError("unavailable", `${source.name} gave no PIN: ${reasonOf(cause)}. It is asked again later`, {
+      cause,
+    });
+  }
+}
+
+/** What it gave is no PIN. The source says which one, where there are several. */
+function namedError(cause: ConfigurationError, { name }: PinSource): ConfigurationError {
+  const expected = cause.message.slice(cause.argument.length + 2);
+  return new ConfigurationError("pin", `${name}: ${expected}`, { cause, code: cause.code });
+}
+
+/** Only what cannot repeat a secret: the message of a caller's function stays in the cause. */
+function reasonOf(cause: unknown): string {
+  if (cause instanceof SignerError) return cause.message;
+  const code = memberOf(cause, "code");
+  return typeof code === "string" && /^E[A-Z0-9]{1,30}$/.test(code) ? code : "it failed";
 }
 
 // pkcs11js takes the PIN as a string and hands its UTF-8 bytes to the module.

@@ -1,5 +1,6 @@
 import { SignerError } from "@signpost/core";
 import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
+import { shown } from "./misplaced-pin.ts";
 
 /** What the one token must match, by the attribute names of RFC 7512 section 2.3. Absent members match everything. */
 export interface TokenSelector {
@@ -81,7 +82,9 @@ function describeSelector(selector: TokenSelector): string {
   const parts = Object.entries(selector).filter(([, value]) => value !== undefined);
   return parts.length === 0
     ? "(nothing was asked for)"
-    : parts.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ");
+    : parts
+        .map(([name, value]) => `${name} ${typeof value === "string" ? shown(value) : JSON.stringify(value)}`)
+        .join(", ");
 }
 
 function describe(tokens: readonly TokenDescription[]): string {

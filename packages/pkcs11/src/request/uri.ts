@@ -1,6 +1,7 @@
 import { ConfigurationError } from "@signpost/core";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "./key-request.ts";
+import { refuseMisplacedPin } from "./misplaced-pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 import {
   decodeNumber,
@@ -46,8 +47,8 @@ const VERSION = /^[0-9]{1,3}(\.[0-9]{1,3})?$/;
 
 /**
  * Reads a PKCS #11 URI strictly. Attributes that are not known or stand there twice are refused: RFC 7512 section 2.6
- * has them match nothing. So are characters that have to be percent-encoded. No message repeats a value of the query,
- * which may hold a PIN.
+ * has them match nothing. So are characters that have to be percent-encoded, and values that swallowed a PIN behind a wrong
+ * separator. No message repeats a value.
  *
  * @throws ConfigurationError
  */
@@ -112,7 +113,9 @@ function attributes(text: string, separator: string, known: readonly string[]): 
       );
     }
     if (found.has(name)) throw new ConfigurationError("uri", `expected the attribute ${name} once`);
-    found.set(name, part.slice(equals + 1));
+    const value = part.slice(equals + 1);
+    refuseMisplacedPin(name, value);
+    found.set(name, value);
   }
   return found;
 }

@@ -24,13 +24,19 @@ export interface GateExchange {
   close(): void;
 }
 
-/** `find` answers others. */
-export function createGateExchange(find: (module: string, opening: number) => GateAnswer | undefined): GateExchange {
+/** `find` answers others. `onAnswer`: another thread has answered. */
+export function createGateExchange(
+  find: (module: string, opening: number) => GateAnswer | undefined,
+  onAnswer: () => void,
+): GateExchange {
   const channel = new BroadcastChannel(CHANNEL);
   const questions = new Map<number, (answer: GateAnswer) => void>();
   const receive = (message: Message): void => {
     const { module, opening } = message;
-    if (message.type === "answer") return questions.get(opening)?.(message.answer);
+    if (message.type === "answer") {
+      if (questions.has(opening)) onAnswer();
+      return questions.get(opening)?.(message.answer);
+    }
     const answer = find(module, opening);
     if (answer !== undefined) channel.postMessage({ type: "answer", module, opening, answer } satisfies Message);
   };

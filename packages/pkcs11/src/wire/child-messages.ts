@@ -2,23 +2,17 @@
 // (`serialization: "advanced"`), so bytes stay bytes. A PIN only travels when a login asks for it, never in arguments or environment.
 import type { SignerHealth } from "@signpost/core";
 import type { KeyRequest } from "../request/key-request.ts";
+import type { PinOutcome, PinVerdict } from "./pin-outcomes.ts";
 import type { SigningKeyDescription } from "./signing-key.ts";
+import type { TokenName } from "./token-name.ts";
 import type { WireError } from "./wire-error.ts";
 
 /** What a child needs to open a key. */
 export type OpenInput = Omit<KeyRequest, "pin"> & {
-  /** The same number for signers that give the same PIN. */
+  /** The number of its source in the parent, and what people call it. */
   readonly pin: number;
-  /** Tokens on which no PIN may be tried. */
-  readonly refused: readonly RefusedToken[];
+  readonly pinName: string;
 };
-
-/** A token that refused a PIN, and how. */
-export interface RefusedToken {
-  readonly label: string;
-  readonly serial: string;
-  readonly error: WireError;
-}
 
 /** A key that the child has open, by its number there. */
 export interface OpenedInChild extends SigningKeyDescription {
@@ -29,7 +23,7 @@ export interface OpenedInChild extends SigningKeyDescription {
 export interface ChildKeyState {
   readonly status: SignerHealth["status"];
   readonly notes: readonly string[];
-  /** The token has refused its PIN. */
+  /** Why no PIN is tried on its token any more. */
   readonly refusal: WireError | undefined;
 }
 
@@ -44,7 +38,13 @@ export type ToChild =
       readonly type: "pin";
       readonly question: number;
       readonly pin: string | undefined;
-      /** Why there is none, where that is an error of the application. */
+      /** Why there is none. */
+      readonly error: WireError | undefined;
+    }
+  | {
+      readonly type: "pinVerdict";
+      readonly question: number;
+      readonly verdict: PinVerdict | undefined;
       readonly error: WireError | undefined;
     }
   | { readonly type: "stop" };
@@ -53,8 +53,18 @@ export type ToChild =
 export type ToParent =
   | { readonly type: "answer"; readonly call: number; readonly value: unknown }
   | { readonly type: "error"; readonly call: number; readonly error: WireError }
-  /** A login needs the PIN with this number. */
-  | { readonly type: "pin"; readonly question: number; readonly pin: number }
+  /** A login on a token needs the PIN with this number. */
+  | { readonly type: "pin"; readonly question: number; readonly pin: number; readonly token: TokenName }
+  /** What became of the PIN that answered a question. */
+  | { readonly type: "pinOutcome"; readonly question: number; readonly outcome: PinOutcome }
+  /** Is it the PIN that the token is logged in with, of the source `accepted` where that is known? */
+  | {
+      readonly type: "comparePin";
+      readonly question: number;
+      readonly pin: number;
+      readonly token: TokenName;
+      readonly accepted: number | undefined;
+    }
   | { readonly type: "state"; readonly key: number; readonly state: ChildKeyState }
   /** A call hangs inside the module: only the end of the process helps. */
   | { readonly type: "hung" }

@@ -1,7 +1,8 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { ckrRule, type RecoveryAction } from "../cryptoki/ckr.ts";
-import { CKR_CRYPTOKI_NOT_INITIALIZED, CKR_SESSION_COUNT } from "../cryptoki/constants.ts";
+import { CKR_CRYPTOKI_NOT_INITIALIZED, CKR_PIN_INCORRECT, CKR_SESSION_COUNT } from "../cryptoki/constants.ts";
 import type { Failure } from "./commands.ts";
+import { PinError } from "./pin-error.ts";
 
 /** A command that failed, as the thread told it. Kept as the `cause` of what callers see. */
 export class CommandError extends Error {
@@ -48,12 +49,18 @@ export function isSessionCount(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_SESSION_COUNT;
 }
 
+/** The token has refused this very PIN. It counts such tries. */
+export function isPinIncorrect(error: unknown): boolean {
+  return error instanceof CommandError && error.code === CKR_PIN_INCORRECT;
+}
+
 /** An error about the PIN after which no PIN is tried. */
 export type PinRefusal = SignerError & { readonly code: "pin_incorrect" | "pin_locked" };
 
-/** The token has refused a PIN, or would lock if another one were tried: nobody tries again. */
+/** The token takes no PIN, or would lock if one more were wrong: none is tried, whichever it is. */
 export function isPinRefusal(error: unknown): error is PinRefusal {
-  return error instanceof SignerError && (error.code === "pin_incorrect" || error.code === "pin_locked");
+  if (!(error instanceof SignerError) || error instanceof PinError) return false;
+  return error.code === "pin_incorrect" || error.code === "pin_locked";
 }
 
 /** The typed error that a caller sees. */

@@ -1,4 +1,5 @@
 import { ConfigurationError, SignerError, type SignerErrorCode } from "@signpost/core";
+import { PinError, type PinErrorReason } from "./pin-error.ts";
 
 /** An error as plain data, for another process. */
 export interface WireError {
@@ -6,12 +7,15 @@ export interface WireError {
   readonly code: string;
   readonly transient: boolean;
   readonly message: string;
+  /** Of a wrong PIN. */
+  readonly pin?: PinErrorReason | undefined;
 }
 
 /** An error for the other process. What is no error of ours is told without its message. */
 export function toWire(error: unknown): WireError {
   if (error instanceof SignerError) {
-    return { argument: undefined, code: error.code, transient: error.transient, message: error.message };
+    const { code, transient, message } = error;
+    return { argument: undefined, code, transient, message, pin: error instanceof PinError ? error.reason : undefined };
   }
   if (error instanceof ConfigurationError) {
     const { argument, code, message } = error;
@@ -21,7 +25,8 @@ export function toWire(error: unknown): WireError {
 }
 
 /** The error as it was in the other process, without its cause. */
-export function fromWire({ argument, code, transient, message }: WireError): SignerError | ConfigurationError {
+export function fromWire({ argument, code, transient, message, pin }: WireError): SignerError | ConfigurationError {
   if (argument !== undefined) return new ConfigurationError(argument, message, { code });
+  if (pin !== undefined) return new PinError(pin, message);
   return new SignerError(code as SignerErrorCode, message, { transient });
 }

@@ -27,6 +27,7 @@ import {
   readUlong,
 } from "../cryptoki/objects.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
+import { mayHoldPin, shown } from "../request/misplaced-pin.ts";
 import { KeySearchError } from "./failure.ts";
 
 // DER of the object identifier 1.2.840.10045.3.1.7 (RFC 5480 section 2.1.1.1).
@@ -90,8 +91,10 @@ function findPrivateKey(session: CryptokiSession, query: PrivateKeyQuery): Handl
 
 function wanted({ object, id }: PrivateKeyQuery): string {
   const parts = [
-    object === undefined ? "" : `label ${JSON.stringify(object)}`,
-    id === undefined ? "" : `id ${Buffer.from(id).toString("hex")}`,
+    object === undefined ? "" : `label ${shown(object)}`,
+    id === undefined
+      ? ""
+      : `id ${mayHoldPin(Buffer.from(id).toString("latin1")) ? "(not shown)" : Buffer.from(id).toString("hex")}`,
   ].filter((part) => part !== "");
   return parts.length === 0 ? "on the token" : `with ${parts.join(" and ")}`;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { forgetRefusedPins } from "@signpost/pkcs11";
 import { type CkrRule, ckrRule } from "../../src/cryptoki/ckr.ts";
 import { request } from "./counted.ts";
 import { RECOVERY_MS, type ShimmedBackend } from "./shimmed-backend.ts";
@@ -36,6 +37,7 @@ export function failureCodeTests(at: ShimmedBackend): void {
           at.shim.fail(call, code, { times: 1 });
           outcomes.push(await openingOutcome(at.opener.open({ ...at.base, sessions: 1 })));
           await at.opener.closeAll();
+          await forgetRefusedPins();
         }
         seen.push(outcomes);
       }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { Signer } from "@signpost/core";
+import { forgetRefusedPins } from "@signpost/pkcs11";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import type { BackendToken } from "./backend-tokens.ts";
 import { SEARCHES, untilFound } from "./counted.ts";
@@ -46,6 +47,7 @@ export function useShimmedBackend(start: () => Promise<BackendToken>): ShimmedBa
   afterEach(async () => {
     shim?.clear();
     await opener.closeAll();
+    await forgetRefusedPins();
     await shim?.stop();
     await started?.tidy?.();
   });

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { forgetRefusedPins } from "@signpost/pkcs11";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { type GeneratedKey, type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
 import { createOpener, type GuardedOptions, type Opener } from "./signing.ts";
@@ -34,6 +35,7 @@ export function useShimmedToken(sessions?: number): ShimmedToken {
   afterEach(async () => {
     shim?.clear();
     await opener.closeAll();
+    await forgetRefusedPins();
     await shim?.stop();
   });
 

@@ -1,0 +1,115 @@
+import { SignerError } from "@signpost/core";
+import { type PinSource, readPin } from "../request/pin.ts";
+import { type ProcessPins, processPins } from "../sharing/process-pins.ts";
+import { differsFromAccepted, type PinError, refusedBefore, refusedTooMany } from "../wire/pin-error.ts";
+import type { PinOutcome, PinVerdict } from "../wire/pin-outcomes.ts";
+import { describeToken, type TokenName, tokenKey } from "../wire/token-name.ts";
+import { ASK_AGAIN_MS } from "./limits.ts";
+import type { LoginPins, PinTry } from "./login-pins.ts";
+
+/** What a source gave last was refused: it is not asked again so soon. */
+interface Refusal {
+  readonly error: PinError;
+  readonly until: number;
+  readonly forgotten: number;
+}
+
+/** The PINs for the logins of this thread and of its child processes. */
+export class PinLedger implements LoginPins {
+  readonly #pins: ProcessPins;
+  /** By the identity of the source, then by token. */
+  readonly #refusals: WeakMap<WeakKey, Map<string, Refusal>> = new WeakMap();
+
+  constructor(pins: ProcessPins) {
+    this.#pins = pins;
+  }
+
+  get forgotten(): number {
+    return this.#pins.forgotten;
+  }
+
+  async take(source: PinSource, token: TokenName): Promise<PinTry> {
+    this.#requireNotLately(source, token);
+    const askedAt = performance.now();
+    const pin = await this.#read(source, token);
+    const unlock = await this.#pins.lock(token);
+    const problem = this.#pins.problem(token, pin);
+    if (problem !== undefined) {
+      unlock();
+      const error = (problem === "refused before" ? refusedBefore : refusedTooMany)(token, source.name);
+      throw this.#refused(source, token, askedAt, error);
+    }
+    let settled = false;
+    return {
+      pin,
+      done: (outcome: PinOutcome) => {
+        if (settled) return;
+        settled = true;
+        if (outcome === "accepted") this.#pins.accept(token, pin);
+        if (outcome === "refused") {
+          this.#pins.refuse(token, pin);
+          this.#refused(source, token, askedAt, refusedBefore(token, source.name));
+        }
+        unlock();
+      },
+    };
+  }
+
+  async compare(source: PinSource, token: TokenName, accepted: PinSource | undefined): Promise<PinVerdict> {
+    const pin = await this.#read(source, token);
+    const same = this.#pins.isAccepted(token, pin);
+    if (same !== false) return same === true ? "proven" : "unproven";
+    // Where the PIN of the token is being changed, the source of the old one gives the new one by now.
+    const given =
+      accepted === undefined
+        ? await this.#pins.isGivenElsewhere(token, pin)
+        : this.#pins.isSame(token, pin, await this.#read(accepted, token));
+    if (given !== false) return given === true ? "changed" : "unproven";
+    throw differsFromAccepted(token, source.name);
+  }
+
+  offer(token: TokenName, accepted: () => PinSource | undefined): () => void {
+    return this.#pins.addSource({
+      token,
+      read: () => {
+        const source = accepted();
+        return source === undefined ? undefined : readPin(source);
+      },
+    });
+  }
+
+  async #read(source: PinSource, token: TokenName): Promise<string> {
+    try {
+      return await readPin(source);
+    } catch (error) {
+      if (!(error instanceof SignerError)) throw error;
+      throw new SignerError(error.code, `${describeToken(token)}: ${error.message}`, { cause: error.cause });
+    }
+  }
+
+  #requireNotLately(source: PinSource, token: TokenName): void {
+    const refusal = this.#of(source)?.get(tokenKey(token));
+    if (refusal === undefined || refusal.until < performance.now() || refusal.forgotten !== this.forgotten) return;
+    throw refusal.error;
+  }
+
+  #refused(source: PinSource, token: TokenName, askedAt: number, error: PinError): PinError {
+    this.#of(source)?.set(tokenKey(token), { error, until: askedAt + ASK_AGAIN_MS, forgotten: this.forgotten });
+    return error;
+  }
+
+  /** A PIN that is given as it is needs no asking. */
+  #of({ identity }: PinSource): Map<string, Refusal> | undefined {
+    if (typeof identity !== "function") return undefined;
+    const refusals = this.#refusals.get(identity) ?? new Map<string, Refusal>();
+    this.#refusals.set(identity, refusals);
+    return refusals;
+  }
+}
+
+let ledger: PinLedger | undefined;
+
+/** The one of this thread, for both isolations. */
+export function pinLedger(): PinLedger {
+  return (ledger ??= new PinLedger(processPins()));
+}

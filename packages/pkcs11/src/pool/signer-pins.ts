@@ -1,0 +1,120 @@
+import type { PinSource } from "../request/pin.ts";
+import { PinError } from "../wire/pin-error.ts";
+import type { PinVerdict } from "../wire/pin-outcomes.ts";
+import type { TokenName } from "../wire/token-name.ts";
+import type { LoginPins } from "./login-pins.ts";
+
+/** `differs`: a later login was made with another PIN. */
+type Standing = PinVerdict | "differs";
+
+const NOTES: Readonly<Record<Standing, string | undefined>> = {
+  proven: undefined,
+  changed: "the PIN was changed: the token accepted the one before, and the next login proves the new one",
+  differs: "the PIN is not the one that the token accepted last",
+  unproven: "the PIN was not proven: another login in this process covers it",
+};
+
+/** The PINs of one token's signers: which one the next login takes, and what is known of each. */
+export class SignerPins {
+  readonly #token: TokenName;
+  readonly #pins: LoginPins;
+  /** In the order in which they are tried. */
+  #sources: readonly PinSource[] = [];
+  readonly #standings: Map<PinSource, Standing> = new Map();
+  readonly #withdraw: () => void;
+  /** Whose PIN the token accepted, or one that was found to be the same. */
+  #accepted: PinSource | undefined;
+  /** The token is logged in, and not by the pool's own login. */
+  #isCovered = false;
+
+  constructor(token: TokenName, pins: LoginPins) {
+    this.#token = token;
+    this.#pins = pins;
+    this.#withdraw = pins.offer(token, () => this.#accepted);
+  }
+
+  /** Whose PIN the next login takes. The one that the token accepted may be of a signer that is closed. */
+  get source(): PinSource | undefined {
+    return this.#accepted ?? this.#sources[0];
+  }
+
+  add(source: PinSource): void {
+    this.#sources = [...this.#sources, source];
+  }
+
+  /** Of a signer that is gone. Its PIN is kept only where logins of others need it: where none of theirs is known to be right. */
+  remove(source: PinSource): void {
+    this.#sources = this.#sources.filter((other) => other !== source);
+    this.#standings.delete(source);
+    if (this.#accepted === source) this.#accepted = this.#sources.find((other) => this.#isProven(other)) ?? source;
+  }
+
+  /** It is tried first. */
+  prefer(source: PinSource): void {
+    this.#accepted = undefined;
+    this.#sources = [source, ...this.#sources.filter((other) => other !== source)];
+  }
+
+  /** The token has accepted it. `forSignature`: for one alone, which proves no other PIN as long as it is the same source. */
+  accepted(source: PinSource, forSignature: boolean): void {
+    const isKnown = forSignature && this.#accepted === source;
+    this.#accepted = source;
+    this.#isCovered = false;
+    if (!this.#sources.includes(source)) return;
+    this.#standings.set(source, "proven");
+    if (isKnown) return;
+    const others = this.#sources.filter((other) => !this.#isProven(other) && this.#standings.has(other));
+    for (const other of others) void this.#lookAgain(other);
+  }
+
+  /** The token has refused it. Another one is tried first from now on. */
+  refused(source: PinSource): void {
+    if (this.#accepted === source) this.#accepted = undefined;
+    this.#standings.delete(source);
+    if (!this.#sources.includes(source)) return;
+    this.#sources = [...this.#sources.filter((other) => other !== source), source];
+  }
+
+  /** The token is logged in. */
+  covered(): void {
+    this.#isCovered ||= this.#accepted === undefined;
+  }
+
+  /** Whether the PIN of a new signer is the one that the token is logged in with. Rejects with a PinError when it is not. */
+  async admit(source: PinSource): Promise<void> {
+    if (this.#isProven(source)) return;
+    const accepted = this.#accepted;
+    if (accepted === undefined && !this.#isCovered) return;
+    const same = accepted !== undefined && accepted.identity === source.identity;
+    const standing = same ? "proven" : await this.#pins.compare(source, this.#token, accepted);
+    this.#standings.set(source, standing);
+    // The source of a signer that is closed is not needed any more.
+    if (standing === "proven" && (accepted === undefined || !this.#sources.includes(accepted))) this.#accepted = source;
+  }
+
+  /** What is to be known of a signer's PIN. */
+  note(source: PinSource): string | undefined {
+    return NOTES[this.#standings.get(source) ?? "proven"];
+  }
+
+  /** Every signer of the token is closed. */
+  close(): void {
+    this.#withdraw();
+    this.#accepted = undefined;
+    this.#sources = [];
+    this.#standings.clear();
+  }
+
+  #isProven(source: PinSource): boolean {
+    return this.#standings.get(source) === "proven";
+  }
+
+  /** A login may have proven what was not before. */
+  async #lookAgain(source: PinSource): Promise<void> {
+    const before = this.#standings.get(source);
+    const standing = await this.#pins
+      .compare(source, this.#token, this.#accepted)
+      .catch((error: unknown) => (error instanceof PinError ? "differs" : before));
+    if (standing !== undefined && this.#sources.includes(source)) this.#standings.set(source, standing);
+  }
+}

@@ -1,0 +1,65 @@
+import { constants, type FileHandle, open, stat } from "node:fs/promises";
+import { ConfigurationError } from "@signpost/core";
+
+/** Reads that have not come back, by path. A mount that hangs keeps a thread of libuv's pool, of which there are four. */
+const reads = new Map<string, Promise<Uint8Array>>();
+/** So many files at once, in this thread. What hangs leaves the rest of the pool to the application. */
+const MAX_READS = 2;
+/** A PIN has 255 bytes at most in any module. What is longer is another file. */
+const MAX_BYTES = 4_096;
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/**
+ * The PIN in a file, without a byte order mark before it and one line end behind. Only regular files are read: a FIFO or a
+ * device may never answer. While one read of a path has not come back, there is no second one.
+ */
+export async function readPinFile(path: string): Promise<Uint8Array> {
+  const read = reads.get(path) ?? startRead(path);
+  return withoutMarks(await read);
+}
+
+function startRead(path: string): Promise<Uint8Array> {
+  const before = [...reads.values()];
+  const read = (before.length < MAX_READS ? readRegular(path) : afterOne(before).then(() => readRegular(path))).finally(
+    () => reads.delete(path),
+  );
+  reads.set(path, read);
+  return read;
+}
+
+function afterOne(others: readonly Promise<unknown>[]): Promise<unknown> {
+  return Promise.race(others.map((other) => other.catch(() => {})));
+}
+
+async function readRegular(path: string): Promise<Uint8Array> {
+  // Looked at before it is opened: opening some devices does something.
+  requireRegular(await stat(path));
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    requireRegular(await file.stat());
+    return await readBounded(file);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readBounded(file: FileHandle): Promise<Uint8Array> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES + 1), 0, MAX_BYTES + 1, 0);
+  if (bytesRead > MAX_BYTES) throw new ConfigurationError("pin", `expected a file of at most ${MAX_BYTES} bytes`);
+  return buffer.subarray(0, bytesRead);
+}
+
+function requireRegular(stats: { isFile(): boolean }): void {
+  if (!stats.isFile()) throw new ConfigurationError("pin", "expected a regular file, not a FIFO, device or folder");
+}
+
+function withoutMarks(bytes: Uint8Array): Uint8Array {
+  const start = BYTE_ORDER_MARK.equals(bytes.subarray(0, BYTE_ORDER_MARK.length)) ? BYTE_ORDER_MARK.length : 0;
+  let end = bytes.length;
+  if (bytes[end - 1] === NEWLINE) end -= 1;
+  if (end < bytes.length && bytes[end - 1] === CARRIAGE_RETURN) end -= 1;
+  return bytes.subarray(start, end);
+}

@@ -1,0 +1,56 @@
+import { SignerError } from "@signpost/core";
+import { describeToken, type TokenName } from "./token-name.ts";
+
+/**
+ * | reason | meaning |
+ * |---|---|
+ * | `refused` | the token has refused the PIN (CKR_PIN_INCORRECT), now or before, or has refused too many |
+ * | `compared` | it is not the PIN that the token accepted; the token has not seen it |
+ */
+export type PinErrorReason = "refused" | "compared";
+
+/** A wrong PIN. Another PIN may be right, so this is not the end of the logins, as other errors about the PIN are. */
+export class PinError extends SignerError {
+  readonly reason: PinErrorReason;
+
+  constructor(reason: PinErrorReason, message: string, options?: ErrorOptions) {
+    super("pin_incorrect", message, options);
+    this.reason = reason;
+  }
+}
+
+/** The token has refused a PIN. */
+export function isRefusedPin(error: unknown): error is PinError {
+  return error instanceof PinError && error.reason === "refused";
+}
+
+/** What each of these is followed by: what an operator does about it. */
+const MEND = "Give the right PIN there. If the token was mended instead, call forgetRefusedPins()";
+
+/** The token has refused the PIN just now: `answer` is what C_Login said. */
+export function refusedNow(token: TokenName, source: string, answer: string, cause: unknown): PinError {
+  const text = `refused the PIN from ${source} (${answer}). This process does not send that PIN to it again. ${MEND}`;
+  return new PinError("refused", `${describeToken(token)} ${text}`, { cause });
+}
+
+/** The token has refused the PIN some time ago. */
+export function refusedBefore(token: TokenName, source: string): PinError {
+  const text = `refused the PIN from ${source} before (CKR_PIN_INCORRECT). It was not sent again. ${MEND}`;
+  return new PinError("refused", `${describeToken(token)} ${text}`);
+}
+
+/** The token has refused so many PINs that another wrong one might lock it. */
+export function refusedTooMany(token: TokenName, source: string): PinError {
+  const text =
+    `refused two different PINs and accepted none since, so the one from ${source} was not sent: many tokens lock after ` +
+    `three. Log in with another tool first, then call forgetRefusedPins() or start this process again`;
+  return new PinError("refused", `${describeToken(token)} ${text}`);
+}
+
+/** The token is logged in with another PIN. */
+export function differsFromAccepted(token: TokenName, source: string): PinError {
+  const text =
+    `is logged in by another signer of this process, and the PIN from ${source} is not the one that it accepted. It was ` +
+    `compared and not sent, so the token counts no wrong PIN. Give the right PIN there`;
+  return new PinError("compared", `${describeToken(token)} ${text}`);
+}
