@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { openSigner } from "@signpost/core";
 import { pkcs11 } from "@signpost/pkcs11";
@@ -264,6 +265,40 @@ describe("the PIN", () => {
     expect(at.shim.calls("C_Login")).toBe(3);
   });
 
+  test("that is wrong names the token, the source and what to do in the first line", async () => {
+    const path = join(at.hsm.directory, "wrong pin");
+    await writeFile(path, "00000000");
+    const uri = `pkcs11:token=${at.hsm.tokenLabel};object=k1?module-path=${at.shim.module}&pin-source=`;
+    const file = `${uri}file:${path.replace(" ", "%2520")}`;
+    for (const isolation of ["thread", "process"] as const) {
+      const texts = await Promise.all([
+        firstLine(at.opener.open({ ...at.base, isolation, pin: "00000000" })),
+        firstLine(pkcs11({ isolation, pinSource: () => "00000000" }).open(`${uri}vault:secret`)),
+        firstLine(pkcs11({ isolation }).open(file)),
+      ]);
+      expect(
+        texts.map((text) => /^SignerError: token "([^"]*)" \(serial \w+\) refused the PIN from/.exec(text)?.[1]),
+      ).toEqual(Array(3).fill(at.hsm.tokenLabel));
+      expect(texts.join()).not.toMatch(/00000000|vault:secret/);
+      expect(texts[0]).toMatch(/the option pin .*sen[dt].* again.*Give the right PIN there.*forgetRefusedPins\(\)/);
+      expect(texts[1]).toContain("the function of the option pinSource");
+      expect(texts[2]).toContain(`pin-source file ${path}`);
+    }
+  });
+
+  test("that its source does not give names the token and the source in the first line", async () => {
+    const uri = `pkcs11:token=${at.hsm.tokenLabel};object=k1?module-path=${at.shim.module}&pin-source=file:/run/none`;
+    for (const isolation of ["thread", "process"] as const) {
+      expect(await firstLine(pkcs11({ isolation }).open(uri))).toMatch(
+        /^SignerError: token "signpost-\d+" \(serial \w+\): pin-source file \/run\/none gave no PIN: ENOENT/,
+      );
+      const failing = at.opener.open({ ...at.base, isolation, pin: () => Promise.reject(new Error("secret")) });
+      expect(await firstLine(failing)).toMatch(
+        /the function of the option pin gave no PIN: it failed\. It is asked again/,
+      );
+    }
+  });
+
   test("that was changed lets a signer with the new one in, with a note, until a login proves it", async () => {
     for (const isolation of ["thread", "process"] as const) {
       let pin = at.hsm.pin;
@@ -272,6 +307,7 @@ describe("the PIN", () => {
       // As where the token was given another PIN since: here it is not right, which nobody can know.
       pin = "24681357";
       const second = await at.opener.open({ ...on, pin: () => pin });
+      await until(() => second.health().notes.length > 0);
       expect(second.health().notes).toEqual([expect.stringMatching(/the PIN was changed/)]);
       expect([await outcome(first), await outcome(second)]).toEqual(["signed", "signed"]);
       pin = at.hsm.pin;
@@ -367,6 +403,23 @@ describe("opening by URI", () => {
     expect(asked).toEqual(["vault:op&pin"]);
   });
 
+  test("repeats nothing of a value that may have swallowed a PIN, when no token or key matches it", async () => {
+    for (const path of [
+      `token=${at.hsm.tokenLabel},pin=31415926;object=k1`,
+      `token=${at.hsm.tokenLabel}&pin-vaule=31415926;object=k1`,
+      `token=${at.hsm.tokenLabel};object=k1,pin:31415926`,
+      `token=${at.hsm.tokenLabel};object=k1&pin=31415926`,
+      `token=${at.hsm.tokenLabel};object=k1;id=%01,pin=31415926`,
+    ]) {
+      const opening = pkcs11({ pin: at.hsm.pin }).open(`pkcs11:${path}?module-path=${at.shim.module}`);
+      const error: unknown = await opening.catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: "key_not_found" });
+      const text = inspect(error, { depth: 20, showHidden: true });
+      expect(text).not.toContain("31415926");
+      expect(text).not.toContain(Buffer.from("31415926").toString("hex"));
+    }
+  });
+
   test("opens the signer's own URI again", async () => {
     const first = await at.opener.open(at.base);
     const again = await openSigner(first.uri, [pkcs11({ pin: at.hsm.pin })]);
@@ -406,4 +459,10 @@ function selfMadeCertificate(publicKey: KeyObject): Buffer {
     publicKey.export({ type: "spki", format: "der" }),
   );
   return der(0x30, body, ecdsaWithSha256, der(0x03, Buffer.from([0, 0x30, 6, 2, 1, 1, 2, 1, 1])));
+}
+
+/** What an operator sees of an error first. */
+async function firstLine(opening: Promise<unknown>): Promise<string> {
+  const error: unknown = await opening.catch((reason: unknown) => reason);
+  return String(error).split("\n")[0] ?? "";
 }

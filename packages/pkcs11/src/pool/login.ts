@@ -72,12 +72,16 @@ export class TokenLogin {
     return forgotten ? undefined : this.#refusal.error;
   }
 
-  /** Takes the PIN of a new signer next, where that of another one was refused. False when it would change nothing. */
-  prefer(source: PinSource): boolean {
-    if (this.#refusal === undefined || this.finalRefusal !== undefined || this.#refusal.source === source) return false;
+  /** Whose PIN was refused. */
+  get refusedSource(): PinSource | undefined {
+    return this.#refusal?.source;
+  }
+
+  /** Where the PIN of another signer was refused, that of a new one is taken next. Where no PIN is tried any more, so it stays. */
+  prefer(source: PinSource): void {
+    if (this.#refusal === undefined || this.finalRefusal !== undefined) return;
     this.#refusal = undefined;
     this.signers.prefer(source);
-    return true;
   }
 
   /** Logs a session in, unless somebody else's login has done it meanwhile. */

@@ -4,12 +4,14 @@ import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
 import { SupersededError, toPublicError } from "../wire/command-error.ts";
+import { isRefusedPin } from "../wire/pin-error.ts";
 import { tokenName } from "../wire/token-name.ts";
 import { createJob, type Job, JobQueue } from "./job-queue.ts";
 import type { LoginPins } from "./login-pins.ts";
 import { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
 import { keepsSession, PoolKeys, type PoolOpenOutput } from "./pool-keys.ts";
+import { createSerial } from "./serial.ts";
 import type { PooledSession } from "./session.ts";
 import { signDigest, type TakenSession } from "./taken-session.ts";
 import { TokenSessions } from "./token-sessions.ts";
@@ -38,6 +40,7 @@ export class TokenPool {
   readonly #module: ModuleLife;
   readonly #keys: PoolKeys;
   readonly #queue: JobQueue = new JobQueue();
+  readonly #inTurn = createSerial();
   #closed = false;
 
   constructor(token: TokenDescription, module: ModuleLife, pins: LoginPins) {
@@ -53,13 +56,18 @@ export class TokenPool {
     try {
       await this.sessions.start(sessions);
     } catch (error) {
-      // It may be the PIN of another signer that was refused.
-      if (!this.#login.prefer(pin)) throw error;
-      await this.sessions.start(sessions);
-      await this.sessions.retry();
-      this.#login.requireOpen();
+      // It may be the PIN of another signer that was refused: each has its own tried, one after the other.
+      if (!isRefusedPin(error) || this.#login.refusedSource === pin) throw error;
+      await this.#inTurn(() => this.#startWith(pin, sessions));
     }
     await this.#login.signers.admit(pin);
+  }
+
+  async #startWith(pin: PinSource, sessions: number): Promise<void> {
+    this.#login.prefer(pin);
+    await this.sessions.start(sessions);
+    await this.sessions.retry();
+    this.#login.requireOpen();
   }
 
   /** Looks a key up, and proves its public half. */

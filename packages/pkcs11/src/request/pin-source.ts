@@ -12,7 +12,7 @@ export interface PinOptions {
 }
 
 /** Two slashes at most, the host between them empty or this one. `file:pin` is no path, though URL parsers make `/pin` of it. */
-const FILE_URI = /^file:(?:\/\/(?:localhost)?)?\/(?!\/)/i;
+const FILE_URI = /^file:(?:\/\/(?:localhost)?)?\/(?!\/).*[^/]$/i;
 
 /**
  * Where the PIN for a URI comes from: its `pin-source`, its `pin-value` where that is allowed, or the adapter's own. A file is

@@ -125,6 +125,8 @@ export function failureTests(at: ShimmedBackend, absences: readonly string[]): v
       const wrong = { ...at.base, pin: "11111111" };
       const codes = await Promise.all(Array.from({ length: 3 }, () => openingOutcome(at.opener.open(wrong))));
       expect(codes).toEqual(Array(3).fill("pin_incorrect"));
+      for (const isolation of ["thread", "process"] as const)
+        expect(await openingOutcome(at.opener.open({ ...wrong, isolation }))).toBe("pin_incorrect");
       expect(at.shim.calls("C_Login")).toBe(1);
       expect(await outcome(await at.opener.open(at.base))).toBe("signed");
     });

@@ -1,0 +1,101 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import * as promises from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
+import { pinFor } from "../src/request/pin-source.ts";
+import { readPin } from "../src/request/pin.ts";
+import { parsePkcs11Uri } from "../src/request/uri.ts";
+
+vi.mock("node:fs/promises", async (load) => {
+  const real = await load<typeof promises>();
+  return { ...real, stat: vi.fn(real.stat) };
+});
+
+const stat = vi.mocked(promises.stat);
+const folder = mkdtempSync(join(tmpdir(), "signpost-pin-"));
+afterEach(() => stat.mockReset());
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What a signer with this pin-source gets. */
+const read = (source: string): Promise<string> =>
+  readPin(pinFor(parsePkcs11Uri(`pkcs11:object=a?pin-source=${source}`), {}));
+
+function written(name: string, content: string | Uint8Array): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+describe("a PIN in a file", () => {
+  test.each<[what: string, content: string]>([
+    ["as it is", "1234"],
+    ["with a line end", "1234\n"],
+    ["with a line end of Windows", "1234\r\n"],
+    ["with a byte order mark, as some editors write one", "\uFEFF1234\r\n"],
+  ])("is read %s", async (_what, content) => {
+    const path = written("pin", content);
+    for (const uri of [`file:${path}`, `file://${path}`, `FILE:${path}`, `file://localhost${path}`])
+      expect(await read(uri)).toBe("1234");
+  });
+
+  test("is not read from a FIFO, a device or a folder, which may never end", async () => {
+    const fifo = join(folder, "fifo");
+    execFileSync("mkfifo", [fifo]);
+    for (const path of [fifo, "/dev/zero", folder]) {
+      await expect(read(`file:${path}`)).rejects.toMatchObject({
+        name: "ConfigurationError",
+        argument: "pin",
+        message: expect.stringContaining(`pin-source file ${path}: expected a regular file`) as string,
+      });
+    }
+  });
+
+  test("that is no PIN says which file it was", async () => {
+    for (const content of ["", "\n", "12\u00003", Buffer.from([0xff, 0xfe, 0x31, 0x00]), "x".repeat(5_000)]) {
+      await expect(read(`file:${written("none", content)}`)).rejects.toMatchObject({
+        name: "ConfigurationError",
+        message: expect.stringContaining(join(folder, "none")) as string,
+      });
+    }
+  });
+
+  test("that is missing is unavailable, and the first line of the message names the file", async () => {
+    const error: unknown = await read(`file:${folder}/missing`).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "unavailable" });
+    expect(String(error).split("\n")[0]).toContain(`pin-source file ${folder}/missing gave no PIN: ENOENT`);
+  });
+
+  test.each([
+    "file:pin",
+    "file:./pin",
+    "file:",
+    "file://host/pin",
+    "file:///",
+    "file://",
+    "file:/pin?x",
+    "file:/pin%23x",
+  ])("is no file at %s", async (source) => {
+    expect(() => pinFor(parsePkcs11Uri(`pkcs11:?pin-source=${source}`), {})).toThrow(
+      /^uri: pin-source: expected file:/,
+    );
+  });
+
+  test("on a mount that hangs is read once at a time for a path, and two at a time in all", async () => {
+    let goOn = (): void => {};
+    const hanging = new Promise<void>((resolve) => (goOn = resolve));
+    const real = await vi.importActual<typeof promises>("node:fs/promises");
+    stat.mockImplementation((async (path: string) => (await hanging, real.stat(path))) as unknown as typeof stat);
+    const paths = ["a", "b", "c"].map((name) => written(name, name));
+    const reads = [...paths, ...paths, ...paths].map((path) => read(`file:${path}`));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(stat).toHaveBeenCalledTimes(2);
+    goOn();
+    expect(await Promise.all(reads)).toEqual(["a", "b", "c", "a", "b", "c", "a", "b", "c"]);
+    expect(stat).toHaveBeenCalledTimes(3);
+    // What came back is read anew.
+    writeFileSync(join(folder, "a"), "changed");
+    expect(await read(`file:${folder}/a`)).toBe("changed");
+  });
+});

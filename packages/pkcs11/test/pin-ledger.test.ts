@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { PinLedger } from "../src/pool/pin-ledger.ts";
+import { pinSource } from "../src/request/pin.ts";
+import { PinMemory } from "../src/sharing/pin-memory.ts";
+import { ProcessPins } from "../src/sharing/process-pins.ts";
+
+const TOKEN = { label: "op", serial: "1" };
+const OTHER_TOKEN = { label: "op", serial: "2" };
+const REFUSED = { code: "pin_incorrect", reason: "refused" };
+const ledger = new PinLedger(new ProcessPins());
+
+afterEach(() => vi.restoreAllMocks());
+
+async function send(
+  pin: ReturnType<typeof pinSource>,
+  outcome: "accepted" | "refused",
+  token = TOKEN,
+): Promise<string> {
+  const attempt = await ledger.take(pin, token);
+  attempt.done(outcome);
+  return attempt.pin;
+}
+
+describe("a source whose PIN was refused", () => {
+  test("is asked again after five seconds, for each token by itself", async () => {
+    let now = performance.now();
+    vi.spyOn(performance, "now").mockImplementation(() => now);
+    let asked = 0;
+    const source = pinSource(() => `wrong-${(asked += 1)}`);
+    await send(source, "refused");
+    now += 4_900;
+    await expect(ledger.take(source, TOKEN)).rejects.toMatchObject(REFUSED);
+    expect(asked).toBe(1);
+    expect(await send(source, "accepted", OTHER_TOKEN)).toBe("wrong-2");
+    now += 200;
+    expect(await send(source, "accepted")).toBe("wrong-3");
+    // That one was right, but the first one is not sent again.
+    await expect(ledger.take(pinSource("wrong-1"), TOKEN)).rejects.toMatchObject(REFUSED);
+  });
+
+  test("is not asked any more often by signers that give the same function", async () => {
+    let asked = 0;
+    const ask = (): string => `bad-${(asked += 1)}`;
+    await send(pinSource(ask), "refused", OTHER_TOKEN);
+    await expect(ledger.take(pinSource(ask), OTHER_TOKEN)).rejects.toMatchObject(REFUSED);
+    expect(asked).toBe(1);
+  });
+});
+
+describe("the memory of refused PINs", () => {
+  test("holds no PIN, and another one says other things of the same PIN", () => {
+    const memory = new PinMemory();
+    memory.refuse(TOKEN, "31415926");
+    memory.accept(TOKEN, "27182818");
+    const text = Buffer.from(memory.shared).toString("latin1");
+    expect(text).not.toMatch(/31415926|27182818/);
+    expect(Buffer.from(new PinMemory().tag(TOKEN, "31415926"))).not.toEqual(Buffer.from(memory.tag(TOKEN, "31415926")));
+  });
+
+  test("is the same in another thread", () => {
+    const memory = new PinMemory();
+    const shared = new PinMemory(memory.shared);
+    memory.refuse(TOKEN, "1234");
+    expect([shared.isRefused(TOKEN, "1234"), shared.isRefused(OTHER_TOKEN, "1234"), shared.refusals(TOKEN)]).toEqual([
+      true,
+      false,
+      1,
+    ]);
+    const unlock = shared.tryLock(TOKEN);
+    expect([unlock === undefined, memory.tryLock(TOKEN)]).toEqual([false, undefined]);
+    unlock?.();
+    expect(memory.tryLock(TOKEN)).toBeDefined();
+  });
+
+  test("is bounded: refusals that count no more give way first, accepted PINs last", () => {
+    const memory = new PinMemory();
+    memory.accept(OTHER_TOKEN, "right");
+    memory.refuse(TOKEN, "first");
+    memory.accept(TOKEN, "right");
+    for (let count = 0; count < 1_000; count += 1) memory.refuse({ label: "many", serial: String(count) }, "wrong");
+    expect(memory.isRefused(TOKEN, "first")).toBe(false);
+    expect(memory.isAccepted(OTHER_TOKEN, "right")).toBe(true);
+    expect(memory.isRefused({ label: "many", serial: "999" }, "wrong")).toBe(true);
+  });
+
+  test("knows which PIN the token accepted last", () => {
+    const memory = new PinMemory();
+    expect(memory.isAccepted(TOKEN, "old")).toBeUndefined();
+    memory.accept(TOKEN, "old");
+    memory.accept(TOKEN, "new");
+    expect([memory.isAccepted(TOKEN, "old"), memory.isAccepted(TOKEN, "new")]).toEqual([false, true]);
+  });
+});
