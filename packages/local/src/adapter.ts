@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { ConfigurationError, type SignerAdapter } from "@signpost/core";
-import { assertPolicy, createAdapter, endedError, readSignal } from "@signpost/core/adapter";
+import { assertPolicy, createAdapter, endedError, memberOf, readSignal } from "@signpost/core/adapter";
 import { openKey, openLocalSigner } from "./open.ts";
 import { privateKeyObject } from "./private-key.ts";
 import { parseKeyUri } from "./uri.ts";
@@ -33,6 +33,8 @@ async function readPem(path: string, signal: AbortSignal | undefined): Promise<s
     return await readFile(path, { encoding: "utf8", signal });
   } catch (cause) {
     if (signal?.aborted === true) throw endedError(signal.reason);
-    throw new ConfigurationError("uri", "expected local: and the path of a readable PEM file", { cause });
+    // Without the cause, which repeats the path: it may be the key itself, by mistake.
+    const code = String(memberOf(cause, "code"));
+    throw new ConfigurationError("uri", `expected local: and the path of a readable PEM file (${code})`);
   }
 }

@@ -2,6 +2,7 @@ import { createHash, createPublicKey, generateKeyPairSync, type JsonWebKey, veri
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConfigurationError, openSigner, type Signer, SignerError } from "@signpost/core";
 import { local, type LocalSignerOptions, openLocalSigner } from "@signpost/local";
@@ -123,6 +124,18 @@ describe("key URIs", () => {
     const uri = `local:${name === "" ? "" : join(folder, name)}`;
     const opening = openSigner(uri, [local()], { signal: AbortSignal.abort() });
     await expect(opening).rejects.toMatchObject({ code: "aborted" });
+  });
+
+  test("a key that stands there instead of its path gets into no error", async () => {
+    const pem = pair.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const body = pem.split("\n")[1] ?? "";
+    for (const uri of [`local:${pem}`, `local:${body}`, `local:${JSON.stringify({ d: otherD })}`]) {
+      const error: unknown = await openSigner(uri, [local()]).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(ConfigurationError);
+      const text = inspect(error, { depth: 20, showHidden: true });
+      expect(text).not.toContain(body);
+      expect(text).not.toContain(otherD);
+    }
   });
 
   test("the adapter opens bare signers for failover", async () => {

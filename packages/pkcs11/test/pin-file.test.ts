@@ -10,7 +10,7 @@ import { parsePkcs11Uri } from "../src/request/uri.ts";
 
 vi.mock("node:fs/promises", async (load) => {
   const real = await load<typeof promises>();
-  return { ...real, stat: vi.fn(real.stat) };
+  return { ...real, stat: vi.fn<typeof promises.stat>(real.stat) };
 });
 
 const stat = vi.mocked(promises.stat);

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import type { LoginPins } from "../src/pool/login-pins.ts";
+import { SignerPins } from "../src/pool/signer-pins.ts";
+import { pinSource, readPin } from "../src/request/pin.ts";
+
+/** The token is logged in with 1234. */
+const pins: LoginPins = {
+  forgotten: 0,
+  take: async (source) => ({ pin: await readPin(source), done: () => {} }),
+  compare: async (source) => ((await readPin(source)) === "1234" ? "proven" : "changed"),
+  offer: () => () => {},
+};
+
+function loggedIn() {
+  const signers = new SignerPins({ label: "op", serial: "1" }, pins);
+  const accepted = pinSource("1234");
+  signers.add(accepted);
+  signers.accepted(accepted, false);
+  return { signers, accepted };
+}
+
+describe("the PIN that a token accepted, of a signer that is closed", () => {
+  test("is kept for the logins of other signers, whose own is not known to be right", async () => {
+    const { signers, accepted } = loggedIn();
+    const other = pinSource("4321");
+    signers.add(other);
+    await signers.admit(other);
+    signers.remove(accepted);
+    expect(signers.source).toBe(accepted);
+    expect(signers.note(other)).toMatch(/was changed/);
+  });
+
+  test("is dropped at once where that of an open signer is the same", async () => {
+    const { signers, accepted } = loggedIn();
+    const same = pinSource(async () => "1234");
+    signers.add(same);
+    await signers.admit(same);
+    signers.remove(accepted);
+    expect(signers.source).toBe(same);
+  });
+
+  test("is dropped as soon as that of a new signer is the same", async () => {
+    const { signers, accepted } = loggedIn();
+    const other = pinSource("4321");
+    signers.add(other);
+    await signers.admit(other);
+    signers.remove(accepted);
+    const same = pinSource("1234");
+    signers.add(same);
+    await signers.admit(same);
+    expect(signers.source).toBe(same);
+  });
+
+  test("is dropped with the last signer of the token", () => {
+    const { signers, accepted } = loggedIn();
+    signers.remove(accepted);
+    signers.close();
+    expect(signers.source).toBeUndefined();
+  });
+});
+
+describe("the next PIN", () => {
+  test("is that of another signer, once one was refused", () => {
+    const { signers, accepted } = loggedIn();
+    const other = pinSource("4321");
+    signers.add(other);
+    signers.refused(accepted);
+    expect(signers.source).toBe(other);
+    signers.refused(other);
+    expect(signers.source).toBe(accepted);
+  });
+});
