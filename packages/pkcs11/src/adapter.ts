@@ -17,7 +17,7 @@ import {
 } from "./request/options.ts";
 import { shown } from "./request/misplaced-pin.ts";
 import { pinFor, type PinOptions } from "./request/pin-source.ts";
-import { pinSource, type PinSource, type Pkcs11Pin } from "./request/pin.ts";
+import { pinSource, type Pkcs11Pin } from "./request/pin.ts";
 import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */
@@ -67,11 +67,9 @@ interface AdapterSettings extends KeySettings, PinOptions {
  */
 export function pkcs11(options: Pkcs11AdapterOptions = {}): SignerAdapter {
   const settings = readAdapterOptions(options);
-  // One function for each source, so that signers that name the same one are known to give the same PIN.
-  const pins = new Map<string, PinSource>();
   return {
     scheme: "pkcs11",
-    open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, settings, open, pins),
+    open: (uri: string, open: AdapterOpenOptions = {}): Promise<Signer> => openUri(uri, settings, open),
   };
 }
 
@@ -97,18 +95,11 @@ function readModules(modules: unknown): ReadonlyMap<string, string> {
   return new Map(given.map(([name, path]) => [name, readText("modules", path)]));
 }
 
-async function openUri(
-  uri: string,
-  settings: AdapterSettings,
-  open: AdapterOpenOptions,
-  pins: Map<string, PinSource>,
-): Promise<Signer> {
+async function openUri(uri: string, settings: AdapterSettings, open: AdapterOpenOptions): Promise<Signer> {
   assertOptions("options", open, OPEN_OPTIONS);
   const { policy, signal } = open;
   const parsed = parsePkcs11Uri(uri);
-  const made = pinFor(parsed, settings);
-  const pin = parsed.pinSource === undefined ? made : (pins.get(parsed.pinSource) ?? made);
-  if (parsed.pinSource !== undefined) pins.set(parsed.pinSource, pin);
+  const pin = pinFor(parsed, settings);
   const { selector, query } = parsed;
   const request = await readKeyRequest(settings, { module: moduleOf(parsed, settings), pin, selector, query, policy });
   return openKeySigner({ request, settings }, { policy, signal });

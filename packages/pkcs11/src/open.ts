@@ -1,4 +1,4 @@
-import { type GuardedSigner, type GuardPolicy, guardSigner, type Signer } from "@signpost/core";
+import { type GuardedSigner, type GuardPolicy, guardSigner, type Signer, SignerError } from "@signpost/core";
 import { assertPolicy, createSigner, withinDeadline } from "@signpost/core/adapter";
 import { openThreadKey } from "./pool/open-key.ts";
 import { pinLedger } from "./pool/pin-ledger.ts";
@@ -39,6 +39,12 @@ export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Si
   return openKeySigner(await readSignerOptions(options), options);
 }
 
+/** Signers of one token may fail with one error, and each signer's error names the signer. */
+function throwOwn(error: unknown): never {
+  if (!(error instanceof SignerError)) throw error;
+  throw new SignerError(error.code, error.message, { cause: error.cause, transient: error.transient });
+}
+
 type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
@@ -49,7 +55,7 @@ export async function openKeySigner(read: ReadRequest, { policy, signal }: Openi
   const signer = createSigner({
     uri: formatKeyUri(read.request.module, key),
     publicKey: key.publicKey,
-    signDigest: (digest, call) => key.sign(digest, call.signal),
+    signDigest: (digest, call) => key.sign(digest, call.signal).catch(throwOwn),
     close: () => key.close(),
   });
   if (policy === false) return signer;

@@ -4,6 +4,7 @@ import type { LoginPins } from "../src/pool/login-pins.ts";
 import { TokenLogin } from "../src/pool/login.ts";
 import { pinSource, readPin } from "../src/request/pin.ts";
 import { CommandError } from "../src/wire/command-error.ts";
+import { HungCallError } from "../src/wire/hung-call.ts";
 import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../src/wire/commands.ts";
 
 const PIN_INITIALIZED = 0x8;
@@ -52,6 +53,30 @@ describe("a PIN that is refused while the source of another login is thinking", 
     answer("1234");
     expect(await ended).toMatchObject({ code: "pin_incorrect" });
     expect(commands).toEqual(["session"]);
+  });
+});
+
+describe("a login that hangs", () => {
+  test.each([
+    ["refused in the end", refusedPin, "refused"],
+    ["lost with its session", new CommandError({ kind: "cryptoki", call: "C_Login", code: 0xb3 }), "unknown"],
+  ])("keeps the turn of the token until it comes back: %s", async (_what, late, outcome) => {
+    const outcomes: string[] = [];
+    const take: LoginPins["take"] = async (source) => {
+      return { pin: await readPin(source), done: (became) => void outcomes.push(became) };
+    };
+    const login = new TokenLogin(TOKEN, { ...pins, take }, () => {});
+    login.signers.add(pinSource("1234"));
+    const { run } = loggedOutSession();
+    let comeBack = (): void => {};
+    const hung = new HungCallError("hung", new Promise((_resolve, reject) => (comeBack = () => reject(late))));
+    const hanging: RunCommand = (name, input) => (name === "login" ? Promise.reject(hung) : run(name, input));
+    await expect(login.login(hanging)).rejects.toMatchObject({ code: "timeout" });
+    await turn();
+    expect(outcomes).toEqual([]);
+    comeBack();
+    await turn();
+    expect(outcomes).toEqual([outcome]);
   });
 });
 

@@ -9,6 +9,7 @@ import {
 import type { PinSource } from "../request/pin.ts";
 import { CommandError, isPinIncorrect, isPinRefusal, toPublicError } from "../wire/command-error.ts";
 import type { LoginState, RunCommand } from "../wire/commands.ts";
+import { HungCallError } from "../wire/hung-call.ts";
 import { isRefusedPin, refusedNow } from "../wire/pin-error.ts";
 import { describeToken, type TokenName } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
@@ -96,10 +97,9 @@ export class TokenLogin {
         const { covered } = await run("login", { pin: attempt.pin });
         if (covered) this.sawLogin({ loggedIn: true });
         else this.#accepted(source, attempt, false);
+        attempt.done("unknown");
       } catch (error) {
         throw this.#failed(error, source, attempt);
-      } finally {
-        attempt.done("unknown");
       }
     });
   }
@@ -124,8 +124,6 @@ export class TokenLogin {
       } catch (error) {
         this.#failed(error, source, attempt);
         throw error;
-      } finally {
-        attempt.done("unknown");
       }
     });
   }
@@ -171,8 +169,10 @@ export class TokenLogin {
   }
 
   #failed(error: unknown, source: PinSource, attempt: PinTry): unknown {
+    // The token may refuse it yet.
+    if (error instanceof HungCallError) void endLate(attempt, error.late);
+    else attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
     if (!isPinIncorrect(error)) return this.#refuse(this.#named(error, source), source);
-    attempt.done("refused");
     return this.#refuse(refusedNow(this.#token, source.name, (error as CommandError).message, error), source);
   }
 
@@ -203,6 +203,16 @@ export class TokenLogin {
     const { source } = this.signers;
     if (source === undefined) throw closedError();
     return source;
+  }
+}
+
+/** A login that hung has come back: what became of the PIN is remembered, though nobody waits for it. */
+async function endLate(attempt: PinTry, late: Promise<unknown>): Promise<void> {
+  try {
+    await late;
+    attempt.done("unknown");
+  } catch (error) {
+    attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
   }
 }
 

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { SignerError } from "@signpost/core";
+import { HungCallError } from "../wire/hung-call.ts";
 import { CommandError } from "../wire/command-error.ts";
 import type {
   CommandInput,
@@ -73,7 +73,7 @@ export class Thread {
     onHang: (returned: Promise<void>) => void,
   ): Promise<CommandOutput<Name>> {
     const timer = setTimeout(() => {
-      onHang(this.#abandon(new SignerError("timeout", `the module has not come back from ${name} for ${hangMs} ms`)));
+      onHang(this.#abandon(`the module has not come back from ${name} for ${hangMs} ms`));
     }, hangMs);
     try {
       return await this.run(name, input);
@@ -105,10 +105,10 @@ export class Thread {
   }
 
   /**
-   * Gives up on the commands that are under way: they reject with `error` now. The thread is still inside the
-   * module; the result resolves once it has come back. Until then it does not keep the process alive.
+   * Gives up on the commands that are under way: they reject now, with what they may bring later. The thread is still inside
+   * the module; the result resolves once it has come back. Until then it does not keep the process alive.
    */
-  #abandon(error: Error): Promise<void> {
+  #abandon(message: string): Promise<void> {
     this.#worker.unref();
     return new Promise((resolve) => {
       let left = this.#waiting.size;
@@ -119,8 +119,14 @@ export class Thread {
         resolve();
       };
       for (const [id, waiting] of this.#waiting) {
-        this.#waiting.set(id, { resolve: settled, reject: settled });
-        waiting.reject(error);
+        const late = new Promise<unknown>((onResult, onError) => {
+          this.#waiting.set(id, {
+            resolve: (output) => (settled(), onResult(output)),
+            reject: (error) => (settled(), onError(error)),
+          });
+        });
+        late.catch(() => {});
+        waiting.reject(new HungCallError(message, late));
       }
       this.#abandoned = left > 0;
       if (left === 0) resolve();

@@ -4,10 +4,12 @@ import { readPinFile } from "./pin-file.ts";
 import { pinSource, type PinSource, type Pkcs11Pin } from "./pin.ts";
 import type { Pkcs11Uri } from "./uri.ts";
 
+type Resolve = (source: string) => Promise<string | Uint8Array> | string | Uint8Array;
+
 /** What an adapter knows about PINs that a URI does not say. */
 export interface PinOptions {
   readonly pin?: Pkcs11Pin | undefined;
-  readonly pinSource?: ((source: string) => Promise<string | Uint8Array> | string | Uint8Array) | undefined;
+  readonly pinSource?: Resolve | undefined;
   readonly allowPinValue?: boolean | undefined;
 }
 
@@ -48,7 +50,17 @@ function pinFromSource(source: string, { pinSource: resolve }: PinOptions): PinS
     throw new ConfigurationError("uri", "pin-source: expected a file: URI; others need the option pinSource");
   }
   // What it says may be a secret itself.
-  return pinSource(() => resolve(source), "the function of the option pinSource");
+  return pinSource(resolverOf(resolve, source), "the function of the option pinSource");
+}
+
+/** One function for each source that a resolver is asked for, so that it counts as one, whoever opens signers with it. */
+const resolvers = new WeakMap<Resolve, Map<string, () => ReturnType<Resolve>>>();
+
+function resolverOf(resolve: Resolve, source: string): () => ReturnType<Resolve> {
+  const known = resolvers.get(resolve) ?? new Map<string, () => ReturnType<Resolve>>();
+  const resolver = known.get(source) ?? ((): ReturnType<Resolve> => resolve(source));
+  resolvers.set(resolve, known.set(source, resolver));
+  return resolver;
 }
 
 function filePath(source: string): string {
