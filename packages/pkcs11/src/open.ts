@@ -1,5 +1,5 @@
-import { type GuardedSigner, type GuardPolicy, guardSigner, type Signer, SignerError } from "@signpost/core";
-import { assertPolicy, createSigner, withinDeadline } from "@signpost/core/adapter";
+import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "@signpost/core";
+import { assertPolicy, createAdapterSigner, withinDeadline } from "@signpost/core/adapter";
 import { openThreadKey } from "./pool/open-key.ts";
 import { pinLedger } from "./pool/pin-ledger.ts";
 import { openProcessKey } from "./process/open-key.ts";
@@ -39,12 +39,6 @@ export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Si
   return openKeySigner(await readSignerOptions(options), options);
 }
 
-/** Signers of one token may fail with one error, and each signer's error names the signer. */
-function throwOwn(error: unknown): never {
-  if (!(error instanceof SignerError)) throw error;
-  throw new SignerError(error.code, error.message, { cause: error.cause, transient: error.transient });
-}
-
 type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
@@ -52,15 +46,14 @@ export async function openKeySigner(read: ReadRequest, { policy, signal }: Openi
   // Before anything is opened that nobody would close.
   assertPolicy(policy);
   const key = await openWithin(read, signal);
-  const signer = createSigner({
+  const backend = {
     uri: formatKeyUri(read.request.module, key),
     publicKey: key.publicKey,
-    signDigest: (digest, call) => key.sign(digest, call.signal).catch(throwOwn),
+    signDigest: (digest: Uint8Array, call: SignOptions) => key.sign(digest, call.signal),
     close: () => key.close(),
-  });
-  if (policy === false) return signer;
-  // C_Sign is called at most twice for a request: some tokens count signatures, and all of them are slow.
-  return guardSigner(signer, policy, {
+  };
+  return createAdapterSigner(backend, policy, {
+    // C_Sign is called at most twice for a request: some tokens count signatures, and all of them are slow.
     defaults: { concurrency: key.sessions, maxAttempts: 2 },
     notes: () => key.notes(),
     status: () => key.status(),

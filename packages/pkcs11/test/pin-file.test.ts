@@ -86,7 +86,7 @@ describe("a PIN in a file", () => {
     let goOn = (): void => {};
     const hanging = new Promise<void>((resolve) => (goOn = resolve));
     const real = await vi.importActual<typeof promises>("node:fs/promises");
-    stat.mockImplementation((async (path: string) => (await hanging, real.stat(path))) as unknown as typeof stat);
+    stat.mockImplementation(async (path) => (await hanging, real.stat(path)));
     const paths = ["a", "b", "c"].map((name) => written(name, name));
     const reads = [...paths, ...paths, ...paths].map((path) => read(`file:${path}`));
     await new Promise((resolve) => setImmediate(resolve));
