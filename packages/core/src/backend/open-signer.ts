@@ -1,7 +1,7 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom } from "../encoding/given-key.ts";
 import type { JwkInput } from "../encoding/public-jwk.ts";
-import type { SignerError } from "../errors.ts";
+import { nameSigner, type SignerError } from "../errors.ts";
 import type { GuardPolicy, Signer } from "../signer/contract.ts";
 import { createSigner, type SignerBackend } from "../signer/create.ts";
 import { endedError } from "../signer/endings.ts";
@@ -92,7 +92,9 @@ export interface RemoteBackend {
   readKey(bounds: CallBounds): Promise<OpenedKey>;
   /** True for an error that says that the key is still being made. Default: never. */
   isPending?(error: SignerError): boolean;
-  /** The canonical key URI. */
+  /** What an operator should know about how the backend is reached, never a secret. Shown by `health()`. Default none. */
+  readonly notes?: readonly string[] | undefined;
+  /** The canonical key URI. With the name that the caller gave, it names the key in an error of opening. */
   uriOf(name: string): string;
   /** Asks for one signature of 64 bytes r‖s. Rejects with `SignerError`. */
   signDigest(name: string, digest: Uint8Array, bounds: CallBounds): Promise<Uint8Array>;
@@ -105,7 +107,8 @@ export interface RemoteBackend {
  * by its attempt timeout, also that of a bare signer. The place of a call that was ended stays taken until the backend has
  * settled it, at most a second.
  *
- * Rejects with the last `SignerError` of `readKey`, or with `timeout` or `aborted`. The backend is closed then.
+ * Rejects with the last `SignerError` of `readKey`, or with `timeout` or `aborted`; its `uri` names the key that was asked
+ * for. The backend is closed then.
  *
  * @example
  * ```ts
@@ -136,12 +139,12 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
         close: () => backend.close(),
       },
       plan.policy,
-      { notes },
+      { notes: [...(backend.notes ?? []), ...notes] },
     );
   } catch (error) {
     // Why it was not opened says more than a failure to close what is left of it.
     await backend.close().catch(() => undefined);
-    throw error;
+    throw nameSigner(error, backend.uriOf(backend.name));
   }
 }
 

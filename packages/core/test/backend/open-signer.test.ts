@@ -51,6 +51,19 @@ describe("openAdapterSigner", () => {
     });
   });
 
+  test("shows what the backend says of the way to it before what it says of the key", async () => {
+    const signer = (await open({}, { notes: ["through a proxy"] })) as GuardedSigner;
+    expect(signer.health().notes).toEqual(["through a proxy", "of the tests"]);
+  });
+
+  test.each<[string, AdapterSignerOptions, Partial<RemoteBackend>]>([
+    ["a refusal", {}, { readKey: () => Promise.reject(new SignerError("access_denied", "no")) }],
+    ["silence", { openDeadlineMs: 20 }, { readKey: () => never }],
+    ["an abort", { signal: AbortSignal.abort() }, {}],
+  ])("names the key that was asked for in the error of %s", async (_what, options, changes) => {
+    await expect(open(options, changes)).rejects.toMatchObject({ name: "SignerError", uri: "test:given" });
+  });
+
   test("asks for no key where the public key is given, and says so", async () => {
     const readKey = vi.fn<() => Promise<OpenedKey>>();
     const signer = (await open({ publicKey: { ...publicKey } }, { readKey })) as GuardedSigner;
