@@ -8,7 +8,7 @@ export type { CallBounds, OpeningBounds, OpeningOptions } from "./backend/openin
 export { memberOf, safeCause } from "./backend/safe-cause.ts";
 export type { CauseRules } from "./backend/safe-cause.ts";
 export { readEndpoint } from "./backend/service-endpoint.ts";
-export type { ServiceEndpoint } from "./backend/service-endpoint.ts";
+export type { EndpointRules, ServiceEndpoint } from "./backend/service-endpoint.ts";
 export { untilAborted, withinDeadline } from "./backend/within-deadline.ts";
 export type { Deadline } from "./backend/within-deadline.ts";
 export { decodeBase64url, encodeBase64url } from "./encoding/base64url.ts";

@@ -11,15 +11,22 @@ export interface ServiceEndpoint {
   readonly hostname: string;
   /** Port, the scheme's own where none is named. */
   readonly port: number;
-  /** True for `http:`, which is accepted on the loopback interface only. */
+  /** True for `http:`, which is accepted on the loopback interface, and elsewhere only where that was asked for. */
   readonly plaintext: boolean;
+}
+
+/** What of an endpoint is accepted. */
+export interface EndpointRules {
+  /** Accepts `http:` to any host: for an emulator in another container, and never by default. Default false. */
+  readonly allowInsecure?: boolean | undefined;
 }
 
 const EXPECTED = "expected https://HOST[:PORT], or http://HOST[:PORT] on the loopback interface";
 
 /**
  * Reads the endpoint of a service: `https://HOST[:PORT]` for a private one, `http://HOST[:PORT]` for an emulator on the
- * loopback interface. Digests and credentials do not travel in the clear, so plain HTTP to any other host is refused.
+ * loopback interface. Digests and credentials do not travel in the clear, so plain HTTP to any other host is refused,
+ * unless the rules allow it.
  *
  * @throws ConfigurationError that names the option.
  * @example
@@ -29,7 +36,7 @@ const EXPECTED = "expected https://HOST[:PORT], or http://HOST[:PORT] on the loo
  * const { hostname, port } = readEndpoint("endpoint", "http://127.0.0.1:4566");
  * ```
  */
-export function readEndpoint(name: string, value: unknown): ServiceEndpoint {
+export function readEndpoint(name: string, value: unknown, rules: EndpointRules = {}): ServiceEndpoint {
   const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === "") {
     throw new ConfigurationError(name, EXPECTED);
@@ -38,7 +45,8 @@ export function readEndpoint(name: string, value: unknown): ServiceEndpoint {
     throw new ConfigurationError(name, `${EXPECTED}, without path, query or user`);
   }
   const plaintext = url.protocol === "http:";
-  if (plaintext && !isLoopbackHost(url.hostname)) throw new ConfigurationError(name, EXPECTED);
+  if (plaintext && !isLoopbackHost(url.hostname) && rules.allowInsecure !== true)
+    throw new ConfigurationError(name, EXPECTED);
   const port = Number(url.port || (plaintext ? 80 : 443));
   return { url: url.origin, host: url.host, hostname: url.hostname, port, plaintext };
 }

@@ -42,4 +42,18 @@ describe("readEndpoint", () => {
       message: expect.not.stringContaining("s3cret"),
     });
   });
+
+  test("accepts plain HTTP to another host only by the rule that allows it", () => {
+    const text = "http://localstack:4566";
+    expect(readEndpoint("endpoint", text, { allowInsecure: true })).toEqual({
+      url: text,
+      host: "localstack:4566",
+      hostname: "localstack",
+      port: 4566,
+      plaintext: true,
+    });
+    for (const rules of [undefined, {}, { allowInsecure: false }]) {
+      expect(thrownBy(() => readEndpoint("endpoint", text, rules))).toMatchObject({ argument: "endpoint" });
+    }
+  });
 });
