@@ -19,13 +19,14 @@ const OPTIONS: OptionNames<AwsKmsAdapterOptions> = {
   api: true,
   region: true,
   endpoint: true,
+  allowInsecureEndpoint: true,
   openDeadlineMs: true,
 };
 
 /**
  * Key URIs of this adapter: `awskms:///alias/op-2026`, `awskms:///arn:aws:kms:…`, a key id. A host part is the
- * endpoint (https, http for loopback), `?region=` the Region of a key that does not name one. How else KMS is reached
- * is given here, once for all of them.
+ * endpoint (https, http for loopback, else `scheme=`), `?region=` the Region of a key that does not name one. How else KMS
+ * is reached is given here, once for all of them.
  *
  * @throws ConfigurationError for an option that is unknown, out of bounds or does not fit the others.
  * @example
@@ -38,11 +39,11 @@ const OPTIONS: OptionNames<AwsKmsAdapterOptions> = {
  */
 export function awsKms(options: AwsKmsAdapterOptions = {}): SignerAdapter {
   assertOptions("options", options, OPTIONS);
-  const own = readConnectionOptions(options);
+  const rules = readConnectionOptions(options);
   if (options.openDeadlineMs !== undefined) readMilliseconds("openDeadlineMs", options.openDeadlineMs);
   return createAdapter("awskms", async (uri, { policy, signal }) => {
-    const { key, name, region, endpoint } = parseKeyUri(uri);
-    assertSameEndpoint(endpoint, own);
+    const { key, name, region, endpoint } = parseKeyUri(uri, rules);
+    assertSameEndpoint(endpoint, rules.endpoint);
     return openAwsKmsSigner({
       ...options,
       key,

@@ -1,10 +1,11 @@
-import type * as sdk from "@aws-sdk/client-kms";
-import type { GetPublicKeyCommand, KMSClient, SignCommand } from "@aws-sdk/client-kms";
-import { ConfigurationError, type GuardPolicy } from "@signpost/core";
-import type { OpeningPlan, ServiceEndpoint } from "@signpost/core/adapter";
-import { apiFromClient, type AwsKmsApi, type AwsKmsClientLike, type AwsKmsCommands } from "./api.ts";
-import { withRenewedCredentials } from "./credentials.ts";
+import { ConfigurationError } from "@signpost/core";
+import { memberOf, readFlag, withinDeadline, type OpeningPlan, type ServiceEndpoint } from "@signpost/core/adapter";
+import { apiFromClient, type AwsKmsApi, type AwsKmsClientLike } from "./api.ts";
+import { watchCredentialRequests } from "./credential-requests.ts";
 import { parseEndpoint } from "./endpoint.ts";
+import { openOwnClient } from "./own-client.ts";
+import { loadSdk } from "./sdk.ts";
+import { readSettings, type GivenSettings } from "./settings.ts";
 import { parseRegion } from "./uri.ts";
 
 /** How KMS is reached. Without any of it: a client of our own, with the SDK's default credentials and Region. */
@@ -19,20 +20,32 @@ export interface AwsKmsConnectionOptions {
   /** Of our own client: `eu-west-1`. Default: the Region in the key's ARN, else the SDK's own search. */
   readonly region?: string | undefined;
   /**
-   * Of our own client: `https://HOST[:PORT]`, or `http://HOST:PORT` on the loopback interface. Default: the public
+   * Of our own client: `https://HOST[:PORT]`, or `http://HOST:PORT` on the loopback interface. Default: the one that the
+   * SDK finds in its environment and files (`AWS_ENDPOINT_URL_KMS`, `AWS_ENDPOINT_URL`, `endpoint_url`), else the public
    * service.
    */
   readonly endpoint?: string | undefined;
+  /**
+   * Of our own client: accepts plain http to any host, from the option and from the SDK's environment, for an emulator in
+   * another container. Digests and session tokens then travel in the clear. Default false.
+   */
+  readonly allowInsecureEndpoint?: boolean | undefined;
 }
 
 /** The calls of KMS, and what ends the client behind them. */
 export interface Connection {
   readonly api: AwsKmsApi;
+  /** The Region that is asked. Undefined where only the caller's transport knows it. */
+  readonly region: string | undefined;
+  /** The endpoint for key URIs, where it is not that of the public service or of the caller's client. */
+  readonly endpoint: ServiceEndpoint | undefined;
+  /** For the operator: how the service is reached. */
+  readonly notes: readonly string[];
   close(): Promise<void>;
 }
 
-/** The endpoint that the options name. Refuses options that do not fit together, before anything is opened. */
-export function readConnectionOptions(options: AwsKmsConnectionOptions): ServiceEndpoint | undefined {
+/** What the options say of our own client. Refuses options that do not fit together, before anything is opened. */
+export function readConnectionOptions(options: AwsKmsConnectionOptions): Omit<GivenSettings, "region"> {
   const { client, api, region, endpoint } = options;
   if (client !== undefined && api !== undefined) throw new ConfigurationError("api", "expected either api or client");
   if (client !== undefined && typeof client?.send !== "function") {
@@ -42,111 +55,46 @@ export function readConnectionOptions(options: AwsKmsConnectionOptions): Service
     throw new ConfigurationError("api", "expected an AwsKmsApi: getPublicKey and sign");
   }
   const given = client === undefined ? "api" : "client";
-  for (const name of ["region", "endpoint"] as const) {
+  for (const name of ["region", "endpoint", "allowInsecureEndpoint"] as const) {
     if (options[name] === undefined || (client === undefined && api === undefined)) continue;
     throw new ConfigurationError(name, `expected none together with ${given}, which has its own`);
   }
   if (region !== undefined) parseRegion("region", region);
-  return endpoint === undefined ? undefined : parseEndpoint("endpoint", endpoint);
-}
-
-/** The caller's client or transport, or a client of our own, for the Region and endpoint that were found. */
-export async function connect(
-  { client, api }: AwsKmsConnectionOptions,
-  region: string | undefined,
-  endpoint: ServiceEndpoint | undefined,
-  plan: OpeningPlan,
-): Promise<Connection> {
-  const close = async (): Promise<void> => {};
-  if (api !== undefined) return { api, close };
-  const commands = await loadSdk();
-  if (client !== undefined) return { api: apiFromClient(client, commands), close };
-  return openOwnClient(commands, region, endpoint, plan);
-}
-
-/** The peer dependency, loaded when a client is needed: another transport does without it. */
-async function loadSdk(): Promise<typeof sdk> {
-  try {
-    return await import("@aws-sdk/client-kms");
-  } catch (cause) {
-    throw new ConfigurationError("client", "expected the peer dependency @aws-sdk/client-kms to be installed", {
-      cause,
-    });
-  }
-}
-
-/** The SDK's own default, kept as the least. */
-const MIN_SOCKETS = 50;
-
-/** A client made for a signer: it never retries by itself and never waits for ever. */
-async function openOwnClient(
-  commands: AwsKmsCommands & Pick<typeof sdk, "KMSClient">,
-  region: string | undefined,
-  endpoint: ServiceEndpoint | undefined,
-  { policy, bounds }: OpeningPlan,
-): Promise<Connection> {
-  const timeoutMs = bounds.attemptTimeoutMs;
-  const agent = { keepAlive: true, maxSockets: socketsFor(policy) };
-  const client = new commands.KMSClient({
-    ...(region !== undefined && { region }),
-    ...(endpoint !== undefined && { endpoint: endpoint.url }),
-    // The guard retries. Two that do would multiply each other.
-    maxAttempts: 1,
-    cacheMiddleware: true,
-    requestHandler: {
-      // A connection that does not come about leaves time for another attempt before the deadline.
-      connectionTimeout: Math.ceil(timeoutMs / 2),
-      // Until the head of the answer, and without the second option only a warning.
-      requestTimeout: timeoutMs,
-      throwOnRequestTimeout: true,
-      // After the head: the longest silence.
-      socketTimeout: timeoutMs,
-      httpAgent: agent,
-      httpsAgent: agent,
-    },
-  });
-  await requireRegion(() => client.config.region());
-  const renew = async (): Promise<void> => void (await client.config.credentials({ forceRefresh: true }));
-  const api = apiFromClient(abortable(client), commands);
-  return { api: withRenewedCredentials(api, renew), close: async () => client.destroy() };
-}
-
-/**
- * Calls it without options: the SDK keeps its composed middleware for such calls alone, and composing it takes a fifth
- * of a call's processor time. The innermost middleware hands the signal to the request handler instead.
- */
-function abortable(client: KMSClient): AwsKmsClientLike {
-  const signals = new WeakMap<object, AbortSignal>();
-  client.middlewareStack.add(
-    (next) => async (args) => {
-      const abortSignal = signals.get(args.input);
-      if (abortSignal === undefined) return next(args);
-      return client.config.requestHandler.handle(args.request, { abortSignal });
-    },
-    { step: "deserialize", priority: "low", name: "signpostAbortSignal" },
-  );
+  const allowInsecureEndpoint = readFlag("allowInsecureEndpoint", options.allowInsecureEndpoint ?? false);
   return {
-    send: (command: GetPublicKeyCommand | SignCommand, { abortSignal } = {}) => {
-      if (abortSignal !== undefined) signals.set(command.input, abortSignal);
-      // Either command fits, but the overloads of `send` take no union.
-      return client.send(command as SignCommand);
-    },
+    endpoint: endpoint === undefined ? undefined : parseEndpoint("endpoint", endpoint, allowInsecureEndpoint),
+    allowInsecureEndpoint,
   };
 }
 
-/** At least as many as the guard lets calls through, so that no call waits for a socket. */
-function socketsFor(policy: GuardPolicy | false): number {
-  // How many come at once is decided outside, by a shared limiter or around a bare signer, and bounded there.
-  if (policy === false || policy.limiter !== undefined) return Number.POSITIVE_INFINITY;
-  return Math.max(MIN_SOCKETS, policy.concurrency ?? 0);
+/** The caller's client or transport, or a client of our own, for what was given and what the SDK finds. */
+export async function connect(
+  { client, api }: AwsKmsConnectionOptions,
+  given: GivenSettings,
+  plan: OpeningPlan,
+): Promise<Connection> {
+  const theirs = { endpoint: undefined, notes: [], close: async () => {} };
+  if (api !== undefined) return { ...theirs, api, region: undefined };
+  const sdk = await loadSdk();
+  watchCredentialRequests();
+  if (client !== undefined) {
+    const region = await withinDeadline(() => regionOf(client, given.region), plan.bounds);
+    return { ...theirs, api: apiFromClient(client, sdk), region };
+  }
+  const settings = await readSettings(sdk, given);
+  const { region, endpoint, notes } = settings;
+  const inUri = endpoint?.inUri === true ? endpoint : undefined;
+  return { ...openOwnClient(sdk, settings, plan), region, endpoint: inUri, notes };
 }
 
-async function requireRegion(read: () => Promise<string>): Promise<void> {
+/** The Region of the caller's client, where it is a client of the SDK. `needed` is that of the key, where it names one. */
+async function regionOf(client: AwsKmsClientLike, needed: string | undefined): Promise<string | undefined> {
+  const region = memberOf(memberOf(client, "config"), "region");
+  if (typeof region !== "function") return typeof region === "string" ? region : undefined;
   try {
-    await read();
+    return String(await region());
   } catch (cause) {
-    throw new ConfigurationError("region", "expected a Region: in the key ARN, as an option, or in AWS_REGION", {
-      cause,
-    });
+    const example = needed === undefined ? "as in eu-west-1" : `${needed} as in the key`;
+    throw new ConfigurationError("client", `expected a KMSClient with a Region, ${example}`, { cause });
   }
 }

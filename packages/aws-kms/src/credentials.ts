@@ -1,46 +1,72 @@
 import type { AwsKmsApi, AwsKmsCallOptions } from "./api.ts";
-import { isCredentialRefusal } from "./errors.ts";
+import { CredentialsError } from "./credential-errors.ts";
+import { CREDENTIALS_REFUSED, isCredentialRefusal } from "./error-table.ts";
 
-/** How long refused credentials are not asked for again. Milliseconds. */
+/** How long after a renewal none is made again, unless what it gave was accepted meanwhile. Milliseconds. */
 const RENEWAL_PAUSE_MS = 5000;
 
 /**
  * Lets a call try once more when its credentials were refused: after a Lambda was frozen, or a role was rotated, the
- * provider has newer ones, or the SDK has seen that the clock is off. Calls that fail together renew them once, and
- * credentials that stay refused are not asked for again for a while.
+ * provider has newer ones, or the SDK has seen that the clock is off. Calls that fail together renew them once.
+ * Credentials that were accepted after a renewal and are refused later were rotated again, and are renewed again at once.
+ * Those that stay refused are not asked for again for a while, and the error says so.
  */
 export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void>): AwsKmsApi {
   let renewedAt = Number.NEGATIVE_INFINITY;
   let renewing: Promise<void> | undefined;
+  /** Whether the credentials of the last renewal were accepted. */
+  let accepted = false;
 
   const renewOnce = async (): Promise<void> => {
+    const renewed = (): void => {
+      renewedAt = performance.now();
+      accepted = false;
+    };
     try {
       await renew();
+      renewed();
+    } catch (error) {
+      // A source that is down for now has not been asked in vain.
+      if (!(error instanceof CredentialsError) || error.row.code === "access_denied") renewed();
+      throw error;
     } finally {
-      renewedAt = performance.now();
       renewing = undefined;
     }
   };
-  const mayTryAgain = async (startedAt: number): Promise<boolean> => {
+  /** Throws where the credentials were renewed a moment ago in vain. */
+  const renewAfter = async (refusal: unknown, startedAt: number): Promise<void> => {
     if (renewing === undefined) {
-      if (renewedAt >= startedAt) return true;
-      if (performance.now() - renewedAt < RENEWAL_PAUSE_MS) return false;
+      if (renewedAt >= startedAt) return;
+      const elapsedMs = performance.now() - renewedAt;
+      if (!accepted && elapsedMs < RENEWAL_PAUSE_MS) throw renewedInVain(refusal, elapsedMs);
       renewing = renewOnce();
     }
     await renewing;
-    return true;
   };
   const attempt = async <Answer>({ signal }: AwsKmsCallOptions, call: () => Promise<Answer>): Promise<Answer> => {
     const startedAt = performance.now();
+    const run = async (since: number): Promise<Answer> => {
+      const answer = await call();
+      if (since >= renewedAt) accepted = true;
+      return answer;
+    };
     try {
-      return await call();
+      return await run(startedAt);
     } catch (error) {
-      if (!isCredentialRefusal(error) || !(await mayTryAgain(startedAt)) || signal?.aborted === true) throw error;
+      if (!isCredentialRefusal(error)) throw error;
+      await renewAfter(error, startedAt);
+      if (signal?.aborted === true) throw error;
     }
-    return call();
+    return run(performance.now());
   };
   return {
     getPublicKey: (input, options) => attempt(options, () => api.getPublicKey(input, options)),
     sign: (input, options) => attempt(options, () => api.sign(input, options)),
   };
+}
+
+function renewedInVain(refusal: unknown, elapsedMs: number): CredentialsError {
+  const { code, text } = CREDENTIALS_REFUSED;
+  const asked = `new ones were asked for ${Math.round(elapsedMs)} ms ago, and are again ${RENEWAL_PAUSE_MS} ms after that`;
+  return new CredentialsError({ code, text: `${text} (${asked})` }, refusal);
 }

@@ -1,23 +1,60 @@
 import { ConfigurationError } from "@signpost/core";
 import { isLoopbackHost, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
 
-/**
- * Reads a VPC endpoint, a private one, or an emulator on the loopback interface. There is one scheme for each host, since
- * the host alone says in a key URI how it is reached: https on the loopback interface is refused too.
- */
-export function parseEndpoint(argument: string, value: unknown): ServiceEndpoint {
-  const endpoint = readEndpoint(argument, value);
-  if (endpoint.plaintext || !isLoopbackHost(endpoint.hostname)) return endpoint;
-  throw new ConfigurationError(argument, "expected http on the loopback interface, since a key URI cannot say https");
+/** An endpoint that is called. */
+export interface EndpointInForce extends ServiceEndpoint {
+  /** Whether a key URI can name it: one with a path is too long for that. */
+  readonly inUri: boolean;
 }
 
-/** The endpoint that the host part of a key URI names: https, and http for loopback. */
-export function endpointFromHost(argument: string, host: string): ServiceEndpoint {
-  const { hostname } = URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : { hostname: "" };
-  const isLoopback = isLoopbackHost(hostname);
+/** The scheme of a host in a key URI that names none. */
+export function defaultScheme(hostname: string): "http" | "https" {
+  return isLoopbackHost(hostname) ? "http" : "https";
+}
+
+/** Reads a VPC endpoint, a private one, or an emulator: on the loopback interface, or elsewhere where that is allowed. */
+export function parseEndpoint(argument: string, value: unknown, allowInsecure: boolean): ServiceEndpoint {
+  try {
+    return readEndpoint(argument, value, { allowInsecure });
+  } catch (error) {
+    throw isInsecure(value, error) ? insecure(argument, "") : error;
+  }
+}
+
+/** The endpoint that the host part of a key URI names: https, and http for loopback, unless the URI says which. */
+export function endpointFromHost(
+  argument: string,
+  host: string,
+  scheme: "http" | "https" | undefined,
+  allowInsecure: boolean,
+): ServiceEndpoint {
+  const { hostname, port } = URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : { hostname: "", port: "" };
   // Two slashes instead of three would make a host of the key's first part, as in awskms://alias/op.
-  if (!isLoopback && !hostname.includes(".")) {
+  if (!isLoopbackHost(hostname) && !hostname.includes(".") && port === "" && scheme === undefined) {
     throw new ConfigurationError(argument, "expected three slashes before the key, or a host name with a dot");
   }
-  return parseEndpoint(argument, `${isLoopback ? "http" : "https"}://${host}`);
+  return parseEndpoint(argument, `${scheme ?? defaultScheme(hostname)}://${host}`, allowInsecure);
+}
+
+/** Checks the endpoint that the SDK found, which may have a path. `source` says where it stands. */
+export function readConfiguredEndpoint(value: string, source: string, allowInsecure: boolean): EndpointInForce {
+  const { origin, pathname } = new URL(value);
+  const path = pathname === "/" ? "" : pathname;
+  try {
+    const endpoint = readEndpoint("endpoint", origin, { allowInsecure });
+    return { ...endpoint, url: `${endpoint.url}${path}`, inUri: path === "" };
+  } catch (error) {
+    throw isInsecure(origin, error) ? insecure("endpoint", `, got ${origin}, ${source}`) : error;
+  }
+}
+
+function isInsecure(value: unknown, error: unknown): boolean {
+  return error instanceof ConfigurationError && typeof value === "string" && /^http:/i.test(value);
+}
+
+function insecure(argument: string, got: string): ConfigurationError {
+  return new ConfigurationError(
+    argument,
+    `expected https://HOST[:PORT], or http://HOST[:PORT] on the loopback interface, or allowInsecureEndpoint: true${got}`,
+  );
 }

@@ -44,3 +44,10 @@ export function isKeyArnFor(arn: string, key: string): boolean {
       return true;
   }
 }
+
+const MULTI_REGION_OR_UUID = /^(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
+/** Whether a name that was given as a key id is none that KMS makes: the name of an alias, most likely. */
+export function looksLikeAlias(key: string): boolean {
+  return KEY_ID.test(key) && !MULTI_REGION_OR_UUID.test(key);
+}

@@ -12,6 +12,7 @@ import { readPublicKey, readSignature } from "./answers.ts";
 import type { AwsKmsApi } from "./api.ts";
 import { callOnce } from "./call.ts";
 import { connect, readConnectionOptions, type AwsKmsConnectionOptions } from "./client.ts";
+import { isBeingCreated, type CallTarget } from "./errors.ts";
 import { parseKeyName, regionIn, type KeyName } from "./key-name.ts";
 import { formatKeyUri } from "./uri.ts";
 
@@ -31,6 +32,7 @@ const OPTIONS: OptionNames<AwsKmsSignerOptions> = {
   api: true,
   region: true,
   endpoint: true,
+  allowInsecureEndpoint: true,
   openDeadlineMs: true,
   policy: true,
   signal: true,
@@ -66,13 +68,16 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
   if (plan.pinned !== undefined && name.kind !== "key-arn") {
     throw new ConfigurationError("key", "expected the key ARN together with publicKey, since nothing is looked up");
   }
-  const endpoint = readConnectionOptions(options);
-  const { api, close } = await connect(options, regionOf(name, options.region), endpoint, plan);
+  const given = { ...readConnectionOptions(options), region: regionOf(name, options.region) };
+  const { api, region, endpoint, notes, close } = await connect(options, given, plan);
+  const target = { key, region };
   return openAdapterSigner(plan, {
     name: key,
-    readKey: (bounds) => getPublicKey(api, key, bounds),
-    uriOf: (keyArn) => formatKeyUri(keyArn, endpoint),
-    signDigest: (keyArn, digest, bounds) => sign(api, keyArn, digest, bounds),
+    notes,
+    readKey: (bounds) => getPublicKey(api, target, bounds),
+    isPending: isBeingCreated,
+    uriOf: (named) => formatKeyUri(named, endpoint, region),
+    signDigest: (keyArn, digest, bounds) => sign(api, target, keyArn, digest, bounds),
     close,
   });
 }
@@ -83,15 +88,22 @@ function regionOf(name: KeyName, given: string | undefined): string | undefined 
   throw new ConfigurationError("region", `expected ${keyRegion}, the Region in key`);
 }
 
-async function getPublicKey(api: AwsKmsApi, key: string, bounds: CallBounds): Promise<OpenedKey> {
+async function getPublicKey(api: AwsKmsApi, target: CallTarget, bounds: CallBounds): Promise<OpenedKey> {
+  const input = { KeyId: target.key };
   const { signal } = bounds;
-  const answer = await callOnce("kms:GetPublicKey", bounds, () => api.getPublicKey({ KeyId: key }, { signal }));
-  return readPublicKey(answer, key);
+  const answer = await callOnce("kms:GetPublicKey", target, bounds, () => api.getPublicKey(input, { signal }));
+  return readPublicKey(answer, target);
 }
 
-async function sign(api: AwsKmsApi, keyArn: string, digest: Uint8Array, bounds: CallBounds): Promise<Uint8Array> {
+async function sign(
+  api: AwsKmsApi,
+  target: CallTarget,
+  keyArn: string,
+  digest: Uint8Array,
+  bounds: CallBounds,
+): Promise<Uint8Array> {
   const { signal } = bounds;
   const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
-  const answer = await callOnce("kms:Sign", bounds, () => api.sign(input, { signal }));
-  return readSignature(answer, keyArn);
+  const answer = await callOnce("kms:Sign", target, bounds, () => api.sign(input, { signal }));
+  return readSignature(answer, keyArn, target);
 }

@@ -1,13 +1,13 @@
 import { ConfigurationError } from "@signpost/core";
 import type { ServiceEndpoint } from "@signpost/core/adapter";
-import { endpointFromHost } from "./endpoint.ts";
+import { defaultScheme, endpointFromHost } from "./endpoint.ts";
 import { parseKeyName, type KeyName } from "./key-name.ts";
 
 const SCHEME = "awskms://";
-const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION], where KEY is a key id, key ARN, alias/NAME or alias ARN`;
+const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION][&scheme=http|https], where KEY is a key id, key ARN, alias/NAME or alias ARN`;
 
 // Nothing is decoded, since neither a host name nor an identifier of KMS has a character that needs it.
-const URI = /^awskms:\/\/([A-Za-z0-9.:[\]-]*)\/([^?#]*)(?:\?region=([^&#]*))?$/;
+const URI = /^awskms:\/\/([A-Za-z0-9.:[\]-]*)\/([^?#]*)(?:\?([^#]*))?$/i;
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)+$/;
 
 /** What a key URI names. */
@@ -15,21 +15,52 @@ export interface KeyUri {
   /** As it is written, byte for byte. */
   readonly key: string;
   readonly name: KeyName;
+  /** The endpoint that its host part names. */
   readonly endpoint: ServiceEndpoint | undefined;
   readonly region: string | undefined;
 }
 
+/** How the hosts of key URIs are read. */
+export interface HostRules {
+  /** Accepts `scheme=http` off the loopback interface. */
+  readonly allowInsecureEndpoint?: boolean | undefined;
+  /** The endpoint of all keys, whose host needs no `scheme`. */
+  readonly endpoint?: ServiceEndpoint | undefined;
+}
+
 /** Reads `awskms:///alias/op`, `awskms:///arn:aws:kms:…`, `awskms://127.0.0.1:4566/KEY?region=eu-west-1`. */
-export function parseKeyUri(uri: string): KeyUri {
+export function parseKeyUri(uri: string, rules: HostRules = {}): KeyUri {
   const match = URI.exec(uri);
   if (match === null) throw new ConfigurationError("uri", EXPECTED);
-  const [, host = "", key = "", region] = match;
+  const [, host = "", key = "", query] = match;
+  const { region, scheme } = parseQuery(query);
+  if (scheme !== undefined && (host === "" || (scheme !== "http" && scheme !== "https"))) {
+    throw new ConfigurationError("uri", EXPECTED);
+  }
   return {
     key,
     name: parseKeyName("uri", key),
-    endpoint: host === "" ? undefined : endpointFromHost("uri", host),
+    endpoint: host === "" ? undefined : endpointOf(host, scheme, rules),
     region: region === undefined ? undefined : parseRegion("uri", region),
   };
+}
+
+function endpointOf(host: string, scheme: "http" | "https" | undefined, rules: HostRules): ServiceEndpoint {
+  if (scheme === undefined && rules.endpoint?.host === host) return rules.endpoint;
+  return endpointFromHost("uri", host, scheme, rules.allowInsecureEndpoint === true);
+}
+
+const PARAMETERS: ReadonlySet<string> = new Set(["region", "scheme"]);
+
+/** Each parameter at most once, and no other. */
+function parseQuery(query: string | undefined): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const parameter of query?.split("&") ?? []) {
+    const [name = "", value = "", ...rest] = parameter.split("=");
+    if (!PARAMETERS.has(name) || name in found || rest.length > 0) throw new ConfigurationError("uri", EXPECTED);
+    found[name] = value;
+  }
+  return found;
 }
 
 export function parseRegion(argument: string, region: unknown): string {
@@ -37,7 +68,13 @@ export function parseRegion(argument: string, region: unknown): string {
   throw new ConfigurationError(argument, "expected the name of an AWS Region, as in eu-west-1");
 }
 
-/** The canonical URI of an opened key. The ARN holds its region. */
-export function formatKeyUri(keyArn: string, endpoint: ServiceEndpoint | undefined): string {
-  return `${SCHEME}${endpoint?.host ?? ""}/${keyArn}`;
+/** The URI of a key. The canonical one is that of its ARN, which holds the Region. */
+export function formatKeyUri(key: string, endpoint: ServiceEndpoint | undefined, region?: string): string {
+  const isDefault = endpoint === undefined || endpoint.plaintext === (defaultScheme(endpoint.hostname) === "http");
+  const parameters = [
+    ...(region === undefined || key.startsWith("arn:") ? [] : [`region=${region}`]),
+    ...(isDefault ? [] : [`scheme=${endpoint.plaintext ? "http" : "https"}`]),
+  ];
+  const query = parameters.length === 0 ? "" : `?${parameters.join("&")}`;
+  return `${SCHEME}${endpoint?.host ?? ""}/${key}${query}`;
 }

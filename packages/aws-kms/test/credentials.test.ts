@@ -17,7 +17,12 @@ const { endpoint } = fake;
 let issued = 0;
 /** What the issuer waits for before it answers. */
 let held: Promise<void> = Promise.resolve();
-const issuer = createServer((_request, response) => void held.then(() => issue(response)));
+/** As many of the next requests are never answered. */
+let hangNext = 0;
+const issuer = createServer((_request, response) => {
+  if (hangNext > 0) hangNext -= 1;
+  else void held.then(() => issue(response));
+});
 function issue(response: ServerResponse): void {
   issued += 1;
   const Expiration = new Date(Date.now() + 3_600_000).toISOString();
@@ -36,12 +41,15 @@ const { port } = issuer.address() as AddressInfo;
 
 beforeEach(() => {
   issued = 0;
+  hangNext = 0;
+  held = Promise.resolve();
   fake.reset();
   fake.acceptOnly(undefined);
   provideCredentials(undefined);
   process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = `http://127.0.0.1:${port}/credentials`;
 });
 afterAll(async () => {
+  issuer.closeAllConnections();
   issuer.close();
   await fake.stop();
 });
@@ -100,7 +108,7 @@ describe("our own client", () => {
     await expect(openAwsKmsSigner({ key: key.arn, endpoint })).rejects.toMatchObject({
       code: "access_denied",
       transient: false,
-      message: "kms:GetPublicKey failed: no credentials could be had: ENOENT",
+      message: `kms:GetPublicKey of ${key.arn} in eu-west-1 failed: no credentials could be had: ENOENT`,
     });
   });
 
@@ -121,6 +129,64 @@ describe("our own client", () => {
     expect(issued).toBe(2);
   });
 
+  const publicKey = key.publicKey?.export({ format: "jwk" }) ?? {};
+  const policy = { attemptTimeoutMs: 300, deadlineMs: 3000, maxAttempts: 2 };
+
+  test("asks a new provider after a request that hangs, within the same call", async () => {
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, publicKey, policy });
+    hangNext = 1;
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    expect(usedKeys()).toEqual(["AKIA1", "AKIA1"]);
+  });
+
+  test("asks a new provider with the next call, where a call had one attempt", async () => {
+    const options = { key: key.arn, endpoint, publicKey, policy: { ...policy, maxAttempts: 1 } };
+    await using signer = await openAwsKmsSigner(options);
+    hangNext = 1;
+    const code = "timeout";
+    const message = `kms:Sign of ${key.arn} in eu-west-1 failed: no credentials within 270 ms`;
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code, message });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+
+  test("does not wait for a renewal that hangs", async () => {
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, publicKey, policy });
+    await signer.sign(DIGEST);
+    fake.acceptOnly(["AKIA2"]);
+    hangNext = 1;
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+
+  test("takes the answer of a slow provider, though a new one was asked meanwhile", async () => {
+    let answer = (): void => undefined;
+    held = new Promise((resolve) => (answer = resolve));
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, publicKey, policy });
+    const signing = signer.sign(DIGEST);
+    setTimeout(answer, 450);
+    await expect(signing).resolves.toHaveLength(64);
+  });
+
+  test("gets them anew as often as they are rotated, however fast", async () => {
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, policy: { maxAttempts: 1 } });
+    for (const rotation of [2, 3, 4]) {
+      fake.acceptOnly([`AKIA${rotation}`]);
+      await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    }
+    expect(issued).toBe(4);
+  });
+
+  test("says when new ones were asked for in vain", async () => {
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
+    fake.acceptOnly([]);
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "access_denied" });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({
+      code: "access_denied",
+      message: expect.stringMatching(/\(new ones were asked for \d+ ms ago, .*\) \(ExpiredTokenException\)$/),
+      cause: { name: "ExpiredTokenException" },
+    });
+  });
+
   test("says that there are none, and shows none", async () => {
     await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     fake.acceptOnly([]);
@@ -131,7 +197,7 @@ describe("our own client", () => {
     const opening = openAwsKmsSigner({ key: key.arn, endpoint });
     await expect(opening).rejects.toMatchObject({
       code: "access_denied",
-      message: "kms:GetPublicKey failed: no credentials could be had (CredentialsProviderError)",
+      message: `kms:GetPublicKey of ${key.arn} in eu-west-1 failed: no credentials could be had (CredentialsProviderError)`,
     });
   });
 });

@@ -9,6 +9,7 @@ import { signerErrorFrom } from "../src/errors.ts";
 import { provideCredentials } from "./environment.ts";
 
 const DIGEST = new Uint8Array(32).fill(7);
+const TARGET = { key: "alias/op-2026", region: "eu-west-1" };
 
 describe("an answer of KMS over the wire", () => {
   let signer: Signer;
@@ -155,12 +156,14 @@ describe("an error of the client", () => {
     ["something that is no error", "down", "integrity", false],
     ["nothing", undefined, "integrity", false],
   ])("%s", (_what, thrown, code, transient) => {
-    expect(signerErrorFrom(thrown, "kms:Sign")).toMatchObject({ code, transient });
+    expect(signerErrorFrom(thrown, "kms:Sign", TARGET)).toMatchObject({ code, transient });
   });
 
-  test("says which call failed and how KMS called it", () => {
+  test("says which call failed, of which key, where, and how KMS called it", () => {
     const thrown = Object.assign(new Error("made up"), { name: "AccessDeniedException" });
-    expect(signerErrorFrom(thrown, "kms:Sign").message).toMatch(/^kms:Sign failed: .*\(AccessDeniedException\)$/);
+    expect(signerErrorFrom(thrown, "kms:Sign", TARGET).message).toMatch(
+      /^kms:Sign of alias\/op-2026 in eu-west-1 failed: .*\(AccessDeniedException\)$/,
+    );
   });
 
   test("keeps neither the response nor the text of a refused signature, which repeats the request", () => {
@@ -170,7 +173,7 @@ describe("an error of the client", () => {
       $response: { headers: { authorization: "TOKEN" } },
       $metadata: { httpStatusCode: 400, requestId: "r-1" },
     });
-    const error = signerErrorFrom(thrown, "kms:Sign");
+    const error = signerErrorFrom(thrown, "kms:Sign", TARGET);
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
     expect(error.cause).toMatchObject({ name: "InvalidSignatureException", $metadata: { requestId: "r-1" } });
   });
@@ -180,13 +183,13 @@ describe("an error of the client", () => {
     ["Unknown", "headers were { X-Amz-Security-Token: TOKEN }"],
   ])("keeps no text of a proxy that repeats the request, as in %s", (name, message) => {
     const inner = Object.assign(new Error(message), { name });
-    const error = signerErrorFrom(Object.assign(new Error("made up", { cause: inner }), { name }), "kms:Sign");
+    const error = signerErrorFrom(Object.assign(new Error("made up", { cause: inner }), { name }), "kms:Sign", TARGET);
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
     expect(error.cause).toMatchObject({ name, message: "made up" });
   });
 
   test("that is a SignerError already stays as it is", () => {
     const error = new SignerError("timeout", "x");
-    expect(signerErrorFrom(error, "kms:Sign")).toBe(error);
+    expect(signerErrorFrom(error, "kms:Sign", TARGET)).toBe(error);
   });
 });

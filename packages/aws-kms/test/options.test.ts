@@ -70,7 +70,7 @@ describe("awsKms refuses, before any URI is opened,", () => {
     ["a deadline of NaN", { openDeadlineMs: Number.NaN }, "openDeadlineMs"],
     ["a deadline as text", { openDeadlineMs: "5" }, "openDeadlineMs"],
     ["an endpoint in the clear", { endpoint: "http://kms.internal" }, "endpoint"],
-    ["https on the loopback interface", { endpoint: "https://127.0.0.1:4566" }, "endpoint"],
+    ["a misspelled permission", { allowInsecureEndpoints: true }, "allowInsecureEndpoints"],
     ["a region that is none", { region: "Ireland" }, "region"],
     ["a client that is none", { client: {} }, "client"],
     ["a client and a transport", { client: { send: async () => ({}) }, api: new Transport() }, "api"],

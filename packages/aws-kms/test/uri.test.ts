@@ -46,6 +46,16 @@ describe("a key URI", () => {
     ],
     ["awskms://kms.internal:443/alias/op", "alias/op", "https://kms.internal", undefined],
     ["awskms://kms.internal:8443/alias/op", "alias/op", "https://kms.internal:8443", undefined],
+    ["awskms://kms:8443/alias/op", "alias/op", "https://kms:8443", undefined],
+    ["awskms://kms/alias/op?scheme=https", "alias/op", "https://kms", undefined],
+    [
+      "awskms://127.0.0.1:4566/alias/op?region=eu-west-1&scheme=https",
+      "alias/op",
+      "https://127.0.0.1:4566",
+      "eu-west-1",
+    ],
+    ["awskms://[::1]:4566/alias/op?scheme=http", "alias/op", "http://[::1]:4566", undefined],
+    ["AWSKMS:///alias/op", "alias/op", undefined, undefined],
   ])("%s", (uri, keyId, endpoint, region) => {
     const parsed = parseKeyUri(uri);
     expect(parsed.key).toBe(keyId === "" ? uri.slice("awskms:///".length) : keyId);
@@ -80,7 +90,12 @@ describe("a key URI", () => {
     "awskms:///alias/op?region=eu-west-1#fragment",
     "awskms:///arn:aws:kms:eu-west-1:1111:key/" + KEY_ID,
     "awskms:///arn:aws:s3:eu-west-1:111122223333:key/" + KEY_ID,
-    "AWSKMS:///alias/op",
+    "awskms:///alias/op?scheme=https",
+    "awskms://kms.internal/alias/op?scheme=ftp",
+    "awskms://kms.internal/alias/op?scheme=https&scheme=https",
+    "awskms://kms.internal/alias/op?scheme=http",
+    "awskms://localstack:4566/alias/op?scheme=http",
+    "awskms:///alias/op?region=eu-west-1&",
   ])("that is %s is refused without repeating it", async (uri) => {
     const error = await awsKms()
       .open(uri)
@@ -88,6 +103,22 @@ describe("a key URI", () => {
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "uri" });
     expect(String(error)).not.toContain("password");
     expect(String(error)).not.toContain("secret");
+  });
+
+  test("says http off the loopback interface only where the adapter allows it", () => {
+    const uri = "awskms://localstack:4566/alias/op?scheme=http";
+    const { endpoint } = parseKeyUri(uri, { allowInsecureEndpoint: true });
+    expect(endpoint?.url).toBe("http://localstack:4566");
+    expect(formatKeyUri("alias/op", endpoint)).toBe(uri);
+    expect(() => parseKeyUri(uri)).toThrow(expect.objectContaining({ argument: "uri" }));
+  });
+
+  test("needs no scheme for the host of the adapter's endpoint", () => {
+    const { endpoint } = parseKeyUri("awskms://localstack:4566/x?scheme=http", { allowInsecureEndpoint: true });
+    expect(parseKeyUri("awskms://localstack:4566/alias/op", { endpoint }).endpoint).toBe(endpoint);
+    expect(parseKeyUri("awskms://localstack:4567/alias/op", { endpoint }).endpoint?.url).toBe(
+      "https://localstack:4567",
+    );
   });
 
   test("goes to this adapter by its scheme", async () => {
@@ -104,9 +135,10 @@ describe("a key URI", () => {
       alias.map((rest) => `alias/${rest}`),
     );
     const arns = resource.map((rest) => `arn:aws:kms:eu-west-1:111122223333:${rest}`);
+    const hosts = [undefined, "127.0.0.1:4566/x", "kms.internal:8443/x", "127.0.0.1:4566/x?scheme=https"];
     fc.assert(
-      fc.property(arns, fc.constantFrom(undefined, "127.0.0.1:4566", "kms.internal:8443"), (arn, host) => {
-        const { endpoint } = host === undefined ? { endpoint: undefined } : parseKeyUri(`awskms://${host}/x`);
+      fc.property(arns, fc.constantFrom(...hosts), (arn, host) => {
+        const { endpoint } = host === undefined ? { endpoint: undefined } : parseKeyUri(`awskms://${host}`);
         const uri = formatKeyUri(arn, endpoint);
         expect(parseKeyUri(uri)).toMatchObject({ key: arn, endpoint });
         expect(formatKeyUri(parseKeyUri(uri).key, parseKeyUri(uri).endpoint)).toBe(uri);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { answerKms, errorReply, type KmsState, type WireReply } from "./fake-aws-kms-answers.ts";
 import { createFakeKmsKey, type FakeKmsKey, type FakeKmsKeyOptions, type SignatureShape } from "./fake-aws-kms-keys.ts";
@@ -65,6 +65,11 @@ export interface FakeAwsKms extends AsyncDisposable {
   acceptOnly(accessKeyIds: readonly string[] | undefined, refusal?: string): void;
   /** The switches of a conformance harness. `unreachable` closes the port. */
   switches(faults: readonly Fault[], operation?: string): Partial<Record<Fault, (on: boolean) => Promise<void>>>;
+  /**
+   * Forgets the connections that are open now, as a firewall or a NAT does: what is sent on them is never answered, or
+   * answered with a reset. New ones work.
+   */
+  forgetConnections(how: "silent" | "reset"): void;
   /** Closes the port and cuts every connection, until `comeBack`. */
   goAway(): Promise<void>;
   comeBack(): Promise<void>;
@@ -110,7 +115,12 @@ export async function startFakeAwsKms(options: FakeAwsKmsOptions = {}): Promise<
   const server = createServer((incoming, response) => {
     void handle(incoming, response).catch(() => incoming.socket.destroy());
   });
+  const connections = new Set<Socket>();
+  const forgotten = new Map<Socket, "silent" | "reset">();
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const lost = forgotten.get(incoming.socket);
+    if (lost === "reset") incoming.socket.resetAndDestroy();
+    if (lost !== undefined) return;
     const body = JSON.parse(await readText(incoming)) as Readonly<Record<string, unknown>>;
     const request = describe(incoming, body);
     requests.push(request);
@@ -123,7 +133,12 @@ export async function startFakeAwsKms(options: FakeAwsKmsOptions = {}): Promise<
     sockets.open += 1;
     sockets.total += 1;
     sockets.highest = Math.max(sockets.highest, sockets.open);
-    socket.once("close", () => (sockets.open -= 1));
+    connections.add(socket);
+    socket.once("close", () => {
+      sockets.open -= 1;
+      connections.delete(socket);
+      forgotten.delete(socket);
+    });
   });
   // Clients decide how long a connection lives: an idle one that the server closes would look like a fault.
   server.keepAliveTimeout = 0;
@@ -172,6 +187,9 @@ export async function startFakeAwsKms(options: FakeAwsKmsOptions = {}): Promise<
       ...faultSwitches(faults, words, operation),
       ...(words.includes("unreachable") && { unreachable: (on: boolean) => (on ? goAway() : listen(port)) }),
     }),
+    forgetConnections: (how) => {
+      for (const socket of connections) forgotten.set(socket, how);
+    },
     goAway,
     comeBack: () => listen(port),
     reset: () => {

@@ -1,0 +1,73 @@
+import { memberOf } from "@signpost/core/adapter";
+import { isMetadataKnown, lastRequest } from "./credential-requests.ts";
+import { classify, isUnreachable, nameOf, NO_CREDENTIALS, type Row } from "./error-table.ts";
+
+/** Why there are no credentials. Its `cause` is what the SDK threw. */
+export class CredentialsError extends Error {
+  /** Name of the class. */
+  override readonly name = "CredentialsError";
+  /** What it means for the call. */
+  readonly row: Row;
+
+  constructor(row: Row, cause: unknown) {
+    super(row.text, { cause });
+    this.row = row;
+  }
+}
+
+/** What the SDK throws in the name of a source of credentials. */
+const PROVIDER_ERRORS: ReadonlySet<string> = new Set([
+  "CredentialsProviderError",
+  "TokenProviderError",
+  "ProviderError",
+]);
+
+/** How a lost connection is told in a message, where the SDK keeps nothing else of it. */
+const CONNECTION_LOST =
+  /\bE(?:CONN[A-Z]+|TIMEDOUT|PIPE|HOSTUNREACH|NETUNREACH|AI_AGAIN)\b|\bENOTFOUND\b|socket hang up|TimeoutError/;
+/** How errors of SSO and STS that pass are called. */
+const SERVICE_DOWN = /^(?:Error: )?(?:Internal|ServiceUnavailable|TooManyRequests|Throttl|RequestTimeout|SyntaxError)/;
+const UNREACHABLE_SOURCE: Row = {
+  code: "unavailable",
+  text: `${NO_CREDENTIALS.text}: their source cannot be reached`,
+};
+
+/** Says why there are no credentials. `askedAt` tells the requests that were made for them from earlier ones. */
+export function credentialsErrorFrom(error: unknown, askedAt: number): CredentialsError {
+  if (error instanceof CredentialsError) return error;
+  return new CredentialsError(providerRow(error, askedAt) ?? serviceRow(error), error);
+}
+
+/**
+ * The row of an error that the SDK throws in the name of a source of credentials. A source that is configured and down, or
+ * that answers 5xx, passes. Without any source, and where one refuses, nothing passes. Undefined for another error.
+ */
+export function providerRow(error: unknown, askedAt: number): Row | undefined {
+  if (!PROVIDER_ERRORS.has(nameOf(error))) return undefined;
+  const last = lastRequest(askedAt);
+  if (last === undefined) return isDownByMessage(error) ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
+  const { source, status } = last;
+  if (status !== undefined && status >= 300) return byStatus(status);
+  const isExpected = source !== "metadata" || isMetadataKnown();
+  return status === undefined && isExpected ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
+}
+
+/** Of STS, whose errors come as they are: what passes stays what it is, and the rest is a refusal. */
+function serviceRow(error: unknown): Row {
+  const { code, text } = classify(error);
+  const passes = code === "unavailable" || code === "throttled" || code === "timeout";
+  const told = text.startsWith(NO_CREDENTIALS.text) ? text : `${NO_CREDENTIALS.text}: ${text}`;
+  return { code: passes ? code : "access_denied", text: told };
+}
+
+/** Of a source that is not watched, and was configured, since the SDK asked it. */
+function isDownByMessage(error: unknown): boolean {
+  const message = String(memberOf(error, "message"));
+  return isUnreachable(error) || CONNECTION_LOST.test(message) || SERVICE_DOWN.test(message);
+}
+
+function byStatus(status: number): Row {
+  const text = `${NO_CREDENTIALS.text}: their source answers HTTP status ${status}`;
+  if (status === 429) return { code: "throttled", text };
+  return { code: status === 408 || status >= 500 ? "unavailable" : "access_denied", text };
+}

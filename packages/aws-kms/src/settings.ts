@@ -1,0 +1,100 @@
+import type { KMSClient } from "@aws-sdk/client-kms";
+import { ConfigurationError } from "@signpost/core";
+import type { ServiceEndpoint } from "@signpost/core/adapter";
+import { readConfiguredEndpoint, type EndpointInForce } from "./endpoint.ts";
+import type { Sdk } from "./sdk.ts";
+
+/** What the options say of a client that is made for a signer. */
+export interface GivenSettings {
+  readonly region: string | undefined;
+  readonly endpoint: ServiceEndpoint | undefined;
+  readonly allowInsecureEndpoint: boolean;
+}
+
+/** What is in force for it, the environment and the SDK's configuration included. */
+export interface Settings {
+  readonly region: string;
+  /** Undefined for the public service. */
+  readonly endpoint: EndpointInForce | undefined;
+  /** For the operator. */
+  readonly notes: readonly string[];
+}
+
+/** So that none are looked for: nothing is signed with these. */
+const NO_CREDENTIALS = { accessKeyId: "none", secretAccessKey: "none" };
+const FROM_SDK = "from AWS_ENDPOINT_URL_KMS, AWS_ENDPOINT_URL or the SDK's configuration files";
+
+/**
+ * Asks a client of the SDK what it would do, and sends nothing: the variables and files that decide it are the SDK's, and so
+ * is their order.
+ *
+ * @throws ConfigurationError for a Region that is missing, and for an endpoint in the clear.
+ */
+export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Settings> {
+  const client = new sdk.KMSClient({
+    credentials: NO_CREDENTIALS,
+    ...(given.region !== undefined && { region: given.region }),
+  });
+  const region = await readRegion(client);
+  const isFips = await client.config.useFipsEndpoint();
+  const isDualstack = await client.config.useDualstackEndpoint();
+  const flags = [...(isFips ? ["AWS_USE_FIPS_ENDPOINT"] : []), ...(isDualstack ? ["AWS_USE_DUALSTACK_ENDPOINT"] : [])];
+  if (given.endpoint !== undefined) {
+    return { region, endpoint: { ...given.endpoint, inUri: true }, notes: overridden(flags, given.endpoint.url) };
+  }
+  const parameters = await endpointParameters(sdk, region);
+  if (parameters.Endpoint !== undefined) {
+    const endpoint = readConfiguredEndpoint(parameters.Endpoint, FROM_SDK, given.allowInsecureEndpoint);
+    return { region, endpoint, notes: [`endpoint ${endpoint.url}, ${FROM_SDK}`, ...overridden(flags, endpoint.url)] };
+  }
+  const isPlain = flags.length === 0;
+  const notes = isPlain
+    ? []
+    : [`endpoint ${client.config.endpointProvider(parameters).url.origin} (${flags.join(", ")})`];
+  return { region, endpoint: undefined, notes };
+}
+
+function overridden(flags: readonly string[], url: string): readonly string[] {
+  return flags.map((flag) => `${flag} is set (or its setting in a profile) and was overridden by the endpoint ${url}`);
+}
+
+async function readRegion(client: KMSClient): Promise<string> {
+  try {
+    return await client.config.region();
+  } catch (cause) {
+    throw new ConfigurationError("region", "expected a Region: in the key ARN, as an option, or in AWS_REGION", {
+      cause,
+    });
+  }
+}
+
+type EndpointParameters = Parameters<KMSClient["config"]["endpointProvider"]>[0];
+
+/**
+ * From what the SDK makes the endpoint. Its client reads the environment and the files with its first command, which is
+ * stopped as soon as they are read.
+ */
+async function endpointParameters(
+  { KMSClient, GetPublicKeyCommand }: Sdk,
+  region: string,
+): Promise<EndpointParameters> {
+  let parameters: EndpointParameters = {};
+  const client = new KMSClient({
+    region,
+    credentials: NO_CREDENTIALS,
+    endpointProvider: (read: EndpointParameters) => {
+      parameters = read;
+      return { url: new URL("https://kms.invalid") };
+    },
+  });
+  client.middlewareStack.add(() => async () => ({ response: undefined, output: { $metadata: {} } }), {
+    step: "build",
+    name: "signpostStop",
+  });
+  try {
+    await client.send(new GetPublicKeyCommand({ KeyId: "alias/none" }));
+    return parameters;
+  } catch (cause) {
+    throw new ConfigurationError("endpoint", `expected one that the SDK can read, ${FROM_SDK}`, { cause });
+  }
+}
