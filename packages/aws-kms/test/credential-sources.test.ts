@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest"
 import { failoverSigner, guardSigner, type SignerErrorCode } from "@signpost/core";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
-import { clientOf, provideCredentials } from "./environment.ts";
+import { clientOf, provideConfiguration, provideCredentials } from "./environment.ts";
 
 const DIGEST = randomBytes(32);
 const fake = await startFakeAwsKms();
@@ -38,14 +38,7 @@ afterAll(async () => {
 const Expiration = new Date(Date.now() + 3_600_000).toISOString();
 const ISSUED = { AccessKeyId: "AKIA1", SecretAccessKey: "secret-1", Token: "token-1", Expiration };
 
-let files = 0;
-/** The SDK reads a file once, so that each test has its own. */
-function configure(text: string): void {
-  files += 1;
-  const file = join(folder, `config-${files}`);
-  writeFileSync(file, text);
-  process.env["AWS_CONFIG_FILE"] = file;
-}
+const configure = (text: string): void => provideConfiguration(folder, text);
 
 interface Source {
   readonly name: string;
@@ -58,6 +51,11 @@ interface Source {
 }
 
 const STS = `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>AKIA1</AccessKeyId><SecretAccessKey>secret-1</SecretAccessKey><SessionToken>token-1</SessionToken><Expiration>${Expiration}</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`;
+
+const metadata = ({ url = "" }: IncomingMessage): string => {
+  if (url.endsWith("/token")) return "metadata-token";
+  return url.endsWith("/") ? "op" : JSON.stringify({ Code: "Success", ...ISSUED });
+};
 
 const SOURCES: readonly Source[] = [
   {
@@ -107,12 +105,7 @@ const SOURCES: readonly Source[] = [
       delete process.env["AWS_EC2_METADATA_DISABLED"];
       process.env["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = origin;
     },
-    credentials: ({ url = "" }) =>
-      url.endsWith("/token")
-        ? "metadata-token"
-        : url.endsWith("/")
-          ? "op"
-          : JSON.stringify({ Code: "Success", ...ISSUED }),
+    credentials: metadata,
     refusal: 404,
   },
   {
@@ -121,12 +114,7 @@ const SOURCES: readonly Source[] = [
       delete process.env["AWS_EC2_METADATA_DISABLED"];
       configure(`[default]\nec2_metadata_service_endpoint = ${origin}\n`);
     },
-    credentials: ({ url = "" }) =>
-      url.endsWith("/token")
-        ? "metadata-token"
-        : url.endsWith("/")
-          ? "op"
-          : JSON.stringify({ Code: "Success", ...ISSUED }),
+    credentials: metadata,
     refusal: 404,
   },
   {

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { openSigner } from "@signpost/core";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
-import { clientOf, provideCredentials } from "./environment.ts";
+import { clientOf, provideConfiguration, provideCredentials } from "./environment.ts";
 
 const DIGEST = randomBytes(32);
 const fake = await startFakeAwsKms();
@@ -26,14 +26,7 @@ afterAll(async () => {
   await fake.stop();
 });
 
-let files = 0;
-/** The SDK reads a file once, so that each test has its own. */
-function configure(text: string): void {
-  files += 1;
-  const file = join(folder, `config-${files}`);
-  writeFileSync(file, text);
-  process.env["AWS_CONFIG_FILE"] = file;
-}
+const configure = (text: string): void => provideConfiguration(folder, text);
 
 /** How the SDK is told an endpoint. */
 const PLACES: readonly (readonly [place: string, tell: (url: string) => void])[] = [

@@ -1,3 +1,6 @@
+import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { KMSClientConfig } from "@aws-sdk/client-kms";
 import { KMSClient } from "@aws-sdk/client-kms";
 
@@ -19,6 +22,13 @@ export function provideCredentials(credentials: Backend["credentials"] | undefin
   if (credentials === undefined) return;
   process.env["AWS_ACCESS_KEY_ID"] = credentials.accessKeyId;
   process.env["AWS_SECRET_ACCESS_KEY"] = credentials.secretAccessKey;
+}
+
+/** Makes this the SDK's configuration file. It reads a file once, so that each has a name of its own. */
+export function provideConfiguration(folder: string, text: string): void {
+  const file = join(folder, `config-${randomUUID()}`);
+  writeFileSync(file, text);
+  process.env["AWS_CONFIG_FILE"] = file;
 }
 
 /** A client as a user would make it, for the tests' own administration of keys. */

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { globalAgent } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
-import { provideCredentials } from "./environment.ts";
+import { provideConfiguration, provideCredentials } from "./environment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "aws-metadata-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,9 +24,7 @@ test("a metadata service that a profile names as its source passes when it canno
     });
   await expect(open()).rejects.toMatchObject({ code: "access_denied", transient: false });
 
-  const file = join(folder, "config");
   const profile = "[default]\nrole_arn = arn:aws:iam::111122223333:role/op\ncredential_source = Ec2InstanceMetadata\n";
-  writeFileSync(file, profile);
-  process.env["AWS_CONFIG_FILE"] = file;
+  provideConfiguration(folder, profile);
   await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
 });
