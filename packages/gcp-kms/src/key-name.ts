@@ -1,4 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
+import { given } from "@signpost/core/adapter";
 
 // Google's rules for the ids, as far as they keep one name apart from another: https://cloud.google.com/kms/docs/reference/rest
 const CRYPTO_KEY =
@@ -19,21 +20,27 @@ export function parseKeyName(argument: string, name: unknown): KeyName {
   const text = typeof name === "string" ? name : "";
   const [, cryptoKey = text, version] = VERSION.exec(text) ?? [];
   if (!CRYPTO_KEY.test(cryptoKey)) {
-    throw new ConfigurationError(
-      argument,
-      "expected projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY/cryptoKeyVersions/N",
-    );
+    const expected = "projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY/cryptoKeyVersions/N";
+    throw new ConfigurationError(argument, `expected ${expected}, got ${shown(name)}`);
   }
   return version === undefined
     ? { kind: "key", cryptoKey }
     : { kind: "version", keyVersion: `${cryptoKey}/cryptoKeyVersions/${version}` };
 }
 
+// What the names of the API are made of, and nothing that tells a user from a password or begins a query.
+const NAME_LIKE = /^[A-Za-z0-9_.:/-]{1,512}$/;
+
+/** A name as it was given. A text with anything else in it may be a secret in the wrong place. */
+function shown(name: unknown): string {
+  return typeof name === "string" && NAME_LIKE.test(name) ? name : given(name);
+}
+
 /** The name of a key alone. */
 export function parseCryptoKey(name: unknown): string {
   const parsed = parseKeyName("cryptoKey", name);
   if (parsed.kind === "key") return parsed.cryptoKey;
-  throw new ConfigurationError("cryptoKey", "expected the name of a key, without a version");
+  throw new ConfigurationError("cryptoKey", `expected the name of a key, without a version, got ${shown(name)}`);
 }
 
 /** Whether the service can have meant a version by these bytes, and not the rest of a damaged name. */

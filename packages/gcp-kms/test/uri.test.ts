@@ -85,7 +85,23 @@ describe("a name of a key", () => {
   });
 });
 
-test.each(["gcp-kms://projects/p", "gcpkms:projects/p", "GCPKMS://projects/p", "awskms:///x"])(
-  "%s is no key URI of this adapter",
-  (uri) => expect(() => parseKeyUri(uri)).toThrow(/^uri: expected a key URI that begins with gcpkms:/),
+test.each(["gcp-kms://projects/p", "gcpkms:projects/p", "awskms:///x"])("%s is no key URI of this adapter", (uri) =>
+  expect(() => parseKeyUri(uri)).toThrow(/^uri: expected a key URI that begins with gcpkms:/),
 );
+
+test("a scheme in capitals is the same scheme", () => {
+  expect(parseKeyUri(`GcpKms://${KEY}/cryptoKeyVersions/1`)).toBe(`${KEY}/cryptoKeyVersions/1`);
+});
+
+test.each([
+  ["id-token", "id-token"],
+  ["projects/p/cryptoKeys/id-token", "projects/p/cryptoKeys/id-token"],
+  ["", "an empty string"],
+  [3, "3"],
+  ["user:secret@projects/p", "a string"],
+  [`${KEY}/cryptoKeyVersions/1?token=secret`, "a string"],
+  [`${KEY} secret`, "a string"],
+])("a refusal of %j names it as it was given, unless it could be a secret", (name, shown) => {
+  const opening = (): unknown => parseKeyName("keyVersion", name);
+  expect(opening).toThrow(new RegExp(`, got ${shown}$`));
+});
