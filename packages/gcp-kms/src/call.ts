@@ -1,16 +1,14 @@
 import { SignerError } from "@signpost/core";
 import { endedError, withinDeadline, type CallBounds } from "@signpost/core/adapter";
 import { algorithmError } from "./answers.ts";
-import type { GcpKmsCallOptions, GcpKmsClientLike, GcpKmsVersionResponse } from "./api.ts";
-import type { Connection } from "./client.ts";
-import { signerErrorFrom, stateInMessage, statusNumber, type CallSubject } from "./errors.ts";
+import type { GcpKmsVersionResponse } from "./api.ts";
+import type { CallSubject } from "./client-error.ts";
+import type { ClientCall, Connection } from "./connection.ts";
+import { signerErrorFrom, stateInMessage, statusNumber } from "./errors.ts";
 import { isKeyVersionName } from "./key-name.ts";
 
 /** One call of the client, which answers with a list whose first item is the response. */
-export type ClientCall<Response> = (
-  client: GcpKmsClientLike,
-  options: GcpKmsCallOptions,
-) => Promise<readonly [Response, ...unknown[]]>;
+export type ListCall<Response> = ClientCall<readonly [Response, ...unknown[]]>;
 
 /**
  * One attempt of one call, credentials included, its error always a `SignerError`. The call is bounded from outside: only
@@ -20,28 +18,18 @@ export async function callOnce<Response>(
   connection: Connection,
   subject: CallSubject,
   bounds: CallBounds,
-  call: ClientCall<Response>,
+  call: ListCall<Response>,
 ): Promise<Response> {
   const startedAt = performance.now();
   try {
-    return await attempt(connection, bounds, call);
+    const [response] = await connection.call(bounds, subject, call);
+    return response;
   } catch (error) {
     // What a client says of a call that was ended is not why it was ended.
     if (bounds.signal.aborted) throw endedError(bounds.signal.reason);
     if (error instanceof SignerError) throw error;
     throw await explained(connection, error, subject, { ...bounds, timeoutMs: lookUpTime(bounds, startedAt) });
   }
-}
-
-async function attempt<Response>(
-  connection: Connection,
-  bounds: CallBounds,
-  call: ClientCall<Response>,
-): Promise<Response> {
-  const { client, callOptions } = await connection.ready();
-  bounds.signal.throwIfAborted();
-  const [response] = await call(client, callOptions(bounds));
-  return response;
 }
 
 const INVALID_ARGUMENT = 3;
@@ -62,7 +50,7 @@ async function explained(
   const status = statusNumber(error);
   const isUnclear = status === FAILED_PRECONDITION ? stateInMessage(error) === undefined : status === INVALID_ARGUMENT;
   if (!isUnclear || first.code === "integrity" || !isKeyVersionName(subject.name)) return first;
-  const version = await lookUp(connection, subject.name, bounds);
+  const version = await lookUp(connection, subject, bounds);
   if (version?.name !== subject.name) return first;
   const refusal = algorithmError("GetCryptoKeyVersion", version.algorithm, subject.name);
   if (refusal?.code === "unsupported_key") return refusal;
@@ -80,15 +68,17 @@ function lookUpTime({ timeoutMs }: CallBounds, startedAt: number): number {
 
 async function lookUp(
   connection: Connection,
-  name: string,
+  subject: CallSubject,
   { timeoutMs, signal: caller }: CallBounds,
 ): Promise<GcpKmsVersionResponse | undefined> {
-  const get: ClientCall<GcpKmsVersionResponse> = (client, options) => client.getCryptoKeyVersion({ name }, options);
+  const get: ListCall<GcpKmsVersionResponse> = (client, options) =>
+    client.getCryptoKeyVersion({ name: subject.name }, options);
   try {
-    return await withinDeadline((signal) => attempt(connection, { timeoutMs, signal }, get), {
+    const [version] = await withinDeadline((signal) => connection.call({ timeoutMs, signal }, subject, get), {
       deadlineMs: timeoutMs,
       signal: caller,
     });
+    return version;
   } catch {
     // The error that we have says enough.
     return undefined;

@@ -1,7 +1,8 @@
-import { createRequire } from "node:module";
 import { ConfigurationError } from "@signpost/core";
-import { readChoice, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
-import { makeReady, type GcpKmsClientLike, type ReadyClient } from "./api.ts";
+import { memberOf, readChoice, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
+import type { GcpKmsClientLike } from "./api.ts";
+import { gaxOf, loadClientClass, type Gax } from "./sdk.ts";
+import type { OwnClients } from "./own-connection.ts";
 
 /** How the service is reached. Without any of it: a client of our own, with Google's application default credentials. */
 export interface GcpKmsConnectionOptions {
@@ -22,15 +23,8 @@ export interface GcpKmsConnectionOptions {
 /** How calls travel: HTTP/2 with protocol buffers, or HTTP with JSON. */
 export type GcpKmsTransport = "grpc" | "rest";
 
-/** A client that can be called, and what ends it. */
-export interface Connection {
-  /** Rejects when no credentials are found. */
-  ready(): Promise<ReadyClient>;
-  /** Closes a client that we made. */
-  close(): Promise<void>;
-}
-
-interface OwnClientOptions {
+/** Endpoint and transport of a client of our own. */
+export interface OwnClientOptions {
   readonly endpoint: ServiceEndpoint | undefined;
   readonly transport: GcpKmsTransport;
 }
@@ -51,37 +45,6 @@ export function readConnectionOptions({ client, endpoint, transport }: GcpKmsCon
   return own;
 }
 
-/** The caller's client, or one of our own. */
-export async function connect(client: GcpKmsClientLike | undefined, own: OwnClientOptions): Promise<Connection> {
-  if (client !== undefined) return { ready: () => makeReady(client), close: async () => {} };
-  const Client = await loadClient();
-  const clientOptions = ownClientOptions(own);
-  return ownConnection(() => new Client(clientOptions));
-}
-
-function ownConnection(create: () => GcpKmsClientLike): Connection {
-  let client: GcpKmsClientLike | undefined = create();
-  let isReady = false;
-  return {
-    ready: async () => {
-      const current = (client ??= create());
-      try {
-        const ready = await makeReady(current);
-        isReady = true;
-        return ready;
-      } catch (error) {
-        // A client keeps its failure for good: the next call gets a new one, and new credentials.
-        if (client === current) client = undefined;
-        throw error;
-      }
-    },
-    // One that is not ready holds no connection, and would wait for its credentials.
-    close: async () => {
-      if (isReady) await client?.close();
-    },
-  };
-}
-
 /** The options of the client's constructor that we set. */
 interface ClientOptions {
   readonly apiEndpoint?: string;
@@ -89,53 +52,74 @@ interface ClientOptions {
   readonly fallback?: boolean;
   readonly protocol?: string;
   readonly universeDomain?: string;
+  readonly auth?: unknown;
   readonly authClient?: unknown;
   readonly sslCreds?: unknown;
   readonly "grpc.max_reconnect_backoff_ms"?: number;
+  readonly "grpc.use_local_subchannel_pool"?: 1;
+  readonly "grpc.keepalive_time_ms"?: number;
+  readonly "grpc.keepalive_timeout_ms"?: number;
   readonly "grpc.enable_http_proxy"?: 0;
 }
 
-const TRANSPORT_OPTIONS: Readonly<Record<GcpKmsTransport, ClientOptions>> = {
-  // By default a channel that lost the service waits up to two minutes before it connects again.
-  grpc: { "grpc.max_reconnect_backoff_ms": 2_000 },
-  rest: { fallback: true },
-};
+/** How a connection that the network lost is found out. */
+export interface Keepalive {
+  /** How long after the last ping the next one is sent, while a call runs. Milliseconds. */
+  readonly timeMs: number;
+  /** How long a ping may go unanswered. Milliseconds. */
+  readonly timeoutMs: number;
+}
 
-type ClientClass = new (options: ClientOptions) => GcpKmsClientLike;
+/** A call after a longer pause sends a ping at once, and the connection is given up in the middle of the first attempt. */
+const KEEPALIVE: Keepalive = { timeMs: 10_000, timeoutMs: 1_000 };
 
-/** The peer dependency, loaded when a client is needed. */
-async function loadClient(): Promise<ClientClass> {
-  try {
-    const { KeyManagementServiceClient } = (await import("@google-cloud/kms")) as unknown as {
-      KeyManagementServiceClient: ClientClass;
-    };
-    return KeyManagementServiceClient;
-  } catch (cause) {
-    throw new ConfigurationError("client", "expected a client, or @google-cloud/kms installed", { cause });
-  }
+function transportOptions(transport: GcpKmsTransport, keepalive: Keepalive): ClientOptions {
+  if (transport === "rest") return { fallback: true };
+  return {
+    // By default a channel that lost the service waits up to two minutes before it connects again.
+    "grpc.max_reconnect_backoff_ms": 2_000,
+    // Else a new channel takes over the connection of another one in the process, also a dead one.
+    "grpc.use_local_subchannel_pool": 1,
+    // grpc-js sends no pings without calls, and waits longer between them when the service says too_many_pings.
+    "grpc.keepalive_time_ms": keepalive.timeMs,
+    "grpc.keepalive_timeout_ms": keepalive.timeoutMs,
+  };
+}
+
+/** What makes clients of our own. Loads the SDK. */
+export async function createOwnClients(own: OwnClientOptions, keepalive: Keepalive = KEEPALIVE): Promise<OwnClients> {
+  const Client = await loadClientClass();
+  const options = ownClientOptions(own, () => gaxOf(Client), keepalive);
+  return {
+    create: (auth) => new Client(auth === undefined ? options : { ...options, auth }),
+    forgetAbsence: ({ auth }) => {
+      // What it remembers of a metadata server that did answer is worth keeping.
+      if (memberOf(auth, "isGCE") !== true) gaxOf(Client).googleAuthLibrary.gcpMetadata.resetIsAvailableCache();
+    },
+  };
 }
 
 /** What a client of our own is made with. */
-export function ownClientOptions({ endpoint, transport }: OwnClientOptions): ClientOptions {
-  return { ...endpointOptions(endpoint, transport), ...TRANSPORT_OPTIONS[transport] };
+export function ownClientOptions(
+  { endpoint, transport }: OwnClientOptions,
+  gax: () => Gax,
+  keepalive: Keepalive = KEEPALIVE,
+): ClientOptions {
+  return { ...endpointOptions(endpoint, transport, gax), ...transportOptions(transport, keepalive) };
 }
 
-function endpointOptions(endpoint: ServiceEndpoint | undefined, transport: GcpKmsTransport): ClientOptions {
+function endpointOptions(
+  endpoint: ServiceEndpoint | undefined,
+  transport: GcpKmsTransport,
+  gax: () => Gax,
+): ClientOptions {
   if (endpoint === undefined) return {};
   const { hostname, port, plaintext } = endpoint;
   // With a host:port in apiEndpoint the client would append :443.
-  return { apiEndpoint: hostname, port, ...(plaintext ? plaintextOptions(transport) : {}) };
+  return { apiEndpoint: hostname, port, ...(plaintext ? plaintextOptions(transport, gax()) : {}) };
 }
 
-/** The parts of the client's own google-gax: credentials of another copy of grpc-js would be refused. */
-interface Gax {
-  readonly grpc: { readonly credentials: { createInsecure(): unknown } };
-  readonly googleAuthLibrary: { readonly PassThroughClient: new () => unknown };
-}
-
-function plaintextOptions(transport: GcpKmsTransport): ClientOptions {
-  const require = createRequire(createRequire(import.meta.url).resolve("@google-cloud/kms"));
-  const { grpc, googleAuthLibrary } = require("google-gax") as Gax;
+function plaintextOptions(transport: GcpKmsTransport, { grpc, googleAuthLibrary }: Gax): ClientOptions {
   return {
     // Without it the client asks the metadata server for credentials and for the name of its universe.
     authClient: new googleAuthLibrary.PassThroughClient(),

@@ -1,15 +1,7 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
-
-/** What a call was about, for the message. */
-export interface CallSubject {
-  /** In the imperative: `sign with`, `read the public key of`. */
-  readonly action: string;
-  /** Resource name. */
-  readonly name: string;
-  /** The IAM permission that the call takes. */
-  readonly permission?: string | undefined;
-}
+import { memberOf } from "@signpost/core/adapter";
+import { causeOf, isClosedClient, isNetworkCode, messageOf, type CallSubject } from "./client-error.ts";
+import { pluginFailure } from "./credential-errors.ts";
 
 interface Row {
   readonly code: SignerErrorCode;
@@ -76,9 +68,6 @@ const FROM_HTTP: Readonly<Record<number, number>> = {
   504: 4,
 };
 
-/** Members of the client's errors that say what happened. All others may hold the request: its digest, its token. */
-const CAUSE: CauseRules = { members: ["code", "details", "reason", "domain", "status", "httpStatusCode"] };
-
 /**
  * The one table from what the client throws to our codes: a pure function. `state` is what is known of the
  * version from elsewhere; without it the service's own message is read for it.
@@ -88,7 +77,7 @@ export function signerErrorFrom(error: unknown, subject: CallSubject, state?: st
   const { action, name, permission } = subject;
   const hint = code === "access_denied" && permission !== undefined ? `; it takes ${permission}` : "";
   const message = `cannot ${action} ${name}: ${text}${hint}`;
-  const options = { cause: safeCause(error, CAUSE), transient };
+  const options = { cause: causeOf(error), transient };
   return isPending === true ? new PendingVersionError(code, message, options) : new SignerError(code, message, options);
 }
 
@@ -100,29 +89,39 @@ export function isPendingVersion(error: SignerError): boolean {
   return error instanceof PendingVersionError;
 }
 
-/** The same for what happens before a call is made, where a refusal is one of the credentials. */
-export function credentialsError(error: unknown): SignerError {
-  const mapped = signerErrorFrom(error, { action: "get", name: "Google credentials" });
-  if (mapped.transient && mapped.code !== "integrity") return mapped;
-  return new SignerError("access_denied", "no usable Google credentials were found", { cause: mapped.cause });
-}
-
 function classify(error: unknown, knownState: string | undefined): Row {
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   // REST in 5.x parses the body without a guard.
   if (memberOf(error, "name") === "SyntaxError") {
     return { code: "integrity", text: "the answer is cut off or no JSON", transient: true };
   }
-  if (isRefusedByTokenEndpoint(error)) return { code: "access_denied", text: "no access token could be had" };
+  const failure = pluginFailure(error);
+  if (failure !== undefined) return failure;
   const status = statusNumber(error);
   const row = status === undefined ? undefined : ROWS[status];
   if (row === undefined) return { code: "integrity", text: "the client failed in an unknown way" };
+  const ended = ENDED_STREAMS[String(memberOf(error, "details"))];
+  if (ended !== undefined && ended.status === status) return ended.row;
   if (status === 3 && isChecksumRefusal(error)) {
     return { code: "integrity", text: "the digest reached the service damaged", transient: true };
   }
   if (status === 9) return stateRow(knownState ?? stateInMessage(error)) ?? row;
   return row;
 }
+
+/** What grpc-js says of a stream that was ended without a status, by its words for the code of HTTP/2 (RFC 9113 section 7). */
+const ENDED_STREAMS: Readonly<Record<string, { readonly status: number; readonly row: Row } | undefined>> = {
+  // CANCEL: a server ends a call so whose deadline it finds over.
+  "Call cancelled": {
+    status: 1,
+    row: { code: "timeout", text: "the service ended the call before it had an answer (CANCELLED)" },
+  },
+  // ENHANCE_YOUR_CALM: of the connection, as after too many pings. No quota of the project is over.
+  "Bandwidth exhausted or memory limit exceeded": {
+    status: 8,
+    row: { code: "unavailable", text: "the service closed the connection (ENHANCE_YOUR_CALM)" },
+  },
+};
 
 /** A version that is about to be usable is an outage that ends by itself; any other state is a decision. */
 function stateRow(state: string | undefined): Row | undefined {
@@ -146,7 +145,7 @@ export function stateInMessage(error: unknown): string | undefined {
 /** The gRPC status: of gRPC itself, of REST in 6.x, or of the body or HTTP status that REST in 5.x leaves as it is. */
 export function statusNumber(error: unknown): number | undefined {
   const code = memberOf(error, "code");
-  if (typeof code === "string") return NETWORK_ERROR.test(code) || TLS_ERROR.test(code) ? 14 : undefined;
+  if (typeof code === "string") return isNetworkCode(code) ? 14 : undefined;
   if (typeof code !== "number") return undefined;
   const http = memberOf(error, "httpStatusCode");
   // 6.x calls every page of a proxy that it does not know FAILED_PRECONDITION, which is 400 when Google says it.
@@ -159,13 +158,6 @@ function fromHttp(status: number): number {
   return FROM_HTTP[status] ?? (isOfProxy ? 14 : 3);
 }
 
-/** Node's words for a service that cannot be reached, or for want of sockets, and node-fetch's for an early end. */
-const NETWORK_ERROR =
-  /^(?:E(?:ADDR|AI_|CONN|HOST|NET|SHUTDOWN|[MN]FILE|NOBUFS|NOTCONN|NOTFOUND|PIPE|PROTO|TIMEDOUT)|ERR_STREAM_PREMATURE)/;
-
-// OpenSSL's and Node's words for a connection that cannot be trusted. gRPC says UNAVAILABLE.
-const TLS_ERROR = /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/;
-
 function statusInBody(body: string): number | undefined {
   try {
     const name: unknown = (JSON.parse(body) as { error?: { status?: unknown } } | null)?.error?.status;
@@ -175,24 +167,6 @@ function statusInBody(body: string): number | undefined {
   }
 }
 
-// Thrown by the client as a mere string, and by google-gax as an error without a code.
-function isClosedClient(error: unknown): boolean {
-  const text = memberOf(error, "code") === undefined ? messageOf(error) : "";
-  return (typeof error === "string" ? error : text) === "The client has already been closed.";
-}
-
 function isChecksumRefusal(error: unknown): boolean {
   return /digest_?crc32c/i.test(messageOf(error));
-}
-
-/** gRPC asks for a token on each call; the token endpoint's HTTP status then stands where a gRPC status is expected. */
-function isRefusedByTokenEndpoint(error: unknown): boolean {
-  const code = memberOf(error, "code");
-  const isClientError = typeof code === "number" && code >= 400 && code < 500 && code !== 429;
-  return isClientError && messageOf(error).includes("Getting metadata from plugin failed");
-}
-
-function messageOf(error: unknown): string {
-  const message = memberOf(error, "message");
-  return typeof message === "string" ? message : "";
 }

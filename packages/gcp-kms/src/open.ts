@@ -2,6 +2,7 @@ import { ConfigurationError, type GuardedSigner, type GuardPolicy, type Signer }
 import {
   assertOptions,
   endedError,
+  markPlace,
   openAdapterSigner,
   planOpening,
   readMilliseconds,
@@ -10,10 +11,14 @@ import {
   type OpenedKey,
   type OpeningPlan,
   type OptionNames,
+  type Place,
+  type RemoteBackend,
 } from "@signpost/core/adapter";
 import { checksumOf, readPublicKey, readSignature } from "./answers.ts";
+import type { GcpKmsClientLike, GcpKmsSignResponse } from "./api.ts";
 import { callOnce } from "./call.ts";
-import { connect, readConnectionOptions, type Connection, type GcpKmsConnectionOptions } from "./client.ts";
+import { readConnectionOptions, type GcpKmsConnectionOptions } from "./client.ts";
+import { connect, type Connection } from "./connection.ts";
 import { isPendingVersion } from "./errors.ts";
 import { parseKeyName } from "./key-name.ts";
 import { formatKeyUri } from "./uri.ts";
@@ -74,15 +79,15 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
   assertOptions("options", options, OPTIONS);
   const name = parseKeyName("keyVersion", options.keyVersion);
   const plan = planCalls(options);
-  const own = readConnectionOptions(options);
+  readConnectionOptions(options);
   if (name.kind === "key") throw await refusedKey(name.cryptoKey, options, plan);
-  const connection = await connect(options.client, own);
+  const connection = await connect(options);
   return openAdapterSigner(plan, {
     name: name.keyVersion,
     readKey: (bounds) => getPublicKey(connection, name.keyVersion, bounds),
     isPending: isPendingVersion,
     uriOf: formatKeyUri,
-    signDigest: (keyVersion, digest, bounds) => asymmetricSign(connection, keyVersion, digest, bounds),
+    signDigest: signAtPlaces(connection),
     close: () => connection.close(),
   });
 }
@@ -106,18 +111,40 @@ async function getPublicKey(connection: Connection, keyVersion: string, bounds: 
   return readPublicKey(answer, keyVersion);
 }
 
-async function asymmetricSign(
+/**
+ * Signs, and names the client that did as the place of the signature: what a client proved does not hold for the one that
+ * takes its place.
+ */
+function signAtPlaces(connection: Connection): RemoteBackend["signDigest"] {
+  const places = new WeakMap<GcpKmsClientLike, Place>();
+  const placeOf = (client: GcpKmsClientLike, keyVersion: string): Place => {
+    const place = places.get(client) ?? { uri: formatKeyUri(keyVersion) };
+    places.set(client, place);
+    return place;
+  };
+  return async (keyVersion, digest, bounds) => {
+    const { answer, client } = await asymmetricSign(connection, keyVersion, digest, bounds);
+    return markPlace(readSignature(answer, keyVersion), placeOf(client, keyVersion));
+  };
+}
+
+interface Signed {
+  readonly answer: GcpKmsSignResponse;
+  readonly client: GcpKmsClientLike;
+}
+
+function asymmetricSign(
   connection: Connection,
   keyVersion: string,
   digest: Uint8Array,
   bounds: CallBounds,
-): Promise<Uint8Array> {
+): Promise<Signed> {
   const subject = { action: "sign with", name: keyVersion, permission: "cloudkms.cryptoKeyVersions.useToSign" };
   const request = { name: keyVersion, digest: { sha256: digest }, digestCrc32c: { value: checksumOf(digest) } };
-  const answer = await callOnce(connection, subject, bounds, (client, options) =>
-    client.asymmetricSign(request, options),
-  );
-  return readSignature(answer, keyVersion);
+  return callOnce(connection, subject, bounds, async (client, options): Promise<readonly [Signed]> => {
+    const [answer] = await client.asymmetricSign(request, options);
+    return [{ answer, client }];
+  });
 }
 
 /** A key without a version is refused, in words that help: which one of them signs is for the operator to say. */

@@ -10,7 +10,8 @@ import {
 } from "@signpost/core/adapter";
 import type { GcpKmsVersionResponse } from "./api.ts";
 import { callOnce } from "./call.ts";
-import { connect, readConnectionOptions, type Connection, type GcpKmsConnectionOptions } from "./client.ts";
+import type { GcpKmsConnectionOptions } from "./client.ts";
+import { connect, type Connection } from "./connection.ts";
 import { isKeyVersionName, namesProjectOtherwise, parseCryptoKey } from "./key-name.ts";
 
 /** A version of a key, as `listGcpKmsKeyVersions` gives it. */
@@ -66,7 +67,7 @@ export async function listGcpKmsKeyVersions(
     signal: readSignal("signal", options.signal),
     message: `not all versions were listed within ${deadlineMs} ms`,
   };
-  const connection = await connect(options.client, readConnectionOptions(options));
+  const connection = await connect(options);
   try {
     const versions = await withinDeadline((signal) => allPages(connection, parent, deadlineMs, signal), deadline);
     return versions

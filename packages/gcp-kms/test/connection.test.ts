@@ -183,7 +183,8 @@ describe("without credentials", () => {
     const error = await rejection(signer.sign(newMessage().digest));
     expect(error).toMatchObject({
       code: "access_denied",
-      message: "no usable Google credentials were found",
+      message: `cannot sign with ${version.name}: no usable Google credentials were found: a file of them is not there`,
+      uri: `gcpkms://${version.name}`,
       cause: expect.objectContaining({ message: expect.stringContaining("credentials.json") }),
     });
     await signer.close();

@@ -1,10 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { ConfigurationError } from "@signpost/core";
+import { KeyManagementServiceClient } from "@google-cloud/kms";
 import { ownClientOptions, readConnectionOptions } from "../src/client.ts";
+import { gaxOf } from "../src/sdk.ts";
 
 /** What a client of our own would be made with for the endpoint. */
 function clientOptionsOf(endpoint: string, transport: "grpc" | "rest"): object {
-  return ownClientOptions(readConnectionOptions({ endpoint, transport }));
+  return ownClientOptions(readConnectionOptions({ endpoint, transport }), () =>
+    gaxOf(KeyManagementServiceClient as never),
+  );
 }
 
 describe("an endpoint", () => {

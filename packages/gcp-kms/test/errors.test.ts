@@ -1,7 +1,8 @@
 import { runInNewContext } from "node:vm";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { credentialsError, signerErrorFrom } from "../src/errors.ts";
+import { credentialsError } from "../src/credential-errors.ts";
+import { signerErrorFrom } from "../src/errors.ts";
 
 const SUBJECT = { action: "sign with", name: "projects/p/…/cryptoKeyVersions/1" };
 
@@ -32,12 +33,19 @@ function googleBody(http: number, status: string, message = "words"): string {
 describe("what the client throws becomes one of our codes", () => {
   test.each<[string, unknown, SignerErrorCode, boolean]>([
     ["CANCELLED that is not ours", grpcError(1, "Cancelled"), "unavailable", true],
+    ["RST_STREAM with CANCEL", grpcError(1, "Call cancelled"), "timeout", true],
     ["UNKNOWN", grpcError(2, ""), "unavailable", true],
     ["INVALID_ARGUMENT", grpcError(3, ""), "invalid_argument", false],
     ["DEADLINE_EXCEEDED", grpcError(4, ""), "timeout", true],
     ["NOT_FOUND", grpcError(5, ""), "key_not_found", false],
     ["ALREADY_EXISTS", grpcError(6, ""), "invalid_argument", false],
     ["PERMISSION_DENIED", grpcError(7, ""), "access_denied", false],
+    [
+      "GOAWAY with ENHANCE_YOUR_CALM",
+      grpcError(8, "Bandwidth exhausted or memory limit exceeded"),
+      "unavailable",
+      true,
+    ],
     ["RESOURCE_EXHAUSTED", grpcError(8, ""), "throttled", true],
     ["FAILED_PRECONDITION", grpcError(9, ""), "key_disabled", false],
     ["ABORTED", grpcError(10, ""), "unavailable", true],
@@ -159,6 +167,21 @@ describe("an access token that could not be had, for a call over gRPC", () => {
     expect(signerErrorFrom(grpcError(400, `${prefix}invalid_grant`), SUBJECT)).toMatchObject({ code: "access_denied" });
   });
 
+  test("names the source of credentials, and not the service", () => {
+    const { message } = signerErrorFrom(grpcError(503, `${prefix}try later`), SUBJECT);
+    expect(message).toMatch(/: the source of Google credentials answered HTTP 503$/);
+  });
+
+  test.each([
+    "The file at /var/run/token does not exist, or it is not a file. ENOENT",
+    "error:1E08010C:DECODER routines::unsupported",
+    "Could not load the default credentials.",
+  ])("is access_denied, at once, for %s", (words) => {
+    vi.stubEnv("GCE_METADATA_HOST", undefined);
+    expect(signerErrorFrom(grpcError(2, prefix + words), SUBJECT)).toMatchObject({ code: "access_denied" });
+    vi.unstubAllEnvs();
+  });
+
   test.each([2, 429, 503])("may be tried again after status %i", (code) => {
     expect(signerErrorFrom(grpcError(code, `${prefix}try later`), SUBJECT).transient).toBe(true);
   });
@@ -176,9 +199,18 @@ describe("credentials that could not be had, before a call", () => {
       Object.assign(new Error("x"), { code: "EHOSTUNREACH" }),
       "unavailable",
     ],
+    [
+      "a network that is named in the cause alone",
+      new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNREFUSED" }) }),
+      "unavailable",
+    ],
+    ["a request that was given up", Object.assign(new Error("x"), { code: "TimeoutError" }), "timeout"],
+    ["a private key that is broken", new Error("error:1E08010C:DECODER routines::unsupported"), "access_denied"],
     ["an answer that is cut", new SyntaxError("x"), "access_denied"],
   ])("%s", (_what, error, code) => {
-    expect(credentialsError(error)).toMatchObject({ code, cause: expect.any(Error) });
+    const mapped = credentialsError(error, SUBJECT);
+    expect(mapped).toMatchObject({ code, cause: expect.any(Error) });
+    expect(mapped.message).toMatch(/^cannot sign with projects\/p\/…\/cryptoKeyVersions\/1: ./);
   });
 });
 

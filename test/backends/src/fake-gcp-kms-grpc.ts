@@ -1,4 +1,4 @@
-import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import { constants, createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 import { loadSync, type MethodDefinition, type ServiceDefinition } from "@grpc/proto-loader";
@@ -35,7 +35,17 @@ function loadService(): ServiceDefinition {
 
 export function createGrpcServer(service: FakeService): Http2Server {
   const methods = loadService();
-  return createServer().on("stream", (stream, headers) => {
+  const server = createServer();
+  // As a gRPC server that has had enough of them (doc/keepalive.md there): GOAWAY, and the end of the connection.
+  server.on("session", (session) => {
+    session.on("ping", () => {
+      service.pings += 1;
+      if (!service.refusePings) return;
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
+      setImmediate(() => session.destroy());
+    });
+  });
+  return server.on("stream", (stream, headers) => {
     // A client that goes away in the middle of a fault is what the fault is for.
     stream.on("error", () => undefined);
     const operation = String(headers[":path"]).slice(`/${SERVICE}/`.length) as Operation;

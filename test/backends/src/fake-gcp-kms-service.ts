@@ -87,6 +87,10 @@ export interface FakeService {
   intercept: Intercept | undefined;
   /** Whether a message about a version that is not enabled says its state, as the service's do. Default true. */
   stateInMessages: boolean;
+  /** Pings that were received over gRPC. */
+  pings: number;
+  /** Whether the next ping ends its connection, with too_many_pings. Default false. */
+  refusePings: boolean;
 }
 
 const TRANSPORT_FAULTS: ReadonlySet<Fault | undefined> = new Set<Fault>([

@@ -22,6 +22,10 @@ export interface FakeGcpKms extends AsyncDisposable {
   intercept(change: Intercept | undefined): void;
   /** Whether a message about a version that is not enabled says its state. Default true. */
   sayState(on: boolean): void;
+  /** Whether a ping over gRPC ends its connection, with GOAWAY and too_many_pings. Default false. */
+  refusePings(on: boolean): void;
+  /** Pings that were received over gRPC. */
+  pings(): number;
   /** `false` refuses connections and cuts the open ones; `true` listens on the same ports again. */
   setReachable(on: boolean): Promise<void>;
   /** Open connections, of both kinds. */
@@ -36,6 +40,8 @@ export async function startFakeGcpKms(): Promise<FakeGcpKms> {
     keyring: createFakeKeyring(),
     intercept: undefined,
     stateInMessages: true,
+    pings: 0,
+    refusePings: false,
   };
   const grpc = listener(createGrpcServer(service));
   const rest = listener(createRestServer(service));
@@ -57,6 +63,10 @@ export async function startFakeGcpKms(): Promise<FakeGcpKms> {
     sayState: (on) => {
       service.stateInMessages = on;
     },
+    refusePings: (on) => {
+      service.refusePings = on;
+    },
+    pings: () => service.pings,
     setReachable: async (on) => {
       if (on) await Promise.all(both.map((each, index) => each.listen(ports[index] ?? 0)));
       else await stop();

@@ -1,0 +1,129 @@
+import { endedError, type CallBounds } from "@signpost/core/adapter";
+import type { GcpKmsClientLike } from "./api.ts";
+import { makeReady, type CallOptionsOf } from "./ready.ts";
+
+/** A client whose credentials were found. */
+export interface ReadyLife {
+  readonly life: ClientLife;
+  readonly optionsOf: CallOptionsOf;
+}
+
+/** A search of a client for credentials, shared by all calls that wait for it. */
+export interface Search {
+  readonly ready: Promise<ReadyLife>;
+  readonly since: number;
+  readonly state: "running" | "ready" | "failed";
+}
+
+/** One client of our own, from its making until it is closed. */
+export interface ClientLife {
+  readonly client: GcpKmsClientLike;
+  /** Whether it was ready once. It holds a channel then. */
+  readonly hasChannel: boolean;
+  /** The search that runs, or another one. */
+  search(): Search;
+  /** Makes a call, and watches whether the service is heard. */
+  call<Answer>(bounds: CallBounds, make: () => Promise<Answer>): Promise<Answer>;
+  /** No call begins any more. Closes the client when the last one has ended. */
+  retire(): void;
+  /** Closes the client, whatever runs. */
+  close(): Promise<void>;
+}
+
+/** A channel that answered before, and then leaves so many calls unanswered, is taken for dead. */
+const MAX_UNANSWERED = 2;
+/** A call that had less time than this says nothing of its channel. Milliseconds. */
+const TELLING_MS = 1000;
+
+/** `onSilence` is called when the channel is taken for dead. */
+export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife) => void): ClientLife {
+  let running: Search | undefined;
+  let hasChannel = false;
+  let calls = 0;
+  let retired = false;
+  let closing: Promise<unknown> | undefined;
+  let answeredAt = Number.POSITIVE_INFINITY;
+  let unanswered = 0;
+
+  const close = async (): Promise<void> => {
+    retired = true;
+    // One without a channel holds no connection, and would wait for its credentials.
+    if (hasChannel) await (closing ??= client.close());
+  };
+  // Not before its last call has ended: a closed client refuses the calls that are about to begin.
+  const closeIfIdle = (): void => {
+    if (retired && calls === 0) close().catch(() => undefined);
+  };
+  const heard = (): void => {
+    answeredAt = performance.now();
+    unanswered = 0;
+  };
+  const notHeard = (startedAt: number): void => {
+    if (answeredAt > startedAt) return;
+    unanswered += 1;
+    if (unanswered >= MAX_UNANSWERED && !retired) onSilence(life);
+  };
+  const find = async (): Promise<ReadyLife> => {
+    const optionsOf = await makeReady(client, "always");
+    hasChannel = true;
+    return { life, optionsOf };
+  };
+  const life: ClientLife = {
+    client,
+    get hasChannel() {
+      return hasChannel;
+    },
+    search: () =>
+      (running ??= startSearch(find(), () => {
+        running = undefined;
+        closeIfIdle();
+      })),
+    call: async (bounds, make) => {
+      const startedAt = performance.now();
+      calls += 1;
+      try {
+        const answer = await make();
+        heard();
+        return answer;
+      } catch (error) {
+        if (!bounds.signal.aborted) heard();
+        else if (hadItsTime(bounds, startedAt)) notHeard(startedAt);
+        throw error;
+      } finally {
+        calls -= 1;
+        closeIfIdle();
+      }
+    },
+    retire: () => {
+      retired = true;
+      closeIfIdle();
+    },
+    close,
+  };
+  return life;
+}
+
+function startSearch(ready: Promise<ReadyLife>, ended: () => void): Search {
+  const search: { -readonly [Member in keyof Search]: Search[Member] } = {
+    ready,
+    since: performance.now(),
+    state: "running",
+  };
+  // Whoever waited for it may have left.
+  ready.then(
+    () => {
+      search.state = "ready";
+      ended();
+    },
+    () => {
+      search.state = "failed";
+      ended();
+    },
+  );
+  return search;
+}
+
+function hadItsTime({ signal, timeoutMs }: CallBounds, startedAt: number): boolean {
+  if (endedError(signal.reason).code !== "timeout") return false;
+  return performance.now() - startedAt >= Math.min(timeoutMs / 2, TELLING_MS);
+}

@@ -1,0 +1,35 @@
+import type { CallBounds } from "@signpost/core/adapter";
+import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
+import { createOwnClients, readConnectionOptions, type GcpKmsConnectionOptions, type Keepalive } from "./client.ts";
+import type { CallSubject } from "./client-error.ts";
+import { ownConnection } from "./own-connection.ts";
+import { makeReady, readyInTime } from "./ready.ts";
+
+/** One call of the client. */
+export type ClientCall<Answer> = (client: GcpKmsClientLike, options: GcpKmsCallOptions) => Promise<Answer>;
+
+/** What calls are made through, and what ends it. */
+export interface Connection {
+  /** Makes a call as soon as there are credentials for it. Rejects with what the client rejects with. */
+  call<Answer>(bounds: CallBounds, subject: CallSubject, call: ClientCall<Answer>): Promise<Answer>;
+  /** Closes a client that we made. */
+  close(): Promise<void>;
+}
+
+/** The caller's client, or one of our own. `keepalive` is for tests. */
+export async function connect(options: GcpKmsConnectionOptions, keepalive?: Keepalive): Promise<Connection> {
+  const own = readConnectionOptions(options);
+  const { client } = options;
+  return client === undefined ? ownConnection(await createOwnClients(own, keepalive)) : callersConnection(client);
+}
+
+function callersConnection(client: GcpKmsClientLike): Connection {
+  return {
+    call: async (bounds, subject, call) => {
+      const optionsOf = await readyInTime(makeReady(client, "rest"), bounds, subject);
+      bounds.signal.throwIfAborted();
+      return call(client, optionsOf(bounds));
+    },
+    close: async () => {},
+  };
+}

@@ -1,0 +1,109 @@
+import { SignerError, type SignerErrorCode } from "@signpost/core";
+import { memberOf } from "@signpost/core/adapter";
+import { causeOf, isClosedClient, messageOf, networkCode, type CallSubject } from "./client-error.ts";
+
+// What happens before a call is made. A source of credentials that is configured and does not answer is an outage, which
+// passes. No source at all, a refusal, and a file that cannot be used are not.
+
+interface Failure {
+  readonly code: SignerErrorCode;
+  readonly text: string;
+}
+
+/** The error for credentials that could not be had. It names who was asked, and never what was sent or answered. */
+export function credentialsError(error: unknown, { action, name }: CallSubject): SignerError {
+  if (error instanceof SignerError) return error;
+  const { code, text } = classify(error);
+  return new SignerError(code, `cannot ${action} ${name}: ${text}`, { cause: causeOf(error) });
+}
+
+function classify(error: unknown): Failure {
+  const message = messageOf(error);
+  if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
+  if (message.includes(NO_SOURCE)) return withoutSource();
+  const asked = askedHost(error);
+  const status = httpStatus(error);
+  if (status !== undefined) return answered(status, asked);
+  const code = networkCode(error);
+  if (code !== undefined) return { code: "unavailable", text: `${asked} cannot be reached (${code})` };
+  if (isTimeout(error, message)) return { code: "timeout", text: `${asked} did not answer in time` };
+  return { code: "access_denied", text: `no usable Google credentials were found${hintFor(message)}` };
+}
+
+// The words of google-auth-library when it has looked everywhere.
+const NO_SOURCE = "Could not load the default credentials";
+
+function withoutSource(): Failure {
+  const server = configuredMetadataServer();
+  if (server === undefined) {
+    const text =
+      "no Google credentials were found: no GOOGLE_APPLICATION_CREDENTIALS, no file of gcloud, and no metadata server answers";
+    return { code: "access_denied", text };
+  }
+  return { code: "unavailable", text: `the metadata server ${server}, which the environment names, does not answer` };
+}
+
+/** The variables by which the SDK is told where a metadata server is. */
+function configuredMetadataServer(): string | undefined {
+  const { GCE_METADATA_IP, GCE_METADATA_HOST } = process.env;
+  return GCE_METADATA_IP || GCE_METADATA_HOST || undefined;
+}
+
+function answered(status: number, asked: string): Failure {
+  const text = `${asked} answered HTTP ${status}`;
+  if (status === 429) return { code: "throttled", text };
+  if (status === 408 || status === 504) return { code: "timeout", text };
+  if (status >= 500 || status < 400) return { code: "unavailable", text };
+  return { code: "access_denied", text: `no access token could be had: ${text}` };
+}
+
+/** Scheme, host and port of what was asked. A path or a query could hold more than that. */
+function askedHost(error: unknown): string {
+  const url = memberOf(memberOf(error, "config"), "url");
+  const text = url instanceof URL ? url.href : typeof url === "string" ? url : "";
+  const origin = URL.canParse(text) ? new URL(text).origin : undefined;
+  return origin === undefined ? "the source of Google credentials" : `the source of Google credentials, ${origin},`;
+}
+
+function httpStatus(error: unknown): number | undefined {
+  for (const status of [
+    memberOf(error, "status"),
+    memberOf(memberOf(error, "response"), "status"),
+    memberOf(error, "code"),
+  ]) {
+    if (typeof status === "number" && status >= 300 && status < 600) return status;
+  }
+  return undefined;
+}
+
+function isTimeout(error: unknown, message: string): boolean {
+  const names = [memberOf(error, "name"), memberOf(error, "code"), memberOf(memberOf(error, "cause"), "name")];
+  return names.some((name) => name === "AbortError" || name === "TimeoutError") || /\btimed? ?out\b/i.test(message);
+}
+
+/** What an operator may do, where the words of Node or the SDK say it. */
+function hintFor(message: string): string {
+  if (/ENOENT|does not exist/.test(message)) return ": a file of them is not there";
+  if (/DECODER|PEM|asn1|private key/i.test(message)) return ": their private key cannot be read";
+  return "";
+}
+
+// The words that grpc-js puts before what a source of call credentials said.
+const PLUGIN = "Getting metadata from plugin failed with error: ";
+
+/**
+ * The same for a caller's own client over gRPC, which asks for the token inside the call: undefined for an error that is
+ * not of that. Of the source's error the words are left, and a number.
+ */
+export function pluginFailure(error: unknown): Failure | undefined {
+  const message = messageOf(error);
+  const start = message.indexOf(PLUGIN);
+  if (start < 0) return undefined;
+  const status = httpStatus({ code: memberOf(error, "code") });
+  if (status !== undefined) return answered(status, "the source of Google credentials");
+  const said = message.slice(start + PLUGIN.length);
+  if (said.includes(NO_SOURCE)) return withoutSource();
+  const hint = hintFor(said);
+  if (hint !== "") return { code: "access_denied", text: `no usable Google credentials were found${hint}` };
+  return { code: "unavailable", text: "no access token could be had" };
+}

@@ -1,0 +1,100 @@
+import type { CallBounds } from "@signpost/core/adapter";
+import type { GcpKmsClientLike } from "./api.ts";
+import { startLife, type ClientLife, type ReadyLife, type Search } from "./client-life.ts";
+import type { Connection } from "./connection.ts";
+import type { CallSubject } from "./client-error.ts";
+import { credentialsTime, readyInTime } from "./ready.ts";
+
+/** What makes clients of our own, one after the other. */
+export interface OwnClients {
+  /** `auth` is that of the client before it: its credentials are used again. Without it new ones are looked for. */
+  create(auth?: GcpKmsClientLike["auth"]): GcpKmsClientLike;
+  /** Has the SDK forget, for the whole process, that there was no metadata server. */
+  forgetAbsence(client: GcpKmsClientLike): void;
+}
+
+/** The longest that a search for credentials is waited for before another one begins. Milliseconds. */
+const MAX_PATIENCE_MS = 60_000;
+
+/**
+ * Calls through clients of our own. There is one at a time, and another one takes its place
+ *
+ * - after a search for credentials failed: a client keeps that failure for good;
+ * - after a search took all the time of a call: a client waits for its first search for good. If it comes late, it is used
+ *   all the same. Each one in a row that hangs has twice the time of the one before, so that a source that is slow is not
+ *   asked over and over;
+ * - after its channel went silent: the credentials are kept.
+ */
+export function ownConnection({ create, forgetAbsence }: OwnClients): Connection {
+  let current: ClientLife | undefined;
+  /** A search that was given up, as long as it may still come. */
+  let late: Promise<ReadyLife> | undefined;
+  let hangs = 0;
+  let isClosed = false;
+
+  const start = (auth?: GcpKmsClientLike["auth"]): ClientLife => (current = startLife(create(auth), onSilence));
+  const leave = (life: ClientLife): void => {
+    if (current === life) current = undefined;
+    life.retire();
+  };
+  function onSilence(life: ClientLife): void {
+    if (current !== life) return;
+    leave(life);
+    start(life.client.auth);
+  }
+  const giveUp = (life: ClientLife, search: Search): void => {
+    if (current !== life) return;
+    current = undefined;
+    hangs += 1;
+    forgetAbsence(life.client);
+    late = new Promise((resolve) => {
+      search.ready.then(
+        (ready) => {
+          if (isClosed || current?.hasChannel === true) return leave(life);
+          current?.retire();
+          current = life;
+          return resolve(ready);
+        },
+        () => life.retire(),
+      );
+    });
+  };
+  const ready = async (bounds: CallBounds, subject: CallSubject): Promise<ReadyLife> => {
+    const life = current ?? start();
+    const search = life.search();
+    try {
+      const first = late === undefined ? search.ready : Promise.race([search.ready, late]);
+      const found = await readyInTime(first, bounds, subject);
+      hangs = 0;
+      late = undefined;
+      return found;
+    } catch (error) {
+      if (search.state === "failed") {
+        late = undefined;
+        forgetAbsence(life.client);
+        leave(life);
+      } else if (search.state === "running" && performance.now() - search.since >= patience(bounds, hangs)) {
+        giveUp(life, search);
+      }
+      throw error;
+    }
+  };
+
+  start();
+  return {
+    call: async (bounds, subject, call) => {
+      const { life, optionsOf } = await ready(bounds, subject);
+      bounds.signal.throwIfAborted();
+      return life.call(bounds, () => call(life.client, optionsOf(bounds)));
+    },
+    close: async () => {
+      isClosed = true;
+      await current?.close();
+    },
+  };
+}
+
+/** Timers may fire a millisecond early. */
+function patience(bounds: CallBounds, hangs: number): number {
+  return Math.min(MAX_PATIENCE_MS, credentialsTime(bounds) * 2 ** Math.min(hangs, 16)) - 1;
+}

@@ -1,0 +1,63 @@
+import { ConfigurationError } from "@signpost/core";
+import { memberOf } from "@signpost/core/adapter";
+import type { GcpKmsClientLike } from "./api.ts";
+import { messageOf } from "./client-error.ts";
+
+/** The constructor of `@google-cloud/kms`. */
+export type ClientClass = new (options: object) => GcpKmsClientLike;
+
+/** What is used of google-gax, in the copy of the client: credentials of another copy of grpc-js would be refused. */
+export interface Gax {
+  readonly grpc: { readonly credentials: { createInsecure(): unknown } };
+  readonly googleAuthLibrary: {
+    readonly PassThroughClient: new () => unknown;
+    readonly gcpMetadata: { resetIsAvailableCache(): void };
+  };
+}
+
+/** The peer dependency, loaded when a client is needed. */
+export async function loadClientClass(): Promise<ClientClass> {
+  try {
+    const { KeyManagementServiceClient } = (await import("@google-cloud/kms")) as unknown as {
+      KeyManagementServiceClient: ClientClass;
+    };
+    return KeyManagementServiceClient;
+  } catch (cause) {
+    throw new ConfigurationError("client", loadingFailure(cause), { cause });
+  }
+}
+
+/** What is wrong with the SDK: it is not there, or it was put into a bundle of a form in which it cannot run. */
+export function loadingFailure(error: unknown): string {
+  const [message = ""] = messageOf(error).split("\n");
+  if (NOT_FOUND.test(message)) return "expected a client, or @google-cloud/kms installed";
+  const what = `expected @google-cloud/kms to load, which failed with "${message}"`;
+  if (!WITHOUT_COMMONJS.test(message)) return what;
+  return `${what}: it is CommonJS and cannot run inside this bundle of ES modules; make it external, or bundle as CommonJS`;
+}
+
+// Node's words, of CommonJS and of ES modules.
+const NOT_FOUND = /^Cannot find (?:module|package) '@google-cloud\/kms'/;
+
+// esbuild's words, and Node's for what a bundler has left as it was.
+const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;
+
+/**
+ * The client's own google-gax. A client has it under a name that is not public, and there is no other way to this copy that
+ * also holds in a bundle. It asks nobody for anything: what it is made with has a universe and needs no credentials.
+ */
+export function gaxOf(Client: ClientClass): Gax {
+  const universeDomain = "googleapis.com";
+  const gax: unknown = Reflect.get(new Client({ universeDomain, authClient: { universeDomain } }), "_gaxModule");
+  if (isGax(gax)) return gax;
+  throw new ConfigurationError("client", "expected @google-cloud/kms 5.7 or 6, whose google-gax can be reached");
+}
+
+function isGax(value: unknown): value is Gax {
+  const auth = memberOf(value, "googleAuthLibrary");
+  return (
+    typeof memberOf(memberOf(memberOf(value, "grpc"), "credentials"), "createInsecure") === "function" &&
+    typeof memberOf(auth, "PassThroughClient") === "function" &&
+    typeof memberOf(memberOf(auth, "gcpMetadata"), "resetIsAvailableCache") === "function"
+  );
+}

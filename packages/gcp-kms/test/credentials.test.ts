@@ -1,0 +1,293 @@
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createSecureServer } from "node:http2";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KeyManagementServiceClient } from "@google-cloud/kms";
+import { googleAuthLibrary } from "google-gax";
+import { KeyManagementServiceClient as Client5 } from "google-cloud-kms-5";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import type { Signer } from "@signpost/core";
+import { openGcpKmsSigner, type GcpKmsClientLike } from "@signpost/gcp-kms";
+import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
+import { newMessage, rejection } from "./support/signatures.ts";
+
+const KEY = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
+const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+/** TLS and credentials, and nobody who listens. Whoever is told that the service cannot be reached had credentials. */
+const endpoint = "https://127.0.0.1:9";
+const CALL_MADE = { code: "unavailable", message: expect.stringMatching(/the service cannot be reached|ECONNREFUSED/) };
+
+/** What a source of credentials does with a request. */
+type Behavior = "well" | "hangs" | "refuses connections" | number;
+
+const certificate = selfSignedCertificate("localhost");
+const tlsServer = createSecureServer(certificate);
+let directory: string;
+let server: Server;
+let port: number;
+let behavior: Behavior = "well";
+let requests: string[] = [];
+let delayMs = 0;
+
+const answer: RequestListener = (request, response) => {
+  const path = String(request.url);
+  requests.push(path);
+  if (behavior === "refuses connections") return void request.socket.destroy();
+  if (behavior === "hangs") return undefined;
+  const headers = { "metadata-flavor": "Google", "content-type": "application/json" };
+  if (typeof behavior === "number") return void response.writeHead(behavior, headers).end('{"error":"made_up"}');
+  const token = { access_token: "ya29.secret", token_type: "Bearer", expires_in: 3600 };
+  setTimeout(() => response.writeHead(200, headers).end(JSON.stringify(token)), delayMs);
+  return undefined;
+};
+
+const credentialsFile = (): string => join(directory, "credentials.json");
+const useFile = async (content: object): Promise<void> => {
+  vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", credentialsFile());
+  await writeFile(credentialsFile(), JSON.stringify(content));
+};
+/** Workload identity: a file with the token of the platform, which the token endpoint exchanges. */
+const workloadIdentity = (): object => ({
+  type: "external_account",
+  audience: "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
+  subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
+  token_url: `http://127.0.0.1:${port}/token`,
+  credential_source: { file: join(directory, "subject-token") },
+});
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "signpost-gcp-credentials-"));
+  server = createServer(answer).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  ({ port } = server.address() as AddressInfo);
+  tlsServer.listen(0);
+  await once(tlsServer, "listening");
+  vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
+  vi.stubEnv("HOME", directory);
+  vi.stubEnv("CLOUDSDK_CONFIG", directory);
+  vi.stubEnv("GOOGLE_CLOUD_PROJECT", "p");
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+  server.closeAllConnections();
+  server.close();
+  tlsServer.close();
+  await rm(directory, { recursive: true });
+});
+
+const opened: Signer[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((signer) => signer.close()));
+  behavior = "well";
+  requests = [];
+  delayMs = 0;
+  googleAuthLibrary.gcpMetadata.setGCPResidency(false);
+  googleAuthLibrary.gcpMetadata.resetIsAvailableCache();
+  vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", undefined);
+  vi.stubEnv("METADATA_SERVER_DETECTION", undefined);
+  vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${port}`);
+});
+
+async function open(
+  options: { transport?: "grpc" | "rest"; client?: GcpKmsClientLike; callTimeoutMs?: number } = {},
+): Promise<Signer> {
+  const way = options.client === undefined ? { endpoint } : {};
+  const signer = await openGcpKmsSigner({
+    keyVersion: KEY,
+    publicKey,
+    policy: false,
+    callTimeoutMs: 20_000,
+    ...way,
+    ...options,
+  });
+  opened.push(signer);
+  return signer;
+}
+/** Short enough to wait for, where something hangs. Milliseconds. */
+const SHORT_MS = 400;
+const failure = (signer: Signer): Promise<unknown> => rejection(signer.sign(newMessage().digest));
+
+/** At the next call, and on a busy machine a little later. */
+async function goesOn(signer: Signer): Promise<void> {
+  await vi.waitFor(async () => expect(await failure(signer)).toMatchObject(CALL_MADE), { timeout: 30_000 });
+}
+
+describe("a metadata server that is late", () => {
+  beforeAll(() => {
+    googleAuthLibrary.gcpMetadata.setGCPResidency(false);
+    vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${port}`);
+  });
+
+  test.each<[Behavior, string]>([
+    ["refuses connections", "unavailable"],
+    // The SDK asks again and again while it is told 500.
+    [500, "timeout"],
+    ["hangs", "timeout"],
+  ])("and %s at first: the same signer goes on, and a new one opens", async (at, code) => {
+    behavior = at;
+    const signer = await open({ callTimeoutMs: code === "timeout" ? SHORT_MS : 20_000 });
+    const error = await failure(signer);
+    expect(error).toMatchObject({ code, uri: `gcpkms://${KEY}` });
+    expect(String(error)).toContain(KEY);
+    behavior = "well";
+    await goesOn(signer);
+    expect(await failure(await open())).toMatchObject(CALL_MADE);
+  });
+
+  test("is named when the environment names it, and is an outage", async () => {
+    behavior = "refuses connections";
+    expect(await failure(await open())).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(`the metadata server 127.0.0.1:${port}`),
+    });
+  });
+
+  test("and is found by an opening that began before it", async () => {
+    behavior = "refuses connections";
+    const late = setTimeout(() => (behavior = "well"), 150);
+    const opening = openGcpKmsSigner({ keyVersion: KEY, endpoint, callTimeoutMs: 10_000, openDeadlineMs: 30_000 });
+    expect(await rejection(opening)).toMatchObject({ ...CALL_MADE, uri: `gcpkms://${KEY}` });
+    clearTimeout(late);
+  });
+
+  test("is not waited for where there is none at all", async () => {
+    vi.stubEnv("METADATA_SERVER_DETECTION", "none");
+    vi.stubEnv("GCE_METADATA_HOST", undefined);
+    expect(await failure(await open())).toMatchObject({ code: "access_denied" });
+  });
+});
+
+describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (transport) => {
+  test("of a metadata server that hangs once does not stop the signer", async () => {
+    googleAuthLibrary.gcpMetadata.setGCPResidency(true);
+    const signer = await open({ transport, callTimeoutMs: SHORT_MS });
+    behavior = "hangs";
+    expect(await failure(signer)).toMatchObject({
+      code: "timeout",
+      message: `cannot sign with ${KEY}: Google credentials did not come within 360 ms`,
+    });
+    behavior = "well";
+    await goesOn(signer);
+  });
+
+  test("of workload identity that hangs once does not stop the signer", async () => {
+    await useFile(workloadIdentity());
+    await writeFile(join(directory, "subject-token"), "token");
+    const signer = await open({ transport, callTimeoutMs: SHORT_MS });
+    behavior = "hangs";
+    expect(await failure(signer)).toMatchObject({ code: "timeout" });
+    behavior = "well";
+    await goesOn(signer);
+  });
+
+  test("that hangs is not begun over and over", async () => {
+    await useFile(workloadIdentity());
+    const signer = await open({ transport, callTimeoutMs: 50 });
+    behavior = "hangs";
+    for (let call = 0; call < 12; call += 1) expect(await failure(signer)).toMatchObject({ code: "timeout" });
+    // Of 45, 90, 180, 360 ms, and perhaps another one on a busy machine.
+    expect(requests.length).toBeLessThanOrEqual(6);
+  });
+
+  test("that comes after the call's time is used by the next call", async () => {
+    await useFile(workloadIdentity());
+    delayMs = 500;
+    const signer = await open({ transport, callTimeoutMs: SHORT_MS });
+    expect(await failure(signer)).toMatchObject({ code: "timeout" });
+    await goesOn(signer);
+  });
+
+  test.each<[number, string]>([
+    [503, "unavailable"],
+    [429, "throttled"],
+    [400, "access_denied"],
+    [403, "access_denied"],
+  ])("that is answered %i names the token endpoint, and is %s", async (status, code) => {
+    await useFile(workloadIdentity());
+    behavior = status;
+    const error = await failure(await open({ transport }));
+    expect(error).toMatchObject({
+      code,
+      message: expect.stringContaining(`http://127.0.0.1:${port}, answered HTTP ${status}`),
+    });
+    expect(String(error)).not.toContain("/token");
+  });
+
+  test("of a token endpoint that is away is an outage", async () => {
+    await useFile({ ...workloadIdentity(), token_url: "http://127.0.0.1:9/token" });
+    const error = await failure(await open({ transport }));
+    expect(error).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("http://127.0.0.1:9, cannot be reached"),
+    });
+  });
+});
+
+const REST = { fallback: true, apiEndpoint: "127.0.0.1", port: 9 };
+const require = createRequire(import.meta.url);
+
+/** A client over gRPC that gets as far as asking for a token, which it does once it is connected. */
+function tlsClient(name: "@google-cloud/kms" | "google-cloud-kms-5"): GcpKmsClientLike {
+  const { KeyManagementServiceClient: Client } = require(name) as typeof import("@google-cloud/kms");
+  const gax = createRequire(require.resolve(name))("google-gax") as typeof import("google-gax");
+  const { credentials } = gax.grpc;
+  const auth = new gax.googleAuthLibrary.GoogleAuth({ scopes: "https://www.googleapis.com/auth/cloudkms" });
+  const getRequestHeaders = async (): Promise<Record<string, string>> =>
+    Object.fromEntries(await auth.getRequestHeaders());
+  const sslCreds = credentials.combineChannelCredentials(
+    credentials.createSsl(Buffer.from(certificate.cert)),
+    credentials.createFromGoogleCredential({ getRequestHeaders }),
+  );
+  const { port: tlsPort } = tlsServer.address() as AddressInfo;
+  return new Client({
+    apiEndpoint: "localhost",
+    port: tlsPort,
+    sslCreds,
+    authClient: new gax.googleAuthLibrary.PassThroughClient(),
+  });
+}
+
+/** Credentials that can never work: each way to the service says the same of them, at once. */
+describe.each<[string, () => Promise<void>, string]>([
+  [
+    "a file of the subject token that is not there",
+    async () => {
+      await rm(join(directory, "subject-token"), { force: true });
+      await useFile(workloadIdentity());
+    },
+    "a file of them is not there",
+  ],
+  [
+    "a private key that is broken",
+    () =>
+      useFile({
+        type: "service_account",
+        client_email: "op@p.iam.gserviceaccount.com",
+        private_key: String(privateKey.export({ type: "pkcs8", format: "pem" })).replace(/(?<=\n.{8}).{8}/, "AAAAAAAA"),
+      }),
+    "their private key cannot be read",
+  ],
+])("%s is access_denied", (_what, prepare, words) => {
+  const clients: readonly [string, () => Promise<Signer>][] = [
+    ["a client of ours over grpc", () => open()],
+    ["a client of ours over rest", () => open({ transport: "rest" })],
+    ["a given client 5 over grpc", () => open({ client: tlsClient("google-cloud-kms-5") })],
+    ["a given client 5 over rest", () => open({ client: new Client5(REST) })],
+    ["a given client 6 over grpc", () => open({ client: tlsClient("@google-cloud/kms") })],
+    ["a given client 6 over rest", () => open({ client: new KeyManagementServiceClient(REST) })],
+  ];
+  test.each(clients)("with %s", async (_client, opening) => {
+    await prepare();
+    expect(await failure(await opening())).toMatchObject({
+      code: "access_denied",
+      message: expect.stringContaining(`cannot sign with ${KEY}: no usable Google credentials were found: ${words}`),
+    });
+  });
+});

@@ -1,0 +1,51 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+/** A network between a client and a server, which can lose connections without a word to either. */
+export interface SilentNetwork extends AsyncDisposable {
+  readonly port: number;
+  /** Connections that were made through it. */
+  readonly connections: number;
+  /** From now on nothing passes on the connections that are open. New ones are as good as ever. */
+  loseOpenOnes(): void;
+  /** From now on nothing passes on new connections either, which are accepted, until `false`. */
+  loseNewOnes(on: boolean): void;
+}
+
+/** Passes TCP on to a port of this machine. */
+export async function startSilentNetwork(target: number): Promise<SilentNetwork> {
+  const pairs = new Set<readonly [Socket, Socket]>();
+  let connections = 0;
+  let losesNew = false;
+  const lose = (pair: readonly [Socket, Socket]): void => {
+    for (const socket of pair) socket.unpipe().removeAllListeners("end").pause();
+  };
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    connections += 1;
+    const pair = [near, connect({ port: target, host: "127.0.0.1", allowHalfOpen: true })] as const;
+    const [, far] = pair;
+    pairs.add(pair);
+    near.pipe(far).pipe(near);
+    for (const socket of pair) {
+      socket.on("error", () => undefined);
+      socket.on("close", () => pairs.delete(pair));
+    }
+    if (losesNew) lose(pair);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    get connections() {
+      return connections;
+    },
+    loseOpenOnes: () => pairs.forEach(lose),
+    loseNewOnes: (on) => {
+      losesNew = on;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const pair of pairs) for (const socket of pair) socket.destroy();
+      server.close();
+    },
+  };
+}
