@@ -1,0 +1,129 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
+import { build as esbuild } from "esbuild";
+import { build as rolldown } from "rolldown";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { P256PublicJwk } from "@signpost/core";
+import { startFakeGcpKms, type FakeGcpKms, type FakeKeyVersion } from "@signpost/test-backends/fake-gcp-kms";
+import { loadingFailure } from "../src/sdk.ts";
+import { newMessage, verifies } from "./support/signatures.ts";
+
+const PROGRAM = fileURLToPath(new URL("support/bundled-program.ts", import.meta.url));
+const run = promisify(execFile);
+
+/** Where nothing is installed: what a bundle needs it must hold. */
+let directory: string;
+/** Where everything is. */
+const installed = fileURLToPath(new URL("../node_modules/.cache/bundle-test", import.meta.url));
+let fake: FakeGcpKms;
+let version: FakeKeyVersion;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "signpost-gcp-bundle-"));
+  await mkdir(installed, { recursive: true });
+  fake = await startFakeGcpKms();
+  version = fake.addVersion();
+});
+afterAll(async () => {
+  await fake.stop();
+  await Promise.all([directory, installed].map((each) => rm(each, { recursive: true })));
+});
+
+interface Result {
+  readonly signature?: string;
+  readonly publicKey?: P256PublicJwk;
+  readonly error?: string;
+}
+
+interface Bundle {
+  readonly bundler: "esbuild" | "rolldown";
+  readonly format: "esm" | "cjs";
+  /** Left out of the bundle. */
+  readonly external?: readonly string[];
+  /** Written at the top of the bundle. */
+  readonly banner?: string;
+}
+
+/** The file to run. */
+async function bundle({ bundler, format, external = [], banner = "" }: Bundle): Promise<string> {
+  const root = external.length > 0 ? installed : directory;
+  const folder = await mkdtemp(join(root, `${bundler}-${format}-`));
+  await writeFile(join(folder, "package.json"), JSON.stringify({ type: format === "esm" ? "module" : "commonjs" }));
+  if (bundler === "esbuild") {
+    const options = { bundle: true, platform: "node", outfile: join(folder, "bundled-program.js") } as const;
+    await esbuild({ ...options, entryPoints: [PROGRAM], format, external: [...external], banner: { js: banner } });
+  } else {
+    const output = { dir: folder, format, banner };
+    await rolldown({ input: PROGRAM, platform: "node", external: [...external], output, logLevel: "silent" });
+  }
+  return join(folder, "bundled-program.js");
+}
+
+async function signIn(program: string, transport: "grpc" | "rest", digest: Uint8Array): Promise<Result> {
+  const endpoint = `http://127.0.0.1:${transport === "grpc" ? fake.grpcPort : fake.restPort}`;
+  const args = [program, version.name, endpoint, transport, Buffer.from(digest).toString("hex")];
+  const { stdout } = await run(process.execPath, args);
+  return JSON.parse(stdout) as Result;
+}
+
+// What CommonJS has and ES modules do not.
+const BANNER = `import { createRequire } from "node:module";
+const require = createRequire(import.meta.url);
+const __filename = import.meta.filename;
+const __dirname = import.meta.dirname;`;
+
+describe("a bundle signs", () => {
+  test.each<[string, Bundle]>([
+    ["CommonJS of esbuild", { bundler: "esbuild", format: "cjs" }],
+    ["CommonJS of rolldown", { bundler: "rolldown", format: "cjs" }],
+    ["ES modules of esbuild, without the SDK", { bundler: "esbuild", format: "esm", external: ["@google-cloud/kms"] }],
+    [
+      "ES modules of rolldown, without the SDK",
+      { bundler: "rolldown", format: "esm", external: ["@google-cloud/kms"] },
+    ],
+    ["ES modules of esbuild, with a banner", { bundler: "esbuild", format: "esm", banner: BANNER }],
+  ])("as %s, over both transports", async (_what, options) => {
+    const program = await bundle(options);
+    for (const transport of ["grpc", "rest"] as const) {
+      const message = newMessage();
+      const { signature = "", publicKey, error } = await signIn(program, transport, message.digest);
+      expect(error).toBeUndefined();
+      expect(publicKey).toMatchObject(version.publicKey.export({ format: "jwk" }));
+      const jwk = version.publicKey.export({ format: "jwk" }) as P256PublicJwk;
+      expect(verifies(jwk, message, Buffer.from(signature, "hex"))).toBe(true);
+    }
+  });
+});
+
+describe("a bundle that cannot work says why", () => {
+  test.each<[string, Bundle, string]>([
+    ["ES modules of esbuild", { bundler: "esbuild", format: "esm" }, "Dynamic require of"],
+    ["ES modules of rolldown", { bundler: "rolldown", format: "esm" }, "__dirname is not defined"],
+  ])("as %s", async (_what, options, words) => {
+    const { error } = await signIn(await bundle(options), "grpc", newMessage().digest);
+    expect(error).toContain(`client: expected @google-cloud/kms to load, which failed with "${words}`);
+    expect(error).toContain("make it external, or bundle as CommonJS");
+    expect(error).not.toContain("installed");
+  });
+
+  test.each([
+    [
+      "Cannot find package '@google-cloud/kms' imported from /app/index.js",
+      "expected a client, or @google-cloud/kms installed",
+    ],
+    [
+      "Cannot find module '@google-cloud/kms'\nRequire stack:\n- /app/index.js",
+      "expected a client, or @google-cloud/kms installed",
+    ],
+    [
+      "Cannot find package 'google-gax' imported from /app/node_modules/@google-cloud/kms/index.js",
+      "expected @google-cloud/kms to load, which failed with \"Cannot find package 'google-gax' imported from /app/node_modules/@google-cloud/kms/index.js\"",
+    ],
+  ])("for %s", (message, expected) => {
+    expect(loadingFailure(new Error(message))).toBe(expected);
+  });
+});
