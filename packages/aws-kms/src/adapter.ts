@@ -6,7 +6,7 @@ import {
   type OptionNames,
   type ServiceEndpoint,
 } from "@signpost/core/adapter";
-import { readConnectionOptions, type AwsKmsConnectionOptions } from "./client.ts";
+import { CONNECTION_OPTIONS, readConnectionOptions, type AwsKmsConnectionOptions } from "./client.ts";
 import { regionIn } from "./key-name.ts";
 import { openAwsKmsSigner, type AwsKmsSignerOptions } from "./open.ts";
 import { parseKeyUri } from "./uri.ts";
@@ -15,11 +15,7 @@ import { parseKeyUri } from "./uri.ts";
 export interface AwsKmsAdapterOptions extends AwsKmsConnectionOptions, Pick<AwsKmsSignerOptions, "openDeadlineMs"> {}
 
 const OPTIONS: OptionNames<AwsKmsAdapterOptions> = {
-  client: true,
-  api: true,
-  region: true,
-  endpoint: true,
-  allowInsecureEndpoint: true,
+  ...CONNECTION_OPTIONS,
   openDeadlineMs: true,
 };
 

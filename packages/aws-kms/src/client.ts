@@ -1,5 +1,12 @@
 import { ConfigurationError } from "@signpost/core";
-import { memberOf, readFlag, withinDeadline, type OpeningPlan, type ServiceEndpoint } from "@signpost/core/adapter";
+import {
+  memberOf,
+  readFlag,
+  withinDeadline,
+  type OpeningPlan,
+  type OptionNames,
+  type ServiceEndpoint,
+} from "@signpost/core/adapter";
 import { apiFromClient, type AwsKmsApi, type AwsKmsClientLike } from "./api.ts";
 import { watchCredentialRequests } from "./credential-requests.ts";
 import { parseEndpoint } from "./endpoint.ts";
@@ -31,6 +38,14 @@ export interface AwsKmsConnectionOptions {
    */
   readonly allowInsecureEndpoint?: boolean | undefined;
 }
+
+export const CONNECTION_OPTIONS: OptionNames<AwsKmsConnectionOptions> = {
+  client: true,
+  api: true,
+  region: true,
+  endpoint: true,
+  allowInsecureEndpoint: true,
+};
 
 /** The calls of KMS, and what ends the client behind them. */
 export interface Connection {

@@ -11,7 +11,7 @@ import {
 import { readPublicKey, readSignature } from "./answers.ts";
 import type { AwsKmsApi } from "./api.ts";
 import { callOnce } from "./call.ts";
-import { connect, readConnectionOptions, type AwsKmsConnectionOptions } from "./client.ts";
+import { connect, CONNECTION_OPTIONS, readConnectionOptions, type AwsKmsConnectionOptions } from "./client.ts";
 import { isBeingCreated, type CallTarget } from "./errors.ts";
 import { parseKeyName, regionIn, type KeyName } from "./key-name.ts";
 import { formatKeyUri } from "./uri.ts";
@@ -28,11 +28,7 @@ export interface AwsKmsSignerOptions extends AwsKmsConnectionOptions, AdapterSig
 const OPTIONS: OptionNames<AwsKmsSignerOptions> = {
   key: true,
   publicKey: true,
-  client: true,
-  api: true,
-  region: true,
-  endpoint: true,
-  allowInsecureEndpoint: true,
+  ...CONNECTION_OPTIONS,
   openDeadlineMs: true,
   policy: true,
   signal: true,
