@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import type { ServiceEndpoint } from "@signpost/core/adapter";
+import { afterScheme, type ServiceEndpoint } from "@signpost/core/adapter";
 import { defaultScheme, endpointFromHost } from "./endpoint.ts";
 import { parseKeyName, type KeyName } from "./key-name.ts";
 
@@ -7,7 +7,7 @@ const SCHEME = "awskms://";
 const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION][&scheme=http|https], where KEY is a key id, key ARN, alias/NAME or alias ARN`;
 
 // Nothing is decoded, since neither a host name nor an identifier of KMS has a character that needs it.
-const URI = /^awskms:\/\/([A-Za-z0-9.:[\]-]*)\/([^?#]*)(?:\?([^#]*))?$/i;
+const REST = /^\/\/([A-Za-z0-9.:[\]-]*)\/([^?#]*)(?:\?([^#]*))?$/;
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)+$/;
 
 /** What a key URI names. */
@@ -30,7 +30,7 @@ export interface HostRules {
 
 /** Reads `awskms:///alias/op`, `awskms:///arn:aws:kms:…`, `awskms://127.0.0.1:4566/KEY?region=eu-west-1`. */
 export function parseKeyUri(uri: string, rules: HostRules = {}): KeyUri {
-  const match = URI.exec(uri);
+  const match = REST.exec(afterScheme(uri, "awskms") ?? "");
   if (match === null) throw new ConfigurationError("uri", EXPECTED);
   const [, host = "", key = "", query] = match;
   const { region, scheme } = parseQuery(query);

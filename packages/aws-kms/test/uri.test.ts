@@ -12,6 +12,7 @@ const ARN = `arn:aws:kms:eu-west-1:111122223333:key/${KEY_ID}`;
 describe("a key URI", () => {
   test.each<[uri: string, keyId: string, endpoint: string | undefined, region: string | undefined]>([
     ["awskms:///alias/op-2026", "alias/op-2026", undefined, undefined],
+    ["AWSkms:///alias/OP-2026", "alias/OP-2026", undefined, undefined],
     ["awskms:///alias/aBc/defGh", "alias/aBc/defGh", undefined, undefined],
     [`awskms:///${KEY_ID}`, KEY_ID, undefined, undefined],
     [`awskms:///${MULTI_REGION}?region=eu-central-1`, MULTI_REGION, undefined, "eu-central-1"],
@@ -96,6 +97,7 @@ describe("a key URI", () => {
     "awskms://kms.internal/alias/op?scheme=http",
     "awskms://localstack:4566/alias/op?scheme=http",
     "awskms:///alias/op?region=eu-west-1&",
+    "awskmz:///alias/op",
   ])("that is %s is refused without repeating it", async (uri) => {
     const error = await awsKms()
       .open(uri)

@@ -42,3 +42,4 @@ export { markPlace } from "./signer/places.ts";
 export type { Place } from "./signer/places.ts";
 export { assertPolicy } from "./signer/policy.ts";
 export type { PolicyDefaults } from "./signer/policy.ts";
+export { afterScheme } from "./signer/scheme.ts";

@@ -1,11 +1,12 @@
 import { ConfigurationError } from "@signpost/core";
+import { afterScheme } from "@signpost/core/adapter";
 
 const SCHEME = "gcpkms://";
 
 /** The resource name in `gcpkms://projects/…`, as it stands there. Nothing is decoded: no id has a character that needs it. */
 export function parseKeyUri(uri: string): string {
-  // RFC 3986 section 3.1: a scheme is the same in capitals. The name is not.
-  if (uri.slice(0, SCHEME.length).toLowerCase() === SCHEME) return uri.slice(SCHEME.length);
+  const rest = afterScheme(uri, "gcpkms");
+  if (rest?.startsWith("//") === true) return rest.slice(2);
   throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}projects/`);
 }
 

@@ -54,6 +54,10 @@ describe("a name of a version", () => {
     expect(parse).toThrow(/^keyVersion: expected projects\/PROJECT\//);
   });
 
+  test("is read from a URI with the scheme in capitals", () => {
+    expect(parseKeyUri(`GCPKMS://${KEY}/cryptoKeyVersions/3`)).toBe(`${KEY}/cryptoKeyVersions/3`);
+  });
+
   test("keeps its case, byte for byte, through the URI", () => {
     const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,63}$/);
     fc.assert(
@@ -85,8 +89,9 @@ describe("a name of a key", () => {
   });
 });
 
-test.each(["gcp-kms://projects/p", "gcpkms:projects/p", "awskms:///x"])("%s is no key URI of this adapter", (uri) =>
-  expect(() => parseKeyUri(uri)).toThrow(/^uri: expected a key URI that begins with gcpkms:/),
+test.each(["gcp-kms://projects/p", "gcpkms:projects/p", "gcpkmz://projects/p", "awskms:///x"])(
+  "%s is no key URI of this adapter",
+  (uri) => expect(() => parseKeyUri(uri)).toThrow(/^uri: expected a key URI that begins with gcpkms:/),
 );
 
 test("a scheme in capitals is the same scheme", () => {

@@ -24,7 +24,7 @@ export function local(): SignerAdapter {
     const signal = readSignal("signal", given);
     if (signal?.aborted === true) throw endedError(signal.reason);
     if (path === "") return openLocalSigner({ policy });
-    return openKey(privateKeyObject(await readPem(path, signal)), uri, policy);
+    return openKey(privateKeyObject(await readPem(path, signal)), `local:${path}`, policy);
   });
 }
 

@@ -1,10 +1,12 @@
 import { ConfigurationError, jwkThumbprint, type P256PublicJwk } from "@signpost/core";
+import { afterScheme } from "@signpost/core/adapter";
 
 const SCHEME = "local:";
 
 /** The path in `local:path/to/key.pem`, as it stands there. It is empty in `local:`, which asks for a new key. */
 export function parseKeyUri(uri: string): string {
-  if (uri.startsWith(SCHEME)) return uri.slice(SCHEME.length);
+  const path = afterScheme(uri, "local");
+  if (path !== undefined) return path;
   throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}`);
 }
 

@@ -109,6 +109,13 @@ describe("key URIs", () => {
     expect(signer.publicKey.x).toBe(publicJwk.x);
   });
 
+  test("LOCAL: is local:, and the path keeps its case", async () => {
+    const path = join(folder, "Key %41.pem");
+    const signer = await local().open(`LOCAL:${path}`, { policy: false });
+    expect(signer.uri).toBe(`local:${path}`);
+    await signer.close();
+  });
+
   test("local: alone makes a new key", async () => {
     const signer = await openSigner("local:", [local()]);
     expect(verifies(signer, await signer.sign(DIGEST))).toBe(true);

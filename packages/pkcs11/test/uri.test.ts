@@ -50,6 +50,7 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
     ],
     ["pkcs11:token=%E2%98%83%0A", { selector: { token: "☃\n" }, query: {} }],
     ["pkcs11:id=%00%fF", { selector: {}, query: { id: { 0: 0, 1: 0xff } } }],
+    ["PKCS11:token=A", { selector: { token: "A" }, query: {} }],
     ["pkcs11:id=ab%01", { selector: {}, query: { id: { 0: 0x61, 1: 0x62, 2: 1 } } }],
   ])("%s", (uri, expected) => {
     expect(read(uri)).toEqual(expected);
@@ -73,7 +74,7 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
     ["a slot-id that is no number", "pkcs11:slot-id=0x10", /slot-id: expected a whole number/],
     ["a library-version that is none", "pkcs11:library-version=1.2.3", /library-version/],
     ["another type of object", "pkcs11:type=cert", /type: expected private/],
-    ["another scheme", "PKCS11:token=a", /begins with pkcs11:/],
+    ["another scheme", "pkcs12:token=a", /begins with pkcs11:/],
   ])("refuses %s", (_what, uri, text) => {
     expect(() => parsePkcs11Uri(uri)).toThrow(ConfigurationError);
     expect(() => parsePkcs11Uri(uri)).toThrow(text);

@@ -5,6 +5,7 @@ import type { GuardedSigner, GuardPolicy, Signer, SignerAdapter } from "./contra
 import { guardSigner } from "./guard.ts";
 import { isGuarded } from "./mark.ts";
 import { assertPolicy } from "./policy.ts";
+import { afterScheme, schemeOf } from "./scheme.ts";
 
 /** Options of `openSigner`. */
 export interface OpenSignerOptions {
@@ -16,12 +17,9 @@ export interface OpenSignerOptions {
 
 const OPEN_OPTIONS: OptionNames<OpenSignerOptions> = { policy: true, signal: true };
 
-// RFC 3986 section 3.1, lower case as all our schemes are.
-const SCHEME = /^([a-z][a-z0-9+.-]*):/;
-
 /**
- * Opens the signer that a key URI names, by the adapter with its scheme. The rest of the URI is the
- * adapter's to parse.
+ * Opens the signer that a key URI names, by the adapter with its scheme, in upper or lower case. The rest of the URI is
+ * the adapter's to parse.
  *
  * @throws ConfigurationError when no adapter, or more than one, has the scheme. The message never repeats
  * the URI, which might hold a PIN.
@@ -42,7 +40,7 @@ export async function openSigner(
   if (!Array.isArray(adapters)) {
     throw new ConfigurationError("adapters", `expected a list of adapters, such as [local()], got ${given(adapters)}`);
   }
-  const scheme = typeof uri === "string" ? SCHEME.exec(uri)?.[1] : undefined;
+  const scheme = schemeOf(uri);
   for (const [index, candidate] of adapters.entries()) {
     if (typeof candidate?.scheme === "string" && typeof candidate.open === "function") continue;
     const hint = typeof candidate === "function" ? "; call it: local() and not local" : "";
@@ -54,7 +52,7 @@ export async function openSigner(
       "expected an object, got false; open a bare signer by its adapter's own function",
     );
   }
-  const matching = adapters.filter((adapter) => adapter.scheme === scheme);
+  const matching = adapters.filter((adapter) => adapter.scheme.toLowerCase() === scheme);
   const [adapter] = matching;
   if (adapter === undefined) {
     const schemes = adapters.map((candidate) => `${candidate.scheme}:`).join(", ");
@@ -67,7 +65,8 @@ export async function openSigner(
     throw new ConfigurationError("adapters", `expected one adapter for the scheme ${adapter.scheme}:`);
   // Before the adapter opens anything that nobody would close.
   assertPolicy(options.policy);
-  const signer = await adapter.open(uri, options);
+  // In the adapter's own spelling, so that no adapter has to know that case does not count.
+  const signer = await adapter.open(`${adapter.scheme}:${afterScheme(uri, adapter.scheme)}`, options);
   if (isGuardedSigner(signer)) return signer;
   try {
     return guardSigner(signer, options.policy);

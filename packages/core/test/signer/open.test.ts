@@ -23,12 +23,25 @@ describe("openSigner", () => {
     expect([a.opened, b.opened]).toEqual([["awskms:///alias/Op-2026"], []]);
   });
 
+  test.each([
+    ["AWSKMS:///alias/Op-2026", "awskms", "awskms:///alias/Op-2026"],
+    ["AwsKms:///alias/Op-2026", "awskms", "awskms:///alias/Op-2026"],
+    ["my-hsm:A:B", "My-HSM", "My-HSM:A:B"],
+  ])(
+    "takes the scheme of %s in any case, and hands it over as the adapter %s spells it",
+    async (uri, scheme, given) => {
+      const its = adapter(scheme, true);
+      await openSigner(uri, [its]);
+      expect(its.opened).toEqual([given]);
+    },
+  );
+
   test.each([true, false])("gives a guarded signer when the adapter's own is guarded: %s", async (guarded) => {
     const signer = await openSigner("x:", [adapter("x", guarded)]);
     expect(signer.health().status).toBe("ready");
   });
 
-  test.each(["pkcs11:token=op?pin-value=1234", "no scheme", "", "PKCS11:token=op", "1x:"])(
+  test.each(["pkcs11:token=op?pin-value=1234", "no scheme", "", "PKCS11:token=op", "1x:", "awskmsx:", "-awskms:"])(
     "refuses %j without repeating it, and names the schemes there are",
     async (uri) => {
       const error = await failure(openSigner(uri, [adapter("awskms", true), adapter("local", true)]));
@@ -46,7 +59,7 @@ describe("openSigner", () => {
   });
 
   test("refuses two adapters with one scheme", async () => {
-    const error = await failure(openSigner("x:", [adapter("x", true), adapter("x", true)]));
+    const error = await failure(openSigner("x:", [adapter("x", true), adapter("X", true)]));
     expect(error).toMatchObject({ argument: "adapters" });
   });
 });

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
+import { afterScheme } from "@signpost/core/adapter";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "./key-request.ts";
 import { refuseMisplacedPin } from "./misplaced-pin.ts";
@@ -53,8 +54,8 @@ const VERSION = /^[0-9]{1,3}(\.[0-9]{1,3})?$/;
  * @throws ConfigurationError
  */
 export function parsePkcs11Uri(uri: string): Pkcs11Uri {
-  if (!uri.startsWith(SCHEME)) throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}`);
-  const rest = uri.slice(SCHEME.length);
+  const rest = afterScheme(uri, "pkcs11");
+  if (rest === undefined) throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}`);
   const mark = rest.indexOf("?");
   const path = attributes(mark < 0 ? rest : rest.slice(0, mark), ";", [
     ...SELECTOR_ATTRIBUTES.keys(),
