@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Signer } from "@signpost/core";
 import { ckrRule } from "../src/cryptoki/ckr.ts";
@@ -12,11 +13,16 @@ const SESSIONS = 4;
 const at = useShimmedToken(SESSIONS);
 
 const VENDOR_CODE = 0x80000001;
-const NEW_SESSION = [0x05, 0x06, 0x07, 0x90, 0x91, 0xb0, 0xb1, 0xb3, VENDOR_CODE];
+const NEW_SESSION = [0x01, 0x05, 0x06, 0x07, 0x50, 0x90, 0x91, 0xb0, 0xb1, 0xb3, 0xb8, VENDOR_CODE];
 const LOGIN = [0x02, 0x60, 0x82, 0x101];
-const FRESH_START = [0x03, 0x30, 0x31, 0x32, 0xe0];
+const FRESH_START = [0x03, 0x30, 0x31, 0x32, 0xe0, 0x1b6];
 const NOT_INITIALIZED = 0x190;
 const FATAL: readonly [code: number, seen: string][] = [
+  [0x09, "integrity"],
+  [0x0a, "integrity"],
+  [0x11, "unsupported_key"],
+  [0x12, "unsupported_key"],
+  [0x13, "unsupported_key"],
   [0x1b, "access_denied"],
   [0x20, "unsupported_key"],
   [0x21, "unsupported_key"],
@@ -27,10 +33,20 @@ const FATAL: readonly [code: number, seen: string][] = [
   [0x70, "unsupported_key"],
   [0x71, "unsupported_key"],
   [0xe1, "unsupported_key"],
+  [0xe2, "access_denied"],
   [0x103, "access_denied"],
   [0x104, "access_denied"],
+  [0x105, "access_denied"],
+  [0x130, "unsupported_key"],
+  [0x140, "unsupported_key"],
   [0x150, "unsupported_key"],
+  [0x1b7, "integrity"],
+  [0x1b9, "unsupported_key"],
   [0x200, "access_denied"],
+  [0x203, "access_denied"],
+  [0x207, "access_denied"],
+  [0x208, "unsupported_key"],
+  [0x209, "unsupported_key"],
 ];
 const PIN: readonly [code: number, seen: string][] = [
   [0xa0, "pin_incorrect"],
@@ -46,12 +62,14 @@ const named = (codes: readonly number[]): [name: string, code: number][] =>
 const namedRows = (rows: readonly [number, string][]): [name: string, code: number, seen: string][] =>
   rows.map(([code, seen]) => [ckrRule(code).name, code, seen]);
 
-test("the table has no row that is not driven here", () => {
+test("the table has no row that is not driven here, but names of codes that are treated as unknown ones are", () => {
   const driven = [...NEW_SESSION, ...LOGIN, ...FRESH_START, NOT_INITIALIZED, ...FATAL, ...PIN].flat();
-  const known = Array.from({ length: 0x300 }, (_, code) => code).filter(
-    (code) => !ckrRule(code).name.startsWith("CKR 0x"),
-  );
-  expect(known.length).toBeGreaterThan(30);
+  const unknown = ckrRule(VENDOR_CODE);
+  const known = Array.from({ length: 0x300 }, (_, code) => ({ code, ...ckrRule(code) }))
+    .filter(({ name }) => name.startsWith("CKR_"))
+    .filter(({ code, name, ...rule }) => code <= 0x07 || !isDeepStrictEqual({ ...rule, name }, { ...unknown, name }))
+    .map(({ code }) => code);
+  expect(known.length).toBeGreaterThan(50);
   expect(known.filter((code) => !driven.includes(code))).toEqual([]);
 });
 
@@ -157,6 +175,20 @@ describe("a login that is refused", () => {
       await expect(at.opener.open(at.base)).rejects.toMatchObject({ code: seen });
     },
   );
+});
+
+describe("a module that does not run with threads", () => {
+  test.each(
+    named([0x09, 0x0a, 0x1b7]).flatMap(([name, code]) =>
+      (["thread", "process"] as const).map((isolation) => [name, code, isolation] as const),
+    ),
+  )("says so by %s (%i) out of C_Initialize: a ConfigurationError at once (%s)", async (name, code, isolation) => {
+    at.shim.fail("C_Initialize", code);
+    const error: unknown = await at.opener.open({ ...at.base, isolation }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: "ConfigurationError", argument: "module" });
+    expect(String(error)).toContain(`C_Initialize: ${name}`);
+    expect(at.shim.calls("C_Initialize")).toBe(1);
+  });
 });
 
 describe("a session that cannot be opened", () => {

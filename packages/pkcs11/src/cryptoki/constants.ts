@@ -37,6 +37,8 @@ export const CKA_EC_PARAMS = 0x180;
 export const CKA_EC_POINT = 0x181;
 export const CKA_ALWAYS_AUTHENTICATE = 0x202;
 
+export const CKR_NEED_TO_CREATE_THREADS = 0x9;
+export const CKR_CANT_LOCK = 0xa;
 export const CKR_ATTRIBUTE_SENSITIVE = 0x11;
 export const CKR_ATTRIBUTE_TYPE_INVALID = 0x12;
 export const CKR_OBJECT_HANDLE_INVALID = 0x82;
@@ -49,3 +51,4 @@ export const CKR_USER_ALREADY_LOGGED_IN = 0x100;
 export const CKR_USER_NOT_LOGGED_IN = 0x101;
 export const CKR_CRYPTOKI_NOT_INITIALIZED = 0x190;
 export const CKR_CRYPTOKI_ALREADY_INITIALIZED = 0x191;
+export const CKR_LIBRARY_LOAD_FAILED = 0x1b7;

@@ -1,6 +1,13 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { ckrRule, type RecoveryAction } from "../cryptoki/ckr.ts";
-import { CKR_CRYPTOKI_NOT_INITIALIZED, CKR_PIN_INCORRECT, CKR_SESSION_COUNT } from "../cryptoki/constants.ts";
+import {
+  CKR_CANT_LOCK,
+  CKR_CRYPTOKI_NOT_INITIALIZED,
+  CKR_LIBRARY_LOAD_FAILED,
+  CKR_NEED_TO_CREATE_THREADS,
+  CKR_PIN_INCORRECT,
+  CKR_SESSION_COUNT,
+} from "../cryptoki/constants.ts";
 import type { Failure } from "./commands.ts";
 import { PinError } from "./pin-error.ts";
 
@@ -63,6 +70,19 @@ export function isPinRefusal(error: unknown): error is PinRefusal {
   return error.code === "pin_incorrect" || error.code === "pin_locked";
 }
 
+/** C_Initialize says by these that the module does not run here, and never will. */
+const UNUSABLE: ReadonlySet<number> = new Set([CKR_NEED_TO_CREATE_THREADS, CKR_CANT_LOCK, CKR_LIBRARY_LOAD_FAILED]);
+
+function cryptokiError(call: string, code: number, cause: CommandError): SignerError | ConfigurationError {
+  const { message } = cause;
+  if (call !== "C_Initialize" || !UNUSABLE.has(code)) {
+    return new SignerError(ckrRule(code).signerCode, message, { cause });
+  }
+  return new ConfigurationError("module", `expected a module that runs with threads in this process: ${message}`, {
+    cause,
+  });
+}
+
 /** The typed error that a caller sees. */
 export function toPublicError(error: unknown): SignerError | ConfigurationError {
   if (error instanceof SignerError || error instanceof ConfigurationError) return error;
@@ -72,7 +92,7 @@ export function toPublicError(error: unknown): SignerError | ConfigurationError 
   const { failure, message } = error;
   switch (failure.kind) {
     case "cryptoki":
-      return new SignerError(ckrRule(failure.code).signerCode, message, { cause: error });
+      return cryptokiError(failure.call, failure.code, error);
     case "key":
       return new SignerError(failure.code, message, { cause: error });
     case "module":

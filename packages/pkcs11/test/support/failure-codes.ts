@@ -13,11 +13,18 @@ const CKR_CRYPTOKI_NOT_INITIALIZED = 0x190;
 
 type Row = CkrRule & { readonly code: number };
 
-/** Every code that the table knows, and one that it does not. */
+/** Every code that the table has a rule for, and one that it does not know. */
 const ROWS: readonly Row[] = [...Array.from({ length: 0x400 }, (_, code) => code), VENDOR_CODE]
   .map((code) => ({ code, ...ckrRule(code) }))
-  .filter(({ code, name }) => name.startsWith("CKR_") || code === VENDOR_CODE)
+  .filter(({ code, name }) => (name.startsWith("CKR_") && !isLikeUnknown(code)) || code === VENDOR_CODE)
   .filter(({ code }) => code !== CKR_CRYPTOKI_NOT_INITIALIZED);
+
+/** It has a name and no more: what is done is what is done about codes that nobody knows. */
+function isLikeUnknown(code: number): boolean {
+  const { action, signerCode } = ckrRule(code);
+  return code > 0x07 && action === "repeated" && signerCode === ckrRule(VENDOR_CODE).signerCode;
+}
+
 const PIN_ROWS = ROWS.filter(({ signerCode }) => signerCode.startsWith("pin_"));
 const OTHER_ROWS = ROWS.filter((row) => !PIN_ROWS.includes(row));
 
