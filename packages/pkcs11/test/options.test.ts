@@ -37,13 +37,39 @@ describe("openPkcs11Signer", () => {
     expect(await refusal({ sesions: undefined })).toMatchObject({ argument: "module" });
   });
 
-  test.each(["sessions", "slotId", "openDeadlineMs"])(
-    "%s takes whole numbers within its bounds alone",
-    async (name) => {
-      for (const value of [...notNumbers.filter((given) => given !== null), -1, 1.5, 2 ** 53])
-        expect(await refusal({ [name]: value })).toMatchObject({ name: "ConfigurationError", argument: name });
+  test.each(["sessions", "openDeadlineMs"])("%s takes whole numbers within its bounds alone", async (name) => {
+    for (const value of [...notNumbers.filter((given) => given !== null), -1, 1.5, 2 ** 53])
+      expect(await refusal({ [name]: value })).toMatchObject({ name: "ConfigurationError", argument: name });
+  });
+
+  test.each([0, 2 ** 53 - 1, 0n, 2n ** 64n - 1n, "0", "007", "2305843009213693953", "18446744073709551615"])(
+    "takes %s as slotId",
+    async (slotId) => {
+      expect(await refusal({ slotId })).toMatchObject({ argument: "module" });
     },
   );
+
+  test.each([
+    Number.NaN,
+    -1,
+    1.5,
+    2 ** 53,
+    Infinity,
+    -1n,
+    2n ** 64n,
+    "",
+    "-1",
+    "0x1",
+    "1.0",
+    " 1",
+    "18446744073709551616",
+  ])("refuses %s as slotId", async (slotId) => {
+    expect(await refusal({ slotId })).toMatchObject({ name: "ConfigurationError", argument: "slotId" });
+  });
+
+  test("says of a slotId from 2^53 on how it is given", async () => {
+    expect(await refusal({ slotId: 2 ** 61 })).toMatchObject({ message: expect.stringContaining("bigint") as string });
+  });
 
   test.each(["deadlineMs", "attemptTimeoutMs", "maxAttempts"])("policy.%s takes whole numbers alone", async (name) => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY, "4"]) {

@@ -27,7 +27,7 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
     ],
     [
       "pkcs11:slot-id=327;slot-description=Slot;slot-manufacturer=Acme",
-      { selector: { slotId: 327, slotDescription: "Slot", slotManufacturer: "Acme" }, query: {} },
+      { selector: { slotId: "327", slotDescription: "Slot", slotManufacturer: "Acme" }, query: {} },
     ],
     [
       "pkcs11:library-manufacturer=Snake%20Oil,%20Inc.;library-description=Soft%20Token%20Library;library-version=1.23",
@@ -50,6 +50,9 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
     ],
     ["pkcs11:token=%E2%98%83%0A", { selector: { token: "☃\n" }, query: {} }],
     ["pkcs11:id=%00%fF", { selector: {}, query: { id: { 0: 0, 1: 0xff } } }],
+    ["pkcs11:slot-id=2305843009213693953", { selector: { slotId: "2305843009213693953" }, query: {} }],
+    ["pkcs11:slot-id=18446744073709551615", { selector: { slotId: "18446744073709551615" }, query: {} }],
+    ["pkcs11:slot-id=007", { selector: { slotId: "7" }, query: {} }],
     ["PKCS11:token=A", { selector: { token: "A" }, query: {} }],
     ["pkcs11:id=ab%01", { selector: {}, query: { id: { 0: 0x61, 1: 0x62, 2: 1 } } }],
   ])("%s", (uri, expected) => {
@@ -71,6 +74,8 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
     ["half an escape", "pkcs11:id=%0", /id: expected every character/],
     ["an escape that is none", "pkcs11:id=%0g", /id: expected every character/],
     ["text that is not UTF-8", "pkcs11:token=%ff", /token: expected UTF-8/],
+    ["a slot-id that is empty", "pkcs11:slot-id=", /slot-id: expected a whole number/],
+    ["a slot-id of more than 64 bits", "pkcs11:slot-id=18446744073709551616", /slot-id: expected a whole number/],
     ["a slot-id that is no number", "pkcs11:slot-id=0x10", /slot-id: expected a whole number/],
     ["a library-version that is none", "pkcs11:library-version=1.2.3", /library-version/],
     ["another type of object", "pkcs11:type=cert", /type: expected private/],

@@ -29,7 +29,7 @@
 
 enum function {
   F_SIGN, F_SIGN_INIT, F_OPEN_SESSION, F_LOGIN, F_FIND, F_ATTRIBUTE, F_INITIALIZE, F_FINALIZE, F_CLOSE_SESSION,
-  F_LOGOUT, F_CLOSE_ALL, F_SLOT_LIST, F_TOKEN_INFO, F_SESSION_INFO, FUNCTIONS = 16
+  F_LOGOUT, F_CLOSE_ALL, F_SLOT_LIST, F_TOKEN_INFO, F_SESSION_INFO, F_SLOT_INFO, FUNCTIONS = 16
 };
 
 enum { TAMPER_NONE, TAMPER_FLIP, TAMPER_ZERO_R, TAMPER_SHORT, TAMPER_OTHER_DIGEST, TAMPER_EMPTY };
@@ -37,6 +37,7 @@ enum { POINT_AS_IS, POINT_UNWRAPPED, POINT_BARE };
 enum strike { STRIKE_CLOSE_ALL, STRIKE_LOGOUT, STRIKE_FINALIZE, STRIKES };
 
 #define LOGGED 65536
+#define SLOTS 8
 typedef _Atomic int64_t cell;
 
 struct control {
@@ -55,13 +56,19 @@ struct control {
   cell hide_objects;       /* searches find nothing */
   cell point_form;         /* of CKA_EC_POINT */
   cell strike[STRIKES];    /* changes: each instance meets it before its next call */
+  cell slot_base;          /* number of the first slot, unless 0: the tokens then are in slots of these numbers, by label */
+  cell slots_swapped;      /* the first two of those tokens have changed places */
+  cell flags_removed;      /* from those of the token */
+  cell fail_attribute;     /* C_GetAttributeValue fails for this one alone: its type and 1, 0 for all */
+  cell fail_class;         /* C_FindObjectsInit fails for this class alone: its number and 1, 0 for all */
   cell in_flight;          /* calls of C_Sign that are running */
   cell max_in_flight;
   cell hung;               /* calls that hang now */
   cell initialize_flags;   /* of the last C_Initialize */
   cell open_sessions;
   cell finalize_in_flight; /* most calls of C_Sign running at a C_Finalize */
-  char padding[1024 - (6 * FUNCTIONS + 17) * 8];
+  cell logins[SLOTS];      /* calls of C_Login, by the place of the token among the labels */
+  char padding[1024 - (6 * FUNCTIONS + 22 + SLOTS) * 8];
   char module[3072];       /* path of the real module */
   unsigned char digests[LOGGED][32]; /* of each C_Sign, in order */
 };
@@ -122,7 +129,7 @@ static void be_struck(void) {
 }
 
 /* Counts, waits, hangs and fails: what every function has in common. CKR_OK means: go on. */
-static CK_RV enter(enum function f) {
+static CK_RV enter_unless(enum function f, bool spared) {
   if (many_instances) be_struck();
   int64_t call = atomic_fetch_add(&control->calls[f], 1) + 1;
   nap(atomic_load(&control->delay_us[f]));
@@ -133,11 +140,13 @@ static CK_RV enter(enum function f) {
     atomic_fetch_sub(&control->hung, 1);
   }
   int64_t every = atomic_load(&control->fail_every[f]);
-  if (every <= 0 || call % every != 0) return CKR_OK;
+  if (spared || every <= 0 || call % every != 0) return CKR_OK;
   int64_t left = atomic_load(&control->fail_left[f]);
   while (left > 0 && !atomic_compare_exchange_weak(&control->fail_left[f], &left, left - 1)) {}
   return left == 0 ? CKR_OK : (CK_RV)atomic_load(&control->fail_code[f]);
 }
+
+static CK_RV enter(enum function f) { return enter_unless(f, false); }
 
 static CK_RV leave(CK_RV rv) {
   pthread_rwlock_unlock(&calls_running);
@@ -162,16 +171,77 @@ static CK_RV my_finalize(CK_VOID_PTR reserved) {
   return rv;
 }
 
+/* The real slots of the initialized tokens, by their labels. The caller holds the lock. */
+static CK_ULONG token_slots(CK_SLOT_ID *out, bool swapped) {
+  CK_SLOT_ID all[64];
+  CK_ULONG listed = 64, count = 0;
+  unsigned char labels[SLOTS][32];
+  if (real()->C_GetSlotList(CK_TRUE, all, &listed) != CKR_OK) return 0;
+  for (CK_ULONG i = 0; i < listed && count < SLOTS; i++) {
+    CK_TOKEN_INFO info;
+    if (real()->C_GetTokenInfo(all[i], &info) != CKR_OK || !(info.flags & CKF_TOKEN_INITIALIZED)) continue;
+    CK_ULONG place = count++;
+    for (; place > 0 && memcmp(labels[place - 1], info.label, 32) > 0; place--) {
+      memcpy(labels[place], labels[place - 1], 32);
+      out[place] = out[place - 1];
+    }
+    memcpy(labels[place], info.label, 32);
+    out[place] = all[i];
+  }
+  if (count > 1 && swapped) {
+    CK_SLOT_ID first_slot = out[0];
+    out[0] = out[1];
+    out[1] = first_slot;
+  }
+  return count;
+}
+
+/* The real slot that a slot of the application stands for. The caller holds the lock. */
+static CK_SLOT_ID real_slot(CK_SLOT_ID slot) {
+  CK_SLOT_ID base = (CK_SLOT_ID)atomic_load(&control->slot_base), slots[SLOTS];
+  if (base == 0) return slot;
+  CK_ULONG count = token_slots(slots, atomic_load(&control->slots_swapped));
+  return slot - base < count ? slots[slot - base] : (CK_SLOT_ID)-1;
+}
+
+static CK_RV list_slots(CK_BBOOL present, CK_SLOT_ID_PTR out, CK_ULONG_PTR count) {
+  CK_SLOT_ID base = (CK_SLOT_ID)atomic_load(&control->slot_base), slots[SLOTS];
+  if (base == 0) return real()->C_GetSlotList(present, out, count);
+  CK_ULONG room = *count;
+  *count = token_slots(slots, atomic_load(&control->slots_swapped));
+  if (!out) return CKR_OK;
+  if (room < *count) return CKR_BUFFER_TOO_SMALL;
+  for (CK_ULONG i = 0; i < *count; i++) out[i] = base + i;
+  return CKR_OK;
+}
+
+/* Which token a login is for. The caller holds the lock. */
+static void count_login(CK_SESSION_HANDLE session) {
+  CK_SLOT_ID slots[SLOTS];
+  CK_SESSION_INFO info;
+  if (atomic_load(&control->slot_base) == 0 || real()->C_GetSessionInfo(session, &info) != CKR_OK) return;
+  CK_ULONG count = token_slots(slots, false);
+  for (CK_ULONG i = 0; i < count; i++) {
+    if (slots[i] == info.slotID) atomic_fetch_add(&control->logins[i], 1);
+  }
+}
+
 static CK_RV my_get_slot_list(CK_BBOOL present, CK_SLOT_ID_PTR slots, CK_ULONG_PTR count) {
   ENTER(F_SLOT_LIST);
-  return SHARED(real()->C_GetSlotList(present, slots, count));
+  return SHARED(list_slots(present, slots, count));
+}
+
+static CK_RV my_get_slot_info(CK_SLOT_ID slot, CK_SLOT_INFO_PTR info) {
+  ENTER(F_SLOT_INFO);
+  return SHARED(real()->C_GetSlotInfo(real_slot(slot), info));
 }
 
 static CK_RV my_get_token_info(CK_SLOT_ID slot, CK_TOKEN_INFO_PTR info) {
   ENTER(F_TOKEN_INFO);
-  CK_RV rv = SHARED(real()->C_GetTokenInfo(slot, info));
+  CK_RV rv = SHARED(real()->C_GetTokenInfo(real_slot(slot), info));
   if (rv != CKR_OK) return rv;
   info->flags |= (CK_FLAGS)atomic_load(&control->token_flags);
+  info->flags &= ~(CK_FLAGS)atomic_load(&control->flags_removed);
   int64_t most = atomic_load(&control->max_sessions);
   if (most > 0) info->ulMaxSessionCount = (CK_ULONG)most;
   return CKR_OK;
@@ -181,10 +251,11 @@ static CK_RV my_open_session(CK_SLOT_ID slot, CK_FLAGS flags, CK_VOID_PTR data, 
   ENTER(F_OPEN_SESSION);
   int64_t most = atomic_load(&control->max_sessions);
   if (most > 0 && atomic_load(&control->open_sessions) >= most) return CKR_SESSION_COUNT;
-  CK_RV rv = SHARED(real()->C_OpenSession(slot, flags, data, notify, session));
+  CK_SLOT_ID behind = 0;
+  CK_RV rv = SHARED(real()->C_OpenSession(behind = real_slot(slot), flags, data, notify, session));
   if (rv != CKR_OK) return rv;
   count_session(1);
-  here.slot = slot;
+  here.slot = behind;
   here.session = *session;
   return rv;
 }
@@ -198,7 +269,7 @@ static CK_RV my_close_session(CK_SESSION_HANDLE session) {
 
 static CK_RV my_close_all_sessions(CK_SLOT_ID slot) {
   ENTER(F_CLOSE_ALL);
-  CK_RV rv = ALONE(real()->C_CloseAllSessions(slot));
+  CK_RV rv = ALONE(real()->C_CloseAllSessions(real_slot(slot)));
   if (rv == CKR_OK) forget_sessions();
   return rv;
 }
@@ -210,7 +281,7 @@ static CK_RV my_get_session_info(CK_SESSION_HANDLE session, CK_SESSION_INFO_PTR 
 
 static CK_RV my_login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG length) {
   ENTER(F_LOGIN);
-  return SHARED(real()->C_Login(session, user, pin, length));
+  return SHARED((count_login(session), real()->C_Login(session, user, pin, length)));
 }
 
 static CK_RV my_logout(CK_SESSION_HANDLE session) {
@@ -219,7 +290,10 @@ static CK_RV my_logout(CK_SESSION_HANDLE session) {
 }
 
 static CK_RV my_find_objects_init(CK_SESSION_HANDLE session, CK_ATTRIBUTE_PTR template, CK_ULONG count) {
-  ENTER(F_FIND);
+  int64_t only = atomic_load(&control->fail_class);
+  bool has_class = count > 0 && template->type == CKA_CLASS && template->ulValueLen == sizeof(CK_OBJECT_CLASS);
+  CK_RV entered = enter_unless(F_FIND, only != 0 && (!has_class || *(CK_OBJECT_CLASS *)template->pValue + 1 != (CK_ULONG)only));
+  if (entered != CKR_OK) return entered;
   return SHARED(real()->C_FindObjectsInit(session, template, count));
 }
 
@@ -234,7 +308,9 @@ static CK_RV my_find_objects_final(CK_SESSION_HANDLE session) {
 }
 
 static CK_RV my_get_attribute_value(CK_SESSION_HANDLE session, CK_OBJECT_HANDLE object, CK_ATTRIBUTE_PTR a, CK_ULONG count) {
-  ENTER(F_ATTRIBUTE);
+  int64_t only = atomic_load(&control->fail_attribute);
+  CK_RV entered = enter_unless(F_ATTRIBUTE, only != 0 && (count == 0 || a->type + 1 != (CK_ULONG)only));
+  if (entered != CKR_OK) return entered;
   CK_RV rv = SHARED(real()->C_GetAttributeValue(session, object, a, count));
   int64_t form = atomic_load(&control->point_form);
   if (rv != CKR_OK || form == POINT_AS_IS || count != 1 || a->type != CKA_EC_POINT || a->ulValueLen < 67) return rv;
@@ -308,6 +384,7 @@ static void put_in_front_of(CK_FUNCTION_LIST_PTR instance, CK_FUNCTION_LIST_PTR 
   out->C_Initialize = my_initialize;
   out->C_Finalize = my_finalize;
   out->C_GetSlotList = my_get_slot_list;
+  out->C_GetSlotInfo = my_get_slot_info;
   out->C_GetTokenInfo = my_get_token_info;
   out->C_OpenSession = my_open_session;
   out->C_CloseSession = my_close_session;

@@ -24,6 +24,7 @@ const FUNCTIONS = [
   "C_GetSlotList",
   "C_GetTokenInfo",
   "C_GetSessionInfo",
+  "C_GetSlotInfo",
 ] as const;
 
 // In the order of the cells after the arrays of `struct control`.
@@ -39,11 +40,18 @@ const SETTINGS = [
   "strikeCloseAll",
   "strikeLogout",
   "strikeFinalize",
+  "slotBase",
+  "slotsSwapped",
+  "flagsRemoved",
+  "failAttribute",
+  "failClass",
 ] as const;
 const COUNTERS = ["inFlight", "maxInFlight", "hung", "initializeFlags", "openSessions", "finalizeInFlight"] as const;
 
 const ARRAY_CELLS = 16;
 const ARRAYS = { delayUs: 0, failEvery: 1, failCode: 2, calls: 3, hangNext: 4, failLeft: 5 } as const;
+/** Tokens whose logins are counted. */
+const SLOTS = 8;
 const SCALARS = Object.keys(ARRAYS).length * ARRAY_CELLS;
 const MODULE_OFFSET = 1024;
 const DIGESTS_OFFSET = 4096;
@@ -59,6 +67,18 @@ const STRIKES = { "close-all": "strikeCloseAll", logout: "strikeLogout", finaliz
 /** Settings that are told by their changes: they are not taken back. */
 const LASTING: readonly string[] = ["release", ...Object.values(STRIKES)];
 
+/** Which calls of a function fail. */
+export interface FailurePlan {
+  /** Default 1: each one. */
+  readonly every?: number;
+  /** Default without end. */
+  readonly times?: number;
+  /** C_GetAttributeValue: for this attribute alone. */
+  readonly attribute?: number;
+  /** C_FindObjectsInit: in a search for this CKA_CLASS alone. */
+  readonly objectClass?: number;
+}
+
 /** A module between Signpost and a real one. Everything takes effect at the next call. */
 export interface Pkcs11Shim extends AsyncDisposable {
   /** Path of the module to open. Each shim is a library of its own, so several can be used in one process. */
@@ -66,7 +86,7 @@ export interface Pkcs11Shim extends AsyncDisposable {
   /** Waits so long in each call of the function. Milliseconds, 0 for none. */
   delay(name: ShimFunction, ms: number): void;
   /** Calls of the function return the CKR code: each `every`th (default 1), so many `times` (default without end). */
-  fail(name: ShimFunction, code: number, plan?: { readonly every?: number; readonly times?: number }): void;
+  fail(name: ShimFunction, code: number, plan?: FailurePlan): void;
   /** The next `count` calls of the function do not return before `release`. */
   hang(name: ShimFunction, count?: number): void;
   /** Hung calls go on, and none hangs any more. */
@@ -77,8 +97,15 @@ export interface Pkcs11Shim extends AsyncDisposable {
   pointForm(form: keyof typeof POINT_FORM): void;
   /** `serial`: one C_Sign at a time; `crash`: C_Sign aborts the process; `hideObjects`: searches find nothing. */
   set(setting: "serial" | "crash" | "hideObjects", on: boolean): void;
-  /** Flags added to those of the token; sessions that it allows at most, 0 for its own number. */
-  token(values: { readonly flags?: number; readonly maxSessions?: number }): void;
+  /** Flags added to those of the token, or taken away; sessions that it allows at most, 0 for its own number. */
+  token(values: { readonly flags?: number; readonly withoutFlags?: number; readonly maxSessions?: number }): void;
+  /**
+   * Initialized tokens, in the order of their labels, are in slots of these numbers: `first`, and those that follow it. The
+   * others are not there. `swapped`: the first two tokens have changed places.
+   */
+  slots(numbers: { readonly first: bigint; readonly swapped?: boolean }): void;
+  /** Calls of C_Login since then, by the places of the tokens in the order of their labels. */
+  logins(): readonly number[];
   /**
    * Every instance loses its sessions, its login, or is finalised before its next call. For modules with an instance for each thread
    * (p11-kit's client), which other code cannot reach otherwise; others are left alone.
@@ -108,9 +135,9 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
     readSync(file, buffer, 0, 8, cell * 8);
     return Number(buffer.readBigInt64LE());
   };
-  const write = (cell: number, value: number): void => {
+  const write = (cell: number, value: number | bigint): void => {
     const buffer = Buffer.alloc(8);
-    buffer.writeBigInt64LE(BigInt(value));
+    buffer.writeBigInt64LE(BigInt.asIntN(64, BigInt(value)));
     writeSync(file, buffer, 0, 8, cell * 8);
   };
   const cellOf = (array: keyof typeof ARRAYS, name: ShimFunction): number =>
@@ -122,7 +149,9 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
   const shim: Pkcs11Shim = {
     module,
     delay: (name, ms) => write(cellOf("delayUs", name), ms * 1000),
-    fail: (name, code, { every = 1, times = -1 } = {}) => {
+    fail: (name, code, { every = 1, times = -1, attribute, objectClass } = {}) => {
+      if (name === "C_GetAttributeValue") write(setting("failAttribute"), attribute === undefined ? 0 : attribute + 1);
+      if (name === "C_FindObjectsInit") write(setting("failClass"), objectClass === undefined ? 0 : objectClass + 1);
       write(cellOf("failCode", name), code);
       write(cellOf("failLeft", name), times);
       write(cellOf("failEvery", name), every);
@@ -135,9 +164,18 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
     tamper: (how) => write(setting("tamper"), TAMPER[how]),
     pointForm: (form) => write(setting("pointForm"), POINT_FORM[form]),
     set: (name, on) => write(setting(name), on ? 1 : 0),
-    token: ({ flags, maxSessions }) => {
+    token: ({ flags, withoutFlags, maxSessions }) => {
       if (flags !== undefined) write(setting("tokenFlags"), flags);
+      if (withoutFlags !== undefined) write(setting("flagsRemoved"), withoutFlags);
       if (maxSessions !== undefined) write(setting("maxSessions"), maxSessions);
+    },
+    slots: ({ first, swapped = false }) => {
+      write(setting("slotsSwapped"), swapped ? 1 : 0);
+      write(setting("slotBase"), first);
+    },
+    logins: () => {
+      const first = SCALARS + SETTINGS.length + COUNTERS.length;
+      return Array.from({ length: SLOTS }, (_, place) => read(first + place));
     },
     strike: (what) => advance(STRIKES[what]),
     clear: () => {

@@ -23,7 +23,8 @@ export interface LibraryDescription {
 
 /** A slot with a token, its texts trimmed of padding. */
 export interface TokenDescription {
-  readonly slotId: number;
+  /** The number of its slot, in decimal digits: it may be above 2^53. */
+  readonly slotId: string;
   readonly slotDescription: string;
   readonly slotManufacturer: string;
   readonly label: string;

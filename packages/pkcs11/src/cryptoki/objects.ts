@@ -1,3 +1,4 @@
+import { endianness } from "node:os";
 import type { Attribute, Binding, Handle } from "./binding.ts";
 import { codeFrom, cryptoki } from "./call.ts";
 import { CKA_CLASS, CKA_ID, CKA_LABEL, CKR_ATTRIBUTE_SENSITIVE, CKR_ATTRIBUTE_TYPE_INVALID } from "./constants.ts";
@@ -52,10 +53,12 @@ function rethrow(code: number): never {
   throw Object.assign(new Error("CKR"), { code });
 }
 
-/** A CK_ULONG in the byte order and size of this machine's module. */
-export function readUlong(value: Buffer | undefined): number | undefined {
-  if (value?.length === 8) return Number(value.readBigUInt64LE());
-  if (value?.length === 4) return value.readUInt32LE();
+const LITTLE_ENDIAN = endianness() === "LE";
+
+/** A CK_ULONG in the byte order and size of this machine's module, whole: slots and vendors' numbers may be above 2^53. */
+export function readUlong(value: Buffer | undefined): bigint | undefined {
+  if (value?.length === 8) return LITTLE_ENDIAN ? value.readBigUInt64LE() : value.readBigUInt64BE();
+  if (value?.length === 4) return BigInt(LITTLE_ENDIAN ? value.readUInt32LE() : value.readUInt32BE());
   return undefined;
 }
 

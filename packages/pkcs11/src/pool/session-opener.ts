@@ -1,4 +1,5 @@
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
+import type { TokenInSlot } from "../wire/commands.ts";
 import type { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
 import type { SessionSet } from "./session-set.ts";
@@ -28,8 +29,13 @@ export class SessionOpener {
       session.initialized = true;
       session.ownsInstance = owner;
     }
-    const state = await run("openSession", { slotId: this.token.slotId });
+    const state = await run("openSession", { token: this.#inSlot() });
     if (state.loginNeeded) await this.#login.login(run);
     else this.#login.sawLogin(state);
+  }
+
+  #inSlot(): TokenInSlot {
+    const { slotId, label, serial } = this.token;
+    return { slotId, label, serial };
   }
 }

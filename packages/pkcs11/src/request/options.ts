@@ -13,6 +13,7 @@ import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
 import { readModulePath } from "./module-path.ts";
 import { pinSource, type PinSource, type Pkcs11Pin } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
+import { readSlotId } from "./slot-id.ts";
 
 /** What does not say which key is meant: the same for `openPkcs11Signer` and for the adapter. */
 export interface Pkcs11KeyOptions {
@@ -46,10 +47,10 @@ export interface Pkcs11SignerOptions extends Pkcs11KeyOptions {
   /** Serial number of the token. Default: any. */
   readonly serial?: string | undefined;
   /**
-   * Number of the slot, 0 to 2^53 - 1. Many modules give a token another one after each start: prefer `token` and `serial`.
-   * Default: any.
+   * Number of the slot, 0 to 2^64 - 1: a number below 2^53, a bigint, or text in decimal digits. Many modules give a token
+   * another one after each start: prefer `token` and `serial`. Default: any.
    */
-  readonly slotId?: number | undefined;
+  readonly slotId?: number | bigint | string | undefined;
   /** CKA_LABEL of the private key. Default: any. */
   readonly object?: string | undefined;
   /** CKA_ID of the private key: opaque bytes, not empty. Default: any. */
@@ -117,7 +118,7 @@ export async function readSignerOptions(options: Pkcs11SignerOptions): Promise<R
     selector: {
       token: optionalText("token", options.token),
       serial: optionalText("serial", options.serial),
-      slotId: slotId === undefined ? undefined : readWholeNumber("slotId", slotId, 0, Number.MAX_SAFE_INTEGER),
+      slotId: slotId === undefined ? undefined : readSlotId(slotId),
     },
     query: { object: optionalText("object", options.object), id: optionalBytes("id", options.id) },
     policy: options.policy,

@@ -8,7 +8,8 @@ export interface TokenSelector {
   readonly serial?: string | undefined;
   readonly manufacturer?: string | undefined;
   readonly model?: string | undefined;
-  readonly slotId?: number | undefined;
+  /** In decimal digits. */
+  readonly slotId?: string | undefined;
   readonly slotDescription?: string | undefined;
   readonly slotManufacturer?: string | undefined;
   readonly libraryDescription?: string | undefined;

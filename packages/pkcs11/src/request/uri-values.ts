@@ -38,14 +38,6 @@ export function decodeText(name: string, value: string, plain: RegExp): string {
   }
 }
 
-/** A value that is a number, in decimal digits. */
-export function decodeNumber(name: string, value: string): number {
-  const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
-  if (!Number.isSafeInteger(number))
-    throw new ConfigurationError("uri", `${name}: expected a whole number in decimal digits`);
-  return number;
-}
-
 /** The bytes with each one encoded that `plain` does not match; without it, every one. */
 export function percentEncode(bytes: Uint8Array, plain?: RegExp): string {
   return Array.from(bytes, (byte) => {

@@ -4,14 +4,8 @@ import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "./key-request.ts";
 import { refuseMisplacedPin } from "./misplaced-pin.ts";
 import type { TokenSelector } from "./select-token.ts";
-import {
-  decodeNumber,
-  decodeText,
-  decodeValue,
-  PATH_CHARACTERS,
-  percentEncode,
-  QUERY_CHARACTERS,
-} from "./uri-values.ts";
+import { slotIdFrom } from "./slot-id.ts";
+import { decodeText, decodeValue, PATH_CHARACTERS, percentEncode, QUERY_CHARACTERS } from "./uri-values.ts";
 
 /** A PKCS #11 URI (RFC 7512), read for a private key. */
 export interface Pkcs11Uri {
@@ -130,7 +124,13 @@ function selectorFrom(path: ReadonlyMap<string, string>): TokenSelector {
   if (texts.libraryVersion !== undefined && !VERSION.test(texts.libraryVersion)) {
     throw new ConfigurationError("uri", "library-version: expected a number, or two with a dot between");
   }
-  return { ...texts, slotId: optional(path.get("slot-id"), (value) => decodeNumber("slot-id", value)) };
+  return { ...texts, slotId: optional(path.get("slot-id"), decodeSlotId) };
+}
+
+function decodeSlotId(value: string): string {
+  const slotId = slotIdFrom(value);
+  if (slotId !== undefined) return slotId;
+  throw new ConfigurationError("uri", "slot-id: expected a whole number from 0 to 2^64 - 1 in decimal digits");
 }
 
 function requirePrivateKey(type: string | undefined): void {

@@ -1,7 +1,7 @@
 // What passes between the thread of the caller and a worker thread. Plain data only: it is cloned on the way.
 // On the path of a signature that is a key number and 32 bytes in, 64 bytes out.
 
-import type { PrivateKeyDescription, TokenList } from "../cryptoki/descriptions.ts";
+import type { PrivateKeyDescription, TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { Gate } from "./gate.ts";
 
@@ -23,6 +23,9 @@ export interface ModuleFile {
   readonly module: string;
   readonly libraryParameters: string | undefined;
 }
+
+/** Which token is meant, and the slot where it was seen last. */
+export type TokenInSlot = Pick<TokenDescription, "slotId" | "label" | "serial">;
 
 /** Commands, by name, with what goes in and what comes out. */
 export interface Commands {
@@ -57,8 +60,8 @@ export interface Commands {
    */
   finalize: [input: { readonly module: boolean; readonly gone?: boolean }, output: null];
   tokens: [input: null, output: TokenList];
-  /** Opens a session, then closes the one before. */
-  openSession: [input: { readonly slotId: number }, output: LoginState];
+  /** Opens a session, then closes the one before. CKR_TOKEN_NOT_PRESENT, then and later, when another token is in the slot. */
+  openSession: [input: { readonly token: TokenInSlot }, output: LoginState];
   /** The state of the session that is open. */
   session: [input: null, output: LoginState];
   /** `covered`: somebody else's login in this process answered for ours, and the PIN was not looked at. */

@@ -52,7 +52,7 @@ function moduleHandlers(module: WorkerModule, session: WorkerSession): Omit<Hand
 
 function sessionHandlers(session: WorkerSession): Pick<Handlers, SessionCommand> {
   return {
-    openSession: ({ slotId }) => session.open(slotId),
+    openSession: ({ token }) => session.open(token),
     session: () => session.state(),
     login: ({ pin }) => session.login(pin),
     findKey: (input) => session.findKey(input),

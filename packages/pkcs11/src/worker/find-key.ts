@@ -33,11 +33,11 @@ import { KeySearchError } from "./failure.ts";
 // DER of the object identifier 1.2.840.10045.3.1.7 (RFC 5480 section 2.1.1.1).
 const P256_PARAMETERS = Buffer.from("06082a8648ce3d030107", "hex");
 
-const KEY_TYPE_NAMES: ReadonlyMap<number, string> = new Map([
-  [0, "RSA"],
-  [1, "DSA"],
-  [0x40, "EC Edwards"],
-  [0x41, "EC Montgomery"],
+const KEY_TYPE_NAMES: ReadonlyMap<bigint, string> = new Map([
+  [0n, "RSA"],
+  [1n, "DSA"],
+  [0x40n, "EC Edwards"],
+  [0x41n, "EC Montgomery"],
 ]);
 
 /** Listing more would not help anybody to find the right one. */
@@ -119,8 +119,8 @@ function list(session: CryptokiSession, objects: readonly Handle[]): string {
 
 function requireP256SigningKey(session: CryptokiSession, handle: Handle): void {
   const keyType = readUlong(readAttribute(session, handle, CKA_KEY_TYPE));
-  if (keyType !== CKK_EC) {
-    const name = KEY_TYPE_NAMES.get(keyType ?? -1) ?? `of type ${keyType ?? "unknown"}`;
+  if (keyType !== BigInt(CKK_EC)) {
+    const name = KEY_TYPE_NAMES.get(keyType ?? -1n) ?? `of type ${keyType ?? "unknown"}`;
     throw new KeySearchError(
       "unsupported_key",
       `${describeObject(session, handle)} is an ${name} key; expected EC P-256`,

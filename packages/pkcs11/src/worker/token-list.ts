@@ -4,19 +4,20 @@ import { CKF_TOKEN_INITIALIZED } from "../cryptoki/constants.ts";
 import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { readUlong } from "../cryptoki/objects.ts";
 
-// CK_UNAVAILABLE_INFORMATION, and what pkcs11js makes of it.
-const UNKNOWN_COUNTS: ReadonlySet<number> = new Set([0xffff_ffff, 2 ** 64]);
+// What pkcs11js makes of CK_UNAVAILABLE_INFORMATION: it keeps the lower 32 bits of each count and of the flags. No token that
+// has more than 2^32 sessions is known, and no flag has a higher bit.
+const UNKNOWN_COUNT = 0xffff_ffff;
 
 /** Every slot that holds a token, with the slot's handle beside it. */
 export function listTokens(binding: Binding): {
   readonly list: TokenList;
-  readonly slots: ReadonlyMap<number, Handle>;
+  readonly slots: ReadonlyMap<string, Handle>;
 } {
   const info = cryptoki("C_GetInfo", () => binding.C_GetInfo());
-  const slots = new Map<number, Handle>();
+  const slots = new Map<string, Handle>();
   const tokens: TokenDescription[] = [];
   for (const slot of cryptoki("C_GetSlotList", () => binding.C_GetSlotList(true))) {
-    const slotId = readUlong(slot);
+    const slotId = readUlong(slot)?.toString();
     const token = slotId === undefined ? undefined : describeToken(binding, slot, slotId);
     if (slotId === undefined || token === undefined) continue;
     slots.set(slotId, slot);
@@ -31,7 +32,7 @@ export function listTokens(binding: Binding): {
 }
 
 // A token that goes away between two calls is as good as not there.
-function describeToken(binding: Binding, slot: Handle, slotId: number): TokenDescription | undefined {
+function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDescription | undefined {
   try {
     const slotInfo = cryptoki("C_GetSlotInfo", () => binding.C_GetSlotInfo(slot));
     const token = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
@@ -44,7 +45,7 @@ function describeToken(binding: Binding, slot: Handle, slotId: number): TokenDes
       manufacturer: trimPadding(token.manufacturerID),
       model: trimPadding(token.model),
       initialized: (token.flags & CKF_TOKEN_INITIALIZED) !== 0,
-      maxSessions: UNKNOWN_COUNTS.has(token.maxSessionCount) ? 0 : token.maxSessionCount,
+      maxSessions: token.maxSessionCount === UNKNOWN_COUNT ? 0 : token.maxSessionCount,
     };
   } catch {
     return undefined;

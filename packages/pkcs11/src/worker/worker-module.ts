@@ -16,7 +16,7 @@ export class WorkerModule {
   readonly #library = new LoadedModule();
   /** C_Initialize answered CKR_OK to this thread. */
   #initialized = false;
-  #slots: ReadonlyMap<number, Handle> = new Map();
+  #slots: ReadonlyMap<string, Handle> = new Map();
   // Until the module is initialized nobody else can be inside it with us.
   #gate: Gate = createGate();
 
@@ -82,7 +82,7 @@ export class WorkerModule {
     return list;
   }
 
-  slot(slotId: number): Handle {
+  slot(slotId: string): Handle {
     if (!this.#slots.has(slotId)) this.tokens();
     const slot = this.#slots.get(slotId);
     if (slot === undefined) throw new CryptokiError("C_OpenSession", CKR_TOKEN_NOT_PRESENT);

@@ -6,6 +6,7 @@ import {
   CKR_SESSION_CLOSED,
   CKR_SESSION_COUNT,
   CKR_SESSION_HANDLE_INVALID,
+  CKR_TOKEN_NOT_PRESENT,
   CKR_USER_ALREADY_LOGGED_IN,
   CKR_USER_NOT_LOGGED_IN,
   CKS_RO_USER_FUNCTIONS,
@@ -16,17 +17,19 @@ import {
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import type { CryptokiSession } from "../cryptoki/objects.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
-import type { CommandInput, CommandOutput, LoginState } from "../wire/commands.ts";
+import type { CommandInput, CommandOutput, LoginState, TokenInSlot } from "../wire/commands.ts";
 import { generation } from "../wire/gate.ts";
 import { KeySearchError } from "./failure.ts";
 import { findKey } from "./find-key.ts";
 import { finishSignature, startSignature } from "./signature.ts";
+import { trimPadding } from "./token-list.ts";
 import type { WorkerModule } from "./worker-module.ts";
 
 const DIGEST_LENGTH = 32;
 
 interface WorkerSessionHandle extends CryptokiSession {
   readonly slot: Handle;
+  readonly token: TokenInSlot;
   /** Of the gate, when the session was opened. */
   readonly generation: number;
 }
@@ -48,9 +51,9 @@ export class WorkerSession {
     this.#module = module;
   }
 
-  open(slotId: number): LoginState {
+  open(token: TokenInSlot): LoginState {
     const { binding, gate } = this.#module;
-    const slot = this.#module.slot(slotId);
+    const slot = this.#module.slot(token.slotId);
     const open = (): Handle => cryptoki("C_OpenSession", () => binding.C_OpenSession(slot, CKF_SERIAL_SESSION));
     // The new one first: closing the last session of a token logs everybody out.
     let handle: Handle;
@@ -62,7 +65,7 @@ export class WorkerSession {
       handle = open();
     }
     this.close();
-    this.#session = { binding, handle, slot, generation: generation(gate) };
+    this.#session = { binding, handle, slot, token, generation: generation(gate) };
     return loginState(this.#session);
   }
 
@@ -140,9 +143,13 @@ function isSessionGone(error: unknown): boolean {
   return error.code === CKR_SESSION_HANDLE_INVALID || error.code === CKR_SESSION_CLOSED;
 }
 
-function loginState({ binding, handle, slot }: WorkerSessionHandle): LoginState {
+/** Asked before each login: a PIN must not go to another token that has taken the place of ours. */
+function loginState({ binding, handle, slot, token }: WorkerSessionHandle): LoginState {
   const { state } = cryptoki("C_GetSessionInfo", () => binding.C_GetSessionInfo(handle));
-  const { flags } = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
+  const { flags, label, serialNumber } = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
+  if (trimPadding(label) !== token.label || trimPadding(serialNumber) !== token.serial) {
+    throw new CryptokiError("C_GetTokenInfo", CKR_TOKEN_NOT_PRESENT);
+  }
   const loggedIn = state === CKS_RO_USER_FUNCTIONS || state === CKS_RW_USER_FUNCTIONS;
   return { loggedIn, loginNeeded: !loggedIn && (flags & CKF_LOGIN_REQUIRED) !== 0, tokenFlags: flags };
 }

@@ -1,0 +1,127 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openSigner } from "@signpost/core";
+import { openPkcs11Signer, pkcs11, type Pkcs11SignerOptions } from "@signpost/pkcs11";
+import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
+import { type GeneratedKey, type SoftHsm, type SoftHsmToken, startSoftHsm } from "@signpost/test-backends/softhsm";
+import { createOpener, type GuardedOptions, outcome, signsAndVerifies, until } from "./support/signing.ts";
+
+/** As AWS CloudHSM numbers its slots: as numbers of JavaScript the two are one. */
+const FIRST = 2305843009213693953n;
+const SECOND = FIRST + 1n;
+const ISOLATIONS = ["thread", "process"] as const;
+
+interface TwoTokens {
+  readonly hsm: SoftHsm;
+  readonly a: SoftHsmToken;
+  readonly b: SoftHsmToken;
+  readonly keyA: GeneratedKey;
+  readonly keyB: GeneratedKey;
+}
+
+const opener = createOpener();
+let two: TwoTokens;
+let shim: Pkcs11Shim;
+
+beforeAll(async () => {
+  const hsm = await startSoftHsm({ label: "hsm-a" });
+  const b = await hsm.addToken({ label: "hsm-b" });
+  const name = { label: "k1", id: "01" };
+  two = { hsm, a: hsm, b, keyA: await hsm.generateKey(name), keyB: await b.generateKey(name) };
+});
+afterAll(() => two.hsm.stop());
+beforeEach(async () => {
+  shim = await startShim(two.hsm.module);
+  shim.slots({ first: FIRST });
+});
+afterEach(async () => {
+  shim.clear();
+  await opener.closeAll();
+  await shim.stop();
+});
+
+const onA = (options: Partial<GuardedOptions> = {}): GuardedOptions => ({
+  ...{ module: shim.module, token: "hsm-a", object: "k1", pin: two.a.pin, sessions: 2 },
+  ...options,
+});
+const onB = (options: Partial<GuardedOptions> = {}): GuardedOptions =>
+  onA({ token: "hsm-b", pin: two.b.pin, ...options });
+const logins = (): readonly number[] => shim.logins().slice(0, 2);
+const publicHalf = (key: GeneratedKey): object => key.publicKey.export({ format: "jwk" });
+
+describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
+  test("each token has its own key, its own login and its own PIN", async () => {
+    const b = await opener.open(onB({ isolation }));
+    expect(publicHalf(two.keyB)).toMatchObject(b.publicKey);
+    expect(b.uri).toContain("token=hsm-b;");
+    expect(logins()).toEqual([0, 1]);
+    const a = await opener.open(onA({ isolation }));
+    expect(publicHalf(two.keyA)).toMatchObject(a.publicKey);
+    expect(logins()).toEqual([1, 1]);
+    expect(await Promise.all([a, b, a, b].map((signer) => signsAndVerifies(signer)))).toEqual(Array(4).fill(true));
+  });
+
+  test("a wrong PIN for the one is not sent to the other", async () => {
+    const wrong = onB({ isolation, pin: "00000000" });
+    await expect(opener.open(wrong)).rejects.toMatchObject({ code: "pin_incorrect" });
+    expect(logins()).toEqual([0, 1]);
+    expect(await outcome(await opener.open(onA({ isolation })))).toBe("signed");
+  });
+
+  test.each([
+    ["a bigint", SECOND],
+    ["text", SECOND.toString()],
+  ])("slotId names a slot, as %s", async (_how, slotId) => {
+    const signer = await opener.open(onB({ isolation, token: undefined, slotId }));
+    expect(publicHalf(two.keyB)).toMatchObject(signer.publicKey);
+    expect(logins()).toEqual([0, 1]);
+    expect(JSON.stringify(signer.health())).toContain("ready");
+  });
+
+  test("slot-id of a URI names a slot", async () => {
+    for (const [slot, token, key] of [
+      [FIRST, two.a, two.keyA],
+      [SECOND, two.b, two.keyB],
+    ] as const) {
+      const uri = `pkcs11:slot-id=${slot};object=k1?module-path=${shim.module}`;
+      await using signer = await openSigner(uri, [pkcs11({ isolation, pin: token.pin, sessions: 1 })]);
+      expect(publicHalf(key)).toMatchObject(signer.publicKey);
+    }
+    expect(logins()).toEqual([1, 1]);
+  });
+
+  test("messages name slots whole", async () => {
+    const options: Pkcs11SignerOptions = { ...onA({ isolation, token: undefined }) };
+    const error: unknown = await openPkcs11Signer(options).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "ambiguous_key" });
+    expect(String(error)).toContain(`slot ${FIRST}`);
+    expect(String(error)).toContain(`slot ${SECOND}`);
+    const nowhere: unknown = await openPkcs11Signer({ ...options, slotId: SECOND + 5n }).catch(
+      (reason: unknown) => reason,
+    );
+    expect(nowhere).toMatchObject({ code: "key_not_found" });
+    expect(String(nowhere)).toContain(`slotId "${SECOND + 5n}"`);
+    expect(logins()).toEqual([0, 0]);
+  });
+});
+
+describe("a number with 64 bits", () => {
+  test("of a slot is whole up to the last", async () => {
+    shim.slots({ first: 2n ** 64n - 2n });
+    const signer = await opener.open(onB({ token: undefined, slotId: 2n ** 64n - 1n }));
+    expect(publicHalf(two.keyB)).toMatchObject(signer.publicKey);
+    expect(logins()).toEqual([0, 1]);
+  });
+});
+
+describe("tokens that change places", () => {
+  test("are told apart by what they are: no PIN goes to the other one, and the key is found again", async () => {
+    const signer = await opener.open(onA({ sessions: 1 }));
+    expect(logins()).toEqual([1, 0]);
+    shim.slots({ first: FIRST, swapped: true });
+    shim.fail("C_Sign", 0xb3, { times: 1 });
+    await until(async () => (await outcome(signer)) === "signed");
+    expect(logins()).toEqual([2, 0]);
+    expect(shim.calls("C_Finalize")).toBe(1);
+    expect(signer.health().status).toBe("ready");
+  });
+});
