@@ -114,7 +114,9 @@ describe("the names of CKR codes", () => {
   });
 
   test("are told apart: no code and no name stands there twice", () => {
-    const names = Array.from({ length: 0x400 }, (_, code) => ckrRule(code).name).filter((name) => /^CKR_/.test(name));
+    const names = Array.from({ length: 0x400 }, (_, code) => ckrRule(code).name).filter((name) =>
+      name.startsWith("CKR_"),
+    );
     expect(new Set(names).size).toBe(names.length);
     expect(names.length).toBeGreaterThan(95);
   });

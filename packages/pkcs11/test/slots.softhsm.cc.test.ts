@@ -40,7 +40,11 @@ afterEach(async () => {
 });
 
 const onA = (options: Partial<GuardedOptions> = {}): GuardedOptions => ({
-  ...{ module: shim.module, token: "hsm-a", object: "k1", pin: two.a.pin, sessions: 2 },
+  module: shim.module,
+  token: "hsm-a",
+  object: "k1",
+  pin: two.a.pin,
+  sessions: 2,
   ...options,
 });
 const onB = (options: Partial<GuardedOptions> = {}): GuardedOptions =>

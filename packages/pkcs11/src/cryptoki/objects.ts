@@ -1,6 +1,6 @@
 import { endianness } from "node:os";
 import type { Attribute, Binding, Handle } from "./binding.ts";
-import { codeFrom, cryptoki } from "./call.ts";
+import { codeFrom, cryptoki, CryptokiError } from "./call.ts";
 import { CKA_CLASS, CKA_ID, CKA_LABEL, CKR_ATTRIBUTE_SENSITIVE, CKR_ATTRIBUTE_TYPE_INVALID } from "./constants.ts";
 
 const BATCH = 64;
@@ -45,12 +45,35 @@ export function readAttribute(session: CryptokiSession, object: Handle, type: nu
     value = binding.C_GetAttributeValue(handle, object, [{ type }])[0]?.value;
   });
   if (code === CKR_ATTRIBUTE_TYPE_INVALID || code === CKR_ATTRIBUTE_SENSITIVE) return undefined;
-  if (code !== undefined) cryptoki("C_GetAttributeValue", () => rethrow(code));
+  if (code !== undefined) throw new CryptokiError("C_GetAttributeValue", code);
   return value === undefined || value.length === 0 ? undefined : Buffer.from(value);
 }
 
-function rethrow(code: number): never {
-  throw Object.assign(new Error("CKR"), { code });
+/** An attribute that a key can do without: a module may answer with whatever it likes. */
+export function readOptional(session: CryptokiSession, object: Handle, type: number): Buffer | undefined {
+  return unlessSessionLost(session, () => readAttribute(session, object, type), undefined);
+}
+
+/** A search for objects that need not be there: a module may refuse it altogether. */
+export function findOptional(
+  session: CryptokiSession,
+  template: readonly Attribute[],
+  limit: number,
+): readonly Handle[] {
+  return unlessSessionLost(session, () => findObjects(session, template, limit), []);
+}
+
+/**
+ * `otherwise` where the work failed and the session is alive. Modules differ in the code that they have for what they do
+ * not know, and none of them tells whether the session is lost: the session itself does.
+ */
+function unlessSessionLost<Value>({ binding, handle }: CryptokiSession, work: () => Value, otherwise: Value): Value {
+  try {
+    return work();
+  } catch (error) {
+    if (codeFrom(() => binding.C_GetSessionInfo(handle)) !== undefined) throw error;
+    return otherwise;
+  }
 }
 
 const LITTLE_ENDIAN = endianness() === "LE";
@@ -64,12 +87,12 @@ export function readUlong(value: Buffer | undefined): bigint | undefined {
 
 /** CKA_LABEL, or empty text. */
 export function readLabel(session: CryptokiSession, object: Handle): string {
-  return readAttribute(session, object, CKA_LABEL)?.toString("utf8") ?? "";
+  return readOptional(session, object, CKA_LABEL)?.toString("utf8") ?? "";
 }
 
 /** CKA_ID, or no bytes. */
 export function readId(session: CryptokiSession, object: Handle): Uint8Array {
-  return new Uint8Array(readAttribute(session, object, CKA_ID) ?? []);
+  return new Uint8Array(readOptional(session, object, CKA_ID) ?? []);
 }
 
 /** Label and id of an object as text for an operator: `"sig-2026" (id 01)`. */

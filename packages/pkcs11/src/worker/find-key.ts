@@ -21,9 +21,11 @@ import {
   type CryptokiSession,
   describeObject,
   findObjects,
+  findOptional,
   readAttribute,
   readId,
   readLabel,
+  readOptional,
   readUlong,
 } from "../cryptoki/objects.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
@@ -56,11 +58,11 @@ export function findKey(
   const handle = findPrivateKey(session, query);
   requireP256SigningKey(session, handle);
   const id = readId(session, handle);
-  const publicKeys = id.length === 0 ? [] : findObjects(session, classTemplate(CKO_PUBLIC_KEY, id), COMPANIONS);
+  const publicKeys = id.length === 0 ? [] : findOptional(session, classTemplate(CKO_PUBLIC_KEY, id), COMPANIONS);
   const certificates =
     id.length === 0
       ? []
-      : findObjects(
+      : findOptional(
           session,
           [...classTemplate(CKO_CERTIFICATE, id), { type: CKA_CERTIFICATE_TYPE, value: CKC_X_509 }],
           COMPANIONS,
@@ -68,7 +70,7 @@ export function findKey(
   const found: PrivateKeyDescription = {
     label: readLabel(session, handle),
     id,
-    alwaysAuthenticate: readAttribute(session, handle, CKA_ALWAYS_AUTHENTICATE)?.[0] === 1,
+    alwaysAuthenticate: readOptional(session, handle, CKA_ALWAYS_AUTHENTICATE)?.[0] === 1,
     ecPoints: readAll(session, [handle, ...publicKeys], CKA_EC_POINT),
     publicKeyInfos: readAll(session, [handle, ...publicKeys], CKA_PUBLIC_KEY_INFO),
     certificates: readAll(session, certificates, CKA_VALUE),
@@ -106,7 +108,7 @@ function inventory(session: CryptokiSession): string {
     ["certificates", CKO_CERTIFICATE],
   ];
   const texts = kinds.map(([name, objectClass]) => {
-    const objects = findObjects(session, classTemplate(objectClass), LISTED + 1);
+    const objects = findOptional(session, classTemplate(objectClass), LISTED + 1);
     return `${name}: ${objects.length === 0 ? "none" : list(session, objects)}`;
   });
   return `the token has ${texts.join("; ")}`;
@@ -126,7 +128,7 @@ function requireP256SigningKey(session: CryptokiSession, handle: Handle): void {
       `${describeObject(session, handle)} is an ${name} key; expected EC P-256`,
     );
   }
-  const parameters = readAttribute(session, handle, CKA_EC_PARAMS);
+  const parameters = readOptional(session, handle, CKA_EC_PARAMS);
   if (parameters !== undefined && !parameters.equals(P256_PARAMETERS)) {
     const text = parameters.toString("hex");
     throw new KeySearchError(
@@ -134,14 +136,14 @@ function requireP256SigningKey(session: CryptokiSession, handle: Handle): void {
       `${describeObject(session, handle)} is on another curve (CKA_EC_PARAMS ${text}); expected P-256`,
     );
   }
-  if (readAttribute(session, handle, CKA_SIGN)?.[0] === 0) {
+  if (readOptional(session, handle, CKA_SIGN)?.[0] === 0) {
     throw new KeySearchError("unsupported_key", `${describeObject(session, handle)} may not sign (CKA_SIGN is false)`);
   }
 }
 
 function readAll(session: CryptokiSession, objects: readonly Handle[], type: number): readonly Uint8Array[] {
   return objects.flatMap((object) => {
-    const value = readAttribute(session, object, type);
+    const value = readOptional(session, object, type);
     return value === undefined ? [] : [new Uint8Array(value)];
   });
 }

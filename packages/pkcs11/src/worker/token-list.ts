@@ -34,7 +34,7 @@ export function listTokens(binding: Binding): {
 // A token that goes away between two calls is as good as not there.
 function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDescription | undefined {
   try {
-    const slotInfo = cryptoki("C_GetSlotInfo", () => binding.C_GetSlotInfo(slot));
+    const slotInfo = describeSlot(binding, slot);
     const token = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
     return {
       slotId,
@@ -49,6 +49,15 @@ function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDes
     };
   } catch {
     return undefined;
+  }
+}
+
+// What it says of the slot is for those who ask for it, and a token that is there can do without.
+function describeSlot(binding: Binding, slot: Handle): { slotDescription: string; manufacturerID: string } {
+  try {
+    return binding.C_GetSlotInfo(slot);
+  } catch {
+    return { slotDescription: "", manufacturerID: "" };
   }
 }
 

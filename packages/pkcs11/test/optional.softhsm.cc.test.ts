@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import { CKA, CKO } from "@signpost/test-backends/pkcs11-binding";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { openingOutcome, outcome } from "./support/signing.ts";
+
+// What modules answer to what they do not know: codes of every kind, those that speak of the session included.
+const CODES = [0x05, 0x06, 0x07, 0x12, 0x13, 0x30, 0x54, 0xb3, 0x80000001];
+const EC_PARAMS = 0x180;
+const ALWAYS_AUTHENTICATE = 0x202;
+const CERTIFICATE = 1;
+const at = useShimmedToken(1);
+
+const ATTRIBUTES: readonly [name: string, attribute: number][] = [
+  ["CKA_ALWAYS_AUTHENTICATE", ALWAYS_AUTHENTICATE],
+  ["CKA_PUBLIC_KEY_INFO", CKA.PUBLIC_KEY_INFO],
+  ["CKA_SIGN", CKA.SIGN],
+  ["CKA_EC_PARAMS", EC_PARAMS],
+  ["CKA_LABEL", CKA.LABEL],
+];
+
+describe("what a key can do without, a module may refuse", () => {
+  test.each([
+    ...ATTRIBUTES.map(([name, attribute]) => [name, attribute, 0x07] as const),
+    ...CODES.map((code) => ["CKA_PUBLIC_KEY_INFO", CKA.PUBLIC_KEY_INFO, code] as const),
+  ])("%s (%i), with 0x%x", async (_name, attribute, code) => {
+    at.shim.fail("C_GetAttributeValue", code, { attribute });
+    const signer = await at.opener.open(at.base);
+    expect(at.key.publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
+    expect(await outcome(signer)).toBe("signed");
+    expect(signer.health().status).toBe("ready");
+    expect(at.shim.calls("C_OpenSession")).toBe(1);
+  });
+
+  test.each([0x06, 0x13, 0x54])("the search for certificates, with 0x%x", async (code) => {
+    at.shim.fail("C_FindObjectsInit", code, { objectClass: CERTIFICATE });
+    expect(await outcome(await at.opener.open(at.base))).toBe("signed");
+  });
+
+  test.each([0x05, 0x54])("C_GetSlotInfo, with 0x%x", async (code) => {
+    at.shim.fail("C_GetSlotInfo", code);
+    expect(await outcome(await at.opener.open(at.base))).toBe("signed");
+  });
+
+  test("the list of what there is: key_not_found stays what it is", async () => {
+    at.shim.fail("C_FindObjectsInit", 0x06, { objectClass: CKO.public });
+    expect(await openingOutcome(at.opener.open({ ...at.base, object: "k2" }))).toBe("key_not_found");
+  });
+});
+
+describe("what a key cannot do without", () => {
+  test("is its public half: where the module tells none, it is asked of the caller", async () => {
+    at.shim.fail("C_GetAttributeValue", 0x07, { attribute: CKA.EC_POINT });
+    expect(await openingOutcome(at.opener.open(at.base))).toBe("key_not_found");
+    const publicKey = at.key.publicKey.export({ type: "spki", format: "pem" }).toString();
+    expect(await outcome(await at.opener.open({ ...at.base, publicKey }))).toBe("signed");
+  });
+
+  test.each([
+    [0x12, "unsupported_key"],
+    [0x05, "unavailable"],
+  ])("is its type: CKR 0x%s is %s", async (code, seen) => {
+    at.shim.fail("C_GetAttributeValue", code, { attribute: CKA.KEY_TYPE });
+    expect(await openingOutcome(at.opener.open(at.base))).toBe(seen);
+  });
+});
+
+test("a session that is lost while an optional attribute is read is lost all the same", async () => {
+  at.shim.fail("C_GetAttributeValue", 0xb3, { attribute: CKA.SIGN, times: 1 });
+  // The third time that the session is asked after: behind the attribute that failed.
+  at.shim.fail("C_GetSessionInfo", 0xb3, { every: 3, times: 1 });
+  await expect(at.opener.open(at.base)).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("C_GetAttributeValue: CKR_SESSION_HANDLE_INVALID") as string,
+  });
+  expect(await outcome(await at.opener.open(at.base))).toBe("signed");
+});
