@@ -125,7 +125,7 @@ describe("the names of CKR codes", () => {
 describe("other failures of a command", () => {
   test.each<[failure: Failure, action: RecoveryAction, expected: object]>([
     [
-      { kind: "key", code: "ambiguous_key", message: "two" },
+      { kind: "key", code: "ambiguous_key", message: "two", withoutLogin: false },
       "fatal",
       { code: "ambiguous_key", transient: false, message: "two" },
     ],

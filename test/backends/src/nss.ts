@@ -22,14 +22,16 @@ export interface NssToken extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-export async function startNss(): Promise<NssToken> {
+/** `password`: `false` makes a database without one, whose keys show and sign without a login. Default `true`. */
+export async function startNss(options: { readonly password?: boolean } = {}): Promise<NssToken> {
   const module = MODULE_PATHS.find((path) => existsSync(path));
   if (module === undefined) throw new Error(`NSS's module is in none of ${MODULE_PATHS.join(", ")}`);
   const directory = await mkdtemp(join(tmpdir(), "signpost-nss-"));
   const pin = "nss-31415926";
   const password = join(directory, "password");
   await writeFile(password, `${pin}\n`, { mode: 0o600 });
-  await promisify(execFile)("certutil", ["-N", "-d", `sql:${directory}`, "-f", password]);
+  const secured = options.password === false ? ["--empty-password"] : ["-f", password];
+  await promisify(execFile)("certutil", ["-N", "-d", `sql:${directory}`, ...secured]);
   const stop = (): Promise<void> => rm(directory, { recursive: true, force: true });
   return {
     module,

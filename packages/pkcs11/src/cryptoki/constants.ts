@@ -5,7 +5,6 @@ export const CKF_OS_LOCKING_OK = 0x2;
 export const CKF_SERIAL_SESSION = 0x4;
 
 export const CKF_LOGIN_REQUIRED = 0x4;
-export const CKF_USER_PIN_INITIALIZED = 0x8;
 export const CKF_PROTECTED_AUTHENTICATION_PATH = 0x100;
 export const CKF_TOKEN_INITIALIZED = 0x400;
 export const CKF_USER_PIN_FINAL_TRY = 0x20000;
@@ -49,6 +48,7 @@ export const CKR_SESSION_HANDLE_INVALID = 0xb3;
 export const CKR_TOKEN_NOT_PRESENT = 0xe0;
 export const CKR_USER_ALREADY_LOGGED_IN = 0x100;
 export const CKR_USER_NOT_LOGGED_IN = 0x101;
+export const CKR_USER_PIN_NOT_INITIALIZED = 0x102;
 export const CKR_CRYPTOKI_NOT_INITIALIZED = 0x190;
 export const CKR_CRYPTOKI_ALREADY_INITIALIZED = 0x191;
 export const CKR_LIBRARY_LOAD_FAILED = 0x1b7;

@@ -3,14 +3,14 @@ import { closedError, endedError } from "@signpost/core/adapter";
 import {
   CKF_PROTECTED_AUTHENTICATION_PATH,
   CKF_USER_PIN_FINAL_TRY,
-  CKF_USER_PIN_INITIALIZED,
   CKF_USER_PIN_LOCKED,
+  CKR_USER_PIN_NOT_INITIALIZED,
 } from "../cryptoki/constants.ts";
 import type { PinSource } from "../request/pin.ts";
 import { CommandError, isPinIncorrect, isPinRefusal, toPublicError } from "../wire/command-error.ts";
 import type { LoginState, RunCommand } from "../wire/commands.ts";
 import { HungCallError } from "../wire/hung-call.ts";
-import { isRefusedPin, refusedNow } from "../wire/pin-error.ts";
+import { isRefusedPin, PinError, refusedNow } from "../wire/pin-error.ts";
 import { describeToken, type TokenName } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
 import type { LoginPins, PinTry } from "./login-pins.ts";
@@ -48,6 +48,10 @@ export class TokenLogin {
   readonly #inTurn = createSerial();
   readonly #onRefused: () => void;
   #refusal: Refusal | undefined;
+  /** Why no login is made that the token did not ask for. */
+  #unaskedRefusal: SignerError | undefined;
+  /** What was told of that refusal: no matter of signers that need no login. */
+  readonly #unaskedErrors: WeakSet<object> = new WeakSet();
 
   constructor(token: TokenName, pins: LoginPins, onRefused: () => void) {
     this.signers = new SignerPins(token, pins);
@@ -93,13 +97,30 @@ export class TokenLogin {
       if (!state.loginNeeded) return this.sawLogin(state);
       const source = this.#source();
       const attempt = await this.#take(source, state);
+      await this.#logIn(run, source, attempt).catch((error: unknown) => {
+        throw this.#failed(error, source);
+      });
+    });
+  }
+
+  /**
+   * The login of a session for a key that does not show without one, though the flags of the token ask for none. False when
+   * there is none to make. A refusal ends such logins, and no more: the keys of other signers may show.
+   */
+  loginUnasked(run: RunCommand, reason: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      this.requireOpen();
+      const state = await run("session", null);
+      if (state.loggedIn || state.loginNeeded) return false;
+      const source = this.#source();
       try {
-        const { covered } = await run("login", { pin: attempt.pin });
-        if (covered) this.sawLogin({ loggedIn: true });
-        else this.#accepted(source, attempt, false);
-        attempt.done("unknown");
+        if (this.#unaskedRefusal !== undefined) throw this.#unaskedRefusal;
+        requireLoginPossible(state);
+        const attempt = await this.#pins.take(source, this.#token);
+        await this.#logIn(run, source, attempt);
+        return true;
       } catch (error) {
-        throw this.#failed(error, source, attempt);
+        throw this.#unaskedError(error, source, reason);
       }
     });
   }
@@ -122,7 +143,8 @@ export class TokenLogin {
         await run("authenticate", { key, pin: attempt.pin }, hangMs);
         this.#accepted(source, attempt, true);
       } catch (error) {
-        this.#failed(error, source, attempt);
+        endFailed(attempt, error);
+        this.#failed(error, source);
         throw error;
       }
     });
@@ -135,6 +157,7 @@ export class TokenLogin {
 
   /** The refusal instead of an error about the PIN, from whichever call; other errors pass through. */
   refused(error: unknown): unknown {
+    if (typeof error === "object" && error !== null && this.#unaskedErrors.has(error)) return error;
     const told = error instanceof CommandError ? toPublicError(error) : error;
     if (!isPinRefusal(told)) return error;
     return this.#refusal === undefined ? this.#refuse(told, undefined) : this.#refusal.error;
@@ -168,12 +191,27 @@ export class TokenLogin {
     this.signers.accepted(source, forSignature);
   }
 
-  #failed(error: unknown, source: PinSource, attempt: PinTry): unknown {
-    // The token may refuse it yet.
-    if (error instanceof HungCallError) void endLate(attempt, error.late);
-    else attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
-    if (!isPinIncorrect(error)) return this.#refuse(this.#named(error, source), source);
-    return this.#refuse(refusedNow(this.#token, source.name, (error as CommandError).message, error), source);
+  /** C_Login of a session. */
+  async #logIn(run: RunCommand, source: PinSource, attempt: PinTry): Promise<void> {
+    try {
+      const { covered } = await run("login", { pin: attempt.pin });
+      if (covered) this.sawLogin({ loggedIn: true });
+      else this.#accepted(source, attempt, false);
+      attempt.done("unknown");
+    } catch (error) {
+      endFailed(attempt, error);
+      throw error;
+    }
+  }
+
+  #failed(error: unknown, source: PinSource): unknown {
+    return this.#refuse(this.#refusalOf(error, source), source);
+  }
+
+  /** What a login that failed says of the PIN, with what an operator has to know. Others stay as they are. */
+  #refusalOf(error: unknown, source: PinSource): unknown {
+    if (!isPinIncorrect(error)) return this.#named(error, source);
+    return refusedNow(this.#token, source.name, (error as CommandError).message, error);
   }
 
   /** Keeps an error about the PIN. */
@@ -199,11 +237,33 @@ export class TokenLogin {
     return new SignerError(told.code, message, { cause: told.cause });
   }
 
+  /** Says what the login was made for. What may pass, and what is wrong with the session, stays as it is. */
+  #unaskedError(error: unknown, source: PinSource, reason: string): unknown {
+    const cause = toPublicError(this.#refusalOf(error, source));
+    if (!(cause instanceof SignerError) || cause.transient) return error;
+    const why = `The token asks for no login; it was made because of this: ${reason}`;
+    if (cause instanceof PinError) return new PinError(cause.reason, `${cause.message}. ${why}`, { cause });
+    if (!isPinRefusal(cause) || isWithoutPin(error)) {
+      return new SignerError("key_not_found", `${reason}. A login did not help: ${cause.message}`, { cause });
+    }
+    this.#unaskedRefusal ??= cause;
+    const told = new SignerError(cause.code, `${cause.message}. ${why}`, { cause });
+    this.#unaskedErrors.add(told);
+    return told;
+  }
+
   #source(): PinSource {
     const { source } = this.signers;
     if (source === undefined) throw closedError();
     return source;
   }
+}
+
+/** Tells what became of a PIN whose login failed. */
+function endFailed(attempt: PinTry, error: unknown): void {
+  // The token may refuse it yet.
+  if (error instanceof HungCallError) void endLate(attempt, error.late);
+  else attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
 }
 
 /** A login that hung has come back: what became of the PIN is remembered, though nobody waits for it. */
@@ -217,7 +277,8 @@ async function endLate(attempt: PinTry, late: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Refuses a login that cannot succeed, or that would lock the token if it did not.
+ * Refuses a login that would lock the token if it failed, or has no way to the token. Other flags are hints, and not every
+ * module sets them: whether there is a PIN (CKF_USER_PIN_INITIALIZED) the token itself knows best.
  *
  * @throws SignerError `pin_locked`, `pin_incorrect`, `access_denied`
  */
@@ -230,8 +291,12 @@ export function requireLoginPossible({ tokenFlags }: LoginState): void {
       "one more wrong PIN would lock the token (CKF_USER_PIN_FINAL_TRY): log in with another tool first",
     );
   }
-  if (!has(CKF_USER_PIN_INITIALIZED)) throw new SignerError("pin_incorrect", "the token has no user PIN yet");
   if (has(CKF_PROTECTED_AUTHENTICATION_PATH)) {
     throw new SignerError("access_denied", "the token takes its PIN from a PIN pad, which pkcs11js cannot ask for");
   }
+}
+
+/** The token says that it has no PIN that could be tried. */
+function isWithoutPin(error: unknown): boolean {
+  return error instanceof CommandError && error.code === CKR_USER_PIN_NOT_INITIALIZED;
 }

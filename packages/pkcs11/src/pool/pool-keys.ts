@@ -5,11 +5,13 @@ import type { PrivateKeyQuery } from "../request/key-request.ts";
 import { CommandError, toPublicError } from "../wire/command-error.ts";
 import { KEY_REFUSAL_MS } from "./limits.ts";
 import type { ModuleLife } from "./module-life.ts";
-import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, type TakenSession } from "./taken-session.ts";
+import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, type TakenSession, withLogin } from "./taken-session.ts";
 
 /** A key that a signer of the pool uses. */
 export interface PoolKey extends ProvenKey {
   readonly query: PrivateKeyQuery;
+  /** It was opened in a session that was logged in. If none was, it does not need that now. */
+  readonly loggedIn: boolean;
   /** Recoveries that the sessions had seen when it was opened. */
   readonly recoveries: number;
   /** It was found last: how many fresh starts of the module had been seen then. */
@@ -61,18 +63,32 @@ export class PoolKeys {
   async open(taken: TakenSession, query: PrivateKeyQuery, given: P256PublicJwk | undefined): Promise<PoolOpenOutput> {
     const { key } = taken;
     const recoveries = this.#recoveries();
-    const found = await lookUpKey(taken, query);
-    const publicKey = await proveNewKey(taken, found, given);
+    const { found, publicKey } = await withLogin(taken, async () => {
+      const description = await lookUpKey(taken, query);
+      return { found: description, publicKey: await proveNewKey(taken, description, given) };
+    });
+    const { loggedIn } = await taken.run("session", null);
     const pinned = given !== undefined;
-    this.#keys.set(key, { query, publicKey, pinned, recoveries, foundAt: this.#freshStarts, refusal: undefined });
+    this.#keys.set(key, {
+      query,
+      publicKey,
+      pinned,
+      loggedIn,
+      recoveries,
+      foundAt: this.#freshStarts,
+      refusal: undefined,
+    });
     return { key, found, publicKey };
   }
 
   /** Looks a key up in a session that does not know it, and makes sure that it is still the same. */
   async findAgain(taken: TakenSession, key: PoolKey): Promise<void> {
     try {
-      const found = await lookUpKey(taken, key.query);
-      await proveSameKey(taken, found, key, this.#recoveries() > key.recoveries);
+      const find = async (): Promise<void> => {
+        const found = await lookUpKey(taken, key.query);
+        await proveSameKey(taken, found, key, this.#recoveries() > key.recoveries);
+      };
+      await (key.loggedIn ? withLogin(taken, find) : find());
       key.foundAt = this.#freshStarts;
     } catch (error) {
       taken.session.keys.delete(taken.key);

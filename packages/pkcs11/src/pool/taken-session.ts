@@ -1,7 +1,9 @@
 import { ecdsaRawToDer, EncodingError, type P256PublicJwk, SignerError } from "@signpost/core";
+import { CKR_USER_NOT_LOGGED_IN } from "../cryptoki/constants.ts";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import { createProbe, publicKeyOf, sameKey } from "../request/public-key.ts";
+import { CommandError } from "../wire/command-error.ts";
 import type { RunCommand } from "../wire/commands.ts";
 import type { TokenLogin } from "./login.ts";
 import type { PooledSession } from "./session.ts";
@@ -17,6 +19,26 @@ export interface TakenSession {
   readonly hangMs: number;
   /** Of the caller who waits. */
   readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Work with a key, and once more after a login where the key is hidden, or not to be used, without one though the token's
+ * flags ask for none.
+ */
+export async function withLogin<Value>({ run, login }: TakenSession, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isLoginMissing(error) || !(await login.loginUnasked(run, error.message))) throw error;
+    return work();
+  }
+}
+
+function isLoginMissing(error: unknown): error is CommandError {
+  if (!(error instanceof CommandError)) return false;
+  const { failure } = error;
+  if (failure.kind === "key") return failure.code === "key_not_found" && failure.withoutLogin;
+  return failure.kind === "cryptoki" && failure.code === CKR_USER_NOT_LOGGED_IN;
 }
 
 /** Looks the key up in the session. Nothing is proven yet. */

@@ -110,6 +110,8 @@ export type Failure =
       readonly kind: "key";
       readonly code: "key_not_found" | "ambiguous_key" | "unsupported_key";
       readonly message: string;
+      /** It was made without a login, and the flags of the token ask for none. Keys may be hidden all the same. */
+      readonly withoutLogin: boolean;
     }
   /** C_Sign answered CKR_OK with something that is no signature of 64 bytes. */
   | { readonly kind: "signature"; readonly message: string }

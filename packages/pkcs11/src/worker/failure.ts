@@ -7,10 +7,13 @@ type KeySearchCode = Extract<Failure, { kind: "key" }>["code"];
 /** The search for the key is answered, and the answer is no. */
 export class KeySearchError extends Error {
   readonly code: KeySearchCode;
+  /** The search was made without a login. */
+  readonly withoutLogin: boolean;
 
-  constructor(code: KeySearchCode, message: string) {
+  constructor(code: KeySearchCode, message: string, withoutLogin = false) {
     super(message);
     this.code = code;
+    this.withoutLogin = withoutLogin;
   }
 }
 
@@ -25,7 +28,10 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof CryptokiError) {
     return { kind: "cryptoki", call: error.call, code: error.code };
   }
-  if (error instanceof KeySearchError) return { kind: "key", code: error.code, message: error.message };
+  if (error instanceof KeySearchError) {
+    const { code, message, withoutLogin } = error;
+    return { kind: "key", code, message, withoutLogin };
+  }
   if (error instanceof ModuleError) return { kind: "module", message: error.message };
   if (error instanceof BindingError) return { kind: "binding", message: error.message };
   if (error instanceof SignatureError) return { kind: "signature", message: error.message };

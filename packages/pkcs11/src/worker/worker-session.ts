@@ -159,8 +159,10 @@ function findWhereLoggedIn(session: WorkerSessionHandle, query: PrivateKeyQuery)
   try {
     return findKey(session, query);
   } catch (error) {
-    if (!(error instanceof KeySearchError) || error.code !== "key_not_found" || !loginState(session).loginNeeded)
-      throw error;
-    throw new CryptokiError("C_FindObjects", CKR_USER_NOT_LOGGED_IN);
+    if (!(error instanceof KeySearchError) || error.code !== "key_not_found") throw error;
+    const { loggedIn, loginNeeded } = loginState(session);
+    if (loginNeeded) throw new CryptokiError("C_FindObjects", CKR_USER_NOT_LOGGED_IN);
+    const login = loggedIn ? "after a login" : "without a login, which the token does not ask for";
+    throw new KeySearchError(error.code, `${error.message}; this was seen ${login}`, !loggedIn);
   }
 }

@@ -1,0 +1,94 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { GuardedSigner } from "@signpost/core";
+import { logOut } from "./support/module-user.ts";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { type GuardedOptions, outcome, until } from "./support/signing.ts";
+
+// Flags of CK_TOKEN_INFO that modules forget to set.
+const LOGIN_REQUIRED = 0x4;
+const USER_PIN_INITIALIZED = 0x8;
+const PIN_PAD = 0x100;
+const ISOLATIONS = ["thread", "process"] as const;
+const at = useShimmedToken(2);
+afterEach(() => at.opener.closeAll());
+
+const open = (options: Partial<GuardedOptions> = {}): Promise<GuardedSigner> =>
+  at.opener.open({ ...at.base, ...options });
+const refusal = (options: Partial<GuardedOptions>): Promise<unknown> =>
+  open(options).then(
+    () => "opened",
+    (error: unknown) => error,
+  );
+
+describe.each(ISOLATIONS)("a token that does not say that it has a PIN, isolation %s", (isolation) => {
+  test("is logged in to all the same", async () => {
+    at.shim.token({ withoutFlags: USER_PIN_INITIALIZED });
+    expect(await outcome(await open({ isolation }))).toBe("signed");
+    expect(at.shim.calls("C_Login")).toBe(1);
+  });
+});
+
+describe.each(ISOLATIONS)("a token that asks for no login and hides its keys, isolation %s", (isolation) => {
+  test("is logged in to for a key that does not show", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    const signer = await open({ isolation });
+    expect(await outcome(signer)).toBe("signed");
+    expect(signer.health()).toMatchObject({ status: "ready", notes: [] });
+    expect(at.shim.calls("C_Login")).toBe(1);
+  });
+
+  test("says key_not_found after a login", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    expect(await refusal({ isolation, object: "k2" })).toMatchObject({
+      code: "key_not_found",
+      message: expect.stringMatching(
+        /no private key with label "k2"; .*"k1" \(id 01\).*; this was seen after a login/,
+      ) as string,
+    });
+  });
+
+  test("says pin_incorrect for a wrong PIN, and why it was tried", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    expect(await refusal({ isolation, pin: "00000000" })).toMatchObject({
+      code: "pin_incorrect",
+      message: expect.stringMatching(/CKR_PIN_INCORRECT.*asks for no login.*no private key with label "k1"/) as string,
+    });
+    expect(at.shim.calls("C_Login")).toBe(1);
+  });
+});
+
+describe("a token that asks for no login and hides its keys", () => {
+  test("is logged in to again after somebody's logout, for each of its signers", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    const first = await open();
+    const second = await open();
+    await first.close();
+    logOut(at.shim.module, at.hsm.tokenLabel);
+    await until(async () => (await outcome(second)) === "signed");
+    expect(at.shim.calls("C_Login")).toBe(2);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
+  });
+
+  test("that has no PIN, or a PIN pad, has no key to show: key_not_found, and nothing is sent to a PIN pad", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    at.shim.fail("C_Login", 0x102);
+    expect(await refusal({})).toMatchObject({
+      code: "key_not_found",
+      message: expect.stringMatching(/without a login.*A login did not help: .*CKR_USER_PIN_NOT_INITIALIZED/) as string,
+    });
+    const logins = at.shim.calls("C_Login");
+    at.shim.token({ flags: PIN_PAD });
+    expect(await refusal({})).toMatchObject({
+      code: "key_not_found",
+      message: expect.stringMatching(/A login did not help: .*PIN pad/) as string,
+    });
+    expect(at.shim.calls("C_Login")).toBe(logins);
+  });
+});
+
+test("key_not_found says that a login was made where the token asks for one", async () => {
+  expect(await refusal({ object: "k2" })).toMatchObject({
+    code: "key_not_found",
+    message: expect.stringContaining("this was seen after a login") as string,
+  });
+});
