@@ -67,6 +67,10 @@ describe("openPkcs11Signer", () => {
     expect(await refusal({ slotId })).toMatchObject({ name: "ConfigurationError", argument: "slotId" });
   });
 
+  test.each([[""], [Buffer.alloc(0)], [7], [["k1"]], [null]])("refuses %o as object", async (object) => {
+    expect(await refusal({ object })).toMatchObject({ name: "ConfigurationError", argument: "object" });
+  });
+
   test("says of a slotId from 2^53 on how it is given", async () => {
     expect(await refusal({ slotId: 2 ** 61 })).toMatchObject({ message: expect.stringContaining("bigint") as string });
   });

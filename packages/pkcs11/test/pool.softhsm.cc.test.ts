@@ -37,7 +37,7 @@ describe("a key whose signer is closed", () => {
     await withPool(
       () => at.hsm.pin,
       async (pool, session) => {
-        const input = { query: { object: "k1" }, publicKey: undefined, hangMs: HANG_MS };
+        const input = { query: { object: Buffer.from("k1") }, publicKey: undefined, hangMs: HANG_MS };
         const first = await pool.openKey(input);
         const second = await pool.openKey(input);
         const sign = (key: number): Promise<unknown> => session.thread.run("sign", { key, digest });
@@ -55,7 +55,11 @@ describe("a key whose signer is closed", () => {
     await withPool(
       () => at.hsm.pin,
       async (pool, session) => {
-        const { key } = await pool.openKey({ query: { object: "k1" }, publicKey: undefined, hangMs: HANG_MS });
+        const { key } = await pool.openKey({
+          query: { object: Buffer.from("k1") },
+          publicKey: undefined,
+          hangMs: HANG_MS,
+        });
         at.shim.delay("C_Sign", 200);
         const signing = pool.sign({ key, digest, hangMs: HANG_MS, signal: undefined });
         await until(() => at.shim.counter("inFlight") === 1);
@@ -71,7 +75,7 @@ describe("a key whose signer is closed", () => {
       () => at.hsm.pin,
       async (pool, session) => {
         at.shim.tamper("flip");
-        const opening = pool.openKey({ query: { object: "k1" }, publicKey: undefined, hangMs: HANG_MS });
+        const opening = pool.openKey({ query: { object: Buffer.from("k1") }, publicKey: undefined, hangMs: HANG_MS });
         await expect(opening).rejects.toMatchObject({ code: "bad_signature" });
         await until(() => session.keys.size === 0);
       },
@@ -84,7 +88,11 @@ describe("a PIN for one signature", () => {
     await withPool(
       () => at.hsm.pin,
       async (pool, session) => {
-        const { key } = await pool.openKey({ query: { object: "careful" }, publicKey: undefined, hangMs: HANG_MS });
+        const { key } = await pool.openKey({
+          query: { object: Buffer.from("careful") },
+          publicKey: undefined,
+          hangMs: HANG_MS,
+        });
         // CKR_USER_NOT_LOGGED_IN, by our own check: C_Sign is not asked.
         const calls = at.shim.calls("C_Sign");
         await expect(session.thread.run("sign", { key, digest })).rejects.toMatchObject({ code: 0x101 });
@@ -104,7 +112,11 @@ describe("a pool that closes", () => {
       return slow ? new Promise<string>((resolve) => (answer = resolve)) : at.hsm.pin;
     };
     await withPool(pin, async (pool) => {
-      const { key } = await pool.openKey({ query: { object: "careful" }, publicKey: undefined, hangMs: HANG_MS });
+      const { key } = await pool.openKey({
+        query: { object: Buffer.from("careful") },
+        publicKey: undefined,
+        hangMs: HANG_MS,
+      });
       slow = true;
       const before = asked;
       const signing = [1, 2].map(() =>

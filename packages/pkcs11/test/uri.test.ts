@@ -4,6 +4,9 @@ import { ConfigurationError, openSigner } from "@signpost/core";
 import { pkcs11 } from "@signpost/pkcs11";
 import { formatKeyUri, parsePkcs11Uri } from "../src/request/uri.ts";
 
+/** Bytes as JSON has them. */
+const indexed = (bytes: Iterable<number>): object => Object.fromEntries([...bytes].entries());
+const bytesOf = (text: string): object => indexed(Buffer.from(text));
 const read = (uri: string): unknown => JSON.parse(JSON.stringify(parsePkcs11Uri(uri)));
 
 describe("reading a PKCS #11 URI (RFC 7512)", () => {
@@ -20,8 +23,8 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
           serial: "",
         },
         query: {
-          object: "my-certificate",
-          id: Object.fromEntries([0x69, 0x95, 0x3e, 0x5c, 0xf4, 0xbd, 0xec, 0x91].entries()),
+          object: bytesOf("my-certificate"),
+          id: indexed([0x69, 0x95, 0x3e, 0x5c, 0xf4, 0xbd, 0xec, 0x91]),
         },
       },
     ],
@@ -42,13 +45,15 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
     ],
     [
       "pkcs11:object=a?module-path=/usr/lib/x.so&pin-source=file:/etc/token_pin",
-      { selector: {}, query: { object: "a" }, modulePath: "/usr/lib/x.so", pinSource: "file:/etc/token_pin" },
+      { selector: {}, query: { object: bytesOf("a") }, modulePath: "/usr/lib/x.so", pinSource: "file:/etc/token_pin" },
     ],
     [
       "pkcs11:?module-name=softhsm2&pin-value=the%26pin",
       { selector: {}, query: {}, moduleName: "softhsm2", pinValue: "the&pin" },
     ],
     ["pkcs11:token=%E2%98%83%0A", { selector: { token: "☃\n" }, query: {} }],
+    ["pkcs11:object=caf%E9", { selector: {}, query: { object: indexed(Buffer.from("caf\xe9", "latin1")) } }],
+    ["pkcs11:object=%C0%80", { selector: {}, query: { object: { 0: 0xc0, 1: 0x80 } } }],
     ["pkcs11:id=%00%fF", { selector: {}, query: { id: { 0: 0, 1: 0xff } } }],
     ["pkcs11:slot-id=2305843009213693953", { selector: { slotId: "2305843009213693953" }, query: {} }],
     ["pkcs11:slot-id=18446744073709551615", { selector: { slotId: "18446744073709551615" }, query: {} }],
@@ -100,15 +105,20 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
 
 describe("writing a key's URI", () => {
   const bytes = fc.uint8Array({ minLength: 1, maxLength: 40 });
+  // Latin-1, half a character, anything: CKA_LABEL is what a tool has put there.
+  const labels = fc.oneof(
+    bytes,
+    fc.string({ unit: "grapheme", minLength: 1, maxLength: 32 }).map((label) => new TextEncoder().encode(label)),
+  );
   const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 32 });
 
   test("reads back as it was, whatever bytes are in label, serial, id and path", () => {
     fc.assert(
-      fc.property(text, text, text, bytes, text, (label, serial, object, id, module) => {
+      fc.property(text, text, labels, bytes, text, (label, serial, object, id, module) => {
         const token = { label, serial } as Parameters<typeof formatKeyUri>[1]["token"];
         const parsed = parsePkcs11Uri(formatKeyUri(module, { token, label: object, id }));
-        expect(parsed).toMatchObject({ selector: { token: label, serial }, query: { object }, modulePath: module });
-        expect(parsed.query.id).toEqual(id);
+        expect(parsed).toMatchObject({ selector: { token: label, serial }, modulePath: module });
+        expect(parsed.query).toEqual({ object, id });
       }),
       { numRuns: 1_000 },
     );
@@ -116,7 +126,7 @@ describe("writing a key's URI", () => {
 
   test("encodes each byte of CKA_ID", () => {
     const token = { label: "t", serial: "s" } as Parameters<typeof formatKeyUri>[1]["token"];
-    expect(formatKeyUri("/m.so", { token, label: "k", id: Buffer.from("ab") })).toBe(
+    expect(formatKeyUri("/m.so", { token, label: Buffer.from("k"), id: Buffer.from("ab") })).toBe(
       "pkcs11:token=t;serial=s;object=k;id=%61%62;type=private?module-path=/m.so",
     );
   });

@@ -22,8 +22,8 @@ export interface KeygenOptions {
   /** Label of the token. */
   readonly token: string;
   readonly pin: string;
-  /** CKA_LABEL of both halves. No private or public key on the token may have it already. */
-  readonly label: string;
+  /** CKA_LABEL of both halves, as text or bytes. No private or public key on the token may have it already. */
+  readonly label: string | Uint8Array;
   /** CKA_ID of both halves, likewise. */
   readonly id: Uint8Array;
   /** `false` makes a key that may not sign (CKA_SIGN), which Signpost must refuse. */
@@ -48,7 +48,7 @@ export function generateP256Key(options: KeygenOptions): KeyObject {
     const name = [
       { type: CKA.TOKEN, value: true },
       { type: CKA.KEY_TYPE, value: CKK_EC },
-      { type: CKA.LABEL, value: Buffer.from(options.label, "utf8") },
+      { type: CKA.LABEL, value: Buffer.from(options.label) },
       { type: CKA.ID, value: Buffer.from(options.id) },
     ];
     const { publicKey } = binding.C_GenerateKeyPair(
@@ -86,7 +86,7 @@ function openSession(binding: Pkcs11Binding, { token, pin }: KeygenOptions): Han
 
 function refuseExisting(binding: Pkcs11Binding, session: Handle, { label, id }: KeygenOptions): void {
   const names: [string, Attribute][] = [
-    ["label", { type: CKA.LABEL, value: Buffer.from(label, "utf8") }],
+    ["label", { type: CKA.LABEL, value: Buffer.from(label) }],
     ["id", { type: CKA.ID, value: Buffer.from(id) }],
   ];
   for (const [what, attribute] of names) {

@@ -2,7 +2,8 @@
 
 /** What the token says about the one private key that matched, and every public half found for it. */
 export interface PrivateKeyDescription {
-  readonly label: string;
+  /** CKA_LABEL, which need not be UTF-8. */
+  readonly label: Uint8Array;
   readonly id: Uint8Array;
   /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
   readonly alwaysAuthenticate: boolean;

@@ -2,6 +2,7 @@ import { endianness } from "node:os";
 import type { Attribute, Binding, Handle } from "./binding.ts";
 import { codeFrom, cryptoki, CryptokiError } from "./call.ts";
 import { CKA_CLASS, CKA_ID, CKA_LABEL, CKR_ATTRIBUTE_SENSITIVE, CKR_ATTRIBUTE_TYPE_INVALID } from "./constants.ts";
+import { describeLabel } from "./label.ts";
 
 const BATCH = 64;
 
@@ -85,9 +86,9 @@ export function readUlong(value: Buffer | undefined): bigint | undefined {
   return undefined;
 }
 
-/** CKA_LABEL, or empty text. */
-export function readLabel(session: CryptokiSession, object: Handle): string {
-  return readOptional(session, object, CKA_LABEL)?.toString("utf8") ?? "";
+/** CKA_LABEL, or no bytes. */
+export function readLabel(session: CryptokiSession, object: Handle): Uint8Array {
+  return new Uint8Array(readOptional(session, object, CKA_LABEL) ?? []);
 }
 
 /** CKA_ID, or no bytes. */
@@ -98,7 +99,7 @@ export function readId(session: CryptokiSession, object: Handle): Uint8Array {
 /** Label and id of an object as text for an operator: `"sig-2026" (id 01)`. */
 export function describeObject(session: CryptokiSession, object: Handle): string {
   const id = Buffer.from(readId(session, object)).toString("hex");
-  return `${JSON.stringify(readLabel(session, object))} (id ${id === "" ? "none" : id})`;
+  return `${describeLabel(readLabel(session, object))} (id ${id === "" ? "none" : id})`;
 }
 
 /** A search for objects of one class, with one CKA_ID where it is given. */

@@ -1,6 +1,7 @@
 import { ecdsaRawToDer, EncodingError, type P256PublicJwk, SignerError } from "@signpost/core";
 import { CKR_USER_NOT_LOGGED_IN } from "../cryptoki/constants.ts";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
+import { describeLabel } from "../cryptoki/label.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import { createProbe, publicKeyOf, sameKey } from "../request/public-key.ts";
 import { CommandError } from "../wire/command-error.ts";
@@ -68,7 +69,7 @@ export async function proveNewKey(
   found: PrivateKeyDescription,
   given: P256PublicJwk | undefined,
 ): Promise<P256PublicJwk> {
-  const label = JSON.stringify(found.label);
+  const label = describeLabel(found.label);
   const publicKey = given ?? publicKeyOf(found);
   if (publicKey === undefined) {
     throw new SignerError(
@@ -104,7 +105,7 @@ export async function proveSameKey(
   { publicKey, pinned }: ProvenKey,
   recovered: boolean,
 ): Promise<void> {
-  const label = JSON.stringify(found.label);
+  const label = describeLabel(found.label);
   const shown = pinned ? undefined : publicKeyOf(found);
   if (shown !== undefined && !sameKey(shown, publicKey)) {
     throw new SignerError("wrong_key", `the token holds another key as ${label} now`);

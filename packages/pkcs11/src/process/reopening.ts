@@ -1,5 +1,6 @@
 import { SignerError } from "@signpost/core";
 import { closedError } from "@signpost/core/adapter";
+import { describeLabel } from "../cryptoki/label.ts";
 import { KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
 import { sameKey } from "../request/public-key.ts";
 import type { OpenedInChild } from "../wire/child-messages.ts";
@@ -78,7 +79,7 @@ export class Reopening {
     if (same && this.#keys.has(key)) return;
     await child.call({ type: "close", key: number }).catch(() => {});
     if (same) throw closedError();
-    throw new SignerError("wrong_key", `the token holds another key as ${JSON.stringify(opened.label)} now`);
+    throw new SignerError("wrong_key", `the token holds another key as ${describeLabel(opened.label)} now`);
   }
 
   /** In the same child. What trying again may cure is tried by itself; the rest when somebody asks for it. */

@@ -4,8 +4,8 @@ import type { TokenSelector } from "./select-token.ts";
 
 /** Which private key on a token is meant. Absent members match every key. */
 export interface PrivateKeyQuery {
-  /** CKA_LABEL of the private key. */
-  readonly object?: string | undefined;
+  /** CKA_LABEL of the private key, as bytes: it need not be UTF-8. */
+  readonly object?: Uint8Array | undefined;
   /** CKA_ID of the private key, opaque bytes. */
   readonly id?: Uint8Array | undefined;
 }

@@ -24,9 +24,9 @@ export function refuseMisplacedPin(name: string, encoded: string): void {
   );
 }
 
-/** A value for a message: quoted, unless a PIN may have got into it by a wrong separator. */
-export function shown(value: string): string {
-  return mayHoldPin(value) ? "(not shown: with its separators it may hold a PIN)" : JSON.stringify(value);
+/** A value for a message, quoted or in another form, unless a PIN may have got into it by a wrong separator. */
+export function shown(value: string, form: string = JSON.stringify(value)): string {
+  return mayHoldPin(value) ? "(not shown: with its separators it may hold a PIN)" : form;
 }
 
 /** Whether a value has what stands between attributes: something that was not meant may be in it. */

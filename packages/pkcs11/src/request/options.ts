@@ -51,8 +51,8 @@ export interface Pkcs11SignerOptions extends Pkcs11KeyOptions {
    * another one after each start: prefer `token` and `serial`. Default: any.
    */
   readonly slotId?: number | bigint | string | undefined;
-  /** CKA_LABEL of the private key. Default: any. */
-  readonly object?: string | undefined;
+  /** CKA_LABEL of the private key, not empty: text, or bytes for a label that is not UTF-8. Default: any. */
+  readonly object?: string | Uint8Array | undefined;
   /** CKA_ID of the private key: opaque bytes, not empty. Default: any. */
   readonly id?: Uint8Array | undefined;
   /** The user PIN, or a function that is asked for it on every new login. */
@@ -120,7 +120,7 @@ export async function readSignerOptions(options: Pkcs11SignerOptions): Promise<R
       serial: optionalText("serial", options.serial),
       slotId: slotId === undefined ? undefined : readSlotId(slotId),
     },
-    query: { object: optionalText("object", options.object), id: optionalBytes("id", options.id) },
+    query: { object: optionalLabel(options.object), id: optionalBytes("id", options.id) },
     policy: options.policy,
   });
   return { request, settings };
@@ -176,9 +176,19 @@ function optionalText(name: string, value: unknown): string | undefined {
   return value === undefined ? undefined : readText(name, value);
 }
 
-function optionalBytes(name: string, value: unknown): Uint8Array | undefined {
+function optionalLabel(value: unknown): Uint8Array | undefined {
+  if (typeof value !== "string" || value === "") {
+    return optionalBytes("object", value, "a string or a Uint8Array that is not empty");
+  }
+  return new TextEncoder().encode(value);
+}
+
+function optionalBytes(
+  name: string,
+  value: unknown,
+  expected = "a Uint8Array that is not empty",
+): Uint8Array | undefined {
   if (value === undefined) return undefined;
-  if (!isUint8Array(value) || value.length === 0)
-    throw new ConfigurationError(name, "expected a Uint8Array that is not empty");
+  if (!isUint8Array(value) || value.length === 0) throw new ConfigurationError(name, `expected ${expected}`);
   return new Uint8Array(value);
 }

@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, randomBytes, verify, X509Certificate } from "node:crypto";
 import { ecPointToJwk, EncodingError, type P256PublicJwk, SignerError, spkiToJwk } from "@signpost/core";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
+import { describeLabel } from "../cryptoki/label.ts";
 
 /**
  * The public key that a token's objects tell, or undefined when none does. All of them must agree.
@@ -58,5 +59,5 @@ export function createProbe(): Probe {
 
 function name({ label, id }: PrivateKeyDescription): string {
   const hex = Buffer.from(id).toString("hex");
-  return `${JSON.stringify(label)} (id ${hex === "" ? "none" : hex})`;
+  return `${describeLabel(label)} (id ${hex === "" ? "none" : hex})`;
 }

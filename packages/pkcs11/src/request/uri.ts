@@ -60,7 +60,7 @@ export function parsePkcs11Uri(uri: string): Pkcs11Uri {
   return {
     selector: selectorFrom(path),
     query: {
-      object: optional(path.get("object"), (value) => decodeText("object", value, PATH_CHARACTERS)),
+      object: optional(path.get("object"), (value) => decodeValue("object", value, PATH_CHARACTERS)),
       id: optional(path.get("id"), (value) => decodeValue("id", value, PATH_CHARACTERS)),
     },
     modulePath: optional(query.get("module-path"), (value) => decodeText("module-path", value, QUERY_CHARACTERS)),
@@ -73,15 +73,15 @@ export function parsePkcs11Uri(uri: string): Pkcs11Uri {
 /** What names a key that is open. */
 interface KeyName {
   readonly token: Pick<TokenDescription, "label" | "serial">;
-  readonly label: string;
+  readonly label: Uint8Array;
   readonly id: Uint8Array;
 }
 
 /** The canonical URI of a key that is open: token, serial, label, id and module. Never a PIN. */
 export function formatKeyUri(module: string, { token, label, id }: KeyName): string {
   const path = [
-    attribute("token", token.label),
-    attribute("serial", token.serial),
+    attribute("token", Buffer.from(token.label, "utf8")),
+    attribute("serial", Buffer.from(token.serial, "utf8")),
     attribute("object", label),
     // CKA_ID is opaque bytes: each one is encoded (RFC 7512 section 2.3).
     id.length === 0 ? "" : `id=${percentEncode(id)}`,
@@ -90,8 +90,8 @@ export function formatKeyUri(module: string, { token, label, id }: KeyName): str
   return `${SCHEME}${path.join(";")}?module-path=${percentEncode(Buffer.from(module, "utf8"), QUERY_CHARACTERS)}`;
 }
 
-function attribute(name: string, value: string): string {
-  return value === "" ? "" : `${name}=${percentEncode(Buffer.from(value, "utf8"), PATH_CHARACTERS)}`;
+function attribute(name: string, value: Uint8Array): string {
+  return value.length === 0 ? "" : `${name}=${percentEncode(value, PATH_CHARACTERS)}`;
 }
 
 /** Values by name, still encoded. */

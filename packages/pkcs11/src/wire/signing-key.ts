@@ -5,7 +5,8 @@ import type { TokenDescription } from "../cryptoki/descriptions.ts";
 export interface SigningKeyDescription {
   readonly publicKey: P256PublicJwk;
   readonly token: TokenDescription;
-  readonly label: string;
+  /** CKA_LABEL, which need not be UTF-8. */
+  readonly label: Uint8Array;
   readonly id: Uint8Array;
   /** Signatures at once. */
   readonly sessions: number;

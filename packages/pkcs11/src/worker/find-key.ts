@@ -16,6 +16,7 @@ import {
   CKO_PUBLIC_KEY,
 } from "../cryptoki/constants.ts";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
+import { describeLabel } from "../cryptoki/label.ts";
 import {
   classTemplate,
   type CryptokiSession,
@@ -29,7 +30,7 @@ import {
   readUlong,
 } from "../cryptoki/objects.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
-import { mayHoldPin, shown } from "../request/misplaced-pin.ts";
+import { shown } from "../request/misplaced-pin.ts";
 import { KeySearchError } from "./failure.ts";
 
 // DER of the object identifier 1.2.840.10045.3.1.7 (RFC 5480 section 2.1.1.1).
@@ -80,7 +81,7 @@ export function findKey(
 
 function findPrivateKey(session: CryptokiSession, query: PrivateKeyQuery): Handle {
   const template = classTemplate(CKO_PRIVATE_KEY, query.id);
-  if (query.object !== undefined) template.push({ type: CKA_LABEL, value: Buffer.from(query.object, "utf8") });
+  if (query.object !== undefined) template.push({ type: CKA_LABEL, value: Buffer.from(query.object) });
   const matches = findObjects(session, template, LISTED + 1);
   const [handle] = matches;
   if (handle === undefined)
@@ -93,12 +94,14 @@ function findPrivateKey(session: CryptokiSession, query: PrivateKeyQuery): Handl
 
 function wanted({ object, id }: PrivateKeyQuery): string {
   const parts = [
-    object === undefined ? "" : `label ${shown(object)}`,
-    id === undefined
-      ? ""
-      : `id ${mayHoldPin(Buffer.from(id).toString("latin1")) ? "(not shown)" : Buffer.from(id).toString("hex")}`,
+    object === undefined ? "" : `label ${shown(latin1(object), describeLabel(object))}`,
+    id === undefined ? "" : `id ${shown(latin1(id), Buffer.from(id).toString("hex"))}`,
   ].filter((part) => part !== "");
   return parts.length === 0 ? "on the token" : `with ${parts.join(" and ")}`;
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("latin1");
 }
 
 function inventory(session: CryptokiSession): string {
