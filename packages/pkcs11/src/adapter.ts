@@ -22,10 +22,16 @@ import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */
 export interface Pkcs11AdapterOptions extends Pkcs11KeyOptions {
-  /** Path of the module for URIs that name none. Default: such a URI is refused. */
+  /** Path of the module for URIs that name none: `module-path` in a URI comes before it. Default: such a URI is refused. */
   readonly module?: string | undefined;
   /** Paths of modules by the `module-name` of URIs. Default: none is known. */
   readonly modules?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Paths of the modules that may be loaded, whether `module`, `modules` or a URI names them. Symbolic links are followed on
+   * both sides, and relative paths begin at the working directory. Default: any, so URIs must come from where the
+   * configuration comes from.
+   */
+  readonly allowedModules?: readonly string[] | undefined;
   /** The PIN for URIs without `pin-source`. Default: such a URI is refused. */
   readonly pin?: Pkcs11Pin | undefined;
   /** Resolves a `pin-source` other than `file:`. Asked with its value on every new login. Default: such a URI is refused. */
@@ -38,6 +44,7 @@ const ADAPTER_OPTIONS: OptionNames<Pkcs11AdapterOptions> = {
   ...KEY_OPTIONS,
   module: true,
   modules: true,
+  allowedModules: true,
   pin: true,
   pinSource: true,
   allowPinValue: true,
@@ -48,6 +55,7 @@ const OPEN_OPTIONS: OptionNames<AdapterOpenOptions> = { policy: true, signal: tr
 interface AdapterSettings extends KeySettings, PinOptions {
   readonly module: string | undefined;
   readonly modules: ReadonlyMap<string, string>;
+  readonly allowedModules: readonly string[] | undefined;
 }
 
 /**
@@ -82,10 +90,18 @@ function readAdapterOptions(options: Pkcs11AdapterOptions): AdapterSettings {
     ...readKeySettings(options),
     module: module === undefined ? undefined : readText("module", module),
     modules: readModules(options.modules),
+    allowedModules: readAllowedModules(options.allowedModules),
     pin,
     pinSource: readCallback("pinSource", options.pinSource),
     allowPinValue: readFlag("allowPinValue", options.allowPinValue),
   };
+}
+
+function readAllowedModules(paths: unknown): readonly string[] | undefined {
+  if (paths === undefined) return undefined;
+  if (!Array.isArray(paths) || paths.length === 0)
+    throw new ConfigurationError("allowedModules", "expected a list of paths that is not empty");
+  return paths.map((path) => readText("allowedModules", path));
 }
 
 function readModules(modules: unknown): ReadonlyMap<string, string> {
@@ -101,7 +117,9 @@ async function openUri(uri: string, settings: AdapterSettings, open: AdapterOpen
   const parsed = parsePkcs11Uri(uri);
   const pin = pinFor(parsed, settings);
   const { selector, query } = parsed;
-  const request = await readKeyRequest(settings, { module: moduleOf(parsed, settings), pin, selector, query, policy });
+  const module = moduleOf(parsed, settings);
+  const { allowedModules } = settings;
+  const request = await readKeyRequest(settings, { module, allowedModules, pin, selector, query, policy });
   return openKeySigner({ request, settings }, { policy, signal });
 }
 

@@ -119,6 +119,9 @@ describe("pkcs11", () => {
     [{ modules: ["/m.so"] }, "modules"],
     [{ modules: new Map([["m", "/m.so"]]) }, "modules"],
     [{ modules: { m: 1 } }, "modules"],
+    [{ allowedModules: "/m.so" }, "allowedModules"],
+    [{ allowedModules: [] }, "allowedModules"],
+    [{ allowedModules: ["/m.so", ""] }, "allowedModules"],
   ])("refuses %j when it is made", (options, argument) => {
     expect(make(options)).toThrow(expect.objectContaining({ name: "ConfigurationError", argument }));
   });

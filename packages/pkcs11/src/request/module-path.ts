@@ -1,4 +1,4 @@
-import { open, realpath } from "node:fs/promises";
+import { open, realpath, stat } from "node:fs/promises";
 import { ConfigurationError } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import { mayHoldPin, shown } from "./misplaced-pin.ts";
@@ -8,27 +8,25 @@ const LIBRARY_MAGIC = ["7f454c46", "cffaedfe", "cefaedfe", "feedfacf", "feedface
 
 /**
  * The path without symbolic links, so that one module has one name in the process. What is no library is refused here,
- * before the loader of the system sees it.
+ * before the loader of the system sees it, and so is one that is not among the allowed ones, where there are such.
  *
  * @throws ConfigurationError
  */
-export async function readModulePath(path: unknown): Promise<string> {
+export async function readModulePath(path: unknown, allowed?: readonly string[]): Promise<string> {
   if (typeof path !== "string" || path === "" || path.includes("\0")) {
     throw new ConfigurationError("module", "expected the path of a PKCS#11 library");
   }
-  let real: string;
-  let start: string;
-  try {
-    real = await realpath(path);
-    start = await firstBytes(real);
-  } catch (cause) {
+  const unreadable = (cause: unknown): never => {
     throw new ConfigurationError(
       "module",
-      `expected the path of a PKCS#11 library, got ${shown(path)}, which cannot be read (${String(memberOf(cause, "code"))})`,
+      `expected the path of a PKCS#11 library, got ${shown(path)}, which cannot be read (${String(memberOf(cause, "code") ?? "no regular file")})`,
       // The system's error repeats the path.
       mayHoldPin(path) ? undefined : { cause },
     );
-  }
+  };
+  const real = await realpath(path).catch(unreadable);
+  if (allowed !== undefined) await requireAllowed(real, allowed);
+  const start = await firstBytes(real).catch(unreadable);
   if (!LIBRARY_MAGIC.includes(start) && !start.startsWith("4d5a")) {
     throw new ConfigurationError(
       "module",
@@ -38,7 +36,16 @@ export async function readModulePath(path: unknown): Promise<string> {
   return real;
 }
 
+/** What a path leads to counts, not how it is written: real paths are compared, as they are now. */
+async function requireAllowed(real: string, allowed: readonly string[]): Promise<void> {
+  const paths = await Promise.all(allowed.map((path) => realpath(path).catch(() => undefined)));
+  if (paths.includes(real)) return;
+  throw new ConfigurationError("allowedModules", `expected a module that is in the list, got ${shown(real)}`);
+}
+
 async function firstBytes(path: string): Promise<string> {
+  // To open a pipe or a device may take for ever.
+  if (!(await stat(path)).isFile()) throw new Error("no regular file");
   const file = await open(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);

@@ -139,6 +139,8 @@ export function readKeySettings(options: Pkcs11KeyOptions): KeySettings {
 
 interface RequestParts {
   readonly module: unknown;
+  /** Paths of the modules that may be loaded. Undefined: any. */
+  readonly allowedModules?: readonly string[] | undefined;
   readonly pin: PinSource;
   readonly selector: TokenSelector;
   readonly query: PrivateKeyQuery;
@@ -154,7 +156,7 @@ export async function readKeyRequest(settings: KeySettings, names: RequestParts)
     publicKey,
     sessions,
     hangMs: Math.max(MIN_HANG_MS, (policy === false ? undefined : policy?.attemptTimeoutMs) ?? 0),
-    module: await readModulePath(names.module),
+    module: await readModulePath(names.module, names.allowedModules),
     libraryParameters,
     selector,
     query,
