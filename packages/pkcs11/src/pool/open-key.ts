@@ -1,8 +1,9 @@
-import { SignerError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
 import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
+import { configurationHint } from "../request/configuration-hint.ts";
 import type { KeyRequest } from "../request/key-request.ts";
-import { selectToken, type TokenSelector } from "../request/select-token.ts";
-import { isNotInitialized, toPublicError } from "../wire/command-error.ts";
+import { selectToken } from "../request/select-token.ts";
+import { isInitialize, isNotInitialized, toPublicError } from "../wire/command-error.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import type { LoginPins } from "./login-pins.ts";
 import type { ThreadModule } from "./module.ts";
@@ -15,12 +16,12 @@ export async function openThreadKey(request: KeyRequest, pins: LoginPins): Promi
     const module = await retainModule({ module: request.module, libraryParameters: request.libraryParameters });
     return await orRelease(openInModule(module, request, pins), () => releaseModule(module));
   } catch (error) {
-    throw toPublicError(error);
+    throw explained(error, request.module);
   }
 }
 
 async function openInModule(module: ThreadModule, request: KeyRequest, pins: LoginPins): Promise<SigningKey> {
-  const token = await findToken(module, request.selector);
+  const token = await findToken(module, request);
   const pool = await module.retainPool(token, pins);
   return orRelease(openInPool(module, pool, request), () => {
     pool.forgetPin(request.pin);
@@ -28,10 +29,20 @@ async function openInModule(module: ThreadModule, request: KeyRequest, pins: Log
   });
 }
 
+/** A module that cannot be initialized mostly does not find what it is configured with. */
+function explained(error: unknown, module: string): SignerError | ConfigurationError {
+  const told = toPublicError(error);
+  const hint = configurationHint(module);
+  if (hint === undefined || !isInitialize(error) || told instanceof ConfigurationError) return told;
+  return new SignerError(told.code, `${told.message}. ${hint}`, { cause: told.cause });
+}
+
 /** Modules list the tokens that were there when they were initialized: one that was made since takes a fresh start. */
-async function findToken(module: ThreadModule, selector: TokenSelector): Promise<TokenDescription> {
+async function findToken(module: ThreadModule, request: KeyRequest): Promise<TokenDescription> {
+  const { selector } = request;
+  const hint = configurationHint(request.module);
   try {
-    return selectToken(await listTokens(module), selector);
+    return selectToken(await listTokens(module), selector, hint);
   } catch (error) {
     if (
       !(error instanceof SignerError) ||
@@ -39,7 +50,7 @@ async function findToken(module: ThreadModule, selector: TokenSelector): Promise
       !(await module.life.freshStarts.lookAgain())
     )
       throw error;
-    return selectToken(await module.tokens(), selector);
+    return selectToken(await module.tokens(), selector, hint);
   }
 }
 

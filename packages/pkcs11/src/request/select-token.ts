@@ -22,18 +22,18 @@ export interface TokenSelector {
  * The one token with a PIN and keys that matches. Blank slots never do.
  *
  * @throws SignerError `key_not_found` when there is none, `ambiguous_key` when there are more; both list the tokens.
- * `unavailable` when the module shows no slot with a token at all, as one does that has lost its HSM.
+ * `unavailable` when the module shows no slot with a token at all, as one does that has lost its HSM. `hint`: what to look at where it
+ * shows none.
  */
-export function selectToken(list: TokenList, selector: TokenSelector): TokenDescription {
-  if (list.tokens.length === 0) throw new SignerError("unavailable", "the module shows no token at all");
+export function selectToken(list: TokenList, selector: TokenSelector, hint?: string): TokenDescription {
+  if (list.tokens.length === 0)
+    throw new SignerError("unavailable", withHint("the module shows no token at all", hint));
   const present = list.tokens.filter((token) => token.initialized);
   const matching = matchesLibrary(list, selector) ? present.filter((token) => matches(token, selector)) : [];
   const [token] = matching;
   if (token === undefined) {
-    throw new SignerError(
-      "key_not_found",
-      `no token matches ${describeSelector(selector)}; the module has ${describe(present)}`,
-    );
+    const message = `no token matches ${describeSelector(selector)}; the module has ${describe(present)}`;
+    throw new SignerError("key_not_found", present.length === 0 ? withHint(message, hint) : message);
   }
   if (matching.length > 1) {
     throw new SignerError(
@@ -42,6 +42,10 @@ export function selectToken(list: TokenList, selector: TokenSelector): TokenDesc
     );
   }
   return token;
+}
+
+function withHint(message: string, hint: string | undefined): string {
+  return hint === undefined ? message : `${message}. ${hint}`;
 }
 
 /** The same token as before, wherever its slot is now. */

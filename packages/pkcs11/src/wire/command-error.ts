@@ -51,6 +51,11 @@ export function isNotInitialized(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_CRYPTOKI_NOT_INITIALIZED;
 }
 
+/** C_Initialize failed. */
+export function isInitialize(error: unknown): boolean {
+  return error instanceof CommandError && error.failure.kind === "cryptoki" && error.failure.call === "C_Initialize";
+}
+
 /** The token allows no more sessions now. */
 export function isSessionCount(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_SESSION_COUNT;
