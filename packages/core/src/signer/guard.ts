@@ -94,7 +94,9 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
       const result = runCall(bare, resolved, call);
       calls.set(call, result);
       const signature = await result;
-      call.place = placeOf(signature)?.uri ?? call.place;
+      const place = placeOf(signature)?.uri ?? call.place;
+      // A signer's own sessions are no places to tell of.
+      call.place = place === bare.uri ? undefined : place;
       health.succeeded();
       return signature;
     } catch (cause) {

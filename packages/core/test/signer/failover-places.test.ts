@@ -136,6 +136,19 @@ describe("the event of a call", () => {
     const [event] = await eventsOf(() => guardSigner(scriptedSigner().signer).sign(DIGEST));
     expect(event).not.toHaveProperty("place");
   });
+
+  test("name no place where it is the signer itself, by one of its sessions", async () => {
+    const { signer } = scriptedSigner();
+    const own = createSigner({
+      uri: "test:own",
+      publicKey: signer.publicKey,
+      signDigest: async (digest) => markPlace(await signer.sign(digest), { uri: "test:own" }),
+      close: async () => {},
+    });
+    const [event] = await eventsOf(() => guardSigner(own).sign(DIGEST));
+    expect(event).toMatchObject({ uri: "test:own" });
+    expect(event).not.toHaveProperty("place");
+  });
 });
 
 describe('verify: "first"', () => {
