@@ -1,5 +1,5 @@
 import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "@signpost/core";
-import { assertPolicy, createAdapterSigner, withinDeadline } from "@signpost/core/adapter";
+import { assertPolicy, createAdapterSigner, markPlace, type Place, withinDeadline } from "@signpost/core/adapter";
 import { openThreadKey } from "./pool/open-key.ts";
 import { pinLedger } from "./pool/pin-ledger.ts";
 import { openProcessKey } from "./process/open-key.ts";
@@ -46,10 +46,15 @@ export async function openKeySigner(read: ReadRequest, { policy, signal }: Openi
   // Before anything is opened that nobody would close.
   assertPolicy(policy);
   const key = await openWithin(read, signal);
+  const uri = formatKeyUri(read.request.module, key);
+  const placeOfSession = createPlaces(uri);
   const backend = {
-    uri: formatKeyUri(read.request.module, key),
+    uri,
     publicKey: key.publicKey,
-    signDigest: (digest: Uint8Array, call: SignOptions) => key.sign(digest, call.signal),
+    signDigest: async (digest: Uint8Array, call: SignOptions) => {
+      const { signature, session } = await key.sign(digest, call.signal);
+      return markPlace(signature, placeOfSession(session));
+    },
     close: () => key.close(),
   };
   return createAdapterSigner(backend, policy, {
@@ -58,6 +63,16 @@ export async function openKeySigner(read: ReadRequest, { policy, signal }: Openi
     notes: () => key.notes(),
     status: () => key.status(),
   });
+}
+
+/** Each session is a place: what one proved says nothing of the next, which may be another child, or find another key. */
+function createPlaces(uri: string): (session: object) => Place {
+  const places = new WeakMap<object, Place>();
+  return (session) => {
+    const place = places.get(session) ?? { uri };
+    places.set(session, place);
+    return place;
+  };
 }
 
 async function openWithin({ request, settings }: ReadRequest, signal: AbortSignal | undefined): Promise<SigningKey> {

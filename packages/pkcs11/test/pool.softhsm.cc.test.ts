@@ -64,7 +64,7 @@ describe("a key whose signer is closed", () => {
         const signing = pool.sign({ key, digest, hangMs: HANG_MS, signal: undefined });
         await until(() => at.shim.counter("inFlight") === 1);
         pool.closeKey(key);
-        expect(await signing).toHaveLength(64);
+        expect((await signing).signature).toHaveLength(64);
         await until(() => session.keys.size === 0);
       },
     );

@@ -5,6 +5,7 @@ import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
 import { SupersededError, toPublicError } from "../wire/command-error.ts";
 import { isRefusedPin } from "../wire/pin-error.ts";
+import type { MadeSignature } from "../wire/signing-key.ts";
 import { tokenName } from "../wire/token-name.ts";
 import { createJob, type Job, JobQueue } from "./job-queue.ts";
 import type { LoginPins } from "./login-pins.ts";
@@ -89,14 +90,14 @@ export class TokenPool {
     this.#login.signers.remove(pin);
   }
 
-  async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<Uint8Array> {
+  async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<MadeSignature> {
     const key = this.#keys.require(number);
     return this.#inSession(signal, async (session) => {
       const taken = this.#taken(session, { key: number, hangMs, signal });
       if (!session.keys.has(number)) await this.#keys.findAgain(taken, key);
       const signature = await signDigest(taken, digest);
       this.sessions.succeeded();
-      return signature;
+      return { signature, session: session.identity };
     });
   }
 

@@ -23,6 +23,7 @@ export class SessionOpener {
   async open(session: PooledSession): Promise<void> {
     this.#login.requireOpen();
     session.keys.clear();
+    session.identity = {};
     const run = this.#set.commands(session);
     if (!session.initialized) {
       const { owner } = await run("initialize", this.#module.initializeInput());

@@ -27,6 +27,8 @@ export interface PooledSession {
   initialized: boolean;
   /** This thread got CKR_OK from C_Initialize: its instance of the module is its own (p11-kit's client). */
   ownsInstance: boolean;
+  /** Tells the session that is open now from those that were open in this thread before. */
+  identity: object;
   /** Why it failed. */
   error: unknown;
 }
@@ -39,6 +41,7 @@ export function createSession(): PooledSession {
     keys: new Map(),
     initialized: false,
     ownsInstance: false,
+    identity: {},
     error: undefined,
   };
 }

@@ -1,8 +1,9 @@
 import { openThreadKey } from "../pool/open-key.ts";
-import type { ChildKeyState, OpenedInChild, OpenInput } from "../wire/child-messages.ts";
+import type { ChildKeyState, OpenedInChild, OpenInput, SignedInChild } from "../wire/child-messages.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import { toWire } from "../wire/wire-error.ts";
 import type { ChildPins } from "./child-pins.ts";
+import { SessionNumbers } from "./session-numbers.ts";
 
 interface Entry {
   readonly opened: SigningKey;
@@ -14,6 +15,7 @@ interface Entry {
 /** The keys that a child has open, by number. */
 export class ChildKeys {
   readonly #keys: Map<number, Entry> = new Map();
+  readonly #sessions = new SessionNumbers();
   readonly #pins: ChildPins;
   #next = 0;
 
@@ -35,10 +37,11 @@ export class ChildKeys {
     return { key, publicKey, token, label, id, sessions };
   }
 
-  async sign(key: number, digest: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+  async sign(key: number, digest: Uint8Array, signal: AbortSignal): Promise<SignedInChild> {
     const entry = this.#keys.get(key);
     if (entry === undefined) throw new Error("no such key");
-    return entry.opened.sign(digest, signal);
+    const { signature, session } = await entry.opened.sign(digest, signal);
+    return { signature, session: this.#sessions.numberOf(session) };
   }
 
   /** Until it has come back, or while a call still hangs behind it, the key counts: the hang is to be seen. */

@@ -7,6 +7,7 @@ import { compiledFile } from "../wire/compiled-file.ts";
 import type { PinVerdict } from "../wire/pin-outcomes.ts";
 import type { TokenName } from "../wire/token-name.ts";
 import { fromWire, toWire, type WireError } from "../wire/wire-error.ts";
+import { SessionsOfChild } from "./session-numbers.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 
 type ToParentOf<Type extends ToParent["type"]> = Extract<ToParent, { type: Type }>;
@@ -55,6 +56,8 @@ export class ChildLink {
   readonly #states: Map<number, ChildKeyState> = new Map();
   /** PINs that the child has, by question, until it says what became of them. */
   readonly #tries: Map<number, PinTry> = new Map();
+  /** What stands for the sessions of the process. */
+  readonly sessions: SessionsOfChild = new SessionsOfChild();
   /** Resolves once the process is gone. */
   readonly exited: Promise<void>;
   #onExited: () => void = () => {};

@@ -2,8 +2,9 @@ import { SignerError, type SignerHealth } from "@signpost/core";
 import { closedError, endedError } from "@signpost/core/adapter";
 import type { LoginPins } from "../pool/login-pins.ts";
 import type { KeyRequest } from "../request/key-request.ts";
-import type { OpenedInChild } from "../wire/child-messages.ts";
+import type { OpenedInChild, SignedInChild } from "../wire/child-messages.ts";
 import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
+import type { MadeSignature } from "../wire/signing-key.ts";
 import { fromWire } from "../wire/wire-error.ts";
 import type { ChildLink } from "./child-link.ts";
 import { KeyBook } from "./key-book.ts";
@@ -76,21 +77,20 @@ export class ProcessModule {
     }
   }
 
-  async sign(key: ParentKey, digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  async sign(key: ParentKey, digest: Uint8Array, signal: AbortSignal | undefined): Promise<MadeSignature> {
     const refusal = this.#keys.refusal(key);
     if (refusal !== undefined) throw refusal;
     const { child, number } = await keyInChild(key);
     // While a child was started nobody may have waited for it any more.
     if (signal?.aborted === true) throw endedError(signal.reason);
     const call = child.call({ type: "sign", key: number, digest }, signal);
-    const signature = await call.catch((error: unknown) => {
+    const signed = await call.catch((error: unknown) => {
       this.#keys.noteRefusal(key, error);
       throw error;
     });
     this.#succession.proven();
-    if (!(signature instanceof Uint8Array))
-      throw new SignerError("integrity", "the child process answered with no signature");
-    return signature;
+    if (!isSigned(signed)) throw new SignerError("integrity", "the child process answered with no signature");
+    return { signature: signed.signature, session: child.sessions.at(signed.session) };
   }
 
   refusal(key: ParentKey): SignerError | undefined {
@@ -144,4 +144,9 @@ async function closeInChild({ child, number }: KeyInChild, hangMs: number): Prom
   const timer = setTimeout(() => child.kill("closing a key hung inside the module"), Math.max(CLOSE_HANG_MS, hangMs));
   await child.call({ type: "close", key: number }).catch(() => {});
   clearTimeout(timer);
+}
+
+function isSigned(value: unknown): value is SignedInChild {
+  const { signature, session } = (value ?? {}) as Partial<SignedInChild>;
+  return signature instanceof Uint8Array && typeof session === "number";
 }

@@ -19,6 +19,12 @@ export interface OpenedInChild extends SigningKeyDescription {
   readonly key: number;
 }
 
+/** A signature, and the number of the session that made it in the child: one that is opened again has another number. */
+export interface SignedInChild {
+  readonly signature: Uint8Array;
+  readonly session: number;
+}
+
 /** How a key is in the child. */
 export interface ChildKeyState {
   readonly status: SignerHealth["status"];

@@ -12,10 +12,17 @@ export interface SigningKeyDescription {
   readonly sessions: number;
 }
 
+/** A signature, and the session that made it. */
+export interface MadeSignature {
+  readonly signature: Uint8Array;
+  /** The same object as long as it is the same session: one that was opened again is another one. */
+  readonly session: object;
+}
+
 /** A key that is open: found, checked and proven. The same for both isolations. */
 export interface SigningKey extends SigningKeyDescription {
   /** One attempt. */
-  sign(digest: Uint8Array, signal: AbortSignal | undefined): Promise<Uint8Array>;
+  sign(digest: Uint8Array, signal: AbortSignal | undefined): Promise<MadeSignature>;
   status(): SignerHealth["status"];
   notes(): readonly string[];
   /** Calls that hang inside the module. */
