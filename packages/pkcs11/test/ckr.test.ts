@@ -105,11 +105,11 @@ describe("the names of CKR codes", () => {
   });
 
   test.each([
-    [0x42, "CKR_AEAD_DECRYPT_FAILED"],
-    [0x201, "CKR_TOKEN_RESOURCE_EXCEEDED"],
-    [0x202, "CKR_OPERATION_CANCEL_FAILED"],
-    [0x203, "CKR_KEY_EXHAUSTED"],
-  ])("are those of PKCS#11 3.1 as well: 0x%x is %s", (code, name) => {
+    ["CKR_AEAD_DECRYPT_FAILED", 0x42],
+    ["CKR_TOKEN_RESOURCE_EXCEEDED", 0x201],
+    ["CKR_OPERATION_CANCEL_FAILED", 0x202],
+    ["CKR_KEY_EXHAUSTED", 0x203],
+  ])("are those of PKCS#11 3.1 as well: %s", (name, code) => {
     expect(ckrRule(code).name).toBe(name);
   });
 

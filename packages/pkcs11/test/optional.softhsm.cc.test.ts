@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CKA, CKO } from "@signpost/test-backends/pkcs11-binding";
+import { ckrRule } from "../src/cryptoki/ckr.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { openingOutcome, outcome } from "./support/signing.ts";
 
@@ -18,11 +19,14 @@ const ATTRIBUTES: readonly [name: string, attribute: number][] = [
   ["CKA_LABEL", CKA.LABEL],
 ];
 
+const named = (codes: readonly number[]): [name: string, code: number][] =>
+  codes.map((code) => [ckrRule(code).name, code]);
+
 describe("what a key can do without, a module may refuse", () => {
   test.each([
-    ...ATTRIBUTES.map(([name, attribute]) => [name, attribute, 0x07] as const),
-    ...CODES.map((code) => ["CKA_PUBLIC_KEY_INFO", CKA.PUBLIC_KEY_INFO, code] as const),
-  ])("%s (%i), with 0x%x", async (_name, attribute, code) => {
+    ...ATTRIBUTES.map(([name, attribute]) => [name, ckrRule(0x07).name, attribute, 0x07] as const),
+    ...CODES.map((code) => ["CKA_PUBLIC_KEY_INFO", ckrRule(code).name, CKA.PUBLIC_KEY_INFO, code] as const),
+  ])("%s, with %s", async (_name, _code, attribute, code) => {
     at.shim.fail("C_GetAttributeValue", code, { attribute });
     const signer = await at.opener.open(at.base);
     expect(at.key.publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
@@ -31,12 +35,12 @@ describe("what a key can do without, a module may refuse", () => {
     expect(at.shim.calls("C_OpenSession")).toBe(1);
   });
 
-  test.each([0x06, 0x13, 0x54])("the search for certificates, with 0x%x", async (code) => {
+  test.each(named([0x06, 0x13, 0x54]))("the search for certificates, with %s", async (_name, code) => {
     at.shim.fail("C_FindObjectsInit", code, { objectClass: CERTIFICATE });
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
-  test.each([0x05, 0x54])("C_GetSlotInfo, with 0x%x", async (code) => {
+  test.each(named([0x05, 0x54]))("C_GetSlotInfo, with %s", async (_name, code) => {
     at.shim.fail("C_GetSlotInfo", code);
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
@@ -56,9 +60,9 @@ describe("what a key cannot do without", () => {
   });
 
   test.each([
-    [0x12, "unsupported_key"],
-    [0x05, "unavailable"],
-  ])("is its type: CKR 0x%s is %s", async (code, seen) => {
+    ["CKR_ATTRIBUTE_TYPE_INVALID", 0x12, "unsupported_key"],
+    ["CKR_GENERAL_ERROR", 0x05, "unavailable"],
+  ])("is its type: %s (%i) is %s", async (_name, code, seen) => {
     at.shim.fail("C_GetAttributeValue", code, { attribute: CKA.KEY_TYPE });
     expect(await openingOutcome(at.opener.open(at.base))).toBe(seen);
   });
