@@ -11,13 +11,19 @@ const CKR_SESSION_HANDLE_INVALID = 0xb3;
 /** Had for real, by a module that somebody finalises: one that is initialised does not say so. */
 const CKR_CRYPTOKI_NOT_INITIALIZED = 0x190;
 
+/**
+ * Out of C_Initialize, of calls about attributes and of those that make keys: no call here returns them, and what is done does not
+ * depend on the module.
+ */
+const ELSEWHERE = [0x09, 0x0a, 0x11, 0x12, 0x13, 0x130, 0x140, 0x1b7, 0x1b9, 0x207, 0x208, 0x209];
+
 type Row = CkrRule & { readonly code: number };
 
-/** Every code that the table has a rule for, and one that it does not know. */
+/** Every code that the table has a rule for and that a call here may return, and one that it does not know. */
 const ROWS: readonly Row[] = [...Array.from({ length: 0x400 }, (_, code) => code), VENDOR_CODE]
   .map((code) => ({ code, ...ckrRule(code) }))
   .filter(({ code, name }) => (name.startsWith("CKR_") && !isLikeUnknown(code)) || code === VENDOR_CODE)
-  .filter(({ code }) => code !== CKR_CRYPTOKI_NOT_INITIALIZED);
+  .filter(({ code }) => code !== CKR_CRYPTOKI_NOT_INITIALIZED && !ELSEWHERE.includes(code));
 
 /** It has a name and no more: what is done is what is done about codes that nobody knows. */
 function isLikeUnknown(code: number): boolean {
