@@ -17,9 +17,11 @@ export async function readModulePath(path: unknown, allowed?: readonly string[])
     throw new ConfigurationError("module", "expected the path of a PKCS#11 library");
   }
   const unreadable = (cause: unknown): never => {
+    const code = memberOf(cause, "code");
+    const why = typeof code === "string" ? code : "no regular file";
     throw new ConfigurationError(
       "module",
-      `expected the path of a PKCS#11 library, got ${shown(path)}, which cannot be read (${String(memberOf(cause, "code") ?? "no regular file")})`,
+      `expected the path of a PKCS#11 library, got ${shown(path)}, which cannot be read (${why})`,
       // The system's error repeats the path.
       mayHoldPin(path) ? undefined : { cause },
     );
