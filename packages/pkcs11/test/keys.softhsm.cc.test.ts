@@ -186,7 +186,7 @@ describe("the PIN", () => {
     expect(at.shim.calls("C_Login")).toBe(0);
   });
 
-  test("refused on the way is final for every signer of the token, until all are closed and one is opened anew", async () => {
+  test("refused on the way is final for every signer of the token, until all are closed and one is opened again", async () => {
     const first = await at.opener.open({ ...at.base, sessions: 1 });
     at.shim.fail("C_Login", 0xa4);
     logOut(at.shim.module, at.hsm.tokenLabel);

@@ -192,7 +192,7 @@ describe("a module that does not run with threads", () => {
 });
 
 describe("a session that cannot be opened", () => {
-  /** A signer whose one session has to be opened anew, and so many failures of C_OpenSession in its way. */
+  /** A signer whose one session has to be opened again, and so many failures of C_OpenSession in its way. */
   async function replaced(code: number, times: number): Promise<{ finalized: number }> {
     const signer = await openWhole(at, 1);
     at.shim.fail("C_OpenSession", code, { times });

@@ -232,7 +232,7 @@ export class TokenLogin {
       return new SignerError(told.code, `${describeToken(this.#token)}: ${told.message}`);
     }
     if (!isPinRefusal(told)) return error;
-    const advice = "No PIN is tried until every signer of the token is closed and one is opened anew";
+    const advice = "No PIN is tried until every signer of the token is closed and one is opened again";
     const message = `${describeToken(this.#token)}: ${told.message}, for the PIN from ${source.name}. ${advice}`;
     return new SignerError(told.code, message, { cause: told.cause });
   }

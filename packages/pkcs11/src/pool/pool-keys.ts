@@ -100,12 +100,12 @@ export class PoolKeys {
     this.#keys.delete(number);
   }
 
-  /** The module was initialized anew: a key that is not found from now on is really gone. */
+  /** The module was initialized again: a key that is not found from now on is really gone. */
   freshStart(): void {
     this.#freshStarts += 1;
   }
 
-  /** A key that is gone may only be hidden from a module that has to be initialized anew, if that was not done since. */
+  /** A key that is gone may only be hidden from a module that has to be initialized again, if that was not done since. */
   #notUsable(key: PoolKey, error: unknown): unknown {
     if (!keepsSession(error)) return error;
     if (isKeyNotFound(error) && this.#module.owned && key.foundAt === this.#freshStarts) {
@@ -113,7 +113,7 @@ export class PoolKeys {
       setImmediate(() => void this.#module.freshStarts.reinitialize(error));
       return new SignerError(
         "unavailable",
-        `${toPublicError(error).message} (the module is initialized anew before that is believed)`,
+        `${toPublicError(error).message} (the module is initialized again before that is believed)`,
         {
           cause: error,
         },

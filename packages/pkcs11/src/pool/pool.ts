@@ -127,7 +127,7 @@ export class TokenPool {
     ].filter((note) => note !== "");
   }
 
-  /** The module was initialized anew: a key that is not found from now on is really gone. */
+  /** The module was initialized again: a key that is not found from now on is really gone. */
   freshStart(): void {
     this.#keys.freshStart();
   }

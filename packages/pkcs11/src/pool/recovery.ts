@@ -28,7 +28,7 @@ export class Recovery {
     this.#retry = retry;
   }
 
-  /** Where the table wants the module initialized anew for an error: true when that was done, for all sessions. */
+  /** Where the table wants the module initialized again for an error: true when that was done, for all sessions. */
   async startAfresh(error: unknown): Promise<boolean> {
     const { set, login, freshStarts } = this.#parts;
     if (login.refusal !== undefined) return false;
@@ -38,7 +38,7 @@ export class Recovery {
     return action === "reinitialize" && freshStarts.reinitialize(error);
   }
 
-  /** A signature was made, or the module initialized anew: what failed before is not the beginning of the end. */
+  /** A signature was made, or the module initialized again: what failed before is not the beginning of the end. */
   succeeded(): void {
     this.#strikes = 0;
   }
@@ -49,7 +49,7 @@ export class Recovery {
   }
 
   /**
-   * Tries again soon, and less soon each time, but not later than the module may be initialized anew. After a PIN was
+   * Tries again soon, and less soon each time, but not later than the module may be initialized again. After a PIN was
    * refused, once its source may be asked for another one; never where no PIN is to be tried.
    */
   retryLater(): void {

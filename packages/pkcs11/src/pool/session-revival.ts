@@ -42,7 +42,7 @@ export class SessionRevival {
     this.#recovery.succeeded();
   }
 
-  /** The module was initialized anew, and with it every session. */
+  /** The module was initialized again, and with it every session. */
   startedAfresh(): void {
     this.#recoveries += 1;
     this.#recovery.succeeded();

@@ -88,7 +88,7 @@ export class SessionSet {
     this.#events.onChange();
   }
 
-  /** Commands for one session, valid until the module is initialized anew. Those that do not come back lose the session. */
+  /** Commands for one session, valid until the module is initialized again. Those that do not come back lose the session. */
   commands(session: PooledSession): RunCommand {
     const epoch = this.#epoch;
     return (name, input, hangMs = SETUP_HANG_MS) => this.#run(session, epoch, name, input, hangMs);

@@ -5,7 +5,7 @@ import { Thread } from "./thread.ts";
  * | state | meaning |
  * |---|---|
  * | `starting` | its first session is being opened |
- * | `recovering` | a session is being opened anew after a failure |
+ * | `recovering` | a session is being opened again after a failure |
  * | `idle`, `busy` | ready; at work |
  * | `failed` | could not be brought back; tried again later |
  * | `lost` | its thread is inside a call that does not return |

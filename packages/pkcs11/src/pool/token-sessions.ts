@@ -95,7 +95,7 @@ export class TokenSessions {
     return this.set.release(gone);
   }
 
-  /** Opens all sessions after the module was initialized anew. True when at least one is ready. */
+  /** Opens all sessions after the module was initialized again. True when at least one is ready. */
   async restore(list: TokenList): Promise<boolean> {
     if (this.#revival.stopped) return true;
     const token = findAgain(list, this.token);

@@ -28,7 +28,7 @@ export class CommandError extends Error {
 /** The work was overtaken by a fresh start of the module, which has taken care of the session. */
 export class SupersededError extends Error {
   constructor() {
-    super("the module is being initialized anew");
+    super("the module is being initialized again");
   }
 }
 
