@@ -1,5 +1,5 @@
 import { SignerError } from "@signpost/core";
-import { endedError, withinDeadline, type CallBounds } from "@signpost/core/adapter";
+import { endedError, onAbort, withinDeadline, type CallBounds } from "@signpost/core/adapter";
 import { algorithmError } from "./answers.ts";
 import type { GcpKmsVersionResponse } from "./api.ts";
 import type { CallSubject } from "./client-error.ts";
@@ -22,7 +22,7 @@ export async function callOnce<Response>(
 ): Promise<Response> {
   const startedAt = performance.now();
   try {
-    const [response] = await connection.call(bounds, subject, call);
+    const [response] = await endsSoonAfter(bounds.signal, connection.call(bounds, subject, call));
     return response;
   } catch (error) {
     // What a client says of a call that was ended is not why it was ended.
@@ -30,6 +30,30 @@ export async function callOnce<Response>(
     if (error instanceof SignerError) throw error;
     throw await explained(connection, error, subject, { ...bounds, timeoutMs: lookUpTime(bounds, startedAt) });
   }
+}
+
+/** Less than the second after which a call counts as left behind. */
+const SETTLE_MS = 900;
+
+/**
+ * Settles like `call`, or rejects soon after the signal. What still runs then is bounded by the client's own timeout, some
+ * seconds later over REST: it holds no place, and is none of the calls that never come back.
+ */
+function endsSoonAfter<Value>(signal: AbortSignal, call: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const letGo = onAbort(signal, () => {
+      timer = setTimeout(() => reject(endedError(signal.reason)), SETTLE_MS);
+    });
+    const settled = (): void => {
+      letGo();
+      clearTimeout(timer);
+    };
+    call
+      .then(resolve, reject)
+      .finally(settled)
+      .catch(() => {});
+  });
 }
 
 const INVALID_ARGUMENT = 3;
