@@ -64,6 +64,10 @@ export interface CallBounds {
 /** Two of them are longer than the second after which a gRPC channel connects again. */
 const FIRST_PAUSE_MS = 400;
 const MAX_PAUSE_MS = 1000;
+/** What a last look at a key that is being made has left of the deadline. */
+const LAST_ATTEMPT_MS = 200;
+/** Less is no pause. */
+const SHORTEST_PAUSE_MS = 10;
 
 /**
  * Asks a backend for its key, and asks again after a transient error. It stops after `maxAttempts` failures and at the
@@ -104,9 +108,13 @@ export async function retryOpening<Result>(
   const pauseAfter = (error: unknown, pauseMs: number, leftMs: number): number => {
     if (!(error instanceof SignerError) || !error.transient) throw error;
     if (error.code !== "timeout" || leftMs >= bounds.attemptTimeoutMs || reason === undefined) reason = error;
-    if (!isPending(error)) failures += 1;
-    if (failures >= bounds.maxAttempts || performance.now() + pauseMs >= until) throw reason;
-    return pauseMs;
+    const waits = isPending(error);
+    if (!waits) failures += 1;
+    const latestMs = until - performance.now() - (waits ? LAST_ATTEMPT_MS : 0);
+    // A key that is being made gets a last look shortly before the deadline.
+    const nextMs = waits ? Math.min(pauseMs, latestMs) : pauseMs;
+    if (failures >= bounds.maxAttempts || nextMs > latestMs || nextMs < SHORTEST_PAUSE_MS) throw reason;
+    return nextMs;
   };
   const run = async (signal: AbortSignal): Promise<Result> => {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {

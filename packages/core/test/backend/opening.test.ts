@@ -100,6 +100,19 @@ describe("retryOpening", () => {
     expect(tookMs).toBeLessThanOrEqual(8000);
   });
 
+  test("takes a last look shortly before the deadline", async () => {
+    const startedAt = Date.now();
+    const looks: number[] = [];
+    const attempt = async (): Promise<string> => {
+      looks.push(Date.now() - startedAt);
+      return Promise.reject(pending());
+    };
+    await settled(() => retryOpening(attempt, bounds({ deadlineMs: 5000 }), isPending));
+    const [last = 0] = looks.toReversed().map((at) => at - (looks[0] ?? 0));
+    expect(last).toBeGreaterThanOrEqual(4750);
+    expect(last).toBeLessThan(5000);
+  });
+
   test("goes on to the result once the key is made", async () => {
     const attempt = vi.fn<() => Promise<string>>().mockResolvedValue("key");
     for (let time = 0; time < 6; time += 1) attempt.mockRejectedValueOnce(pending());
