@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import * as promises from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { pinFor } from "../src/request/pin-source.ts";
 import { readPin } from "../src/request/pin.ts";
@@ -80,6 +81,41 @@ describe("a PIN in a file", () => {
     expect(() => pinFor(parsePkcs11Uri(`pkcs11:?pin-source=${source}`), {})).toThrow(
       /^uri: pin-source: expected file:/,
     );
+  });
+
+  test.each(["file:/nowhere/pin,pin=31415926", "file:/nowhere/|pin=31415926", "file:/nowhere/,31415926"])(
+    "gets into no error behind a wrong separator: %s",
+    async (source) => {
+      const pin = pinFor(parsePkcs11Uri(`pkcs11:object=a?pin-source=${source}`), {});
+      const error: unknown = await readPin(pin).catch((reason: unknown) => reason);
+      expect(inspect([error, pin.name], { depth: 20, showHidden: true })).not.toContain("31415926");
+      expect(String(error)).toContain("ENOENT");
+    },
+  );
+
+  test("counts as one source, whoever opens signers with it", () => {
+    const [one, two] = ["/run/pin", "/run/pin"].map((path) =>
+      pinFor(parsePkcs11Uri(`pkcs11:?pin-source=file:${path}`), {}),
+    );
+    expect(one?.identity).toBe(two?.identity);
+  });
+
+  test("on a mount that hangs waits for its turn, two at a time, however many come", async () => {
+    const hung: (() => void)[] = [];
+    const real = await vi.importActual<typeof promises>("node:fs/promises");
+    stat.mockImplementation(async (path) => {
+      await new Promise<void>((resolve) => hung.push(resolve));
+      return real.stat(path);
+    });
+    const reads = ["1", "2", "3", "4", "5", "6"].map((name) => read(`file:${written(`turn-${name}`, name)}`));
+    for (let done = 0; done < 6; done += 1) {
+      await vi.waitFor(() => expect(hung.length).toBeGreaterThan(done));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(hung.length).toBeLessThanOrEqual(done + 2);
+      hung[done]?.();
+      await reads[done];
+    }
+    expect(await Promise.all(reads)).toEqual(["1", "2", "3", "4", "5", "6"]);
   });
 
   test("on a mount that hangs is read once at a time for a path, and two at a time in all", async () => {

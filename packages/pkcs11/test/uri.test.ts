@@ -126,6 +126,9 @@ describe("writing a key's URI", () => {
 
   test("encodes each byte of CKA_ID", () => {
     const token = { label: "t", serial: "s" } as Parameters<typeof formatKeyUri>[1]["token"];
+    const odd = formatKeyUri("/pin-source=m.so", { token, label: Buffer.from("pin-value=x"), id: Buffer.from("ab") });
+    expect(parsePkcs11Uri(odd)).toMatchObject({ modulePath: "/pin-source=m.so" });
+    expect(odd).toContain("object=pin-value%3Dx");
     expect(formatKeyUri("/m.so", { token, label: Buffer.from("k"), id: Buffer.from("ab") })).toBe(
       "pkcs11:token=t;serial=s;object=k;id=%61%62;type=private?module-path=/m.so",
     );

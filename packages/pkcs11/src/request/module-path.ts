@@ -26,8 +26,11 @@ export async function readModulePath(path: unknown, allowed?: readonly string[])
       mayHoldPin(path) ? undefined : { cause },
     );
   };
-  const real = await realpath(path).catch(unreadable);
-  if (allowed !== undefined) await requireAllowed(real, allowed);
+  const found = realpath(path);
+  // A path that is not allowed is not told apart from one that is not there.
+  const real = await (allowed === undefined ? found.catch(unreadable) : found.catch(() => undefined));
+  if (allowed !== undefined) await requireAllowed(path, real, allowed);
+  if (real === undefined) return unreadable(undefined);
   const start = await firstBytes(real).catch(unreadable);
   if (!LIBRARY_MAGIC.includes(start) && !start.startsWith("4d5a")) {
     throw new ConfigurationError(
@@ -39,10 +42,10 @@ export async function readModulePath(path: unknown, allowed?: readonly string[])
 }
 
 /** What a path leads to counts, not how it is written: real paths are compared, as they are now. */
-async function requireAllowed(real: string, allowed: readonly string[]): Promise<void> {
-  const paths = await Promise.all(allowed.map((path) => realpath(path).catch(() => undefined)));
-  if (paths.includes(real)) return;
-  throw new ConfigurationError("allowedModules", `expected a module that is in the list, got ${shown(real)}`);
+async function requireAllowed(path: string, real: string | undefined, allowed: readonly string[]): Promise<void> {
+  const paths = await Promise.all(allowed.map((each) => realpath(each).catch(() => undefined)));
+  if (real !== undefined && paths.includes(real)) return;
+  throw new ConfigurationError("allowedModules", `expected a module that is in the list, got ${shown(path)}`);
 }
 
 async function firstBytes(path: string): Promise<string> {

@@ -5,6 +5,9 @@ import { ConfigurationError } from "@signpost/core";
 const reads = new Map<string, Promise<Uint8Array>>();
 /** So many files at once, in this thread. What hangs leaves the rest of the pool to the application. */
 const MAX_READS = 2;
+let reading = 0;
+/** Reads that wait for their turn, in the order in which they came. */
+const waiting: (() => void)[] = [];
 /** A PIN has 255 bytes at most in any module. What is longer is another file. */
 const MAX_BYTES = 4_096;
 
@@ -22,16 +25,22 @@ export async function readPinFile(path: string): Promise<Uint8Array> {
 }
 
 function startRead(path: string): Promise<Uint8Array> {
-  const before = [...reads.values()];
-  const read = (before.length < MAX_READS ? readRegular(path) : afterOne(before).then(() => readRegular(path))).finally(
-    () => reads.delete(path),
-  );
+  const read = inTurn(() => readRegular(path)).finally(() => reads.delete(path));
   reads.set(path, read);
   return read;
 }
 
-function afterOne(others: readonly Promise<unknown>[]): Promise<unknown> {
-  return Promise.race(others.map((other) => other.catch(() => {})));
+async function inTurn(read: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  if (reading >= MAX_READS) await new Promise<void>((resolve) => waiting.push(resolve));
+  else reading += 1;
+  try {
+    return await read();
+  } finally {
+    // The next one takes over this turn.
+    const next = waiting.shift();
+    if (next === undefined) reading -= 1;
+    else next();
+  }
 }
 
 async function readRegular(path: string): Promise<Uint8Array> {

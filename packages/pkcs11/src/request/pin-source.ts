@@ -1,5 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { ConfigurationError } from "@signpost/core";
+import { memberOf } from "@signpost/core/adapter";
+import { mayHoldPin, shown } from "./misplaced-pin.ts";
 import { readPinFile } from "./pin-file.ts";
 import { pinSource, type PinSource, type Pkcs11Pin } from "./pin.ts";
 import type { Pkcs11Uri } from "./uri.ts";
@@ -44,7 +46,7 @@ function pinFromSource(source: string, { pinSource: resolve }: PinOptions): PinS
   }
   if (/^file:/i.test(source)) {
     const path = filePath(source);
-    return pinSource(() => readPinFile(path), `pin-source file ${path}`);
+    return pinSource(fileReader(path), `pin-source file ${shown(path, path)}`);
   }
   if (resolve === undefined) {
     throw new ConfigurationError("uri", "pin-source: expected a file: URI; others need the option pinSource");
@@ -61,6 +63,33 @@ function resolverOf(resolve: Resolve, source: string): () => ReturnType<Resolve>
   const resolver = known.get(source) ?? ((): ReturnType<Resolve> => resolve(source));
   resolvers.set(resolve, known.set(source, resolver));
   return resolver;
+}
+
+/** One function for each file, so that it counts as one source, whoever opens signers with it. */
+const fileReaders = new Map<string, () => Promise<Uint8Array>>();
+/** More files than this are no configuration. The one that was added first is forgotten. */
+const MAX_FILE_READERS = 256;
+
+function fileReader(path: string): () => Promise<Uint8Array> {
+  const known = fileReaders.get(path);
+  if (known !== undefined) return known;
+  const reader = mayHoldPin(path) ? (): Promise<Uint8Array> => readWithoutPath(path) : () => readPinFile(path);
+  for (const [oldest] of fileReaders) {
+    if (fileReaders.size < MAX_FILE_READERS) break;
+    fileReaders.delete(oldest);
+  }
+  fileReaders.set(path, reader);
+  return reader;
+}
+
+/** The system's error repeats the path, in which a PIN may stand behind a wrong separator. */
+async function readWithoutPath(path: string): Promise<Uint8Array> {
+  try {
+    return await readPinFile(path);
+  } catch (error) {
+    const code = memberOf(error, "code");
+    throw new ConfigurationError("pin", `its file cannot be read${typeof code === "string" ? ` (${code})` : ""}`);
+  }
 }
 
 function filePath(source: string): string {

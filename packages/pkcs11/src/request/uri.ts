@@ -87,11 +87,15 @@ export function formatKeyUri(module: string, { token, label, id }: KeyName): str
     id.length === 0 ? "" : `id=${percentEncode(id)}`,
     "type=private",
   ].filter((part) => part !== "");
-  return `${SCHEME}${path.join(";")}?module-path=${percentEncode(Buffer.from(module, "utf8"), QUERY_CHARACTERS)}`;
+  return `${SCHEME}${path.join(";")}?module-path=${percentEncode(Buffer.from(module, "utf8"), WRITTEN_QUERY)}`;
 }
 
+/** Without the equals sign: a label that holds `pin-value=` is read back as it is. */
+const WRITTEN_PATH = /^[A-Za-z0-9\-._~:[\]@!$'()*+,&]$/;
+const WRITTEN_QUERY = /^[A-Za-z0-9\-._~:[\]@!$'()*+,/?|]$/;
+
 function attribute(name: string, value: Uint8Array): string {
-  return value.length === 0 ? "" : `${name}=${percentEncode(value, PATH_CHARACTERS)}`;
+  return value.length === 0 ? "" : `${name}=${percentEncode(value, WRITTEN_PATH)}`;
 }
 
 /** Values by name, still encoded. */
