@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, test, vi } from "vitest";
+import type { PinTry } from "../src/pool/login-pins.ts";
 import { ChildLink } from "../src/process/child-link.ts";
 
 /** What the system does to a process that is started, its messages and its signals. */
@@ -25,12 +26,16 @@ const never = async (): Promise<never> => {
   throw new Error("not asked");
 };
 
-function start(): { readonly child: ChildLink; readonly process: FaultyProcess; readonly ended: string[] } {
+function start(take: () => Promise<PinTry> = never): {
+  readonly child: ChildLink;
+  readonly process: FaultyProcess;
+  readonly ended: string[];
+} {
   const process = new FaultyProcess();
   vi.spyOn(globalThis.process, "getBuiltinModule").mockReturnValueOnce({ fork: () => process });
   const ended: string[] = [];
   const child = new ChildLink({
-    pins: { take: never, compare: never },
+    pins: { take, compare: never },
     refused: () => {},
     ended: (reason) => ended.push(reason),
   });
@@ -87,5 +92,36 @@ describe("a child process", () => {
     process.emit("exit", null, "SIGSEGV");
     process.emit("message", { type: "state", key: 0, state: { status: "down", notes: [], refusal: undefined } });
     expect(child.state(0)).toBeUndefined();
+  });
+});
+
+describe("a PIN that a child process has", () => {
+  async function endDuringLogin() {
+    const outcomes: string[] = [];
+    const { process } = start(async () => ({ pin: "1234", done: (outcome) => outcomes.push(outcome) }));
+    process.emit("message", { type: "pin", question: 0, pin: 0, token: { label: "op", serial: "1" } });
+    await vi.waitFor(() => expect(process.sent).toHaveLength(1));
+    process.emit("exit", null, "SIGKILL");
+    return { process, outcomes };
+  }
+
+  test("is lost with the process", async () => {
+    const { process, outcomes } = await endDuringLogin();
+    expect(outcomes).toEqual([]);
+    process.connected = false;
+    process.emit("disconnect");
+    expect(outcomes).toEqual(["lost"]);
+  });
+
+  test("is lost soon after the process where its channel stays", async () => {
+    const { outcomes } = await endDuringLogin();
+    await vi.waitFor(() => expect(outcomes).toEqual(["lost"]));
+  });
+
+  test("is not lost when its outcome is read after the exit", async () => {
+    const { process, outcomes } = await endDuringLogin();
+    process.emit("message", { type: "pinOutcome", question: 0, outcome: "refused" });
+    process.emit("disconnect");
+    expect(outcomes).toEqual(["refused"]);
   });
 });

@@ -7,13 +7,14 @@ import { ProcessPins } from "../src/sharing/process-pins.ts";
 const TOKEN = { label: "op", serial: "1" };
 const OTHER_TOKEN = { label: "op", serial: "2" };
 const REFUSED = { code: "pin_incorrect", reason: "refused" };
-const ledger = new PinLedger(new ProcessPins());
+const pins = new ProcessPins();
+const ledger = new PinLedger(pins);
 
 afterEach(() => vi.restoreAllMocks());
 
 async function send(
   pin: ReturnType<typeof pinSource>,
-  outcome: "accepted" | "refused",
+  outcome: "accepted" | "refused" | "lost",
   token = TOKEN,
 ): Promise<string> {
   const attempt = await ledger.take(pin, token);
@@ -44,6 +45,28 @@ describe("a source whose PIN was refused", () => {
     await send(pinSource(ask), "refused", OTHER_TOKEN);
     await expect(ledger.take(pinSource(ask), OTHER_TOKEN)).rejects.toMatchObject(REFUSED);
     expect(asked).toBe(1);
+  });
+});
+
+describe("a PIN whose outcome was lost", () => {
+  const token = { label: "lost", serial: "1" };
+  const LOST = { code: "pin_incorrect", message: expect.stringMatching(/unknown.*forgetRefusedPins/) as string };
+
+  test("is sent once more, and then neither it nor another one, until everything is forgotten", async () => {
+    for (let count = 0; count < 2; count += 1) await send(pinSource("1111"), "lost", token);
+    await expect(ledger.take(pinSource("1111"), token)).rejects.toMatchObject(LOST);
+    await expect(ledger.take(pinSource("2222"), token)).rejects.toMatchObject(LOST);
+    await pins.forgetRefusals();
+    expect(await send(pinSource("1111"), "lost", token)).toBe("1111");
+  });
+
+  test("counts no more once the token accepted one", async () => {
+    await send(pinSource("1111"), "accepted", token);
+    await send(pinSource("1111"), "lost", token);
+    expect(await send(pinSource("1111"), "accepted", token)).toBe("1111");
+    await send(pinSource("2222"), "lost", token);
+    await send(pinSource("2222"), "refused", token);
+    await expect(ledger.take(pinSource("2222"), token)).rejects.toMatchObject(REFUSED);
   });
 });
 

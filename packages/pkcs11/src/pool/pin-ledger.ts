@@ -1,11 +1,17 @@
 import { SignerError } from "@signpost/core";
 import { type PinSource, readPin } from "../request/pin.ts";
-import { type ProcessPins, processPins } from "../sharing/process-pins.ts";
-import { differsFromAccepted, type PinError, refusedBefore, refusedTooMany } from "../wire/pin-error.ts";
+import { type PinProblem, type ProcessPins, processPins } from "../sharing/process-pins.ts";
+import { answersLost, differsFromAccepted, type PinError, refusedBefore, refusedTooMany } from "../wire/pin-error.ts";
 import type { PinOutcome, PinVerdict } from "../wire/pin-outcomes.ts";
 import { describeToken, type TokenName, tokenKey } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
 import type { LoginPins, PinTry } from "./login-pins.ts";
+
+const PROBLEMS: Readonly<Record<PinProblem, (token: TokenName, source: string) => PinError>> = {
+  "refused before": refusedBefore,
+  "too many refused": refusedTooMany,
+  "answers lost": answersLost,
+};
 
 /** What a source gave last was refused: it is not asked again so soon. */
 interface Refusal {
@@ -36,8 +42,7 @@ export class PinLedger implements LoginPins {
     const problem = this.#pins.problem(token, pin);
     if (problem !== undefined) {
       unlock();
-      const error = (problem === "refused before" ? refusedBefore : refusedTooMany)(token, source.name);
-      throw this.#refused(source, token, askedAt, error);
+      throw this.#refused(source, token, askedAt, PROBLEMS[problem](token, source.name));
     }
     let settled = false;
     return {
@@ -50,6 +55,7 @@ export class PinLedger implements LoginPins {
           this.#pins.refuse(token, pin);
           this.#refused(source, token, askedAt, refusedBefore(token, source.name));
         }
+        if (outcome === "lost") this.#pins.lose(token, pin);
         unlock();
       },
     };

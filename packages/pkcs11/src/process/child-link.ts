@@ -45,6 +45,8 @@ export type ChildCommand = Command extends infer Member
 const LAST_CALLS_MS = 2_000;
 /** A child that was asked to stop, and has not, is killed. Milliseconds. */
 const STOP_MS = 4_000;
+/** What a process said last may be read after its exit, for this long. Milliseconds. */
+const LAST_WORDS_MS = 500;
 /** Not even killing ends a process inside a driver that does not come back. Then it is given up on. Milliseconds. */
 const KILL_MS = 2_000;
 
@@ -88,7 +90,10 @@ export class ChildLink {
       if (this.#process.pid === undefined) this.#end(error.message);
     });
     // Without the channel it is of no use. It ends by itself then, unless it is stuck.
-    this.#process.on("disconnect", () => setTimeout(() => this.kill("its channel broke"), STOP_MS).unref());
+    this.#process.on("disconnect", () => {
+      if (this.#ended !== undefined) return this.#loseTries();
+      setTimeout(() => this.kill("its channel broke"), STOP_MS).unref();
+    });
   }
 
   /** Takes no calls any more: it has ended, or is about to. */
@@ -153,9 +158,9 @@ export class ChildLink {
   }
 
   #receive(message: ToParent): void {
-    // What it said last may be read after its exit.
-    if (this.#ended !== undefined) return;
-    this.#silence.heard();
+    // What it said last may be read after its exit. Then only what became of a PIN still counts.
+    if (this.#ended !== undefined && message.type !== "pinOutcome") return;
+    if (this.#ended === undefined) this.#silence.heard();
     switch (message.type) {
       case "answer":
         return this.#take(message.call)?.resolve(message.value);
@@ -228,10 +233,16 @@ export class ChildLink {
     this.#unref();
     for (const waiting of this.#calls.values()) waiting.reject(gone(reason));
     this.#calls.clear();
-    for (const attempt of this.#tries.values()) attempt.done("unknown");
-    this.#tries.clear();
+    if (this.#process.connected) setTimeout(() => this.#loseTries(), LAST_WORDS_MS).unref();
+    else this.#loseTries();
     this.#events.ended(reason);
     this.#onExited();
+  }
+
+  /** Nothing more is heard of the PINs that it had. */
+  #loseTries(): void {
+    for (const attempt of this.#tries.values()) attempt.done("lost");
+    this.#tries.clear();
   }
 }
 

@@ -30,12 +30,16 @@ const TAG = 2 * HALF_TAG;
  * | `REFUSED` | refused since the token accepted one last |
  * | `REFUSED_BEFORE` | refused before that |
  * | `ACCEPTED` | accepted, and none since |
+ * | `LOST` | sent once since the token accepted one last, and its answer was lost |
+ * | `LOST_TWICE` | sent again, and that answer was lost too |
  */
 const FREE = 0;
 const WRITING = 1;
 const REFUSED = 2;
 const REFUSED_BEFORE = 3;
 const ACCEPTED = 4;
+const LOST = 5;
+const LOST_TWICE = 6;
 
 /** A login that has not ended after this time is not waited for: its thread is gone. Milliseconds. */
 const LOCK_MS = 15_000;
@@ -66,7 +70,7 @@ export class PinMemory {
   }
 
   get isEmpty(): boolean {
-    return this.#indexes([REFUSED, REFUSED_BEFORE, ACCEPTED]).length === 0;
+    return this.#indexes([REFUSED, REFUSED_BEFORE, ACCEPTED, LOST, LOST_TWICE]).length === 0;
   }
 
   /** Counts how often everything was forgotten. */
@@ -103,6 +107,12 @@ export class PinMemory {
     return this.#find([REFUSED], this.#half(tokenKey(token))).length;
   }
 
+  /** How many answers of the token were lost since it accepted a PIN last: of one PIN, or of all. */
+  losses(token: TokenName, pin?: string): number {
+    const start = pin === undefined ? this.#half(tokenKey(token)) : this.tag(token, pin);
+    return this.#find([LOST], start).length + 2 * this.#find([LOST_TWICE], start).length;
+  }
+
   /** Whether it is the PIN that the token accepted last. Undefined when that is not known. */
   isAccepted(token: TokenName, pin: string): boolean | undefined {
     const [index] = this.#find([ACCEPTED], this.#half(tokenKey(token)));
@@ -110,21 +120,30 @@ export class PinMemory {
   }
 
   refuse(token: TokenName, pin: string): void {
+    this.#freeAll([LOST, LOST_TWICE], this.tag(token, pin));
     if (!this.isRefused(token, pin)) this.#write(REFUSED, this.tag(token, pin));
+  }
+
+  /** It was sent, and the answer was lost. */
+  lose(token: TokenName, pin: string): void {
+    const state = this.losses(token, pin) === 0 ? LOST : LOST_TWICE;
+    this.#freeAll([LOST, LOST_TWICE], this.tag(token, pin));
+    this.#write(state, this.tag(token, pin));
   }
 
   accept(token: TokenName, pin: string): void {
     const half = this.#half(tokenKey(token));
     for (const index of this.#find([REFUSED], half)) Atomics.store(this.#numbers, STATES + index, REFUSED_BEFORE);
-    for (const index of this.#find([REFUSED_BEFORE], this.tag(token, pin))) this.#free(index);
+    this.#freeAll([REFUSED_BEFORE], this.tag(token, pin));
+    this.#freeAll([LOST, LOST_TWICE], half);
     if (this.isAccepted(token, pin) === true) return;
-    for (const index of this.#find([ACCEPTED], half)) this.#free(index);
+    this.#freeAll([ACCEPTED], half);
     this.#write(ACCEPTED, this.tag(token, pin));
   }
 
-  /** Forgets every refusal. */
+  /** Forgets every refusal, and what was lost. */
   forgetRefusals(): void {
-    for (const index of this.#indexes([REFUSED, REFUSED_BEFORE])) this.#free(index);
+    for (const index of this.#indexes([REFUSED, REFUSED_BEFORE, LOST, LOST_TWICE])) this.#free(index);
     Atomics.add(this.#numbers, FORGOTTEN, 1);
   }
 
@@ -166,6 +185,10 @@ export class PinMemory {
     return Buffer.from(this.#bytes.slice(TAGS + index * TAG, TAGS + (index + 1) * TAG));
   }
 
+  #freeAll(states: readonly number[], start: Uint8Array): void {
+    for (const index of this.#find(states, start)) this.#free(index);
+  }
+
   #free(index: number): void {
     Atomics.store(this.#numbers, STATES + index, FREE);
   }
@@ -178,7 +201,7 @@ export class PinMemory {
 
   /** A free entry, or the one that gives way: first what counts least. */
   #claim(): number {
-    for (const state of [FREE, REFUSED_BEFORE, REFUSED, ACCEPTED]) {
+    for (const state of [FREE, REFUSED_BEFORE, LOST, REFUSED, LOST_TWICE, ACCEPTED]) {
       for (let tries = 0; tries < ENTRIES; tries += 1) {
         const index = Math.abs(Atomics.add(this.#numbers, NEXT, 1) % ENTRIES);
         if (Atomics.compareExchange(this.#numbers, STATES + index, state, WRITING) === state) return index;

@@ -18,7 +18,7 @@ const MAX_MEMORIES = 32;
 const MAX_REFUSALS = 2;
 
 /** Why a PIN is not sent to a token. */
-export type PinProblem = "refused before" | "too many refused";
+export type PinProblem = "refused before" | "too many refused" | "answers lost";
 
 /** A source of this thread whose PIN a token accepted. */
 export interface AcceptedSource {
@@ -84,12 +84,20 @@ export class ProcessPins {
   problem(token: TokenName, pin: string): PinProblem | undefined {
     if (this.#memories.some((memory) => memory.isRefused(token, pin))) return "refused before";
     const refusals = this.#memories.reduce((sum, memory) => sum + memory.refusals(token), 0);
-    return refusals >= MAX_REFUSALS ? "too many refused" : undefined;
+    if (refusals >= MAX_REFUSALS) return "too many refused";
+    // What was lost may have been refused.
+    const losses = this.#memories.reduce((sum, memory) => sum + memory.losses(token), 0);
+    return refusals + losses >= MAX_REFUSALS ? "answers lost" : undefined;
   }
 
   /** The token has refused it: CKR_PIN_INCORRECT. */
   refuse(token: TokenName, pin: string): void {
     this.#memories[0]?.refuse(token, pin);
+  }
+
+  /** It was sent, and what the token said is lost: it may be sent once more. */
+  lose(token: TokenName, pin: string): void {
+    this.#memories[0]?.lose(token, pin);
   }
 
   /** The token has accepted it: what it refused before counts no more, though it is not sent again. */

@@ -4,7 +4,7 @@ import { describeToken, type TokenName } from "./token-name.ts";
 /**
  * | reason | meaning |
  * |---|---|
- * | `refused` | the token has refused the PIN (CKR_PIN_INCORRECT), now or before, or has refused too many |
+ * | `refused` | the token has refused the PIN (CKR_PIN_INCORRECT), now or before, has refused too many, or its answers were lost |
  * | `compared` | it is not the PIN that the token accepted; the token has not seen it |
  */
 export type PinErrorReason = "refused" | "compared";
@@ -44,6 +44,15 @@ export function refusedTooMany(token: TokenName, source: string): PinError {
   const text =
     `refused two different PINs and accepted none since, so the one from ${source} was not sent: many tokens lock after ` +
     `three. Log in with another tool first, then call forgetRefusedPins() or start this process again`;
+  return new PinError("refused", `${describeToken(token)} ${text}`);
+}
+
+/** Answers of the token were lost, so that another wrong PIN might lock it. */
+export function answersLost(token: TokenName, source: string): PinError {
+  const text =
+    `was sent two PINs since it accepted one last. What it said is unknown, since the child process ended during the ` +
+    `login. So the PIN from ${source} was not sent again: many tokens lock after three wrong ones. If it is right, call ` +
+    `forgetRefusedPins(), which allows it`;
   return new PinError("refused", `${describeToken(token)} ${text}`);
 }
 

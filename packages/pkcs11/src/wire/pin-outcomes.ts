@@ -1,5 +1,11 @@
-/** What became of a PIN that was sent. `unknown`: the token has not looked at it, or nobody knows. */
-export type PinOutcome = "accepted" | "refused" | "unknown";
+/**
+ * | outcome | what became of a PIN |
+ * |---|---|
+ * | `accepted`, `refused` | the token said so |
+ * | `unknown` | the token has not looked at it, or its answer says nothing about it |
+ * | `lost` | it was sent, and the process that sent it ended without a word: the token may have counted it as wrong |
+ */
+export type PinOutcome = "accepted" | "refused" | "unknown" | "lost";
 
 /**
  * | verdict | the PIN of a signer whose token is logged in |
