@@ -70,6 +70,26 @@ describe("a PIN whose outcome was lost", () => {
   });
 });
 
+describe("a PIN that the token accepted", () => {
+  const token = { label: "accepted", serial: "1" };
+  const right = pinSource("1234");
+
+  test("is proven where a login with it is in force, and not by a login that is not ours", async () => {
+    await send(right, "accepted", token);
+    expect(await ledger.compare(right, token, right)).toBe("proven");
+    expect(await ledger.compare(right, token, undefined)).toBe("unproven");
+    const end = ledger.offer(token, () => right);
+    expect(await ledger.compare(right, token, undefined)).toBe("proven");
+    end();
+  });
+
+  test("is not proven once the token has refused it", async () => {
+    await send(right, "accepted", token);
+    await send(right, "refused", token);
+    expect(await ledger.compare(right, token, right)).toBe("unproven");
+  });
+});
+
 describe("the memory of refused PINs", () => {
   test("holds no PIN, and another one says other things of the same PIN", () => {
     const memory = new PinMemory();

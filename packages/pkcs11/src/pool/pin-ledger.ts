@@ -64,13 +64,17 @@ export class PinLedger implements LoginPins {
   async compare(source: PinSource, token: TokenName, accepted: PinSource | undefined): Promise<PinVerdict> {
     const pin = await this.#read(source, token);
     const same = this.#pins.isAccepted(token, pin);
-    if (same !== false) return same === true ? "proven" : "unproven";
+    if (same === undefined) return "unproven";
+    if (same && accepted !== undefined) return "proven";
     // Where the PIN of the token is being changed, the source of the old one gives the new one by now.
     const given =
       accepted === undefined
         ? await this.#pins.isGivenElsewhere(token, pin)
         : this.#pins.isSame(token, pin, await this.#read(accepted, token));
-    if (given !== false) return given === true ? "changed" : "unproven";
+    // What the token accepted some time ago says nothing of a login that is not ours: the PIN may have been changed since.
+    if (given === undefined) return "unproven";
+    if (same) return "proven";
+    if (given) return "changed";
     throw differsFromAccepted(token, source.name);
   }
 

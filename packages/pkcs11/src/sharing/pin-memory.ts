@@ -119,8 +119,13 @@ export class PinMemory {
     return index === undefined ? undefined : timingSafeEqual(this.#tagAt(index), this.tag(token, pin));
   }
 
+  /** The token has refused it: that it was accepted or lost before counts no more. */
+  disprove(token: TokenName, pin: string): void {
+    this.#freeAll([ACCEPTED, LOST, LOST_TWICE], this.tag(token, pin));
+  }
+
   refuse(token: TokenName, pin: string): void {
-    this.#freeAll([LOST, LOST_TWICE], this.tag(token, pin));
+    this.disprove(token, pin);
     if (!this.isRefused(token, pin)) this.#write(REFUSED, this.tag(token, pin));
   }
 

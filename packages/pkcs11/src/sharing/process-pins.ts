@@ -92,6 +92,7 @@ export class ProcessPins {
 
   /** The token has refused it: CKR_PIN_INCORRECT. */
   refuse(token: TokenName, pin: string): void {
+    for (const memory of this.#memories) memory.disprove(token, pin);
     this.#memories[0]?.refuse(token, pin);
   }
 
@@ -123,12 +124,14 @@ export class ProcessPins {
     return () => this.#sources.delete(source);
   }
 
-  /** Whether a source of another thread gives this PIN now. Undefined when no other thread has a source for the token. */
+  /** Whether the source of another login gives this PIN now, in whichever thread. Undefined when none has to do with the token. */
   async isGivenElsewhere(token: TokenName, pin: string): Promise<boolean | undefined> {
     await this.#ready;
-    if (this.#memories.length === 1) return undefined;
-    const [memory] = this.#memories;
-    return memory === undefined ? undefined : this.#exchange.ask(memory.order, memory.tag(token, pin));
+    const [memory = this.#own] = this.#memories;
+    const tag = memory.tag(token, pin);
+    const here = this.#isGivenHere(memory.order, tag);
+    if (here !== undefined || this.#memories.length === 1) return here;
+    return this.#exchange.ask(memory.order, tag);
   }
 
   /** Forgets what tokens refused, for all threads. */
