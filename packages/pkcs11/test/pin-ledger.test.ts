@@ -78,6 +78,7 @@ describe("a PIN that the token accepted", () => {
     await send(right, "accepted", token);
     expect(await ledger.compare(right, token, right)).toBe("proven");
     expect(await ledger.compare(right, token, undefined)).toBe("unproven");
+    expect(await ledger.compare(pinSource("4321"), token, undefined)).toBe("unproven");
     const end = ledger.offer(token, () => right);
     expect(await ledger.compare(right, token, undefined)).toBe("proven");
     end();

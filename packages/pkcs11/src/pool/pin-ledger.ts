@@ -1,7 +1,14 @@
 import { SignerError } from "@signpost/core";
 import { type PinSource, readPin } from "../request/pin.ts";
 import { type PinProblem, type ProcessPins, processPins } from "../sharing/process-pins.ts";
-import { answersLost, differsFromAccepted, type PinError, refusedBefore, refusedTooMany } from "../wire/pin-error.ts";
+import {
+  answersLost,
+  differsFromAccepted,
+  notConfirmed,
+  type PinError,
+  refusedBefore,
+  refusedTooMany,
+} from "../wire/pin-error.ts";
 import type { PinOutcome, PinVerdict } from "../wire/pin-outcomes.ts";
 import { describeToken, type TokenName, tokenKey } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
@@ -72,8 +79,9 @@ export class PinLedger implements LoginPins {
         ? await this.#pins.isGivenElsewhere(token, pin)
         : this.#pins.isSame(token, pin, await this.#read(accepted, token));
     // What the token accepted some time ago says nothing of a login that is not ours: the PIN may have been changed since.
-    if (given === undefined) return "unproven";
-    if (same) return "proven";
+    if (given === "no source") return "unproven";
+    if (same) return given === "silent" ? "unproven" : "proven";
+    if (given === "silent") throw notConfirmed(token, source.name);
     if (given) return "changed";
     throw differsFromAccepted(token, source.name);
   }
@@ -81,9 +89,9 @@ export class PinLedger implements LoginPins {
   offer(token: TokenName, accepted: () => PinSource | undefined): () => void {
     return this.#pins.addSource({
       token,
-      read: () => {
+      reader: () => {
         const source = accepted();
-        return source === undefined ? undefined : readPin(source);
+        return source === undefined ? undefined : () => readPin(source);
       },
     });
   }

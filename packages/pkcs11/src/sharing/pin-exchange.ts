@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { BroadcastChannel } from "node:worker_threads";
-import type { SharedPins } from "./pin-memory.ts";
+import type { PinMemory, SharedPins } from "./pin-memory.ts";
 
 type Message =
   /** A thread has come, with a memory of its own. */
@@ -9,14 +9,28 @@ type Message =
   | { readonly type: "known"; readonly memories: readonly SharedPins[] }
   /** Does anybody's source give the PIN with this tag now? The tag is of the memory with this order. */
   | { readonly type: "ask"; readonly question: number; readonly order: string; readonly tag: Uint8Array }
-  | { readonly type: "answer"; readonly question: number; readonly same: boolean | "asking" };
+  | Answer;
+
+/** Of the thread whose memory has the order `from`. */
+interface Answer {
+  readonly type: "answer";
+  readonly question: number;
+  readonly from: string;
+  readonly same: boolean | "asking" | "no source";
+}
+
+/**
+ * Whether a source of another thread gives a PIN now. `no source`: every other thread said that none of its logins has to do
+ * with the token. `silent`: one of them did not answer in time.
+ */
+export type GivenElsewhere = boolean | "no source" | "silent";
 
 /** Reaches every thread of this process, and no other process. */
 const CHANNEL = "signpost:pkcs11:pins";
 
 /** A source of another thread has its own time limit, which is shorter. Milliseconds. */
 const ASK_MS = 11_000;
-/** Without a word by then, no other thread has to do with the token. Milliseconds. */
+/** A thread that has not said a word by then is busy, or was ended from outside. Milliseconds. */
 const SILENCE_MS = 500;
 
 /** What a thread tells the others. */
@@ -25,20 +39,23 @@ export interface PinExchangeEvents {
   met(memories: readonly SharedPins[]): void;
   /** All that this thread knows of. */
   known(): readonly SharedPins[];
-  /** Whether a source of this thread gives the PIN with a tag now, or undefined where it has nothing to do with the token. */
-  isGiven(order: string, tag: Uint8Array): Promise<boolean> | undefined;
+  /**
+   * Finds out, without asking a source, whether this thread has one for the token of a tag. Returns how to ask whether it gives
+   * the PIN with the tag now. Undefined where it cannot tell: it does not know the memory with this order.
+   */
+  isGiven(order: string, tag: Uint8Array): (() => Promise<boolean>) | "no source" | undefined;
 }
 
 /** Between the threads of this process, as long as they live: what a token refused outlives every signer. */
 export interface PinExchange {
-  /** Whether a source of another thread gives the PIN now. Undefined when none has to do with the token. */
-  ask(order: string, tag: Uint8Array): Promise<boolean | undefined>;
+  /** Whether a source of another thread gives the PIN now. `others`: the orders of the memories of the other threads. */
+  ask(order: string, tag: Uint8Array, others: readonly string[]): Promise<GivenElsewhere>;
 }
 
 /** `memory`: of this thread. Others answer with what they know. */
-export function createPinExchange(memory: SharedPins, events: PinExchangeEvents): PinExchange {
+export function createPinExchange(memory: PinMemory, events: PinExchangeEvents): PinExchange {
   const channel = new BroadcastChannel(CHANNEL);
-  const questions = new Map<number, (same: boolean | "asking") => void>();
+  const questions = new Map<number, (answer: Answer) => void>();
   const send = (message: Message): void => channel.postMessage(message);
   const receive = (message: Message): void => {
     switch (message.type) {
@@ -50,32 +67,41 @@ export function createPinExchange(memory: SharedPins, events: PinExchangeEvents)
       case "ask":
         return answer(message.question, events.isGiven(message.order, message.tag));
       case "answer":
-        return questions.get(message.question)?.(message.same);
+        return questions.get(message.question)?.(message);
     }
   };
-  const answer = (question: number, given: Promise<boolean> | undefined): void => {
-    if (given === undefined) return;
-    send({ type: "answer", question, same: "asking" });
-    given.then(
-      (same) => send({ type: "answer", question, same }),
-      () => {},
-    );
+  const answer = (question: number, isGiven: ReturnType<PinExchangeEvents["isGiven"]>): void => {
+    if (isGiven === undefined) return;
+    const say = (same: Answer["same"]): void => send({ type: "answer", question, from: memory.order, same });
+    if (isGiven === "no source") return say(isGiven);
+    // Before the source is asked: it may be a function that keeps this thread busy.
+    say("asking");
+    isGiven().then(say, () => {});
   };
   channel.addEventListener("message", (event) => receive((event as unknown as { data: Message }).data));
   channel.unref();
-  send({ type: "hello", memory });
+  send({ type: "hello", memory: memory.shared });
 
   return {
-    ask: async (order, tag) => {
+    ask: async (order, tag, others) => {
+      const missing = new Set(others);
+      if (missing.size === 0) return "no source";
       const question = randomInt(2 ** 47);
       let timer: NodeJS.Timeout | undefined;
       try {
-        return await new Promise<boolean | undefined>((resolve) => {
+        return await new Promise<GivenElsewhere>((resolve) => {
+          let isAsking = false;
           const wait = (ms: number): void => {
             clearTimeout(timer);
-            timer = setTimeout(() => resolve(undefined), ms);
+            timer = setTimeout(() => resolve("silent"), ms);
           };
-          questions.set(question, (same) => (same === "asking" ? wait(ASK_MS) : resolve(same)));
+          questions.set(question, ({ same, from }) => {
+            if (typeof same === "boolean") return resolve(same);
+            if (same === "no source") missing.delete(from);
+            else if (!isAsking) wait(ASK_MS);
+            isAsking ||= same === "asking";
+            if (missing.size === 0 && !isAsking) resolve("no source");
+          });
           wait(SILENCE_MS);
           send({ type: "ask", question, order, tag });
         });

@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { SignerError } from "@signpost/core";
 import type { TokenName } from "../wire/token-name.ts";
-import { createPinExchange, type PinExchange } from "./pin-exchange.ts";
+import { createPinExchange, type GivenElsewhere, type PinExchange } from "./pin-exchange.ts";
 import { PinMemory, type SharedPins } from "./pin-memory.ts";
 
 /** Threads that know of PINs say so within this time. It passes while the module is being loaded. Milliseconds. */
@@ -23,8 +23,8 @@ export type PinProblem = "refused before" | "too many refused" | "answers lost";
 /** A source of this thread whose PIN a token accepted. */
 export interface AcceptedSource {
   readonly token: TokenName;
-  /** Asks it now. Undefined while there is none. */
-  read(): Promise<string> | undefined;
+  /** How to ask it now. Undefined while there is none. */
+  reader(): (() => Promise<string>) | undefined;
 }
 
 /**
@@ -42,10 +42,13 @@ export class ProcessPins {
   #ready: Promise<unknown>;
 
   constructor() {
-    this.#exchange = createPinExchange(this.#own.shared, {
+    this.#exchange = createPinExchange(this.#own, {
       met: (memories) => this.#meet(memories),
       known: () => this.#memories.map(({ shared }) => shared),
-      isGiven: (order, tag) => this.#isGivenHere(order, tag),
+      isGiven: (order, tag) => {
+        const memory = this.#memories.find((candidate) => candidate.order === order);
+        return memory === undefined ? undefined : (this.#isGivenHere(memory, tag) ?? "no source");
+      },
     });
     this.#ready = delay(MEET_MS);
     // The others may drop it, unless there is something in it.
@@ -124,14 +127,19 @@ export class ProcessPins {
     return () => this.#sources.delete(source);
   }
 
-  /** Whether the source of another login gives this PIN now, in whichever thread. Undefined when none has to do with the token. */
-  async isGivenElsewhere(token: TokenName, pin: string): Promise<boolean | undefined> {
+  /** Whether the source of another login gives this PIN now, in whichever thread. */
+  async isGivenElsewhere(token: TokenName, pin: string): Promise<GivenElsewhere> {
     await this.#ready;
     const [memory = this.#own] = this.#memories;
     const tag = memory.tag(token, pin);
-    const here = this.#isGivenHere(memory.order, tag);
-    if (here !== undefined || this.#memories.length === 1) return here;
-    return this.#exchange.ask(memory.order, tag);
+    const isGiven = this.#isGivenHere(memory, tag);
+    if (isGiven !== undefined) return isGiven();
+    const others = this.#memories.filter((other) => other !== this.#own && !other.ended);
+    return this.#exchange.ask(
+      memory.order,
+      tag,
+      others.map((other) => other.order),
+    );
   }
 
   /** Forgets what tokens refused, for all threads. */
@@ -155,13 +163,12 @@ export class ProcessPins {
     this.#memories = kept.toSorted((a, b) => (a.order < b.order ? -1 : 1)).slice(0, MAX_MEMORIES);
   }
 
-  #isGivenHere(order: string, tag: Uint8Array): Promise<boolean> | undefined {
-    const memory = this.#memories.find((candidate) => candidate.order === order);
-    if (memory === undefined) return undefined;
+  /** How to ask whether a source of this thread gives the PIN of a tag. Undefined where none has to do with its token. */
+  #isGivenHere(memory: PinMemory, tag: Uint8Array): (() => Promise<boolean>) | undefined {
     for (const source of this.#sources) {
       if (!memory.isTagOf(source.token, tag)) continue;
-      const given = source.read();
-      if (given !== undefined) return given.then((pin) => memory.isTagOf(source.token, tag, pin));
+      const read = source.reader();
+      if (read !== undefined) return async () => memory.isTagOf(source.token, tag, await read());
     }
     return undefined;
   }

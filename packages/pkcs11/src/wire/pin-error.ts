@@ -63,3 +63,12 @@ export function differsFromAccepted(token: TokenName, source: string): PinError 
     `compared and not sent, so the token counts no wrong PIN. Give the right PIN there`;
   return new PinError("compared", `${describeToken(token)} ${text}`);
 }
+
+/** The token may be logged in with another PIN. */
+export function notConfirmed(token: TokenName, source: string): PinError {
+  const text =
+    `is logged in, and the PIN from ${source} is not the one that it accepted last. It may have been changed since, but ` +
+    `another thread of this process did not say in time whether it has the new one. It was compared and not sent, so the ` +
+    `token counts no wrong PIN. If it is right, open the signer again`;
+  return new PinError("compared", `${describeToken(token)} ${text}`);
+}

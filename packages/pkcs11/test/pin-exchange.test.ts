@@ -1,0 +1,68 @@
+import { BroadcastChannel } from "node:worker_threads";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { PinLedger } from "../src/pool/pin-ledger.ts";
+import { pinSource } from "../src/request/pin.ts";
+import { createPinExchange, type PinExchangeEvents } from "../src/sharing/pin-exchange.ts";
+import { PinMemory } from "../src/sharing/pin-memory.ts";
+import { ProcessPins } from "../src/sharing/process-pins.ts";
+
+const TOKEN = { label: "op", serial: "1" };
+const OTHER_TOKEN = { label: "op", serial: "2" };
+
+afterEach(() => vi.restoreAllMocks());
+
+/** The end of a thread. It knows all that the others know. */
+function join(isGiven: PinExchangeEvents["isGiven"]) {
+  const memory = new PinMemory();
+  const exchange = createPinExchange(memory, { met: () => {}, known: () => [memory.shared], isGiven });
+  const ask = (others: readonly PinMemory[]) =>
+    exchange.ask(
+      memory.order,
+      memory.tag(TOKEN, "1234"),
+      others.map(({ order }) => order),
+    );
+  return { memory, ask };
+}
+
+const cannotTell = (): undefined => undefined;
+
+describe("a question to the other threads about a PIN", () => {
+  test("is confirmed before the source is asked, which may keep its thread busy", async () => {
+    const events: unknown[] = [];
+    const post = BroadcastChannel.prototype.postMessage;
+    vi.spyOn(BroadcastChannel.prototype, "postMessage").mockImplementation(function (
+      this: BroadcastChannel,
+      message: unknown,
+    ) {
+      if (typeof message === "object" && message !== null && "same" in message) events.push(message.same);
+      return post.call(this, message);
+    });
+    const asker = join(cannotTell);
+    const other = join((_order, tag) =>
+      asker.memory.isTagOf(TOKEN, tag) ? async () => (events.push("read"), true) : undefined,
+    );
+    expect(await asker.ask([other.memory])).toBe(true);
+    expect(events).toEqual(["asking", "read", true]);
+  });
+
+  test("is over once every thread said that it has no source, and not before", async () => {
+    const asker = join(cannotTell);
+    const others = [1, 2].map(() => join((order) => (order === asker.memory.order ? "no source" : undefined)));
+    const memories = others.map(({ memory }) => memory);
+    expect(await asker.ask([])).toBe("no source");
+    expect(await asker.ask(memories)).toBe("no source");
+    expect(await asker.ask([...memories, new PinMemory()])).toBe("silent");
+  });
+});
+
+describe("a PIN that is not the one that the token accepted", () => {
+  test("is refused where another thread does not answer", async () => {
+    join(cannotTell);
+    const ledger = new PinLedger(new ProcessPins());
+    (await ledger.take(pinSource("1234"), OTHER_TOKEN)).done("accepted");
+    await expect(ledger.compare(pinSource("4321"), OTHER_TOKEN, undefined)).rejects.toMatchObject({
+      code: "pin_incorrect",
+      message: expect.stringMatching(/did not say in time/) as string,
+    });
+  });
+});
