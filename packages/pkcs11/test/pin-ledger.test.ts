@@ -60,6 +60,14 @@ describe("a PIN whose outcome was lost", () => {
     expect(await send(pinSource("1111"), "lost", token)).toBe("1111");
   });
 
+  test("is sent as often as it takes when the token accepted it before: an HSM may hang for a while", async () => {
+    const hung = { label: "hung", serial: "1" };
+    await send(pinSource("1111"), "accepted", hung);
+    for (let count = 0; count < 5; count += 1) expect(await send(pinSource("1111"), "lost", hung)).toBe("1111");
+    for (let count = 0; count < 2; count += 1) await send(pinSource("2222"), "lost", hung);
+    await expect(ledger.take(pinSource("2222"), hung)).rejects.toMatchObject(LOST);
+  });
+
   test("counts no more once the token accepted one", async () => {
     await send(pinSource("1111"), "accepted", token);
     await send(pinSource("1111"), "lost", token);

@@ -99,9 +99,12 @@ export class ProcessPins {
     this.#memories[0]?.refuse(token, pin);
   }
 
-  /** It was sent, and what the token said is lost: it may be sent once more. */
+  /**
+   * It was sent, and what the token said is lost: it may be sent once more. Of the PIN that the token accepted last that counts
+   * for nothing: an HSM that hangs for a while must not keep its right PIN away for good.
+   */
   lose(token: TokenName, pin: string): void {
-    this.#memories[0]?.lose(token, pin);
+    if (this.isAccepted(token, pin) !== true) this.#memories[0]?.lose(token, pin);
   }
 
   /** The token has accepted it: what it refused before counts no more, though it is not sent again. */
