@@ -69,6 +69,27 @@ describe("a token that asks for no login and hides its keys", () => {
     expect(at.shim.calls("C_Finalize")).toBe(0);
   });
 
+  test("is searched again by every session that did so before the login of another one", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    at.shim.delay("C_Login", 100);
+    const signer = await open({ sessions: 4 });
+    const signAtOnce = (): Promise<string[]> => Promise.all(Array.from({ length: 8 }, () => outcome(signer)));
+    const all = Array.from({ length: 8 }, () => "signed");
+    expect(await signAtOnce()).toEqual(all);
+    logOut(at.shim.module, at.hsm.tokenLabel);
+    expect(await signAtOnce()).toEqual(all);
+    expect(at.shim.calls("C_Login")).toBe(2);
+    expect(at.shim.calls("C_Finalize")).toBe(0);
+  });
+
+  test("opens two keys at once with one login", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    at.shim.delay("C_Login", 300);
+    const options = { sessions: 4, policy: { maxAttempts: 1 } };
+    const opened = await Promise.allSettled([open(options), open(options)]);
+    expect(opened.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
+  });
+
   test("that has no PIN, or a PIN pad, has no key to show: key_not_found, and nothing is sent to a PIN pad", async () => {
     at.shim.token({ withoutFlags: LOGIN_REQUIRED });
     at.shim.fail("C_Login", 0x102);

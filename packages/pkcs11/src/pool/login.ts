@@ -104,14 +104,16 @@ export class TokenLogin {
   }
 
   /**
-   * The login of a session for a key that does not show without one, though the flags of the token ask for none. False when
-   * there is none to make. A refusal ends such logins, and no more: the keys of other signers may show.
+   * The login of a session for a key that does not show without one, though the flags of the token ask for none. True when
+   * it is logged in now: the login of another session may have done it. False where the token asks for a login by now. A
+   * refusal ends such logins, and no more: the keys of other signers may show.
    */
   loginUnasked(run: RunCommand, reason: string): Promise<boolean> {
     return this.#inTurn(async () => {
       this.requireOpen();
       const state = await run("session", null);
-      if (state.loggedIn || state.loginNeeded) return false;
+      if (state.loggedIn) return true;
+      if (state.loginNeeded) return false;
       const source = this.#source();
       try {
         if (this.#unaskedRefusal !== undefined) throw this.#unaskedRefusal;

@@ -156,13 +156,27 @@ function loginState({ binding, handle, slot, token }: WorkerSessionHandle): Logi
 
 /** Tokens hide private keys from those who are not logged in: finding none says nothing about the key then. */
 function findWhereLoggedIn(session: WorkerSessionHandle, query: PrivateKeyQuery): ReturnType<typeof findKey> {
+  const missing = tryFindKey(session, query);
+  if (!(missing instanceof KeySearchError)) return missing;
+  const { loggedIn, loginNeeded } = loginState(session);
+  if (loginNeeded) throw new CryptokiError("C_FindObjects", CKR_USER_NOT_LOGGED_IN);
+  if (!loggedIn) throw seen(missing, "without a login, which the token does not ask for", true);
+  // Another session may have logged in while this one searched.
+  const again = tryFindKey(session, query);
+  if (!(again instanceof KeySearchError)) return again;
+  throw seen(again, "after a login", false);
+}
+
+/** The key, or the error where there is none. */
+function tryFindKey(session: WorkerSessionHandle, query: PrivateKeyQuery): ReturnType<typeof findKey> | KeySearchError {
   try {
     return findKey(session, query);
   } catch (error) {
-    if (!(error instanceof KeySearchError) || error.code !== "key_not_found") throw error;
-    const { loggedIn, loginNeeded } = loginState(session);
-    if (loginNeeded) throw new CryptokiError("C_FindObjects", CKR_USER_NOT_LOGGED_IN);
-    const login = loggedIn ? "after a login" : "without a login, which the token does not ask for";
-    throw new KeySearchError(error.code, `${error.message}; this was seen ${login}`, !loggedIn);
+    if (error instanceof KeySearchError && error.code === "key_not_found") return error;
+    throw error;
   }
+}
+
+function seen({ code, message }: KeySearchError, login: string, withoutLogin: boolean): KeySearchError {
+  return new KeySearchError(code, `${message}; this was seen ${login}`, withoutLogin);
 }
