@@ -8,6 +8,7 @@ import { type GuardedOptions, outcome, until } from "./support/signing.ts";
 const LOGIN_REQUIRED = 0x4;
 const USER_PIN_INITIALIZED = 0x8;
 const PIN_PAD = 0x100;
+const TOKEN_INITIALIZED = 0x400;
 const ISOLATIONS = ["thread", "process"] as const;
 const at = useShimmedToken(2);
 afterEach(() => at.opener.closeAll());
@@ -25,6 +26,13 @@ describe.each(ISOLATIONS)("a token that does not say that it has a PIN, isolatio
     at.shim.token({ withoutFlags: USER_PIN_INITIALIZED });
     expect(await outcome(await open({ isolation }))).toBe("signed");
     expect(at.shim.calls("C_Login")).toBe(1);
+  });
+});
+
+describe.each(ISOLATIONS)("a token that does not say that it is initialized, isolation %s", (isolation) => {
+  test("is opened by its label", async () => {
+    at.shim.token({ withoutFlags: TOKEN_INITIALIZED });
+    expect(await outcome(await open({ isolation }))).toBe("signed");
   });
 });
 

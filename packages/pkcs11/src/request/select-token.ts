@@ -19,7 +19,8 @@ export interface TokenSelector {
 }
 
 /**
- * The one token with a PIN and keys that matches. Blank slots never do.
+ * The one token with a PIN and keys that matches. Blank slots never do: they have no label. A token that is said to be
+ * initialized goes before one that only has a label, as not every module sets that flag (CKF_TOKEN_INITIALIZED).
  *
  * @throws SignerError `key_not_found` when there is none, `ambiguous_key` when there are more; both list the tokens.
  * `unavailable` when the module shows no slot with a token at all, as one does that has lost its HSM. `hint`: what to look at where it
@@ -28,8 +29,11 @@ export interface TokenSelector {
 export function selectToken(list: TokenList, selector: TokenSelector, hint?: string): TokenDescription {
   if (list.tokens.length === 0)
     throw new SignerError("unavailable", withHint("the module shows no token at all", hint));
-  const present = list.tokens.filter((token) => token.initialized);
-  const matching = matchesLibrary(list, selector) ? present.filter((token) => matches(token, selector)) : [];
+  const flagged = list.tokens.filter((token) => token.initialized);
+  const present = list.tokens.filter((token) => token.initialized || isNamed(token, selector, flagged.length > 0));
+  const all = matchesLibrary(list, selector) ? present.filter((token) => matches(token, selector)) : [];
+  const initialized = all.filter((token) => token.initialized);
+  const matching = initialized.length > 0 ? initialized : all;
   const [token] = matching;
   if (token === undefined) {
     const message = `no token matches ${describeSelector(selector)}; the module has ${describe(present)}`;
@@ -44,6 +48,11 @@ export function selectToken(list: TokenList, selector: TokenSelector, hint?: str
   return token;
 }
 
+/** Whether it is a token without the flag. A blank one may have a serial: it counts where it was asked for and no token has the flag. */
+function isNamed({ label, serial }: TokenDescription, selector: TokenSelector, anyFlagged: boolean): boolean {
+  return label !== "" || (!anyFlagged && selector.serial !== undefined && serial !== "");
+}
+
 function withHint(message: string, hint: string | undefined): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }
@@ -51,7 +60,10 @@ function withHint(message: string, hint: string | undefined): string {
 /** The same token as before, wherever its slot is now. */
 export function findAgain(list: TokenList, before: TokenDescription): TokenDescription | undefined {
   const same = list.tokens.filter(
-    (token) => token.initialized && token.label === before.label && token.serial === before.serial,
+    (token) =>
+      (token.initialized || !before.initialized || token.label !== "") &&
+      token.label === before.label &&
+      token.serial === before.serial,
   );
   return same.find((token) => token.slotId === before.slotId) ?? (same.length === 1 ? same[0] : undefined);
 }

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import type { TokenDescription, TokenList } from "../src/cryptoki/descriptions.ts";
+import { findAgain, selectToken } from "../src/request/select-token.ts";
+
+const token = (member: Partial<TokenDescription>): TokenDescription => ({
+  slotId: "1",
+  slotDescription: "",
+  slotManufacturer: "",
+  label: "",
+  serial: "",
+  manufacturer: "",
+  model: "",
+  initialized: false,
+  maxSessions: 0,
+  ...member,
+});
+const listOf = (...tokens: TokenDescription[]): TokenList => ({
+  library: { manufacturer: "", description: "", version: "1.0" },
+  tokens,
+});
+const blank = token({ slotId: "9" });
+const unflagged = token({ slotId: "1", label: "op", serial: "a1" });
+const flagged = token({ slotId: "2", label: "other", serial: "b2", initialized: true });
+
+describe("a token without CKF_TOKEN_INITIALIZED", () => {
+  test.each([
+    ["its label", { token: "op" }],
+    ["its serial", { serial: "a1" }],
+    ["its slot", { slotId: "1" }],
+  ])("is selected by %s", (_what, selector) => {
+    expect(selectToken(listOf(unflagged, flagged, blank), selector)).toBe(unflagged);
+  });
+
+  test("is selected as the only one that has a label", () => {
+    expect(selectToken(listOf(blank, unflagged), {})).toBe(unflagged);
+  });
+
+  test("is selected by its serial where it has no label, and no token has the flag", () => {
+    const serialOnly = token({ serial: "c3" });
+    expect(selectToken(listOf(blank, serialOnly), { serial: "c3" })).toBe(serialOnly);
+    expect(() => selectToken(listOf(flagged, serialOnly), { serial: "c3" })).toThrow(/no token matches/);
+  });
+
+  test("gives way to one with the flag", () => {
+    expect(selectToken(listOf(unflagged, flagged), {})).toBe(flagged);
+  });
+
+  test("is found again", () => {
+    const moved = { ...unflagged, slotId: "7" };
+    expect(findAgain(listOf(blank, moved), unflagged)).toBe(moved);
+    expect(findAgain(listOf(blank, moved), { ...unflagged, initialized: true })).toBe(moved);
+  });
+});
+
+test("a blank slot is never selected, by its number either", () => {
+  expect(() => selectToken(listOf(blank), {})).toThrow(/no initialized token/);
+  expect(() => selectToken(listOf(blank, flagged), { slotId: "9" })).toThrow(/no token matches/);
+});
