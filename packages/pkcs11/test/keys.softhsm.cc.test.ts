@@ -167,6 +167,16 @@ describe("a key that may not sign", () => {
   });
 });
 
+/** Gives the PIN until `fail` is called. */
+function sourceThatFails() {
+  let broken = false;
+  const pin = (): string => {
+    if (broken) throw new Error("gone");
+    return at.hsm.pin;
+  };
+  return { pin, fail: () => void (broken = true) };
+}
+
 describe("the PIN", () => {
   test("that is wrong is tried once, however many signers are opened at the same time", async () => {
     const codes = await Promise.all(
@@ -240,6 +250,25 @@ describe("the PIN", () => {
     works = true;
     await until(async () => (await outcome(signer)) === "signed");
     expect(signer.health().status).toBe("ready");
+  });
+
+  test("whose source fails is no matter of signers whose own source gives it", async () => {
+    const { pin, fail } = sourceThatFails();
+    const first = await at.opener.open({ ...at.base, pin });
+    const second = await at.opener.open(at.base);
+    fail();
+    logOut(at.shim.module, at.hsm.tokenLabel);
+    expect(await outcome(second)).toBe("signed");
+    expect(await outcome(first)).toBe("signed");
+  });
+
+  test("whose source fails, and with it every session, lets a signer in whose own source gives it", async () => {
+    const { pin, fail } = sourceThatFails();
+    const first = await at.opener.open({ ...at.base, pin, policy: { maxAttempts: 1 } });
+    fail();
+    logOut(at.shim.module, at.hsm.tokenLabel);
+    await until(async () => (await outcome(first)) === "unavailable" && first.health().status === "down");
+    expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
   test("of another signer is compared with the one that the token accepted, and a wrong one is not sent", async () => {

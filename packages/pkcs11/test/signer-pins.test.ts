@@ -70,3 +70,30 @@ describe("the next PIN", () => {
     expect(signers.source).toBe(accepted);
   });
 });
+
+describe("a source that fails", () => {
+  const broken = () => {
+    throw new Error("gone");
+  };
+
+  test("leaves the login to that of another signer", async () => {
+    const { signers, accepted } = loggedIn();
+    const failing = pinSource(broken);
+    signers.add(failing);
+    expect(await signers.take(failing)).toMatchObject({ source: accepted, attempt: { pin: "1234" } });
+  });
+
+  test("tells why where no other one gives a PIN, and is asked once", async () => {
+    const signers = new SignerPins({ label: "op", serial: "1" }, pins);
+    let asked = 0;
+    const counted = () => {
+      asked += 1;
+      return broken();
+    };
+    signers.add(pinSource(counted, "first"));
+    const second = pinSource(counted, "second");
+    signers.add(second);
+    await expect(signers.take(second)).rejects.toThrow(/second gave no PIN/);
+    expect(asked).toBe(1);
+  });
+});

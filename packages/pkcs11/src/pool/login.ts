@@ -15,7 +15,7 @@ import { describeToken, type TokenName } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
 import type { LoginPins, PinTry } from "./login-pins.ts";
 import { createSerial } from "./serial.ts";
-import { SignerPins } from "./signer-pins.ts";
+import { SignerPins, type TakenPin } from "./signer-pins.ts";
 
 /** For the login of one signature. */
 export interface AuthenticateOptions {
@@ -95,8 +95,7 @@ export class TokenLogin {
       this.requireOpen();
       const state = await run("session", null);
       if (!state.loginNeeded) return this.sawLogin(state);
-      const source = this.#source();
-      const attempt = await this.#take(source, state);
+      const { source, attempt } = await this.#take(state);
       await this.#logIn(run, source, attempt).catch((error: unknown) => {
         throw this.#failed(error, source);
       });
@@ -114,11 +113,13 @@ export class TokenLogin {
       const state = await run("session", null);
       if (state.loggedIn) return true;
       if (state.loginNeeded) return false;
-      const source = this.#source();
+      let source = this.#source();
       try {
         if (this.#unaskedRefusal !== undefined) throw this.#unaskedRefusal;
         requireLoginPossible(state);
-        const attempt = await this.#pins.take(source, this.#token);
+        const taken = await this.signers.take(source);
+        const { attempt } = taken;
+        ({ source } = taken);
         await this.#logIn(run, source, attempt);
         return true;
       } catch (error) {
@@ -139,8 +140,7 @@ export class TokenLogin {
       this.requireOpen();
       if (signal?.aborted === true) throw endedError(signal.reason);
       const state = await run("session", null);
-      const source = this.#source();
-      const attempt = await this.#take(source, state);
+      const { source, attempt } = await this.#take(state);
       try {
         await run("authenticate", { key, pin: attempt.pin }, hangMs);
         this.#accepted(source, attempt, true);
@@ -171,19 +171,20 @@ export class TokenLogin {
     if (blocked !== undefined) throw blocked;
   }
 
-  /** The PIN, asked anew, where the token's flags and everybody's luck so far permit a login. */
-  async #take(source: PinSource, state: LoginState): Promise<PinTry> {
+  /** A PIN, asked of its source now, where the token's flags and everybody's luck so far permit a login. */
+  async #take(state: LoginState): Promise<TakenPin> {
+    const first = this.#source();
     try {
       requireLoginPossible(state);
     } catch (error) {
-      throw this.#refuse(this.#named(error, source), source);
+      throw this.#refuse(this.#named(error, first), first);
     }
-    const attempt = await this.#pins.take(source, this.#token).catch((error: unknown) => {
-      throw this.#refuse(error, source);
+    const taken = await this.signers.take(first).catch((error: unknown) => {
+      throw this.#refuse(error, first);
     });
-    if (this.blocked === undefined) return attempt;
+    if (this.blocked === undefined) return taken;
     // Somebody was refused while its source was thinking.
-    attempt.done("unknown");
+    taken.attempt.done("unknown");
     throw this.blocked;
   }
 

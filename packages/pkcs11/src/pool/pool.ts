@@ -56,6 +56,8 @@ export class TokenPool {
     this.#login.signers.add(pin);
     try {
       await this.sessions.start(sessions);
+      // The sources of other signers may have failed, and with them the sessions: there is one more to ask now.
+      if (this.sessions.set.down() !== undefined) await this.#inTurn(() => this.sessions.retry());
     } catch (error) {
       // It may be the PIN of another signer that was refused: each has its own tried, one after the other.
       if (!isRefusedPin(error) || this.#login.refusedSource === pin) throw error;

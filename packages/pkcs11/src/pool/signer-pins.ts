@@ -1,8 +1,14 @@
 import type { PinSource } from "../request/pin.ts";
-import { PinError } from "../wire/pin-error.ts";
+import { isRefusedPin, PinError } from "../wire/pin-error.ts";
 import type { PinVerdict } from "../wire/pin-outcomes.ts";
 import type { TokenName } from "../wire/token-name.ts";
-import type { LoginPins } from "./login-pins.ts";
+import type { LoginPins, PinTry } from "./login-pins.ts";
+
+/** A PIN for one login, and whose it is. */
+export interface TakenPin {
+  readonly source: PinSource;
+  readonly attempt: PinTry;
+}
 
 /** `differs`: a later login was made with another PIN. */
 type Standing = PinVerdict | "differs";
@@ -36,6 +42,20 @@ export class SignerPins {
   /** Whose PIN the next login takes. The one that the token accepted may be of a signer that is closed. */
   get source(): PinSource | undefined {
     return this.#accepted ?? this.#sources[0];
+  }
+
+  /**
+   * A PIN for a login, of the source `first`. Where that one fails, of the first other signer that gives one: nothing was
+   * sent yet. Rejects with the error of `first`.
+   */
+  async take(first: PinSource): Promise<TakenPin> {
+    try {
+      return { source: first, attempt: await this.#pins.take(first, this.#token) };
+    } catch (error) {
+      const other = isRefusedPin(error) ? undefined : await this.#takeOther(first);
+      if (other === undefined) throw error;
+      return other;
+    }
   }
 
   add(source: PinSource): void {
@@ -103,6 +123,23 @@ export class SignerPins {
     this.#accepted = undefined;
     this.#sources = [];
     this.#standings.clear();
+  }
+
+  async #takeOther(failed: PinSource): Promise<TakenPin | undefined> {
+    const asked = new Set([failed.identity]);
+    for (;;) {
+      const source = this.#candidates().find(({ identity }) => !asked.has(identity));
+      if (source === undefined) return undefined;
+      asked.add(source.identity);
+      const attempt = await this.#pins.take(source, this.#token).catch(() => undefined);
+      if (attempt !== undefined) return { source, attempt };
+    }
+  }
+
+  /** In the order in which they are tried. A PIN that is not the accepted one is not sent while another one is. */
+  #candidates(): readonly PinSource[] {
+    if (this.#accepted === undefined) return this.#sources;
+    return [this.#accepted, ...this.#sources.filter((source) => this.#standings.get(source) !== "differs")];
   }
 
   #isProven(source: PinSource): boolean {
