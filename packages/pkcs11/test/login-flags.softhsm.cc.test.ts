@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { GuardedSigner } from "@signpost/core";
+import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import { logOut } from "./support/module-user.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { type GuardedOptions, outcome, until } from "./support/signing.ts";
@@ -11,6 +12,10 @@ const PIN_PAD = 0x100;
 const TOKEN_INITIALIZED = 0x400;
 const ISOLATIONS = ["thread", "process"] as const;
 const at = useShimmedToken(2);
+beforeAll(() => {
+  const { module, tokenLabel: token, pin } = at.hsm;
+  generateP256Key({ module, token, pin, label: "open", id: Buffer.from([9]), hidden: false });
+});
 afterEach(() => at.opener.closeAll());
 
 const open = (options: Partial<GuardedOptions> = {}): Promise<GuardedSigner> =>
@@ -43,6 +48,23 @@ describe.each(ISOLATIONS)("a token that asks for no login and hides its keys, is
     expect(await outcome(signer)).toBe("signed");
     expect(signer.health()).toMatchObject({ status: "ready", notes: [] });
     expect(at.shim.calls("C_Login")).toBe(1);
+  });
+
+  test("is logged in to with the PIN of the key's own signer, not with that of a signer that needs none", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    const first = await open({ isolation, object: "open", pin: () => "00000000" });
+    expect(await outcome(await open({ isolation }))).toBe("signed");
+    expect(await outcome(first)).toBe("signed");
+    expect(at.shim.calls("C_Login")).toBe(1);
+  });
+
+  test("refuses a wrong PIN to its own signer alone", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    const right = await open({ isolation, object: "open" });
+    expect(await refusal({ isolation, pin: "00000000" })).toMatchObject({ code: "pin_incorrect" });
+    expect(await outcome(await open({ isolation }))).toBe("signed");
+    expect(await outcome(right)).toBe("signed");
+    expect(at.shim.calls("C_Login")).toBe(2);
   });
 
   test("says key_not_found after a login", async () => {

@@ -37,7 +37,12 @@ describe("a key whose signer is closed", () => {
     await withPool(
       () => at.hsm.pin,
       async (pool, session) => {
-        const input = { query: { object: Buffer.from("k1") }, publicKey: undefined, hangMs: HANG_MS };
+        const input = {
+          query: { object: Buffer.from("k1") },
+          publicKey: undefined,
+          pin: pinSource(at.hsm.pin),
+          hangMs: HANG_MS,
+        };
         const first = await pool.openKey(input);
         const second = await pool.openKey(input);
         const sign = (key: number): Promise<unknown> => session.thread.run("sign", { key, digest });
@@ -58,6 +63,7 @@ describe("a key whose signer is closed", () => {
         const { key } = await pool.openKey({
           query: { object: Buffer.from("k1") },
           publicKey: undefined,
+          pin: pinSource(at.hsm.pin),
           hangMs: HANG_MS,
         });
         at.shim.delay("C_Sign", 200);
@@ -75,7 +81,12 @@ describe("a key whose signer is closed", () => {
       () => at.hsm.pin,
       async (pool, session) => {
         at.shim.tamper("flip");
-        const opening = pool.openKey({ query: { object: Buffer.from("k1") }, publicKey: undefined, hangMs: HANG_MS });
+        const opening = pool.openKey({
+          query: { object: Buffer.from("k1") },
+          publicKey: undefined,
+          pin: pinSource(at.hsm.pin),
+          hangMs: HANG_MS,
+        });
         await expect(opening).rejects.toMatchObject({ code: "bad_signature" });
         await until(() => session.keys.size === 0);
       },
@@ -91,6 +102,7 @@ describe("a PIN for one signature", () => {
         const { key } = await pool.openKey({
           query: { object: Buffer.from("careful") },
           publicKey: undefined,
+          pin: pinSource(at.hsm.pin),
           hangMs: HANG_MS,
         });
         // CKR_USER_NOT_LOGGED_IN, by our own check: C_Sign is not asked.
@@ -115,6 +127,7 @@ describe("a pool that closes", () => {
       const { key } = await pool.openKey({
         query: { object: Buffer.from("careful") },
         publicKey: undefined,
+        pin: pinSource(at.hsm.pin),
         hangMs: HANG_MS,
       });
       slow = true;

@@ -28,6 +28,8 @@ export interface KeygenOptions {
   readonly id: Uint8Array;
   /** `false` makes a key that may not sign (CKA_SIGN), which Signpost must refuse. */
   readonly sign?: boolean | undefined;
+  /** `false` makes a private half that shows without a login (CKA_PRIVATE). */
+  readonly hidden?: boolean | undefined;
 }
 
 const CKF_LOGIN_REQUIRED = 4;
@@ -63,7 +65,7 @@ export function generateP256Key(options: KeygenOptions): KeyObject {
       [
         { type: CKA.CLASS, value: CKO.private },
         ...name,
-        { type: CKA.PRIVATE, value: true },
+        { type: CKA.PRIVATE, value: options.hidden ?? true },
         { type: CKA.SENSITIVE, value: true },
         { type: CKA.EXTRACTABLE, value: false },
         { type: CKA.SIGN, value: options.sign ?? true },

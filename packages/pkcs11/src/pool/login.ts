@@ -105,15 +105,16 @@ export class TokenLogin {
   /**
    * The login of a session for a key that does not show without one, though the flags of the token ask for none. True when
    * it is logged in now: the login of another session may have done it. False where the token asks for a login by now. A
-   * refusal ends such logins, and no more: the keys of other signers may show.
+   * refusal ends such logins, and no more: the keys of other signers may show. `own`: the source of the key's signer, as
+   * nothing has told yet whether those of others are right.
    */
-  loginUnasked(run: RunCommand, reason: string): Promise<boolean> {
+  loginUnasked(run: RunCommand, own: PinSource, reason: string): Promise<boolean> {
     return this.#inTurn(async () => {
       this.requireOpen();
       const state = await run("session", null);
       if (state.loggedIn) return true;
       if (state.loginNeeded) return false;
-      let source = this.#source();
+      let source = this.signers.sourceFor(own);
       try {
         if (this.#unaskedRefusal !== undefined) throw this.#unaskedRefusal;
         requireLoginPossible(state);
@@ -245,6 +246,7 @@ export class TokenLogin {
     const cause = toPublicError(this.#refusalOf(error, source));
     if (!(cause instanceof SignerError) || cause.transient) return error;
     const why = `The token asks for no login; it was made because of this: ${reason}`;
+    if (isRefusedPin(cause)) this.signers.refused(source);
     if (cause instanceof PinError) return new PinError(cause.reason, `${cause.message}. ${why}`, { cause });
     if (!isPinRefusal(cause) || isWithoutPin(error)) {
       return new SignerError("key_not_found", `${reason}. A login did not help: ${cause.message}`, { cause });

@@ -66,9 +66,9 @@ async function listTokens(module: ThreadModule): Promise<TokenList> {
 }
 
 async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<SigningKey> {
-  const { hangMs } = request;
-  await pool.start(request.pin, request.sessions);
-  const { key, found, publicKey } = await pool.openKey({ query: request.query, publicKey: request.publicKey, hangMs });
+  const { query, pin, hangMs } = request;
+  await pool.start(pin, request.sessions);
+  const { key, found, publicKey } = await pool.openKey({ query, publicKey: request.publicKey, pin, hangMs });
   return {
     publicKey,
     token: pool.sessions.token,
@@ -77,12 +77,12 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
     id: found.id,
     sign: (digest, signal) => pool.sign({ key, digest, hangMs, signal }),
     status: () => pool.status(),
-    notes: () => pool.notes(request.pin),
+    notes: () => pool.notes(pin),
     hanging: () => module.life.hanging.count,
     refusal: () => pool.refusal,
     close: async () => {
       pool.closeKey(key);
-      pool.forgetPin(request.pin);
+      pool.forgetPin(pin);
       await module.releasePool(pool);
       await releaseModule(module);
     },

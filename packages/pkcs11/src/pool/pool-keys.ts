@@ -2,6 +2,7 @@ import { type P256PublicJwk, SignerError } from "@signpost/core";
 import { closedError } from "@signpost/core/adapter";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
+import type { PinSource } from "../request/pin.ts";
 import { CommandError, toPublicError } from "../wire/command-error.ts";
 import { KEY_REFUSAL_MS } from "./limits.ts";
 import type { ModuleLife } from "./module-life.ts";
@@ -10,6 +11,8 @@ import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, type TakenSession
 /** A key that a signer of the pool uses. */
 export interface PoolKey extends ProvenKey {
   readonly query: PrivateKeyQuery;
+  /** Of its signer. */
+  readonly pin: PinSource;
   /** It was opened in a session that was logged in. If none was, it does not need that now. */
   readonly loggedIn: boolean;
   /** Recoveries that the sessions had seen when it was opened. */
@@ -71,6 +74,7 @@ export class PoolKeys {
     const pinned = given !== undefined;
     this.#keys.set(key, {
       query,
+      pin: taken.pin,
       publicKey,
       pinned,
       loggedIn,

@@ -22,6 +22,8 @@ export interface PoolOpenInput {
   readonly query: PrivateKeyQuery;
   /** The public half, where the caller gave it. */
   readonly publicKey: P256PublicJwk | undefined;
+  /** Of the key's signer. */
+  readonly pin: PinSource;
   readonly hangMs: number;
 }
 
@@ -74,10 +76,10 @@ export class TokenPool {
   }
 
   /** Looks a key up, and proves its public half. */
-  openKey({ query, publicKey, hangMs }: PoolOpenInput): Promise<PoolOpenOutput> {
+  openKey({ query, publicKey, pin, hangMs }: PoolOpenInput): Promise<PoolOpenOutput> {
     const key = this.#keys.nextNumber();
     return this.#inSession(undefined, (session) =>
-      this.#keys.open(this.#taken(session, { key, hangMs, signal: undefined }), query, publicKey),
+      this.#keys.open(this.#taken(session, { key, pin, hangMs, signal: undefined }), query, publicKey),
     );
   }
 
@@ -95,7 +97,7 @@ export class TokenPool {
   async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<MadeSignature> {
     const key = this.#keys.require(number);
     return this.#inSession(signal, async (session) => {
-      const taken = this.#taken(session, { key: number, hangMs, signal });
+      const taken = this.#taken(session, { key: number, pin: key.pin, hangMs, signal });
       if (!session.keys.has(number)) await this.#keys.findAgain(taken, key);
       const signature = await signDigest(taken, digest);
       this.sessions.succeeded();
@@ -150,7 +152,7 @@ export class TokenPool {
     return result;
   }
 
-  #taken(session: PooledSession, of: Pick<TakenSession, "key" | "hangMs" | "signal">): TakenSession {
+  #taken(session: PooledSession, of: Pick<TakenSession, "key" | "pin" | "hangMs" | "signal">): TakenSession {
     return { session, run: this.sessions.set.commands(session), login: this.#login, ...of };
   }
 

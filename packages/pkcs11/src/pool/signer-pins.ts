@@ -45,6 +45,15 @@ export class SignerPins {
   }
 
   /**
+   * Whose PIN a login takes that is made for one key: that of the key's signer, unless another one is known to be right
+   * while this one is not.
+   */
+  sourceFor(own: PinSource): PinSource {
+    const isDoubtful = (this.#standings.get(own) ?? "proven") !== "proven";
+    return isDoubtful && this.#accepted !== undefined ? this.#accepted : own;
+  }
+
+  /**
    * A PIN for a login, of the source `first`. Where that one fails, of the first other signer that gives one: nothing was
    * sent yet. Rejects with the error of `first`.
    */

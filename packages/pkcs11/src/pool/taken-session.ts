@@ -3,6 +3,7 @@ import { CKR_USER_NOT_LOGGED_IN } from "../cryptoki/constants.ts";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import { describeLabel } from "../cryptoki/label.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
+import type { PinSource } from "../request/pin.ts";
 import { createProbe, publicKeyOf, sameKey } from "../request/public-key.ts";
 import { CommandError } from "../wire/command-error.ts";
 import type { RunCommand } from "../wire/commands.ts";
@@ -16,6 +17,8 @@ export interface TakenSession {
   readonly login: TokenLogin;
   /** The key's number in the pool. */
   readonly key: number;
+  /** Of the key's signer. */
+  readonly pin: PinSource;
   /** A call that runs longer hangs. Milliseconds. */
   readonly hangMs: number;
   /** Of the caller who waits. */
@@ -26,11 +29,11 @@ export interface TakenSession {
  * Work with a key, and once more after a login where the key is hidden, or not to be used, without one though the token's
  * flags ask for none.
  */
-export async function withLogin<Value>({ run, login }: TakenSession, work: () => Promise<Value>): Promise<Value> {
+export async function withLogin<Value>({ run, login, pin }: TakenSession, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
-    if (!isLoginMissing(error) || !(await login.loginUnasked(run, error.message))) throw error;
+    if (!isLoginMissing(error) || !(await login.loginUnasked(run, pin, error.message))) throw error;
     return work();
   }
 }
