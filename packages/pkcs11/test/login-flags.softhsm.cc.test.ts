@@ -120,6 +120,16 @@ describe("a token that asks for no login and hides its keys", () => {
     expect(opened.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
   });
 
+  test("opens no key with a wrong PIN because another signer logs in meanwhile", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    at.shim.delay("C_Login", 300);
+    const options = { sessions: 4, policy: { maxAttempts: 1 } };
+    const right = open(options);
+    const wrong = refusal({ ...options, pin: "00000000" });
+    expect(await wrong).toMatchObject({ code: "pin_incorrect" });
+    expect(await outcome(await right)).toBe("signed");
+  });
+
   test("that has no PIN, or a PIN pad, has no key to show: key_not_found, and nothing is sent to a PIN pad", async () => {
     at.shim.token({ withoutFlags: LOGIN_REQUIRED });
     at.shim.fail("C_Login", 0x102);

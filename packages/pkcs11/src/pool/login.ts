@@ -129,6 +129,13 @@ export class TokenLogin {
     });
   }
 
+  /** Lets a signer in once more, after the login that is under way. Rejects with a PinError where its PIN is wrong. */
+  async admitLate(source: PinSource): Promise<void> {
+    // The token may show its keys before the login has come back.
+    await this.#inTurn(async () => {});
+    await this.signers.admitLate(source);
+  }
+
   /**
    * The login for one signature with a key that wants one for each (CKA_ALWAYS_AUTHENTICATE). It takes its turn like
    * every other: of several sessions that sign, one alone finds out that the PIN is wrong.

@@ -71,6 +71,8 @@ export class PoolKeys {
       return { found: description, publicKey: await proveNewKey(taken, description, given) };
     });
     const { loggedIn } = await taken.run("session", null);
+    // The login of another signer may show the key: that is not for those with a wrong PIN.
+    if (loggedIn) await taken.login.admitLate(taken.pin);
     const pinned = given !== undefined;
     this.#keys.set(key, {
       query,

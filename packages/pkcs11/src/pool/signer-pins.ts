@@ -121,6 +121,13 @@ export class SignerPins {
     if (standing === "proven" && (accepted === undefined || !this.#sources.includes(accepted))) this.#accepted = source;
   }
 
+  /** The same for a signer that was let in before there was a login of the pool to compare its PIN with. */
+  async admitLate(source: PinSource): Promise<void> {
+    const standing = this.#standings.get(source);
+    const isSettled = standing === "changed" || (standing === "unproven" && this.#accepted === undefined);
+    if (!isSettled) await this.admit(source);
+  }
+
   /** What is to be known of a signer's PIN. */
   note(source: PinSource): string | undefined {
     return NOTES[this.#standings.get(source) ?? "proven"];
