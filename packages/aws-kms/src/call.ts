@@ -1,9 +1,6 @@
 import { endedError, type CallBounds } from "@signpost/core/adapter";
 import { signerErrorFrom, type CallTarget } from "./errors.ts";
 
-/** How much earlier a client of the caller's may have begun to look for the credentials that a call waits for. Milliseconds. */
-const RECENT_MS = 10_000;
-
 /**
  * One attempt of one call of KMS, its error always a `SignerError`. `operation` is the call's name in policies, `target`
  * what it is asked of. The call is bounded from outside, and ends by its signal.
@@ -14,12 +11,11 @@ export async function callOnce<Answer>(
   { signal }: CallBounds,
   call: () => Promise<Answer>,
 ): Promise<Answer> {
-  const askedAt = performance.now();
   try {
     return await call();
   } catch (error) {
     // A client reports an abort in many ways: as a cut connection when the head of the answer has come.
     if (signal.aborted) throw endedError(signal.reason);
-    throw signerErrorFrom(error, operation, target, askedAt - RECENT_MS);
+    throw signerErrorFrom(error, operation, target);
   }
 }

@@ -10,6 +10,7 @@ import {
 import { apiFromClient, type AwsKmsApi, type AwsKmsClientLike } from "./api.ts";
 import { watchCredentialRequests } from "./credential-requests.ts";
 import { parseEndpoint } from "./endpoint.ts";
+import { withKnownSources } from "./known-sources.ts";
 import { openOwnClient } from "./own-client.ts";
 import { loadSdk } from "./sdk.ts";
 import { readSettings, type GivenSettings } from "./settings.ts";
@@ -94,7 +95,7 @@ export async function connect(
   watchCredentialRequests();
   if (client !== undefined) {
     const region = await withinDeadline(() => regionOf(client, given.region), plan.bounds);
-    return { ...theirs, api: apiFromClient(client, sdk), region };
+    return { ...theirs, api: withKnownSources(apiFromClient(client, sdk)), region };
   }
   const settings = await readSettings(sdk, given);
   const { region, endpoint, notes } = settings;

@@ -1,5 +1,5 @@
 import { memberOf } from "@signpost/core/adapter";
-import { isMetadataKnown, lastRequest } from "./credential-requests.ts";
+import { isMetadataKnown, type SourceRequest } from "./credential-requests.ts";
 import { classify, isUnreachable, nameOf, NO_CREDENTIALS, type Row } from "./error-table.ts";
 
 /** Why there are no credentials. Its `cause` is what the SDK threw. */
@@ -32,24 +32,24 @@ const UNREACHABLE_SOURCE: Row = {
   text: `${NO_CREDENTIALS.text}: their source cannot be reached`,
 };
 
-/** Says why there are no credentials. `askedAt` tells the requests that were made for them from earlier ones. */
-export function credentialsErrorFrom(error: unknown, askedAt: number): CredentialsError {
+/** Says why there are no credentials. `last` is the last request that was made for them. */
+export function credentialsErrorFrom(error: unknown, last: SourceRequest | undefined): CredentialsError {
   if (error instanceof CredentialsError) return error;
-  return new CredentialsError(providerRow(error, askedAt) ?? serviceRow(error), error);
+  return new CredentialsError(providerRow(error, last) ?? serviceRow(error), error);
 }
 
 /**
  * The row of an error that the SDK throws in the name of a source of credentials. A source that is configured and down, or
  * that answers 5xx, passes. Without any source, and where one refuses, nothing passes. Undefined for another error.
  */
-export function providerRow(error: unknown, askedAt: number): Row | undefined {
+export function providerRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
   if (!PROVIDER_ERRORS.has(nameOf(error))) return undefined;
-  const last = lastRequest(askedAt);
-  if (last === undefined) return isDownByMessage(error) ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
-  const { source, status } = last;
+  const { source, status } = last ?? {};
   if (status !== undefined && status >= 300) return byStatus(status);
-  const isExpected = source !== "metadata" || isMetadataKnown();
-  return status === undefined && isExpected ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
+  if (last !== undefined && status === undefined) {
+    return source !== "metadata" || isMetadataKnown() ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
+  }
+  return isDownByMessage(error) ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
 }
 
 /** Of STS, whose errors come as they are: what passes stays what it is, and the rest is a refusal. */
@@ -60,7 +60,7 @@ function serviceRow(error: unknown): Row {
   return { code: passes ? code : "access_denied", text: told };
 }
 
-/** Of a source that is not watched, and was configured, since the SDK asked it. */
+/** Of a source that is not watched or whose answer was no help, and that was configured, since the SDK asked it. */
 function isDownByMessage(error: unknown): boolean {
   const message = String(memberOf(error, "message"));
   return isUnreachable(error) || CONNECTION_LOST.test(message) || SERVICE_DOWN.test(message);

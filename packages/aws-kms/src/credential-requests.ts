@@ -1,5 +1,6 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
-import { ClientRequest, type IncomingMessage } from "node:http";
+import { ClientRequest } from "node:http";
 import { memberOf } from "@signpost/core/adapter";
 
 /** The sources of credentials that the SDK asks over HTTP and whose answers it does not hand on. */
@@ -8,46 +9,60 @@ export type WatchedSource = "container" | "metadata" | "sso";
 /** The last request to a source. */
 export interface SourceRequest {
   readonly source: WatchedSource;
-  /** By `performance.now()`. */
-  readonly askedAt: number;
   /** Undefined while there is no answer. */
   status: number | undefined;
+}
+
+/** What one question for credentials made the SDK ask. */
+export interface RequestRecord {
+  /** Undefined where no source that is watched was asked. */
+  last: SourceRequest | undefined;
 }
 
 const METADATA_PATH = "/latest/meta-data/iam/security-credentials/";
 /** Where it is unless it was configured elsewhere. */
 const METADATA_HOSTS: ReadonlySet<string> = new Set(["169.254.169.254", "fd00:ec2::254"]);
+/** The host of a container's endpoint of which only the path is named. */
+const CONTAINER_ORIGIN = "http://169.254.170.2";
 const SSO_PATH = "/federation/credentials";
 
-let last: SourceRequest | undefined;
+/** So that only the requests of the question count, and none that others make in this process. */
+const records = new AsyncLocalStorage<RequestRecord>();
+const watched = new WeakMap<object, SourceRequest>();
 let metadataKnown = false;
 let watching = false;
 
 /**
- * Watches from now on what the sources of credentials answer in this process. The SDK tries one source after the other and
- * throws the error of the last one, so that its error often does not say whether a source was down or refused.
+ * Watches from now on what the sources of credentials answer to questions that are recorded. The SDK tries one source after
+ * the other and throws the error of the last one, so that its error often does not say whether a source was down or refused.
+ * Nothing is added to a request: a listener for its response would change when Node drains it.
  */
 export function watchCredentialRequests(): void {
   if (watching) return;
   watching = true;
   subscribe("http.client.request.start", (message) => {
+    const record = records.getStore();
     const request = memberOf(message, "request");
-    if (!(request instanceof ClientRequest)) return;
+    if (record === undefined || !(request instanceof ClientRequest)) return;
     const source = sourceOf(request);
     if (source === undefined) return;
-    const asked: SourceRequest = { source, askedAt: performance.now(), status: undefined };
-    last = asked;
     if (source === "metadata" && !METADATA_HOSTS.has(request.host)) metadataKnown = true;
-    request.once("response", ({ statusCode }: IncomingMessage) => {
-      asked.status = statusCode;
-      if (source === "metadata" && statusCode === 200) metadataKnown = true;
-    });
+    record.last = { source, status: undefined };
+    watched.set(request, record.last);
+  });
+  subscribe("http.client.response.finish", (message) => {
+    const request = memberOf(message, "request");
+    const asked = request instanceof ClientRequest ? watched.get(request) : undefined;
+    const status = memberOf(memberOf(message, "response"), "statusCode");
+    if (asked === undefined || typeof status !== "number") return;
+    asked.status = status;
+    if (asked.source === "metadata" && status === 200) metadataKnown = true;
   });
 }
 
-/** The last request to any of them, unless it was made before `since`. */
-export function lastRequest(since: number): SourceRequest | undefined {
-  return last !== undefined && last.askedAt >= since ? last : undefined;
+/** Runs what asks for credentials, and writes down in `record` which source it asks last. */
+export function recordRequests<Answer>(record: RequestRecord, ask: () => Answer): Answer {
+  return records.run(record, ask);
 }
 
 /** For a profile that names the metadata service as its source. */
@@ -61,17 +76,24 @@ export function isMetadataKnown(): boolean {
 }
 
 /** What the environment names as the credentials endpoint of a container: ECS, EKS Pod Identity, Greengrass. */
-function containerPath(): string | undefined {
-  const relative = process.env["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"];
-  if (relative !== undefined && relative !== "") return relative;
-  const full = process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"];
-  if (full === undefined || !URL.canParse(full)) return undefined;
-  const { pathname, search } = new URL(full);
-  return `${pathname}${search}`;
+function containerUrl(): URL | undefined {
+  const relative = process.env["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] ?? "";
+  const full = process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] ?? "";
+  const url = relative === "" ? full : `${CONTAINER_ORIGIN}${relative}`;
+  return URL.canParse(url) ? new URL(url) : undefined;
 }
 
-function sourceOf({ path }: ClientRequest): WatchedSource | undefined {
-  if (path === containerPath()) return "container";
+function isForContainer(request: ClientRequest): boolean {
+  const url = containerUrl();
+  if (url === undefined || request.path !== `${url.pathname}${url.search}`) return false;
+  // The request itself does not keep its port.
+  const origin = `${request.protocol}//${String(request.getHeader("host"))}`;
+  return URL.canParse(origin) && new URL(origin).host === url.host;
+}
+
+function sourceOf(request: ClientRequest): WatchedSource | undefined {
+  const { path } = request;
+  if (isForContainer(request)) return "container";
   if (path.startsWith(METADATA_PATH)) return "metadata";
   return path.split("?")[0] === SSO_PATH ? "sso" : undefined;
 }

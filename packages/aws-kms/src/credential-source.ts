@@ -1,4 +1,5 @@
 import { CredentialsError, credentialsErrorFrom } from "./credential-errors.ts";
+import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 
 /** What the SDK asks a source of credentials. */
 export type CredentialProvider<Identity> = (options?: Record<string, unknown>) => Promise<Identity>;
@@ -7,6 +8,8 @@ export type CredentialProvider<Identity> = (options?: Record<string, unknown>) =
 interface Question<Identity> {
   /** By `performance.now()`. */
   readonly askedAt: number;
+  /** One for all questions to a provider that wait together, since the provider may answer them by the same requests. */
+  readonly record: RequestRecord;
   readonly waiters: Set<Waiter<Identity>>;
 }
 
@@ -53,9 +56,10 @@ export function createCredentialSource<Identity>(
     hung = hung.filter((other) => other !== question);
   };
   const ask = (options: Record<string, unknown> | undefined): Question<Identity> => {
-    const question: Question<Identity> = { askedAt: performance.now(), waiters: new Set() };
+    const record = (asked.cached ?? asked.newer)?.record ?? { last: undefined };
+    const question: Question<Identity> = { askedAt: performance.now(), record, waiters: new Set() };
     const provider = current;
-    provider(options).then(
+    recordRequests(record, () => provider(options)).then(
       (identity) => {
         close(question);
         // The one that answers keeps what it has.
@@ -87,7 +91,7 @@ export function createCredentialSource<Identity>(
     try {
       return await firstAnswer(question, hung, patienceMs);
     } catch (error) {
-      throw credentialsErrorFrom(error, question.askedAt);
+      throw credentialsErrorFrom(error, question.record.last);
     }
   };
 }

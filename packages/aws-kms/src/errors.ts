@@ -26,19 +26,11 @@ export function describeCall(operation: string, { key, region }: CallTarget): st
   return `${operation} of ${key}${region === undefined ? "" : ` in ${region}`}`;
 }
 
-/**
- * From what a KMS call rejects with to our codes. `askedAt` is when the call began, by `performance.now()`: what sources of
- * credentials answered before that says nothing of it.
- */
-export function signerErrorFrom(
-  error: unknown,
-  operation: string,
-  target: CallTarget,
-  askedAt: number = Number.POSITIVE_INFINITY,
-): SignerError {
+/** From what a KMS call rejects with to our codes. */
+export function signerErrorFrom(error: unknown, operation: string, target: CallTarget): SignerError {
   if (error instanceof SignerError) return error;
   const reason = error instanceof CredentialsError ? error.cause : error;
-  const row = error instanceof CredentialsError ? error.row : (providerRow(error, askedAt) ?? classify(error));
+  const row = error instanceof CredentialsError ? error.row : (providerRow(error, undefined) ?? classify(error));
   const { code, text, transient } = row;
   const name = nameOf(reason);
   const told = isKnownName(name) ? ` (${name})` : "";

@@ -1,11 +1,10 @@
 import { createServer, request } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { watchCredentialRequests } from "../src/credential-requests.ts";
-import { signerErrorFrom } from "../src/errors.ts";
+import { credentialsErrorFrom } from "../src/credential-errors.ts";
+import { recordRequests, watchCredentialRequests, type RequestRecord } from "../src/credential-requests.ts";
 import { provideCredentials } from "./environment.ts";
 
-const TARGET = { key: "alias/op-2026", region: "eu-west-1" };
 const none = Object.assign(new Error("Could not load credentials from any providers"), {
   name: "CredentialsProviderError",
 });
@@ -25,14 +24,20 @@ function askMetadata(port: number): Promise<number | undefined> {
 test("a metadata service that is not there is no source, until it has given credentials in this process", async () => {
   provideCredentials(undefined);
   watchCredentialRequests();
-  const since = performance.now();
-  await askMetadata(1);
-  expect(signerErrorFrom(none, "kms:Sign", TARGET, since)).toMatchObject({ code: "access_denied", transient: false });
+  const record: RequestRecord = { last: undefined };
+  await recordRequests(record, () => askMetadata(1));
+  expect(record.last).toEqual({ source: "metadata", status: undefined });
+  expect(credentialsErrorFrom(none, record.last).row.code).toBe("access_denied");
 
   const server = createServer((_request, response) => response.end("{}"));
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  await askMetadata((server.address() as AddressInfo).port);
+  const { port } = server.address() as AddressInfo;
+  await askMetadata(port);
+  await recordRequests(record, () => askMetadata(1));
+  expect(credentialsErrorFrom(none, record.last).row.code).toBe("access_denied");
+
+  await recordRequests(record, () => askMetadata(port));
   server.close();
-  await askMetadata(1);
-  expect(signerErrorFrom(none, "kms:Sign", TARGET, since)).toMatchObject({ code: "unavailable", transient: true });
+  await recordRequests(record, () => askMetadata(1));
+  expect(credentialsErrorFrom(none, record.last).row.code).toBe("unavailable");
 });
