@@ -15,7 +15,7 @@ const MIN_SOCKETS = 50;
 /** A client made for a signer: it never retries by itself and never waits for ever. */
 export function openOwnClient(
   sdk: Sdk,
-  { region, endpoint }: Settings,
+  { region, endpoint, useFipsEndpoint, useDualstackEndpoint }: Settings,
   { policy, bounds }: OpeningPlan,
 ): { readonly api: AwsKmsApi; close(): Promise<void> } {
   const timeoutMs = bounds.attemptTimeoutMs;
@@ -23,7 +23,9 @@ export function openOwnClient(
   const client = new sdk.KMSClient({
     region,
     // The SDK refuses an endpoint beside a setting for FIPS or dual-stack endpoints: the endpoint wins.
-    ...(endpoint !== undefined && { endpoint: endpoint.url, useFipsEndpoint: false, useDualstackEndpoint: false }),
+    ...(endpoint === undefined
+      ? { useFipsEndpoint, useDualstackEndpoint }
+      : { endpoint: endpoint.url, useFipsEndpoint: false, useDualstackEndpoint: false }),
     // The guard retries. Two that do would multiply each other.
     maxAttempts: 1,
     cacheMiddleware: true,

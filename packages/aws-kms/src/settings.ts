@@ -14,6 +14,9 @@ export interface GivenSettings {
 /** What is in force for it, the environment and the SDK's configuration included. */
 export interface Settings {
   readonly region: string;
+  /** As the SDK resolved them: by a variable, a profile, or a Region such as `fips-us-east-1`. */
+  readonly useFipsEndpoint: boolean;
+  readonly useDualstackEndpoint: boolean;
   /** Undefined for the public service. */
   readonly endpoint: EndpointInForce | undefined;
   /** For the operator. */
@@ -36,22 +39,26 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
     ...(given.region !== undefined && { region: given.region }),
   });
   const region = await readRegion(client);
-  const isFips = await client.config.useFipsEndpoint();
-  const isDualstack = await client.config.useDualstackEndpoint();
-  const flags = [...(isFips ? ["AWS_USE_FIPS_ENDPOINT"] : []), ...(isDualstack ? ["AWS_USE_DUALSTACK_ENDPOINT"] : [])];
+  const useFipsEndpoint = await client.config.useFipsEndpoint();
+  const useDualstackEndpoint = await client.config.useDualstackEndpoint();
+  const found = { region, useFipsEndpoint, useDualstackEndpoint };
+  const flags = [
+    ...(useFipsEndpoint ? ["AWS_USE_FIPS_ENDPOINT"] : []),
+    ...(useDualstackEndpoint ? ["AWS_USE_DUALSTACK_ENDPOINT"] : []),
+  ];
   if (given.endpoint !== undefined) {
-    return { region, endpoint: { ...given.endpoint, inUri: true }, notes: overridden(flags, given.endpoint.url) };
+    return { ...found, endpoint: { ...given.endpoint, inUri: true }, notes: overridden(flags, given.endpoint.url) };
   }
-  const parameters = await endpointParameters(sdk, region);
+  const parameters = await endpointParameters(sdk, found);
   if (parameters.Endpoint !== undefined) {
     const endpoint = readConfiguredEndpoint(parameters.Endpoint, FROM_SDK, given.allowInsecureEndpoint);
-    return { region, endpoint, notes: [`endpoint ${endpoint.url}, ${FROM_SDK}`, ...overridden(flags, endpoint.url)] };
+    return { ...found, endpoint, notes: [`endpoint ${endpoint.url}, ${FROM_SDK}`, ...overridden(flags, endpoint.url)] };
   }
   const isPlain = flags.length === 0;
   const notes = isPlain
     ? []
     : [`endpoint ${client.config.endpointProvider(parameters).url.origin} (${flags.join(", ")})`];
-  return { region, endpoint: undefined, notes };
+  return { ...found, endpoint: undefined, notes };
 }
 
 function overridden(flags: readonly string[], url: string): readonly string[] {
@@ -76,11 +83,11 @@ type EndpointParameters = Parameters<KMSClient["config"]["endpointProvider"]>[0]
  */
 async function endpointParameters(
   { KMSClient, GetPublicKeyCommand }: Sdk,
-  region: string,
+  found: Pick<Settings, "region" | "useFipsEndpoint" | "useDualstackEndpoint">,
 ): Promise<EndpointParameters> {
   let parameters: EndpointParameters = {};
   const client = new KMSClient({
-    region,
+    ...found,
     credentials: NO_CREDENTIALS,
     endpointProvider: (read: EndpointParameters) => {
       parameters = read;

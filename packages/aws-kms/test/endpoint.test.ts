@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { openSigner } from "@signpost/core";
+import { memberOf } from "@signpost/core/adapter";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { clientOf, provideConfiguration, provideCredentials } from "./environment.ts";
@@ -161,5 +163,31 @@ describe.each(["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"])("%s", (fl
     expect(signer.uri).toBe(`awskms:///${key.arn}`);
     const url = flag.includes("FIPS") ? "https://kms-fips.eu-west-1.amazonaws.com" : "https://kms.eu-west-1.api.aws";
     expect(signer.health().notes).toEqual([`endpoint ${url} (${flag})`, "the public key was given, not fetched"]);
+  });
+});
+
+describe("a Region that stands for its FIPS endpoint", () => {
+  const id = key.arn.split("/").at(-1) ?? "";
+
+  test.each<[string, string | undefined, string | undefined]>([
+    ["AWS_REGION=fips-us-east-1", "fips-us-east-1", undefined],
+    ["the option fips-us-east-1", undefined, "fips-us-east-1"],
+    ["the option us-east-1-fips", undefined, "us-east-1-fips"],
+  ])("%s is called there", async (_what, variable, region) => {
+    if (variable !== undefined) process.env["AWS_REGION"] = variable;
+    const called: unknown[] = [];
+    const connect = vi.spyOn(Socket.prototype, "connect").mockImplementation(function (this: Socket, ...args: unknown[]) {
+      const [to] = args.flat();
+      called.push(memberOf(to, "host"));
+      setImmediate(() => this.destroy(Object.assign(new Error("refused"), { code: "ECONNREFUSED" })));
+      return this;
+    });
+    try {
+      const opening = openAwsKmsSigner({ key: id, region, policy: { maxAttempts: 1 }, openDeadlineMs: 1000 });
+      await expect(opening).rejects.toMatchObject({ code: "unavailable" });
+      expect(new Set(called)).toEqual(new Set(["kms-fips.us-east-1.amazonaws.com"]));
+    } finally {
+      connect.mockRestore();
+    }
   });
 });
