@@ -97,7 +97,8 @@ export async function connect(
     const region = await withinDeadline(() => regionOf(client, given.region), plan.bounds);
     return { ...theirs, api: withKnownSources(apiFromClient(client, sdk)), region };
   }
-  const settings = await readSettings(sdk, given);
+  // It reads files, which may lie on a file system that hangs.
+  const settings = await withinDeadline(() => readSettings(sdk, given), plan.bounds);
   const { region, endpoint, notes } = settings;
   const inUri = endpoint?.inUri === true ? endpoint : undefined;
   return { ...openOwnClient(sdk, settings, plan), region, endpoint: inUri, notes };
