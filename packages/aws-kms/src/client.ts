@@ -10,6 +10,7 @@ import {
 import { apiFromClient, type AwsKmsApi, type AwsKmsClientLike } from "./api.ts";
 import { watchCredentialRequests } from "./credential-requests.ts";
 import { parseEndpoint } from "./endpoint.ts";
+import { configurationCause } from "./errors.ts";
 import { withKnownSources } from "./known-sources.ts";
 import { openOwnClient } from "./own-client.ts";
 import { loadSdk } from "./sdk.ts";
@@ -112,6 +113,8 @@ async function regionOf(client: AwsKmsClientLike, needed: string | undefined): P
     return String(await region());
   } catch (cause) {
     const example = needed === undefined ? "as in eu-west-1" : `${needed} as in the key`;
-    throw new ConfigurationError("client", `expected a KMSClient with a Region, ${example}`, { cause });
+    throw new ConfigurationError("client", `expected a KMSClient with a Region, ${example}`, {
+      cause: configurationCause(cause),
+    });
   }
 }

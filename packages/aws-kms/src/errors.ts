@@ -21,6 +21,14 @@ const CAUSE: CauseRules = {
   hides: (error, message) => /signature/i.test(nameOf(error)) || REPEATS_REQUEST.test(message),
 };
 
+/** Of an error in reading what the SDK is configured with: an endpoint may hold a password. */
+const CONFIGURATION_CAUSE: CauseRules = { members: ["code"], hides: (_error, message) => message.includes("://") };
+
+/** The cause of a ConfigurationError, without what was configured. */
+export function configurationCause(error: unknown): unknown {
+  return safeCause(error, CONFIGURATION_CAUSE);
+}
+
 /** A call in a message: `kms:Sign of alias/op-2026 in eu-west-1`. `operation` is the call's name in policies. */
 export function describeCall(operation: string, { key, region }: CallTarget): string {
   return `${operation} of ${key}${region === undefined ? "" : ` in ${region}`}`;

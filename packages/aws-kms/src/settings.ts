@@ -2,6 +2,7 @@ import type { KMSClient } from "@aws-sdk/client-kms";
 import { ConfigurationError } from "@signpost/core";
 import type { ServiceEndpoint } from "@signpost/core/adapter";
 import { readConfiguredEndpoint, type EndpointInForce } from "./endpoint.ts";
+import { configurationCause } from "./errors.ts";
 import type { Sdk } from "./sdk.ts";
 
 /** What the options say of a client that is made for a signer. */
@@ -70,7 +71,7 @@ async function readRegion(client: KMSClient): Promise<string> {
     return await client.config.region();
   } catch (cause) {
     throw new ConfigurationError("region", "expected a Region: in the key ARN, as an option, or in AWS_REGION", {
-      cause,
+      cause: configurationCause(cause),
     });
   }
 }
@@ -102,6 +103,8 @@ async function endpointParameters(
     await client.send(new GetPublicKeyCommand({ KeyId: "alias/none" }));
     return parameters;
   } catch (cause) {
-    throw new ConfigurationError("endpoint", `expected one that the SDK can read, ${FROM_SDK}`, { cause });
+    throw new ConfigurationError("endpoint", `expected one that the SDK can read, ${FROM_SDK}`, {
+      cause: configurationCause(cause),
+    });
   }
 }

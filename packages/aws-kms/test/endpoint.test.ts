@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { openSigner } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
@@ -121,6 +122,15 @@ describe("an endpoint", () => {
         name: "ConfigurationError",
         argument: "endpoint",
       });
+    },
+  );
+
+  test.each(["http://user:hunter2@localhost:99999", "http://user:hunter2@[::1", "http://user:hunter2@localhost:1/?a=b"])(
+    "of the environment with a password is never shown (%#)",
+    async (url) => {
+      process.env["AWS_ENDPOINT_URL_KMS"] = url;
+      const outcome: unknown = await openAwsKmsSigner({ key: key.arn, publicKey }).catch((error: unknown) => error);
+      expect(inspect(outcome, { depth: Infinity, showHidden: true })).not.toContain("hunter2");
     },
   );
 
