@@ -8,7 +8,7 @@ export interface EndpointInForce extends ServiceEndpoint {
 }
 
 /** The scheme of a host in a key URI that names none. */
-export function defaultScheme(hostname: string): "http" | "https" {
+function defaultScheme(hostname: string): "http" | "https" {
   return isLoopbackHost(hostname) ? "http" : "https";
 }
 
@@ -30,10 +30,20 @@ export function endpointFromHost(
 ): ServiceEndpoint {
   const { hostname, port } = URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : { hostname: "", port: "" };
   // Two slashes instead of three would make a host of the key's first part, as in awskms://alias/op.
-  if (!isLoopbackHost(hostname) && !hostname.includes(".") && port === "" && scheme === undefined) {
+  if (scheme === undefined && isLikeKeyPart(hostname, port !== "")) {
     throw new ConfigurationError(argument, "expected three slashes before the key, or a host name with a dot");
   }
   return parseEndpoint(argument, `${scheme ?? defaultScheme(hostname)}://${host}`, allowInsecure);
+}
+
+/** Whether the host of an endpoint is read as that endpoint in a key URI that names no scheme. */
+export function isReadWithoutScheme({ hostname, host, plaintext }: ServiceEndpoint): boolean {
+  return plaintext === (defaultScheme(hostname) === "http") && !isLikeKeyPart(hostname, host !== hostname);
+}
+
+/** Whether a host may as well be the first part of a key. */
+function isLikeKeyPart(hostname: string, hasPort: boolean): boolean {
+  return !isLoopbackHost(hostname) && !hostname.includes(".") && !hasPort;
 }
 
 /** Checks the endpoint that the SDK found, which may have a path. `source` says where it stands. */

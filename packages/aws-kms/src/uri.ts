@@ -1,13 +1,13 @@
 import { ConfigurationError } from "@signpost/core";
 import { afterScheme, type ServiceEndpoint } from "@signpost/core/adapter";
-import { defaultScheme, endpointFromHost } from "./endpoint.ts";
+import { endpointFromHost, isReadWithoutScheme } from "./endpoint.ts";
 import { parseKeyName, type KeyName } from "./key-name.ts";
 
 const SCHEME = "awskms://";
 const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION][&scheme=http|https], where KEY is a key id, key ARN, alias/NAME or alias ARN`;
 
 // Nothing is decoded, since neither a host name nor an identifier of KMS has a character that needs it.
-const REST = /^\/\/([A-Za-z0-9.:[\]-]*)\/([^?#]*)(?:\?([^#]*))?$/;
+const REST = /^\/\/([A-Za-z0-9.:[\]_~-]*)\/([^?#]*)(?:\?([^#]*))?$/;
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)+$/;
 
 /** What a key URI names. */
@@ -70,10 +70,10 @@ export function parseRegion(argument: string, region: unknown): string {
 
 /** The URI of a key. The canonical one is that of its ARN, which holds the Region. */
 export function formatKeyUri(key: string, endpoint: ServiceEndpoint | undefined, region?: string): string {
-  const isDefault = endpoint === undefined || endpoint.plaintext === (defaultScheme(endpoint.hostname) === "http");
+  const isPlain = endpoint === undefined || isReadWithoutScheme(endpoint);
   const parameters = [
     ...(region === undefined || key.startsWith("arn:") ? [] : [`region=${region}`]),
-    ...(isDefault ? [] : [`scheme=${endpoint.plaintext ? "http" : "https"}`]),
+    ...(isPlain ? [] : [`scheme=${endpoint.plaintext ? "http" : "https"}`]),
   ];
   const query = parameters.length === 0 ? "" : `?${parameters.join("&")}`;
   return `${SCHEME}${endpoint?.host ?? ""}/${key}${query}`;

@@ -9,6 +9,7 @@ import { openSigner } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { formatKeyUri, parseKeyUri } from "../src/uri.ts";
 import { clientOf, provideConfiguration, provideCredentials } from "./environment.ts";
 
 const DIGEST = randomBytes(32);
@@ -133,6 +134,26 @@ describe("an endpoint", () => {
       expect(inspect(outcome, { depth: Infinity, showHidden: true })).not.toContain("hunter2");
     },
   );
+
+  test.each([
+    "https://kms",
+    "https://kms-proxy",
+    "https://kms:8443",
+    "http://localstack",
+    "http://local_stack:4566",
+    "https://local_stack:4566",
+    "https://a~b.example",
+    "https://kms.example.",
+    "https://127.0.0.1",
+    "http://[::1]:4566",
+    "https://kms.internal:80",
+  ])("at %s has a URI that opens again", async (endpoint) => {
+    const options = { publicKey, allowInsecureEndpoint: true };
+    await using signer = await openAwsKmsSigner({ ...options, key: key.arn, endpoint });
+    const named = parseKeyUri(signer.uri, { allowInsecureEndpoint: true });
+    expect(named.endpoint?.url).toBe(endpoint);
+    expect(formatKeyUri(named.key, named.endpoint)).toBe(signer.uri);
+  });
 
   test("of the environment does not touch a client of the caller's", async () => {
     process.env["AWS_ENDPOINT_URL"] = insecure;
