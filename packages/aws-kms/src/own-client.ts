@@ -6,6 +6,7 @@ import { expectMetadata } from "./credential-requests.ts";
 import { createCredentialSource } from "./credential-source.ts";
 import { withRenewedCredentials } from "./credentials.ts";
 import type { Sdk } from "./sdk.ts";
+import { refuseInsecureRequests } from "./secure-requests.ts";
 import type { Settings } from "./settings.ts";
 import { createSockets, withLiveSockets } from "./sockets.ts";
 
@@ -15,7 +16,7 @@ const MIN_SOCKETS = 50;
 /** A client made for a signer: it never retries by itself and never waits for ever. */
 export function openOwnClient(
   sdk: Sdk,
-  { region, endpoint, useFipsEndpoint, useDualstackEndpoint }: Settings,
+  { region, endpoint, useFipsEndpoint, useDualstackEndpoint, allowInsecureEndpoint }: Settings,
   { policy, bounds }: OpeningPlan,
 ): { readonly api: AwsKmsApi; close(): Promise<void> } {
   const timeoutMs = bounds.attemptTimeoutMs;
@@ -42,6 +43,7 @@ export function openOwnClient(
       httpsAgent: sockets.httpsAgent,
     },
   });
+  if (!allowInsecureEndpoint) refuseInsecureRequests(client.config.requestHandler);
   const renew = async (): Promise<void> => void (await client.config.credentials({ forceRefresh: true }));
   const api = withLiveSockets(apiFromClient(abortable(client), sdk), sockets);
   return { api: withRenewedCredentials(api, renew), close: async () => client.destroy() };
@@ -64,7 +66,9 @@ function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number): DefaultP
     };
     const logger = Object.create(init.logger, { debug: { value: debug } });
     // The guard retries.
-    return createCredentialSource(() => provide({ ...init, logger, maxRetries: 0 }), patienceMs);
+    // Without it the client of SSO has a handler of the SDK's.
+    const clientConfig = { requestHandler: init["requestHandler"] };
+    return createCredentialSource(() => provide({ ...init, clientConfig, logger, maxRetries: 0 }), patienceMs);
   };
 }
 

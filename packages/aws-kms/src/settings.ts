@@ -18,6 +18,7 @@ export interface Settings {
   /** As the SDK resolved them: by a variable, a profile, or a Region such as `fips-us-east-1`. */
   readonly useFipsEndpoint: boolean;
   readonly useDualstackEndpoint: boolean;
+  readonly allowInsecureEndpoint: boolean;
   /** Undefined for the public service. */
   readonly endpoint: EndpointInForce | undefined;
   /** For the operator. */
@@ -42,7 +43,8 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
   const region = await readRegion(client);
   const useFipsEndpoint = await client.config.useFipsEndpoint();
   const useDualstackEndpoint = await client.config.useDualstackEndpoint();
-  const found = { region, useFipsEndpoint, useDualstackEndpoint };
+  const sdkFound = { region, useFipsEndpoint, useDualstackEndpoint };
+  const found = { ...sdkFound, allowInsecureEndpoint: given.allowInsecureEndpoint };
   const flags = [
     ...(useFipsEndpoint ? ["AWS_USE_FIPS_ENDPOINT"] : []),
     ...(useDualstackEndpoint ? ["AWS_USE_DUALSTACK_ENDPOINT"] : []),
@@ -50,7 +52,7 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
   if (given.endpoint !== undefined) {
     return { ...found, endpoint: { ...given.endpoint, inUri: true }, notes: overridden(flags, given.endpoint.url) };
   }
-  const parameters = await endpointParameters(sdk, found);
+  const parameters = await endpointParameters(sdk, sdkFound);
   if (parameters.Endpoint !== undefined) {
     const endpoint = readConfiguredEndpoint(parameters.Endpoint, FROM_SDK, given.allowInsecureEndpoint);
     return { ...found, endpoint, notes: [`endpoint ${endpoint.url}, ${FROM_SDK}`, ...overridden(flags, endpoint.url)] };

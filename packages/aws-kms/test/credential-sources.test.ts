@@ -184,6 +184,26 @@ describe.each(SOURCES)("$name", ({ configure: tell, credentials, refusal }) => {
   });
 });
 
+describe.each(SOURCES.filter(({ name }) => name === "SSO" || name.startsWith("STS")))("$name", (source) => {
+  const { name, configure: tell, credentials } = source;
+
+  test("in the clear off the loopback interface is sent nothing, unless the option allows it", async () => {
+    let requests = 0;
+    answer = (asked, response) => {
+      requests += 1;
+      response.end(credentials(asked));
+    };
+    tell(`http://0.0.0.0:${port}`);
+    const refused: unknown = await open().catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "access_denied", transient: false });
+    if (name !== "SSO") expect(refused).toMatchObject({ message: expect.stringContaining("allowInsecureEndpoint") });
+    expect(requests).toBe(0);
+    await using signer = await open({ allowInsecureEndpoint: true });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    expect(requests).toBe(1);
+  });
+});
+
 describe("no source at all", () => {
   test("is access_denied at once", async () => {
     await expect(open()).rejects.toMatchObject({ code: "access_denied", transient: false });
