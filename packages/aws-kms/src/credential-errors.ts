@@ -32,10 +32,24 @@ const UNREACHABLE_SOURCE: Row = {
   text: `${NO_CREDENTIALS.text}: their source cannot be reached`,
 };
 
+/** How Node and the SDK tell that an answer is no JSON. */
+const UNREADABLE = /\bJSON\b|^SyntaxError/;
+const UNREADABLE_ANSWER: Row = {
+  code: "unavailable",
+  text: `${NO_CREDENTIALS.text}: the answer of their source cannot be read`,
+};
+
 /** Says why there are no credentials. `last` is the last request that was made for them. */
 export function credentialsErrorFrom(error: unknown, last: SourceRequest | undefined): CredentialsError {
   if (error instanceof CredentialsError) return error;
+  if (isUnreadable(error, last)) return new CredentialsError(UNREADABLE_ANSWER, error);
   return new CredentialsError(providerRow(error, last) ?? serviceRow(error), error);
+}
+
+/** Whether what a source gave was no JSON: it was cut, or is the page of a proxy. */
+function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean {
+  if (last?.status === undefined || last.status >= 300) return false;
+  return nameOf(error) === "SyntaxError" || UNREADABLE.test(String(memberOf(error, "message")));
 }
 
 /**
@@ -54,7 +68,8 @@ export function providerRow(error: unknown, last: SourceRequest | undefined): Ro
 
 /** Of STS, whose errors come as they are: what passes stays what it is, and the rest is a refusal. */
 function serviceRow(error: unknown): Row {
-  const { code, text } = classify(error);
+  const { code, text, transient } = classify(error);
+  if (code === "integrity" && transient === true) return UNREADABLE_ANSWER;
   const passes = code === "unavailable" || code === "throttled" || code === "timeout";
   const told = text.startsWith(NO_CREDENTIALS.text) ? text : `${NO_CREDENTIALS.text}: ${text}`;
   return { code: passes ? code : "access_denied", text: told };

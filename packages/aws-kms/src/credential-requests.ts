@@ -24,7 +24,10 @@ const METADATA_PATH = "/latest/meta-data/iam/security-credentials/";
 const METADATA_HOSTS: ReadonlySet<string> = new Set(["169.254.169.254", "fd00:ec2::254"]);
 /** The host of a container's endpoint of which only the path is named. */
 const CONTAINER_ORIGIN = "http://169.254.170.2";
-const SSO_PATH = "/federation/credentials";
+/** Of its version 2, which hands out a token first. */
+const METADATA_TOKEN_PATH = "/latest/api/token";
+/** Of the portal, and of SSO-OIDC, which renews the portal's token. */
+const SSO_PATHS: ReadonlySet<string> = new Set(["/federation/credentials", "/token"]);
 
 /** So that only the requests of the question count, and none that others make in this process. */
 const records = new AsyncLocalStorage<RequestRecord>();
@@ -52,11 +55,12 @@ export function watchCredentialRequests(): void {
   });
   subscribe("http.client.response.finish", (message) => {
     const request = memberOf(message, "request");
-    const asked = request instanceof ClientRequest ? watched.get(request) : undefined;
+    if (!(request instanceof ClientRequest)) return;
+    const asked = watched.get(request);
     const status = memberOf(memberOf(message, "response"), "statusCode");
     if (asked === undefined || typeof status !== "number") return;
     asked.status = status;
-    if (asked.source === "metadata" && status === 200) metadataKnown = true;
+    if (request.path.startsWith(METADATA_PATH) && status === 200) metadataKnown = true;
   });
 }
 
@@ -94,6 +98,6 @@ function isForContainer(request: ClientRequest): boolean {
 function sourceOf(request: ClientRequest): WatchedSource | undefined {
   const { path } = request;
   if (isForContainer(request)) return "container";
-  if (path.startsWith(METADATA_PATH)) return "metadata";
-  return path.split("?")[0] === SSO_PATH ? "sso" : undefined;
+  if (path === METADATA_TOKEN_PATH || path.startsWith(METADATA_PATH)) return "metadata";
+  return SSO_PATHS.has(path.split("?")[0] ?? "") ? "sso" : undefined;
 }

@@ -21,6 +21,13 @@ const CAUSE: CauseRules = {
   hides: (error, message) => /signature/i.test(nameOf(error)) || REPEATS_REQUEST.test(message),
 };
 
+/** Of a source of credentials. An error in reading JSON repeats some of it. */
+const SOURCE_CAUSE: CauseRules = {
+  members: CAUSE.members,
+  hides: (error, message) =>
+    nameOf(error) === "SyntaxError" || /\bJSON\b/.test(message) || CAUSE.hides?.(error, message) === true,
+};
+
 /** Of an error in reading what the SDK is configured with: an endpoint may hold a password. */
 const CONFIGURATION_CAUSE: CauseRules = { members: ["code"], hides: (_error, message) => message.includes("://") };
 
@@ -44,7 +51,8 @@ export function signerErrorFrom(error: unknown, operation: string, target: CallT
   const told = isKnownName(name) ? ` (${name})` : "";
   const hint = code === "key_not_found" && looksLikeAlias(target.key) ? `; was alias/${target.key} meant?` : "";
   const message = `${describeCall(operation, target)} failed: ${text}${told}${hint}`;
-  return new SignerError(code, message, { cause: safeCause(reason, CAUSE), transient });
+  const cause = safeCause(reason, error instanceof CredentialsError ? SOURCE_CAUSE : CAUSE);
+  return new SignerError(code, message, { cause, transient });
 }
 
 /** Whether the key is not ready yet: KMS has it, and is still creating it or its replica. */

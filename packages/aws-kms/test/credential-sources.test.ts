@@ -167,6 +167,16 @@ describe.each(SOURCES)("$name", ({ configure: tell, credentials, refusal }) => {
     await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
   });
 
+  test("whose answer is cut off passes, and shows nothing of it", async () => {
+    const cut = (text: string): string => (/^[{<]/.test(text) ? text.slice(0, text.indexOf("secret-1") + 9) : text);
+    reply(200, (asked) => cut(credentials(asked)));
+    const failed: unknown = await open().catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: "unavailable", transient: true });
+    reply(200, (asked) => cut(credentials(asked)).replace(/"$/, '" x'));
+    const damaged: unknown = await open().catch((error: unknown) => error);
+    expect(inspect([failed, damaged], { depth: Infinity, showHidden: true })).not.toContain("ecret-1");
+  });
+
   test("that cannot be reached passes, and a failover moves on", async () => {
     tell("http://127.0.0.1:1");
     await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
@@ -202,6 +212,23 @@ describe.each(SOURCES.filter(({ name }) => name === "SSO" || name.startsWith("ST
     await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
     expect(requests).toBe(1);
   });
+});
+
+test("SSO-OIDC that is down passes, where the portal's token has to be renewed", async () => {
+  const session = "renewed";
+  process.env["AWS_ENDPOINT_URL_SSO_OIDC"] = `http://127.0.0.1:${port}`;
+  process.env["HOME"] = folder;
+  const cache = join(folder, ".aws", "sso", "cache");
+  mkdirSync(cache, { recursive: true });
+  const expired = { accessToken: "t", expiresAt: new Date(Date.now() - 1000).toISOString() };
+  const renewal = { refreshToken: "r", clientId: "c", clientSecret: "s", region: "eu-west-1" };
+  const file = `${createHash("sha1").update(session).digest("hex")}.json`;
+  writeFileSync(join(cache, file), JSON.stringify({ ...expired, ...renewal }));
+  configure(
+    `[default]\nsso_session = ${session}\nsso_account_id = 1\nsso_role_name = op\n[sso-session ${session}]\nsso_region = eu-west-1\nsso_start_url = https://start.example/\n`,
+  );
+  answer = (_asked, response) => response.writeHead(503).end("{}");
+  await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
 });
 
 describe("no source at all", () => {

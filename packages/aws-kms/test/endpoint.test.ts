@@ -126,14 +126,15 @@ describe("an endpoint", () => {
     },
   );
 
-  test.each(["http://user:hunter2@localhost:99999", "http://user:hunter2@[::1", "http://user:hunter2@localhost:1/?a=b"])(
-    "of the environment with a password is never shown (%#)",
-    async (url) => {
-      process.env["AWS_ENDPOINT_URL_KMS"] = url;
-      const outcome: unknown = await openAwsKmsSigner({ key: key.arn, publicKey }).catch((error: unknown) => error);
-      expect(inspect(outcome, { depth: Infinity, showHidden: true })).not.toContain("hunter2");
-    },
-  );
+  test.each([
+    "http://user:hunter2@localhost:99999",
+    "http://user:hunter2@[::1",
+    "http://user:hunter2@localhost:1/?a=b",
+  ])("of the environment with a password is never shown (%#)", async (url) => {
+    process.env["AWS_ENDPOINT_URL_KMS"] = url;
+    const outcome: unknown = await openAwsKmsSigner({ key: key.arn, publicKey }).catch((error: unknown) => error);
+    expect(inspect(outcome, { depth: Infinity, showHidden: true })).not.toContain("hunter2");
+  });
 
   test.each([
     "https://kms",
@@ -207,7 +208,10 @@ describe("a Region that stands for its FIPS endpoint", () => {
   ])("%s is called there", async (_what, variable, region) => {
     if (variable !== undefined) process.env["AWS_REGION"] = variable;
     const called: unknown[] = [];
-    const connect = vi.spyOn(Socket.prototype, "connect").mockImplementation(function (this: Socket, ...args: unknown[]) {
+    const connect = vi.spyOn(Socket.prototype, "connect").mockImplementation(function (
+      this: Socket,
+      ...args: unknown[]
+    ) {
       const [to] = args.flat();
       called.push(memberOf(to, "host"));
       setImmediate(() => this.destroy(Object.assign(new Error("refused"), { code: "ECONNREFUSED" })));

@@ -32,8 +32,7 @@ afterAll(async () => {
   await fake.stop();
 });
 
-const open = () =>
-  openAwsKmsSigner({ key: key.arn, publicKey, endpoint: fake.endpoint, policy: { maxAttempts: 1 } });
+const open = () => openAwsKmsSigner({ key: key.arn, publicKey, endpoint: fake.endpoint, policy: { maxAttempts: 1 } });
 
 describe("other requests of the process", () => {
   test.each<[string, string, string, string]>([
