@@ -20,6 +20,8 @@ export interface ClientLife {
   readonly client: GcpKmsClientLike;
   /** Whether it was ready once. It holds a channel then. */
   readonly hasChannel: boolean;
+  /** Whether another client took its place, or the signer was closed: no call may begin. */
+  readonly isRetired: boolean;
   /** The search that runs, or another one. */
   search(): Search;
   /** Makes a call, and watches whether the service is heard. */
@@ -32,8 +34,11 @@ export interface ClientLife {
 
 /** A channel that answered before, and then leaves so many calls unanswered, is taken for dead. */
 const MAX_UNANSWERED = 2;
-/** A call that had less time than this says nothing of its channel. Milliseconds. */
-const TELLING_MS = 1000;
+/**
+ * A call that had less time than this says nothing of its channel. Less than the attempt of a guard around a bare signer,
+ * whose own bound is longer. Milliseconds.
+ */
+const TELLING_MS = 200;
 
 /** `onSilence` is called when the channel is taken for dead. */
 export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife) => void): ClientLife {
@@ -44,6 +49,7 @@ export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife
   let closing: Promise<unknown> | undefined;
   let answeredAt = Number.POSITIVE_INFINITY;
   let unanswered = 0;
+  let countedAt = 0;
 
   const close = async (): Promise<void> => {
     retired = true;
@@ -59,7 +65,9 @@ export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife
     unanswered = 0;
   };
   const notHeard = (startedAt: number): void => {
-    if (answeredAt > startedAt) return;
+    // Calls at the same time meet the same silence: one that began before the last one was counted tells nothing more.
+    if (answeredAt > startedAt || startedAt < countedAt) return;
+    countedAt = performance.now();
     unanswered += 1;
     if (unanswered >= MAX_UNANSWERED && !retired) onSilence(life);
   };
@@ -72,6 +80,9 @@ export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife
     client,
     get hasChannel() {
       return hasChannel;
+    },
+    get isRetired() {
+      return retired;
     },
     search: () =>
       (running ??= startSearch(find(), () => {

@@ -83,8 +83,13 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
   start();
   return {
     call: async (bounds, subject, call) => {
-      const { life, optionsOf } = await ready(bounds, subject);
+      let { life, optionsOf } = await ready(bounds, subject);
       bounds.signal.throwIfAborted();
+      // It was left while this call waited for its credentials, and may be closed: the one that took its place serves.
+      while (life.isRetired && !isClosed) {
+        ({ life, optionsOf } = await ready(bounds, subject));
+        bounds.signal.throwIfAborted();
+      }
       return life.call(bounds, () => call(life.client, optionsOf(bounds)));
     },
     close: async () => {

@@ -1,0 +1,124 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { SignerError } from "@signpost/core";
+import type { GcpKmsClientLike } from "@signpost/gcp-kms";
+import type { Connection } from "../src/connection.ts";
+import { ownConnection } from "../src/own-connection.ts";
+import { rejection } from "./support/signatures.ts";
+
+/** What a client waits for, by its number from 1. */
+interface Waits {
+  initialize?: (client: number) => Promise<void>;
+  token?: (client: number) => Promise<void>;
+  answer?: (client: number) => Promise<void>;
+}
+
+interface Clients {
+  readonly connection: Connection;
+  readonly waits: Waits;
+  /** How many were made. */
+  readonly made: () => number;
+}
+
+/** A connection through made-up clients, which refuse calls after their end as the SDK's do. */
+function madeUpClients(): Clients {
+  const waits: Waits = {};
+  let made = 0;
+  const create = (): GcpKmsClientLike => {
+    const number = (made += 1);
+    let closed = false;
+    const refuse = async (): Promise<never> => Promise.reject(new Error("not of this test"));
+    return {
+      initialize: async () => {
+        await waits.initialize?.(number);
+        return { getChannel: () => undefined };
+      },
+      auth: { getRequestHeaders: async () => waits.token?.(number) },
+      getPublicKey: async () => {
+        if (closed) throw new Error("The client has already been closed.");
+        await waits.answer?.(number);
+        return [{ name: `client ${number}` }];
+      },
+      asymmetricSign: refuse,
+      getCryptoKeyVersion: refuse,
+      listCryptoKeyVersions: refuse,
+      close: async () => {
+        closed = true;
+      },
+    };
+  };
+  return { connection: ownConnection({ create, forgetAbsence: () => undefined }), waits, made: () => made };
+}
+
+/** One call whose signal ends it after a time, with a bound that may be longer. Tells which client answered. */
+async function ask(connection: Connection, endsMs: number, timeoutMs = endsMs): Promise<unknown> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const timer = setTimeout(() => controller.abort(new SignerError("timeout", "no answer in time")), endsMs);
+  const ended = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  try {
+    const [{ name }] = await connection.call({ timeoutMs, signal }, { action: "read", name: "v" }, (client, options) =>
+      Promise.race([client.getPublicKey({ name: "v" }, options), ended]),
+    );
+    return name;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const never = async (): Promise<never> => new Promise<never>(() => undefined);
+
+describe("a call that waits for credentials while its client is left", () => {
+  test("for a channel that is silent, is made through the next client", async () => {
+    const { connection, waits } = madeUpClients();
+    expect(await ask(connection, 5_000)).toBe("client 1");
+    waits.answer = async (client) => (client === 1 ? never() : undefined);
+    await rejection(ask(connection, 250));
+    const last = rejection(ask(connection, 250));
+    await pause(50);
+    waits.token = async (client) => (client === 1 ? pause(400) : undefined);
+    expect(await ask(connection, 5_000)).toBe("client 2");
+    await last;
+  });
+
+  test("for a search that hung and came late, is made through the next client", async () => {
+    const { connection, waits } = madeUpClients();
+    waits.initialize = async (client) => (client === 1 ? pause(400) : undefined);
+    const first = rejection(ask(connection, 200));
+    await pause(100);
+    const second = ask(connection, 5_000);
+    await first;
+    expect(await ask(connection, 5_000)).toBe("client 2");
+    expect(await second).toBe("client 2");
+  });
+
+  test("for the signer was closed, is refused", async () => {
+    const { connection, waits } = madeUpClients();
+    await ask(connection, 5_000);
+    waits.token = async () => pause(50);
+    const waiting = rejection(ask(connection, 5_000));
+    await connection.close();
+    expect(await waiting).toMatchObject({ message: "The client has already been closed." });
+  });
+});
+
+describe("a channel that is silent", () => {
+  test("is left after two attempts that a guard ended long before the bound of the call", async () => {
+    const { connection, waits } = madeUpClients();
+    await ask(connection, 5_000);
+    waits.answer = async (client) => (client === 1 ? never() : undefined);
+    await rejection(ask(connection, 250, 5_000));
+    await rejection(ask(connection, 250, 5_000));
+    expect(await ask(connection, 5_000)).toBe("client 2");
+  });
+
+  test("is not left for attempts at the same time, which count as one", async () => {
+    const { connection, waits, made } = madeUpClients();
+    await ask(connection, 5_000);
+    waits.answer = async () => never();
+    await Promise.all([rejection(ask(connection, 250)), rejection(ask(connection, 250))]);
+    expect(made()).toBe(1);
+  });
+});
