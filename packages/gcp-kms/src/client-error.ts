@@ -11,11 +11,30 @@ export interface CallSubject {
 }
 
 /** Members of the client's errors that say what happened. All others may hold the request: its digest, its token. */
-const CAUSE: CauseRules = { members: ["code", "details", "reason", "domain", "status", "httpStatusCode"] };
+const CAUSE: CauseRules = {
+  members: ["code", "reason", "domain", "status", "httpStatusCode"],
+  hides: (error, message) => isNoJson(error) || REPEATS.test(message),
+};
+/** Over gRPC they are the words of the message, without the name of the status. */
+const CAUSE_WITH_DETAILS: CauseRules = { ...CAUSE, members: [...CAUSE.members, "details"] };
 
-/** What of a client's error is fit for a `cause`. */
+// Words of OAuth errors, whose descriptions may repeat the request, and addresses with a query.
+const REPEATS =
+  /\bError code \S+: |subject_token|actor_token|assertion|client_secret|refresh_token|access_token|code=|ya29\.|\beyJ|https?:\/\/\S*[?@]/i;
+
+/** What of a client's error is fit for a `cause`. A message that may repeat a file, an answer or a request is left out. */
 export function causeOf(error: unknown): unknown {
-  return safeCause(error, CAUSE);
+  const details = memberOf(error, "details");
+  const isSafe = typeof details === "string" && !REPEATS.test(details) && !NO_JSON.test(details);
+  return safeCause(error, isSafe && !isNoJson(error) ? CAUSE_WITH_DETAILS : CAUSE);
+}
+
+// V8's words, which repeat a part of the text: of a file of credentials, also within the SDK's own message about it.
+const NO_JSON = /is not valid JSON|in JSON at position|Unexpected end of JSON|\bUnexpected (?:token|non-whitespace)/;
+
+/** Whether it says that a text is no JSON. */
+export function isNoJson(error: unknown): boolean {
+  return memberOf(error, "name") === "SyntaxError" || NO_JSON.test(messageOf(error));
 }
 
 export function messageOf(error: unknown): string {

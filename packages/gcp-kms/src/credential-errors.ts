@@ -1,6 +1,6 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
-import { causeOf, isClosedClient, messageOf, networkCode, type CallSubject } from "./client-error.ts";
+import { causeOf, isClosedClient, isNoJson, messageOf, networkCode, type CallSubject } from "./client-error.ts";
 
 // What happens before a call is made. A source of credentials that is configured and does not answer is an outage, which
 // passes. No source at all, a refusal, and a file that cannot be used are not.
@@ -27,7 +27,7 @@ function classify(error: unknown): Failure {
   const code = networkCode(error);
   if (code !== undefined) return { code: "unavailable", text: `${asked} cannot be reached (${code})` };
   if (isTimeout(error, message)) return { code: "timeout", text: `${asked} did not answer in time` };
-  return { code: "access_denied", text: `no usable Google credentials were found${hintFor(message)}` };
+  return { code: "access_denied", text: `no usable Google credentials were found${hintFor(error)}` };
 }
 
 // The words of google-auth-library when it has looked everywhere.
@@ -82,7 +82,9 @@ function isTimeout(error: unknown, message: string): boolean {
 }
 
 /** What an operator may do, where the words of Node or the SDK say it. */
-function hintFor(message: string): string {
+function hintFor(error: unknown): string {
+  if (isNoJson(error)) return ": what was read of them is no JSON";
+  const message = messageOf(error);
   if (/ENOENT|does not exist/.test(message)) return ": a file of them is not there";
   if (/DECODER|PEM|asn1|private key/i.test(message)) return ": their private key cannot be read";
   return "";
@@ -103,7 +105,7 @@ export function pluginFailure(error: unknown): Failure | undefined {
   if (status !== undefined) return answered(status, "the source of Google credentials");
   const said = message.slice(start + PLUGIN.length);
   if (said.includes(NO_SOURCE)) return withoutSource();
-  const hint = hintFor(said);
+  const hint = hintFor({ message: said });
   if (hint !== "") return { code: "access_denied", text: `no usable Google credentials were found${hint}` };
   return { code: "unavailable", text: "no access token could be had" };
 }

@@ -1,0 +1,57 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { credentialsError } from "../src/credential-errors.ts";
+import { signerErrorFrom } from "../src/errors.ts";
+
+const SUBJECT = { action: "sign with", name: "v" };
+const PLUGIN = "14 UNAVAILABLE: Getting metadata from plugin failed with error: ";
+
+/** What JSON.parse says of a text. */
+function parseFailure(text: string): Error {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  throw new Error("expected a text that is no JSON");
+}
+
+const ofSdk = `Unable to read the credential file specified by the environment variable: ${parseFailure("SECRET").message}`;
+
+const told: readonly [string, Error][] = [
+  ["a file that is no JSON", parseFailure("SECRET")],
+  ["a file that is cut off", parseFailure('{"private_key":"SECRET')],
+  ["a value that is no JSON", parseFailure('{"private_key":SECRET}')],
+  ["a file that is no JSON, in the words of the SDK", new Error(ofSdk)],
+  ["a request that is repeated", new Error("Error code invalid_grant: bad grant_type=x&subject_token=SECRET")],
+  ["a description that is repeated", new Error("Error code invalid_request: SECRET - https://a.example")],
+  ["a signed assertion", new Error("invalid_grant: assertion=SECRET")],
+  ["an address with a query", new Error("request to http://127.0.0.1:9/t?key=SECRET failed, reason: none")],
+  ["an address with a password", new Error("request to http://me:SECRET@127.0.0.1:9/t failed")],
+];
+
+describe("what a source of credentials tells stays out of the error:", () => {
+  test.each(told)("%s", (_what, thrown) => {
+    const wrapped = new Error("failed", { cause: thrown });
+    const inCall = Object.assign(new Error(PLUGIN + thrown.message), {
+      code: 14,
+      details: PLUGIN.slice(16) + thrown.message,
+    });
+    const errors = [
+      credentialsError(thrown, SUBJECT),
+      credentialsError(wrapped, SUBJECT),
+      signerErrorFrom(thrown, SUBJECT),
+      signerErrorFrom(inCall, SUBJECT),
+    ];
+    for (const error of errors) expect(inspect(error, { depth: 9, showHidden: true })).not.toContain("SECRET");
+  });
+});
+
+test("a file that is no JSON is said to be", () => {
+  for (const error of [parseFailure("SECRET"), new Error(ofSdk)]) {
+    expect(credentialsError(error, SUBJECT)).toMatchObject({
+      code: "access_denied",
+      message: expect.stringMatching(/: what was read of them is no JSON$/),
+    });
+  }
+});
