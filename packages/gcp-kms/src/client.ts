@@ -52,6 +52,7 @@ interface ClientOptions {
   readonly fallback?: boolean;
   readonly protocol?: string;
   readonly universeDomain?: string;
+  readonly projectId?: string;
   readonly auth?: unknown;
   readonly authClient?: unknown;
   readonly sslCreds?: unknown;
@@ -87,9 +88,17 @@ function transportOptions(transport: GcpKmsTransport, keepalive: Keepalive): Cli
 }
 
 /** What makes clients of our own. Loads the SDK. */
-export async function createOwnClients(own: OwnClientOptions, keepalive: Keepalive = KEEPALIVE): Promise<OwnClients> {
+export async function createOwnClients(
+  own: OwnClientOptions,
+  projectId: string | undefined,
+  keepalive: Keepalive = KEEPALIVE,
+): Promise<OwnClients> {
   const Client = await loadClientClass();
-  const options = ownClientOptions(own, () => gaxOf(Client), keepalive);
+  const options = {
+    ...ownClientOptions(own, () => gaxOf(Client), keepalive),
+    // Else it is looked for with the credentials, off Google as well: of a metadata server and of Cloud Resource Manager.
+    ...(projectId === undefined ? {} : { projectId }),
+  };
   return {
     create: (auth) => new Client(auth === undefined ? options : { ...options, auth }),
     forgetAbsence: ({ auth }) => {

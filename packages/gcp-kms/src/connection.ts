@@ -2,6 +2,7 @@ import type { CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import { createOwnClients, readConnectionOptions, type GcpKmsConnectionOptions, type Keepalive } from "./client.ts";
 import type { CallSubject } from "./client-error.ts";
+import { projectOf } from "./key-name.ts";
 import { ownConnection } from "./own-connection.ts";
 import { makeReady, readyInTime } from "./ready.ts";
 
@@ -16,11 +17,16 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** The caller's client, or one of our own. `keepalive` is for tests. */
-export async function connect(options: GcpKmsConnectionOptions, keepalive?: Keepalive): Promise<Connection> {
+/** The caller's client, or one of our own for the project of a key or version. `keepalive` is for tests. */
+export async function connect(
+  options: GcpKmsConnectionOptions,
+  name: string,
+  keepalive?: Keepalive,
+): Promise<Connection> {
   const own = readConnectionOptions(options);
   const { client } = options;
-  return client === undefined ? ownConnection(await createOwnClients(own, keepalive)) : callersConnection(client);
+  if (client !== undefined) return callersConnection(client);
+  return ownConnection(await createOwnClients(own, projectOf(name), keepalive));
 }
 
 function callersConnection(client: GcpKmsClientLike): Connection {

@@ -51,6 +51,11 @@ export function isKeyVersionName(name: string): boolean {
 
 const PROJECT = /^projects\/([^/]+)(\/.+)$/;
 
+/** The project that the name of a key or version begins with: its id, or its number. */
+export function projectOf(name: string): string | undefined {
+  return PROJECT.exec(name)?.[1];
+}
+
 /** Whether two names differ only in how they name the project: one by its number, the other by its id. */
 export function namesProjectOtherwise(name: string, other: string): boolean {
   const [, project = "", rest] = PROJECT.exec(name) ?? [];

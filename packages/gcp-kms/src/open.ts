@@ -81,7 +81,7 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
   const plan = planCalls(options);
   readConnectionOptions(options);
   if (name.kind === "key") throw await refusedKey(name.cryptoKey, options, plan);
-  const connection = await connect(options);
+  const connection = await connect(options, name.keyVersion);
   return openAdapterSigner(plan, {
     name: name.keyVersion,
     readKey: (bounds) => getPublicKey(connection, name.keyVersion, bounds),

@@ -9,7 +9,10 @@ import { credentialsTime, readyInTime } from "./ready.ts";
 export interface OwnClients {
   /** `auth` is that of the client before it: its credentials are used again. Without it new ones are looked for. */
   create(auth?: GcpKmsClientLike["auth"]): GcpKmsClientLike;
-  /** Has the SDK forget, for the whole process, that there was no metadata server. */
+  /**
+   * Has the SDK forget, for the whole process, that there was no metadata server. Not while it looks for one: that has an
+   * end, of which all clients learn.
+   */
   forgetAbsence(client: GcpKmsClientLike): void;
 }
 
@@ -46,7 +49,6 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     if (current !== life) return;
     current = undefined;
     hangs += 1;
-    forgetAbsence(life.client);
     late = new Promise((resolve) => {
       search.ready.then(
         (ready) => {
@@ -55,7 +57,10 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
           current = life;
           return resolve(ready);
         },
-        () => life.retire(),
+        () => {
+          forgetAbsence(life.client);
+          life.retire();
+        },
       );
     });
   };

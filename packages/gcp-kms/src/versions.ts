@@ -67,7 +67,7 @@ export async function listGcpKmsKeyVersions(
     signal: readSignal("signal", options.signal),
     message: `not all versions were listed within ${deadlineMs} ms`,
   };
-  const connection = await connect(options);
+  const connection = await connect(options, parent);
   try {
     const versions = await withinDeadline((signal) => allPages(connection, parent, deadlineMs, signal), deadline);
     return versions

@@ -71,7 +71,7 @@ beforeAll(async () => {
   vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
   vi.stubEnv("HOME", directory);
   vi.stubEnv("CLOUDSDK_CONFIG", directory);
-  vi.stubEnv("GOOGLE_CLOUD_PROJECT", "p");
+  for (const name of ["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"]) vi.stubEnv(name, undefined);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
@@ -157,6 +157,13 @@ describe("a metadata server that is late", () => {
     clearTimeout(late);
   });
 
+  test("and silent off Google is looked for once, by the clients that follow each other", async () => {
+    behavior = "hangs";
+    const signer = await open({ callTimeoutMs: SHORT_MS });
+    for (let call = 0; call < 3; call += 1) expect(await failure(signer)).toMatchObject({ code: "timeout" });
+    expect(requests).toHaveLength(1);
+  });
+
   test("is not waited for where there is none at all", async () => {
     vi.stubEnv("METADATA_SERVER_DETECTION", "none");
     vi.stubEnv("GCE_METADATA_HOST", undefined);
@@ -185,6 +192,13 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
     expect(await failure(signer)).toMatchObject({ code: "timeout" });
     behavior = "well";
     await goesOn(signer);
+  });
+
+  test("of workload identity asks nobody for the project", async () => {
+    await useFile(workloadIdentity());
+    await writeFile(join(directory, "subject-token"), "token");
+    expect(await failure(await open({ transport }))).toMatchObject(CALL_MADE);
+    expect(requests).toEqual(["/token"]);
   });
 
   test("that hangs is not begun over and over", async () => {

@@ -39,7 +39,7 @@ async function ask(connection: Connection, timeoutMs: number): Promise<void> {
 describe("a connection that the network lost without a word", () => {
   test("while it was idle is found out by a ping, within the first attempt", async () => {
     await using network = await startSilentNetwork(fake.grpcPort);
-    const connection = await connect({ endpoint: endpointOf(network) }, { timeMs: 100, timeoutMs: 100 });
+    const connection = await connect({ endpoint: endpointOf(network) }, version.name, { timeMs: 100, timeoutMs: 100 });
     await ask(connection, 10_000);
     network.loseOpenOnes();
     await pause(150);
@@ -121,6 +121,7 @@ describe("pings", () => {
   test("are sent while a call runs, and not without", async () => {
     const connection = await connect(
       { endpoint: `http://127.0.0.1:${fake.grpcPort}` },
+      version.name,
       { timeMs: 50, timeoutMs: 1000 },
     );
     await ask(connection, 10_000);
@@ -136,6 +137,7 @@ describe("pings", () => {
   test("that are too many for the service cost an attempt, and then there are fewer", async () => {
     const connection = await connect(
       { endpoint: `http://127.0.0.1:${fake.grpcPort}` },
+      version.name,
       { timeMs: 50, timeoutMs: 1000 },
     );
     await ask(connection, 10_000);
