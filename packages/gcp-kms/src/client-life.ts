@@ -1,4 +1,4 @@
-import { endedError, type CallBounds } from "@signpost/core/adapter";
+import { endedError, onAbort, type CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
 
@@ -64,10 +64,10 @@ export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife
     answeredAt = performance.now();
     unanswered = 0;
   };
-  const notHeard = (startedAt: number): void => {
-    // Calls at the same time meet the same silence: one that began before the last one was counted tells nothing more.
+  const notHeard = (startedAt: number, endedAt: number): void => {
+    // Calls at the same time meet the same silence: one that began before the end of the last one tells nothing more.
     if (answeredAt > startedAt || startedAt < countedAt) return;
-    countedAt = performance.now();
+    countedAt = endedAt;
     unanswered += 1;
     if (unanswered >= MAX_UNANSWERED && !retired) onSilence(life);
   };
@@ -92,15 +92,19 @@ export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife
     call: async (bounds, make) => {
       const startedAt = performance.now();
       calls += 1;
+      // The caller's next attempt begins then, before the client has let go of this one.
+      let endedAt = Number.POSITIVE_INFINITY;
+      const letGo = onAbort(bounds.signal, () => (endedAt = performance.now()));
       try {
         const answer = await make();
         heard();
         return answer;
       } catch (error) {
         if (!bounds.signal.aborted) heard();
-        else if (hadItsTime(bounds, startedAt)) notHeard(startedAt);
+        else if (hadItsTime(bounds, endedAt - startedAt)) notHeard(startedAt, endedAt);
         throw error;
       } finally {
+        letGo();
         calls -= 1;
         closeIfIdle();
       }
@@ -134,7 +138,7 @@ function startSearch(ready: Promise<ReadyLife>, ended: () => void): Search {
   return search;
 }
 
-function hadItsTime({ signal, timeoutMs }: CallBounds, startedAt: number): boolean {
+function hadItsTime({ signal, timeoutMs }: CallBounds, hadMs: number): boolean {
   if (endedError(signal.reason).code !== "timeout") return false;
-  return performance.now() - startedAt >= Math.min(timeoutMs / 2, TELLING_MS);
+  return hadMs >= Math.min(timeoutMs / 2, TELLING_MS);
 }

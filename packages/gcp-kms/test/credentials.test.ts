@@ -203,11 +203,13 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
 
   test("that hangs is not begun over and over", async () => {
     await useFile(workloadIdentity());
+    await writeFile(join(directory, "subject-token"), "token");
     const signer = await open({ transport, callTimeoutMs: 50 });
     behavior = "hangs";
     for (let call = 0; call < 12; call += 1) expect(await failure(signer)).toMatchObject({ code: "timeout" });
     // Of 45, 90, 180, 360 ms, and perhaps another one on a busy machine.
-    expect(requests.length).toBeLessThanOrEqual(6);
+    // The SDK's look for a metadata server, of a test before, may still ask.
+    expect(requests.filter((path) => path === "/token").length).toBeLessThanOrEqual(6);
   });
 
   test("that comes after the call's time is used by the next call", async () => {

@@ -119,11 +119,10 @@ test("a service that is slow and answers keeps its connection", async () => {
 
 describe("pings", () => {
   test("are sent while a call runs, and not without", async () => {
-    const connection = await connect(
-      { endpoint: `http://127.0.0.1:${fake.grpcPort}` },
-      version.name,
-      { timeMs: 50, timeoutMs: 1000 },
-    );
+    const connection = await connect({ endpoint: `http://127.0.0.1:${fake.grpcPort}` }, version.name, {
+      timeMs: 50,
+      timeoutMs: 1000,
+    });
     await ask(connection, 10_000);
     const before = fake.pings();
     await pause(300);
@@ -135,11 +134,10 @@ describe("pings", () => {
   });
 
   test("that are too many for the service cost an attempt, and then there are fewer", async () => {
-    const connection = await connect(
-      { endpoint: `http://127.0.0.1:${fake.grpcPort}` },
-      version.name,
-      { timeMs: 50, timeoutMs: 1000 },
-    );
+    const connection = await connect({ endpoint: `http://127.0.0.1:${fake.grpcPort}` }, version.name, {
+      timeMs: 50,
+      timeoutMs: 1000,
+    });
     await ask(connection, 10_000);
     fake.refusePings(true);
     fake.faults.latencyMs = 80;

@@ -55,13 +55,17 @@ async function ask(connection: Connection, endsMs: number, timeoutMs = endsMs): 
   const controller = new AbortController();
   const { signal } = controller;
   const timer = setTimeout(() => controller.abort(new SignerError("timeout", "no answer in time")), endsMs);
-  const ended = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
+  const endsAfter = async (ms: number): Promise<never> =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener("abort", () => setTimeout(() => reject(signal.reason), ms), { once: true });
+    });
   try {
-    const [{ name }] = await connection.call({ timeoutMs, signal }, { action: "read", name: "v" }, (client, options) =>
-      Promise.race([client.getPublicKey({ name: "v" }, options), ended]),
+    const subject = { action: "read", name: "v" };
+    // The client lets go a little later than the caller.
+    const call = connection.call({ timeoutMs, signal }, subject, (client, options) =>
+      Promise.race([client.getPublicKey({ name: "v" }, options), endsAfter(20)]),
     );
+    const [{ name }] = await Promise.race([call, endsAfter(0)]);
     return name;
   } finally {
     clearTimeout(timer);
@@ -111,6 +115,8 @@ describe("a channel that is silent", () => {
     waits.answer = async (client) => (client === 1 ? never() : undefined);
     await rejection(ask(connection, 250, 5_000));
     await rejection(ask(connection, 250, 5_000));
+    // The client lets go of the second one.
+    await pause(50);
     expect(await ask(connection, 5_000)).toBe("client 2");
   });
 
