@@ -14,7 +14,7 @@ const { closedError } = await import(["@signpost", "core", "adapter"].join("/"))
 const { openLocalSigner } = await import(["@signpost", "local"].join("/"));
 
 // `instanceof` would hold for a copy of the class as well.
-assert.equal(closedError().constructor, SignerError, "@signpost/core/adapter has a copy of the class of its own");
+assert.equal(closedError().constructor, SignerError, "@signpost/core/adapter has its own copy of the class");
 
 const signer = await openLocalSigner();
 const keys = createKeySet([{ keyId: "sig-1", signer }]);

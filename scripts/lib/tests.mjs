@@ -78,7 +78,7 @@ export function describeSoaks(args) {
   const soaks = listTestFiles(pathFilters(args)).filter((file) => file.tier === "soak").length;
   if (soaks === 0) return undefined;
   const command = ["npm test -- --soak", ...args.map((arg) => (/^[\w./=@-]+$/.test(arg) ? arg : JSON.stringify(arg)))];
-  return `Not run: ${soaks} soak ${soaks === 1 ? "file" : "files"}. They are a tier of their own: ${command.join(" ")}`;
+  return `Not run: ${soaks} soak ${soaks === 1 ? "file" : "files"}. They are a separate tier: ${command.join(" ")}`;
 }
 
 /** Options whose value is an argument of its own. */

@@ -200,7 +200,7 @@ describe("an emergency behind the shared cache", () => {
     const nginx = await startNginx({ conf: RECOMMENDED_CONF, upstreams: replicas.ports, faketime: new Date(time) });
     onTestFinished(() => nginx.stop());
     const rp = createPatientRp(nginx.origin, { refetch: true });
-    // Longer than the schedule lets the OP sign: whoever has the key is not bound by it.
+    // Longer than the schedule lets the OP sign: a thief of the key is not bound by it.
     const stolen = await signToken((schedules[0] ?? fail()).keySet(), START, 7200);
     expect(await rp.verify(stolen, START)).toBe("first");
 

@@ -25,7 +25,7 @@ const UNKNOWN: Row = { code: "integrity", text: "the client failed in an unknown
 
 /**
  * By the service's error code, the SDK's `name`:
- * https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html and CommonErrors.html beside it, the other names
+ * https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html and CommonErrors.html, the other names
  * under which services throttle and refuse signatures, and those of STS, where credentials come from.
  */
 const BY_NAME: ReadonlyMap<string, Row> = new Map([
@@ -58,7 +58,7 @@ const BY_NAME: ReadonlyMap<string, Row> = new Map([
   ["UnsupportedOperationException", { code: "unsupported_key", text: "the key has no public key" }],
   ["InvalidArnException", { code: "invalid_argument", text: "the service refuses the ARN" }],
   ["ValidationException", REFUSED],
-  // Of a client of the caller's: an endpoint beside a setting for FIPS or dual-stack endpoints.
+  // Of a client of the caller's: an endpoint together with a setting for FIPS or dual-stack endpoints.
   [
     "EndpointError",
     { code: "invalid_argument", text: "the client's settings of endpoint, FIPS and dual-stack do not fit" },

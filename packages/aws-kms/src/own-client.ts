@@ -23,7 +23,7 @@ export function openOwnClient(
   const sockets = createSockets(socketsFor(policy));
   const client = new sdk.KMSClient({
     region,
-    // The SDK refuses an endpoint beside a setting for FIPS or dual-stack endpoints: the endpoint wins.
+    // The SDK refuses an endpoint together with a setting for FIPS or dual-stack endpoints: the endpoint wins.
     ...(endpoint === undefined
       ? { useFipsEndpoint, useDualstackEndpoint }
       : { endpoint: endpoint.url, useFipsEndpoint: false, useDualstackEndpoint: false }),

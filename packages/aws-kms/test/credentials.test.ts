@@ -167,7 +167,7 @@ describe("our own client", () => {
     await expect(signing).resolves.toHaveLength(64);
   });
 
-  test("gets them anew as often as they are rotated, however fast", async () => {
+  test("gets new ones as often as they are rotated, however fast", async () => {
     await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, policy: { maxAttempts: 1 } });
     for (const rotation of [2, 3, 4]) {
       fake.acceptOnly([`AKIA${rotation}`]);

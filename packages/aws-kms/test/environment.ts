@@ -24,7 +24,7 @@ export function provideCredentials(credentials: Backend["credentials"] | undefin
   process.env["AWS_SECRET_ACCESS_KEY"] = credentials.secretAccessKey;
 }
 
-/** Makes this the SDK's configuration file. It reads a file once, so that each has a name of its own. */
+/** Makes this the SDK's configuration file. It reads a file once, so each gets its own name. */
 export function provideConfiguration(folder: string, text: string): void {
   const file = join(folder, `config-${randomUUID()}`);
   writeFileSync(file, text);

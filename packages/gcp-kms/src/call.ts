@@ -60,7 +60,7 @@ const INVALID_ARGUMENT = 3;
 const FAILED_PRECONDITION = 9;
 
 /**
- * The service refuses a version that cannot sign in words of its own. When they do not name its state, the version is
+ * The service refuses a version that cannot sign in its own words. When they do not name its state, the version is
  * asked for: a caller is told "DESTROYED" or "another algorithm" and not just "precondition". That takes
  * `cloudkms.cryptoKeyVersions.get`; without it the answer is less exact.
  */

@@ -124,7 +124,7 @@ function startSearch(ready: Promise<ReadyLife>, ended: () => void): Search {
     since: performance.now(),
     state: "running",
   };
-  // Whoever waited for it may have left.
+  // The caller that waited for it may have left.
   ready.then(
     () => {
       search.state = "ready";

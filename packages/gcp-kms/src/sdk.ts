@@ -44,7 +44,7 @@ const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirna
 
 /**
  * The client's own google-gax. A client has it under a name that is not public, and there is no other way to this copy that
- * also holds in a bundle. It asks nobody for anything: what it is made with has a universe and needs no credentials.
+ * also holds in a bundle. It makes no request: what it is made with has a universe and needs no credentials.
  */
 export function gaxOf(Client: ClientClass): Gax {
   const universeDomain = "googleapis.com";

@@ -19,7 +19,7 @@ import { newMessage, rejection } from "./support/signatures.ts";
 const KEY = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
 const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-/** TLS and credentials, and nobody who listens. Whoever is told that the service cannot be reached had credentials. */
+/** TLS and credentials, and no listener. An error that says the service cannot be reached comes after the credentials. */
 const endpoint = "https://127.0.0.1:9";
 const CALL_MADE = { code: "unavailable", message: expect.stringMatching(/the service cannot be reached|ECONNREFUSED/) };
 
@@ -194,7 +194,7 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
     await goesOn(signer);
   });
 
-  test("of workload identity asks nobody for the project", async () => {
+  test("of workload identity makes no request for the project", async () => {
     await useFile(workloadIdentity());
     await writeFile(join(directory, "subject-token"), "token");
     expect(await failure(await open({ transport }))).toMatchObject(CALL_MADE);

@@ -11,7 +11,7 @@ export type JwksEndpointLike = Pick<JwksEndpoint, "jwksUri" | "listener" | "resp
  *
  * The host lets any origin read its document; this is the endpoint's own option `cors`.
  *
- * `attach` of `signpostKeys` calls it. By itself it is for a Provider that signs with keys of its own.
+ * `attach` of `signpostKeys` calls it. By itself it is for a Provider that signs with its own keys.
  *
  * @throws ConfigurationError when the endpoint's `jwksUri` is not the URL at which the host announces its JWKS: its
  * issuer, where it is mounted if the issuer does not say so already, and the path of its `routes.jwks`.

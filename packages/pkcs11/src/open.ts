@@ -84,7 +84,7 @@ async function openWithin({ request, settings }: ReadRequest, signal: AbortSigna
   try {
     return await withinDeadline(() => (opening = open(request, pins)), { deadlineMs, signal });
   } catch (error) {
-    // Nobody waits for it any more: it is closed as soon as it is open.
+    // No caller waits for it any more: it is closed as soon as it is open.
     opening?.then((late) => late.close()).catch(() => {});
     throw error;
   }

@@ -8,7 +8,7 @@ import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim"
 import { useShimmedToken } from "./support/shimmed-token.ts";
 
 const at = useShimmedToken(1);
-/** A module that nobody allowed. */
+/** A module that is not allowed. */
 let other: Pkcs11Shim;
 const opened: Signer[] = [];
 
@@ -41,7 +41,7 @@ describe("the module of a URI", () => {
     expect(signer.uri).toContain(`?module-path=${at.shim.module}`);
   });
 
-  test("that is a pipe is refused, and nobody waits for it", async () => {
+  test("that is a pipe is refused at once", async () => {
     const pipe = join(at.hsm.directory, "pipe.so");
     execFileSync("mkfifo", [pipe]);
     await expect(open(`?module-path=${pipe}`, {})).rejects.toMatchObject({ argument: "module" });

@@ -41,7 +41,7 @@ describe("a PIN under isolation: process", () => {
     expect(at.shim.calls("C_Login")).toBe(logins);
   });
 
-  test("that was refused is not sent again, whoever gives it; a signer with the right one opens beside it", async () => {
+  test("that was refused is not sent again, whichever signer gives it; a signer with the right one opens", async () => {
     const refused = await openRefused();
     const logins = at.shim.calls("C_Login");
     await expect(at.opener.open(isolated({ pin: WRONG }))).rejects.toMatchObject(REFUSED);

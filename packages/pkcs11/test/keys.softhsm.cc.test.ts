@@ -333,7 +333,7 @@ describe("the PIN", () => {
       let pin = at.hsm.pin;
       const on = { ...at.base, isolation, sessions: 1, pin: () => pin };
       const first = await at.opener.open(on);
-      // As where the token was given another PIN since: here it is not right, which nobody can know.
+      // As where the token was given another PIN since: here it is not right, which the signer cannot know.
       pin = "24681357";
       const second = await at.opener.open({ ...on, pin: () => pin });
       await until(() => second.health().notes.length > 0);

@@ -88,7 +88,7 @@ describe.each(ISOLATIONS)("a token that asks for no login and hides its keys, is
 });
 
 describe("a token that asks for no login and hides its keys", () => {
-  test("is logged in to again after somebody's logout, for each of its signers", async () => {
+  test("is logged in to again after another user's logout, for each of its signers", async () => {
     at.shim.token({ withoutFlags: LOGIN_REQUIRED });
     const first = await open();
     const second = await open();

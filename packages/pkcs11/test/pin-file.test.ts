@@ -93,7 +93,7 @@ describe("a PIN in a file", () => {
     },
   );
 
-  test("counts as one source, whoever opens signers with it", () => {
+  test("counts as one source for all signers", () => {
     const [one, two] = ["/run/pin", "/run/pin"].map((path) =>
       pinFor(parsePkcs11Uri(`pkcs11:?pin-source=file:${path}`), {}),
     );
@@ -130,7 +130,7 @@ describe("a PIN in a file", () => {
     goOn();
     expect(await Promise.all(reads)).toEqual(["a", "b", "c", "a", "b", "c", "a", "b", "c"]);
     expect(stat).toHaveBeenCalledTimes(3);
-    // What came back is read anew.
+    // After it came back, the file is read again.
     writeFileSync(join(folder, "a"), "changed");
     expect(await read(`file:${folder}/a`)).toBe("changed");
   });

@@ -63,12 +63,12 @@ describe("a PIN that the token refused", () => {
         expect(await openingOutcome(at.opener.open(wrong(isolation)))).toBe("pin_incorrect");
     }
     expect(at.shim.calls("C_Login")).toBe(1);
-    // Nor by a thread that uses a module of its own.
+    // Nor by a thread that uses its own module.
     expect(await openingOutcome(at.opener.open({ ...wrong(), module: at.hsm.module }))).toBe("pin_incorrect");
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
-  test("in two spellings is the end for a third one, in every thread, until somebody says that the token was mended", async () => {
+  test("in two spellings is the end for a third one, in every thread, until an operator says that the token was mended", async () => {
     const [thread] = start(1);
     expect(await thread?.open(wrong())).toBe("pin_incorrect");
     expect(await openingOutcome(at.opener.open({ ...at.base, pin: OTHER_WRONG }))).toBe("pin_incorrect");

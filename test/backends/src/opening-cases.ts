@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SignerError, type GuardPolicy, type Signer, type SignerErrorCode } from "@signpost/core";
 
 // One opening rule for every adapter of a remote backend, and one table that proves it. A test hands in a harness that
-// opens signers through a client of its own making, whose calls answer in these words.
+// opens signers through its own client, whose calls answer in these words.
 
 /** What one call meets: a whole answer, one with a missing member, an outage, a refusal, or no answer at all. */
 export type Answer = "whole" | "incomplete" | "outage" | "refusal" | "silence";

@@ -182,7 +182,7 @@ describe('verify: "first"', () => {
 
   test("proves each place of a signer that names its places itself", async () => {
     const { signer } = scriptedSigner();
-    const [old, anew] = [{ uri: "test:session-1" }, { uri: "test:session-2" }];
+    const [old, next] = [{ uri: "test:session-1" }, { uri: "test:session-2" }];
     let place = old;
     const own = createSigner({
       uri: "test:sessions",
@@ -193,7 +193,7 @@ describe('verify: "first"', () => {
     });
     const entry = createKeySet([{ signer: guardSigner(own) }]).active;
     await signWith(entry, INPUT, { verify: "first" });
-    place = anew;
+    place = next;
     expect(await failure(signWith(entry, INPUT, { verify: "first" }))).toMatchObject({ uri: "test:session-2" });
   });
 });

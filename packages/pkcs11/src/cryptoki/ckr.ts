@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
   [0xb0, "CKR_SESSION_CLOSED", "session"],
   [0xb1, "CKR_SESSION_COUNT", "session"],
   [0xb3, "CKR_SESSION_HANDLE_INVALID", "session"],
-  // Somebody else works as the security officer: no read-only session until that has ended.
+  // The security officer is logged in: no read-only session until that has ended.
   [0xb8, "CKR_SESSION_READ_WRITE_SO_EXISTS", "session"],
   [0xe0, "CKR_TOKEN_NOT_PRESENT", "reinitialize"],
   [0xe1, "CKR_TOKEN_NOT_RECOGNIZED", "fatal", "unsupported_key"],
@@ -89,7 +89,7 @@ const ROWS: readonly Row[] = [
 
 /**
  * The other codes of PKCS#11 3.1, and of 3.2: what they are about is never asked for here, or says nothing of what would
- * help. A module that returns one all the same is treated as with a code that nobody knows.
+ * help. A module that returns one all the same is treated like an unknown code.
  */
 const NAMES: readonly (readonly [code: number, name: string])[] = [
   [0x08, "CKR_NO_EVENT"],

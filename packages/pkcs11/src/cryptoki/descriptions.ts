@@ -5,7 +5,7 @@ export interface PrivateKeyDescription {
   /** CKA_LABEL, which need not be UTF-8. */
   readonly label: Uint8Array;
   readonly id: Uint8Array;
-  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
+  /** CKA_ALWAYS_AUTHENTICATE: each signature needs its own login. */
   readonly alwaysAuthenticate: boolean;
   /** CKA_EC_POINT values, as the module gave them. */
   readonly ecPoints: readonly Uint8Array[];

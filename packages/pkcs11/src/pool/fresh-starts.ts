@@ -17,7 +17,7 @@ export interface FreshStartMember {
 }
 
 /**
- * C_Finalize and C_Initialize of one module, then every session of every pool anew. It never finalizes under a call, and
+ * C_Finalize and C_Initialize of one module, then new sessions for every pool. It never finalizes under a call, and
  * only a module that is ours.
  */
 export class FreshStarts {
@@ -41,8 +41,8 @@ export class FreshStarts {
   }
 
   /**
-   * Initializes the module anew and restores every session. Single flight. Only when we own the module, no call hangs
-   * inside it, and the last time is long enough ago. A module that somebody else finalized is only initialized: that is
+   * Initializes the module again and restores every session. Single flight. Only when we own the module, no call hangs
+   * inside it, and the last time is long enough ago. A module that other code finalized is only initialized: that is
    * for anybody to do. False when that is not possible, or not yet, or in vain.
    */
   reinitialize(cause: unknown): Promise<boolean> {
@@ -58,7 +58,7 @@ export class FreshStarts {
     return Math.max(0, REINITIALIZE_INTERVAL_MS - this.#attachment.sinceRenewal);
   }
 
-  /** Initializes the module anew for somebody who misses a token. Pointless when that was done a moment ago. */
+  /** Initializes the module again for a caller that misses a token. Pointless when that was done a moment ago. */
   async lookAgain(): Promise<boolean> {
     if (performance.now() - Math.max(this.#firstStart, this.#lastInitialize) < LOOK_AGAIN_MS) return false;
     return this.reinitialize(undefined);

@@ -1,6 +1,6 @@
 /** C_Finalize and C_Initialize are at least this far apart. */
 export const REINITIALIZE_INTERVAL_MS = 30_000;
-/** A C_Initialize alone, after somebody else finalized the module, disturbs nobody and may come sooner. */
+/** A C_Initialize alone, after other code finalized the module, disturbs no call and may come sooner. */
 export const INITIALIZE_INTERVAL_MS = 1_000;
 /** A list of tokens this young is taken as it is; an older one may miss a token that was made since. */
 export const LOOK_AGAIN_MS = 1_000;

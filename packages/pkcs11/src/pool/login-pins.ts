@@ -2,7 +2,7 @@ import type { PinSource } from "../request/pin.ts";
 import type { PinOutcome, PinVerdict } from "../wire/pin-outcomes.ts";
 import type { TokenName } from "../wire/token-name.ts";
 
-/** A PIN that may be sent to a token once. Nobody else of this process sends one meanwhile. */
+/** A PIN that may be sent to a token once. No other part of this process sends one meanwhile. */
 export interface PinTry {
   readonly pin: string;
   /** Has to be called, whatever became of it. Calls after the first do nothing. */

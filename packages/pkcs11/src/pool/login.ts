@@ -25,7 +25,7 @@ export interface AuthenticateOptions {
   readonly hangMs: number;
 }
 
-/** Why nobody may log in. */
+/** Why no login is allowed. */
 interface Refusal {
   readonly error: SignerError;
   /** Whose PIN it was. */
@@ -89,7 +89,7 @@ export class TokenLogin {
     this.signers.prefer(source);
   }
 
-  /** Logs a session in, unless somebody else's login has done it meanwhile. */
+  /** Logs a session in, unless another login has done it meanwhile. */
   login(run: RunCommand): Promise<void> {
     return this.#inTurn(async () => {
       this.requireOpen();
@@ -191,7 +191,7 @@ export class TokenLogin {
       throw this.#refuse(error, first);
     });
     if (this.blocked === undefined) return taken;
-    // Somebody was refused while its source was thinking.
+    // Another login was refused while the source was working.
     taken.attempt.done("unknown");
     throw this.blocked;
   }
@@ -278,7 +278,7 @@ function endFailed(attempt: PinTry, error: unknown): void {
   else attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
 }
 
-/** A login that hung has come back: what became of the PIN is remembered, though nobody waits for it. */
+/** A login that hung has come back: what became of the PIN is remembered, though no caller waits for it. */
 async function endLate(attempt: PinTry, late: Promise<unknown>): Promise<void> {
   try {
     await late;

@@ -54,7 +54,7 @@ async function findToken(module: ThreadModule, request: KeyRequest): Promise<Tok
   }
 }
 
-/** Somebody may have finalized the module between our C_Initialize and this. */
+/** Other code may have finalized the module between our C_Initialize and this. */
 async function listTokens(module: ThreadModule): Promise<TokenList> {
   try {
     return await module.tokens();

@@ -83,7 +83,7 @@ export class TokenPool {
     );
   }
 
-  /** Nobody signs with the key any more. */
+  /** No signer uses the key any more. */
   closeKey(key: number): void {
     this.#keys.close(key);
     for (const session of this.sessions.all) if (session.state === "idle") this.#forgetClosed(session);
@@ -105,7 +105,7 @@ export class TokenPool {
     });
   }
 
-  /** Why nobody may log in until every signer of the token is closed. */
+  /** Why no login is allowed until every signer of the token is closed. */
   get refusal(): SignerError | undefined {
     return this.#login.finalRefusal;
   }
@@ -156,7 +156,7 @@ export class TokenPool {
     return { session, run: this.sessions.set.commands(session), login: this.#login, ...of };
   }
 
-  /** Hands waiting jobs to idle sessions, or rejects them when nobody will come for them. */
+  /** Hands waiting jobs to idle sessions, or rejects them when no session will come. */
   #pump(): void {
     const problem = this.#closed ? closedError() : this.#problem();
     if (problem !== undefined) return this.#queue.rejectAll(problem);

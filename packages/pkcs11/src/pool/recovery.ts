@@ -33,7 +33,7 @@ export class Recovery {
     const { set, login, freshStarts } = this.#parts;
     if (login.refusal !== undefined) return false;
     const action = this.#actionFor(error);
-    // Whoever logged out or removed keys did it to all sessions of the token.
+    // A logout or a removed key concerns all sessions of the token.
     if (action === "login") for (const other of set.all) other.keys.clear();
     return action === "reinitialize" && freshStarts.reinitialize(error);
   }

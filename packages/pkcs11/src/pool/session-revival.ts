@@ -79,7 +79,7 @@ export class SessionRevival {
     const isNew = session.state === "starting";
     if (!isNew) session.state = "recovering";
     try {
-      // Nobody else is inside such an instance, so it needs no fresh start of the whole module.
+      // No other thread is inside such an instance, so it needs no fresh start of the whole module.
       if (!isNew) await this.#set.dropInstance(session);
       if (isLost(session)) return;
       await this.#opener.open(session);

@@ -125,7 +125,7 @@ export class SessionSet {
     await Promise.all(this.all.map((session) => this.#drop(session, gone)));
   }
 
-  /** Finalizes the instance of the module that is this session's own, where it is: the next one begins anew. */
+  /** Finalizes the instance of the module that is this session's own, where it is: the next one makes a new instance. */
   async dropInstance(session: PooledSession): Promise<void> {
     if (session.ownsInstance) await this.#drop(session, false);
   }

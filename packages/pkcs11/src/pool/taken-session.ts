@@ -55,7 +55,7 @@ export async function lookUpKey(
   return found;
 }
 
-/** One signature, with a login of its own where the key wants one. */
+/** One signature, with its own login where the key wants one. */
 export async function signDigest(taken: TakenSession, digest: Uint8Array): Promise<Uint8Array> {
   const { session, run, login, key, hangMs, signal } = taken;
   if (session.keys.get(key)?.alwaysAuthenticate === true) await login.authenticate(run, key, { signal, hangMs });

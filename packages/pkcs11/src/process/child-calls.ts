@@ -29,7 +29,7 @@ export class ChildCalls {
     }
   }
 
-  /** Nobody waits for the call any more. */
+  /** No caller waits for it any more. */
   abort(call: number): void {
     this.#underWay.get(call)?.abort();
   }

@@ -187,7 +187,7 @@ export class ChildLink {
   async #answerPin({ question, pin: number, token }: ToParentOf<"pin">): Promise<void> {
     try {
       const attempt = await this.#events.pins.take(number, token);
-      // Nobody is there any more who could send it.
+      // The process that could send it is gone.
       if (this.#ended !== undefined) return attempt.done("unknown");
       this.#tries.set(question, attempt);
       this.#send({ type: "pin", question, pin: attempt.pin, error: undefined });

@@ -81,7 +81,7 @@ export class ProcessModule {
     const refusal = this.#keys.refusal(key);
     if (refusal !== undefined) throw refusal;
     const { child, number } = await keyInChild(key);
-    // While a child was started nobody may have waited for it any more.
+    // While a child was started, its callers may have left.
     if (signal?.aborted === true) throw endedError(signal.reason);
     const call = child.call({ type: "sign", key: number, digest }, signal);
     const signed = await call.catch((error: unknown) => {

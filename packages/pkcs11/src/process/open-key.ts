@@ -10,7 +10,7 @@ interface ModuleEntry {
   stopping: Promise<void> | undefined;
 }
 
-// As in pool/registry.ts: one child for each module, whoever opens signers on it.
+// As in pool/registry.ts: one child for each module, for all its signers.
 const modules = new Map<string, ModuleEntry>();
 
 /** Opens a key in a child process. `pins`: for logins, the same for every key. */

@@ -82,7 +82,7 @@ export class Reopening {
     throw new SignerError("wrong_key", `the token holds another key as ${describeLabel(opened.label)} now`);
   }
 
-  /** In the same child. What trying again may cure is tried by itself; the rest when somebody asks for it. */
+  /** In the same child. What trying again may cure is tried by itself; the rest when a caller asks for it. */
   #tryLater(child: ChildLink, key: ParentKey, error: SignerError): void {
     isNowhere(key, error);
     if (isPinRefusal(error)) return;

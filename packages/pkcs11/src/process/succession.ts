@@ -41,7 +41,7 @@ export class ChildSuccession {
 
   /** The child, started where there is none. @throws SignerError `unavailable` between an end and the next start. */
   child(): ChildLink {
-    // Another start now would be one more crash, and a second child beside the one to come.
+    // Another start now would be one more crash, and a second child besides the one to come.
     if (this.#timer !== undefined) throw this.notYet();
     return (this.#child ??= this.#start());
   }

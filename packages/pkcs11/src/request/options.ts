@@ -26,7 +26,7 @@ export interface Pkcs11KeyOptions {
   readonly openDeadlineMs?: number | undefined;
   /** Text for C_Initialize, which NSS takes its configuration from. Not empty. Default: none, as other modules want it. */
   readonly libraryParameters?: string | undefined;
-  /** Signatures at once, each in a thread with a session of its own. 1 to 64, default 4; at most what the token allows. */
+  /** Signatures at once, each in a thread with its own session. 1 to 64, default 4; at most what the token allows. */
   readonly sessions?: number | undefined;
   /** Where the module runs. Default `thread`. */
   readonly isolation?: Pkcs11Isolation | undefined;

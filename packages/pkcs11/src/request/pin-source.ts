@@ -55,7 +55,7 @@ function pinFromSource(source: string, { pinSource: resolve }: PinOptions): PinS
   return pinSource(resolverOf(resolve, source), "the function of the option pinSource");
 }
 
-/** One function for each source that a resolver is asked for, so that it counts as one, whoever opens signers with it. */
+/** One function for each source that a resolver is asked for, so that it counts as one for all signers. */
 const resolvers = new WeakMap<Resolve, Map<string, () => ReturnType<Resolve>>>();
 
 function resolverOf(resolve: Resolve, source: string): () => ReturnType<Resolve> {
@@ -65,7 +65,7 @@ function resolverOf(resolve: Resolve, source: string): () => ReturnType<Resolve>
   return resolver;
 }
 
-/** One function for each file, so that it counts as one source, whoever opens signers with it. */
+/** One function for each file, so that it counts as one source for all signers. */
 const fileReaders = new Map<string, () => Promise<Uint8Array>>();
 /** More files than this are no configuration. The one that was added first is forgotten. */
 const MAX_FILE_READERS = 256;

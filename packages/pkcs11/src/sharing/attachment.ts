@@ -19,7 +19,7 @@ import type { AskForGate, GateAnswer } from "./gate-exchange.ts";
 
 /** Another thread of ours that has a module open says so within this time. Milliseconds. */
 const ANSWER_MS = 1_000;
-/** Nobody answered: one more look for somebody who came meanwhile. Milliseconds. */
+/** No answer: one more look for a thread that came meanwhile. Milliseconds. */
 const LAST_LOOK_MS = 100;
 /** A thread that is opening or closing the module is asked again this often. Milliseconds. */
 const PENDING_MS = 20;
@@ -88,7 +88,7 @@ export class Attachment {
     const deadline = performance.now() + SETUP_HANG_MS;
     const loaded = this.#run("load", this.#file);
     let answer = await this.#ask(this.#opening, loaded);
-    // Nobody of ours answers three times over: it is other code that has initialized the module.
+    // None of our threads answers three times over: it is other code that has initialized the module.
     for (let unanswered = 0; unanswered < 3;) {
       if (answer === undefined) {
         await loaded;

@@ -3,7 +3,7 @@ import { BroadcastChannel } from "node:worker_threads";
 import type { PinMemory, SharedPins } from "./pin-memory.ts";
 
 type Message =
-  /** A thread has come, with a memory of its own. */
+  /** A thread has come, with its own memory. */
   | { readonly type: "hello"; readonly memory: SharedPins }
   /** All that a thread knows of. */
   | { readonly type: "known"; readonly memories: readonly SharedPins[] }

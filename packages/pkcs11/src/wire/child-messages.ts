@@ -38,7 +38,7 @@ export type ToChild =
   | { readonly type: "open"; readonly call: number; readonly input: OpenInput }
   | { readonly type: "sign"; readonly call: number; readonly key: number; readonly digest: Uint8Array }
   | { readonly type: "close"; readonly call: number; readonly key: number }
-  /** Nobody waits for the call any more. */
+  /** No caller waits for it any more. */
   | { readonly type: "abort"; readonly call: number }
   | {
       readonly type: "pin";

@@ -46,7 +46,7 @@ export function recoveryAction(error: unknown): RecoveryAction {
   return failure.kind === "internal" ? "repeated" : "fatal";
 }
 
-/** Somebody finalized the module, or never initialized it. */
+/** Other code finalized the module, or it was never initialized. */
 export function isNotInitialized(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_CRYPTOKI_NOT_INITIALIZED;
 }

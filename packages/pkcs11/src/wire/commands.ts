@@ -40,14 +40,14 @@ export interface Commands {
   /**
    * C_Finalize, where `finalize` says so, and C_Initialize with nobody between. Not when the gate's generation is another
    * by now: somebody has done it already. `initialized`: the module lives anew, by this thread or by another of ours.
-   * `finalized`: it is not the one that it was, whoever initialized it.
+   * `finalized`: it was finalized and initialized since, by any code.
    */
   renew: [
     input: { readonly finalize: boolean; readonly generation: number },
     output: { readonly initialized: boolean; readonly finalized: boolean },
   ];
   /**
-   * Loads the module in a thread beside the one that attached to it, and initializes the thread's own instance where
+   * Loads the module in another thread than the one that attached to it, and initializes the thread's own instance where
    * there is one: `owner` then.
    */
   initialize: [
@@ -55,7 +55,7 @@ export interface Commands {
     output: { readonly owner: boolean },
   ];
   /**
-   * Closes the session. `gone`: somebody finalized the module, so its handle may be somebody else's by now, and is only
+   * Closes the session. `gone`: other code finalized the module, so the handle may be another session's by now, and is only
    * forgotten. C_Finalize when `module` is true.
    */
   finalize: [input: { readonly module: boolean; readonly gone?: boolean }, output: null];

@@ -6,11 +6,11 @@ import { randomInt } from "node:crypto";
 /** Numbers by the places below. */
 export type Gate = Int32Array<SharedArrayBuffer>;
 
-/** Threads with signers on the module. Once there is none the gate is dead: nobody joins one who is finalizing. */
+/** Threads with signers on the module. Once there is none the gate is dead: no thread joins one that is finalizing. */
 const USERS = 0;
 /** Commands that are inside the module. */
 const INSIDE = 1;
-/** 1 while somebody finalizes. */
+/** 1 while a thread finalizes. */
 const CLOSED = 2;
 /** 1 when one of the users got CKR_OK from C_Initialize: the module is theirs to finalize. */
 const OWNED = 3;
@@ -91,7 +91,7 @@ function milliseconds(): number {
   return Number(process.hrtime.bigint() / 1_000_000n) | 0 || 1;
 }
 
-/** Runs calls of the module, once nobody is finalizing it. Blocks: for worker threads. */
+/** Runs calls of the module, once no thread is finalizing it. Blocks: for worker threads. */
 export function inside<Result>(gate: Gate, calls: () => Result): Result {
   enter(gate);
   try {

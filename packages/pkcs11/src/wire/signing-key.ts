@@ -27,7 +27,7 @@ export interface SigningKey extends SigningKeyDescription {
   notes(): readonly string[];
   /** Calls that hang inside the module. */
   hanging(): number;
-  /** What the token answered to a PIN, once it has refused one: nobody tries another. */
+  /** What the token answered to a PIN, once it has refused one: no other is tried. */
   refusal(): SignerError | undefined;
   close(): Promise<void>;
 }

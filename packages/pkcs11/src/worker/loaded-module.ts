@@ -45,7 +45,7 @@ export class LoadedModule {
     const code = finalize ? codeFrom(() => this.binding.C_Finalize()) : CKR_CRYPTOKI_NOT_INITIALIZED;
     const finalized = code === undefined || code === CKR_CRYPTOKI_NOT_INITIALIZED;
     if (finalized) startGeneration(gate);
-    // It throws where the module cannot be initialized now. Nobody else has it then: it stays as much ours as it was.
+    // It throws where the module cannot be initialized now. No other code has it then: it stays as much ours as it was.
     const initialized = this.initialize();
     if (initialized || (finalize && finalized)) setOwned(gate, initialized);
     // It was finalized after all, whatever the code said.

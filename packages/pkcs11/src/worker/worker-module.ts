@@ -17,7 +17,7 @@ export class WorkerModule {
   /** C_Initialize answered CKR_OK to this thread. */
   #initialized = false;
   #slots: ReadonlyMap<string, Handle> = new Map();
-  // Until the module is initialized nobody else can be inside it with us.
+  // Until the module is initialized no other thread can be inside it with us.
   #gate: Gate = createGate();
 
   get binding(): Binding {
@@ -53,7 +53,7 @@ export class WorkerModule {
     };
     if (!alone(this.#gate, FINALIZE_WAIT_MS, calls)) {
       if (finalize) throw new BusyError("other threads are inside the module");
-      // Whatever is inside was there when somebody else finalized the module. It may never come back.
+      // Whatever is inside was there when other code finalized the module. It may never come back.
       calls();
     }
     return output ?? { initialized: false, finalized: false };
@@ -62,7 +62,7 @@ export class WorkerModule {
   initialize({ gate, instance, ...file }: CommandInput<"initialize">): CommandOutput<"initialize"> {
     const owner = instance === "own";
     this.#library.load(file);
-    // Nobody else is inside an instance of this thread's own.
+    // No other thread is inside this thread's own instance.
     this.#gate = owner ? createGate() : gate;
     if (owner) this.#library.initialize();
     return { owner };

@@ -115,7 +115,7 @@ export class WorkerSession {
     return finishSignature(session, digest);
   }
 
-  /** Without C_CloseSession: its number may belong to somebody else's session by now. */
+  /** Without C_CloseSession: its number may belong to another session by now. */
   forget(): void {
     this.#session = undefined;
     this.#authenticated = undefined;
@@ -131,7 +131,7 @@ export class WorkerSession {
   }
 
   #current(): WorkerSessionHandle {
-    // Its number may belong to somebody else's session since the module was finalized.
+    // Its number may belong to another session since the module was finalized.
     if (this.#session !== undefined && this.#session.generation !== generation(this.#module.gate)) this.forget();
     if (this.#session === undefined) throw new CryptokiError("session", CKR_SESSION_HANDLE_INVALID);
     return this.#session;

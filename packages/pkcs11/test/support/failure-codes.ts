@@ -25,7 +25,7 @@ const ROWS: readonly Row[] = [...Array.from({ length: 0x400 }, (_, code) => code
   .filter(({ code, name }) => (name.startsWith("CKR_") && !isLikeUnknown(code)) || code === VENDOR_CODE)
   .filter(({ code }) => code !== CKR_CRYPTOKI_NOT_INITIALIZED && !ELSEWHERE.includes(code));
 
-/** It has a name and no more: what is done is what is done about codes that nobody knows. */
+/** It has a name and no more: what is done is what is done about unknown codes. */
 function isLikeUnknown(code: number): boolean {
   const { action, signerCode } = ckrRule(code);
   return code > 0x07 && action === "repeated" && signerCode === ckrRule(VENDOR_CODE).signerCode;
