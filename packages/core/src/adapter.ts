@@ -16,6 +16,8 @@ export type { EcCurveName } from "./encoding/ec-point.ts";
 export { p256JwkFrom, publicJwkFrom } from "./encoding/given-key.ts";
 export { PRIVATE_JWK_MEMBERS } from "./encoding/public-jwk.ts";
 export type { PublicJwk } from "./encoding/public-jwk.ts";
+export { elapsedMs, elapsedOnBothMs, readInstant } from "./instant.ts";
+export type { Clocks, Instant } from "./instant.ts";
 export { readOwnKeys } from "./keyset/own-keys.ts";
 export type { ReadOwnKeys } from "./keyset/own-keys.ts";
 export { isStillPublished } from "./keyset/source.ts";

@@ -256,6 +256,7 @@ const remoteOthers = {
   contentTypes: [null, "application/json", [7], [""], "ANY"],
   revalidateWith: [null, "HEAD", "post"],
   clock: notCallback,
+  now: notCallback,
 };
 
 const others: Record<string, Record<string, readonly unknown[]>> = {
@@ -266,7 +267,7 @@ const others: Record<string, Record<string, readonly unknown[]>> = {
   "refresh of a remote set": { signal: [null, {}, "now"] },
   createStaticKeySet: { allowMissingKid: notFlag },
   createOwnKeySet: { withdrawn: [null, [], {}] },
-  createMemoryReplayStore: { clock: notCallback },
+  createMemoryReplayStore: { clock: notCallback, now: notCallback },
   createRedisReplayStore: { keyPrefix: [null, 7, {}] },
   createPublicDispatcher: { allowSubnets: [null, "10.0.0.0/8", [7], ["10.0.0.0"]], lookup: notCallback },
   "verifyOwnJwt for an access token": { now: notCallback },

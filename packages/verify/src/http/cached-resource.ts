@@ -1,3 +1,5 @@
+import { elapsedMs } from "@signpost/core/adapter";
+import type { Instant } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { abortable } from "./abortable.ts";
 import type { Freshness, FreshnessRules, HeaderMap } from "./freshness.ts";
@@ -67,10 +69,10 @@ export interface CachedResource<T> {
 /** One document behind one URL, cached as RFC 9111 and RFC 5861 say. No timers: time passes only in use. */
 export function createCachedResource<T>(options: CachedResourceOptions<T>): CachedResource<T> {
   const { requester, throttle } = options;
-  const { clock } = requester;
+  const { instant } = requester;
   let stored: Stored<T> | undefined;
   let flight: { readonly reason: FetchReason; readonly done: Promise<Stored<T>> } | undefined;
-  let failure: { readonly error: KeySetError; readonly until: number } | undefined;
+  let failure: { readonly error: KeySetError; readonly since: Instant; readonly forMs: number } | undefined;
   let startedCount = 0;
   let appliedNumber = 0;
 
@@ -87,9 +89,9 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   }
 
   async function run(reason: FetchReason, number: number, base: Stored<T> | undefined): Promise<Stored<T>> {
-    const startedAt = clock();
+    const startedAt = instant().monotonic;
     const report = (outcome: FetchOutcome, error?: KeySetError): void =>
-      options.onFetch({ reason, outcome, durationMs: clock() - startedAt, error });
+      options.onFetch({ reason, outcome, durationMs: instant().monotonic - startedAt, error });
     try {
       const answer = await request(reason, base);
       const next: Stored<T> =
@@ -116,15 +118,16 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
           ? thrown
           : new KeySetError("invalid_jwks", "the answer could not be read", { cause: thrown });
       if (number > appliedNumber) {
-        failure = { error, until: clock() + Math.max(options.failureMemoryMs, error.retryAfterMs ?? 0) };
+        const forMs = Math.max(options.failureMemoryMs, error.retryAfterMs ?? 0);
+        failure = { error, since: instant(), forMs };
       }
       report("failed", error);
       throw error;
     }
   }
 
-  async function storedFrom(value: T, headers: HeaderMap, requestedAt: number): Promise<Stored<T>> {
-    const times = { requestedAt, receivedAt: clock(), wallClock: Date.now() };
+  async function storedFrom(value: T, headers: HeaderMap, requestedAt: Instant): Promise<Stored<T>> {
+    const times = { requestedAt, receivedAt: instant() };
     return { value, headers, freshness: await freshnessOf(headers, times, options.rules) };
   }
 
@@ -169,24 +172,28 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
 
   /** What the stale limits leave of a document whose refresh failed. */
   function staleOrThrow(error: KeySetError): Stored<T> {
-    if (stored !== undefined && clock() < stored.freshness.staleIfErrorUntil) return stored;
+    if (stored !== undefined && storedForMs() < stored.freshness.staleIfErrorForMs) return stored;
     throw error;
+  }
+
+  function storedForMs(): number {
+    return stored === undefined ? Number.POSITIVE_INFINITY : elapsedMs(stored.freshness.receivedAt, instant());
   }
 
   function remembered(): KeySetError | undefined {
     if (failure === undefined) return undefined;
-    const retryAfterMs = failure.until - clock();
+    const { error, since, forMs } = failure;
+    const retryAfterMs = forMs - elapsedMs(since, instant());
     if (retryAfterMs <= 0) return undefined;
-    const { error } = failure;
     return new KeySetError(error.code, error.message, { cause: error, status: error.status, retryAfterMs });
   }
 
   return {
     async current(signal) {
-      const now = clock();
-      if (stored !== undefined && now < stored.freshness.freshUntil) return stored;
+      const elapsed = storedForMs();
+      if (stored !== undefined && elapsed < stored.freshness.freshForMs) return stored;
       const known = remembered();
-      if (stored !== undefined && now < stored.freshness.staleWhileRevalidateUntil) {
+      if (stored !== undefined && elapsed < stored.freshness.staleWhileRevalidateForMs) {
         // Its failure is reported and remembered by the run itself.
         if (flight === undefined && known === undefined) start("revalidate").catch(() => {});
         return stored;

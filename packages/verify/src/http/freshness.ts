@@ -1,3 +1,6 @@
+import { elapsedMs } from "@signpost/core/adapter";
+import type { Instant } from "@signpost/core/adapter";
+
 /** Response headers by lower-case name. */
 export type HeaderMap = Readonly<Record<string, string>>;
 
@@ -13,29 +16,31 @@ export interface FreshnessRules {
   readonly staleIfErrorSeconds: number;
 }
 
-/** Instants on the monotonic clock, in milliseconds. */
+/** All times count from the receipt of the answer, in milliseconds. */
 export interface Freshness {
-  /** Until then the answer is used without asking. */
-  readonly freshUntil: number;
-  /** Until then it is used while it is revalidated in the background (RFC 5861 section 3). */
-  readonly staleWhileRevalidateUntil: number;
-  /** Until then it is used when revalidating failed (RFC 5861 section 4). */
-  readonly staleIfErrorUntil: number;
-  /** When the answer was made, as far as its `Age` tells. */
-  readonly madeAt: number;
+  readonly receivedAt: Instant;
+  /** How old the answer was then, as far as its `Age` tells. */
+  readonly ageMs: number;
+  /** How long it is used without asking. */
+  readonly freshForMs: number;
+  /** How long it is used while it is revalidated in the background (RFC 5861 section 3). */
+  readonly staleWhileRevalidateForMs: number;
+  /** How long it is used when revalidating failed (RFC 5861 section 4). */
+  readonly staleIfErrorForMs: number;
 }
 
 /**
  * What RFC 9111 section 4.2 lets a private cache do with an answer. Age counts from the request
- * (section 4.2.3), so a slow answer is never taken for younger than it is.
+ * (section 4.2.3), so a slow answer is never taken for younger than it is. The cap bounds what is left of the lifetime, so that
+ * an old answer of a long lifetime is stored as well.
  */
 export async function freshnessOf(
   headers: HeaderMap,
-  times: { requestedAt: number; receivedAt: number; wallClock: number },
+  { requestedAt, receivedAt }: { requestedAt: Instant; receivedAt: Instant },
   rules: FreshnessRules,
 ): Promise<Freshness> {
   const { default: CachePolicy } = await import("http-cache-semantics");
-  const normal = normalised(headers, times.wallClock);
+  const normal = normalised(headers, receivedAt.wall);
   const policy = new CachePolicy(
     { headers: {} },
     { status: 200, headers: normal },
@@ -49,23 +54,25 @@ export async function freshnessOf(
   const mustAsk = "must-revalidate" in directives || "no-cache" in directives || "no-store" in directives;
   const stated =
     "max-age" in directives || normal["expires"] !== undefined || "no-cache" in directives || "no-store" in directives;
-  const lifetimeMs = Math.min(capMs, (stated ? policy.maxAge() : rules.defaultMaxAgeSeconds) * 1000);
-  const madeAt = times.requestedAt - Number(normal["age"] ?? 0) * 1000;
-  const expiresAt = madeAt + lifetimeMs;
-  const freshUntil = expiresAt > times.receivedAt ? expiresAt : times.receivedAt + rules.minRevalidateIntervalMs;
+  const ageMs = Number(normal["age"] ?? 0) * 1000 + elapsedMs(requestedAt, receivedAt);
+  // What is left of a stated lifetime. Our own begins with the receipt, however long a cache has kept an answer that states none.
+  const leftMs = stated ? policy.maxAge() * 1000 - ageMs : rules.defaultMaxAgeSeconds * 1000;
+  const expiresInMs = Math.min(capMs, leftMs);
+  const freshForMs = expiresInMs > 0 ? expiresInMs : rules.minRevalidateIntervalMs;
 
   const windowMs = (name: string): number => (mustAsk ? 0 : Math.min(capMs, deltaSeconds(directives[name]) * 1000));
-  const staleWhileRevalidateUntil = expiresAt + (rules.staleWhileRevalidate ? windowMs("stale-while-revalidate") : 0);
+  const staleWhileRevalidateForMs = expiresInMs + (rules.staleWhileRevalidate ? windowMs("stale-while-revalidate") : 0);
   return {
-    freshUntil,
-    staleWhileRevalidateUntil,
-    staleIfErrorUntil: Math.max(
-      staleWhileRevalidateUntil,
-      expiresAt + windowMs("stale-if-error"),
+    receivedAt,
+    ageMs,
+    freshForMs,
+    staleWhileRevalidateForMs,
+    staleIfErrorForMs: Math.max(
+      staleWhileRevalidateForMs,
+      expiresInMs + windowMs("stale-if-error"),
       // A stored answer may not be fresh at all (max-age=0), so the caller's bound counts from its last check.
-      freshUntil + rules.staleIfErrorSeconds * 1000,
+      freshForMs + rules.staleIfErrorSeconds * 1000,
     ),
-    madeAt,
   };
 }
 
@@ -81,7 +88,7 @@ export function headersAfter304(stored: HeaderMap, notModified: HeaderMap): Head
 
 /**
  * The library compares directive names by case, takes the last of repeated ones and a negative Age for a
- * later birth, and measures `Expires` without `Date` against its clock, which here is no calendar.
+ * later birth, and measures `Expires` without `Date` against its own clock.
  */
 function normalised(headers: HeaderMap, wallClock: number): Record<string, string> {
   const normal: Record<string, string> = { ...headers };

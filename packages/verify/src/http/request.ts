@@ -1,5 +1,6 @@
 import { SignerError } from "@signpost/core";
 import { withinDeadline } from "@signpost/core/adapter";
+import type { Instant } from "@signpost/core/adapter";
 import { findKeySetError, KeySetError } from "../errors.ts";
 import type { HeaderMap } from "./freshness.ts";
 import { printableUrl } from "./url.ts";
@@ -43,7 +44,7 @@ export interface Requester {
   /** Asked before each request. What it takes to load is not the server's time. */
   readonly loadFetch: () => Promise<FetchLike>;
   readonly accept: string;
-  readonly clock: () => number;
+  readonly instant: () => Instant;
   readonly onRequest: () => void;
 }
 
@@ -52,8 +53,7 @@ export interface HttpAnswer {
   readonly headers: HeaderMap;
   /** Empty for HEAD and 304. */
   readonly body: Uint8Array;
-  /** Monotonic, milliseconds. */
-  readonly requestedAt: number;
+  readonly requestedAt: Instant;
 }
 
 const READ_HEADERS = ["age", "cache-control", "content-type", "date", "etag", "expires", "pragma", "vary"] as const;
@@ -89,7 +89,7 @@ async function exchange(
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
   const { url, limits } = requester;
-  const requestedAt = requester.clock();
+  const requestedAt = requester.instant();
   const ask = (): Promise<FetchResponseLike> => {
     requester.onRequest();
     return fetch(url.href, {
@@ -105,7 +105,7 @@ async function exchange(
   });
   if (answer.status !== 200 && answer.status !== 304) {
     await discard(answer);
-    throw refusedStatus(answer, url);
+    throw refusedStatus(answer, url, requester.instant().wall);
   }
   const read: Record<string, string> = {};
   for (const name of READ_HEADERS) {
@@ -142,7 +142,7 @@ function wasKeptConnectionLost(error: unknown): boolean {
   return false;
 }
 
-function refusedStatus(answer: FetchResponseLike, url: URL): KeySetError {
+function refusedStatus(answer: FetchResponseLike, url: URL, wallClock: number): KeySetError {
   // A browser-like fetch hides a refused redirect behind status 0.
   if (answer.status === 0 || (answer.status >= 300 && answer.status < 400)) {
     return new KeySetError(
@@ -155,14 +155,14 @@ function refusedStatus(answer: FetchResponseLike, url: URL): KeySetError {
   }
   return new KeySetError("http_status", `${printableUrl(url)} answered with status ${answer.status}`, {
     status: answer.status,
-    retryAfterMs: retryAfterMs(answer.headers.get("retry-after")),
+    retryAfterMs: retryAfterMs(answer.headers.get("retry-after"), wallClock),
   });
 }
 
 /** RFC 9110 section 10.2.3: seconds or a date, here bounded by a minute. */
-function retryAfterMs(value: string | null): number | undefined {
+function retryAfterMs(value: string | null, wallClock: number): number | undefined {
   if (value === null) return undefined;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - wallClock;
   return Number.isNaN(ms) ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms));
 }
 

@@ -1,34 +1,40 @@
+import { elapsedMs } from "@signpost/core/adapter";
+import type { Instant } from "@signpost/core/adapter";
+
 export interface Throttle {
   /** Takes one permit: 0, or the milliseconds until there is one. */
   take(): number;
 }
 
-/** Token bucket on a monotonic clock: `burst` permits at first, one more every `intervalMs`. */
-export function createThrottle(options: { burst: number; intervalMs: number; clock: () => number }): Throttle {
-  const { burst, intervalMs, clock } = options;
+/** Token bucket: `burst` permits at first, one more every `intervalMs`, as the faster clock counts them. */
+export function createThrottle(options: { burst: number; intervalMs: number; instant: () => Instant }): Throttle {
+  const { burst, intervalMs, instant } = options;
   let permits = burst;
-  let refilledAt = clock();
+  let refilledAt = instant();
 
-  function refill(): void {
-    const now = clock();
+  function refill(now: Instant): void {
     if (permits >= burst || intervalMs === 0) {
       permits = burst;
       refilledAt = now;
       return;
     }
-    const gained = Math.floor((now - refilledAt) / intervalMs);
+    const elapsed = elapsedMs(refilledAt, now);
+    const gained = Math.floor(elapsed / intervalMs);
+    if (gained < 1) return;
     permits = Math.min(burst, permits + gained);
-    refilledAt += gained * intervalMs;
+    const rest = elapsed - gained * intervalMs;
+    refilledAt = { monotonic: now.monotonic - rest, wall: now.wall - rest };
   }
 
   return {
     take() {
-      refill();
+      const now = instant();
+      refill(now);
       if (permits > 0) {
         permits -= 1;
         return 0;
       }
-      return refilledAt + intervalMs - clock();
+      return intervalMs - elapsedMs(refilledAt, now);
     },
   };
 }

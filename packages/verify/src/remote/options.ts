@@ -66,8 +66,13 @@ export interface RemoteKeySetOptions {
   readonly failureMemoryMs?: number | undefined;
   /** Accepts a header without `kid` where exactly one key fits. Default false. */
   readonly allowMissingKid?: boolean | undefined;
-  /** Gives monotonic milliseconds. Default `performance.now`. */
+  /**
+   * Gives monotonic milliseconds. Default `performance.now`. It may stand still while the machine sleeps, so what is stored ages by
+   * this clock and by `now`: the faster one counts.
+   */
   readonly clock?: (() => number) | undefined;
+  /** Gives milliseconds since the epoch. It may be set. Default `Date.now`. */
+  readonly now?: (() => number) | undefined;
 }
 
 export const REMOTE_KEY_SET_OPTIONS: OptionNames<RemoteKeySetOptions> = {
@@ -90,6 +95,7 @@ export const REMOTE_KEY_SET_OPTIONS: OptionNames<RemoteKeySetOptions> = {
   failureMemoryMs: true,
   allowMissingKid: true,
   clock: true,
+  now: true,
 };
 
 /** Every option present and within its bounds. */
@@ -110,7 +116,7 @@ export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
     readWholeNumber(name, options[name] === undefined ? fallback : options[name], min, max);
   const number = (name: keyof RemoteKeySetOptions, fallback: number, min: number, max: number): number =>
     readNumber(name, options[name] === undefined ? fallback : options[name], min, max);
-  const { revalidateWith = "get", clock = () => performance.now() } = options;
+  const { revalidateWith = "get", clock = () => performance.now(), now = () => Date.now() } = options;
   return {
     ...readConnection(options),
     allowInsecureLoopback: readFlag("allowInsecureLoopback", options.allowInsecureLoopback),
@@ -129,6 +135,7 @@ export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
     failureMemoryMs: number("failureMemoryMs", 5000, 0, HOUR_MS),
     allowMissingKid: readFlag("allowMissingKid", options.allowMissingKid),
     clock: readCallback("clock", clock),
+    now: readCallback("now", now),
   };
 }
 

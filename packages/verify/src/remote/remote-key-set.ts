@@ -1,3 +1,4 @@
+import { elapsedMs, readInstant } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
@@ -35,7 +36,7 @@ export interface RemoteKeyFunction extends FetchedKeyFunction {
 
 /**
  * A key function over the JWKS of an OP, fetched on first use and cached as its HTTP headers say: `Cache-Control`, `Age`,
- * `Expires`, `ETag`, `stale-while-revalidate` (RFC 9111, RFC 5861), on a monotonic clock. An unknown `kid` leads to one
+ * `Expires`, `ETag`, `stale-while-revalidate` (RFC 9111, RFC 5861), as the faster of two clocks counts. An unknown `kid` leads to one
  * shared refetch past the caches, at most one every 20 seconds; there is no fallback to another key, ever.
  * Make one per URL and keep it.
  *
@@ -76,13 +77,14 @@ export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetO
     jwksUri: url.href,
     stats: (): RemoteKeySetStats => {
       const stored = resource.peek();
-      const now = settings.clock();
+      const freshness = stored?.freshness;
+      const elapsed = freshness === undefined ? 0 : elapsedMs(freshness.receivedAt, readInstant(settings));
       return {
         ...counters(),
         keys: stored?.value.keys.length ?? 0,
         dropped: stored?.value.dropped ?? {},
-        ageSeconds: stored === undefined ? undefined : (now - stored.freshness.madeAt) / 1000,
-        freshForSeconds: stored === undefined ? undefined : (stored.freshness.freshUntil - now) / 1000,
+        ageSeconds: freshness && (freshness.ageMs + elapsed) / 1000,
+        freshForSeconds: freshness && (freshness.freshForMs - elapsed) / 1000,
       };
     },
   });

@@ -1,3 +1,5 @@
+import { readInstant } from "@signpost/core/adapter";
+import type { Instant } from "@signpost/core/adapter";
 import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
 import { createCachedResource } from "../http/cached-resource.ts";
 import type { FetchLike } from "../http/request.ts";
@@ -36,7 +38,7 @@ export function createRemoteResource<T>(
   settings: RemoteSettings,
   document: { readonly accept: string; readonly parse: (body: Uint8Array) => T },
 ): RemoteResource<T> {
-  const { clock } = settings;
+  const instant = (): Instant => readInstant(settings);
   const counts = { requests: 0, updated: 0, notModified: 0, superseded: 0, failed: 0, forced: 0, throttled: 0 };
 
   const onFetch = ({ reason, outcome, durationMs, error }: FetchRecord): void => {
@@ -69,7 +71,7 @@ export function createRemoteResource<T>(
       limits: settings,
       loadFetch: fetchLoader(settings),
       accept: document.accept,
-      clock,
+      instant,
       onRequest: () => {
         counts.requests += 1;
       },
@@ -80,7 +82,7 @@ export function createRemoteResource<T>(
     throttle: createThrottle({
       burst: settings.forcedRefetchBurst,
       intervalMs: settings.forcedRefetchIntervalMs,
-      clock,
+      instant,
     }),
     failureMemoryMs: settings.failureMemoryMs,
     onFetch,

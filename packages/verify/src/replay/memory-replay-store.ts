@@ -1,6 +1,13 @@
 import { VerifyError } from "@signpost/core";
-import { assertOptions, readCallback, readWholeNumber } from "@signpost/core/adapter";
-import type { OptionNames } from "@signpost/core/adapter";
+import {
+  assertOptions,
+  elapsedMs,
+  elapsedOnBothMs,
+  readCallback,
+  readInstant,
+  readWholeNumber,
+} from "@signpost/core/adapter";
+import type { Instant, OptionNames } from "@signpost/core/adapter";
 import type { ReplayStore } from "./replay-store.ts";
 import { assertClaim } from "./replay-store.ts";
 
@@ -11,14 +18,19 @@ export interface MemoryReplayStoreOptions {
    * 1 to 10,000,000, default 100,000.
    */
   readonly maxEntries?: number | undefined;
-  /** Gives monotonic milliseconds. Default `performance.now`. */
+  /**
+   * Gives monotonic milliseconds. Default `performance.now`. An id is kept until its time is over by this clock and by `now`: with
+   * one alone, setting the wall clock forward would forget it early, and setting it back would make it replayable.
+   */
   readonly clock?: (() => number) | undefined;
+  /** Gives milliseconds since the epoch. It may be set. Default `Date.now`. */
+  readonly now?: (() => number) | undefined;
 }
 
 /** Whoever filled the store would otherwise buy a sweep of all of it with each further claim. */
 const CROWDED_SWEEP_INTERVAL_MS = 1000;
 
-const MEMORY_REPLAY_STORE_OPTIONS: OptionNames<MemoryReplayStoreOptions> = { maxEntries: true, clock: true };
+const MEMORY_REPLAY_STORE_OPTIONS: OptionNames<MemoryReplayStoreOptions> = { maxEntries: true, clock: true, now: true };
 
 /**
  * A replay store for an OP of one process. It forgets when the process ends.
@@ -36,33 +48,40 @@ const MEMORY_REPLAY_STORE_OPTIONS: OptionNames<MemoryReplayStoreOptions> = { max
  */
 export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}): ReplayStore {
   assertOptions("options", options, MEMORY_REPLAY_STORE_OPTIONS);
-  const { maxEntries = 100_000, clock = () => performance.now() } = options;
+  const { maxEntries = 100_000, clock, now } = options;
   readWholeNumber("maxEntries", maxEntries, 1, 10_000_000);
-  readCallback("clock", clock);
-  const expiries = new Map<string, number>();
+  const clocks = { clock: readCallback("clock", clock), now: readCallback("now", now) };
+  /** When each id is over: then, on both clocks. */
+  const expiries = new Map<string, Instant>();
   let sweepAtSize = Math.min(maxEntries, 1024);
-  let nextSweepAt = Number.NEGATIVE_INFINITY;
+  let sweptAt = readInstant(clocks);
+  let sweepPauseMs = 0;
 
   /** Each sweep is paid for by as many claims as it leaves entries; where they do not fit any more, by time. */
-  function sweep(now: number): void {
-    for (const [id, expiry] of expiries) if (expiry <= now) expiries.delete(id);
+  function sweep(at: Instant): void {
+    for (const [id, expiry] of expiries) if (isOver(expiry, at)) expiries.delete(id);
     sweepAtSize = Math.min(maxEntries, Math.max(1024, expiries.size * 2));
-    nextSweepAt = expiries.size * 2 > maxEntries ? now + CROWDED_SWEEP_INTERVAL_MS : now;
+    sweptAt = at;
+    sweepPauseMs = expiries.size * 2 > maxEntries ? CROWDED_SWEEP_INTERVAL_MS : 0;
   }
 
   return {
     async claim(id, ttlMs) {
       assertClaim(id, ttlMs);
-      const now = clock();
+      const at = readInstant(clocks);
       const expiry = expiries.get(id);
-      if (expiry !== undefined && expiry > now) return false;
-      if (expiry === undefined && expiries.size >= sweepAtSize && now >= nextSweepAt) sweep(now);
+      if (expiry !== undefined && !isOver(expiry, at)) return false;
+      if (expiry === undefined && expiries.size >= sweepAtSize && elapsedMs(sweptAt, at) >= sweepPauseMs) sweep(at);
       if (expiry === undefined && expiries.size >= maxEntries) {
         throw new VerifyError("replay_store_full", `the replay store holds ${maxEntries} ids that still count`);
       }
-      expiries.set(id, now + ttlMs);
+      expiries.set(id, { monotonic: at.monotonic + ttlMs, wall: at.wall + ttlMs });
       return true;
     },
     async ready() {},
   };
+}
+
+function isOver(expiry: Instant, at: Instant): boolean {
+  return elapsedOnBothMs(expiry, at) >= 0;
 }

@@ -204,7 +204,7 @@ describe("each assertion", () => {
     const clock = fakeClock();
     const elapsed = (): number => clock() - 1000;
     const shared = options({
-      replayStore: createMemoryReplayStore({ clock }),
+      replayStore: createMemoryReplayStore({ clock, now: clock.now }),
       now: () => now * 1000 + elapsed(),
     });
     const jwt = await sign();
@@ -219,7 +219,7 @@ describe("each assertion", () => {
 
   it.each([30, 59])("is not taken again where the clock was set back by %d s", async (seconds) => {
     const clock = fakeClock();
-    const shared = options({ replayStore: createMemoryReplayStore({ clock }) });
+    const shared = options({ replayStore: createMemoryReplayStore({ clock, now: clock.now }) });
     const jwt = await sign();
     await verifyClientAssertion(jwt, shared);
     clock.advanceSeconds(64 + seconds);

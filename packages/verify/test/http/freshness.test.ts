@@ -9,42 +9,44 @@ const rules = {
   staleIfErrorSeconds: 0,
 };
 const wallClock = Date.parse("2026-11-27T12:00:00Z");
-const times = { requestedAt: 1000, receivedAt: 1000, wallClock };
+const receivedAt = { monotonic: 1000, wall: wallClock };
+const times = { requestedAt: receivedAt, receivedAt };
 
-describe("instants on the monotonic clock", () => {
-  it("Expires without Date counts from the wall clock, not from the monotonic one", async () => {
+describe("times from the receipt on", () => {
+  it("Expires without Date counts from the wall clock", async () => {
     const headers = { expires: new Date(wallClock + 450_000).toUTCString() };
-    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshUntil: 451_000 });
+    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 450_000 });
   });
 
   it.each([["0"], ["-1"], ["yesterday"], [new Date(wallClock - 1000).toUTCString()]])(
     "Expires: %s is stale",
     async (expires) => {
-      expect(await freshnessOf({ expires }, times, rules)).toMatchObject({ freshUntil: 11_000 });
+      expect(await freshnessOf({ expires }, times, rules)).toMatchObject({ freshForMs: 10_000 });
     },
   );
 
   it("immutable is no reason to go past Expires", async () => {
     const headers = { "cache-control": "immutable", expires: new Date(wallClock + 60_000).toUTCString() };
-    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshUntil: 61_000 });
+    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 });
   });
 
   it("stale windows start where freshness ends, and are capped too", async () => {
     const headers = { "cache-control": "max-age=60, stale-while-revalidate=30, stale-if-error=999999999" };
     expect(await freshnessOf(headers, times, rules)).toEqual({
-      freshUntil: 61_000,
-      staleWhileRevalidateUntil: 91_000,
-      staleIfErrorUntil: 61_000 + 86_400_000,
-      madeAt: 1000,
+      receivedAt,
+      ageMs: 0,
+      freshForMs: 60_000,
+      staleWhileRevalidateForMs: 90_000,
+      staleIfErrorForMs: 60_000 + 86_400_000,
     });
   });
 
   it("Age moves all of them", async () => {
     const headers = { "cache-control": "max-age=60, stale-while-revalidate=30", age: "20" };
     expect(await freshnessOf(headers, times, rules)).toMatchObject({
-      freshUntil: 41_000,
-      staleWhileRevalidateUntil: 71_000,
-      madeAt: -19_000,
+      ageMs: 20_000,
+      freshForMs: 40_000,
+      staleWhileRevalidateForMs: 70_000,
     });
   });
 
@@ -56,18 +58,40 @@ describe("instants on the monotonic clock", () => {
     ["5e1", 0],
   ])("of Age: %s counts the first, where it is whole seconds", async (age, seconds) => {
     const headers = { "cache-control": "max-age=60", age };
-    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshUntil: 61_000 - seconds * 1000 });
+    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 - seconds * 1000 });
+  });
+
+  it.each([
+    ["both clocks", 20_000, 20_000, 20_000],
+    ["the wall clock, while the other stood still", 50, 20_000, 20_000],
+    ["the monotonic clock, where the other was set back", 20_000, -3_600_000, 20_000],
+  ])("the time from the request counts by %s", async (_name, monotonicMs, wallMs, ageMs) => {
+    const requestedAt = { monotonic: 1000 - monotonicMs, wall: wallClock - wallMs };
+    const headers = { "cache-control": "max-age=60" };
+    expect(await freshnessOf(headers, { requestedAt, receivedAt }, rules)).toMatchObject({
+      ageMs,
+      freshForMs: 60_000 - ageMs,
+    });
+  });
+
+  it.each([
+    ["more than the cap is left of an old answer", "max-age=604800", "100000", 86_400_000],
+    ["less than the cap is left", "max-age=604800", "604000", 800_000],
+    ["no lifetime is stated: ours begins with the receipt", "public", "100000", 300_000],
+  ])("%s", async (_name, cacheControl, age, freshForMs) => {
+    const headers = { "cache-control": cacheControl, age };
+    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs });
   });
 
   it("must-revalidate leaves no stale window but the caller's own", async () => {
     const headers = { "cache-control": "max-age=60, must-revalidate, stale-while-revalidate=30, stale-if-error=30" };
     expect(await freshnessOf(headers, times, rules)).toMatchObject({
-      staleWhileRevalidateUntil: 61_000,
-      staleIfErrorUntil: 61_000,
+      staleWhileRevalidateForMs: 60_000,
+      staleIfErrorForMs: 60_000,
     });
     expect(await freshnessOf(headers, times, { ...rules, staleIfErrorSeconds: 7 })).toMatchObject({
-      staleWhileRevalidateUntil: 61_000,
-      staleIfErrorUntil: 68_000,
+      staleWhileRevalidateForMs: 60_000,
+      staleIfErrorForMs: 67_000,
     });
   });
 });

@@ -231,6 +231,7 @@ describe("what can be seen", () => {
     const keySet = createRemoteKeySet(`${server.jwksUri}?secret=1`, {
       allowInsecureLoopback: true,
       clock,
+      now: clock.now,
       staleWhileRevalidate: false,
     });
     await keySet.preload();

@@ -36,7 +36,7 @@ async function op(options: RemoteKeySetOptions = {}): Promise<Op> {
   onTestFinished(() => server.stop());
   const issuer = `${server.origin}/tenant`;
   const clock = fakeClock();
-  const keySet = discoverKeySet(issuer, { allowInsecureLoopback: true, clock, ...options });
+  const keySet = discoverKeySet(issuer, { allowInsecureLoopback: true, clock, now: clock.now, ...options });
   const made: Op = {
     server,
     clock,

@@ -5,7 +5,7 @@ import { fakeClock } from "../support/remote.ts";
 describe("the replay store in memory", () => {
   it("gives an id to the first alone, until its time is over", async () => {
     const clock = fakeClock();
-    const store = createMemoryReplayStore({ clock });
+    const store = createMemoryReplayStore({ clock, now: clock.now });
     await store.ready();
     const claims = await Promise.all(Array.from({ length: 10 }, () => store.claim("a", 1000)));
     expect(claims.filter(Boolean)).toHaveLength(1);
@@ -15,9 +15,46 @@ describe("the replay store in memory", () => {
     expect(await store.claim("a", 1000)).toBe(true);
   });
 
+  it.each([
+    ["was set forward", 3600],
+    ["went on while the other stood still", 0.001],
+  ])("keeps an id until both clocks say that its time is over: the wall clock %s", async (_name, extra) => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, now: clock.now });
+    await store.claim("a", 1000);
+    clock.moveWallSeconds(1 + extra);
+    expect(await store.claim("a", 1000)).toBe(false);
+    clock.advanceSeconds(0.999);
+    expect(await store.claim("a", 1000)).toBe(false);
+    clock.advanceSeconds(0.001);
+    expect(await store.claim("a", 1000)).toBe(true);
+  });
+
+  it("keeps an id longer where the wall clock was set back", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, now: clock.now });
+    await store.claim("a", 1000);
+    clock.moveWallSeconds(-3600);
+    clock.advanceSeconds(3600);
+    expect(await store.claim("a", 1000)).toBe(false);
+    clock.advanceSeconds(1);
+    expect(await store.claim("a", 1000)).toBe(true);
+  });
+
+  it("finds room again by both clocks", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 2 });
+    await store.claim("a", 500);
+    await store.claim("b", 500);
+    clock.moveWallSeconds(60);
+    await expect(store.claim("c", 1000)).rejects.toMatchObject({ code: "replay_store_full" });
+    clock.advanceSeconds(1);
+    expect(await store.claim("c", 1000)).toBe(true);
+  });
+
   it("refuses a new id when it is full of ids that count, and takes it when some have expired", async () => {
     const clock = fakeClock();
-    const store = createMemoryReplayStore({ clock, maxEntries: 3 });
+    const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 3 });
     for (const [id, seconds] of [
       ["a", 5],
       ["b", 10],
@@ -34,7 +71,7 @@ describe("the replay store in memory", () => {
 
   it("looks for expired ids once a second at most while it is full", async () => {
     const clock = fakeClock();
-    const store = createMemoryReplayStore({ clock, maxEntries: 2 });
+    const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 2 });
     await store.claim("a", 500);
     await store.claim("b", 60_000);
     await expect(store.claim("c", 1000)).rejects.toMatchObject({ code: "replay_store_full" });
@@ -46,7 +83,7 @@ describe("the replay store in memory", () => {
 
   it("forgets what has expired, so that it never grows past what counts", async () => {
     const clock = fakeClock();
-    const store = createMemoryReplayStore({ clock, maxEntries: 2000 });
+    const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 2000 });
     for (let index = 0; index < 10_000; index += 1) {
       expect(await store.claim(`id-${index}`, 1000)).toBe(true);
       clock.advanceSeconds(0.001);

@@ -7,17 +7,27 @@ import { jwtVerify } from "jose";
 import { onTestFinished } from "vitest";
 import type { TestKey } from "./keys.ts";
 
-/** A monotonic clock that only the test moves. */
+/** Two clocks that only the test moves: it is the monotonic one, `now` the wall clock. */
 export interface FakeClock {
   (): number;
+  readonly now: () => number;
+  /** Time passes on both. */
   advanceSeconds(seconds: number): void;
+  /** The wall clock moves alone: time passes while the machine sleeps, or the clock is set, forward or back. */
+  moveWallSeconds(seconds: number): void;
 }
 
 export function fakeClock(): FakeClock {
-  let now = 1000;
-  return Object.assign(() => now, {
+  let monotonic = 1000;
+  let wall = Date.now();
+  return Object.assign(() => monotonic, {
+    now: () => wall,
     advanceSeconds: (seconds: number) => {
-      now += seconds * 1000;
+      monotonic += seconds * 1000;
+      wall += seconds * 1000;
+    },
+    moveWallSeconds: (seconds: number) => {
+      wall += seconds * 1000;
     },
   });
 }
@@ -55,7 +65,12 @@ export async function setup(answer: Answer | Reply, options: RemoteKeySetOptions
   const server = await startCountingJwksServer(typeof answer === "function" ? answer : () => answer);
   onTestFinished(() => server.stop());
   const clock = fakeClock();
-  const keySet = createRemoteKeySet(server.jwksUri, { allowInsecureLoopback: true, clock, ...options });
+  const keySet = createRemoteKeySet(server.jwksUri, {
+    allowInsecureLoopback: true,
+    clock,
+    now: clock.now,
+    ...options,
+  });
   return {
     server,
     clock,
