@@ -2,11 +2,12 @@ import { elapsedMs } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { abortable } from "./abortable.ts";
-import type { Freshness, FreshnessRules, HeaderMap } from "./freshness.ts";
-import { freshnessOf, headersAfter304 } from "./freshness.ts";
-import type { HttpAnswer, Requester } from "./request.ts";
-import { sendRequest } from "./request.ts";
+import { requestDocument } from "./document-request.ts";
+import type { Birth, Freshness, FreshnessRules, HeaderMap } from "./freshness.ts";
+import { freshnessOf, headersAfter304, isMadeBefore } from "./freshness.ts";
+import type { Requester } from "./request.ts";
 import type { Throttle } from "./throttle.ts";
+import { printableUrl } from "./url.ts";
 
 /**
  * Why a request was sent: nothing was stored (`first`), what was stored is stale (`revalidate`), an unknown `kid` (`forced`), or
@@ -14,8 +15,11 @@ import type { Throttle } from "./throttle.ts";
  */
 export type FetchReason = "first" | "revalidate" | "forced" | "refresh";
 
-/** What came of it: a document, a 304, an answer that a newer one had overtaken, or nothing. */
-export type FetchOutcome = "updated" | "not_modified" | "superseded" | "failed";
+/**
+ * What came of it: a document, a 304, an answer that a newer one had overtaken, an answer that a cache on the way made before the
+ * stored one, or nothing.
+ */
+export type FetchOutcome = "updated" | "not_modified" | "superseded" | "older" | "failed";
 
 export interface FetchRecord {
   readonly reason: FetchReason;
@@ -29,6 +33,14 @@ export interface Stored<T> {
   readonly value: T;
   readonly headers: HeaderMap;
   readonly freshness: Freshness;
+  /** When its server made it, as far as we know. A 304 from an older copy changes its freshness alone. */
+  readonly madeAt: Birth;
+}
+
+interface Received<T> {
+  readonly next: Stored<T>;
+  /** By a 304 or its like. */
+  readonly unchanged: boolean;
 }
 
 export interface CachedResourceOptions<T> {
@@ -52,9 +64,15 @@ export type Newer<T> =
     }
   | { readonly throttledForMs: number };
 
+/** `failing`: the last request failed. */
+export type MayBeStale = (state: { readonly failing: boolean }) => boolean;
+
 export interface CachedResource<T> {
-  /** The document, as fresh as its caching headers demand. */
-  current(signal?: AbortSignal): Promise<Stored<T>>;
+  /**
+   * The document, as fresh as its caching headers demand. `mayBeStale` is asked where it has to be waited for, though its stale
+   * limits would allow it: true answers from it, and refreshes it behind.
+   */
+  current(signal?: AbortSignal, mayBeStale?: MayBeStale): Promise<Stored<T>>;
   /**
    * A document newer than `seen`: one already here, or on its way, or by one shared refetch that bypasses
    * every cache. `throttledForMs` where another must not be sent yet.
@@ -92,82 +110,65 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     const startedAt = instant().monotonic;
     const report = (outcome: FetchOutcome, error?: KeySetError): void =>
       options.onFetch({ reason, outcome, durationMs: instant().monotonic - startedAt, error });
-    try {
-      const answer = await request(reason, base);
-      const next: Stored<T> =
-        answer.base === undefined
-          ? await storedFrom(options.parse(answer.http.body), answer.http.headers, answer.http.requestedAt)
-          : await storedFrom(
-              answer.base.value,
-              headersAfter304(answer.base.headers, answer.http.headers),
-              answer.http.requestedAt,
-            );
-      // An answer to an older request, or about a document that is no longer the stored one, came too late.
-      if (stored !== undefined && (number < appliedNumber || (answer.base !== undefined && answer.base !== stored))) {
-        report("superseded");
-        return stored;
-      }
-      appliedNumber = number;
-      stored = next;
-      failure = undefined;
-      report(answer.base === undefined ? "updated" : "not_modified");
-      return next;
-    } catch (thrown) {
-      const error =
-        thrown instanceof KeySetError
-          ? thrown
-          : new KeySetError("invalid_jwks", "the answer could not be read", { cause: thrown });
+    const failed = (outcome: FetchOutcome, error: KeySetError): KeySetError => {
       if (number > appliedNumber) {
         const forMs = Math.max(options.failureMemoryMs, error.retryAfterMs ?? 0);
         failure = { error, since: instant(), forMs };
       }
-      report("failed", error);
-      throw error;
+      report(outcome, error);
+      return error;
+    };
+    let received: Received<T>;
+    try {
+      received = await receive(base, reason === "forced" || reason === "refresh");
+    } catch (thrown) {
+      throw failed("failed", asKeySetError(thrown));
     }
-  }
-
-  async function storedFrom(value: T, headers: HeaderMap, requestedAt: Instant): Promise<Stored<T>> {
-    const times = { requestedAt, receivedAt: instant() };
-    return { value, headers, freshness: await freshnessOf(headers, times, options.rules) };
-  }
-
-  function send(method: "GET" | "HEAD", headers: Record<string, string>): Promise<HttpAnswer> {
-    return sendRequest(requester, method, headers);
-  }
-
-  /** `base` in the result is the stored document that the answer says is still the current one. */
-  async function request(
-    reason: FetchReason,
-    base: Stored<T> | undefined,
-  ): Promise<{ http: HttpAnswer; base?: Stored<T> }> {
-    if (reason === "forced" || reason === "refresh") return unconditional("no-cache");
-    if (base === undefined) return unconditional(undefined);
-    const etag = base.headers["etag"];
-    if (etag === undefined) return unconditional("max-age=0");
-    const conditional = { "if-none-match": etag, "cache-control": "max-age=0" };
-    if (options.revalidateWith === "head") {
-      const head = await send("HEAD", conditional).catch((error: unknown) => {
-        if (error instanceof KeySetError && (error.status === 405 || error.status === 501)) return undefined;
-        throw error;
-      });
-      if (head !== undefined) {
-        const unchanged = head.status === 304 ? isAbout(head, etag) : head.headers["etag"] === etag;
-        return unchanged ? { http: head, base } : unconditional("max-age=0");
-      }
+    const { next, unchanged } = received;
+    // An answer to an older request, or about a document that is no longer the stored one, came too late.
+    if (stored !== undefined && (number < appliedNumber || (unchanged && base !== stored))) {
+      report("superseded");
+      return stored;
     }
-    const http = await send("GET", conditional);
-    if (http.status === 200) return { http };
-    // A 304 that names another document than the one that was asked about says nothing.
-    return isAbout(http, etag) ? { http, base } : unconditional("no-cache");
+    if (stored !== undefined && isOlderCopy(received)) {
+      // The stored one is newer, and stays as long as its own headers say: the copy of another one proves nothing about it.
+      if (!isFresh()) throw failed("older", olderCopy(requester.url));
+      report("older");
+      return stored;
+    }
+    appliedNumber = number;
+    stored = next;
+    failure = undefined;
+    report(unchanged ? "not_modified" : "updated");
+    return next;
   }
 
-  async function unconditional(cacheControl: string | undefined): Promise<{ http: HttpAnswer }> {
-    const http = await send("GET", cacheControl === undefined ? {} : { "cache-control": cacheControl });
-    if (http.status === 200) return { http };
-    // A 304 without a condition comes from a cache that lost its way: ask past it, once.
-    const again = cacheControl === "no-cache" ? http : await send("GET", { "cache-control": "no-cache" });
-    if (again.status === 200) return { http: again };
-    throw new KeySetError("http_status", "the server answered 304 to a request without a condition", { status: 304 });
+  /** A copy that a cache made before the stored document is no answer: the server is asked past the caches. */
+  async function receive(base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
+    const received = await ask(base, pastCaches);
+    return pastCaches || !isOlderCopy(received) ? received : ask(base, true);
+  }
+
+  async function ask(base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
+    const { http, unchanged } = await requestDocument(requester, {
+      etag: base?.headers["etag"],
+      revalidates: base !== undefined,
+      pastCaches,
+      revalidateWith: options.revalidateWith,
+    });
+    const kept = unchanged ? base : undefined;
+    const headers = kept === undefined ? http.headers : headersAfter304(kept.headers, http.headers);
+    const times = { requestedAt: http.requestedAt, receivedAt: instant() };
+    const freshness = await freshnessOf(headers, times, options.rules);
+    if (kept === undefined) {
+      return { next: { value: options.parse(http.body), headers, freshness, madeAt: freshness }, unchanged: false };
+    }
+    const madeAt = isMadeBefore(freshness, kept.madeAt) ? kept.madeAt : freshness;
+    return { next: { value: kept.value, headers, freshness, madeAt }, unchanged: true };
+  }
+
+  function isOlderCopy({ next, unchanged }: Received<T>): boolean {
+    return stored !== undefined && !unchanged && isMadeBefore(next.freshness, stored.madeAt);
   }
 
   /** What the stale limits leave of a document whose refresh failed. */
@@ -176,8 +177,19 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     throw error;
   }
 
+  function isFresh(): boolean {
+    return stored !== undefined && storedForMs() < stored.freshness.freshForMs;
+  }
+
   function storedForMs(): number {
     return stored === undefined ? Number.POSITIVE_INFINITY : elapsedMs(stored.freshness.receivedAt, instant());
+  }
+
+  /** Whether a stale document is used before its refresh ends. */
+  function answersBefore({ freshness }: Stored<T>, mayBeStale: MayBeStale = () => false): boolean {
+    const elapsed = storedForMs();
+    if (elapsed < freshness.staleWhileRevalidateForMs) return true;
+    return elapsed < freshness.staleIfErrorForMs && mayBeStale({ failing: failure !== undefined });
   }
 
   function remembered(): KeySetError | undefined {
@@ -189,11 +201,10 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   }
 
   return {
-    async current(signal) {
-      const elapsed = storedForMs();
-      if (stored !== undefined && elapsed < stored.freshness.freshForMs) return stored;
+    async current(signal, mayBeStale) {
+      if (stored !== undefined && isFresh()) return stored;
       const known = remembered();
-      if (stored !== undefined && elapsed < stored.freshness.staleWhileRevalidateForMs) {
+      if (stored !== undefined && answersBefore(stored, mayBeStale)) {
         // Its failure is reported and remembered by the run itself.
         if (flight === undefined && known === undefined) start("revalidate").catch(() => {});
         return stored;
@@ -229,12 +240,12 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   };
 }
 
-/** Whether a 304 is about the stored document: it names none, or the same opaque tag (RFC 9110 section 8.8.3.2). */
-function isAbout(notModified: HttpAnswer, etag: string): boolean {
-  const named = notModified.headers["etag"];
-  return named === undefined || opaqueTag(named) === opaqueTag(etag);
+function asKeySetError(thrown: unknown): KeySetError {
+  if (thrown instanceof KeySetError) return thrown;
+  return new KeySetError("invalid_jwks", "the answer could not be read", { cause: thrown });
 }
 
-function opaqueTag(etag: string): string {
-  return etag.startsWith("W/") ? etag.slice(2) : etag;
+function olderCopy(url: URL): KeySetError {
+  const message = `${printableUrl(url)} answered from a cache, with a copy that is older than what is stored`;
+  return new KeySetError("fetch_failed", message);
 }

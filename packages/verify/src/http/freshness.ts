@@ -16,11 +16,17 @@ export interface FreshnessRules {
   readonly staleIfErrorSeconds: number;
 }
 
-/** All times count from the receipt of the answer, in milliseconds. */
-export interface Freshness {
+/** When the server made an answer, on our own clocks: so long before its receipt. Never by `Date`, which is the server's clock. */
+export interface Birth {
   readonly receivedAt: Instant;
-  /** How old the answer was then, as far as its `Age` tells. */
+  /** `Age`, and the time since the request. Milliseconds. */
   readonly ageMs: number;
+  /** Whether there was an `Age`: the answer came from a cache on the way. */
+  readonly ageIsStated: boolean;
+}
+
+/** All times count from the receipt of the answer, in milliseconds. */
+export interface Freshness extends Birth {
   /** How long it is used without asking. */
   readonly freshForMs: number;
   /** How long it is used while it is revalidated in the background (RFC 5861 section 3). */
@@ -54,7 +60,8 @@ export async function freshnessOf(
   const mustAsk = "must-revalidate" in directives || "no-cache" in directives || "no-store" in directives;
   const stated =
     "max-age" in directives || normal["expires"] !== undefined || "no-cache" in directives || "no-store" in directives;
-  const ageMs = Number(normal["age"] ?? 0) * 1000 + elapsedMs(requestedAt, receivedAt);
+  const statedAgeMs = ageSeconds(headers["age"]) * 1000;
+  const ageMs = statedAgeMs + elapsedMs(requestedAt, receivedAt);
   // What is left of a stated lifetime. Our own begins with the receipt, however long a cache has kept an answer that states none.
   const leftMs = stated ? policy.maxAge() * 1000 - ageMs : rules.defaultMaxAgeSeconds * 1000;
   const expiresInMs = Math.min(capMs, leftMs);
@@ -65,6 +72,7 @@ export async function freshnessOf(
   return {
     receivedAt,
     ageMs,
+    ageIsStated: statedAgeMs > 0,
     freshForMs,
     staleWhileRevalidateForMs,
     staleIfErrorForMs: Math.max(
@@ -74,6 +82,18 @@ export async function freshnessOf(
       freshForMs + rules.staleIfErrorSeconds * 1000,
     ),
   };
+}
+
+/** `Age` has whole seconds. */
+const AGE_ROUNDING_MS = 1000;
+
+/**
+ * Whether a cache made its copy before the other answer was made. Only where it states an `Age`, and where both clocks agree: an
+ * answer that is taken for older by mistake would keep a revoked key alive.
+ */
+export function isMadeBefore(copy: Birth, other: Birth): boolean {
+  if (!copy.ageIsStated) return false;
+  return elapsedMs(other.receivedAt, copy.receivedAt) + AGE_ROUNDING_MS < copy.ageMs - other.ageMs;
 }
 
 /**

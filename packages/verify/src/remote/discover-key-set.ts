@@ -66,7 +66,8 @@ const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
 /**
  * A key function over the JWKS of the OP with this issuer. Its discovery document (`/.well-known/openid-configuration`) is
  * read first and cached by the same rules as the set. Its `issuer` must equal the given one, and its `jwks_uri` is relied on,
- * also when it changes. While the document cannot be read, the last one counts for two hours more. An unknown `kid` costs at
+ * also when it changes. While the document cannot be read, the last one counts for two hours more; within them it is read again in
+ * the background while the set is fresh. An unknown `kid` costs at
  * most one refetch of each of the two every 20 seconds. It takes the options of `createRemoteKeySet`.
  *
  * The key function rejects with `KeySetError`: every code of a remote set, and `invalid_metadata` and `issuer_mismatch`.
@@ -109,9 +110,14 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
     return keySet;
   }
 
+  /** A server that hangs must not make callers wait whose set is fresh, and none for longer than it takes to find out. */
+  function needsNoDiscovery({ failing }: { readonly failing: boolean }): boolean {
+    return failing || (keySet?.stats().freshForSeconds ?? 0) > 0;
+  }
+
   async function keyFor(header: JWSHeaderParameters | undefined, signal: AbortSignal | undefined): Promise<CryptoKey> {
     keyRequest(header, settings.allowMissingKid);
-    const { value } = await discovery.current(signal);
+    const { value } = await discovery.current(signal, needsNoDiscovery);
     const tried = keySetAt(value);
     try {
       return await call(tried, header, signal);
@@ -126,15 +132,16 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
   const keyFunction = fetchedKeyFunction({
     keyFor,
     preload: async (signal) => {
-      await keySetAt((await discovery.current(signal)).value).preload({ signal });
+      await keySetAt((await discovery.current(signal, needsNoDiscovery)).value).preload({ signal });
     },
     refresh: async (signal) => {
-      const { value } = await discovery.refresh(signal).catch(async (error: unknown) => {
-        // A revoked key has to go also where the document cannot be read.
-        await keySet?.refresh({ signal });
-        throw error;
-      });
-      await keySetAt(value).refresh({ signal });
+      // A revoked key has to go also where the document cannot be read, and at once where that takes long.
+      const known = keySet;
+      const [read, fetched] = await Promise.allSettled([discovery.refresh(signal), known?.refresh({ signal })]);
+      if (read.status === "rejected") throw read.reason;
+      const now = keySetAt(read.value.value);
+      if (now !== known) await now.refresh({ signal });
+      else if (fetched.status === "rejected") throw fetched.reason;
     },
   });
 

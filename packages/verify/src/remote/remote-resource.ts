@@ -19,6 +19,8 @@ export interface FetchCounters {
   readonly notModified: number;
   /** Answers that arrived after a newer one, and were left. */
   readonly superseded: number;
+  /** Answers from a cache on the way, made before the document that is stored, and left: by `Age`, on our own clocks. */
+  readonly older: number;
   /** Fetches that failed, or whose answer could not be used. */
   readonly failed: number;
   /** Fetches past every cache, for an unknown `kid`. */
@@ -39,7 +41,16 @@ export function createRemoteResource<T>(
   document: { readonly accept: string; readonly parse: (body: Uint8Array) => T },
 ): RemoteResource<T> {
   const instant = (): Instant => readInstant(settings);
-  const counts = { requests: 0, updated: 0, notModified: 0, superseded: 0, failed: 0, forced: 0, throttled: 0 };
+  const counts = {
+    requests: 0,
+    updated: 0,
+    notModified: 0,
+    superseded: 0,
+    older: 0,
+    failed: 0,
+    forced: 0,
+    throttled: 0,
+  };
 
   const onFetch = ({ reason, outcome, durationMs, error }: FetchRecord): void => {
     if (reason === "forced") counts.forced += 1;

@@ -35,6 +35,7 @@ describe("times from the receipt on", () => {
     expect(await freshnessOf(headers, times, rules)).toEqual({
       receivedAt,
       ageMs: 0,
+      ageIsStated: false,
       freshForMs: 60_000,
       staleWhileRevalidateForMs: 90_000,
       staleIfErrorForMs: 60_000 + 86_400_000,

@@ -199,6 +199,7 @@ describe("what can be seen", () => {
       updated: 0,
       notModified: 0,
       superseded: 0,
+      older: 0,
       failed: 0,
       forced: 0,
       throttled: 0,

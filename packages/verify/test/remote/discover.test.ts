@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { testKey } from "../support/keys.ts";
 import type { TestKey } from "../support/keys.ts";
 import type { FakeClock } from "../support/remote.ts";
-import { fakeClock, LONG_CACHE, origin, ROTATION_CACHE } from "../support/remote.ts";
+import { eventually, fakeClock, LONG_CACHE, origin, ROTATION_CACHE } from "../support/remote.ts";
 
 const a = testKey("a");
 const b = testKey("b");
@@ -198,6 +198,61 @@ describe("a document that cannot be read again", () => {
     await made.verify(a);
     made.clock.advanceSeconds(2);
     await expect(made.verify(a)).rejects.toMatchObject({ code: "http_status", status: 503 });
+  });
+
+  it("keeps no caller waiting while the set is fresh, and is asked for behind", async () => {
+    const made = await op();
+    made.discoveryReply = { headers: unstated, body: JSON.stringify(made.metadata) };
+    await made.verify(a);
+    made.discoveryReply = { after: new Promise(() => {}) };
+    for (const seconds of [301, 10, 1800]) {
+      made.clock.advanceSeconds(seconds);
+      await Promise.all([made.verify(a), made.verify(a)]);
+    }
+    await eventually(() => made.paths().filter((path) => path === DISCOVERY).length === 2);
+    expect(made.keySet.stats().keySet).toMatchObject({ requests: 1 });
+  });
+
+  it("makes a caller whose set is stale wait until the failure is known, and none after that", async () => {
+    const made = await op({ timeoutMs: 150 });
+    made.sets.set("/elsewhere/keys", origin([a], { "cache-control": "no-cache" }));
+    made.discoveryReply = { headers: unstated, body: JSON.stringify(made.metadata) };
+    await made.verify(a);
+    made.discoveryReply = { after: new Promise(() => {}) };
+    made.clock.advanceSeconds(301);
+    await made.verify(a);
+    expect(made.keySet.stats()).toMatchObject({ discovery: { failed: 1 }, keySet: { requests: 2 } });
+    made.clock.advanceSeconds(11);
+    await made.verify(a);
+    // The next attempt hangs behind, and the set has been asked for.
+    expect(made.keySet.stats()).toMatchObject({ discovery: { failed: 1, requests: 3 }, keySet: { requests: 3 } });
+  });
+
+  it("that names another place is followed as soon as it is here", async () => {
+    const made = await op();
+    made.discoveryReply = { headers: unstated, body: JSON.stringify(made.metadata) };
+    await made.verify(a);
+    made.metadata = { ...made.metadata, jwks_uri: `${made.server.origin}/new` };
+    made.sets.set("/new", origin([b], LONG_CACHE));
+    made.discoveryReply = { headers: unstated, body: JSON.stringify(made.metadata) };
+    made.clock.advanceSeconds(301);
+    await made.verify(a);
+    await eventually(() => made.keySet.stats().jwksUri === `${made.server.origin}/new`);
+    await expect(made.verify(a)).rejects.toMatchObject({ code: "unknown_kid" });
+    await made.verify(b);
+  });
+
+  it("keeps no refresh from the set while it hangs", async () => {
+    const made = await op();
+    await made.verify(a);
+    made.discoveryReply = { after: new Promise(() => {}) };
+    made.sets.set("/elsewhere/keys", origin([b], LONG_CACHE));
+    const leaving = new AbortController();
+    const refreshed = made.keySet.refresh({ signal: leaving.signal });
+    await eventually(() => made.keySet.stats().keySet?.updated === 2);
+    leaving.abort();
+    await expect(refreshed).rejects.toMatchObject({ code: "aborted" });
+    await expect(made.keySet({ alg: "ES256", kid: "b" })).resolves.toBeDefined();
   });
 
   it("keeps nothing of a set that must be revalidated and cannot be", async () => {

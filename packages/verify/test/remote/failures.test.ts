@@ -146,6 +146,37 @@ describe("while the OP is down", () => {
     await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status", status: 503 });
   });
 
+  it.each([
+    ["max-age=0", 10],
+    ["no-cache", 10],
+    ["no-store", 10],
+    ["max-age=3600, no-cache, stale-while-revalidate=3600", 10],
+    ["max-age=0, stale-while-revalidate=60", 60],
+    ["max-age=0, stale-if-error=600", 600],
+    ["no-cache, stale-if-error=600", 10],
+  ])("a set with %s is used for %i s", async (cacheControl, seconds) => {
+    const { verify, server, clock } = await setup(origin([a], { "cache-control": cacheControl }));
+    await verify(a.token());
+    server.answerWith(down);
+    clock.advanceSeconds(seconds - 1);
+    await verify(a.token());
+    clock.advanceSeconds(2);
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status", status: 503 });
+  });
+
+  it("a set with no-cache is used as long as minRevalidateIntervalMs and staleIfErrorSeconds say", async () => {
+    const { verify, server, clock } = await setup(origin([a], { "cache-control": "no-cache" }), {
+      minRevalidateIntervalMs: 60_000,
+      staleIfErrorSeconds: 600,
+    });
+    await verify(a.token());
+    server.answerWith(down);
+    clock.advanceSeconds(659);
+    await verify(a.token());
+    clock.advanceSeconds(2);
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status", status: 503 });
+  });
+
   it("staleIfErrorSeconds goes past must-revalidate, within its bound", async () => {
     const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), { staleIfErrorSeconds: 600 });
     await verify(a.token());

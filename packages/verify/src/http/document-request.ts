@@ -1,0 +1,63 @@
+import { KeySetError } from "../errors.ts";
+import type { HttpAnswer, Requester } from "./request.ts";
+import { sendRequest } from "./request.ts";
+
+/** What is asked about a document that is stored, or not. */
+export interface DocumentRequest {
+  /** Of the stored document. Without one the answer brings a document in any case. */
+  readonly etag: string | undefined;
+  /** No cache on the way may answer. */
+  readonly pastCaches: boolean;
+  /** Something is stored: a cache on the way has to ask as well. */
+  readonly revalidates: boolean;
+  readonly revalidateWith: "get" | "head";
+}
+
+/** `unchanged`: the stored document is still the current one. */
+export interface DocumentAnswer {
+  readonly http: HttpAnswer;
+  readonly unchanged: boolean;
+}
+
+/** Asks for a document, by one request or as few more as it takes. */
+export async function requestDocument(requester: Requester, request: DocumentRequest): Promise<DocumentAnswer> {
+  const { etag, pastCaches, revalidates } = request;
+  if (pastCaches) return unconditional(requester, "no-cache");
+  if (!revalidates) return unconditional(requester, undefined);
+  if (etag === undefined) return unconditional(requester, "max-age=0");
+  const conditional = { "if-none-match": etag, "cache-control": "max-age=0" };
+  if (request.revalidateWith === "head") {
+    const head = await sendRequest(requester, "HEAD", conditional).catch((error: unknown) => {
+      if (error instanceof KeySetError && (error.status === 405 || error.status === 501)) return undefined;
+      throw error;
+    });
+    if (head !== undefined) {
+      const unchanged = head.status === 304 ? isAbout(head, etag) : head.headers["etag"] === etag;
+      return unchanged ? { http: head, unchanged } : unconditional(requester, "max-age=0");
+    }
+  }
+  const http = await sendRequest(requester, "GET", conditional);
+  if (http.status === 200) return { http, unchanged: false };
+  // A 304 that names another document than the one that was asked about says nothing.
+  return isAbout(http, etag) ? { http, unchanged: true } : unconditional(requester, "no-cache");
+}
+
+async function unconditional(requester: Requester, cacheControl: string | undefined): Promise<DocumentAnswer> {
+  const http = await sendRequest(requester, "GET", cacheControl === undefined ? {} : { "cache-control": cacheControl });
+  if (http.status === 200) return { http, unchanged: false };
+  // A 304 without a condition comes from a cache that lost its way: ask past it, once.
+  const again =
+    cacheControl === "no-cache" ? http : await sendRequest(requester, "GET", { "cache-control": "no-cache" });
+  if (again.status === 200) return { http: again, unchanged: false };
+  throw new KeySetError("http_status", "the server answered 304 to a request without a condition", { status: 304 });
+}
+
+/** Whether a 304 is about the stored document: it names none, or the same opaque tag (RFC 9110 section 8.8.3.2). */
+function isAbout(notModified: HttpAnswer, etag: string): boolean {
+  const named = notModified.headers["etag"];
+  return named === undefined || opaqueTag(named) === opaqueTag(etag);
+}
+
+function opaqueTag(etag: string): string {
+  return etag.startsWith("W/") ? etag.slice(2) : etag;
+}
