@@ -1,4 +1,4 @@
-import { EventEmitter } from "node:events";
+import { EventEmitter, getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import type { PinTry } from "../src/pool/login-pins.ts";
 import { ChildLink } from "../src/process/child-link.ts";
@@ -54,6 +54,20 @@ describe("a child process", () => {
     await child.exited;
     expect(ended).toEqual(["spawn EAGAIN"]);
     await expect(child.call(close)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test("is told of each call that a shared signal ends, by one listener", async () => {
+    const { child, process } = start();
+    const leaving = new AbortController();
+    const calls = Array.from({ length: 50 }, () => child.call(close, leaving.signal).catch(() => {}));
+    expect(getEventListeners(leaving.signal, "abort")).toHaveLength(1);
+    leaving.abort();
+    expect(process.sent.filter(({ type }) => type === "abort").map(({ call }) => call)).toEqual(
+      process.sent.filter(({ type }) => type === "close").map(({ call }) => call),
+    );
+    process.emit("exit", 1, null);
+    await Promise.all(calls);
+    expect(getEventListeners(leaving.signal, "abort")).toEqual([]);
   });
 
   test("that a message does not reach fails that call alone", async () => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createJob, JobQueue } from "../src/pool/job-queue.ts";
 
@@ -26,6 +27,25 @@ describe("the queue for sessions", () => {
     queue.add(job);
     expect(queue.size).toBe(0);
     await expect(result).rejects.toMatchObject({ code: "aborted" });
+  });
+
+  test("puts one listener on a signal that many jobs share, and takes it off", async () => {
+    const queue = new JobQueue();
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const results = Array.from({ length: 50 }, () => {
+      const { job, result } = createJob(async () => 0, signal);
+      queue.add(job);
+      return result.catch((error: unknown) => error);
+    });
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    queue.next()?.reject("failed");
+    leaving.abort();
+    const [first, ...others] = await Promise.all(results);
+    expect(first).toBe("failed");
+    for (const error of others) expect(error).toMatchObject({ code: "aborted" });
+    expect(queue.size).toBe(0);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   test("rejects all, and is empty then", async () => {

@@ -1,7 +1,7 @@
 import { SignerError } from "../errors.ts";
 import { readMilliseconds, readSignal } from "../options/read-values.ts";
 import type { GuardPolicy } from "../signer/contract.ts";
-import { onAbort } from "../signer/on-abort.ts";
+import { onOwnAbort } from "../signer/on-abort.ts";
 import { resolvePolicy } from "../signer/policy.ts";
 import { withinDeadline } from "./within-deadline.ts";
 
@@ -141,7 +141,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
       letGo();
       resolve();
     }, ms);
-    const letGo = onAbort(signal, () => {
+    const letGo = onOwnAbort(signal, () => {
       clearTimeout(timer);
       reject(signal.reason);
     });

@@ -1,6 +1,6 @@
 import { SignerError } from "../errors.ts";
 import { endedError } from "../signer/endings.ts";
-import { onAbort, onSharedAbort } from "../signer/on-abort.ts";
+import { onAbort } from "../signer/on-abort.ts";
 
 /** What ends a piece of work from outside. */
 export interface Deadline {
@@ -64,7 +64,7 @@ export async function withinDeadline<Result>(
 export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   if (signal === undefined) return work;
   return new Promise<Value>((resolve, reject) => {
-    const letGo = onSharedAbort(signal, () => reject(endedError(signal.reason)));
+    const letGo = onAbort(signal, () => reject(endedError(signal.reason)));
     void work.then(resolve, reject).finally(letGo);
   });
 }

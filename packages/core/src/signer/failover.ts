@@ -6,7 +6,7 @@ import { settlingSigner } from "./create.ts";
 import { createFailoverRecord } from "./failover-record.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { requireBare } from "./mark.ts";
-import { onSharedAbort } from "./on-abort.ts";
+import { onAbort } from "./on-abort.ts";
 import { markPlace, notePlace, placeOf } from "./places.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
@@ -65,7 +65,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     const signer = all[index] ?? first;
     notePlace(signal, signer);
     // A timed-out attempt shows in its signal at once; its backend may not settle before the next attempt begins.
-    const letGo = onSharedAbort(signal, () => {
+    const letGo = onAbort(signal, () => {
       if (isTransient(signal?.reason)) leave(index, signal.reason);
     });
     try {

@@ -2,7 +2,7 @@ import { SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readWholeNumber } from "../options/read-values.ts";
 import type { Limiter } from "./contract.ts";
-import { onAbort } from "./on-abort.ts";
+import { onOwnAbort } from "./on-abort.ts";
 
 /** `concurrency` and `maxQueue` of a limiter, and their bounds: see {@link createLimiter}. */
 export interface LimiterOptions {
@@ -83,7 +83,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
         );
       }
       return new Promise((resolve, reject) => {
-        const letGo = onAbort(signal, () => {
+        const letGo = onOwnAbort(signal, () => {
           queue.delete(waiter);
           reject(signal?.reason);
         });

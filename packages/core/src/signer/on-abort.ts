@@ -1,5 +1,17 @@
+interface Shared {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
+}
+
 /**
- * Calls `callback` once: when the signal aborts, or now when it has. Gives a function that takes it back.
+ * Keyed by the caller's own signal: it carries one listener of ours, however many calls share it. A signal that
+ * outlives its calls often is shared: Node warns of a leak above ten listeners, and takes longer to remove each of many.
+ */
+const sharedBySignal = new WeakMap<AbortSignal, Shared>();
+
+/**
+ * Calls `callback` once: when the signal aborts, or now when it has. Gives a function that takes it back. Many calls may share a
+ * signal: it carries one listener for all of them, and none when they have taken theirs back.
  *
  * @example
  * ```ts
@@ -13,28 +25,7 @@
  * ```
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
-  if (signal?.aborted === true) callback();
-  else signal?.addEventListener("abort", callback, { once: true });
-  return () => signal?.removeEventListener("abort", callback);
-}
-
-interface Shared {
-  readonly callbacks: Set<() => void>;
-  readonly listener: () => void;
-}
-
-/**
- * Keyed by the caller's own signal: it carries one listener of ours, however many calls share it. A signal that
- * outlives its calls often is shared, and Node warns of a leak above ten listeners.
- */
-const sharedBySignal = new WeakMap<AbortSignal, Shared>();
-
-/**
- * As `onAbort`, for a signal that may be shared by many calls. Apart, because the map costs some microseconds for
- * each new signal, and most signals here are one call's own.
- */
-export function onSharedAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
-  if (signal === undefined || signal.aborted) return onAbort(signal, callback);
+  if (signal === undefined || signal.aborted) return onOwnAbort(signal, callback);
   const { callbacks, listener } = sharedBySignal.get(signal) ?? listen(signal);
   // A function of its own, so that two calls may bring the same callback.
   const own = (): void => callback();
@@ -44,6 +35,15 @@ export function onSharedAbort(signal: AbortSignal | undefined, callback: () => v
     signal.removeEventListener("abort", listener);
     sharedBySignal.delete(signal);
   };
+}
+
+/**
+ * As `onAbort`, for a signal that one call made for itself. Apart, because the map costs some microseconds for each new signal.
+ */
+export function onOwnAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal?.aborted === true) callback();
+  else signal?.addEventListener("abort", callback, { once: true });
+  return () => signal?.removeEventListener("abort", callback);
 }
 
 function listen(signal: AbortSignal): Shared {

@@ -1,6 +1,6 @@
 import { SignerError } from "../errors.ts";
 import { abortedError } from "./endings.ts";
-import { onSharedAbort } from "./on-abort.ts";
+import { onAbort } from "./on-abort.ts";
 
 /**
  * What may end a call from outside: the caller's signal, the deadline, `close`. It ends with the `SignerError` that
@@ -27,7 +27,7 @@ export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefi
     ending = error;
     waiting?.(error);
   };
-  const letGo = onSharedAbort(callerSignal, () => end(abortedError(callerSignal?.reason)));
+  const letGo = onAbort(callerSignal, () => end(abortedError(callerSignal?.reason)));
   const timer = setTimeout(
     () => end(new SignerError("timeout", `no signature within the deadline of ${deadlineMs} ms`)),
     deadlineMs,

@@ -1,6 +1,6 @@
 import { SignerError } from "../errors.ts";
 import { endedError } from "./endings.ts";
-import { onSharedAbort } from "./on-abort.ts";
+import { onAbort } from "./on-abort.ts";
 
 /** How long a backend may take to settle after its signal. Milliseconds. */
 const SETTLE_MS = 1000;
@@ -41,7 +41,7 @@ export function createSettling(): Settling {
           left.add(call);
           reject(endedError(signal?.reason));
         };
-        const letGo = onSharedAbort(signal, () => {
+        const letGo = onAbort(signal, () => {
           overdue.add(call);
           timer = setTimeout(leave, SETTLE_MS);
         });

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createLimiter, guardSigner } from "@signpost/core";
+import { createSigner, onAbort, untilAborted, withinDeadline } from "@signpost/core/adapter";
 import { failure } from "../support/failure.ts";
 import { hangs, scriptedSigner, signsAfter } from "../support/scripted-signer.ts";
 
@@ -31,6 +32,30 @@ describe("a signal that many calls share", () => {
     const { signal } = new AbortController();
     const calls = Promise.all(Array.from({ length: CALLS }, () => guard.sign(DIGEST, { signal })));
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    await calls;
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    expect(await warned()).toEqual([]);
+  });
+
+  test.each<[string, (signal: AbortSignal, answer: Promise<Uint8Array>) => Promise<unknown>]>([
+    ["onAbort", async (signal, answer) => answer.finally(onAbort(signal, () => {}))],
+    ["untilAborted", (signal, answer) => untilAborted(answer, signal)],
+    ["withinDeadline", (signal, answer) => withinDeadline(() => answer, { deadlineMs: 60_000, signal })],
+    [
+      "a bare signer with a bound of its calls",
+      (signal, answer) => {
+        const { uri, publicKey } = scriptedSigner(hangs).signer;
+        const backend = { uri, publicKey, callTimeoutMs: 60_000, close: async () => {} };
+        return createSigner({ ...backend, signDigest: () => answer }).sign(DIGEST, { signal });
+      },
+    ],
+  ])("carries one listener of %s, and none when they are over", async (_name, call) => {
+    const { signal } = new AbortController();
+    let answered: (signature: Uint8Array) => void = () => {};
+    const answer = new Promise<Uint8Array>((resolve) => (answered = resolve));
+    const calls = Promise.all(Array.from({ length: CALLS }, () => call(signal, answer)));
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    answered(new Uint8Array(64));
     await calls;
     expect(getEventListeners(signal, "abort")).toEqual([]);
     expect(await warned()).toEqual([]);

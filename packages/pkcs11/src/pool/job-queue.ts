@@ -1,4 +1,4 @@
-import { endedError } from "@signpost/core/adapter";
+import { endedError, onAbort } from "@signpost/core/adapter";
 import type { PooledSession } from "./session.ts";
 
 /** Work that needs a session, waiting for one or running in one. */
@@ -51,18 +51,17 @@ export function createJob<Value>(
   });
   let settled = false;
   let listener: () => void = () => {};
+  let letGo: () => void = () => {};
   const settle = (): boolean => {
     const first = !settled;
     settled = true;
-    signal?.removeEventListener("abort", onAbort);
+    letGo();
     if (first) listener();
     return first;
   };
-  const onAbort = (): void => {
+  letGo = onAbort(signal, () => {
     if (settle()) reject(endedError(signal?.reason));
-  };
-  signal?.addEventListener("abort", onAbort, { once: true });
-  if (signal?.aborted === true) onAbort();
+  });
   const job: Job = {
     get settled() {
       return settled;

@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { SignerError } from "@signpost/core";
+import { onAbort } from "@signpost/core/adapter";
 import type { PinTry } from "../pool/login-pins.ts";
 import type { ChildKeyState, ToChild, ToParent } from "../wire/child-messages.ts";
 import { compiledFile } from "../wire/compiled-file.ts";
@@ -111,14 +112,13 @@ export class ChildLink {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(gone(this.#ended));
       const call = this.#nextCall++;
-      const onAbort = (): void => this.#send({ type: "abort", call });
-      const settle = (): void => signal?.removeEventListener("abort", onAbort);
+      let settle = (): void => {};
       if (this.#calls.size === 0) this.#expect();
       this.#calls.set(call, {
         resolve: (value) => (settle(), resolve(value)),
         reject: (error) => (settle(), reject(error)),
       });
-      signal?.addEventListener("abort", onAbort, { once: true });
+      if (signal?.aborted !== true) settle = onAbort(signal, () => this.#send({ type: "abort", call }));
       this.#send({ ...input, call }, (cause) => this.#take(call)?.reject(notSent(cause)));
     });
   }

@@ -4,7 +4,7 @@ import { createRemoteKeySet, KEY_SET_CHANNEL } from "@signpost/verify";
 import type { KeySetEvent } from "@signpost/verify";
 import { compactVerify, flattenedVerify, generalVerify, jwtVerify } from "jose";
 import { Agent } from "undici";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { testKey } from "../support/keys.ts";
 import { eventually, gate, LONG_CACHE, origin, ROTATION_CACHE, setup } from "../support/remote.ts";
 
@@ -78,6 +78,33 @@ describe("a caller that leaves", () => {
     await new Promise((later) => setImmediate(later));
     expect(warnings).toEqual([]);
     expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  it("may be one of twenty thousand who wait with the same signal, which costs each of them the same", async () => {
+    const { keySet, server, count } = await setup(origin([a], LONG_CACHE));
+    const { opened, open } = gate();
+    server.answerWith((request) => ({ ...(origin([a], LONG_CACHE)(request) as object), after: opened }));
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    // Each of many listeners takes longer to remove than the one before.
+    const listen = vi.spyOn(signal, "addEventListener");
+    const outcomes: string[] = [];
+    const waiting = Array.from({ length: 20_000 }, async () =>
+      keySet
+        .withSignal(signal)({ alg: "ES256", kid: "a" })
+        .then(
+          () => outcomes.push("served"),
+          (error: { code: string }) => outcomes.push(error.code),
+        ),
+    );
+    await eventually(() => count() === 1);
+    expect(listen).toHaveBeenCalledTimes(1);
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    leaving.abort();
+    await Promise.all(waiting);
+    expect(new Set(outcomes)).toEqual(new Set(["aborted"]));
+    open();
+    await keySet.preload();
   });
 
   it("is served from a fresh set even so", async () => {
