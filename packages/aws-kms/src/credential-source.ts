@@ -1,3 +1,4 @@
+import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import { CredentialsError, credentialsErrorFrom } from "./credential-errors.ts";
 import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 
@@ -6,8 +7,7 @@ export type CredentialProvider<Identity> = (options?: Record<string, unknown>) =
 
 /** A provider's answer that is waited for. */
 interface Question<Identity> {
-  /** By `performance.now()`. */
-  readonly askedAt: number;
+  readonly askedAt: Instant;
   /** One for all questions to a provider that wait together, since the provider may answer them by the same requests. */
   readonly record: RequestRecord;
   readonly waiters: Set<Waiter<Identity>>;
@@ -57,7 +57,7 @@ export function createCredentialSource<Identity>(
   };
   const ask = (options: Record<string, unknown> | undefined): Question<Identity> => {
     const record = (asked.cached ?? asked.newer)?.record ?? { last: undefined };
-    const question: Question<Identity> = { askedAt: performance.now(), record, waiters: new Set() };
+    const question: Question<Identity> = { askedAt: readInstant(), record, waiters: new Set() };
     const provider = current;
     recordRequests(record, () => provider(options)).then(
       (identity) => {
@@ -77,7 +77,7 @@ export function createCredentialSource<Identity>(
   const replaceStuck = (): void => {
     const patience = Math.min(patienceMs * 2 ** replaced, MAX_PATIENCE_MS);
     const waited = [asked.cached, asked.newer].filter((question) => question !== undefined);
-    if (!waited.some(({ askedAt }) => performance.now() - askedAt >= patience)) return;
+    if (!waited.some(({ askedAt }) => elapsedMs(askedAt) >= patience)) return;
     hung = [...hung, ...waited].slice(-MAX_HUNG);
     asked = {};
     replaced += 1;

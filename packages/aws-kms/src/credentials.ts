@@ -1,3 +1,4 @@
+import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import type { AwsKmsApi, AwsKmsCallOptions } from "./api.ts";
 import { CredentialsError } from "./credential-errors.ts";
 import { CREDENTIALS_REFUSED, isCredentialRefusal } from "./error-table.ts";
@@ -12,14 +13,14 @@ const RENEWAL_PAUSE_MS = 5000;
  * Those that stay refused are not asked for again for a while, and the error says so.
  */
 export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void>): AwsKmsApi {
-  let renewedAt = Number.NEGATIVE_INFINITY;
+  let renewedAt: Instant | undefined;
   let renewing: Promise<void> | undefined;
   /** Whether the credentials of the last renewal were accepted. */
   let accepted = false;
 
   const renewOnce = async (): Promise<void> => {
     const renewed = (): void => {
-      renewedAt = performance.now();
+      renewedAt = readInstant();
       accepted = false;
     };
     try {
@@ -33,21 +34,24 @@ export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void
       renewing = undefined;
     }
   };
+  /** Which of two comes first is for the monotonic clock to say, since it is never set. */
+  const wasRenewedSince = (startedAt: Instant): boolean =>
+    renewedAt !== undefined && renewedAt.monotonic >= startedAt.monotonic;
   /** Throws where the credentials were renewed a moment ago in vain. */
-  const renewAfter = async (refusal: unknown, startedAt: number): Promise<void> => {
+  const renewAfter = async (refusal: unknown, startedAt: Instant): Promise<void> => {
     if (renewing === undefined) {
-      if (renewedAt >= startedAt) return;
-      const elapsedMs = performance.now() - renewedAt;
-      if (!accepted && elapsedMs < RENEWAL_PAUSE_MS) throw renewedInVain(refusal, elapsedMs);
+      if (wasRenewedSince(startedAt)) return;
+      const agoMs = renewedAt === undefined ? Number.POSITIVE_INFINITY : elapsedMs(renewedAt);
+      if (!accepted && agoMs < RENEWAL_PAUSE_MS) throw renewedInVain(refusal, agoMs);
       renewing = renewOnce();
     }
     await renewing;
   };
   const attempt = async <Answer>({ signal }: AwsKmsCallOptions, call: () => Promise<Answer>): Promise<Answer> => {
-    const startedAt = performance.now();
-    const run = async (since: number): Promise<Answer> => {
+    const startedAt = readInstant();
+    const run = async (since: Instant): Promise<Answer> => {
       const answer = await call();
-      if (since >= renewedAt) accepted = true;
+      if (renewedAt === undefined || since.monotonic >= renewedAt.monotonic) accepted = true;
       return answer;
     };
     try {
@@ -57,7 +61,7 @@ export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void
       await renewAfter(error, startedAt);
       if (signal?.aborted === true) throw error;
     }
-    return run(performance.now());
+    return run(readInstant());
   };
   return {
     getPublicKey: (input, options) => attempt(options, () => api.getPublicKey(input, options)),
@@ -65,8 +69,8 @@ export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void
   };
 }
 
-function renewedInVain(refusal: unknown, elapsedMs: number): CredentialsError {
+function renewedInVain(refusal: unknown, agoMs: number): CredentialsError {
   const { code, text } = CREDENTIALS_REFUSED;
-  const asked = `new ones were asked for ${Math.round(elapsedMs)} ms ago, and are again ${RENEWAL_PAUSE_MS} ms after that`;
+  const asked = `new ones were asked for ${Math.round(agoMs)} ms ago, and are again ${RENEWAL_PAUSE_MS} ms after that`;
   return new CredentialsError({ code, text: `${text} (${asked})` }, refusal);
 }

@@ -1,6 +1,6 @@
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import { endedError } from "@signpost/core/adapter";
+import { elapsedMs, endedError, readInstant } from "@signpost/core/adapter";
 import type { AwsKmsApi, AwsKmsCallOptions } from "./api.ts";
 import { isConnectionLoss } from "./error-table.ts";
 
@@ -35,17 +35,17 @@ export function createSockets(maxSockets: number, idleMs: number = IDLE_MS): Soc
  * frozen process, a restart of the other side) killed the others too, and each would cost one more attempt.
  */
 export function withLiveSockets(api: AwsKmsApi, sockets: Sockets): AwsKmsApi {
-  const idle = createIdleClock();
+  let usedAt = readInstant();
   const call = async <Answer>({ signal }: AwsKmsCallOptions, send: () => Promise<Answer>): Promise<Answer> => {
     // In a process that was frozen no timer has closed them.
-    if (idle.elapsedMs() >= sockets.idleMs) sockets.dropIdle();
+    if (elapsedMs(usedAt) >= sockets.idleMs) sockets.dropIdle();
     try {
       return await send();
     } catch (error) {
       if (isOutOfTime(signal) || isConnectionLoss(error)) sockets.dropIdle();
       throw error;
     } finally {
-      idle.restart();
+      usedAt = readInstant();
     }
   };
   return {
@@ -57,15 +57,4 @@ export function withLiveSockets(api: AwsKmsApi, sockets: Sockets): AwsKmsApi {
 /** A caller who gives up says nothing about connections; an attempt that had no answer in time does. */
 function isOutOfTime(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true && endedError(signal.reason).code === "timeout";
-}
-
-/** By both clocks, since the monotonic one may stand still while a machine sleeps. */
-function createIdleClock(): { elapsedMs(): number; restart(): void } {
-  let startedAt = { monotonic: performance.now(), wall: Date.now() };
-  return {
-    elapsedMs: () => Math.max(performance.now() - startedAt.monotonic, Date.now() - startedAt.wall),
-    restart: () => {
-      startedAt = { monotonic: performance.now(), wall: Date.now() };
-    },
-  };
 }

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
-import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createKeySet, signWith } from "@signpost/core";
 import { openAwsKmsSigner, type AwsKmsApi } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
@@ -265,6 +265,27 @@ describe("renewing", () => {
     const renewing = withRenewedCredentials(api, async () => controller.abort());
     await expect(renewing.getPublicKey(input, { signal: controller.signal })).rejects.toBe(expired);
     expect(calls).toBe(1);
+  });
+
+  test.each([
+    ["the wall clock, after a function was frozen", 0, 5000],
+    ["the monotonic clock, where the other was set back", 5000, -3_600_000],
+  ])("renews again after 5 s by %s", async (_name, monotonicMs, wallMs) => {
+    let renewals = 0;
+    const api: AwsKmsApi = { getPublicKey: () => Promise.reject(expired), sign: async () => ({}) };
+    const renewing = withRenewedCredentials(api, async () => void (renewals += 1));
+    const moved = { monotonic: 0, wall: 0 };
+    const monotonic = performance.now.bind(performance);
+    const wall = Date.now.bind(Date);
+    vi.spyOn(performance, "now").mockImplementation(() => monotonic() + moved.monotonic);
+    vi.spyOn(Date, "now").mockImplementation(() => wall() + moved.wall);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await expect(renewing.getPublicKey(input, {})).rejects.toBe(expired);
+    await expect(renewing.getPublicKey(input, {})).rejects.toThrow(/ms ago/);
+    expect(renewals).toBe(1);
+    Object.assign(moved, { monotonic: monotonicMs, wall: wallMs });
+    await expect(renewing.getPublicKey(input, {})).rejects.toBe(expired);
+    expect(renewals).toBe(2);
   });
 
   test("leaves every other failure alone", async () => {

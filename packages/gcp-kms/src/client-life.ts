@@ -1,4 +1,4 @@
-import { endedError, onAbort, type CallBounds } from "@signpost/core/adapter";
+import { endedError, onAbort, readInstant, type CallBounds, type Instant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
 
@@ -11,7 +11,7 @@ export interface ReadyLife {
 /** A search of a client for credentials, shared by all calls that wait for it. */
 export interface Search {
   readonly ready: Promise<ReadyLife>;
-  readonly since: number;
+  readonly since: Instant;
   readonly state: "running" | "ready" | "failed";
 }
 
@@ -121,7 +121,7 @@ export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife
 function startSearch(ready: Promise<ReadyLife>, ended: () => void): Search {
   const search: { -readonly [Member in keyof Search]: Search[Member] } = {
     ready,
-    since: performance.now(),
+    since: readInstant(),
     state: "running",
   };
   // The caller that waited for it may have left.

@@ -1,4 +1,4 @@
-import type { CallBounds } from "@signpost/core/adapter";
+import { elapsedMs, type CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { startLife, type ClientLife, type ReadyLife, type Search } from "./client-life.ts";
 import type { Connection } from "./connection.ts";
@@ -78,7 +78,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
         late = undefined;
         forgetAbsence(life.client);
         leave(life);
-      } else if (search.state === "running" && performance.now() - search.since >= patience(bounds, hangs)) {
+      } else if (search.state === "running" && elapsedMs(search.since) >= patience(bounds, hangs)) {
         giveUp(life, search);
       }
       throw error;

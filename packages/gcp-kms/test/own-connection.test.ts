@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
 import type { GcpKmsClientLike } from "@signpost/gcp-kms";
 import type { Connection } from "../src/connection.ts";
@@ -71,6 +71,18 @@ async function ask(connection: Connection, endsMs: number, timeoutMs = endsMs): 
     clearTimeout(timer);
   }
 }
+
+test("a search for credentials that hung while the process was frozen is given up, by the wall clock", async () => {
+  const { connection, waits, made } = madeUpClients();
+  waits.initialize = async (client) => (client === 1 ? never() : undefined);
+  const first = rejection(ask(connection, 100, 60_000));
+  const now = Date.now.bind(Date);
+  const frozen = vi.spyOn(Date, "now").mockImplementation(() => now() + 3_600_000);
+  await first;
+  frozen.mockRestore();
+  expect(made()).toBe(1);
+  expect(await ask(connection, 5_000)).toBe("client 2");
+});
 
 const never = async (): Promise<never> => new Promise<never>(() => undefined);
 

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import {
   addUser,
   alone,
@@ -67,4 +67,20 @@ test("one of its users takes the fresh start, and the next one comes after the i
   expect([claimRenewal(gate, 60_000), claimRenewal(gate, 60_000)]).toEqual([true, false]);
   expect(sinceRenewal(gate)).toBeLessThan(60_000);
   expect(claimRenewal(gate, 0)).toBe(true);
+});
+
+test("the next fresh start comes after the interval by either clock, and is taken once", () => {
+  const gate = createGate();
+  let wall = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => wall);
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect(claimRenewal(gate, 30_000)).toBe(true);
+  wall += 29_000;
+  expect(claimRenewal(gate, 30_000)).toBe(false);
+  wall += 1_000;
+  expect(sinceRenewal(gate)).toBeGreaterThanOrEqual(30_000);
+  expect([claimRenewal(gate, 30_000), claimRenewal(gate, 30_000)]).toEqual([true, false]);
+  wall -= 3_600_000;
+  expect(sinceRenewal(gate)).toBeGreaterThanOrEqual(0);
+  expect(sinceRenewal(gate)).toBeLessThan(30_000);
 });

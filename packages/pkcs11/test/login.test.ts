@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { LoginPins } from "../src/pool/login-pins.ts";
 import { TokenLogin } from "../src/pool/login.ts";
 import { pinSource, readPin } from "../src/request/pin.ts";
@@ -53,6 +53,28 @@ describe("a PIN that is refused while the source of another login is thinking", 
     answer("1234");
     expect(await ended).toMatchObject({ code: "pin_incorrect" });
     expect(commands).toEqual(["session"]);
+  });
+});
+
+describe("a refusal", () => {
+  test.each([
+    ["the wall clock, after the machine slept", 0, 5_000],
+    ["the monotonic clock, where the other was set back", 5_000, -3_600_000],
+  ])("ends after five seconds by %s", async (_what, monotonicMs, wallMs) => {
+    const login = new TokenLogin(TOKEN, pins, () => {});
+    login.signers.add(pinSource("1234"));
+    const { run } = loggedOutSession();
+    const refusing: RunCommand = (name, input) => (name === "login" ? Promise.reject(refusedPin) : run(name, input));
+    const moved = { monotonic: 0, wall: 0 };
+    const [monotonic, wall] = [performance.now(), Date.now()];
+    vi.spyOn(performance, "now").mockImplementation(() => monotonic + moved.monotonic);
+    vi.spyOn(Date, "now").mockImplementation(() => wall + moved.wall);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await expect(login.login(refusing)).rejects.toMatchObject({ code: "pin_incorrect" });
+    Object.assign(moved, { monotonic: monotonicMs && monotonicMs - 1, wall: wallMs > 0 ? wallMs - 1 : wallMs });
+    expect(login.blocked).toMatchObject({ code: "pin_incorrect" });
+    Object.assign(moved, { monotonic: monotonicMs, wall: wallMs });
+    expect(login.blocked).toBeUndefined();
   });
 });
 

@@ -39,6 +39,30 @@ describe("a source whose PIN was refused", () => {
     await expect(ledger.take(pinSource("wrong-1"), TOKEN)).rejects.toMatchObject(REFUSED);
   });
 
+  test("is asked again when the wall clock alone says so, and gets no refused PIN past", async () => {
+    const token = { label: "slept", serial: "1" };
+    const monotonic = performance.now();
+    let wall = Date.now();
+    vi.spyOn(performance, "now").mockImplementation(() => monotonic);
+    vi.spyOn(Date, "now").mockImplementation(() => wall);
+    let asked = 0;
+    const source = pinSource(() => ((asked += 1), "wrong"));
+    await send(source, "refused", token);
+    wall += 4_900;
+    await expect(ledger.take(source, token)).rejects.toMatchObject(REFUSED);
+    expect(asked).toBe(1);
+    // However often the clock is set forward, or back: what was refused is never sent again.
+    for (const [step, times] of [
+      [200, 2],
+      [3_600_000, 3],
+      [-7_200_000, 3],
+    ] as const) {
+      wall += step;
+      await expect(ledger.take(source, token)).rejects.toMatchObject(REFUSED);
+      expect(asked).toBe(times);
+    }
+  });
+
   test("is not asked any more often by signers that give the same function", async () => {
     let asked = 0;
     const ask = (): string => `bad-${(asked += 1)}`;

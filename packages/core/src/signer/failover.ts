@@ -1,4 +1,5 @@
 import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
+import { elapsedMs, type Instant, readInstant } from "../instant.ts";
 import { given } from "../options/given.ts";
 import { checkedOptions } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
@@ -38,17 +39,18 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   const all = [first, ...others];
 
   let current = 0;
-  let leftFirstAt = 0;
+  /** Of both clocks, since a machine that slept has waited too. */
+  let leftFirstAt: Instant | undefined;
   const record = createFailoverRecord(all);
 
   /** True for one call in 30 s that tries the first signer again: the others stay where signatures are made. */
   const probesFirst = (): boolean => {
-    if (current === 0 || performance.now() - leftFirstAt < RETRY_FIRST_AFTER_MS) return false;
-    leftFirstAt = performance.now();
+    if (current === 0 || (leftFirstAt !== undefined && elapsedMs(leftFirstAt) < RETRY_FIRST_AFTER_MS)) return false;
+    leftFirstAt = readInstant();
     return true;
   };
   const leave = (index: number, error: SignerError): void => {
-    if (index === 0) leftFirstAt = performance.now();
+    if (index === 0) leftFirstAt = readInstant();
     if (index !== current) return;
     current = (index + 1) % all.length;
     record.left(index, error.code);

@@ -117,6 +117,26 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([3, 2]);
   });
 
+  test("tries the first again after a machine slept for 30 s, and the wall clock alone has moved", async () => {
+    const { failover, places } = pair(unavailable, signs);
+    await failure(failover.sign(DIGEST));
+    vi.setSystemTime(Date.now() + 29_999);
+    await failover.sign(DIGEST);
+    expect(places.map((place) => place.calls)).toEqual([1, 1]);
+    vi.setSystemTime(Date.now() + 1);
+    await failure(failover.sign(DIGEST));
+    expect(places.map((place) => place.calls)).toEqual([2, 1]);
+  });
+
+  test("tries the first again after 30 s where the wall clock was set back meanwhile", async () => {
+    const { failover, places } = pair(unavailable, signs);
+    await failure(failover.sign(DIGEST));
+    vi.setSystemTime(Date.now() - 3_600_000);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await failure(failover.sign(DIGEST));
+    expect(places.map((place) => place.calls)).toEqual([2, 0]);
+  });
+
   test("stays with the second for another 30 s when the first is still down", async () => {
     const { failover, places } = pair(unavailable, signs);
     await failure(failover.sign(DIGEST));

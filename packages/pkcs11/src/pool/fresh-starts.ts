@@ -1,3 +1,4 @@
+import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import type { TokenList } from "../cryptoki/descriptions.ts";
 import type { Attachment } from "../sharing/attachment.ts";
 import { isNotInitialized } from "../wire/command-error.ts";
@@ -26,8 +27,8 @@ export class FreshStarts {
   readonly #hanging: HangingCalls;
   readonly #tokens: () => Promise<TokenList>;
   #running: Promise<boolean> | undefined;
-  #firstStart = 0;
-  #lastInitialize = Number.NEGATIVE_INFINITY;
+  #firstStart: Instant | undefined;
+  #lastInitialize: Instant | undefined;
 
   constructor(attachment: Attachment, hanging: HangingCalls, tokens: () => Promise<TokenList>) {
     this.#attachment = attachment;
@@ -37,7 +38,7 @@ export class FreshStarts {
 
   /** The module was attached to for the first time. */
   attached(): void {
-    this.#firstStart = performance.now();
+    this.#firstStart = readInstant();
   }
 
   /**
@@ -60,7 +61,7 @@ export class FreshStarts {
 
   /** Initializes the module again for a caller that misses a token. Pointless when that was done a moment ago. */
   async lookAgain(): Promise<boolean> {
-    if (performance.now() - Math.max(this.#firstStart, this.#lastInitialize) < LOOK_AGAIN_MS) return false;
+    if (Math.min(agoMs(this.#firstStart), agoMs(this.#lastInitialize)) < LOOK_AGAIN_MS) return false;
     return this.reinitialize(undefined);
   }
 
@@ -70,7 +71,7 @@ export class FreshStarts {
   }
 
   #mayReinitialize(finalized: boolean): boolean {
-    if (finalized) return performance.now() - this.#lastInitialize >= INITIALIZE_INTERVAL_MS;
+    if (finalized) return agoMs(this.#lastInitialize) >= INITIALIZE_INTERVAL_MS;
     return (
       this.#attachment.owned && this.#hanging.count === 0 && this.#attachment.claimRenewal(REINITIALIZE_INTERVAL_MS)
     );
@@ -78,7 +79,7 @@ export class FreshStarts {
 
   async #reinitialize(finalized: boolean): Promise<boolean> {
     const { generation } = this.#attachment;
-    this.#lastInitialize = performance.now();
+    this.#lastInitialize = readInstant();
     const members = [...this.members];
     for (const { sessions } of members) sessions.pause();
     await Promise.all(members.map(({ sessions }) => sessions.drained()));
@@ -99,6 +100,10 @@ export class FreshStarts {
       // Told by the list of tokens, and by each session that does not come back.
     }
   }
+}
+
+function agoMs(moment: Instant | undefined): number {
+  return moment === undefined ? Number.POSITIVE_INFINITY : elapsedMs(moment);
 }
 
 const NO_TOKENS: TokenList = { library: { manufacturer: "", description: "", version: "" }, tokens: [] };

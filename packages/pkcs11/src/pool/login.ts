@@ -1,5 +1,5 @@
 import { SignerError } from "@signpost/core";
-import { closedError, endedError } from "@signpost/core/adapter";
+import { closedError, elapsedMs, endedError, type Instant, readInstant } from "@signpost/core/adapter";
 import {
   CKF_PROTECTED_AUTHENTICATION_PATH,
   CKF_USER_PIN_FINAL_TRY,
@@ -30,8 +30,12 @@ interface Refusal {
   readonly error: SignerError;
   /** Whose PIN it was. */
   readonly source: PinSource | undefined;
-  /** Another PIN may be tried then (performance.now). Infinity: none, until every signer of the token is closed. */
-  readonly until: number;
+  readonly refusedAt: Instant;
+  /**
+   * Another PIN may be tried so long after that, when either clock says so: `pins` gives none that was refused, however early it
+   * is asked. Milliseconds. Infinity: none, until every signer of the token is closed.
+   */
+  readonly forMs: number;
   /** How often everything had been forgotten by then. */
   readonly forgotten: number;
 }
@@ -67,12 +71,12 @@ export class TokenLogin {
 
   /** The refusal after which no PIN is tried, until every signer of the token is closed. */
   get finalRefusal(): SignerError | undefined {
-    return this.#refusal?.until === Number.POSITIVE_INFINITY ? this.#refusal.error : undefined;
+    return this.#refusal?.forMs === Number.POSITIVE_INFINITY ? this.#refusal.error : undefined;
   }
 
   /** The refusal, as long as no source is asked again. */
   get blocked(): SignerError | undefined {
-    if (this.#refusal === undefined || this.#refusal.until <= performance.now()) return undefined;
+    if (this.#refusal === undefined || this.#refusal.forMs <= elapsedMs(this.#refusal.refusedAt)) return undefined;
     const forgotten = this.finalRefusal === undefined && this.#refusal.forgotten !== this.#pins.forgotten;
     return forgotten ? undefined : this.#refusal.error;
   }
@@ -229,8 +233,9 @@ export class TokenLogin {
   #refuse(error: unknown, source: PinSource | undefined): unknown {
     const isFinal = isPinRefusal(error);
     if (!isFinal && !isRefusedPin(error)) return error;
-    const until = isFinal ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN_MS;
-    if (this.finalRefusal === undefined) this.#refusal = { error, source, until, forgotten: this.#pins.forgotten };
+    const forMs = isFinal ? Number.POSITIVE_INFINITY : ASK_AGAIN_MS;
+    const { forgotten } = this.#pins;
+    if (this.finalRefusal === undefined) this.#refusal = { error, source, refusedAt: readInstant(), forMs, forgotten };
     if (source !== undefined) this.signers.refused(source);
     this.#onRefused();
     return this.#refusal?.error ?? error;

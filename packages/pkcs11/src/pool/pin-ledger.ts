@@ -1,4 +1,5 @@
 import { SignerError } from "@signpost/core";
+import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import { type PinSource, readPin } from "../request/pin.ts";
 import { type PinProblem, type ProcessPins, processPins } from "../sharing/process-pins.ts";
 import {
@@ -20,10 +21,13 @@ const PROBLEMS: Readonly<Record<PinProblem, (token: TokenName, source: string) =
   "answers lost": answersLost,
 };
 
-/** What a source gave last was refused: it is not asked again so soon. */
+/**
+ * What a source gave last was refused: it is not asked again so soon. This may end early, when either clock says so: a PIN that was
+ * refused is known for good to `ProcessPins`, and is never sent again whatever the source gives.
+ */
 interface Refusal {
   readonly error: PinError;
-  readonly until: number;
+  readonly askedAt: Instant;
   readonly forgotten: number;
 }
 
@@ -43,7 +47,7 @@ export class PinLedger implements LoginPins {
 
   async take(source: PinSource, token: TokenName): Promise<PinTry> {
     this.#requireNotLately(source, token);
-    const askedAt = performance.now();
+    const askedAt = readInstant();
     const pin = await this.#read(source, token);
     const unlock = await this.#pins.lock(token);
     const problem = this.#pins.problem(token, pin);
@@ -107,12 +111,13 @@ export class PinLedger implements LoginPins {
 
   #requireNotLately(source: PinSource, token: TokenName): void {
     const refusal = this.#of(source)?.get(tokenKey(token));
-    if (refusal === undefined || refusal.until < performance.now() || refusal.forgotten !== this.forgotten) return;
+    if (refusal === undefined || elapsedMs(refusal.askedAt) > ASK_AGAIN_MS || refusal.forgotten !== this.forgotten)
+      return;
     throw refusal.error;
   }
 
-  #refused(source: PinSource, token: TokenName, askedAt: number, error: PinError): PinError {
-    this.#of(source)?.set(tokenKey(token), { error, until: askedAt + ASK_AGAIN_MS, forgotten: this.forgotten });
+  #refused(source: PinSource, token: TokenName, askedAt: Instant, error: PinError): PinError {
+    this.#of(source)?.set(tokenKey(token), { error, askedAt, forgotten: this.forgotten });
     return error;
   }
 

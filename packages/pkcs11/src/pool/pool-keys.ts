@@ -1,5 +1,5 @@
 import { type P256PublicJwk, SignerError } from "@signpost/core";
-import { closedError } from "@signpost/core/adapter";
+import { closedError, elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
@@ -19,8 +19,8 @@ export interface PoolKey extends ProvenKey {
   readonly recoveries: number;
   /** It was found last: how many fresh starts of the module had been seen then. */
   foundAt: number;
-  /** Why it cannot be used, and until when (performance.now) that is taken for granted. */
-  refusal: { readonly error: SignerError; readonly until: number } | undefined;
+  /** Why it cannot be used, which is taken for granted for a moment. */
+  refusal: { readonly error: SignerError; readonly foundAt: Instant } | undefined;
 }
 
 /** A key that was opened in the pool. */
@@ -58,7 +58,7 @@ export class PoolKeys {
   require(number: number): PoolKey {
     const key = this.#keys.get(number);
     if (key === undefined) throw closedError();
-    if (key.refusal !== undefined && key.refusal.until > performance.now()) throw key.refusal.error;
+    if (key.refusal !== undefined && elapsedMs(key.refusal.foundAt) < KEY_REFUSAL_MS) throw key.refusal.error;
     return key;
   }
 
@@ -126,7 +126,7 @@ export class PoolKeys {
       );
     }
     const refusal = toPublicError(error);
-    if (isAboutKey(refusal)) key.refusal = { error: refusal, until: performance.now() + KEY_REFUSAL_MS };
+    if (isAboutKey(refusal)) key.refusal = { error: refusal, foundAt: readInstant() };
     return error;
   }
 }

@@ -41,7 +41,10 @@ const ACCEPTED = 4;
 const LOST = 5;
 const LOST_TWICE = 6;
 
-/** A login that has not ended after this time is not waited for: its thread is gone. Milliseconds. */
+/**
+ * A login that has not ended after this time is not waited for: its thread is gone. Milliseconds, of the monotonic clock alone: a
+ * wall clock that is set forward must not let two logins with one wrong PIN run at once.
+ */
 const LOCK_MS = 15_000;
 
 /** What crosses to other threads. */

@@ -16,14 +16,16 @@ const CLOSED = 2;
 const OWNED = 3;
 /** Counts the lives of the module. Handles of sessions and objects do not outlive one, and come again for others. */
 const GENERATION = 4;
-/** When C_Finalize was last called to begin anew. Milliseconds of the clock that all threads have, never 0. */
+/** When C_Finalize was last called to start the module again. Milliseconds of the monotonic clock that all threads have, never 0, */
 const RENEWED_AT = 6;
+/** and of the wall clock, since the other one may stand still while the machine sleeps. */
+const RENEWED_AT_WALL = 7;
 /** Tells gates apart: shared memory has no identity of its own in another thread. */
 const ID = 5;
 
 /** Whoever makes it is its first user. */
 export function createGate(): Gate {
-  const gate = new Int32Array(new SharedArrayBuffer(7 * Int32Array.BYTES_PER_ELEMENT));
+  const gate = new Int32Array(new SharedArrayBuffer(8 * Int32Array.BYTES_PER_ELEMENT));
   gate[USERS] = 1;
   gate[ID] = randomInt(2 ** 31);
   return gate;
@@ -73,22 +75,29 @@ export function startGeneration(gate: Gate): void {
   Atomics.add(gate, GENERATION, 1);
 }
 
-/** Milliseconds since the last fresh start, of whichever thread. Infinity before the first. */
+/** Milliseconds since the last fresh start, of whichever thread, by the faster clock. Infinity before the first. */
 export function sinceRenewal(gate: Gate): number {
   const at = Atomics.load(gate, RENEWED_AT);
-  // The difference is right wherever 32 bits have wrapped around.
-  return at === 0 ? Number.POSITIVE_INFINITY : (milliseconds() - at) | 0;
+  if (at === 0) return Number.POSITIVE_INFINITY;
+  // The differences are right wherever 32 bits have wrapped around.
+  return Math.max((milliseconds() - at) | 0, (wallMilliseconds() - Atomics.load(gate, RENEWED_AT_WALL)) | 0);
 }
 
 /** Takes the next fresh start for this thread. False when the last one is not `intervalMs` ago. */
 export function claimRenewal(gate: Gate, intervalMs: number): boolean {
   const before = Atomics.load(gate, RENEWED_AT);
   if (sinceRenewal(gate) < intervalMs) return false;
+  // First, so that no thread sees the new time on the one clock and the old one on the other, and takes it for due.
+  Atomics.store(gate, RENEWED_AT_WALL, wallMilliseconds());
   return Atomics.compareExchange(gate, RENEWED_AT, before, milliseconds()) === before;
 }
 
 function milliseconds(): number {
   return Number(process.hrtime.bigint() / 1_000_000n) | 0 || 1;
+}
+
+function wallMilliseconds(): number {
+  return Date.now() | 0;
 }
 
 /** Runs calls of the module, once no thread is finalizing it. Blocks: for worker threads. */
