@@ -84,3 +84,14 @@ test("the next fresh start comes after the interval by either clock, and is take
   expect(sinceRenewal(gate)).toBeGreaterThanOrEqual(0);
   expect(sinceRenewal(gate)).toBeLessThan(30_000);
 });
+
+test.each([1, 30, 49])("a fresh start of %i days ago is over, and the next one is due", (days) => {
+  const gate = createGate();
+  const start = 5_000_000_000n;
+  const monotonic = vi.spyOn(process.hrtime, "bigint").mockReturnValue(start);
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect(claimRenewal(gate, 30_000)).toBe(true);
+  monotonic.mockReturnValue(start + BigInt(days) * 86_400_000_000_000n);
+  expect(sinceRenewal(gate)).toBe(days * 86_400_000);
+  expect(claimRenewal(gate, 30_000)).toBe(true);
+});

@@ -148,6 +148,19 @@ describe("the memory of refused PINs", () => {
     expect(memory.tryLock(TOKEN)).toBeDefined();
   });
 
+  test.each([
+    ["14 seconds", 14_000n, false],
+    ["16 seconds", 16_000n, true],
+    ["30 days", 30n * 86_400_000n, true],
+  ])("is locked by one thread at a time, for 15 seconds at most: after %s", (_name, elapsedMs, taken) => {
+    const memory = new PinMemory();
+    const start = 5_000_000_000n;
+    const monotonic = vi.spyOn(process.hrtime, "bigint").mockReturnValue(start);
+    memory.tryLock(TOKEN);
+    monotonic.mockReturnValue(start + elapsedMs * 1_000_000n);
+    expect(memory.tryLock(TOKEN) !== undefined).toBe(taken);
+  });
+
   test("is bounded: refusals that count no more give way first, accepted PINs last", () => {
     const memory = new PinMemory();
     memory.accept(OTHER_TOKEN, "right");

@@ -158,9 +158,10 @@ export class PinMemory {
   /** Takes the turn of a token for a login. Returns how to give it back, or undefined while another thread has it. */
   tryLock(token: TokenName): (() => void) | undefined {
     const place = this.#lockOf(token);
-    const now = milliseconds();
     const before = Atomics.load(this.#numbers, place);
-    if (before !== 0 && ((now - before) | 0) < LOCK_MS) return undefined;
+    // Read after it, so that the difference is never negative: it counts to 49 days where 32 bits have wrapped around.
+    const now = milliseconds();
+    if (before !== 0 && (now - before) >>> 0 < LOCK_MS) return undefined;
     if (Atomics.compareExchange(this.#numbers, place, before, now) !== before) return undefined;
     return () => void Atomics.compareExchange(this.#numbers, place, now, 0);
   }

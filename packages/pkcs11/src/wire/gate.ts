@@ -79,8 +79,8 @@ export function startGeneration(gate: Gate): void {
 export function sinceRenewal(gate: Gate): number {
   const at = Atomics.load(gate, RENEWED_AT);
   if (at === 0) return Number.POSITIVE_INFINITY;
-  // The differences are right wherever 32 bits have wrapped around.
-  return Math.max((milliseconds() - at) | 0, (wallMilliseconds() - Atomics.load(gate, RENEWED_AT_WALL)) | 0);
+  // Both differences are right where 32 bits have wrapped around. The first one counts to 49 days, since it cannot be negative.
+  return Math.max((milliseconds() - at) >>> 0, (wallMilliseconds() - Atomics.load(gate, RENEWED_AT_WALL)) | 0);
 }
 
 /** Takes the next fresh start for this thread. False when the last one is not `intervalMs` ago. */
