@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readPublicJwk } from "./public-jwk.ts";
-import type { JwkInput, PublicJwk } from "./public-jwk.ts";
+import type { JwkInput } from "./public-jwk.ts";
 
 /**
  * The SHA-256 thumbprint of a key (RFC 7638; RFC 8037 section 2 for OKP), in base64url: 43 characters, the default
@@ -23,8 +23,8 @@ export function jwkThumbprint(jwk: JwkInput): string {
   return thumbprintOf(readPublicJwk(jwk, { name: "jwk", code: "invalid_jwk" }));
 }
 
-/** As `jwkThumbprint`, of members that were read before: reading them is nearly all the work. */
-export function thumbprintOf(members: PublicJwk): string {
+/** As `jwkThumbprint`, of the members that a reader made: reading them is nearly all the work. */
+export function thumbprintOf(members: JwkInput): string {
   // RFC 7638 section 3.3: lexicographic order of the names, no white space.
   const ordered = Object.entries(members).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHash("sha256")

@@ -1,3 +1,4 @@
+import { thumbprintOf } from "../encoding/thumbprint.ts";
 import { encodeDocument } from "./document.ts";
 import type { ActiveKey, JwksDocument, KeySet, PublishedKey } from "./types.ts";
 
@@ -10,12 +11,14 @@ export class PublishedKeySet implements KeySet {
   readonly keys: readonly PublishedKey[];
   readonly #byKeyId: ReadonlyMap<string, PublishedKey>;
   readonly #document: JwksDocument;
+  readonly #thumbprints: ReadonlyMap<string, string>;
 
   constructor(active: ActiveKey, keys: readonly PublishedKey[]) {
     this.active = active;
     this.keys = Object.freeze([...keys]);
     this.#byKeyId = new Map(keys.map((key) => [key.keyId, key]));
     this.#document = encodeDocument(this.keys);
+    this.#thumbprints = new Map(keys.map((key) => [key.keyId, thumbprintOf(key.publicKey)]));
     Object.freeze(this);
   }
 
@@ -25,6 +28,11 @@ export class PublishedKeySet implements KeySet {
 
   static isMade(value: unknown): value is PublishedKeySet {
     return typeof value === "object" && value !== null && #document in value;
+  }
+
+  /** RFC 7638, by kid. Computed with the set, since a request hashes nothing. */
+  static thumbprintsOf(set: PublishedKeySet): ReadonlyMap<string, string> {
+    return set.#thumbprints;
   }
 
   static documentOf(set: PublishedKeySet): JwksDocument {

@@ -1,24 +1,33 @@
 import { ConfigurationError } from "../errors.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { PublishedKeySet } from "./published-set.ts";
-import type { ActiveKey, KeySet, KeySetSource, PublishedKey, RotationSchedule } from "./types.ts";
+import type { ActiveKey, KeySet, KeySetSource, RotationSchedule } from "./types.ts";
+
+/** What a source function gave and was accepted. */
+interface Accepted {
+  /** The last one. */
+  readonly set: PublishedKeySet;
+  /** Thumbprints by kid, the kid that was not published for longest first. A kid names one key for good. */
+  readonly named: Map<string, string>;
+}
 
 /**
- * The set that each source function gave last and that was accepted. It hangs on the caller's own function, so
- * everything that shares a source (an endpoint, signing, a second endpoint) also shares what "the set before" is: a
- * set that one of them refuses is refused by all.
+ * What each source function gave. It hangs on the caller's own function, so everything that shares a source (an endpoint,
+ * signing, a second endpoint) also shares what its kids named: a set that one of them refuses is refused by all.
  */
-const lastAccepted = new WeakMap<() => KeySet, PublishedKeySet>();
+const accepted = new WeakMap<() => KeySet, Accepted>();
+
+const MAX_REMEMBERED_KIDS = 10_000;
 
 /**
  * The set that a source stands for now. A function is called each time; while it returns the same object, that costs
  * one comparison.
  *
- * Whatever a source function throws passes through as it is, and changes nothing: the set before stays the one that
- * the next set is held against.
+ * Whatever a source function throws passes through as it is, and changes nothing: the next set is held against the last
+ * 10,000 kids of all sets that were accepted.
  *
  * @throws ConfigurationError when the source gives anything but a set made by `createKeySet`, and
- * (`code: "kid_rebound"`) when a `kid` of the set before names another key in the new one.
+ * (`code: "kid_rebound"`) when a `kid` of the set named another key in a set before it.
  * @example
  * ```ts
  * import { currentKeySet, type KeySetSource } from "@signpost/core";
@@ -30,17 +39,16 @@ export function currentKeySet(keys: KeySetSource): KeySet {
   const source = isSchedule(keys) ? keys.keySet : keys;
   if (typeof source !== "function") return requireMade(source);
   const next = requireMade(source());
-  const previous = lastAccepted.get(source);
-  if (next === previous) return next;
-  if (previous !== undefined) refuseRebinding(previous, next);
-  lastAccepted.set(source, next);
+  const previous = accepted.get(source);
+  if (next === previous?.set) return next;
+  accepted.set(source, { set: next, named: namesAfter(previous?.named ?? new Map(), next) });
   return next;
 }
 
 /** The set to go on with while the source fails: the last one it gave that was accepted, if any. */
 export function lastKeySet(keys: KeySetSource): KeySet | undefined {
   const source = isSchedule(keys) ? keys.keySet : keys;
-  return typeof source === "function" ? lastAccepted.get(source) : source;
+  return typeof source === "function" ? accepted.get(source)?.set : source;
 }
 
 /**
@@ -87,16 +95,22 @@ function requireMade(value: unknown): PublishedKeySet {
   );
 }
 
-function refuseRebinding(previous: KeySet, next: KeySet): void {
-  for (const key of next.keys) {
-    const before = previous.find(key.keyId);
-    if (before === undefined || sameKey(before, key)) continue;
-    const problem = `the kid ${JSON.stringify(key.keyId)} named another key in the set before; give the new key a kid of its own`;
+/** What is remembered after a set. Nothing is, where one of its kids named another key before. */
+function namesAfter(named: Map<string, string>, next: PublishedKeySet): Map<string, string> {
+  const names = PublishedKeySet.thumbprintsOf(next);
+  for (const [kid, thumbprint] of names) {
+    const before = named.get(kid);
+    if (before === undefined || before === thumbprint) continue;
+    const problem = `the kid ${JSON.stringify(kid)} named another key in a set before; give the new key a kid that was never used`;
     throw new ConfigurationError("keys", problem, { code: "kid_rebound" });
   }
-}
-
-/** Published members have one spelling and one order, so equal keys are equal texts. */
-function sameKey(a: PublishedKey, b: PublishedKey): boolean {
-  return JSON.stringify(a.publicKey) === JSON.stringify(b.publicKey);
+  for (const [kid, thumbprint] of names) {
+    named.delete(kid);
+    named.set(kid, thumbprint);
+  }
+  for (const oldest of named.keys()) {
+    if (named.size <= MAX_REMEMBERED_KIDS) break;
+    named.delete(oldest);
+  }
+  return named;
 }

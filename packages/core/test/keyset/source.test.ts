@@ -75,6 +75,32 @@ describe("the set before", () => {
     });
   });
 
+  test.for([1, 2, 50])("forbids it also after %i sets in between", (between) => {
+    const others = Array.from({ length: between }, (_, index) => setOf(`b${index}`));
+    const [first, second] = [newP256Jwk(), newP256Jwk()];
+    const source = sourceOf(setOf("a", first), ...others, setOf("a", second), setOf("a", first));
+    for (let set = 0; set <= between; set += 1) currentKeySet(source);
+    expect(thrownBy(() => currentKeySet(source))).toMatchObject(rebound);
+    expect(currentKeySet(source).active.publicKey.x).toBe(first.x);
+  });
+
+  test("forbids it for the last 10,000 kids", () => {
+    const [first, second, filling] = [newP256Jwk(), newP256Jwk(), newP256Jwk()];
+    const after = (kids: number): (() => KeySet) => {
+      const keyIds = Array.from({ length: kids }, (_, index) => `k${index}`);
+      const full = createKeySet([
+        { keyId: "active", signer: publishingSigner() },
+        ...keyIds.map((keyId) => ({ keyId, publicKey: filling })),
+      ]);
+      const source = sourceOf(setOf("a", first), full, setOf("a", second));
+      currentKeySet(source);
+      currentKeySet(source);
+      return source;
+    };
+    expect(thrownBy(() => currentKeySet(after(9998)))).toMatchObject(rebound);
+    expect(currentKeySet(after(9999)).active.publicKey.x).toBe(second.x);
+  });
+
   test("also forbids it for retiring, legacy and encryption keys", () => {
     const rsa = [newRsaKey(2048).jwk, newRsaKey(2048).jwk] as const;
     const active = { keyId: "active", signer: publishingSigner() };

@@ -158,6 +158,8 @@ describe("a key that was revoked at its backend first", () => {
     });
     let keys: KeySet = createKeySet([revoked.entry]);
     const source = (): KeySet => keys;
+    expect(await failure(signJwt(source, {}))).toMatchObject({ code: "kid_rebound" });
+    keys = createKeySet([fresh.entry]);
     expect(decodeProtectedHeader(await signJwt(source, {}))).toMatchObject({ kid: "fresh" });
   });
 });
