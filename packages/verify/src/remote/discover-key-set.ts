@@ -93,7 +93,7 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
     url,
     {
       ...settings,
-      contentTypes: settings.contentTypes === "any" ? "any" : ["application/json"],
+      contentTypes: options.contentTypes === undefined ? ["application/json"] : settings.contentTypes,
       staleIfErrorSeconds: Math.max(settings.staleIfErrorSeconds, DISCOVERY_STALE_IF_ERROR_SECONDS),
     },
     {

@@ -36,8 +36,8 @@ export interface RemoteKeySetOptions {
   /** Most entries in a set, usable or not. A whole number, 1 to 10,000, default 64. */
   readonly maxKeys?: number | undefined;
   /**
-   * Media types that are read, in lower case and without parameters, or `"any"`. Default `application/jwk-set+json` and
-   * `application/json`. A discovery document is `application/json`, unless this is `"any"`.
+   * Media types that are read, in lower case and without parameters, or `"any"`: of the set, and of a discovery document too.
+   * Default `application/jwk-set+json` and `application/json` for the set, `application/json` for a discovery document.
    */
   readonly contentTypes?: readonly string[] | "any" | undefined;
   /** Lifetime of an answer that states none. Seconds, 0 to 86,400, default 300. */

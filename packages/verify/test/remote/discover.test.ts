@@ -66,6 +66,22 @@ describe("discovery", () => {
     });
   });
 
+  it.each<[RemoteKeySetOptions["contentTypes"], string, string | undefined]>([
+    [undefined, "application/json", undefined],
+    [undefined, "application/jwk-set+json", "unexpected_content_type"],
+    [undefined, "text/json", "unexpected_content_type"],
+    [["text/json", "application/jwk-set+json"], "Text/JSON; charset=utf-8", undefined],
+    [["application/jwk-set+json"], "application/json", "unexpected_content_type"],
+    ["any", "text/html", undefined],
+  ])("contentTypes: %j of a document of %s", async (contentTypes, contentType, code) => {
+    const made = await op({ contentTypes });
+    made.discoveryReply = { headers: { "content-type": contentType }, body: JSON.stringify(made.metadata) };
+    const verified = made.verify(a);
+    await (code === undefined
+      ? expect(verified).resolves.toBeDefined()
+      : expect(verified).rejects.toMatchObject({ code }));
+  });
+
   it("takes an issuer with a trailing slash at its word", async () => {
     const made = await op();
     const keySet = discoverKeySet(`${made.issuer}/`, { allowInsecureLoopback: true });
