@@ -8,7 +8,9 @@ import { VerifyError } from "@signpost/core";
  * | `unsupported_alg` | the header's `alg` is not one that a public key set can serve; nothing was looked up |
  * | `missing_kid` | the header has no `kid` |
  * | `unknown_kid` | no key with this `kid`, also after a forced refetch or while it is throttled (`retryAfterMs`) |
- * | `no_suitable_key` | the `kid` is known, but its key does not fit the `alg` |
+ * | `no_suitable_key` | the `kid` is known, but its key does not fit the `alg`, also after a forced refetch or while it is throttled (`retryAfterMs`) |
+ * | `key_left_out` | the `kid` is in the set, but its entry cannot be used; the message says why |
+ * | `kid_rebound` | the `kid` named another key before |
  * | `ambiguous_key` | more than one key fits |
  * | `fetch_failed`, `timeout`, `http_status`, `redirect_refused` | the request failed |
  * | `address_refused` | the host resolved to an address that is not public |
@@ -21,6 +23,8 @@ export type KeySetErrorCode =
   | "missing_kid"
   | "unknown_kid"
   | "no_suitable_key"
+  | "key_left_out"
+  | "kid_rebound"
   | "ambiguous_key"
   | "fetch_failed"
   | "timeout"

@@ -2,11 +2,13 @@ import { ConfigurationError } from "@signpost/core";
 import { assertOptions, readWholeNumber } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import { publicFetch } from "../http/undici-fetch.ts";
-import { createStaticKeySet } from "../jwk/static-key-set.ts";
+import type { KidMemory } from "../jwk/kid-memory.ts";
+import { createKidMemory } from "../jwk/kid-memory.ts";
+import { staticKeySet } from "../jwk/static-key-set.ts";
 import type { RemoteKeySetOptions } from "../remote/options.ts";
 import { REMOTE_KEY_SET_OPTIONS, remoteSettings } from "../remote/options.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
-import { createRemoteKeySet } from "../remote/remote-key-set.ts";
+import { remoteKeySet } from "../remote/remote-key-set.ts";
 
 /** Options of `createClientKeySets`: those of a remote set, for the sets of all clients. */
 export interface ClientKeySetsOptions extends Omit<RemoteKeySetOptions, "publicAddressesOnly"> {
@@ -27,7 +29,8 @@ export interface ClientKeys {
 /** Gives the key function of each client. */
 export interface ClientKeySets {
   /**
-   * Finds the client's own keys. The same key function is given until `keys` holds another `jwks` object or another URI.
+   * Finds the client's own keys. The same key function is given until `keys` holds another `jwks` object or another URI. The new
+   * one still knows which key each `kid` of the client named.
    *
    * @throws ConfigurationError for a URI that is not https; KeySetError `invalid_jwks`, `no_usable_key` for a `jwks`.
    */
@@ -36,6 +39,12 @@ export interface ClientKeySets {
 
 const { publicAddressesOnly: _always, ...CLIENTS_OWN } = REMOTE_KEY_SET_OPTIONS;
 const CLIENT_KEY_SETS_OPTIONS: OptionNames<ClientKeySetsOptions> = { ...CLIENTS_OWN, maxClients: true };
+
+/**
+ * Kids of all clients together: they outlive the sets, and take 20 MB at most. Who fills them makes the OP forget what others'
+ * kids named, and gains nothing by it.
+ */
+const REMEMBERED_CLIENT_KIDS = 100_000;
 
 /**
  * Key functions of an OP's clients, each scoped to its client: what one client publishes never verifies for another, not
@@ -63,8 +72,8 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
     allowMissingKid,
     ...(connects ? {} : { fetch: async (url, init) => (await loadFetch())(url, init) }),
   };
-  // Each set reads them again. What is wrong with them has to be said now.
-  remoteSettings(remote);
+  const settings = remoteSettings(remote);
+  const kids = createKidMemory(REMEMBERED_CLIENT_KIDS);
   // In the order of use: the first is the one that was not asked for longest.
   const kept = new Map<string, { readonly source: unknown; readonly keySet: KeyFunction }>();
 
@@ -72,7 +81,8 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
     keysOf(clientId, keys) {
       const source = keys.jwks ?? keys.jwksUri;
       const known = kept.get(clientId);
-      const entry = known !== undefined && known.source === source ? known : { source, keySet: make(keys) };
+      const entry =
+        known !== undefined && known.source === source ? known : { source, keySet: make(keys, kids.of(clientId)) };
       kept.delete(clientId);
       kept.set(clientId, entry);
       for (const oldest of kept.keys()) {
@@ -83,11 +93,9 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
     },
   };
 
-  function make({ jwks, jwksUri }: ClientKeys): KeyFunction {
-    if (jwks !== undefined && jwksUri === undefined) {
-      return createStaticKeySet(jwks, { allowMissingKid, maxKeys: remote.maxKeys });
-    }
-    if (jwks === undefined && jwksUri !== undefined) return createRemoteKeySet(jwksUri, remote);
+  function make({ jwks, jwksUri }: ClientKeys, known: KidMemory): KeyFunction {
+    if (jwks !== undefined && jwksUri === undefined) return staticKeySet(jwks, settings, known);
+    if (jwks === undefined && jwksUri !== undefined) return remoteKeySet(jwksUri, settings, known);
     throw new ConfigurationError("keys", "expected one of jwks and jwksUri");
   }
 }

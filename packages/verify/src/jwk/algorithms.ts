@@ -21,6 +21,14 @@ const ALGORITHMS: ReadonlyMap<string, AlgorithmKey> = new Map([
   ["Ed25519", ED25519],
 ]);
 
+/** RFC 9864 section 2.2: `EdDSA` left the curve open, and on the one curve that is served here both names say the same. */
+const SECOND_NAMES: ReadonlyMap<string, string> = new Map([["Ed25519", "EdDSA"]]);
+
+/** Whether two names stand for one algorithm. */
+export function isSameAlgorithm(a: string, b: string): boolean {
+  return (SECOND_NAMES.get(a) ?? a) === (SECOND_NAMES.get(b) ?? b);
+}
+
 /** Byte-exact: `es256` and `none` are nothing. */
 export function algorithmKey(alg: string): AlgorithmKey | undefined {
   return ALGORITHMS.get(alg);

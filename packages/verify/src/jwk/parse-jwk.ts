@@ -1,3 +1,4 @@
+import { jwkThumbprint } from "@signpost/core";
 import type { PublicJwk } from "@signpost/core/adapter";
 import type { CryptoKey } from "jose";
 import type { AlgorithmKey } from "./algorithms.ts";
@@ -16,6 +17,8 @@ export interface VerificationKey {
   readonly alg: string | undefined;
   /** Imported once for each algorithm. */
   cryptoKey(alg: string): Promise<CryptoKey>;
+  /** RFC 7638. Computed once. */
+  thumbprint(): string;
 }
 
 /**
@@ -32,40 +35,75 @@ export interface VerificationKey {
  */
 export type DropReason = KeyFault | "unsupported_alg" | "not_for_signatures";
 
+/** An entry that is not used. */
+export interface LeftOut {
+  /** Absent where it names none. */
+  readonly kid: string | undefined;
+  readonly reason: DropReason;
+  /** Where the fault is. It holds no value of the entry. */
+  readonly detail: string;
+}
+
 /** What an entry of a set says its key is for. */
 interface Purpose {
   readonly kid: string | undefined;
   readonly alg: string | undefined;
 }
 
+type Fault = Omit<LeftOut, "kid">;
+
 /** Reads one entry of a set: a key that may verify signatures, or why it is not one. */
-export function parseJwk(entry: unknown): VerificationKey | DropReason {
+export function parseJwk(value: unknown): VerificationKey | LeftOut {
+  if (!isObject(value)) return { kid: undefined, reason: "not_an_object", detail: "it is no JSON object" };
+  const entry = withoutNulls(value);
+  const { kid } = entry;
+  const fault = (found: Fault): LeftOut => ({ kid: typeof kid === "string" && kid !== "" ? kid : undefined, ...found });
   const publicJwk = readPublicJwk(entry);
-  if (typeof publicJwk === "string") return publicJwk;
-  const purpose = isObject(entry) ? readPurpose(entry, publicJwk) : "not_an_object";
-  return typeof purpose === "string" ? purpose : verificationKey(purpose, publicJwk);
+  if ("reason" in publicJwk) return fault(publicJwk);
+  const purpose = readPurpose(entry, publicJwk);
+  return "reason" in purpose ? fault(purpose) : verificationKey(purpose, publicJwk);
 }
 
-function readPurpose(entry: JsonObject, publicJwk: PublicJwk): Purpose | DropReason {
+/** Many serializers write `null` for a member that is not there. */
+function withoutNulls(entry: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null));
+}
+
+function readPurpose(entry: JsonObject, publicJwk: PublicJwk): Purpose | Fault {
   const { kid, use, alg } = entry;
-  if ((kid !== undefined && typeof kid !== "string") || kid === "") return "malformed";
-  if (use !== undefined && typeof use !== "string") return "malformed";
-  if (use !== undefined && use !== "sig") return "not_for_signatures";
+  if (!isOptionalString(kid) || kid === "") return malformed('the member "kid" is no text, or empty');
+  if (!isOptionalString(use)) return malformed('the member "use" is no string');
+  if (use !== undefined && use !== "sig") {
+    return { reason: "not_for_signatures", detail: 'the member "use" is not "sig"' };
+  }
   const keyOpsFault = readKeyOps(entry["key_ops"]);
   if (keyOpsFault !== undefined) return keyOpsFault;
   if (alg === undefined) return { kid, alg };
-  if (typeof alg !== "string") return "malformed";
+  if (!isOptionalString(alg)) return malformed('the member "alg" is no string');
   const asked = algorithmKey(alg);
-  if (asked === undefined) return "unsupported_alg";
-  return fits(publicJwk, asked) ? { kid, alg } : "malformed";
+  if (asked === undefined)
+    return { reason: "unsupported_alg", detail: 'the member "alg" is no signature algorithm here' };
+  return fits(publicJwk, asked) ? { kid, alg } : malformed('the member "alg" does not fit the key');
 }
 
-/** RFC 7517 section 4.3. */
-function readKeyOps(keyOps: unknown): DropReason | undefined {
+/** RFC 7517 section 4.3. An empty list allows no operation. */
+function readKeyOps(keyOps: unknown): Fault | undefined {
   if (keyOps === undefined) return undefined;
-  if (!Array.isArray(keyOps) || keyOps.some((operation) => typeof operation !== "string")) return "malformed";
-  if (new Set(keyOps).size !== keyOps.length) return "malformed";
-  return keyOps.includes("verify") ? undefined : "not_for_signatures";
+  if (!Array.isArray(keyOps) || keyOps.some((operation) => typeof operation !== "string")) {
+    return malformed('the member "key_ops" is no array of strings');
+  }
+  if (new Set(keyOps).size !== keyOps.length) return malformed('the member "key_ops" has a value twice');
+  return keyOps.includes("verify")
+    ? undefined
+    : { reason: "not_for_signatures", detail: 'the member "key_ops" does not have "verify"' };
+}
+
+function isOptionalString(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === "string";
+}
+
+function malformed(detail: string): Fault {
+  return { reason: "malformed", detail };
 }
 
 /** Whether a key is of the type and curve that an algorithm asks for. */
@@ -75,6 +113,7 @@ export function fits(key: PublicJwk, asked: AlgorithmKey): boolean {
 
 function verificationKey(purpose: Purpose, publicJwk: PublicJwk): VerificationKey {
   const imported = new Map<string, Promise<CryptoKey>>();
+  let thumbprint: string | undefined;
   return {
     ...purpose,
     publicJwk,
@@ -83,5 +122,6 @@ function verificationKey(purpose: Purpose, publicJwk: PublicJwk): VerificationKe
       imported.set(alg, key);
       return key;
     },
+    thumbprint: () => (thumbprint ??= jwkThumbprint(publicJwk)),
   };
 }

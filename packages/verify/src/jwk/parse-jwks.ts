@@ -1,12 +1,15 @@
 import { readWholeNumber } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { isObject, parseJson } from "./json.ts";
-import type { DropReason, VerificationKey } from "./parse-jwk.ts";
+import type { DropReason, LeftOut, VerificationKey } from "./parse-jwk.ts";
 import { parseJwk } from "./parse-jwk.ts";
 
-/** A set as it is used: what could not be used is only counted. */
+/** A set as it is used. */
 export interface ParsedJwks {
+  /** An entry that is there twice is one key. */
   readonly keys: readonly VerificationKey[];
+  /** To tell whose `kid` is asked for. */
+  readonly leftOut: readonly LeftOut[];
   readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
 }
 
@@ -24,15 +27,28 @@ export function parseJwks(document: unknown, maxKeys: number): ParsedJwks {
   if (!Array.isArray(entries)) throw new KeySetError("invalid_jwks", "expected a JSON object with an array keys");
   if (entries.length > maxKeys) throw new KeySetError("invalid_jwks", `expected at most ${maxKeys} keys`);
   const keys: VerificationKey[] = [];
-  const dropped: Partial<Record<DropReason, number>> = {};
+  const leftOut: LeftOut[] = [];
+  const seen = new Set<string>();
   for (const entry of entries) {
     const parsed = parseJwk(entry);
-    if (typeof parsed === "string") dropped[parsed] = (dropped[parsed] ?? 0) + 1;
-    else keys.push(parsed);
+    if ("reason" in parsed) {
+      leftOut.push(parsed);
+      continue;
+    }
+    // Its members are in one order and one spelling, so equal keys are equal texts.
+    const text = JSON.stringify([parsed.kid, parsed.alg, parsed.publicJwk]);
+    if (!seen.has(text)) keys.push(parsed);
+    seen.add(text);
   }
   if (keys.length === 0)
     throw new KeySetError("no_usable_key", `none of the ${entries.length} keys can verify a signature`);
-  return { keys, dropped };
+  return { keys, leftOut, dropped: countReasons(leftOut) };
+}
+
+function countReasons(leftOut: readonly LeftOut[]): Partial<Record<DropReason, number>> {
+  const counts: Partial<Record<DropReason, number>> = {};
+  for (const { reason } of leftOut) counts[reason] = (counts[reason] ?? 0) + 1;
+  return counts;
 }
 
 /** The same from the bytes of an HTTP answer. */

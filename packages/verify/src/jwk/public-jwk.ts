@@ -1,11 +1,10 @@
 import { EncodingError } from "@signpost/core";
 import type { EncodingErrorCode } from "@signpost/core";
-import { decodeBase64url, PRIVATE_JWK_MEMBERS, publicJwkFrom } from "@signpost/core/adapter";
+import { decodeBase64url, encodeBase64url, PRIVATE_JWK_MEMBERS, publicJwkFrom } from "@signpost/core/adapter";
 import type { PublicJwk } from "@signpost/core/adapter";
 import { servesCurve, servesKeyType } from "./algorithms.ts";
 import { ed25519PointFault } from "./ed25519-point.ts";
 import type { JsonObject } from "./json.ts";
-import { isObject } from "./json.ts";
 
 /** Why the key of an entry is not used. */
 export type KeyFault =
@@ -31,50 +30,72 @@ const MAX_MEMBER_LENGTH = 8192;
 /** A long exponent is valid, and makes each verification slow. */
 const MAX_RSA_EXPONENT_BYTES = 8;
 
+/** A fault and where it is, without any value: what stands there may be a secret. */
+export interface FaultyKey {
+  readonly reason: KeyFault;
+  readonly detail: string;
+}
+
 /** The public key in an entry of a set that another party wrote: what is not exact is refused, never mended. */
-export function readPublicJwk(entry: unknown): PublicJwk | KeyFault {
-  if (!isObject(entry)) return "not_an_object";
+export function readPublicJwk(entry: JsonObject): PublicJwk | FaultyKey {
   const unusable = unusableEntry(entry);
   if (unusable !== undefined) return unusable;
   const jwk = readByCore(entry);
-  return typeof jwk === "string" ? jwk : (unsafeKey(jwk) ?? jwk);
+  return "reason" in jwk ? jwk : (unsafeKey(jwk) ?? jwk);
 }
 
 /** What an entry says of itself, before its key is read. */
-function unusableEntry(entry: JsonObject): KeyFault | undefined {
+function unusableEntry(entry: JsonObject): FaultyKey | undefined {
   if (Object.values(entry).some((value) => typeof value === "string" && value.length > MAX_MEMBER_LENGTH)) {
-    return "malformed";
+    return { reason: "malformed", detail: `a member has more than ${MAX_MEMBER_LENGTH} characters` };
   }
   const { kty, crv } = entry;
-  if (kty === "oct") return "symmetric";
-  if (PRIVATE_JWK_MEMBERS.some((name) => name in entry)) return "private";
-  if (typeof kty !== "string") return "malformed";
-  if (!servesKeyType(kty)) return "unsupported_kty";
-  return typeof crv === "string" && !servesCurve(kty, crv) ? "unsupported_crv" : undefined;
+  if (kty === "oct") return { reason: "symmetric", detail: 'the member "kty" is "oct"' };
+  const secret = PRIVATE_JWK_MEMBERS.find((name) => name in entry);
+  if (secret !== undefined) return { reason: "private", detail: `it has the private member "${secret}"` };
+  if (typeof kty !== "string") return { reason: "malformed", detail: 'the member "kty" is missing' };
+  if (!servesKeyType(kty)) return { reason: "unsupported_kty", detail: 'the member "kty" is none of RSA, EC and OKP' };
+  return typeof crv === "string" && !servesCurve(kty, crv)
+    ? { reason: "unsupported_crv", detail: 'no algorithm is served on the curve in the member "crv"' }
+    : undefined;
 }
 
-function readByCore(entry: JsonObject): PublicJwk | KeyFault {
+function readByCore(entry: JsonObject): PublicJwk | FaultyKey {
   try {
-    return publicJwkFrom(entry, "jwk");
+    return publicJwkFrom(entry["kty"] === "RSA" ? { ...entry, n: withoutSignByte(entry["n"]) } : entry, "key");
   } catch (error) {
-    if (error instanceof EncodingError) return FAULTS[error.code] ?? "malformed";
+    if (error instanceof EncodingError) return { reason: FAULTS[error.code] ?? "malformed", detail: error.message };
     throw error;
   }
 }
 
+/**
+ * A modulus without the zero byte that DER, and what reads it, puts in front of a number whose top bit is set. RFC 7518 section
+ * 6.3.1.1 tells writers to leave it out. It changes nothing in the number, and without it a key has one thumbprint.
+ */
+function withoutSignByte(n: unknown): unknown {
+  const bytes = typeof n === "string" ? decodeBase64url(n) : undefined;
+  if (bytes === undefined || bytes[0] !== 0 || (bytes[1] ?? 0) < 0x80) return n;
+  return encodeBase64url(bytes.subarray(1));
+}
+
 /** Keys that are valid, but not safe to verify with. */
-function unsafeKey(jwk: PublicJwk): KeyFault | undefined {
+function unsafeKey(jwk: PublicJwk): FaultyKey | undefined {
   switch (jwk.kty) {
     case "RSA":
-      return bytesOf(jwk.e).length > MAX_RSA_EXPONENT_BYTES ? "malformed" : undefined;
-    case "OKP":
-      return ed25519PointFault(bytesOf(jwk.x));
+      return bytesOf(jwk.e).length > MAX_RSA_EXPONENT_BYTES
+        ? { reason: "malformed", detail: `the member "e" has more than ${MAX_RSA_EXPONENT_BYTES} bytes` }
+        : undefined;
+    case "OKP": {
+      const reason = ed25519PointFault(bytesOf(jwk.x));
+      return reason === undefined ? undefined : { reason, detail: 'the member "x" is no safe point of the curve' };
+    }
     case "EC":
       return undefined;
   }
 }
 
 /** Core has read it: it is base64url. */
-function bytesOf(member: string): Uint8Array {
-  return decodeBase64url(member) ?? new Uint8Array();
+function bytesOf(text: string): Uint8Array {
+  return decodeBase64url(text) ?? new Uint8Array();
 }

@@ -1,8 +1,10 @@
 import { KeySetError } from "../errors.ts";
 import type { AlgorithmKey } from "./algorithms.ts";
-import { algorithmKey } from "./algorithms.ts";
-import type { VerificationKey } from "./parse-jwk.ts";
+import { algorithmKey, isSameAlgorithm } from "./algorithms.ts";
+import type { KidMemory } from "./kid-memory.ts";
+import type { LeftOut, VerificationKey } from "./parse-jwk.ts";
 import { fits } from "./parse-jwk.ts";
+import type { ParsedJwks } from "./parse-jwks.ts";
 
 /** What a JWS header asks for. */
 export interface KeyRequest {
@@ -33,17 +35,36 @@ export function keyRequest(header: SelectingHeader | undefined, allowMissingKid:
 }
 
 /**
- * The one key that fits, or `undefined` where the `kid` is not in the set. Never another key: a set of one
- * key is no exception. Several keys may share a `kid`; exactly one of them must fit the algorithm.
+ * The one key that fits, or why there is none. Never another key: a set of one key is no exception. Several keys may share a
+ * `kid`; exactly one of them must fit the algorithm.
  */
-export function selectKey(keys: readonly VerificationKey[], request: KeyRequest): VerificationKey | undefined {
+export function selectKey(set: ParsedJwks, request: KeyRequest, kids?: KidMemory): VerificationKey | KeySetError {
   const { alg, wanted, kid } = request;
-  const named = kid === undefined ? keys : keys.filter((key) => key.kid === kid);
-  if (named.length === 0) return undefined;
-  const fitting = named.filter((key) => fits(key.publicJwk, wanted) && (key.alg === undefined || key.alg === alg));
-  if (fitting.length > 1) throw new KeySetError("ambiguous_key", "more than one key fits the header");
+  const named = kid === undefined ? set.keys : set.keys.filter((key) => key.kid === kid);
+  const fitting = distinct(
+    named.filter((key) => fits(key.publicJwk, wanted) && (key.alg === undefined || isSameAlgorithm(key.alg, alg))),
+  );
   const [only] = fitting;
-  if (only === undefined && kid !== undefined)
-    throw new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
-  return only;
+  if (only === undefined) return noKey(set, kid, named);
+  if (fitting.length > 1) return new KeySetError("ambiguous_key", "more than one key fits the header");
+  return (kid === undefined ? undefined : kids?.refusalOf(only, named)) ?? only;
+}
+
+/** One key may have several entries, such as one for each `alg`. */
+function distinct(keys: readonly VerificationKey[]): readonly VerificationKey[] {
+  if (keys.length < 2) return keys;
+  return [...new Map(keys.map((key) => [key.thumbprint(), key])).values()];
+}
+
+function noKey(set: ParsedJwks, kid: string | undefined, named: readonly VerificationKey[]): KeySetError {
+  if (kid === undefined) return new KeySetError("unknown_kid", "no key in the set fits the header");
+  if (named.length > 0) return new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
+  const leftOut = set.leftOut.filter((entry) => entry.kid === kid);
+  if (leftOut.length === 0) return new KeySetError("unknown_kid", "no key with this kid");
+  const reasons = [...new Set(leftOut.map(reasonOf))].join("; ");
+  return new KeySetError("key_left_out", `the set has this kid, but its entry was left out: ${reasons}`);
+}
+
+function reasonOf({ reason, detail }: LeftOut): string {
+  return `${reason} (${detail})`;
 }

@@ -3,6 +3,7 @@ import type { OptionNames } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { KeyFunction } from "./key-function.ts";
+import type { KidMemory } from "./kid-memory.ts";
 import type { DropReason } from "./parse-jwk.ts";
 import { parseJwks, readMaxKeys } from "./parse-jwks.ts";
 import { keyRequest, selectKey } from "./select.ts";
@@ -27,7 +28,7 @@ export interface StaticKeyFunction extends KeyFunction {
  * A key function over a `jwks` that a client registered, read and selected from by the same rules as a remote set.
  *
  * The key function rejects with `KeySetError`: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`,
- * `ambiguous_key`.
+ * `ambiguous_key`, `key_left_out`.
  *
  * @throws KeySetError `invalid_jwks`, `no_usable_key`; ConfigurationError for an option that cannot work.
  * @example
@@ -42,13 +43,24 @@ export function createStaticKeySet(
   options: StaticKeySetOptions = {},
 ): StaticKeyFunction {
   assertOptions("options", options, STATIC_KEY_SET_OPTIONS);
-  const allowMissingKid = readFlag("allowMissingKid", options.allowMissingKid);
-  const { keys, dropped } = parseJwks(jwks, readMaxKeys(options.maxKeys));
+  return staticKeySet(jwks, {
+    allowMissingKid: readFlag("allowMissingKid", options.allowMissingKid),
+    maxKeys: readMaxKeys(options.maxKeys),
+  });
+}
+
+/** The same by settings that were read. A set that takes the place of another knows the kids that this one gave. */
+export function staticKeySet(
+  jwks: { readonly keys: readonly unknown[] },
+  settings: { readonly allowMissingKid: boolean; readonly maxKeys: number },
+  kids?: KidMemory,
+): StaticKeyFunction {
+  const set = parseJwks(jwks, settings.maxKeys);
   const keyFunction = async (header?: JWSHeaderParameters): Promise<CryptoKey> => {
-    const request = keyRequest(header, allowMissingKid);
-    const key = selectKey(keys, request);
-    if (key === undefined) throw new KeySetError("unknown_kid", "no key in the set fits the header");
+    const request = keyRequest(header, settings.allowMissingKid);
+    const key = selectKey(set, request, kids);
+    if (key instanceof KeySetError) throw key;
     return key.cryptoKey(request.alg);
   };
-  return Object.assign(keyFunction, { dropped });
+  return Object.assign(keyFunction, { dropped: set.dropped });
 }

@@ -4,6 +4,7 @@ import { assertOptions, readCallback, readOwnKeys } from "@signpost/core/adapter
 import type { OptionNames } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
+import { isSameAlgorithm } from "../jwk/algorithms.ts";
 import { importPublicJwk } from "../jwk/import-public-jwk.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { keyRequest } from "../jwk/select.ts";
@@ -67,7 +68,8 @@ export function createOwnKeySet(keys: OwnKeys, options: OwnKeySetOptions = {}): 
     if (published === undefined || published.use !== "sig") {
       throw new KeySetError("unknown_kid", "no signing key with this kid in the key set");
     }
-    if (published.alg !== alg) throw new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
+    if (!isSameAlgorithm(published.alg, alg))
+      throw new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
     const key = imported.get(published) ?? importPublicJwk(published.publicKey, alg);
     imported.set(published, key);
     return key;

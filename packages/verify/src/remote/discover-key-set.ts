@@ -5,13 +5,14 @@ import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
 import { checkedUrl } from "../http/url.ts";
 import { isObject, parseJson } from "../jwk/json.ts";
+import { createKidMemory, REMEMBERED_KIDS } from "../jwk/kid-memory.ts";
 import { keyRequest } from "../jwk/select.ts";
 import type { FetchedKeyFunction } from "./fetched-key-function.ts";
 import { fetchedKeyFunction } from "./fetched-key-function.ts";
 import type { RemoteKeySetOptions } from "./options.ts";
 import { remoteSettings } from "./options.ts";
 import type { RemoteKeyFunction, RemoteKeySetStats } from "./remote-key-set.ts";
-import { createRemoteKeySet } from "./remote-key-set.ts";
+import { remoteKeySet } from "./remote-key-set.ts";
 import type { FetchCounters } from "./remote-resource.ts";
 import { createRemoteResource } from "./remote-resource.ts";
 
@@ -52,6 +53,7 @@ const DISCOVERY_STALE_IF_ERROR_SECONDS = 7200;
 /** A set at another URI may help where this one does not know the key, or is gone. */
 const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
   "unknown_kid",
+  "no_suitable_key",
   "fetch_failed",
   "timeout",
   "http_status",
@@ -101,12 +103,13 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
       parse: (body) => readMetadata(body, issuer, settings.allowInsecureLoopback),
     },
   );
+  const kids = createKidMemory(REMEMBERED_KIDS).of("");
   let keySet: RemoteKeyFunction | undefined;
 
-  /** The set at the URI of the newest document; one at an earlier URI is forgotten with its keys. */
+  /** The set at the URI of the newest document; one at an earlier URI is forgotten with its keys, but not what they were called. */
   function keySetAt(metadata: Metadata): RemoteKeyFunction {
     const { jwksUri } = discovery.peek()?.value ?? metadata;
-    if (keySet?.jwksUri !== jwksUri) keySet = createRemoteKeySet(jwksUri, options);
+    if (keySet?.jwksUri !== jwksUri) keySet = remoteKeySet(jwksUri, settings, kids);
     return keySet;
   }
 

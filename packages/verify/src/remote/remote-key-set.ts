@@ -1,15 +1,18 @@
 import { elapsedMs, readInstant } from "@signpost/core/adapter";
-import type { CryptoKey, JWSHeaderParameters } from "jose";
+import type { CryptoKey } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
 import { checkedUrl } from "../http/url.ts";
+import type { KidMemory } from "../jwk/kid-memory.ts";
+import { createKidMemory, REMEMBERED_KIDS } from "../jwk/kid-memory.ts";
 import type { DropReason } from "../jwk/parse-jwk.ts";
 import type { ParsedJwks } from "../jwk/parse-jwks.ts";
 import { parseJwksBody } from "../jwk/parse-jwks.ts";
+import type { KeyRequest } from "../jwk/select.ts";
 import { keyRequest, selectKey } from "../jwk/select.ts";
 import type { FetchedKeyFunction } from "./fetched-key-function.ts";
 import { fetchedKeyFunction } from "./fetched-key-function.ts";
-import type { RemoteKeySetOptions } from "./options.ts";
+import type { RemoteKeySetOptions, RemoteSettings } from "./options.ts";
 import { remoteSettings } from "./options.ts";
 import type { FetchCounters } from "./remote-resource.ts";
 import { createRemoteResource } from "./remote-resource.ts";
@@ -56,7 +59,11 @@ export interface RemoteKeyFunction extends FetchedKeyFunction {
  * ```
  */
 export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetOptions = {}): RemoteKeyFunction {
-  const settings = remoteSettings(options);
+  return remoteKeySet(jwksUri, remoteSettings(options), createKidMemory(REMEMBERED_KIDS).of(""));
+}
+
+/** The same by settings that were read. A set that takes the place of another knows the kids that this one gave. */
+export function remoteKeySet(jwksUri: string | URL, settings: RemoteSettings, kids: KidMemory): RemoteKeyFunction {
   const url = checkedUrl("jwksUri", jwksUri, settings.allowInsecureLoopback);
   const { resource, counters } = createRemoteResource(url, settings, {
     accept: "application/jwk-set+json, application/json;q=0.9",
@@ -64,7 +71,7 @@ export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetO
   });
 
   const keyFunction = fetchedKeyFunction({
-    keyFor: (header, signal) => findKey(resource, header, settings.allowMissingKid, signal),
+    keyFor: async (header, signal) => findKey({ resource, kids }, keyRequest(header, settings.allowMissingKid), signal),
     preload: async (signal) => {
       await resource.current(signal);
     },
@@ -90,23 +97,24 @@ export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetO
   });
 }
 
+/** A newer set may have the key. */
+const NEWER_MAY_HELP: ReadonlySet<string> = new Set(["unknown_kid", "no_suitable_key"]);
+
 async function findKey(
-  resource: CachedResource<ParsedJwks>,
-  header: JWSHeaderParameters | undefined,
-  allowMissingKid: boolean,
+  { resource, kids }: { resource: CachedResource<ParsedJwks>; kids: KidMemory },
+  request: KeyRequest,
   signal: AbortSignal | undefined,
 ): Promise<CryptoKey> {
-  const request = keyRequest(header, allowMissingKid);
   let stored = await resource.current(signal);
   for (let asked = false; ;) {
-    const key = selectKey(stored.value.keys, request);
-    if (key !== undefined) return key.cryptoKey(request.alg);
-    if (asked) throw new KeySetError("unknown_kid", "no key with this kid, also after a refetch");
+    const key = selectKey(stored.value, request, kids);
+    if (!(key instanceof KeySetError)) return key.cryptoKey(request.alg);
+    if (!NEWER_MAY_HELP.has(key.code)) throw key;
+    if (asked) throw new KeySetError(key.code, `${key.message}, also after a refetch`);
     const newer = await resource.newerThan(stored, signal);
     if ("throttledForMs" in newer) {
-      throw new KeySetError("unknown_kid", "no key with this kid, and the next refetch has to wait", {
-        retryAfterMs: newer.throttledForMs,
-      });
+      const { throttledForMs: retryAfterMs } = newer;
+      throw new KeySetError(key.code, `${key.message}, and the next refetch has to wait`, { retryAfterMs });
     }
     stored = newer.stored;
     asked = newer.bypassedCaches;

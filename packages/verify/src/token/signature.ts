@@ -8,6 +8,7 @@ const SIGNATURE_BYTES: ReadonlyMap<string, number> = new Map([
   ["ES384", 96],
   ["ES512", 132],
   ["EdDSA", 64],
+  ["Ed25519", 64],
 ]);
 
 /** Verifies by jose. The length is judged before: a DER signature never reaches the cryptography. */

@@ -1,5 +1,6 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import type { JsonWebKey } from "node:crypto";
+import { inspect } from "node:util";
 import { createStaticKeySet } from "@signpost/verify";
 import * as fc from "fast-check";
 import { SignJWT, jwtVerify } from "jose";
@@ -46,6 +47,15 @@ describe("keys that are taken", () => {
     ["without alg and use", { ...p256, alg: undefined, use: undefined }],
     ["key_ops verify", { ...p256, key_ops: ["verify"] }],
     ["members that nobody knows", { ...p256, x5c: ["AA=="], exp: 1 }],
+    ["alg Ed25519, which RFC 9864 calls what EdDSA is here", { ...ed25519, alg: "Ed25519" }],
+    // What serializers write for members that are not there.
+    ...["use", "alg", "key_ops", "kid", "d", "k", "oth", "x5c", "n"].map((name): [string, JsonWebKey] => [
+      `${name} null`,
+      { ...p256, [name]: null },
+    ]),
+    ["RSA with crv null", { ...rsa, crv: null as unknown as string }],
+    // DER and Java's BigInteger write it in front of a number whose top bit is set.
+    ["n with a zero byte as its sign", { ...rsa, n: respelled(rsa.n, longer) }],
   ])("%s", (_name, jwk) => {
     const entry = JSON.parse(JSON.stringify(jwk)) as unknown;
     expect(dropReason(entry)).toBeUndefined();
@@ -126,7 +136,12 @@ describe("entries that are left out", () => {
     ["RSA of 1024 bits", rsaOf(1024), "weak_rsa"],
     ["RSA of more than 16384 bits", { ...rsa, n: Buffer.alloc(2049, 0xff).toString("base64url") }, "malformed"],
     ["an even n", { ...rsa, n: respelled(rsa.n, (bytes) => (bytes.writeUInt8(0xfe, 255), bytes)) }, "malformed"],
-    ["n with a leading zero byte", { ...rsa, n: respelled(rsa.n, longer) }, "malformed"],
+    ["n with two leading zero bytes", { ...rsa, n: respelled(rsa.n, (bytes) => longer(longer(bytes))) }, "malformed"],
+    [
+      "n with a zero byte that is no sign",
+      { ...rsa, n: respelled(rsa.n, (bytes) => longer(Buffer.concat([Buffer.of(0x7f), bytes]))) },
+      "malformed",
+    ],
     ["n with padding", { ...rsa, n: `${rsa.n}==` }, "malformed"],
     ["e with a leading zero byte", { ...rsa, e: "AAEAAQ" }, "malformed"],
     ["e of 1", { ...rsa, e: "AQ" }, "malformed"],
@@ -136,8 +151,12 @@ describe("entries that are left out", () => {
     ["a kid that is no string", { ...p256, kid: 7 }, "malformed"],
     ["an empty kid", { ...p256, kid: "" }, "malformed"],
     ["use enc", { ...p256, use: "enc", alg: undefined }, "not_for_signatures"],
+    ["use that is empty", { ...p256, use: "" }, "not_for_signatures"],
+    ["use in upper case", { ...p256, use: "SIG" }, "not_for_signatures"],
     ["use that is no string", { ...p256, use: ["sig"] }, "malformed"],
     ["key_ops without verify", { ...p256, key_ops: ["sign"] }, "not_for_signatures"],
+    ["key_ops that are empty", { ...p256, key_ops: [] }, "not_for_signatures"],
+    ["key_ops that are empty, with use sig", { ...p256, use: "sig", key_ops: [] }, "not_for_signatures"],
     ["key_ops that are no array", { ...p256, key_ops: "verify" }, "malformed"],
     ["key_ops twice the same", { ...p256, key_ops: ["verify", "verify"] }, "malformed"],
     ["an encryption alg", { ...rsa, use: undefined, alg: "RSA-OAEP-256" }, "unsupported_alg"],
@@ -145,7 +164,9 @@ describe("entries that are left out", () => {
     ["alg in lower case", { ...p256, alg: "es256" }, "unsupported_alg"],
     ["alg of another curve", { ...p256, alg: "ES384" }, "malformed"],
     ["alg of another type", { ...p256, alg: "RS256" }, "malformed"],
-    ["alg that is no string", { ...p256, alg: null }, "malformed"],
+    ["alg that is empty", { ...p256, alg: "" }, "unsupported_alg"],
+    ["alg that is no string", { ...p256, alg: 7 }, "malformed"],
+    ["alg Ed25519 for another key", { ...p256, alg: "Ed25519" }, "malformed"],
     ["a member of more than 8 KiB", { ...p256, note: "x".repeat(8193) }, "malformed"],
   ])("%s", (_name, entry, reason) => {
     // As it comes out of a document: without undefined members.
@@ -201,6 +222,86 @@ describe("a set that is given, not fetched", () => {
       code: "ERR_JWS_SIGNATURE_VERIFICATION_FAILED",
     });
     await expect(jwtVerify(await testKey("x", alg).token(), keySet)).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+
+  it.each([
+    ["EdDSA", "Ed25519"],
+    ["Ed25519", "EdDSA"],
+    ["Ed25519", "Ed25519"],
+    ["Ed25519", undefined],
+  ])("verifies a header of %s by an entry of %s", async (header, entry) => {
+    const key = testKey("k", "EdDSA");
+    const keySet = createStaticKeySet({ keys: [{ ...key.jwk, alg: entry }] });
+    const token = await new SignJWT({}).setProtectedHeader({ alg: header, kid: "k" }).sign(key.privateKey);
+    await expect(jwtVerify(token, keySet)).resolves.toBeDefined();
+    const stranger = testKey("k", "EdDSA").privateKey;
+    const forged = await new SignJWT({}).setProtectedHeader({ alg: header, kid: "k" }).sign(stranger);
+    await expect(jwtVerify(forged, keySet)).rejects.toMatchObject({ code: "ERR_JWS_SIGNATURE_VERIFICATION_FAILED" });
+  });
+
+  it("verifies by an RSA key whose n has its sign", async () => {
+    const key = testKey("k", "RS256");
+    const keySet = createStaticKeySet({ keys: [{ ...key.jwk, n: respelled(key.jwk.n, longer) }] });
+    await expect(jwtVerify(await key.token(), keySet)).resolves.toBeDefined();
+  });
+
+  it.each<[string, (jwk: JsonWebKey) => unknown]>([
+    ["the very same entry", (jwk) => ({ ...jwk })],
+    ["the same with its members in another order", (jwk) => Object.fromEntries(Object.entries(jwk).toReversed())],
+    ["the same with members that say nothing", (jwk) => ({ ...jwk, key_ops: null, x5c: null })],
+    ["the same without alg", ({ alg: _alg, ...jwk }) => jwk],
+    ["the same without use", ({ use: _use, ...jwk }) => jwk],
+  ])("takes %s a second time for one key", async (_name, again) => {
+    const key = testKey("k");
+    const keySet = createStaticKeySet({ keys: [key.jwk, again(key.jwk)] });
+    await expect(jwtVerify(await key.token(), keySet)).resolves.toBeDefined();
+  });
+
+  it("takes one RSA key under one kid for each of its algs", async () => {
+    const key = testKey("k", "RS256");
+    const keySet = createStaticKeySet({ keys: [key.jwk, { ...key.jwk, alg: "PS256" }] });
+    for (const alg of ["RS256", "PS256"]) {
+      const token = await new SignJWT({}).setProtectedHeader({ alg, kid: "k" }).sign(key.privateKey);
+      await expect(jwtVerify(token, keySet)).resolves.toBeDefined();
+    }
+  });
+
+  it.each<[string, object, string]>([
+    ["use enc", { ...p256, use: "enc" }, 'not_for_signatures (the member "use" is not "sig")'],
+    ["no key_ops", { ...p256, key_ops: [] }, 'not_for_signatures (the member "key_ops" does not have "verify")'],
+    [
+      "a padded coordinate",
+      { ...p256, x: `${p256.x}=` },
+      'malformed (key: the member "x" is not canonical unpadded base64url)',
+    ],
+    ["a private key", { ...p256, d: "c2VjcmV0" }, 'private (it has the private member "d")'],
+    ["a symmetric key", { kty: "oct", kid: "k", k: "c2VjcmV0" }, 'symmetric (the member "kty" is "oct")'],
+    [
+      "an AKP key",
+      { kty: "AKP", kid: "k", pub: "AAAA" },
+      'unsupported_kty (the member "kty" is none of RSA, EC and OKP)',
+    ],
+    ["an unknown alg", { ...p256, alg: "ESB256" }, 'unsupported_alg (the member "alg" is no signature algorithm here)'],
+  ])("says of %s that it is there, and why it is not used", async (_name, entry, reason) => {
+    const keySet = createStaticKeySet({ keys: [entry, testKey("other").jwk] });
+    const error: unknown = await keySet({ alg: "ES256", kid: "k" }).catch((thrown: unknown) => thrown);
+    const message = `the set has this kid, but its entry was left out: ${reason}`;
+    expect(error).toMatchObject({ name: "KeySetError", code: "key_left_out", message });
+    expect(inspect(error, { depth: 9 })).not.toContain("c2VjcmV0");
+  });
+
+  it("says both reasons of two entries, and neither where a third one can be used", async () => {
+    const unused = [
+      { ...p256, use: "enc" },
+      { ...p384, y: p384.x },
+    ];
+    const other = testKey("other").jwk;
+    await expect(createStaticKeySet({ keys: [...unused, other] })({ alg: "ES256", kid: "k" })).rejects.toMatchObject({
+      code: "key_left_out",
+      message: expect.stringMatching(/: not_for_signatures \(.*\); malformed \(.*\)$/),
+    });
+    const keySet = createStaticKeySet({ keys: [...unused, p256] });
+    await expect(keySet({ alg: "ES256", kid: "k" })).resolves.toBeDefined();
   });
 
   it("takes a token without kid only where it is told to and one key fits", async () => {

@@ -28,11 +28,61 @@ describe("which key verifies", () => {
     expect(count()).toBe(1);
   });
 
-  it("a known kid whose key does not fit the alg is refused without a refetch", async () => {
-    const { verify, count } = await setup(origin([a], LONG_CACHE));
+  it("a known kid whose key does not fit the alg is refused after one refetch, as an unknown kid is", async () => {
+    const { verify, clock, count } = await setup(origin([a], LONG_CACHE));
     await verify(a.token());
-    await expect(verify(testKey("a", "RS256").token())).rejects.toMatchObject({ code: "no_suitable_key" });
+    const token = await testKey("a", "RS256").token();
+    await expect(verify(token)).rejects.toMatchObject({ code: "no_suitable_key", retryAfterMs: undefined });
+    expect(count()).toBe(2);
+    clock.advanceSeconds(5);
+    await expect(verify(token)).rejects.toMatchObject({ code: "no_suitable_key", retryAfterMs: 15_000 });
+    expect(count()).toBe(2);
+  });
+
+  it.each(["RS256", "ES384", "EdDSA"] as const)("a kid whose key became one for %s is refetched", async (alg) => {
+    const { keySet, verify, server, count, last } = await setup(origin([a], LONG_CACHE));
+    await keySet.preload();
+    const changed = testKey("a", alg);
+    server.answerWith(origin([changed], LONG_CACHE));
+    await verify(changed.token());
+    expect(count()).toBe(2);
+    expect(last()).toMatchObject({ headers: { "cache-control": "no-cache" } });
+  });
+
+  it("a kid whose key kept its type and got another alg is refetched", async () => {
+    const key = testKey("r", "RS256");
+    const { verify, server, count } = await setup(origin([key], LONG_CACHE));
+    await verify(key.token());
+    server.answerWith(origin([{ ...key.jwk, alg: "PS256" }], LONG_CACHE));
+    await verify(new SignJWT({}).setProtectedHeader({ alg: "PS256", kid: "r" }).sign(key.privateKey));
+    expect(count()).toBe(2);
+  });
+
+  it.each<[string, object]>([
+    ["use enc", { ...a.jwk, use: "enc" }],
+    ["a padded coordinate", { ...a.jwk, x: `${a.jwk.x}=` }],
+    ["an AKP key", { kty: "AKP", alg: "ML-DSA-65", kid: "a", pub: "AAAA" }],
+  ])("a kid whose entry was left out (%s) is refused without a refetch", async (_name, entry) => {
+    const { verify, count, keySet } = await setup(origin([entry, testKey("b")], LONG_CACHE));
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "key_left_out" });
     expect(count()).toBe(1);
+    expect(keySet.stats()).toMatchObject({ keys: 1, forced: 0, throttled: 0 });
+  });
+
+  it("a key of a kind to come is skipped, and the others verify", async () => {
+    const kinds = [
+      { kty: "AKP", alg: "ML-DSA-65", kid: "pq", pub: "AAAA", use: "sig" },
+      { kty: "XYZ", kid: "a" },
+    ];
+    const { verify, keySet } = await setup(origin([...kinds, a], LONG_CACHE));
+    await verify(a.token());
+    expect(keySet.stats()).toMatchObject({ keys: 1, dropped: { unsupported_kty: 2 } });
+  });
+
+  it("a key that is there twice is one key", async () => {
+    const { verify, keySet } = await setup(origin([a, a], LONG_CACHE));
+    await verify(a.token());
+    expect(keySet.stats()).toMatchObject({ keys: 1, dropped: {} });
   });
 
   it.each([["none"], ["HS256"], ["es256"], ["ES256 "], ["ES256K"], ["toString"]])(

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import { KeySetError } from "../errors.ts";
+import type { VerificationKey } from "./parse-jwk.ts";
+
+/** What a key function remembers of the kids that it gave keys for. */
+export interface KidMemory {
+  /**
+   * Judges a key before it is given. `named` are all keys of the set with its `kid`. Returns a `KeySetError` where the `kid` was
+   * given for another key of this type before.
+   */
+  refusalOf(key: VerificationKey, named: readonly VerificationKey[]): KeySetError | undefined;
+}
+
+/** Of one key function. */
+export const REMEMBERED_KIDS = 10_000;
+
+/** Keys that share kid and type, and are told apart by their `alg`. More are never of use. */
+const MAX_KEYS_OF_A_KID = 8;
+/** A longer text is remembered as its digest. */
+const MAX_SLOT_LENGTH = 100;
+
+/**
+ * Remembers the last `capacity` kids with the thumbprints of their keys. A `kid` names one key of its type for good: keys of other
+ * types may share it, as alternatives (RFC 7517 section 4.5). What stood together in the set that a kid was first given
+ * from stays, so that a forged `alg` decides nothing.
+ */
+export function createKidMemory(capacity: number): { of(owner: string): KidMemory } {
+  // In the order of use: the first was not asked for longest.
+  const thumbprints = new Map<string, readonly string[]>();
+
+  return {
+    of: (owner) => ({
+      refusalOf(key, named) {
+        const slot = slotOf(owner, key);
+        const known = thumbprints.get(slot) ?? thumbprintsOf(key, named);
+        thumbprints.delete(slot);
+        thumbprints.set(slot, known);
+        for (const oldest of thumbprints.keys()) {
+          if (thumbprints.size <= capacity) break;
+          thumbprints.delete(oldest);
+        }
+        if (known.includes(key.thumbprint())) return undefined;
+        return new KeySetError(
+          "kid_rebound",
+          "this kid named another key before; a new key needs a kid that was never used",
+        );
+      },
+    }),
+  };
+}
+
+function slotOf(owner: string, { kid, publicJwk }: VerificationKey): string {
+  const text = JSON.stringify([publicJwk.kty, kid, owner]);
+  return text.length <= MAX_SLOT_LENGTH ? text : createHash("sha256").update(text).digest("base64url");
+}
+
+function thumbprintsOf(key: VerificationKey, named: readonly VerificationKey[]): readonly string[] {
+  const together = named.filter((other) => other !== key && other.publicJwk.kty === key.publicJwk.kty);
+  return [key, ...together].slice(0, MAX_KEYS_OF_A_KID).map((one) => one.thumbprint());
+}
