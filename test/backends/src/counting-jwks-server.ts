@@ -11,7 +11,8 @@ export interface SeenRequest {
 
 export interface Reply {
   readonly status?: number | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** A list is one line for each value. */
+  readonly headers?: Readonly<Record<string, string | string[]>> | undefined;
   readonly body?: string | Uint8Array | undefined;
   /** The answer waits for it. */
   readonly after?: Promise<void> | undefined;

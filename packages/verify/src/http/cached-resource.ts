@@ -5,7 +5,8 @@ import { abortable } from "./abortable.ts";
 import { requestDocument } from "./document-request.ts";
 import type { Birth, Freshness, FreshnessRules, HeaderMap } from "./freshness.ts";
 import { freshnessOf, headersAfter304, isMadeBefore } from "./freshness.ts";
-import type { Requester } from "./request.ts";
+import type { Requester, Send } from "./request.ts";
+import { withRequests } from "./request.ts";
 import type { Throttle } from "./throttle.ts";
 import { printableUrl } from "./url.ts";
 
@@ -120,7 +121,8 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     };
     let received: Received<T>;
     try {
-      received = await receive(base, reason === "forced" || reason === "refresh");
+      const pastCaches = reason === "forced" || reason === "refresh";
+      received = await withRequests(requester, (send) => receive(send, base, pastCaches));
     } catch (thrown) {
       throw failed("failed", asKeySetError(thrown));
     }
@@ -144,13 +146,13 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   }
 
   /** A copy that a cache made before the stored document is no answer: the server is asked past the caches. */
-  async function receive(base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
-    const received = await ask(base, pastCaches);
-    return pastCaches || !isOlderCopy(received) ? received : ask(base, true);
+  async function receive(send: Send, base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
+    const received = await ask(send, base, pastCaches);
+    return pastCaches || !isOlderCopy(received) ? received : ask(send, base, true);
   }
 
-  async function ask(base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
-    const { http, unchanged } = await requestDocument(requester, {
+  async function ask(send: Send, base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
+    const { http, unchanged } = await requestDocument(send, {
       etag: base?.headers["etag"],
       revalidates: base !== undefined,
       pastCaches,

@@ -1,6 +1,5 @@
 import { KeySetError } from "../errors.ts";
-import type { HttpAnswer, Requester } from "./request.ts";
-import { sendRequest } from "./request.ts";
+import type { HttpAnswer, Send } from "./request.ts";
 
 /** What is asked about a document that is stored, or not. */
 export interface DocumentRequest {
@@ -20,36 +19,45 @@ export interface DocumentAnswer {
 }
 
 /** Asks for a document, by one request or as few more as it takes. */
-export async function requestDocument(requester: Requester, request: DocumentRequest): Promise<DocumentAnswer> {
+export async function requestDocument(send: Send, request: DocumentRequest): Promise<DocumentAnswer> {
   const { etag, pastCaches, revalidates } = request;
-  if (pastCaches) return unconditional(requester, "no-cache");
-  if (!revalidates) return unconditional(requester, undefined);
-  if (etag === undefined) return unconditional(requester, "max-age=0");
+  if (pastCaches) return unconditional(send, "no-cache");
+  if (!revalidates) return unconditional(send, undefined);
+  if (etag === undefined) return unconditional(send, "max-age=0");
   const conditional = { "if-none-match": etag, "cache-control": "max-age=0" };
   if (request.revalidateWith === "head") {
-    const head = await sendRequest(requester, "HEAD", conditional).catch((error: unknown) => {
-      if (error instanceof KeySetError && (error.status === 405 || error.status === 501)) return undefined;
+    const head = await send("HEAD", conditional).catch((error: unknown) => {
+      if (isRefusedHead(error)) return undefined;
       throw error;
     });
     if (head !== undefined) {
       const unchanged = head.status === 304 ? isAbout(head, etag) : head.headers["etag"] === etag;
-      return unchanged ? { http: head, unchanged } : unconditional(requester, "max-age=0");
+      return unchanged ? { http: head, unchanged } : unconditional(send, "max-age=0");
     }
   }
-  const http = await sendRequest(requester, "GET", conditional);
+  const http = await send("GET", conditional);
   if (http.status === 200) return { http, unchanged: false };
   // A 304 that names another document than the one that was asked about says nothing.
-  return isAbout(http, etag) ? { http, unchanged: true } : unconditional(requester, "no-cache");
+  return isAbout(http, etag) ? { http, unchanged: true } : unconditional(send, "no-cache");
 }
 
-async function unconditional(requester: Requester, cacheControl: string | undefined): Promise<DocumentAnswer> {
-  const http = await sendRequest(requester, "GET", cacheControl === undefined ? {} : { "cache-control": cacheControl });
+async function unconditional(send: Send, cacheControl: string | undefined): Promise<DocumentAnswer> {
+  const http = await send("GET", cacheControl === undefined ? {} : { "cache-control": cacheControl });
   if (http.status === 200) return { http, unchanged: false };
   // A 304 without a condition comes from a cache that lost its way: ask past it, once.
   const again =
-    cacheControl === "no-cache" ? http : await sendRequest(requester, "GET", { "cache-control": "no-cache" });
+    cacheControl === "no-cache" ? http : await send("GET", { "cache-control": "no-cache" });
   if (again.status === 200) return { http: again, unchanged: false };
   throw new KeySetError("http_status", "the server answered 304 to a request without a condition", { status: 304 });
+}
+
+/**
+ * Whether a server, or what stands before it, answered HEAD otherwise than it answers GET: with a status, such as 405, 403 or 500.
+ * One that asks for patience is not asked again at once.
+ */
+function isRefusedHead(error: unknown): boolean {
+  if (!(error instanceof KeySetError) || error.status === undefined) return false;
+  return error.status !== 429 && error.retryAfterMs === undefined;
 }
 
 /** Whether a 304 is about the stored document: it names none, or the same opaque tag (RFC 9110 section 8.8.3.2). */

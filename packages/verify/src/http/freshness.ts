@@ -1,5 +1,8 @@
 import { elapsedMs } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
+import { deltaSeconds, normalisedCacheControl } from "./cache-control.ts";
+import { parseHttpDate } from "./http-date.ts";
+import { soleValue } from "./sole-value.ts";
 
 /** Response headers by lower-case name. */
 export type HeaderMap = Readonly<Record<string, string>>;
@@ -55,11 +58,11 @@ export async function freshnessOf(
   const directives = policy.toObject().rescc;
   const capMs = rules.maxAgeCapSeconds * 1000;
 
-  // no-store forbids storing at all: the least that one process can do is to keep it no longer than the
-  // interval that keeps it from asking in a loop.
-  const mustAsk = "must-revalidate" in directives || "no-cache" in directives || "no-store" in directives;
-  const stated =
-    "max-age" in directives || normal["expires"] !== undefined || "no-cache" in directives || "no-store" in directives;
+  // no-store forbids storing at all, and what varies by everything matches no request (RFC 9111 section 4.1): the least that one
+  // process can do is to keep it no longer than the interval that keeps it from asking in a loop.
+  const neverFresh = "no-cache" in directives || "no-store" in directives || normal["vary"] === "*";
+  const mustAsk = neverFresh || "must-revalidate" in directives;
+  const stated = neverFresh || "max-age" in directives || normal["expires"] !== undefined;
   const statedAgeMs = ageSeconds(headers["age"]) * 1000;
   const ageMs = statedAgeMs + elapsedMs(requestedAt, receivedAt);
   // What is left of a stated lifetime. Our own begins with the receipt, however long a cache has kept an answer that states none.
@@ -107,29 +110,29 @@ export function headersAfter304(stored: HeaderMap, notModified: HeaderMap): Head
 }
 
 /**
- * The library compares directive names by case, takes the last of repeated ones and a negative Age for a
- * later birth, and measures `Expires` without `Date` against its own clock.
+ * The library takes a negative Age for a later birth, reads dates by `Date.parse`, measures `Expires` without `Date` against its
+ * own clock, and sees `*` in `Vary` only where it stands alone.
  */
 function normalised(headers: HeaderMap, wallClock: number): Record<string, string> {
   const normal: Record<string, string> = { ...headers };
-  const cacheControl = headers["cache-control"]?.toLowerCase();
-  if (cacheControl !== undefined) {
-    // Repeated max-age is invalid freshness information: stale (RFC 9111 section 4.2.1).
-    const repeated = (cacheControl.match(/(?:^|,)\s*max-age\s*(?==|,|$)/g) ?? []).length > 1;
-    normal["cache-control"] = repeated ? `${cacheControl}, max-age=0` : cacheControl;
-  }
-  if (Number.isNaN(Date.parse(headers["date"] ?? ""))) normal["date"] = new Date(wallClock).toUTCString();
+  const { expires, vary = "" } = headers;
+  const cacheControl = headers["cache-control"];
+  if (cacheControl !== undefined) normal["cache-control"] = normalisedCacheControl(cacheControl);
+  // Without a date that can be read, an answer was made when it came (RFC 9110 section 6.6.1).
+  normal["date"] = normalisedDate(headers["date"], wallClock) ?? new Date(wallClock).toUTCString();
+  // And its `Expires` is over (RFC 9111 section 5.3).
+  if (expires !== undefined) normal["expires"] = normalisedDate(expires, wallClock) ?? "0";
+  if (vary.split(",").some((member) => member.trim() === "*")) normal["vary"] = "*";
   normal["age"] = String(ageSeconds(headers["age"]));
   return normal;
+}
+
+function normalisedDate(value: string | undefined, now: number): string | undefined {
+  const date = value === undefined ? undefined : parseHttpDate(soleValue(value), now);
+  return date === undefined ? undefined : new Date(date).toUTCString();
 }
 
 /** RFC 9111 section 5.1: the first of several. */
 function ageSeconds(age = ""): number {
   return deltaSeconds(age.split(",", 1)[0]?.trim());
-}
-
-/** RFC 9111 section 1.2.2: digits alone; anything else counts as 0, and 2^31 stands for all that is longer. */
-function deltaSeconds(value: unknown): number {
-  if (typeof value !== "string" || !/^\d+$/.test(value)) return 0;
-  return Math.min(Number(value), 2 ** 31);
 }

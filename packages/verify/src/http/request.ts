@@ -3,6 +3,8 @@ import { withinDeadline } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { findKeySetError, KeySetError } from "../errors.ts";
 import type { HeaderMap } from "./freshness.ts";
+import { parseHttpDate } from "./http-date.ts";
+import { soleValue } from "./sole-value.ts";
 import { printableUrl } from "./url.ts";
 
 /** What a `fetch` is called with. */
@@ -31,7 +33,7 @@ export interface FetchResponseLike {
 export type FetchLike = (url: string, init: FetchInit) => Promise<FetchResponseLike>;
 
 export interface RequestLimits {
-  /** Connecting, waiting and reading together. */
+  /** Connecting, waiting and reading together, of all requests for one answer. */
   readonly timeoutMs: number;
   /** Of the decoded body. */
   readonly maxBodyBytes: number;
@@ -62,23 +64,28 @@ const READ_HEADERS = ["age", "cache-control", "content-type", "date", "etag", "e
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** One bounded request: no redirects, 200 or 304 alone, everything else a `KeySetError`. */
-export async function sendRequest(
-  requester: Requester,
-  method: "GET" | "HEAD",
-  headers: Readonly<Record<string, string>>,
-): Promise<HttpAnswer> {
-  const { limits, url } = requester;
+export type Send = (method: "GET" | "HEAD", headers: Readonly<Record<string, string>>) => Promise<HttpAnswer>;
+
+/**
+ * What it takes to get one answer: all its requests share one time. Rejects with `KeySetError`, and with whatever else the work
+ * throws.
+ */
+export async function withRequests<T>(requester: Requester, work: (send: Send) => Promise<T>): Promise<T> {
+  const { url } = requester;
   const fetch = await requester.loadFetch();
-  const { timeoutMs } = limits;
+  const { timeoutMs } = requester.limits;
   const message = `${printableUrl(url)} did not answer within ${timeoutMs} ms`;
-  try {
-    return await withinDeadline((signal) => exchange(requester, fetch, method, headers, signal), {
-      deadlineMs: timeoutMs,
-      message,
+  const run = (signal: AbortSignal): Promise<T> =>
+    work(async (method, headers) => {
+      try {
+        return await exchange(requester, fetch, method, headers, signal);
+      } catch (error) {
+        throw asKeySetError(error, url);
+      }
     });
-  } catch (error) {
-    throw asKeySetError(error, url);
-  }
+  return withinDeadline(run, { deadlineMs: timeoutMs, message }).catch((error: unknown) => {
+    throw error instanceof SignerError && error.code === "timeout" ? asKeySetError(error, url) : error;
+  });
 }
 
 async function exchange(
@@ -162,13 +169,15 @@ function refusedStatus(answer: FetchResponseLike, url: URL, wallClock: number): 
 /** RFC 9110 section 10.2.3: seconds or a date, here bounded by a minute. */
 function retryAfterMs(value: string | null, wallClock: number): number | undefined {
   if (value === null) return undefined;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - wallClock;
-  return Number.isNaN(ms) ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms));
+  const sole = soleValue(value);
+  if (/^\d+$/.test(sole)) return Math.min(MAX_RETRY_AFTER_MS, Number(sole) * 1000);
+  const date = parseHttpDate(sole, wallClock);
+  return date === undefined ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, date - wallClock));
 }
 
 function isAllowedType(value: string | undefined, allowed: readonly string[] | "any"): boolean {
   if (allowed === "any") return true;
-  const mediaType = (value ?? "").split(";", 1)[0] ?? "";
+  const mediaType = soleValue(value ?? "").split(";", 1)[0] ?? "";
   return allowed.includes(mediaType.trim().toLowerCase());
 }
 

@@ -29,7 +29,10 @@ export interface RemoteKeySetOptions {
   readonly publicAddressesOnly?: boolean | undefined;
   /** Allows `http:` on loopback hosts, for development. Default false. */
   readonly allowInsecureLoopback?: boolean | undefined;
-  /** Time for one request: connecting, waiting and reading together. Whole milliseconds, 1 to 60,000, default 5000. */
+  /**
+   * Time for one answer: connecting, waiting and reading together, of every request that it takes (HEAD, then GET). Whole
+   * milliseconds, 1 to 60,000, default 5000.
+   */
   readonly timeoutMs?: number | undefined;
   /** Largest body, after decompression. Whole bytes, 1 to 16,777,216, default 65,536. */
   readonly maxBodyBytes?: number | undefined;
@@ -56,7 +59,7 @@ export interface RemoteKeySetOptions {
    * key that was revoked stays trusted for as long. Seconds, 0 to 86,400, default 0.
    */
   readonly staleIfErrorSeconds?: number | undefined;
-  /** `head` asks by HEAD first, and by GET only when the ETag differs. Default `get`. */
+  /** `head` asks by HEAD first, and by GET only when the ETag differs or HEAD is refused. Default `get`. */
   readonly revalidateWith?: "get" | "head" | undefined;
   /** One forced refetch for an unknown `kid` per this time. 0 never holds one back. Milliseconds, 0 to 3,600,000, default 20,000. */
   readonly forcedRefetchIntervalMs?: number | undefined;

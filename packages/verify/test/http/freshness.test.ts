@@ -25,6 +25,60 @@ describe("times from the receipt on", () => {
     },
   );
 
+  it.each([
+    ["Thursday, 18-Aug-50 02:01:18 GMT"],
+    ["Thu Aug 18 02:01:18 2050"],
+    ["Thu, 18 Aug 2050 02:01:18 GMT"],
+    ["Thu, 18 Aug 2050 02:01:18 GMT, Thu, 18 Aug 2050 02:01:18 GMT"],
+  ])("Expires: %s is a day at most", async (expires) => {
+    expect(await freshnessOf({ expires }, times, rules)).toMatchObject({ freshForMs: 86_400_000 });
+  });
+
+  it.each([
+    ["Thu, 18 Aug 2050 02:01:18 UTC"],
+    ["Thu 18 Aug 2050 02:01:18 GMT"],
+    ["Fri, 18 Aug 2050 02:01:18 GMT"],
+    ["Thu, 18 Aug 2050 02:01:18 GMT, Fri, 19 Aug 2050 02:01:18 GMT"],
+    ["2050-08-18T02:01:18Z"],
+    ["2147483647"],
+    [""],
+    // 1994, by the rule of 50 years.
+    ["Sunday, 06-Nov-94 08:49:37 GMT"],
+  ])("Expires: %s is over", async (expires) => {
+    expect(await freshnessOf({ expires }, times, rules)).toMatchObject({ freshForMs: 10_000 });
+  });
+
+  it.each([
+    ["that is none", "Fri, 27 Nov 2026 12:00:00 UTC", 60_000],
+    ["that is empty", "", 60_000],
+    ["a minute back", "Fri, 27 Nov 2026 11:59:00 GMT", 120_000],
+    ["in the form of RFC 850", "Friday, 27-Nov-26 11:59:00 GMT", 120_000],
+    ["twice the same", "Fri, 27 Nov 2026 11:59:00 GMT, Fri, 27 Nov 2026 11:59:00 GMT", 120_000],
+  ])("Expires counts from a Date %s, or from the receipt", async (_name, date, freshForMs) => {
+    const headers = { date, expires: new Date(wallClock + 60_000).toUTCString() };
+    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs });
+  });
+
+  it.each([
+    ["*", "max-age=60, stale-while-revalidate=30, stale-if-error=30"],
+    ["accept, *", "max-age=60, stale-while-revalidate=30, stale-if-error=30"],
+    ["*,accept-encoding", "max-age=60, immutable"],
+    ["origin, accept ,\t* ", ""],
+    ["*, *", "stale-while-revalidate=30"],
+  ])("Vary: %s with Cache-Control: %s matches no request", async (vary, cacheControl) => {
+    const headers = { vary, ...(cacheControl === "" ? {} : { "cache-control": cacheControl }) };
+    expect(await freshnessOf(headers, times, rules)).toMatchObject({
+      freshForMs: 10_000,
+      staleWhileRevalidateForMs: expect.toSatisfy((ms: number) => ms <= 0),
+      staleIfErrorForMs: 10_000,
+    });
+  });
+
+  it("Vary by what is the same in each request is no reason to ask", async () => {
+    const headers = { vary: "accept, accept-encoding, x-*", "cache-control": "max-age=60" };
+    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 });
+  });
+
   it("immutable is no reason to go past Expires", async () => {
     const headers = { "cache-control": "immutable", expires: new Date(wallClock + 60_000).toUTCString() };
     expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 });

@@ -240,7 +240,15 @@ describe("while the OP is down", () => {
     ["30", 30_000],
     ["1", 5000],
     ["9000", 60_000],
+    ["30, 30", 30_000],
     ["nonsense", 5000],
+    ["Thu, 18 Aug 2050 02:01:18 GMT", 60_000],
+    ["Thursday, 18-Aug-50 02:01:18 GMT", 60_000],
+    // Dates for Date.parse alone.
+    ["Thu, 18 Aug 2050 02:01:18 UTC", 5000],
+    ["2050", 60_000],
+    ["2050-08-18", 5000],
+    ["-1", 5000],
   ])("Retry-After: %s is remembered for %i ms", async (retryAfter, ms) => {
     const { verify } = await setup(() => ({ status: 429, headers: { "retry-after": retryAfter } }));
     await expect(verify(a.token())).rejects.toMatchObject({ status: 429 });

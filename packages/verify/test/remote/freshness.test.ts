@@ -39,7 +39,7 @@ describe("how long a set is used without asking", () => {
   const day = 86_400;
   const date = new Date().toUTCString();
   const at = (seconds: number): string => new Date(Date.parse(date) + seconds * 1000).toUTCString();
-  it.each<[string, Record<string, string>, number]>([
+  it.each<[string, Record<string, string | string[]>, number]>([
     ["the long mode of our endpoint", LONG_CACHE, 3600],
     ["the rotation mode of our endpoint", ROTATION_CACHE, 300],
     ["max-age less Age", { "cache-control": "max-age=600", age: "400" }, 200],
@@ -50,6 +50,7 @@ describe("how long a set is used without asking", () => {
     ["s-maxage is for shared caches", { "cache-control": "s-maxage=9000, max-age=60" }, 60],
     ["private is stored here", { "cache-control": "private, max-age=60" }, 60],
     ["directive names in any case", { "cache-control": "Public, MAX-AGE=60" }, 60],
+    ["the same header twice", { "cache-control": ["public, max-age=60", "public, max-age=60"] }, 60],
     ["quoted values", { "cache-control": 'max-age="60"' }, 60],
     ["immutable adds nothing", { "cache-control": "max-age=60, immutable" }, 60],
     ["immutable without a lifetime", { "cache-control": "public, immutable" }, 300],
@@ -108,6 +109,7 @@ describe("answers that are stale on arrival", () => {
     ["max-age=nonsense"],
     ["max-age=60, max-age=3600"],
     ["max-age=-5"],
+    ["max-age=60.5"],
   ])("%s is asked again after ten seconds, not before", async (cacheControl) => {
     const { keySet, verify, clock, count, last } = await setup(origin([a], { "cache-control": cacheControl }));
     await verify(a.token());
@@ -121,6 +123,23 @@ describe("answers that are stale on arrival", () => {
     expect(count()).toBe(2);
     expect(last().headers["if-none-match"]).toMatch(/^"[0-9a-f]{64}"$/);
     expect(keySet.stats()).toMatchObject({ notModified: 1 });
+  });
+
+  it.each<[string, Record<string, string | string[]>]>([
+    ["Vary with * in a line of many", { ...LONG_CACHE, vary: ["accept-encoding", "*"] }],
+    ["Vary with * in a list", { ...LONG_CACHE, vary: "accept-encoding, *" }],
+    ["Vary without a lifetime", { vary: "*, accept-encoding" }],
+    ["Expires in another zone", { expires: "Thu, 18 Aug 2050 02:01:18 UTC" }],
+  ])("%s is asked again after ten seconds, not before, and waited for", async (_name, headers) => {
+    const { verify, clock, count, server } = await setup(origin([a], headers));
+    await verify(a.token());
+    clock.advanceSeconds(9);
+    await verify(a.token());
+    expect(count()).toBe(1);
+    clock.advanceSeconds(2);
+    server.answerWith(() => ({ status: 500 }));
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status" });
+    expect(count()).toBe(2);
   });
 
   it("an Age beyond the lifetime is no reason for a loop", async () => {

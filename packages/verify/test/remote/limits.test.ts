@@ -1,9 +1,10 @@
 import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 import { createRemoteKeySet } from "@signpost/verify";
+import type { FetchInit, RemoteKeySetOptions } from "@signpost/verify";
 import { describe, expect, it } from "vitest";
 import { testKey } from "../support/keys.ts";
-import { LONG_CACHE, origin, setup } from "../support/remote.ts";
+import { fakeClock, LONG_CACHE, origin, ROTATION_CACHE, setup } from "../support/remote.ts";
 
 // Rule 6: limits.
 
@@ -105,6 +106,38 @@ describe("an answer", () => {
   it("is given up also where fetch ignores the signal", async () => {
     const keySet = createRemoteKeySet("https://op.example/jwks", { fetch: () => new Promise(() => {}), timeoutMs: 50 });
     await expect(keySet.preload()).rejects.toMatchObject({ code: "timeout" });
+  });
+
+  it.each<[string, RemoteKeySetOptions["revalidateWith"], (init: FetchInit) => number]>([
+    ["HEAD that is refused, and GET", "head", ({ method }) => (method === "HEAD" ? 405 : 200)],
+    ["HEAD that names another set, and GET", "head", () => 200],
+    ["a 304 about another set, and GET", "get", ({ headers }) => ("if-none-match" in headers ? 304 : 200)],
+  ])("is shared by all requests for one answer: %s", async (_name, revalidateWith, statusOf) => {
+    const clock = fakeClock();
+    const requests: string[] = [];
+    let etag = '"1"';
+    let delayMs = 0;
+    const keySet = createRemoteKeySet("https://op.example/jwks", {
+      clock,
+      now: clock.now,
+      revalidateWith,
+      timeoutMs: 200,
+      fetch: async (_url, init) => {
+        requests.push(init.method);
+        await new Promise((resolve) => setTimeout(resolve, delayMs));
+        const status = statusOf(init);
+        const body = status === 200 && init.method === "GET" ? JSON.stringify({ keys: [a.jwk] }) : null;
+        return new Response(body, { status, headers: { ...json, ...ROTATION_CACHE, etag } });
+      },
+    });
+    await keySet.preload();
+    clock.advanceSeconds(301);
+    etag = '"2"';
+    delayMs = 130;
+    const startedAt = performance.now();
+    await expect(keySet({ alg: "ES256", kid: "a" })).rejects.toMatchObject({ code: "timeout" });
+    expect(performance.now() - startedAt).toBeLessThan(250);
+    expect(requests).toHaveLength(3);
   });
 
   it("of more than 64 KiB is refused, and one of exactly 64 KiB is read", async () => {

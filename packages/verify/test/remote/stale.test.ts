@@ -231,7 +231,7 @@ describe("revalidation by HEAD", () => {
     expect(server.requests.map(({ method }) => method)).toEqual(["GET", "HEAD", "GET"]);
   });
 
-  it.each([405, 501])("goes on by GET where HEAD answers %i", async (status) => {
+  it.each([400, 401, 403, 404, 405, 500, 501, 502, 302])("goes on by GET where HEAD answers %i", async (status) => {
     const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), { revalidateWith: "head" });
     await verify(a.token());
     clock.advanceSeconds(301);
@@ -239,5 +239,17 @@ describe("revalidation by HEAD", () => {
     await verify(a.token());
     expect(server.requests.map(({ method }) => method)).toEqual(["GET", "HEAD", "GET"]);
     expect(server.requests.at(-1)?.headers["if-none-match"]).toBeDefined();
+  });
+
+  it.each<[string, number, Record<string, string>]>([
+    ["429", 429, {}],
+    ["503 with Retry-After", 503, { "retry-after": "30" }],
+  ])("does not go on where the server asks for patience: %s", async (_name, status, headers) => {
+    const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), { revalidateWith: "head" });
+    await verify(a.token());
+    clock.advanceSeconds(301);
+    server.answerWith(() => ({ status, headers }));
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status", status });
+    expect(server.requests.map(({ method }) => method)).toEqual(["GET", "HEAD"]);
   });
 });

@@ -33,7 +33,7 @@ export function fakeClock(): FakeClock {
 }
 
 /** What an origin that follows the endpoint's contract answers for these test keys or raw entries: 200 with an ETag, or 304. */
-export function origin(keys: readonly unknown[], headers: Record<string, string>): Answer {
+export function origin(keys: readonly unknown[], headers: Record<string, string | string[]>): Answer {
   const body = JSON.stringify({ keys: keys.map((key) => (isTestKey(key) ? key.jwk : key)) });
   const etag = `"${createHash("sha256").update(body).digest("hex")}"`;
   return (request) => {

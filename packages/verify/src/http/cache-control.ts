@@ -1,0 +1,38 @@
+/** Directives whose argument counts here. */
+const SECONDS: ReadonlySet<string> = new Set(["max-age", "stale-while-revalidate", "stale-if-error"]);
+
+/**
+ * `Cache-Control` for a library that compares names by case, cuts quoted arguments at their commas and takes the last of repeated
+ * directives: lower-case names, each once, and whole seconds. The very same directive again, as of a header that was sent twice,
+ * is one. Of `max-age` with two values the answer is stale (RFC 9111 section 4.2.1), and a stale window with two is none.
+ */
+export function normalisedCacheControl(value: string): string {
+  const given = new Map<string, Set<string>>();
+  for (const directive of splitDirectives(value)) {
+    const [name = "", ...argument] = directive.split("=");
+    const key = name.trim().toLowerCase();
+    if (key !== "") given.set(key, (given.get(key) ?? new Set()).add(unquoted(argument.join("=").trim())));
+  }
+  return [...given].map(([name, values]) => (SECONDS.has(name) ? `${name}=${soleSeconds(values)}` : name)).join(", ");
+}
+
+/** At the commas outside quotes. Where a quote is not closed, at every comma: none may hide a `no-store`. */
+function splitDirectives(value: string): readonly string[] {
+  const quotes = value.split('"').length - 1;
+  return quotes % 2 === 0 ? (value.match(/(?:[^,"]|"[^"]*")+/g) ?? []) : value.split(",");
+}
+
+function unquoted(argument: string): string {
+  return /^"([^"]*)"$/.exec(argument)?.[1] ?? argument;
+}
+
+function soleSeconds(values: ReadonlySet<string>): number {
+  const [value] = values;
+  return values.size === 1 ? deltaSeconds(value) : 0;
+}
+
+/** RFC 9111 section 1.2.2: digits alone; anything else counts as 0, and 2^31 stands for all that is longer. */
+export function deltaSeconds(value: unknown): number {
+  if (typeof value !== "string" || !/^\d+$/.test(value)) return 0;
+  return Math.min(Number(value), 2 ** 31);
+}
