@@ -108,6 +108,13 @@ const entriesFirst =
   (...entries: readonly unknown[]) =>
   (op: Op): { body: string } => ({ body: JSON.stringify({ keys: [...entries, ...op.publishedKeys()] }) });
 
+/** The OP's own entry, changed. */
+const changedEntry =
+  (changes: object) =>
+  (op: Op): { body: string } => ({
+    body: JSON.stringify({ keys: op.publishedKeys().map((entry) => ({ ...(entry as object), ...changes })) }),
+  });
+
 const privateJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
 const { d: _d, ...publicJwk } = privateJwk;
 const ed25519 = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" });
@@ -177,6 +184,10 @@ export const SCENARIOS: readonly Scenario[] = [
   ),
   hostile("an entry that is no object first", entriesFirst("key")),
   hostile("null first", entriesFirst(null)),
+  hostile("use null", changedEntry({ use: null })),
+  hostile("alg null", changedEntry({ alg: null })),
+  hostile("key_ops without an operation", changedEntry({ use: undefined, key_ops: [] })),
+  hostile("the very same entry twice", (op) => entriesFirst(...op.publishedKeys())(op)),
   hostile("another kind of key with the same kid first", (op) => {
     const [published] = op.publishedKeys() as { kid: string }[];
     return entriesFirst({ ...ed25519, alg: "EdDSA", use: "sig", kid: published?.kid })(op);

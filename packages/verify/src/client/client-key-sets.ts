@@ -41,8 +41,8 @@ const { publicAddressesOnly: _always, ...CLIENTS_OWN } = REMOTE_KEY_SET_OPTIONS;
 const CLIENT_KEY_SETS_OPTIONS: OptionNames<ClientKeySetsOptions> = { ...CLIENTS_OWN, maxClients: true };
 
 /**
- * Kids of all clients together: they outlive the sets, and take 20 MB at most. Who fills them makes the OP forget what others'
- * kids named, and gains nothing by it.
+ * Kids of all clients together, some 30 MB when full. They outlive the sets. A client that fills them makes the OP forget what
+ * other clients' kids named, and gains nothing by it.
  */
 const REMEMBERED_CLIENT_KIDS = 100_000;
 

@@ -45,8 +45,7 @@ async function unconditional(send: Send, cacheControl: string | undefined): Prom
   const http = await send("GET", cacheControl === undefined ? {} : { "cache-control": cacheControl });
   if (http.status === 200) return { http, unchanged: false };
   // A 304 without a condition comes from a cache that lost its way: ask past it, once.
-  const again =
-    cacheControl === "no-cache" ? http : await send("GET", { "cache-control": "no-cache" });
+  const again = cacheControl === "no-cache" ? http : await send("GET", { "cache-control": "no-cache" });
   if (again.status === 200) return { http: again, unchanged: false };
   throw new KeySetError("http_status", "the server answered 304 to a request without a condition", { status: 304 });
 }

@@ -5,7 +5,7 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const TIME = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)`;
 const [DAY, SHORT_DAY, MONTH] = [DAYS, SHORT_DAYS, MONTHS].map((names) => names.join("|"));
 
-/** RFC 9110 section 5.6.7. In any case, as RFC 9111 section 4.2 asks of caches; no zone but GMT. */
+/** RFC 9110 section 5.6.7. In capitals or not, as RFC 9111 section 4.2 asks of caches; no zone but GMT. */
 const FORMS: readonly RegExp[] = [
   // IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
   `(?<weekday>${SHORT_DAY}), (?<day>\\d\\d) (?<month>${MONTH}) (?<year>\\d{4}) ${TIME} GMT`,

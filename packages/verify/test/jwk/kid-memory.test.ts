@@ -23,7 +23,7 @@ function again(key: VerificationKey): VerificationKey {
 const REBOUND = { name: "KeySetError", code: "kid_rebound" };
 
 describe("what a kid named", () => {
-  it("it names again, also in another set, and nothing else", () => {
+  it("stays its key, also in another set, and no other key does", () => {
     const kids = createKidMemory(10).of("");
     const [first, second] = [made("a"), made("a")];
     for (const key of [first, again(first)]) expect(kids.refusalOf(key, [key])).toBeUndefined();
