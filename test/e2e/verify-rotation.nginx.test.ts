@@ -66,7 +66,7 @@ describe("behind a shared cache, with replicas in the middle of a rotation", () 
     );
     const nginx = await startCache(replicas);
     const open = (): RemoteKeyFunction =>
-      createRemoteKeySet(`${nginx.origin}/jwks`, { allowInsecureLoopback: true, clock: () => now });
+      createRemoteKeySet(`${nginx.origin}/jwks`, { allowInsecureLoopback: true, clock: () => now, now: () => now });
     const [always, rarely] = [open(), open()];
     const verify = async (token: string, keySet: RemoteKeyFunction): Promise<unknown> =>
       jwtVerify(token, keySet, { issuer: ISSUER, audience: "rp", currentDate: new Date(now) });
@@ -128,7 +128,11 @@ describe("behind a shared cache, with replicas in the middle of a rotation", () 
     let keys = createKeySet([{ keyId: "old", signer: old }]);
     const replicas = await Promise.all([1, 2, 3].map(() => startReplica(() => keys)));
     const nginx = await startCache(replicas);
-    const keySet = createRemoteKeySet(`${nginx.origin}/jwks`, { allowInsecureLoopback: true, clock: () => now });
+    const keySet = createRemoteKeySet(`${nginx.origin}/jwks`, {
+      allowInsecureLoopback: true,
+      clock: () => now,
+      now: () => now,
+    });
     const verify = async (token: string): Promise<unknown> => jwtVerify(token, keySet, { issuer: ISSUER });
     const sign = (): Promise<string> => signJwt(() => keys, { iss: ISSUER, exp: Math.floor(Date.now() / 1000) + 60 });
     const revoked = await sign();
