@@ -17,8 +17,9 @@ export interface FetchedKeyFunction extends KeyFunction {
   /** Fetches what is needed to verify, unless it is stored and usable. Rejects with `KeySetError`. */
   preload(options?: FetchNowOptions): Promise<void>;
   /**
-   * Fetches everything now, past every cache and throttle: for an emergency revocation. What it brings replaces what is stored;
-   * when it fails, the stored set stays within its limits. Rejects with `KeySetError`.
+   * Fetches everything now, past every cache and throttle: for an emergency revocation. What it brings replaces what is stored,
+   * unless a cache answers all the same, with a copy that is older than the stored set: that one stays, and `stats()` counts it as
+   * `older`. When it fails, the stored set stays within its limits. Rejects with `KeySetError`.
    */
   refresh(options?: FetchNowOptions): Promise<void>;
 }
