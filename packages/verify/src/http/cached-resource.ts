@@ -38,6 +38,15 @@ export interface Stored<T> {
   readonly madeAt: Birth;
 }
 
+interface Flight<T> {
+  readonly reason: FetchReason;
+  readonly done: Promise<Stored<T>>;
+  readonly startedAt: Instant;
+}
+
+/** Of one fetch, each with its own timeout: by HEAD, by GET, and past the caches. */
+const MOST_REQUESTS = 4;
+
 interface Received<T> {
   readonly next: Stored<T>;
   /** By a 304 or its like. */
@@ -90,7 +99,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   const { requester, throttle } = options;
   const { instant } = requester;
   let stored: Stored<T> | undefined;
-  let flight: { readonly reason: FetchReason; readonly done: Promise<Stored<T>> } | undefined;
+  let newest: Flight<T> | undefined;
   let failure: { readonly error: KeySetError; readonly since: Instant; readonly forMs: number } | undefined;
   let startedCount = 0;
   let appliedNumber = 0;
@@ -98,13 +107,19 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   function start(reason: FetchReason): Promise<Stored<T>> {
     startedCount += 1;
     const done = run(reason, startedCount, stored);
-    const mine = { reason, done };
-    flight = mine;
+    const mine = { reason, done, startedAt: instant() };
+    newest = mine;
     const land = (): void => {
-      if (flight === mine) flight = undefined;
+      if (newest === mine) newest = undefined;
     };
     done.then(land, land);
     return done;
+  }
+
+  /** What is on its way. After the machine slept that is nothing: its connection is gone, which no timer has noticed yet. */
+  function underway(): Flight<T> | undefined {
+    const longestMs = MOST_REQUESTS * requester.limits.timeoutMs;
+    return newest !== undefined && elapsedMs(newest.startedAt, instant()) <= longestMs ? newest : undefined;
   }
 
   async function run(reason: FetchReason, number: number, base: Stored<T> | undefined): Promise<Stored<T>> {
@@ -206,6 +221,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     async current(signal, mayBeStale) {
       if (stored !== undefined && isFresh()) return stored;
       const known = remembered();
+      const flight = underway();
       if (stored !== undefined && answersBefore(stored, mayBeStale)) {
         // Its failure is reported and remembered by the run itself.
         if (flight === undefined && known === undefined) start("revalidate").catch(() => {});
@@ -223,6 +239,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
 
     async newerThan(seen, signal) {
       if (stored !== undefined && stored !== seen) return { stored, bypassedCaches: false };
+      const flight = underway();
       if (flight !== undefined) {
         const { reason, done } = flight;
         return { stored: await abortable(done, signal), bypassedCaches: reason === "forced" || reason === "refresh" };

@@ -60,6 +60,22 @@ describe("while the monotonic clock stands still", () => {
     await expect(verify(a.token())).rejects.toMatchObject({ code: "unknown_kid" });
   });
 
+  it("a request that was under way before is not waited for", async () => {
+    const { verify, server, clock, count } = await setup(origin([a, b], LONG_CACHE));
+    await verify(b.token());
+    clock.advanceSeconds(3601);
+    server.answerWith(() => ({ after: new Promise(() => {}) }));
+    await verify(b.token());
+    await eventually(() => count() === 2);
+    clock.moveWallSeconds(15);
+    await verify(b.token());
+    expect(count()).toBe(2);
+    clock.moveWallSeconds(7200);
+    server.answerWith(origin([a], LONG_CACHE));
+    await expect(verify(b.token())).rejects.toMatchObject({ code: "unknown_kid" });
+    await verify(a.token());
+  });
+
   it("stale-while-revalidate and stale-if-error end", async () => {
     const { verify, server, clock, keySet } = await setup(
       origin([a], { "cache-control": "max-age=60, stale-while-revalidate=60, stale-if-error=600" }),
