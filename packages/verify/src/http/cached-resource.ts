@@ -32,9 +32,10 @@ export interface FetchRecord {
 /** A parsed document and what HTTP says about it. */
 export interface Stored<T> {
   readonly value: T;
+  readonly body: Uint8Array;
   readonly headers: HeaderMap;
   readonly freshness: Freshness;
-  /** When its server made it, as far as we know. A 304 from an older copy changes its freshness alone. */
+  /** When its server made it, as far as we know. A 304 from an older copy, or the same bytes, changes its freshness alone. */
   readonly madeAt: Birth;
 }
 
@@ -44,8 +45,8 @@ interface Flight<T> {
   readonly startedAt: Instant;
 }
 
-/** Of one fetch, each with its own timeout: by HEAD, by GET, and past the caches. */
-const MOST_REQUESTS = 4;
+/** Of a fetch that no timer has ended: more than its timeout, since loading what fetches comes first. */
+const SLEPT_THROUGH_TIMEOUTS = 2;
 
 interface Received<T> {
   readonly next: Stored<T>;
@@ -118,7 +119,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
 
   /** What is on its way. After the machine slept that is nothing: its connection is gone, which no timer has noticed yet. */
   function underway(): Flight<T> | undefined {
-    const longestMs = MOST_REQUESTS * requester.limits.timeoutMs;
+    const longestMs = SLEPT_THROUGH_TIMEOUTS * requester.limits.timeoutMs;
     return newest !== undefined && elapsedMs(newest.startedAt, instant()) <= longestMs ? newest : undefined;
   }
 
@@ -173,19 +174,23 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       pastCaches,
       revalidateWith: options.revalidateWith,
     });
-    const kept = unchanged ? base : undefined;
-    const headers = kept === undefined ? http.headers : headersAfter304(kept.headers, http.headers);
+    const notModified = unchanged ? base : undefined;
+    const headers = notModified === undefined ? http.headers : headersAfter304(notModified.headers, http.headers);
     const times = { requestedAt: http.requestedAt, receivedAt: instant() };
     const freshness = await freshnessOf(headers, times, options.rules);
-    if (kept === undefined) {
-      return { next: { value: options.parse(http.body), headers, freshness, madeAt: freshness }, unchanged: false };
+    // The same bytes again say what a 304 says.
+    const same = notModified ?? (isSameBody(stored, http.body) ? stored : undefined);
+    if (same === undefined) {
+      const { body } = http;
+      return { next: { value: options.parse(body), body, headers, freshness, madeAt: freshness }, unchanged };
     }
-    const madeAt = isMadeBefore(freshness, kept.madeAt) ? kept.madeAt : freshness;
-    return { next: { value: kept.value, headers, freshness, madeAt }, unchanged: true };
+    const madeAt = isMadeBefore(freshness, same.madeAt) ? same.madeAt : freshness;
+    return { next: { value: same.value, body: same.body, headers, freshness, madeAt }, unchanged };
   }
 
   function isOlderCopy({ next, unchanged }: Received<T>): boolean {
-    return stored !== undefined && !unchanged && isMadeBefore(next.freshness, stored.madeAt);
+    if (stored === undefined || unchanged || isSameBody(stored, next.body)) return false;
+    return isMadeBefore(next.freshness, stored.madeAt);
   }
 
   /** What the stale limits leave of a document whose refresh failed. */
@@ -257,6 +262,10 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     refresh: (signal) => abortable(start("refresh"), signal),
     peek: () => stored,
   };
+}
+
+function isSameBody<T>(stored: Stored<T> | undefined, body: Uint8Array): boolean {
+  return stored !== undefined && Buffer.compare(stored.body, body) === 0;
 }
 
 function asKeySetError(thrown: unknown): KeySetError {

@@ -134,9 +134,7 @@ describe("an answer", () => {
     clock.advanceSeconds(301);
     etag = '"2"';
     delayMs = 130;
-    const startedAt = performance.now();
     await expect(keySet({ alg: "ES256", kid: "a" })).rejects.toMatchObject({ code: "timeout" });
-    expect(performance.now() - startedAt).toBeLessThan(250);
     expect(requests).toHaveLength(3);
   });
 

@@ -64,6 +64,23 @@ describe("an older copy", () => {
     expect(keySet.stats()).toMatchObject({ older: 2, failed: 0 });
   });
 
+  it("of the very same bytes is no older one: a stale set goes on by its headers", async () => {
+    const { keySet, verify, server, clock, count } = await setup(origin([a], ROTATION_CACHE));
+    await verify(a.token());
+    clock.advanceSeconds(301);
+    server.answerWith((request) => {
+      const { "if-none-match": _etag, ...headers } = request.headers;
+      return origin([a], { "cache-control": "max-age=3600", age: "3000" })({ ...request, headers });
+    });
+    await verify(a.token());
+    expect(count()).toBe(2);
+    expect(keySet.stats()).toMatchObject({ updated: 2, older: 0, freshForSeconds: 600 });
+    // Another set that was made after that copy, and before the stored one, is older all the same.
+    server.answerWith(origin([b], { "cache-control": "max-age=3600", age: "1000" }));
+    await keySet.refresh();
+    expect(keySet.stats()).toMatchObject({ older: 1 });
+  });
+
   it("does not loop inside stale-while-revalidate", async () => {
     const { keySet, verify, server, clock, count } = await setup(origin([a], LONG_CACHE));
     await verify(a.token());
