@@ -80,19 +80,23 @@ const notAllowed = (more: Record<string, string> = {}): Expected =>
 const failed = (more: Record<string, string> = {}): Expected => plain(500, "internal server error\n", more);
 
 const CORS_HEADERS = { "access-control-allow-origin": "*", "access-control-expose-headers": "ETag" };
-const preflight: Expected = {
+const USUAL_HEADERS = "If-None-Match, Cache-Control";
+const preflight = (allowed: string): Expected => ({
   status: 204,
   headers: {
     ...CORS_HEADERS,
     "access-control-allow-methods": "GET, HEAD",
-    "access-control-allow-headers": "If-None-Match, Cache-Control",
+    "access-control-allow-headers": allowed,
     "access-control-max-age": "86400",
   },
   body: null,
-};
+});
 
 const get = (...headers: [string, string][]): RawRequest => ({ method: "GET", headers });
 const head = (...headers: [string, string][]): RawRequest => ({ method: "HEAD", headers });
+const options = (...headers: [string, string][]): RawRequest => ({ method: "OPTIONS", headers });
+const ORIGIN: [string, string] = ["Origin", "https://spa.example"];
+const ASKED_METHOD: [string, string] = ["Access-Control-Request-Method", "GET"];
 const inm = (...values: string[]): [string, string][] => values.map((value) => ["If-None-Match", value]);
 
 const UNCHANGED = notModified(LONG_CACHE);
@@ -147,20 +151,28 @@ const rows: readonly Row[] = [
   ["HEAD with cors", CORS, head(), withoutBody(ok(LONG_CACHE, CORS_HEADERS))],
   ["GET with the ETag and cors", CORS, get(...inm(ETAG)), notModified(LONG_CACHE, CORS_HEADERS)],
   ["POST with cors", CORS, { method: "POST" }, notAllowed(CORS_HEADERS)],
-  ["OPTIONS with cors", CORS, { method: "OPTIONS" }, preflight],
-  [
-    "a preflight",
+  ["OPTIONS with cors", CORS, { method: "OPTIONS" }, notAllowed(CORS_HEADERS)],
+  ["OPTIONS with cors and an origin", CORS, options(ORIGIN), notAllowed(CORS_HEADERS)],
+  ["OPTIONS with cors and an asked method", CORS, options(ASKED_METHOD), notAllowed(CORS_HEADERS)],
+  ["a preflight without cors", LONG, options(ORIGIN, ASKED_METHOD), notAllowed()],
+  ["a preflight", CORS, options(ORIGIN, ASKED_METHOD), preflight(USUAL_HEADERS)],
+  ...(
+    [
+      ["if-none-match", "if-none-match"],
+      ["authorization,  x-request-id", "authorization, x-request-id"],
+      ["traceparent,,", "traceparent"],
+      ["*", "*"],
+      ["a b", USUAL_HEADERS],
+      ["x-one, <script>", USUAL_HEADERS],
+      [",", USUAL_HEADERS],
+      ["", USUAL_HEADERS],
+    ] as const
+  ).map(([asked, allowed]): Row => [
+    `a preflight that asks for ${JSON.stringify(asked)}`,
     CORS,
-    {
-      method: "OPTIONS",
-      headers: [
-        ["Origin", "https://spa.example"],
-        ["Access-Control-Request-Method", "GET"],
-        ["Access-Control-Request-Headers", "if-none-match"],
-      ],
-    },
-    preflight,
-  ],
+    options(ORIGIN, ASKED_METHOD, ["Access-Control-Request-Headers", asked]),
+    preflight(allowed),
+  ]),
   ["GET without keys and with cors", { ...NO_KEYS, ...CORS }, get(), failed(CORS_HEADERS)],
 
   ["GET without keys", NO_KEYS, get(), failed()],
@@ -259,6 +271,21 @@ describe("what was set on the response before", () => {
     const [response] = await overSocket(server, [request]);
     const headers = { ...expected.headers, "strict-transport-security": "max-age=1", vary: "Origin" };
     expectExactly(response, { ...expected, headers }, ["date", "connection"]);
+  });
+
+  test("for one origin is gone where any may read, and what else responses vary by stays", async () => {
+    const { listener } = endpointWith(CORS);
+    const vary = ["Origin", "Accept-Encoding, origin"];
+    const server = createServer((req, res) => {
+      res.setHeader("Vary", vary.shift() ?? "");
+      res.setHeader("Access-Control-Allow-Origin", "https://spa.example");
+      res.setHeader("Access-Control-Allow-Credentials", "true");
+      listener(req, res);
+    });
+    const responses = await overSocket(server, [get(), get()]);
+    expectExactly(responses[0], ok(LONG_CACHE, CORS_HEADERS), ["date", "connection", "keep-alive"]);
+    const varied = ok(LONG_CACHE, { ...CORS_HEADERS, vary: "Accept-Encoding" });
+    expectExactly(responses[1], varied, ["date", "connection", "keep-alive"]);
   });
 
   test("is the whole answer, where something answered already", async () => {

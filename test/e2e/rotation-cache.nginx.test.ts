@@ -78,8 +78,19 @@ describe("the recommended configuration", () => {
     const { nginx, replicas } = await startCachedReplicas(RECOMMENDED_CONF, { cors: true });
     const post = await ask(nginx.origin, { method: "POST" });
     expect([post.status, post.headers.allow, post.headers["cache-control"]]).toEqual([405, "GET, HEAD", "no-store"]);
-    const preflight = await ask(nginx.origin, { method: "OPTIONS" });
-    expect([preflight.status, preflight.headers["access-control-allow-origin"]]).toEqual([204, "*"]);
+    const preflight = await ask(nginx.origin, {
+      method: "OPTIONS",
+      headers: {
+        Origin: "https://spa.example",
+        "Access-Control-Request-Method": "GET",
+        "Access-Control-Request-Headers": "if-none-match",
+      },
+    });
+    expect([
+      preflight.status,
+      preflight.headers["access-control-allow-origin"],
+      preflight.headers["access-control-allow-headers"],
+    ]).toEqual([204, "*", "if-none-match"]);
     const got = await ask(nginx.origin);
     expect([got.status, got.headers["access-control-allow-origin"], replicas.requests()]).toEqual([200, "*", 3]);
   });

@@ -18,6 +18,8 @@ export { PRIVATE_JWK_MEMBERS } from "./encoding/public-jwk.ts";
 export type { PublicJwk } from "./encoding/public-jwk.ts";
 export { elapsedMs, elapsedOnBothMs, readInstant } from "./instant.ts";
 export type { Clocks, Instant } from "./instant.ts";
+export { askedOf, removeOrigin, withAnyOrigin } from "./endpoint/cors.ts";
+export { writeResponse } from "./endpoint/write-response.ts";
 export { readOwnKeys } from "./keyset/own-keys.ts";
 export type { ReadOwnKeys } from "./keyset/own-keys.ts";
 export { isStillPublished } from "./keyset/source.ts";

@@ -35,6 +35,7 @@ export { signWith } from "./signing/sign-with.ts";
 export type { SignWithOptions } from "./signing/sign-with.ts";
 export { createJwksEndpoint } from "./endpoint/create-jwks-endpoint.ts";
 export type { JwksEndpoint, JwksEndpointOptions, JwksMetadata } from "./endpoint/create-jwks-endpoint.ts";
+export type { PreflightHeaders } from "./endpoint/cors.ts";
 export type { WeakIfNoneMatch } from "./endpoint/if-none-match.ts";
 export type { JwksResponse } from "./endpoint/respond.ts";
 export { requestPath } from "./endpoint/request-path.ts";

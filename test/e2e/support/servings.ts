@@ -31,7 +31,12 @@ const respond: Serving = {
   carries: () => true,
   ask: async (endpoint, requests) =>
     requests.map((request) => {
-      const { status, headers, body } = endpoint.respond(request.method, ifNoneMatch(request));
+      const asked = {
+        origin: joined(request, "origin"),
+        requestMethod: joined(request, "access-control-request-method"),
+        requestHeaders: joined(request, "access-control-request-headers"),
+      };
+      const { status, headers, body } = endpoint.respond(request.method, joined(request, "if-none-match"), asked);
       return { status, headers: Object.entries(headers), body: Buffer.from(body ?? []) };
     }),
 };
@@ -123,7 +128,7 @@ export async function overSocket(server: Server, requests: readonly RawRequest[]
 }
 
 /** As Node and `Headers` join it. */
-function ifNoneMatch({ headers = [] }: RawRequest): string | undefined {
-  const values = headers.filter(([name]) => name.toLowerCase() === "if-none-match").map(([, value]) => value);
+function joined({ headers = [] }: RawRequest, name: string): string | undefined {
+  const values = headers.filter(([given]) => given.toLowerCase() === name).map(([, value]) => value);
   return values.length === 0 ? undefined : values.join(", ");
 }

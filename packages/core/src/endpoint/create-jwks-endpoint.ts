@@ -7,7 +7,9 @@ import type { EncryptionKey, JwksDocument, KeySetSource, LegacyKey, OwnKeys } fr
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readCallback, readChoice, readFlag } from "../options/read-values.ts";
 import { createCacheMode } from "./cache-mode.ts";
+import { askedOf, type PreflightHeaders } from "./cors.ts";
 import { createFailureReport } from "./failure-report.ts";
+import { createFirstLook, requestedPath } from "./first-request.ts";
 import type { WeakIfNoneMatch } from "./if-none-match.ts";
 import { requestPath } from "./request-path.ts";
 import { respondTo } from "./respond.ts";
@@ -38,11 +40,15 @@ export interface JwksEndpointOptions extends RouteOptions {
    * 13.1.2, for deployments behind a proxy that weakens entity tags.
    */
   readonly weakIfNoneMatch?: WeakIfNoneMatch | undefined;
-  /** Lets browsers of any origin read the set. Default false. */
+  /**
+   * Lets browsers of any origin read the set, and answers their preflights. Default false; what is mounted by
+   * `@signpost/oidc-provider` can be read from any origin in either case.
+   */
   readonly cors?: boolean | undefined;
   /**
-   * Told when the key source or the predicate fails, once until it works again. What it throws is dropped. Default:
-   * nothing is told.
+   * Told when the key source or the predicate fails, once until it works again, and once when the first request that
+   * `listener` or `fetch` sees asks for another path than `pathname`. What it throws is dropped. Default: nothing is
+   * told.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -55,7 +61,10 @@ export interface JwksMetadata {
   id_token_signing_alg_values_supported: ["ES256"];
 }
 
-/** The endpoint of an OP's key set. The members are bound. Only `matches` looks at the URL of a request: mounting is the router's. */
+/**
+ * The endpoint of an OP's key set. The members are bound. No request is refused for its URL: mounting is the router's, and
+ * proxies strip prefixes. Where the first one asks for another path than `pathname`, `onError` is told.
+ */
 export interface JwksEndpoint {
   /** The absolute URL that RPs fetch: `https://op.example/oidc/jwks`. */
   readonly jwksUri: string;
@@ -73,8 +82,11 @@ export interface JwksEndpoint {
    * Connect Discovery 1.0 section 3 asks OPs to support RS256 as well, and Signpost decides against it.
    */
   readonly metadata: Readonly<JwksMetadata>;
-  /** The response to a method, which is case-sensitive, and an `If-None-Match` value (joined, when it came more than once). */
-  respond(method: string, ifNoneMatch?: string | null): JwksResponse;
+  /**
+   * The response to a method, which is case-sensitive, and an `If-None-Match` value (joined, when it came more than once).
+   * With `cors: true`, OPTIONS is a preflight where `asked` says so, and else `405`.
+   */
+  respond(method: string, ifNoneMatch?: string | null, asked?: PreflightHeaders): JwksResponse;
   /** For servers in the style of the Fetch standard: Hono, Next, Deno, Bun and others. */
   fetch(request: Request): Response;
   /** For `node:http`, Express, Fastify (raw, after `reply.hijack()`) and Koa (raw, with `ctx.respond = false`). */
@@ -118,7 +130,9 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
       onError,
     ),
   };
-  const respond = (method: string, ifNoneMatch?: string | null): JwksResponse => respondTo(state, method, ifNoneMatch);
+  const respond = (method: string, ifNoneMatch?: string | null, asked?: PreflightHeaders): JwksResponse =>
+    respondTo(state, method, ifNoneMatch, asked);
+  const look = createFirstLook(routes, onError);
   return Object.freeze({
     ...routes,
     matches: (requestTarget: string | undefined) => requestPath(requestTarget) === routes.pathname,
@@ -128,11 +142,15 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
     }),
     respond,
     fetch: (request: Request) => {
-      const { status, headers, body } = respond(request.method, request.headers.get("If-None-Match"));
+      look(() => new URL(request.url).pathname);
+      const asked = request.method === "OPTIONS" ? askedOf((name) => request.headers.get(name)) : undefined;
+      const { status, headers, body } = respond(request.method, request.headers.get("If-None-Match"), asked);
       return new Response(body, { status, headers });
     },
     listener: (req: IncomingMessage, res: ServerResponse) => {
-      writeResponse(res, respond(req.method ?? "", req.headers["if-none-match"]));
+      look(() => requestedPath(req));
+      const asked = req.method === "OPTIONS" ? askedOf((name) => req.headers[name]?.toString()) : undefined;
+      writeResponse(res, respond(req.method ?? "", req.headers["if-none-match"], asked));
     },
   });
 }

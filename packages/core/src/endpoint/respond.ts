@@ -1,4 +1,5 @@
 import type { JwksDocument } from "../keyset/types.ts";
+import { type PreflightHeaders, withAnyOrigin } from "./cors.ts";
 import { matchesIfNoneMatch } from "./if-none-match.ts";
 import type { WeakIfNoneMatch } from "./if-none-match.ts";
 
@@ -26,27 +27,30 @@ const ALLOWED_METHODS = "GET, HEAD";
 const METHOD_NOT_ALLOWED = new TextEncoder().encode("method not allowed\n");
 const INTERNAL_SERVER_ERROR = new TextEncoder().encode("internal server error\n");
 
-/** A CORS preflight may name the two request headers that RPs send and browsers do not allow by themselves. */
-const PREFLIGHT = {
-  "Access-Control-Allow-Methods": ALLOWED_METHODS,
-  "Access-Control-Allow-Headers": "If-None-Match, Cache-Control",
-  "Access-Control-Max-Age": "86400",
-};
-
 /** One request: nothing is hashed and nothing is serialised here. */
-export function respondTo(state: ResponseState, method: string, ifNoneMatch: string | null | undefined): JwksResponse {
-  const cors = state.cors ? { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag" } : {};
-  if (method === "OPTIONS" && state.cors) return { status: 204, headers: { ...PREFLIGHT, ...cors }, body: null };
-  if (method !== "GET" && method !== "HEAD") {
-    return plainText(405, METHOD_NOT_ALLOWED, { Allow: ALLOWED_METHODS, ...cors });
-  }
+export function respondTo(
+  state: ResponseState,
+  method: string,
+  ifNoneMatch: string | null | undefined,
+  asked: PreflightHeaders = {},
+): JwksResponse {
+  const response = respondToOwnOrigin(state, method, ifNoneMatch);
+  return state.cors ? withAnyOrigin(response, method, asked) : response;
+}
+
+function respondToOwnOrigin(
+  state: ResponseState,
+  method: string,
+  ifNoneMatch: string | null | undefined,
+): JwksResponse {
+  if (method !== "GET" && method !== "HEAD") return plainText(405, METHOD_NOT_ALLOWED, { Allow: ALLOWED_METHODS });
   // The document first: a rotation that begins in between then meets the old keys with the short lifetime.
   const document = state.document();
   const cacheControl = state.cacheControl();
-  if (document === undefined) return withoutBodyOf(method, plainText(500, INTERNAL_SERVER_ERROR, cors));
+  if (document === undefined) return withoutBodyOf(method, plainText(500, INTERNAL_SERVER_ERROR));
   const { body, etag } = document;
   if (typeof ifNoneMatch === "string" && matchesIfNoneMatch(ifNoneMatch, etag, state.weakIfNoneMatch)) {
-    return { status: 304, headers: { "Cache-Control": cacheControl, ETag: etag, ...cors }, body: null };
+    return { status: 304, headers: { "Cache-Control": cacheControl, ETag: etag }, body: null };
   }
   const headers = {
     "Content-Type": MEDIA_TYPE,
@@ -54,12 +58,11 @@ export function respondTo(state: ResponseState, method: string, ifNoneMatch: str
     "Cache-Control": cacheControl,
     ETag: etag,
     Allow: ALLOWED_METHODS,
-    ...cors,
   };
   return withoutBodyOf(method, { status: 200, headers, body });
 }
 
-function plainText(status: number, body: Uint8Array, headers: Record<string, string>): JwksResponse {
+function plainText(status: number, body: Uint8Array, headers: Record<string, string> = {}): JwksResponse {
   return {
     status,
     headers: {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { removeOrigin } from "./cors.ts";
 import type { JwksResponse } from "./respond.ts";
 
 /** Headers that are this endpoint's alone to decide: where a response does not carry one, nobody before may have set it. */
@@ -17,11 +18,24 @@ const OWN_HEADERS = [
 
 /**
  * Writes status, headers and bytes as they are, past the conveniences of a framework. Other headers that were set
- * before stay. Where something answered the request before, there is nothing left to write.
+ * before stay, but none that speaks of one origin where any may read. Where something answered the request before, there
+ * is nothing left to write.
+ *
+ * @example
+ * ```ts
+ * import type { IncomingMessage, ServerResponse } from "node:http";
+ * import type { JwksEndpoint } from "@signpost/core";
+ * import { writeResponse } from "@signpost/core/adapter";
+ *
+ * export function answer(endpoint: JwksEndpoint, req: IncomingMessage, res: ServerResponse): void {
+ *   writeResponse(res, endpoint.respond(req.method ?? "", req.headers["if-none-match"]));
+ * }
+ * ```
  */
 export function writeResponse(res: ServerResponse, { status, headers, body }: JwksResponse): void {
   if (res.headersSent || res.writableEnded) return;
   for (const name of OWN_HEADERS) res.removeHeader(name);
+  if (headers["Access-Control-Allow-Origin"] === "*") removeOrigin(res);
   res.writeHead(status, headers);
   if (body === null) res.end();
   else res.end(body);
