@@ -21,6 +21,10 @@ export interface OidcProviderContextLike {
   readonly req: IncomingMessage;
   /** Node's response. */
   readonly res: ServerResponse;
+  /** Koa's request: its URL is the one below the place where the host is mounted. */
+  readonly request: { readonly url: string };
+  /** Where `koa-mount` has mounted the host. */
+  readonly mountPath?: string | undefined;
   /** The status of the response. */
   status: number;
   /** The media type of the response. */
@@ -45,6 +49,46 @@ export interface OidcProviderLike {
   use(middleware: (context: OidcProviderContextLike, next: () => Promise<void>) => Promise<void>): unknown;
   /** The path of a named route, below `mountPath`. */
   pathFor(name: string, options?: { mountPath?: string | undefined }): string;
+  /** The listeners of an event: Koa's `callback()` adds its own. */
+  listeners?(event: "error"): readonly unknown[];
+  /** Koa's own listener of errors. */
+  readonly onerror?: unknown;
+}
+
+/** What is used of a class of the host: what its instances share. */
+export interface OidcProviderClassLike {
+  /** Of what is spent (a code, a refresh token), it has `consume`. */
+  readonly prototype: object;
+}
+
+/** What is used of a `Provider` that signs with keys of Signpost. */
+export interface OidcProviderSigningLike extends OidcProviderLike {
+  /** The class of this provider's ID tokens. */
+  readonly IdToken: {
+    new (
+      claims: Record<string, unknown>,
+      context: { client: never },
+    ): { issue(context: { use: "authorization" }): Promise<string> };
+    /** Verifies an `id_token_hint`. */
+    validate(
+      token: string,
+      client: { readonly idTokenSignedResponseAlg?: unknown },
+    ): Promise<{ header: Record<string, unknown>; payload: Record<string, unknown> }>;
+  };
+  /** The class of this provider's clients. */
+  readonly Client: OidcProviderClassLike;
+  /** The class that holds what `getResourceServerInfo` gives. */
+  readonly ResourceServer: new (identifier: string, info: never) => object;
+  /** The class of authorization codes. */
+  readonly AuthorizationCode: OidcProviderClassLike;
+  /** The class of refresh tokens. */
+  readonly RefreshToken: OidcProviderClassLike;
+  /** The class of device codes. */
+  readonly DeviceCode: OidcProviderClassLike;
+  /** The class of CIBA requests. */
+  readonly BackchannelAuthenticationRequest: OidcProviderClassLike;
+  /** The class of pre-authorized codes (OpenID4VCI). */
+  readonly PreAuthorizedCode: OidcProviderClassLike;
 }
 
 /** The experimental hook that this package was written for and tested against: host 9.11 to 9.13. */
@@ -73,4 +117,23 @@ export function requireKnownHook(hostClass: unknown, errors: unknown): void {
   if (typeof OIDCProviderError !== "function" || typeof TemporarilyUnavailable !== "function") {
     throw new ConfigurationError("errors", `expected the \`errors\` that oidc-provider exports, got ${given(errors)}`);
   }
+}
+
+const HOST_CLASSES = [
+  "IdToken",
+  "Client",
+  "ResourceServer",
+  "AuthorizationCode",
+  "RefreshToken",
+  "DeviceCode",
+  "BackchannelAuthenticationRequest",
+  "PreAuthorizedCode",
+] as const;
+
+/** Refuses a provider without the classes that we put checks in front of. */
+export function requireSigningHost(provider: Partial<OidcProviderSigningLike>): void {
+  const missing = HOST_CLASSES.filter((name) => typeof provider[name] !== "function");
+  if (missing.length === 0) return;
+  const problem = `expected a Provider of oidc-provider 9.11 or later; this one has changed (missing: ${missing.join(", ")})`;
+  throw new ConfigurationError("provider", problem);
 }

@@ -16,6 +16,11 @@ export function readSigningInput(signingInput: Uint8Array): ReadSigningInput {
   return { kid, exp: parsePart(payload)["exp"] };
 }
 
+/** The header of a compact JWS, without a look at anything else of it. Empty where it cannot be read. */
+export function readJoseHeader(token: string): Readonly<Record<string, unknown>> {
+  return parsePart(token.split(".", 1)[0] ?? "");
+}
+
 function parsePart(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));

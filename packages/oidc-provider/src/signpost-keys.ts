@@ -7,18 +7,30 @@ import {
   readOwnKeys,
   readWholeNumber,
 } from "@signpost/core/adapter";
+import { type AttachOptions, readAttachOptions } from "./attach-options.ts";
 import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
+import { requireKidOfHints } from "./hints.ts";
 import {
   ACKNOWLEDGED_HOOK,
   type ExternalSigningKeyClassLike,
   type OidcProviderErrorsLike,
-  type OidcProviderLike,
+  type OidcProviderSigningLike,
   requireKnownHook,
+  requireSigningHost,
 } from "./host.ts";
+import { askHostAlgorithms } from "./host-algorithms.ts";
 import { signingKey, verifyingPlace } from "./host-keys.ts";
 import { liveKeys } from "./live-keys.ts";
-import { type JwksEndpointLike, mountJwks, publicationCheck, requireMountable } from "./mount-jwks.ts";
+import {
+  type JwksEndpointLike,
+  mountEndpoint,
+  requireMountable,
+  requireOwnEndpoint,
+  requireUnserved,
+} from "./mount-jwks.ts";
 import { crowdReport, expiryReport, operatorReport } from "./operator-reports.ts";
+import { publicationCheck, publishedKeys } from "./published.ts";
+import { checkBeforeSpending, requireSignableResourceServers } from "./resource-servers.ts";
 import { readSigningInput } from "./signing-input.ts";
 
 /** Options of `signpostKeys`. `Key` is the host's class of external keys. */
@@ -40,8 +52,10 @@ export interface SignpostKeysOptions<Key extends object> {
    */
   readonly verifyingKeys?: number | undefined;
   /**
-   * Told when there are more keys than `verifyingKeys`, once until they fit again, and once when the host signs a token
-   * that expires later than the schedule publishes its key. What it throws is dropped. Default: a warning of the process.
+   * Told when there are more keys than `verifyingKeys`, once until they fit again; once when the host signs a token that
+   * expires later than the schedule publishes its key; once when, by the first request, the host announces its JWKS at
+   * another path than the endpoint's; and of a key of the host's own that the endpoint does not publish. What it throws is
+   * dropped. Default: a warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
   /** As for `signWith`: `"always"` (default) or `"first"`. */
@@ -61,17 +75,21 @@ export interface SignpostKeys<Key extends object> {
     readonly introspection_signed_response_alg: "ES256";
   };
   /**
-   * Serves `endpoint` as the provider's JWKS, and lets failures reach clients as OAuth errors. Call it once, right after
-   * construction. The host's own JWKS can be read from any origin; for that, make the endpoint with `cors: true`.
+   * Serves `endpoint` as the provider's JWKS, readable from any origin, and lets failures reach clients as OAuth errors.
+   * Call it once, right after construction: before other middleware, and before `provider.callback()` or a mount. Nothing is
+   * signed before a request has come by, unless `servesRequests` is false.
+   *
+   * From then on the provider refuses an `id_token_hint` without a kid, and a resource server whose tokens cannot be
+   * signed (`jwt.sign.alg: "RS256"`) at the authorization request.
    *
    * The host spends an authorization code, a device code or a refresh token that rotates before it signs: after a 503 of
    * the token endpoint the same one is refused as `invalid_grant`. What the guard retries, or a second signer of
    * `failoverSigner` answers, is spared that.
    *
    * @throws ConfigurationError when the endpoint has another issuer or path than the provider, or does not publish the
-   * active key, and when it is called twice.
+   * active key, when it is called twice, and when `provider.callback()` was called before.
    */
-  attach(provider: OidcProviderLike, endpoint: JwksEndpointLike): void;
+  attach(provider: OidcProviderSigningLike, endpoint: JwksEndpointLike, options?: AttachOptions): void;
 }
 
 /**
@@ -111,12 +129,14 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   const reportExpiry = expiryReport(own.latestExpiry, tell);
   const requirePublished = publicationCheck();
   let attached: JwksEndpointLike | undefined;
+  let served = false;
 
   const sign = async (data: Uint8Array): Promise<Uint8Array> => {
     try {
       if (attached === undefined) {
         throw new ConfigurationError("provider", "expected attach(provider, endpoint) before the first token");
       }
+      if (!served) throw unserved();
       const { kid, exp } = readSigningInput(data);
       const entry = keys.signing(kid);
       reportCrowd(keys.verifying().length);
@@ -151,17 +171,42 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       authorization_signed_response_alg: "ES256",
       introspection_signed_response_alg: "ES256",
     },
-    attach: (provider, endpoint) => {
+    attach: (provider, endpoint, options) => {
       if (attached !== undefined)
         throw new ConfigurationError("provider", "expected to be attached once: make keys for each provider");
+      const { cors, servesRequests, getResourceServerInfo } = readAttachOptions(options);
       requireMountable(provider, endpoint);
+      requireSigningHost(provider);
+      requireOwnEndpoint(provider, endpoint);
       requirePublished(endpoint, keys.active());
-      mountJwks(provider, endpoint);
+      if (servesRequests) requireUnserved(provider);
+      else served = true;
+      provider.use((_context, next) => {
+        served = true;
+        return next();
+      });
+      mountEndpoint(provider, endpoint, cors, tell);
       provider.use(answerFailures);
+      requireKidOfHints(provider);
+      const abilities = {
+        activeKid: () => keys.active().keyId,
+        hostSigns: askHostAlgorithms(provider, () => publishedKeys(endpoint) ?? [], tell),
+        failure: (cause: unknown) => hostFailure(cause, errors),
+      };
+      requireSignableResourceServers(provider, abilities);
+      if (getResourceServerInfo !== undefined) checkBeforeSpending(provider, abilities, getResourceServerInfo);
       attached = endpoint;
       reportCrowd(keys.verifying().length);
     },
   };
+}
+
+/** The endpoint may not be mounted: tokens would leave under a kid that is published nowhere. */
+function unserved(): ConfigurationError {
+  const problem =
+    "no request has come by: call attach before provider.callback(), and before the provider is mounted. In a process that " +
+    "serves no requests: attach(provider, endpoint, { servesRequests: false })";
+  return new ConfigurationError("servesRequests", problem);
 }
 
 const PLUG_OPTIONS: OptionNames<SignpostKeysOptions<object>> = {

@@ -2,7 +2,7 @@ import { errors, ExternalSigningKey, Provider } from "oidc-provider";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, createJwksEndpoint, createKeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { type OidcProviderLike, signpostKeys } from "@signpost/oidc-provider";
+import { signpostKeys } from "@signpost/oidc-provider";
 import { REDIRECT_URI } from "./support/op.ts";
 
 describe("at construction", () => {
@@ -96,11 +96,42 @@ describe("at construction", () => {
 
   test("keys serve one provider", async () => {
     const keys = await keysOf();
+    const issuer = "http://127.0.0.1";
     const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
-    const host: OidcProviderLike = { issuer: "http://127.0.0.1", use: () => host, pathFor: () => "/jwks" };
+    const { jwks, features, clientDefaults } = signpost;
+    const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
+    const endpoint = createJwksEndpoint({ issuer, keys });
+    signpost.attach(provider, endpoint);
+    expect(() => signpost.attach(provider, endpoint)).toThrow(expect.objectContaining({ argument: "provider" }));
+  });
+
+  test("a provider without the classes that are checked is refused, and the missing one named", async () => {
+    const keys = await keysOf();
+    const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
+    const host = { issuer: "http://127.0.0.1", use: () => host, pathFor: () => "/jwks", IdToken: Date };
     const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keys });
-    signpost.attach(host, endpoint);
-    expect(() => signpost.attach(host, endpoint)).toThrow(expect.objectContaining({ argument: "provider" }));
+    expect(() => signpost.attach(host as never, endpoint)).toThrow(
+      expect.objectContaining({
+        argument: "provider",
+        message: expect.stringMatching(/missing: Client, ResourceServer/),
+      }),
+    );
+  });
+
+  test.each([
+    ["cors", { cors: "yes" }],
+    ["cors", { cors: null }],
+    ["servesRequests", { servesRequests: 0 }],
+    ["getResourceServerInfo", { getResourceServerInfo: {} }],
+    ["servesrequests", { servesrequests: false }],
+  ])("attach refuses a wrong %s: %j", async (argument, options) => {
+    const keys = await keysOf();
+    const issuer = "http://127.0.0.1";
+    const { attach, jwks, features, clientDefaults } = signpostKeys({ ExternalSigningKey, errors, keys });
+    const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
+    const endpoint = createJwksEndpoint({ issuer, keys });
+    expect(() => attach(provider, endpoint, options as never)).toThrow(expect.objectContaining({ argument }));
+    expect(() => attach(provider, endpoint)).not.toThrow();
   });
 
   test("a provider that was never attached signs nothing, and the operator sees why", async () => {

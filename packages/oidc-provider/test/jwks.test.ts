@@ -13,6 +13,8 @@ import { openLocalSigner } from "@signpost/local";
 import { signpostKeys } from "@signpost/oidc-provider";
 import { type Op, published, startOp } from "./support/op.ts";
 
+const PREFLIGHT = { origin: "https://spa.example", "access-control-request-method": "GET" };
+
 let op: Op | undefined;
 afterEach(() => {
   op?.close();
@@ -115,13 +117,62 @@ describe("the JWKS of the provider", () => {
     expect((await published(op)).keys.map((key) => key.kid)).toEqual(["a"]);
   });
 
-  test("is readable from any origin, as the host's is, where the endpoint says so", async () => {
-    const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
-    op = await startOp({ keys, endpoint: (issuer) => createJwksEndpoint({ issuer, keys, cors: true }) });
-    const preflight = await fetch(`${op.issuer}/jwks`, { method: "OPTIONS" });
+  test("is readable from any origin, as the host's is, in one copy for all of them", async () => {
+    op = await startOp({ keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]) });
+    const response = await fetch(`${op.issuer}/jwks`, { headers: { origin: "https://spa.example" } });
+    expect(response.headers.get("access-control-allow-origin")).toBe("*");
+    expect(response.headers.get("access-control-expose-headers")).toBe("ETag");
+    expect(response.headers.get("vary")).toBeNull();
+    const preflight = await fetch(`${op.issuer}/jwks`, {
+      method: "OPTIONS",
+      headers: { ...PREFLIGHT, "access-control-request-headers": "x-request-id, traceparent" },
+    });
     expect(preflight.status).toBe(204);
-    expect((await fetch(`${op.issuer}/jwks`)).headers.get("access-control-allow-origin")).toBe("*");
+    expect(preflight.headers.get("access-control-allow-origin")).toBe("*");
+    expect(preflight.headers.get("access-control-allow-methods")).toBe("GET, HEAD");
+    expect(preflight.headers.get("access-control-allow-headers")).toBe("x-request-id, traceparent");
+    expect(preflight.headers.get("vary")).toBeNull();
+    expect((await fetch(`${op.issuer}/jwks`, { method: "OPTIONS" })).status).toBe(405);
   });
+
+  test("is left to the endpoint's own option with cors: false", async () => {
+    const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+    op = await startOp({ keys, attach: { cors: false } });
+    const closed = await fetch(`${op.issuer}/jwks`, { headers: { origin: "https://spa.example" } });
+    expect(closed.headers.get("access-control-allow-origin")).toBeNull();
+    expect((await fetch(`${op.issuer}/jwks`, { method: "OPTIONS", headers: PREFLIGHT })).status).toBe(405);
+    op.close();
+    op = await startOp({
+      keys,
+      attach: { cors: false },
+      endpoint: (issuer) => createJwksEndpoint({ issuer, keys, cors: true }),
+    });
+    expect((await fetch(`${op.issuer}/jwks`)).headers.get("access-control-allow-origin")).toBe("*");
+    expect((await fetch(`${op.issuer}/jwks`, { method: "OPTIONS", headers: PREFLIGHT })).status).toBe(204);
+  });
+
+  test.each([true, false])(
+    "has nothing of the host's own CORS where a middleware of the OP rewrote the path: cors %s",
+    async (cors) => {
+      op = await startOp({
+        keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+        attach: { cors },
+        middleware: async (context, next) => {
+          context.path = context.path.replace(/^\/v1\//, "/");
+          await next();
+        },
+      });
+      const url = `${op.issuer}/v1/jwks`;
+      const response = await fetch(url, { headers: { origin: "https://spa.example" } });
+      expect(response.status).toBe(200);
+      expect(response.headers.get("access-control-allow-origin")).toBe(cors ? "*" : null);
+      expect(response.headers.get("vary")).toBeNull();
+      const preflight = await fetch(url, { method: "OPTIONS", headers: PREFLIGHT });
+      expect(preflight.status).toBe(cors ? 204 : 405);
+      expect(preflight.headers.get("access-control-allow-origin")).toBe(cors ? "*" : null);
+      expect((await fetch(url, { method: "OPTIONS" })).status).toBe(405);
+    },
+  );
 });
 
 describe("an endpoint is refused", () => {

@@ -10,7 +10,11 @@ test("the host is the oldest of the peer range", async () => {
 await import("./construction.test.ts");
 await import("./failures.test.ts");
 await import("./flows.test.ts");
+await import("./hints.test.ts");
 await import("./jwks.test.ts");
 await import("./live-rotation.test.ts");
+await import("./move-from-rs256.test.ts");
+await import("./place.test.ts");
+await import("./resource-servers.test.ts");
 await import("./signing-key.test.ts");
 await import("./verifying-places.test.ts");

@@ -20,7 +20,7 @@ async function signingKey(keys: OwnKeys, onError?: (error: Error) => void): Prom
   const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError });
   const { jwks, features, clientDefaults } = signpost;
   const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
-  signpost.attach(provider, createJwksEndpoint({ issuer, keys }));
+  signpost.attach(provider, createJwksEndpoint({ issuer, keys }), { servesRequests: false });
   const [key] = jwks.keys;
   if (key === undefined) throw new Error("expected a key that signs");
   return key;

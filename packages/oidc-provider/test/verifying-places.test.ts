@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createKeySet, type KeySet, type PublishedKey, type RotationSchedule, SignerError } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { accepted, hint, HINT_CLIENT } from "./support/hints.ts";
-import { type Op, startOp } from "./support/op.ts";
+import { type Op, published, startOp } from "./support/op.ts";
 
 let op: Op | undefined;
 afterEach(() => {
@@ -141,7 +141,10 @@ test("while the source of keys fails, hints of the last known keys are accepted 
 });
 
 /** An ID token straight from the provider. */
-async function sign({ provider }: Op): Promise<void> {
+async function sign(current: Op): Promise<void> {
+  const { provider } = current;
+  // Nothing is signed before a request has come by.
+  await published(current);
   const client = await provider.Client.find(HINT_CLIENT.client_id);
   await new provider.IdToken({ sub: "a" }, { client }).issue({ use: "idtoken" } as never);
 }

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { SignJWT } from "jose";
+import { type JWTHeaderParameters, SignJWT } from "jose";
 import { browser, type Op, REDIRECT_URI } from "./op.ts";
 
 export const HINT_CLIENT = {
@@ -11,13 +11,23 @@ export const HINT_CLIENT = {
 
 /** An ID token that expired in 2023. */
 export async function hint(issuer: string, keyId: string, privateKey: KeyObject, alg = "ES256"): Promise<string> {
+  return hintWith({ alg, kid: keyId }, issuer, privateKey);
+}
+
+/** The same under any header. */
+export async function hintWith(
+  header: { alg: string; kid?: unknown },
+  issuer: string,
+  key: KeyObject,
+  audience = HINT_CLIENT.client_id,
+): Promise<string> {
   return new SignJWT({ sub: "248289" })
-    .setProtectedHeader({ alg, kid: keyId })
+    .setProtectedHeader(header as JWTHeaderParameters)
     .setIssuer(issuer)
-    .setAudience(HINT_CLIENT.client_id)
+    .setAudience(audience)
     .setIssuedAt(1_700_000_000)
     .setExpirationTime(1_700_000_300)
-    .sign(privateKey);
+    .sign(key);
 }
 
 export async function accepted(op: Op, token: string): Promise<boolean> {

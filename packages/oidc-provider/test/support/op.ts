@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { JSONWebKeySet } from "jose";
 import { type Configuration, errors, ExternalSigningKey, type KoaContextWithOIDC, Provider } from "oidc-provider";
 import { createJwksEndpoint, type JwksEndpoint } from "@signpost/core";
-import { signpostKeys, type SignpostKeysOptions } from "@signpost/oidc-provider";
+import { type AttachOptions, signpostKeys, type SignpostKeysOptions } from "@signpost/oidc-provider";
 
 export const REDIRECT_URI = "https://rp.example/callback";
 export const RESOURCE = "urn:example:api";
@@ -14,6 +14,7 @@ type Keys = SignpostKeysOptions<ExternalSigningKey>["keys"];
 export interface Op {
   readonly issuer: string;
   readonly provider: Provider;
+  readonly server: Server;
   /** What the operator sees: the host's error events. */
   readonly failures: readonly { event: string; error: Error }[];
   close(): void;
@@ -32,6 +33,13 @@ export interface OpOptions {
   readonly middleware?: (context: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
   /** Default: the endpoint of the same keys. */
   readonly endpoint?: (issuer: string) => JwksEndpoint;
+  readonly attach?: AttachOptions;
+  /** Private JWKs that the host signs with itself, behind the plug's. */
+  readonly hostKeys?: readonly object[];
+  /** Which of the plug's parts the OP has taken. Default both; without the plug the host is alone with its keys. */
+  readonly takes?: { readonly plug: boolean; readonly clientDefaults: boolean };
+  /** Takes the place of another OP, at its issuer. */
+  readonly after?: Op | undefined;
 }
 
 const ERROR_EVENTS = [
@@ -46,15 +54,16 @@ const ERROR_EVENTS = [
 /** A real Provider on a free loopback port, whose end-user is always logged in and consents to everything. */
 export async function startOp(options: OpOptions): Promise<Op> {
   const { keys, jwksRotationActive, configuration = {}, verifyingKeys, onError, mountPath = "" } = options;
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { takes = { plug: true, clientDefaults: true }, hostKeys = [] } = options;
+  const server = options.after?.server.removeAllListeners("request") ?? createServer().listen(0, "127.0.0.1");
+  if (!server.listening) await once(server, "listening");
   const address = server.address();
   const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}${mountPath}`;
 
   const signpost = signpostKeys({ ExternalSigningKey, errors, keys, verifyingKeys, onError });
   const provider = new Provider(issuer, {
     ...configuration,
-    jwks: signpost.jwks,
+    jwks: { keys: [...(takes.plug ? signpost.jwks.keys : []), ...(hostKeys as never[])] },
     features: {
       devInteractions: { enabled: false },
       introspection: { enabled: true, allowedPolicy: () => true } as never,
@@ -78,7 +87,7 @@ export async function startOp(options: OpOptions): Promise<Op> {
       ...signpost.features,
       ...configuration.features,
     },
-    clientDefaults: { ...signpost.clientDefaults },
+    clientDefaults: takes.clientDefaults ? { ...signpost.clientDefaults } : {},
     issueRefreshToken: (_context, client) => Promise.resolve(client.grantTypeAllowed("refresh_token")),
     // The host's own dispatcher refuses loopback, where the relying party of a test is.
     fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as never),
@@ -95,7 +104,7 @@ export async function startOp(options: OpOptions): Promise<Op> {
     },
   });
   const endpoint = options.endpoint?.(issuer) ?? createJwksEndpoint({ issuer, keys, jwksRotationActive });
-  signpost.attach(provider, endpoint);
+  if (takes.plug) signpost.attach(provider, endpoint, options.attach);
   if (options.middleware !== undefined) provider.use(options.middleware);
   provider.use(async (context, next) => {
     if (!context.path.startsWith("/interaction/")) return next();
@@ -119,6 +128,7 @@ export async function startOp(options: OpOptions): Promise<Op> {
   return {
     issuer,
     provider,
+    server,
     failures,
     close: () => {
       server.closeAllConnections();

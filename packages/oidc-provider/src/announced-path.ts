@@ -1,0 +1,35 @@
+import { ConfigurationError } from "@signpost/core";
+import type { OidcProviderContextLike, OidcProviderLike } from "./host.ts";
+import type { TellOperator } from "./operator-reports.ts";
+
+/**
+ * Looks at the first request, and tells the operator where the host's discovery document names another path than the
+ * endpoint's `jwksUri`. The host learns from each request where it is mounted, and a prefix that a proxy strips is lost
+ * to it.
+ */
+export function announcementCheck(
+  provider: OidcProviderLike,
+  jwksUri: string,
+  tell: TellOperator,
+): (context: OidcProviderContextLike) => void {
+  const expected = new URL(jwksUri).pathname;
+  let looked = false;
+  return (context) => {
+    if (looked) return;
+    looked = true;
+    const announced = provider.pathFor("jwks", { mountPath: mountPathOf(context) });
+    // Express mounts in any case.
+    if (announced.toLowerCase() === expected.toLowerCase()) return;
+    const problem =
+      `its jwksUri is ${jwksUri}, and the host announces the path ${JSON.stringify(announced)}: make it with the ` +
+      "mountPrefix at which the provider is mounted, or mount the provider where the endpoint is; where a proxy strips " +
+      "the prefix, set req.baseUrl to it in front of the provider";
+    tell(new ConfigurationError("endpoint", problem));
+  };
+}
+
+/** By the host's own rule (9.11 to 9.13), of its `ctx.oidc.urlFor`. */
+function mountPathOf({ req, request, mountPath }: OidcProviderContextLike): string {
+  const { originalUrl, baseUrl }: { originalUrl?: string; baseUrl?: string } = req as object;
+  return originalUrl?.substring(0, originalUrl.indexOf(request.url)) || mountPath || baseUrl || "";
+}

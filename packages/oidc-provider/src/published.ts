@@ -1,0 +1,32 @@
+import { type ActiveKey, ConfigurationError } from "@signpost/core";
+import type { JwksEndpointLike } from "./mount-jwks.ts";
+
+/** A key of the published document. */
+export type Published = Readonly<Partial<Record<string, unknown>>>;
+
+/** The keys that an endpoint publishes now. Undefined while it has no document, which it reports itself. */
+export function publishedKeys(endpoint: JwksEndpointLike): readonly Published[] | undefined {
+  const { status, body } = endpoint.respond("GET");
+  if (status !== 200 || body === null) return undefined;
+  return (JSON.parse(new TextDecoder().decode(body)) as { keys: Published[] }).keys;
+}
+
+/**
+ * Keeps a key that RPs cannot find from signing: an endpoint that was made from `schedule.keySet()` instead of
+ * `schedule` goes on publishing the keys of the day on which it was made.
+ */
+export function publicationCheck(): (endpoint: JwksEndpointLike, key: ActiveKey) => void {
+  const found = new WeakSet<ActiveKey>();
+  return (endpoint, key) => {
+    if (found.has(key)) return;
+    const keys = publishedKeys(endpoint);
+    if (keys === undefined) return;
+    if (!keys.some(({ kid, x }) => kid === key.keyId && x === key.publicKey.x)) {
+      throw new ConfigurationError(
+        "endpoint",
+        `expected an endpoint of the same keys, which publishes the active one: ${JSON.stringify(key.keyId)}`,
+      );
+    }
+    found.add(key);
+  };
+}

@@ -1,0 +1,104 @@
+import { ConfigurationError } from "@signpost/core";
+import type { OidcProviderSigningLike } from "./host.ts";
+
+/** What is read of the host's `ResourceServer`: how the JWT access tokens for it are signed. */
+interface ResourceServerInfo {
+  readonly accessTokenFormat?: unknown;
+  readonly jwt?: { readonly sign?: JwtSigning | false; readonly encrypt?: unknown };
+}
+
+interface JwtSigning {
+  readonly alg?: unknown;
+  readonly kid?: unknown;
+  readonly key?: unknown;
+}
+
+/** The host's own `features.resourceIndicators.getResourceServerInfo`. */
+export type ResourceServerInfoFunction = (context: never, resource: string, client: never) => unknown;
+
+export interface SigningAbilities {
+  /** The kid under which tokens are signed now. */
+  readonly activeKid: () => string;
+  /** Whether the host signs by another algorithm with a key of its own. */
+  readonly hostSigns: (alg: string) => boolean | undefined;
+  /** The host's error for a failure to sign. */
+  readonly failure: (cause: unknown) => Error;
+}
+
+/**
+ * Has the provider refuse a resource server whose tokens cannot be signed as soon as it reads of it, which is at the
+ * authorization request. The host itself finds out when it signs, and the code is spent by then.
+ */
+export function requireSignableResourceServers(provider: OidcProviderSigningLike, abilities: SigningAbilities): void {
+  const value = new Proxy(provider.ResourceServer, {
+    construct: (target, [identifier, info]: [string, ResourceServerInfo], newTarget) =>
+      Reflect.construct(target, [identifier, signable(identifier, info, abilities)], newTarget) as object,
+  });
+  Object.defineProperty(provider, "ResourceServer", { value, configurable: true });
+}
+
+/**
+ * Asks for the resource server of a code or refresh token before it is spent: it may be older than the resource
+ * server's present algorithm.
+ */
+export function checkBeforeSpending(
+  provider: OidcProviderSigningLike,
+  abilities: SigningAbilities,
+  getResourceServerInfo: ResourceServerInfoFunction,
+): void {
+  const { AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode } = provider;
+  const models = [AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode];
+  const requestContext = (): RequestContext | undefined =>
+    (provider.constructor as { readonly ctx?: RequestContext }).ctx;
+  const check = async (context: RequestContext, granted: unknown): Promise<void> => {
+    const asked = context.oidc?.params?.["resource"] ?? granted;
+    // Of several, the host picks one by a function of the OP's.
+    const identifier: unknown = Array.isArray(asked) && asked.length === 1 ? asked[0] : asked;
+    if (typeof identifier !== "string") return;
+    const info = await getResourceServerInfo(context as never, identifier, context.oidc?.client as never);
+    // What is no object is refused by the host.
+    if (typeof info === "object" && info !== null) signable(identifier, info, abilities);
+  };
+  for (const model of models) {
+    const prototype = model.prototype as Consumable;
+    const { consume } = prototype;
+    prototype.consume = async function consumeChecked() {
+      const context = requestContext();
+      if (context !== undefined) await check(context, this.resource);
+      return consume.call(this);
+    };
+  }
+}
+
+interface Consumable {
+  consume(this: { readonly resource?: unknown }): Promise<void>;
+}
+
+interface RequestContext {
+  readonly oidc?: { readonly params?: Readonly<Record<string, unknown>>; readonly client?: unknown };
+}
+
+function signable(identifier: string, info: ResourceServerInfo, abilities: SigningAbilities): ResourceServerInfo {
+  if (info.accessTokenFormat !== "jwt") return info;
+  const { sign, encrypt } = info.jwt ?? {};
+  if (!sign && encrypt) return info;
+  const { alg, kid, key } = sign || {};
+  // The host's default is that of ID tokens, which may be another one.
+  if (alg === undefined && key === undefined) {
+    return signable(identifier, { ...info, jwt: { ...info.jwt, sign: { ...sign, alg: "ES256" } } }, abilities);
+  }
+  const problem = signingProblem({ alg, kid, key }, abilities);
+  if (problem === undefined) return info;
+  throw abilities.failure(new ConfigurationError("getResourceServerInfo", `${problem}, for ${identifier}`));
+}
+
+function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, hostSigns }: SigningAbilities): string | undefined {
+  if (typeof alg !== "string") return undefined;
+  if (alg.startsWith("HS")) return key === undefined ? "expected jwt.sign.key, which HMAC needs" : undefined;
+  if (alg !== "ES256") {
+    if (hostSigns(alg) !== false) return undefined;
+    return `expected jwt.sign.alg "ES256", got ${JSON.stringify(alg)}, for which no published key is here`;
+  }
+  if (kid === undefined || kid === activeKid()) return undefined;
+  return `expected no jwt.sign.kid, or the active key's, got ${JSON.stringify(kid)}`;
+}

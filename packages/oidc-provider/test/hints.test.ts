@@ -1,0 +1,62 @@
+import { createSecretKey, generateKeyPairSync } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createKeySet } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { accepted, hint, HINT_CLIENT, hintWith } from "./support/hints.ts";
+import { browser, type Op, startOp } from "./support/op.ts";
+
+const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const HMAC_CLIENT = {
+  ...HINT_CLIENT,
+  client_id: "hmac",
+  client_secret: "a secret of at least 32 bytes, only for this test",
+  id_token_signed_response_alg: "HS256",
+} as const;
+let op: Op;
+beforeAll(async () => {
+  const keys = createKeySet([{ keyId: "a", signer: await openLocalSigner({ privateKey }) }]);
+  const enabledJWA = { idTokenSigningAlgValues: ["ES256", "HS256"] as const };
+  op = await startOp({ keys, configuration: { enabledJWA, clients: [HINT_CLIENT, HMAC_CLIENT] } });
+});
+afterAll(() => {
+  op.close();
+});
+
+/** By the authorization endpoint: a hint that is refused comes back as an error, any other leads on. */
+async function acceptedAtAuthorization(token: string): Promise<boolean> {
+  const url = new URL(`${op.issuer}/auth`);
+  const query = { client_id: "rp", scope: "openid", response_type: "code", state: "s", id_token_hint: token };
+  for (const [name, value] of Object.entries({ ...query, ...PKCE })) url.searchParams.set(name, value);
+  const ended = await browser(op.issuer)(url);
+  return ended instanceof URL && ended.searchParams.get("error") !== "invalid_request";
+}
+
+const PKCE = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" };
+
+const REFUSED = [
+  ["without a kid", { alg: "ES256" }],
+  ["with a number for a kid", { alg: "ES256", kid: 1 }],
+  ["with null for a kid", { alg: "ES256", kid: null }],
+  ["with a list for a kid", { alg: "ES256", kid: ["a"] }],
+  ["with an empty kid", { alg: "ES256", kid: "" }],
+] as const;
+
+describe("an id_token_hint of the key that signs", () => {
+  test("is accepted with its kid", async () => {
+    const token = await hint(op.issuer, "a", privateKey);
+    expect(await accepted(op, token)).toBe(true);
+    expect(await acceptedAtAuthorization(token)).toBe(true);
+  });
+
+  test.each(REFUSED)("is refused %s", async (_name, header) => {
+    const token = await hintWith(header, op.issuer, privateKey);
+    expect(await accepted(op, token)).toBe(false);
+    expect(await acceptedAtAuthorization(token)).toBe(false);
+  });
+});
+
+test("a hint of a client that agreed on HMAC has no kid, and is accepted", async () => {
+  const key = createSecretKey(Buffer.from(HMAC_CLIENT.client_secret));
+  const token = await hintWith({ alg: "HS256" }, op.issuer, key, HMAC_CLIENT.client_id);
+  expect(await accepted(op, token)).toBe(true);
+});

@@ -1,0 +1,275 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import express from "express";
+import Koa from "koa";
+import mount from "koa-mount";
+import { errors, ExternalSigningKey, Provider } from "oidc-provider";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createJwksEndpoint, createKeySet, type KeySet } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { type AttachOptions, mountJwks, type SignpostKeys, signpostKeys } from "@signpost/oidc-provider";
+
+const CLIENT = {
+  client_id: "rp",
+  client_secret: "only-for-this-test",
+  grant_types: ["client_credentials"],
+  redirect_uris: [],
+  response_types: [],
+} as const;
+
+let keys: KeySet;
+let told: Error[] = [];
+let server: Server | undefined;
+beforeEach(async () => {
+  keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
+  told = [];
+});
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+interface Made {
+  readonly provider: Provider;
+  readonly attach: (mountPrefix?: string, options?: AttachOptions) => void;
+}
+
+function make(issuer: string): Made {
+  const signpost: SignpostKeys<ExternalSigningKey> = signpostKeys({
+    ExternalSigningKey,
+    errors,
+    keys,
+    onError: (error) => told.push(error),
+  });
+  const provider = new Provider(issuer, {
+    jwks: signpost.jwks,
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: () => ({ scope: "api", audience: "urn:example:api", accessTokenFormat: "jwt" }),
+      },
+      ...signpost.features,
+    },
+    clientDefaults: { ...signpost.clientDefaults },
+    clients: [{ ...CLIENT }],
+  });
+  return {
+    provider,
+    attach: (mountPrefix, options) =>
+      signpost.attach(provider, createJwksEndpoint({ issuer, keys, mountPrefix }), options),
+  };
+}
+
+async function serve(listener: (req: IncomingMessage, res: ServerResponse) => unknown): Promise<string> {
+  server = createServer((req, res) => void listener(req, res)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+}
+
+/** A JWT access token, the shortest way to a signature. */
+function askToken(base: string): Promise<Response> {
+  return fetch(`${base}/token`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa(`rp:${CLIENT.client_secret}`)}` },
+    body: new URLSearchParams({ grant_type: "client_credentials", resource: "urn:example:api" }),
+  });
+}
+
+async function announced(base: string): Promise<string> {
+  const { jwks_uri } = (await (await fetch(`${base}/.well-known/openid-configuration`)).json()) as { jwks_uri: string };
+  return new URL(jwks_uri).pathname;
+}
+
+async function isOurs(url: string): Promise<boolean> {
+  return /^"[0-9a-f]{64}"$/.test((await fetch(url)).headers.get("etag") ?? "");
+}
+
+function failuresOf(provider: Provider): Error[] {
+  const failures: Error[] = [];
+  provider.on("server_error", (_context, error) => failures.push(error));
+  return failures;
+}
+
+describe("attach comes too late", () => {
+  test("after provider.callback(), and is refused", () => {
+    const { provider, attach } = make("https://op.example");
+    provider.callback();
+    expect(() => attach()).toThrow(
+      expect.objectContaining({ argument: "provider", message: expect.stringContaining("before provider.callback()") }),
+    );
+    expect(() => mountJwks(provider, createJwksEndpoint({ issuer: provider.issuer, keys }))).toThrow(
+      expect.objectContaining({ argument: "provider" }),
+    );
+  });
+
+  test("where the OP listens to errors itself, and nothing is signed: the error names the option", async () => {
+    const { provider, attach } = make("https://op.example");
+    const failures = failuresOf(provider);
+    provider.on("error" as "server_error", () => {});
+    const base = await serve(provider.callback());
+    attach();
+    expect(await isOurs(`${base}/jwks`)).toBe(false);
+    expect((await askToken(base)).status).toBe(500);
+    expect(failures).toEqual([
+      expect.objectContaining({
+        cause: expect.objectContaining({
+          name: "ConfigurationError",
+          argument: "servesRequests",
+          message: expect.stringContaining("{ servesRequests: false }"),
+        }),
+      }),
+    ]);
+  });
+
+  test("after koa-mount, and nothing is signed", async () => {
+    const { provider, attach } = make("https://op.example");
+    const failures = failuresOf(provider);
+    const app = new Koa().use(mount("/oidc", provider as never));
+    attach("/oidc");
+    const base = await serve(app.callback());
+    expect((await askToken(`${base}/oidc`)).status).toBe(500);
+    expect(failures).toEqual([
+      expect.objectContaining({ cause: expect.objectContaining({ argument: "servesRequests" }) }),
+    ]);
+  });
+});
+
+describe("a process without requests", () => {
+  const issue = async ({ provider }: Made): Promise<string> => {
+    const client = await provider.Client.find("rp");
+    return new provider.IdToken({ sub: "a" }, { client }).issue({ use: "logout" });
+  };
+
+  test("signs nothing by default", async () => {
+    const made = make("https://op.example");
+    made.attach();
+    await expect(issue(made)).rejects.toMatchObject({ cause: { argument: "servesRequests" } });
+  });
+
+  test("signs where attach is told of it, late or not", async () => {
+    const made = make("https://op.example");
+    made.provider.callback();
+    made.attach(undefined, { servesRequests: false });
+    expect((await issue(made)).split(".")).toHaveLength(3);
+  });
+
+  test("that serves a first request signs from then on", async () => {
+    const made = make("https://op.example");
+    made.attach();
+    const base = await serve(made.provider.callback());
+    await fetch(`${base}/anything`);
+    expect((await issue(made)).split(".")).toHaveLength(3);
+  });
+});
+
+describe("the place of the provider is right, and there is nothing to tell", () => {
+  test("at the root", async () => {
+    const { provider, attach } = make("https://op.example");
+    attach();
+    const base = await serve(provider.callback());
+    expect([await announced(base), await isOurs(`${base}/jwks`)]).toEqual(["/jwks", true]);
+    expect(told).toEqual([]);
+  });
+
+  test.each([
+    ["https://op.example", "/oidc"],
+    ["https://op.example/oidc", undefined],
+  ])("below /oidc in Express, of the issuer %s", async (issuer, mountPrefix) => {
+    const { provider, attach } = make(issuer);
+    attach(mountPrefix);
+    const base = await serve(express().use("/oidc", provider.callback()));
+    expect([await announced(`${base}/oidc`), await isOurs(`${base}/oidc/jwks`)]).toEqual(["/oidc/jwks", true]);
+    expect((await askToken(`${base}/oidc`)).status).toBe(200);
+    expect(told).toEqual([]);
+  });
+
+  test.each([
+    ["https://op.example", "/oidc"],
+    ["https://op.example/oidc", undefined],
+  ])("below /oidc by koa-mount, of the issuer %s", async (issuer, mountPrefix) => {
+    const { provider, attach } = make(issuer);
+    attach(mountPrefix);
+    const base = await serve(new Koa().use(mount("/oidc", provider as never)).callback());
+    expect([await announced(`${base}/oidc`), await isOurs(`${base}/oidc/jwks`)]).toEqual(["/oidc/jwks", true]);
+    expect((await askToken(`${base}/oidc`)).status).toBe(200);
+    expect(told).toEqual([]);
+  });
+
+  test("behind a proxy that strips the prefix, where req.baseUrl brings it back", async () => {
+    const { provider, attach } = make("https://op.example/oidc");
+    attach();
+    const handle = provider.callback();
+    const base = await serve((req, res) => void handle(Object.assign(req, { baseUrl: "/oidc" }), res));
+    expect([await announced(base), await isOurs(`${base}/jwks`)]).toEqual(["/oidc/jwks", true]);
+    expect(told).toEqual([]);
+  });
+});
+
+describe("the place of the provider is wrong, and the operator is told once", () => {
+  const wrongPlace = (...paths: string[]): unknown =>
+    expect.objectContaining({
+      name: "ConfigurationError",
+      argument: "endpoint",
+      message: expect.stringMatching(new RegExp(`${paths.join(".*")}.*mountPrefix.*req\\.baseUrl`)),
+    });
+
+  test.each(["discovery", "the key set", "another request"])(
+    "behind a proxy that strips the prefix: %s comes first",
+    async (first) => {
+      const { provider, attach } = make("https://op.example/oidc");
+      attach();
+      const base = await serve(provider.callback());
+      if (first === "discovery") expect(await announced(base)).toBe("/jwks");
+      if (first === "the key set") expect(await isOurs(`${base}/jwks`)).toBe(true);
+      // What is asked is answered all the same.
+      expect((await askToken(base)).status).toBe(200);
+      expect((await askToken(base)).status).toBe(200);
+      expect(told).toEqual([wrongPlace("https://op.example/oidc/jwks", '"/jwks"')]);
+    },
+  );
+
+  test("in Express below a prefix that the endpoint was not told of", async () => {
+    const { provider, attach } = make("https://op.example");
+    attach();
+    const base = await serve(express().use("/oidc", provider.callback()));
+    expect(await announced(`${base}/oidc`)).toBe("/oidc/jwks");
+    await vi.waitFor(() => {
+      expect(told).toEqual([wrongPlace("https://op.example/jwks", '"/oidc/jwks"')]);
+    });
+  });
+
+  test("by koa-mount at another prefix than the endpoint's", async () => {
+    const { provider, attach } = make("https://op.example");
+    attach("/oauth");
+    const base = await serve(new Koa().use(mount("/oidc", provider as never)).callback());
+    expect(await announced(`${base}/oidc`)).toBe("/oidc/jwks");
+    await vi.waitFor(() => {
+      expect(told).toEqual([wrongPlace("https://op.example/oauth/jwks", '"/oidc/jwks"')]);
+    });
+  });
+
+  test("of a Provider with its own keys, through mountJwks", async () => {
+    const provider = new Provider("https://op.example/oidc");
+    const endpoint = createJwksEndpoint({ issuer: provider.issuer, keys });
+    mountJwks(provider, endpoint, { onError: (error) => told.push(error) });
+    const base = await serve(provider.callback());
+    const response = await fetch(`${base}/jwks`, { headers: { origin: "https://spa.example" } });
+    expect(response.headers.get("access-control-allow-origin")).toBe("*");
+    await vi.waitFor(() => {
+      expect(told).toEqual([wrongPlace("https://op.example/oidc/jwks", '"/jwks"')]);
+    });
+  });
+});
+
+test.each([
+  ["cors", { cors: 1 }],
+  ["onError", { onError: "log" }],
+  ["onerror", { onerror: () => {} }],
+])("mountJwks refuses a wrong %s", (argument, options) => {
+  const provider = new Provider("https://op.example");
+  const endpoint = createJwksEndpoint({ issuer: provider.issuer, keys });
+  expect(() => mountJwks(provider, endpoint, options as never)).toThrow(expect.objectContaining({ argument }));
+});

@@ -1,0 +1,266 @@
+import { generateKeyPairSync } from "node:crypto";
+import { decodeProtectedHeader } from "jose";
+import type { Provider, ResourceServer } from "oidc-provider";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createKeySet } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import {
+  approveDevice,
+  browser,
+  type DeviceAuthorization,
+  type Op,
+  type OpOptions,
+  REDIRECT_URI,
+  startOp,
+} from "./support/op.ts";
+
+const RESOURCE = "urn:example:api";
+const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+const SECRET = "only-for-this-test";
+const CODE_VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const PKCE = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" };
+
+type Jwt = ResourceServer["jwt"];
+
+let op: Op;
+let opened: Op | undefined;
+afterEach(() => {
+  opened?.close();
+});
+
+async function open(options: OpOptions): Promise<void> {
+  op = await startOp(options);
+  opened = op;
+}
+
+interface Started {
+  /** What `getResourceServerInfo` says of JWTs from now on. */
+  says(jwt: Jwt, format?: "jwt" | "opaque"): void;
+}
+
+async function start({ told = false, hostKeys = [] as object[] } = {}): Promise<Started> {
+  let info: ResourceServer = { scope: "api", audience: RESOURCE, accessTokenFormat: "jwt" };
+  const getResourceServerInfo = () => info;
+  const legacyVerificationKeys = hostKeys.map((key) => {
+    const { kty, n, e, kid = "" } = key as Record<string, string>;
+    return { keyId: kid, alg: "RS256" as const, publicKey: { kty, n, e } };
+  });
+  await open({
+    keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }], { legacyVerificationKeys }),
+    hostKeys,
+    attach: told ? { getResourceServerInfo } : {},
+    configuration: {
+      rotateRefreshToken: true,
+      clients: [
+        {
+          client_id: "rp",
+          client_secret: SECRET,
+          redirect_uris: [REDIRECT_URI],
+          grant_types: ["authorization_code", "refresh_token", DEVICE_GRANT, "client_credentials"],
+          response_types: ["code"],
+        },
+      ],
+      features: {
+        resourceIndicators: { enabled: true, getResourceServerInfo, useGrantedResource: () => true },
+      },
+    },
+  });
+  return {
+    says: (jwt, accessTokenFormat = "jwt") => {
+      info = { scope: "api", audience: RESOURCE, accessTokenFormat, jwt };
+    },
+  };
+}
+
+function post(path: string, form: Record<string, string>): Promise<Response> {
+  return fetch(`${op.issuer}${path}`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa(`rp:${SECRET}`)}` },
+    body: new URLSearchParams(form),
+  });
+}
+
+async function authorize(): Promise<URLSearchParams> {
+  const url = new URL(`${op.issuer}/auth`);
+  const query = { client_id: "rp", redirect_uri: REDIRECT_URI, response_type: "code", state: "s", resource: RESOURCE };
+  for (const [name, value] of Object.entries({ ...query, ...PKCE, scope: "openid api" })) {
+    url.searchParams.set(name, value);
+  }
+  const ended = await browser(op.issuer)(url);
+  if (!(ended instanceof URL)) throw new Error(`the OP answered ${ended.status}`);
+  return ended.searchParams;
+}
+
+function exchange(code: string | null): Promise<Response> {
+  return post("/token", {
+    grant_type: "authorization_code",
+    code: code ?? "",
+    redirect_uri: REDIRECT_URI,
+    code_verifier: CODE_VERIFIER,
+  });
+}
+
+interface Tokens {
+  readonly access_token: string;
+  readonly refresh_token?: string;
+}
+
+async function tokensOf(response: Response): Promise<Tokens> {
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+  return (await response.json()) as Tokens;
+}
+
+async function refusal(response: Response): Promise<unknown> {
+  return [response.status, ((await response.json()) as { error: string }).error];
+}
+
+const refusedFor = (...words: string[]): unknown =>
+  expect.objectContaining({
+    name: "ConfigurationError",
+    argument: "getResourceServerInfo",
+    message: expect.stringMatching(new RegExp([...words, RESOURCE].join(".*"))),
+  });
+
+describe("a resource server whose tokens cannot be signed", () => {
+  const cases: [string, Jwt, unknown][] = [
+    ["RS256", { sign: { alg: "RS256" } }, refusedFor("ES256", "RS256")],
+    ["PS256 with encryption", { sign: { alg: "PS256" }, encrypt: {} as never }, refusedFor("PS256")],
+    ["the kid of another key", { sign: { alg: "ES256", kid: "b" } }, refusedFor("kid", '"b"')],
+    ["the kid of another key alone", { sign: { kid: "b" } }, refusedFor("kid", '"b"')],
+    ["HMAC without a key", { sign: { alg: "HS256" } as never }, refusedFor("jwt\\.sign\\.key")],
+  ];
+
+  test.each(cases)("is refused at the authorization request: %s", async (_name, jwt, cause) => {
+    const { says } = await start();
+    says(jwt);
+    const answer = await authorize();
+    expect([answer.get("error"), answer.get("code")]).toEqual(["server_error", null]);
+    expect(op.failures.at(-1)?.error.cause).toEqual(cause);
+  });
+
+  test("is refused at the device authorization request and with client credentials", async () => {
+    const { says } = await start();
+    says({ sign: { alg: "RS256" } });
+    const asked = { scope: "openid api", resource: RESOURCE };
+    expect(await refusal(await post("/device/auth", asked))).toEqual([500, "server_error"]);
+    expect(await refusal(await post("/token", { grant_type: "client_credentials", resource: RESOURCE }))).toEqual([
+      500,
+      "server_error",
+    ]);
+  });
+
+  test("is no matter while access tokens for it are opaque", async () => {
+    const { says } = await start();
+    says({ sign: { alg: "RS256" } }, "opaque");
+    const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
+    expect(access_token).not.toContain(".");
+  });
+});
+
+describe("a resource server whose tokens can be signed", () => {
+  test.each([
+    ["nothing of JWTs", undefined],
+    ["nothing of signing", {}],
+    ["no algorithm", { sign: {} }],
+    ["ES256", { sign: { alg: "ES256" } }],
+    ["ES256 and the active kid", { sign: { alg: "ES256", kid: "a" } }],
+  ] as [string, Jwt][])("says %s", async (_name, jwt) => {
+    const { says } = await start({ told: true });
+    says(jwt);
+    const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
+    expect(decodeProtectedHeader(access_token)).toMatchObject({ alg: "ES256", kid: "a" });
+  });
+
+  test("says HMAC, with a key of its own", async () => {
+    const { says } = await start();
+    says({ sign: { alg: "HS256", key: Buffer.alloc(32, 1) } });
+    const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
+    expect(decodeProtectedHeader(access_token).alg).toBe("HS256");
+  });
+
+  test("says RS256 while the host has a key for it that is published", async () => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const { says } = await start({ hostKeys: [{ ...privateKey.export({ format: "jwk" }), kid: "rs", alg: "RS256" }] });
+    says({ sign: { alg: "RS256" } });
+    const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
+    expect(decodeProtectedHeader(access_token)).toMatchObject({ alg: "RS256", kid: "rs" });
+    says({ sign: { alg: "PS256" } });
+    expect((await authorize()).get("error")).toBe("server_error");
+  });
+});
+
+describe("what was granted before the resource server changed", () => {
+  const RS256: Jwt = { sign: { alg: "RS256" } };
+
+  test("a code is refused, and is not spent", async () => {
+    const { says } = await start({ told: true });
+    const code = (await authorize()).get("code");
+    says(RS256);
+    expect(await refusal(await exchange(code))).toEqual([500, "server_error"]);
+    expect(op.failures.at(-1)?.error.cause).toEqual(refusedFor("RS256"));
+    says({});
+    expect(await tokensOf(await exchange(code))).toHaveProperty("access_token");
+    expect(await refusal(await exchange(code))).toEqual([400, "invalid_grant"]);
+  });
+
+  test("a refresh token that rotates is refused, and is not spent", async () => {
+    const { says } = await start({ told: true });
+    const { refresh_token = "" } = await tokensOf(await exchange((await authorize()).get("code")));
+    const refresh = () => post("/token", { grant_type: "refresh_token", refresh_token });
+    says(RS256);
+    expect(await refusal(await refresh())).toEqual([500, "server_error"]);
+    says({});
+    const next = await tokensOf(await refresh());
+    expect(next.refresh_token).not.toBe(refresh_token);
+    expect(await refusal(await refresh())).toEqual([400, "invalid_grant"]);
+  });
+
+  test("a device code is refused, and is not spent", async () => {
+    const { says } = await start({ told: true });
+    const asked = await post("/device/auth", { scope: "openid api", resource: RESOURCE });
+    const device = (await asked.json()) as DeviceAuthorization & { device_code: string };
+    await approveDevice(op, device);
+    const poll = () => post("/token", { grant_type: DEVICE_GRANT, device_code: device.device_code });
+    says(RS256);
+    expect(await refusal(await poll())).toEqual([500, "server_error"]);
+    says({});
+    expect(await tokensOf(await poll())).toHaveProperty("access_token");
+  });
+
+  test("a code for the userinfo endpoint has no resource server to ask for", async () => {
+    const getResourceServerInfo = vi.fn<() => ResourceServer>(() => ({ scope: "" }));
+    await open({
+      keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+      attach: { getResourceServerInfo },
+      configuration: {
+        clients: [{ client_id: "rp", client_secret: SECRET, redirect_uris: [REDIRECT_URI] }],
+      },
+    });
+    const url = new URL(`${op.issuer}/auth`);
+    const query = { client_id: "rp", redirect_uri: REDIRECT_URI, response_type: "code", scope: "openid", ...PKCE };
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    const ended = await browser(op.issuer)(url);
+    const code = ended instanceof URL ? ended.searchParams.get("code") : null;
+    expect(await tokensOf(await exchange(code))).toHaveProperty("id_token");
+    expect(getResourceServerInfo).not.toHaveBeenCalled();
+  });
+});
+
+test("a key of the host's own that the endpoint does not publish is told to the operator, and signs for no resource server", async () => {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const told: Error[] = [];
+  await open({
+    keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+    hostKeys: [{ ...privateKey.export({ format: "jwk" }), kid: "rs", alg: "RS256" }],
+    onError: (error) => told.push(error),
+  });
+  await vi.waitFor(() => {
+    expect(told).toEqual([
+      expect.objectContaining({ argument: "legacyVerificationKeys", message: expect.stringContaining('"rs"') }),
+    ]);
+  });
+  await fetch(`${op.issuer}/jwks`);
+  const provider: Provider = op.provider;
+  const info: ResourceServer = { scope: "", accessTokenFormat: "jwt", jwt: { sign: { alg: "RS256" } } };
+  expect(() => new provider.ResourceServer(RESOURCE, info)).toThrow(expect.objectContaining({ error: "server_error" }));
+});
