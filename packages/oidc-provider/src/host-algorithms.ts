@@ -9,18 +9,24 @@ const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES384 ES512 EdDSA Ed2551
   " ",
 );
 
+/** What the host signs with keys of its own, next to ES256 of the plug. */
+export interface HostAlgorithms {
+  /** Whether it signs by an algorithm under a kid that is published. Undefined while that is not known. */
+  signs(alg: string): boolean | undefined;
+  /** Whether it is known to have no key of its own. */
+  hasNone(): boolean;
+}
+
 /**
  * Asks the host which other algorithms it has keys for, as during a move from RS256: its key store is its own, but it
  * signs an authorization response (JARM) for any client. What it signs goes nowhere. The operator is told of a key that
  * the endpoint does not publish.
- *
- * Returns whether the host signs by an algorithm under a kid that is published: undefined while it is not known.
  */
 export function askHostAlgorithms(
   provider: OidcProviderSigningLike,
   published: () => readonly Published[],
   tell: TellOperator,
-): (alg: string) => boolean | undefined {
+): HostAlgorithms {
   const kids = new Map<string, unknown>();
   const isPublished = (kid: unknown): boolean => published().some((key) => key.kid === kid);
   const ask = async (alg: string): Promise<void> => {
@@ -43,8 +49,11 @@ export function askHostAlgorithms(
     }
   };
   void askAll();
-  return (alg) => {
-    if (!ALGORITHMS.includes(alg)) return false;
-    return kids.has(alg) ? isPublished(kids.get(alg)) : undefined;
+  return {
+    signs: (alg) => {
+      if (!ALGORITHMS.includes(alg)) return false;
+      return kids.has(alg) ? isPublished(kids.get(alg)) : undefined;
+    },
+    hasNone: () => kids.size === ALGORITHMS.length && [...kids.values()].every((kid) => kid === undefined),
   };
 }

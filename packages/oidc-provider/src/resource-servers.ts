@@ -1,4 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
+import type { HostAlgorithms } from "./host-algorithms.ts";
 import type { OidcProviderSigningLike } from "./host.ts";
 
 /** What is read of the host's `ResourceServer`: how the JWT access tokens for it are signed. */
@@ -19,8 +20,7 @@ export type ResourceServerInfoFunction = (context: never, resource: string, clie
 export interface SigningAbilities {
   /** The kid under which tokens are signed now. */
   readonly activeKid: () => string;
-  /** Whether the host signs by another algorithm with a key of its own. */
-  readonly hostSigns: (alg: string) => boolean | undefined;
+  readonly host: HostAlgorithms;
   /** The host's error for a failure to sign. */
   readonly failure: (cause: unknown) => Error;
 }
@@ -83,8 +83,8 @@ function signable(identifier: string, info: ResourceServerInfo, abilities: Signi
   const { sign, encrypt } = info.jwt ?? {};
   if (!sign && encrypt) return info;
   const { alg, kid, key } = sign || {};
-  // The host's default is that of ID tokens, which may be another one.
-  if (alg === undefined && key === undefined) {
+  // The host's default is that of ID tokens. Where all its keys are ours, it can only mean this one.
+  if (alg === undefined && key === undefined && abilities.host.hasNone()) {
     return signable(identifier, { ...info, jwt: { ...info.jwt, sign: { ...sign, alg: "ES256" } } }, abilities);
   }
   const problem = signingProblem({ alg, kid, key }, abilities);
@@ -92,11 +92,11 @@ function signable(identifier: string, info: ResourceServerInfo, abilities: Signi
   throw abilities.failure(new ConfigurationError("getResourceServerInfo", `${problem}, for ${identifier}`));
 }
 
-function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, hostSigns }: SigningAbilities): string | undefined {
+function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: SigningAbilities): string | undefined {
   if (typeof alg !== "string") return undefined;
   if (alg.startsWith("HS")) return key === undefined ? "expected jwt.sign.key, which HMAC needs" : undefined;
   if (alg !== "ES256") {
-    if (hostSigns(alg) !== false) return undefined;
+    if (host.signs(alg) !== false) return undefined;
     return `expected jwt.sign.alg "ES256", got ${JSON.stringify(alg)}, for which no published key is here`;
   }
   if (kid === undefined || kid === activeKid()) return undefined;

@@ -190,7 +190,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       requireKidOfHints(provider);
       const abilities = {
         activeKid: () => keys.active().keyId,
-        hostSigns: askHostAlgorithms(provider, () => publishedKeys(endpoint) ?? [], tell),
+        host: askHostAlgorithms(provider, () => publishedKeys(endpoint) ?? [], tell),
         failure: (cause: unknown) => hostFailure(cause, errors),
       };
       requireSignableResourceServers(provider, abilities);

@@ -23,6 +23,9 @@ const PLAIN = { ...RP, client_id: "plain" };
 /** Agreed to move, and is changed at the OP and in its own configuration in stage 2. */
 const MOVING = { ...RP, client_id: "moving" };
 
+/** Is registered with ES256 from the beginning. */
+const NEW = { ...RP, client_id: "new", id_token_signed_response_alg: "ES256" as const };
+
 interface Stage {
   readonly name: string;
   /** The plug is in, and the host's own RSA key, its public half, and the plug's `clientDefaults`. */
@@ -33,7 +36,7 @@ interface Stage {
   /** What is seen from outside. */
   readonly discovery: readonly string[];
   readonly jwks: readonly string[];
-  readonly algorithms: Readonly<Record<"old" | "plain" | "moving", string>>;
+  readonly algorithms: Readonly<Record<"old" | "plain" | "moving" | "new", string>>;
 }
 
 const STAGES: readonly Stage[] = [
@@ -45,7 +48,7 @@ const STAGES: readonly Stage[] = [
     moved: false,
     discovery: ["RS256"],
     jwks: ["rs-2024"],
-    algorithms: { old: "RS256", plain: "RS256", moving: "RS256" },
+    algorithms: { old: "RS256", plain: "RS256", moving: "RS256", new: "refused" },
   },
   {
     name: "1: publish",
@@ -55,7 +58,7 @@ const STAGES: readonly Stage[] = [
     moved: false,
     discovery: ["ES256", "RS256"],
     jwks: ["es-2026", "rs-2024"],
-    algorithms: { old: "RS256", plain: "RS256", moving: "RS256" },
+    algorithms: { old: "RS256", plain: "RS256", moving: "RS256", new: "ES256" },
   },
   {
     name: "2: clients that agreed",
@@ -65,7 +68,7 @@ const STAGES: readonly Stage[] = [
     moved: true,
     discovery: ["ES256", "RS256"],
     jwks: ["es-2026", "rs-2024"],
-    algorithms: { old: "RS256", plain: "RS256", moving: "ES256" },
+    algorithms: { old: "RS256", plain: "RS256", moving: "ES256", new: "ES256" },
   },
   {
     name: "3: the default",
@@ -75,7 +78,7 @@ const STAGES: readonly Stage[] = [
     moved: true,
     discovery: ["ES256", "RS256"],
     jwks: ["es-2026", "rs-2024"],
-    algorithms: { old: "RS256", plain: "ES256", moving: "ES256" },
+    algorithms: { old: "RS256", plain: "ES256", moving: "ES256", new: "ES256" },
   },
   {
     name: "4: the old key is gone",
@@ -85,7 +88,7 @@ const STAGES: readonly Stage[] = [
     moved: true,
     discovery: ["ES256"],
     jwks: ["es-2026", "rs-2024"],
-    algorithms: { old: "refused", plain: "ES256", moving: "ES256" },
+    algorithms: { old: "refused", plain: "ES256", moving: "ES256", new: "ES256" },
   },
   {
     name: "5: after",
@@ -95,7 +98,7 @@ const STAGES: readonly Stage[] = [
     moved: true,
     discovery: ["ES256"],
     jwks: ["es-2026"],
-    algorithms: { old: "refused", plain: "ES256", moving: "ES256" },
+    algorithms: { old: "refused", plain: "ES256", moving: "ES256", new: "ES256" },
   },
 ];
 
@@ -115,7 +118,7 @@ async function start(stage: Stage, after: Op | undefined): Promise<Op> {
     hostKeys: stage.ownKey ? [OWN_KEY] : [],
     after,
     onError: (error) => told.push(error),
-    configuration: { clients: [OLD, PLAIN, moving] },
+    configuration: { clients: [OLD, PLAIN, moving, NEW] },
   });
 }
 
@@ -164,7 +167,7 @@ describe("the move of an OP from RS256 to ES256, stage by stage", () => {
     expect((await published(op)).keys.map(({ kid }) => kid)).toEqual(stage.jwks);
 
     const moving = stage.moved ? { ...MOVING, id_token_signed_response_alg: "ES256" as const } : MOVING;
-    for (const rp of [OLD, PLAIN, moving]) {
+    for (const rp of [OLD, PLAIN, moving, NEW]) {
       const expected = stage.algorithms[rp.client_id as keyof Stage["algorithms"]];
       const login = logIn(op, server, rp);
       if (expected === "refused") {

@@ -20,6 +20,12 @@ const SECRET = "only-for-this-test";
 const CODE_VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const PKCE = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" };
 
+const SAYS_ES256 = {
+  id_token_signed_response_alg: "ES256",
+  authorization_signed_response_alg: "ES256",
+  introspection_signed_response_alg: "ES256",
+} as const;
+
 type Jwt = ResourceServer["jwt"];
 
 let op: Op;
@@ -38,7 +44,7 @@ interface Started {
   says(jwt: Jwt, format?: "jwt" | "opaque"): void;
 }
 
-async function start({ told = false, hostKeys = [] as object[] } = {}): Promise<Started> {
+async function start({ told = false, hostKeys = [] as object[], clientDefaults = true } = {}): Promise<Started> {
   let info: ResourceServer = { scope: "api", audience: RESOURCE, accessTokenFormat: "jwt" };
   const getResourceServerInfo = () => info;
   const legacyVerificationKeys = hostKeys.map((key) => {
@@ -48,6 +54,7 @@ async function start({ told = false, hostKeys = [] as object[] } = {}): Promise<
   await open({
     keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }], { legacyVerificationKeys }),
     hostKeys,
+    takes: { plug: true, clientDefaults },
     attach: told ? { getResourceServerInfo } : {},
     configuration: {
       rotateRefreshToken: true,
@@ -55,6 +62,7 @@ async function start({ told = false, hostKeys = [] as object[] } = {}): Promise<
         {
           client_id: "rp",
           client_secret: SECRET,
+          ...(clientDefaults || hostKeys.length > 0 ? {} : SAYS_ES256),
           redirect_uris: [REDIRECT_URI],
           grant_types: ["authorization_code", "refresh_token", DEVICE_GRANT, "client_credentials"],
           response_types: ["code"],
@@ -176,6 +184,30 @@ describe("a resource server whose tokens can be signed", () => {
     says({ sign: { alg: "HS256", key: Buffer.alloc(32, 1) } });
     const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
     expect(decodeProtectedHeader(access_token).alg).toBe("HS256");
+  });
+
+  test("names no algorithm, and the host's default is another one that it has no key for", async () => {
+    const { says } = await start({ clientDefaults: false });
+    says({});
+    const { access_token } = await tokensOf(
+      await post("/token", { grant_type: "client_credentials", resource: RESOURCE }),
+    );
+    expect(decodeProtectedHeader(access_token).alg).toBe("ES256");
+  });
+
+  test("names no algorithm, and has the host's default while the host has a key for it", async () => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const hostKeys = [{ ...privateKey.export({ format: "jwk" }), kid: "rs", alg: "RS256" }];
+    for (const [clientDefaults, alg] of [
+      [false, "RS256"],
+      [true, "ES256"],
+    ] as const) {
+      const { says } = await start({ hostKeys, clientDefaults });
+      says({});
+      const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
+      expect(decodeProtectedHeader(access_token).alg).toBe(alg);
+      op.close();
+    }
   });
 
   test("says RS256 while the host has a key for it that is published", async () => {
