@@ -9,11 +9,11 @@ const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES384 ES512 EdDSA Ed2551
   " ",
 );
 
-/** What the host signs with keys of its own, next to ES256 of the plug. */
+/** What the host signs with its own keys, next to ES256 of the plug. */
 export interface HostAlgorithms {
   /** Whether it signs by an algorithm under a kid that is published. Undefined while that is not known. */
   signs(alg: string): boolean | undefined;
-  /** Whether it is known to have no key of its own. */
+  /** Whether it is known to have no other key than ours. */
   hasNone(): boolean;
 }
 
