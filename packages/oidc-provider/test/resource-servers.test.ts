@@ -179,7 +179,7 @@ describe("a resource server whose tokens can be signed", () => {
     expect(decodeProtectedHeader(access_token)).toMatchObject({ alg: "ES256", kid: "a" });
   });
 
-  test("says HMAC, with a key of its own", async () => {
+  test("says HMAC, with its key", async () => {
     const { says } = await start();
     says({ sign: { alg: "HS256", key: Buffer.alloc(32, 1) } });
     const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
