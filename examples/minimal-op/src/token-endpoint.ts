@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { type KeySetSource, signJwt, VerifyError } from "@signpost/core";
+import { type KeySetSource, signJwt } from "@signpost/core";
 import {
   type ClientKeys,
   createClientKeySets,
   type ReplayStore,
-  TokenError,
   verifyClientAssertion,
+  VerifyError,
 } from "@signpost/verify";
 import { type Answer, readForm } from "./http.ts";
 
@@ -48,10 +48,8 @@ export function createTokenEndpoint(options: TokenEndpointOptions): (request: In
         replayStore,
       }));
     } catch (error) {
-      if (error instanceof TokenError && error.code === "replay_store_unavailable")
-        return failure(503, "temporarily_unavailable");
-      if (error instanceof VerifyError) return failure(401, "invalid_client");
-      throw error;
+      if (!(error instanceof VerifyError)) throw error;
+      return error.transient ? failure(503, "temporarily_unavailable") : failure(401, "invalid_client");
     }
 
     const exp = Math.floor(Date.now() / 1000) + lifetimeSeconds;

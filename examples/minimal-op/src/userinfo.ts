@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { type RotationSchedule, VerifyError } from "@signpost/core";
-import { createOwnKeySet, verifyOwnJwt } from "@signpost/verify";
+import type { RotationSchedule } from "@signpost/core";
+import { createOwnKeySet, VerifyError, verifyOwnJwt } from "@signpost/verify";
 import type { Answer } from "./http.ts";
 
 /** Verifies the OP's own access token by the rules that hold for everybody else's verification. */

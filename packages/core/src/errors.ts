@@ -174,7 +174,16 @@ export type EncodingErrorCode =
   | "unsupported_key"
   | "weak_key";
 
-/** A token or key set that was refused. */
+/** What a `VerifyError` may be made with. */
+export interface VerifyErrorOptions extends ErrorOptions {
+  /** Whether the same call may succeed later. Default false. */
+  readonly transient?: boolean | undefined;
+}
+
+/**
+ * A token or key set that was refused. `transient` tells the two kinds apart: `false` is about the token (a gateway answers
+ * 401), `true` about something that could not be asked (503).
+ */
 export class VerifyError extends SignpostError {
   static {
     mark(this.prototype, "VerifyError");
@@ -182,4 +191,11 @@ export class VerifyError extends SignpostError {
 
   /** Name of the class. */
   override readonly name: string = "VerifyError";
+  /** Whether the same call may succeed later: the network, another party's answer or a store is at fault, not the token. */
+  readonly transient: boolean;
+
+  constructor(code: string, message: string, options?: VerifyErrorOptions) {
+    super(code, message, options);
+    this.transient = options?.transient === true;
+  }
 }

@@ -1,5 +1,5 @@
 export { ConfigurationError, EncodingError, SignerError, SignpostError, VerifyError } from "./errors.ts";
-export type { EncodingErrorCode, SignerErrorCode, SignerErrorOptions } from "./errors.ts";
+export type { EncodingErrorCode, SignerErrorCode, SignerErrorOptions, VerifyErrorOptions } from "./errors.ts";
 export { ecPointToJwk } from "./encoding/ec-point.ts";
 export type { P256PublicJwk } from "./encoding/ec-point.ts";
 export { ecdsaDerToRaw, ecdsaRawToDer } from "./encoding/ecdsa-signature.ts";

@@ -1,22 +1,22 @@
 import { VerifyError } from "@signpost/core";
 
 /**
- * Why a key set gave no key.
+ * Why a key set gave no key. A code is transient where the network or the OP's answer is at fault.
  *
- * | code | meaning |
- * |---|---|
- * | `unsupported_alg` | the header's `alg` is not one that a public key set can serve; nothing was looked up |
- * | `missing_kid` | the header has no `kid` |
- * | `unknown_kid` | no key with this `kid`, also after a forced refetch or while it is throttled (`retryAfterMs`) |
- * | `no_suitable_key` | the `kid` is known, but its key does not fit the `alg`, also after a forced refetch or while it is throttled (`retryAfterMs`) |
- * | `key_left_out` | the `kid` is in the set, but its entry cannot be used; the message says why |
- * | `kid_rebound` | the `kid` named another key before |
- * | `ambiguous_key` | more than one key fits |
- * | `fetch_failed`, `timeout`, `http_status`, `redirect_refused` | the request failed |
- * | `address_refused` | the host resolved to an address that is not public |
- * | `unexpected_content_type`, `body_too_large`, `invalid_jwks`, `no_usable_key` | the answer cannot be used as a key set |
- * | `invalid_metadata`, `issuer_mismatch` | the discovery document cannot be used |
- * | `aborted` | the caller's signal; its reason is the `cause` |
+ * | code | meaning | transient |
+ * |---|---|---|
+ * | `unsupported_alg` | the header's `alg` is not one that a public key set can serve; nothing was looked up | no |
+ * | `missing_kid` | the header has no `kid` | no |
+ * | `unknown_kid` | no key with this `kid`, also after a forced refetch or while it is throttled (`retryAfterMs`) | no |
+ * | `no_suitable_key` | the `kid` is known, but its key does not fit the `alg`, also after a forced refetch or while it is throttled (`retryAfterMs`) | no |
+ * | `key_left_out` | the `kid` is in the set, but its entry cannot be used; the message says why | no |
+ * | `kid_rebound` | the `kid` named another key before | no |
+ * | `ambiguous_key` | more than one key fits | no |
+ * | `fetch_failed`, `timeout`, `http_status`, `redirect_refused` | the request failed | yes |
+ * | `address_refused` | the host resolved to an address that is not public | no |
+ * | `unexpected_content_type`, `body_too_large`, `invalid_jwks`, `no_usable_key` | the answer cannot be used as a key set | yes, but for a registered `jwks` |
+ * | `invalid_metadata`, `issuer_mismatch` | the discovery document cannot be used | yes |
+ * | `aborted` | the caller's signal; its reason is the `cause` | no |
  */
 export type KeySetErrorCode =
   | "unsupported_alg"
@@ -39,6 +39,29 @@ export type KeySetErrorCode =
   | "issuer_mismatch"
   | "aborted";
 
+/** Codes that are about the token, the configuration or the caller. Every other one comes from the network or from an answer. */
+const NEVER_TRANSIENT: ReadonlySet<KeySetErrorCode> = new Set([
+  "unsupported_alg",
+  "missing_kid",
+  "unknown_kid",
+  "no_suitable_key",
+  "key_left_out",
+  "kid_rebound",
+  "ambiguous_key",
+  "address_refused",
+  "aborted",
+]);
+
+/** What a `KeySetError` may be made with. */
+export interface KeySetErrorOptions extends ErrorOptions {
+  /** Milliseconds until another request may be sent. */
+  readonly retryAfterMs?: number | undefined;
+  /** Status of the HTTP answer. */
+  readonly status?: number | undefined;
+  /** `false` for a set that was given and not fetched. Default: what the code says. */
+  readonly transient?: false | undefined;
+}
+
 /** A key set gave no key, or could not be read. */
 export class KeySetError extends VerifyError {
   /** Name of the class. */
@@ -50,12 +73,8 @@ export class KeySetError extends VerifyError {
   /** Status of the HTTP answer, where there was one. */
   readonly status: number | undefined;
 
-  constructor(
-    code: KeySetErrorCode,
-    message: string,
-    options?: ErrorOptions & { retryAfterMs?: number | undefined; status?: number | undefined },
-  ) {
-    super(code, message, options);
+  constructor(code: KeySetErrorCode, message: string, options?: KeySetErrorOptions) {
+    super(code, message, { ...options, transient: options?.transient ?? !NEVER_TRANSIENT.has(code) });
     this.retryAfterMs = options?.retryAfterMs;
     this.status = options?.status;
   }
@@ -72,7 +91,7 @@ export function findKeySetError(error: unknown): KeySetError | undefined {
 }
 
 /**
- * Why a token was refused.
+ * Why a token was refused. Only `replay_store_unavailable` is transient.
  *
  * | code | meaning |
  * |---|---|
@@ -83,7 +102,7 @@ export function findKeySetError(error: unknown): KeySetError | undefined {
  * | `unknown_client` | no keys for this client |
  * | `client_mismatch` | `iss`, `sub` or `client_id` is not the client |
  * | `bad_signature` | the signature does not verify, or has the wrong length |
- * | `invalid_issuer`, `invalid_audience` | issued by, or meant for, somebody else |
+ * | `invalid_issuer`, `invalid_audience` | issued by, or meant for, another party |
  * | `expired`, `not_yet_valid`, `lifetime_too_long` | the times |
  * | `invalid_claim` | a claim is missing, of the wrong type, or forbidden; `claim` names it |
  * | `replayed` | the `jti` was used before |
@@ -116,7 +135,7 @@ export class TokenError extends VerifyError {
   readonly claim: string | undefined;
 
   constructor(code: TokenErrorCode, message: string, options?: ErrorOptions & { claim?: string | undefined }) {
-    super(code, message, options);
+    super(code, message, { ...options, transient: code === "replay_store_unavailable" });
     this.claim = options?.claim;
   }
 }

@@ -7,8 +7,10 @@ export { createClientKeySets } from "./client/client-key-sets.ts";
 export type { ClientKeys, ClientKeySets, ClientKeySetsOptions } from "./client/client-key-sets.ts";
 export { verifyRequestObject } from "./client/request-object.ts";
 export type { RequestObjectOptions, VerifiedRequestObject } from "./client/request-object.ts";
+// The base class of the two below: who catches them all needs no other package for it.
+export { VerifyError } from "@signpost/core";
 export { KeySetError, TokenError } from "./errors.ts";
-export type { KeySetErrorCode, TokenErrorCode } from "./errors.ts";
+export type { KeySetErrorCode, KeySetErrorOptions, TokenErrorCode } from "./errors.ts";
 export type { FetchOutcome, FetchReason } from "./http/cached-resource.ts";
 export { createPublicDispatcher } from "./http/public-dispatcher.ts";
 export type { LookupLike, PublicDispatcherOptions } from "./http/public-dispatcher.ts";

@@ -202,7 +202,28 @@ async function discard(answer: FetchResponseLike): Promise<void> {
 
 function asKeySetError(error: unknown, url: URL): KeySetError {
   const known = findKeySetError(error);
+  if (known?.code === "address_refused") {
+    return new KeySetError(known.code, `${printableUrl(url)}: ${known.message}`, { cause: known });
+  }
   if (known !== undefined) return known;
   if (error instanceof SignerError && error.code === "timeout") return new KeySetError("timeout", error.message);
-  return new KeySetError("fetch_failed", `${printableUrl(url)} could not be fetched`, { cause: error });
+  const reason = reasonOf(error);
+  const message = `${printableUrl(url)} could not be fetched${reason === undefined ? "" : `: ${reason}`}`;
+  return new KeySetError("fetch_failed", message, { cause: error });
+}
+
+/**
+ * The innermost code in a chain of causes, such as ECONNREFUSED or CERT_HAS_EXPIRED. An HTTP client says "fetch failed" around
+ * it. Messages are not repeated: they may hold the whole URL.
+ */
+function reasonOf(error: unknown): string | undefined {
+  let reason: string | undefined;
+  let current = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
+    const { code, errors } = current as { code?: unknown; errors?: unknown };
+    if (typeof code === "string" && /^\w{1,64}$/.test(code)) reason = code;
+    // One error for each address that was tried.
+    current = current.cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+  }
+  return reason;
 }

@@ -5,6 +5,7 @@ import { KeySetError } from "../errors.ts";
 import type { KeyFunction } from "./key-function.ts";
 import type { KidMemory } from "./kid-memory.ts";
 import type { DropReason } from "./parse-jwk.ts";
+import type { ParsedJwks } from "./parse-jwks.ts";
 import { parseJwks, readMaxKeys } from "./parse-jwks.ts";
 import { keyRequest, selectKey } from "./select.ts";
 
@@ -55,7 +56,7 @@ export function staticKeySet(
   settings: { readonly allowMissingKid: boolean; readonly maxKeys: number },
   kids?: KidMemory,
 ): StaticKeyFunction {
-  const set = parseJwks(jwks, settings.maxKeys);
+  const set = parseGiven(jwks, settings.maxKeys);
   const keyFunction = async (header?: JWSHeaderParameters): Promise<CryptoKey> => {
     const request = keyRequest(header, settings.allowMissingKid);
     const key = selectKey(set, request, kids);
@@ -63,4 +64,14 @@ export function staticKeySet(
     return key.cryptoKey(request.alg);
   };
   return Object.assign(keyFunction, { dropped: set.dropped });
+}
+
+/** No network is at fault: the same set stays unusable. */
+function parseGiven(jwks: unknown, maxKeys: number): ParsedJwks {
+  try {
+    return parseJwks(jwks, maxKeys);
+  } catch (error) {
+    if (error instanceof KeySetError) throw new KeySetError(error.code, error.message, { transient: false });
+    throw error;
+  }
 }

@@ -73,7 +73,8 @@ export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}):
       if (expiry !== undefined && !isOver(expiry, at)) return false;
       if (expiry === undefined && expiries.size >= sweepAtSize && elapsedMs(sweptAt, at) >= sweepPauseMs) sweep(at);
       if (expiry === undefined && expiries.size >= maxEntries) {
-        throw new VerifyError("replay_store_full", `the replay store holds ${maxEntries} ids that still count`);
+        const message = `the replay store holds ${maxEntries} ids that still count`;
+        throw new VerifyError("replay_store_full", message, { transient: true });
       }
       expiries.set(id, { monotonic: at.monotonic + ttlMs, wall: at.wall + ttlMs });
       return true;

@@ -59,7 +59,9 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
       const reply = await send("SET", [keyPrefix + id, "1", "NX", "PX", String(Math.ceil(ttlMs))]);
       if (reply === "OK") return true;
       if (reply === null) return false;
-      throw new VerifyError("replay_store_unavailable", "Redis gave an answer that SET does not have");
+      throw new VerifyError("replay_store_unavailable", "Redis gave an answer that SET does not have", {
+        transient: true,
+      });
     },
     async ready() {
       await send("PING", []);
@@ -82,6 +84,6 @@ async function withinTime<T>(timeoutMs: number, work: () => Promise<T>): Promise
     });
   } catch (error) {
     if (!(error instanceof SignerError) || error.code !== "timeout") throw error;
-    throw new VerifyError("replay_store_unavailable", error.message);
+    throw new VerifyError("replay_store_unavailable", error.message, { transient: true });
   }
 }

@@ -1,0 +1,167 @@
+import { VerifyError as CoreVerifyError } from "@signpost/core";
+import {
+  createMemoryReplayStore,
+  createRedisReplayStore,
+  createRemoteKeySet,
+  createStaticKeySet,
+  discoverKeySet,
+  KeySetError,
+  TokenError,
+  verifyClientAssertion,
+  VerifyError,
+} from "@signpost/verify";
+import type { KeySetErrorCode, RemoteKeySetOptions, TokenErrorCode } from "@signpost/verify";
+import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
+import { Agent } from "undici";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { testKey } from "./support/keys.ts";
+import { LONG_CACHE, origin, setup } from "./support/remote.ts";
+
+// What a gateway needs of an error: 401 or 503, and where to look.
+
+const key = testKey("k");
+
+async function failure(work: Promise<unknown>): Promise<VerifyError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof VerifyError) return error;
+  throw new Error("expected a VerifyError", { cause: error });
+}
+
+it("VerifyError is the class that core throws", () => {
+  expect(VerifyError).toBe(CoreVerifyError);
+  expect(new VerifyError("code", "message").transient).toBe(false);
+});
+
+describe("transient", () => {
+  const keySetCodes: Record<KeySetErrorCode, boolean> = {
+    unsupported_alg: false,
+    missing_kid: false,
+    unknown_kid: false,
+    no_suitable_key: false,
+    key_left_out: false,
+    kid_rebound: false,
+    ambiguous_key: false,
+    address_refused: false,
+    aborted: false,
+    fetch_failed: true,
+    timeout: true,
+    http_status: true,
+    redirect_refused: true,
+    unexpected_content_type: true,
+    body_too_large: true,
+    invalid_jwks: true,
+    no_usable_key: true,
+    invalid_metadata: true,
+    issuer_mismatch: true,
+  };
+
+  it.each(Object.entries(keySetCodes))("of a KeySetError %s is %s", (code, transient) => {
+    expect(new KeySetError(code as KeySetErrorCode, "message")).toMatchObject({ transient });
+  });
+
+  it.each<[TokenErrorCode, boolean]>([
+    ["bad_signature", false],
+    ["expired", false],
+    ["replayed", false],
+    ["unknown_client", false],
+    ["replay_store_unavailable", true],
+  ])("of a TokenError %s is %s", (code, transient) => {
+    expect(new TokenError(code, "message")).toMatchObject({ transient });
+  });
+
+  it("is false for an unknown kid, also while its refetch is held back", async () => {
+    const { verify } = await setup(origin([key], LONG_CACHE));
+    await verify(key.token());
+    const other = testKey("other");
+    expect(await failure(verify(other.token()))).toMatchObject({ code: "unknown_kid", transient: false });
+    expect(await failure(verify(other.token()))).toMatchObject({
+      code: "unknown_kid",
+      transient: false,
+      retryAfterMs: 20_000,
+    });
+  });
+
+  it("and the message are those of the failure while it is answered from memory", async () => {
+    const { verify } = await setup(() => "destroy");
+    const first = await failure(verify(key.token()));
+    const second = await failure(verify(key.token()));
+    expect(first).toMatchObject({ code: "fetch_failed", transient: true });
+    expect(second).toMatchObject({ code: "fetch_failed", transient: true, message: first.message, retryAfterMs: 5000 });
+  });
+
+  it("is false for a jwks that was given: no network is at fault", () => {
+    const given = (jwks: unknown) => () => createStaticKeySet(jwks as never);
+    expect(given({})).toThrow(expect.objectContaining({ code: "invalid_jwks", transient: false }));
+    expect(given({ keys: [] })).toThrow(expect.objectContaining({ code: "no_usable_key", transient: false }));
+  });
+
+  it("is true where a replay store cannot say", async () => {
+    const memory = createMemoryReplayStore({ maxEntries: 1 });
+    await memory.claim("a", 1000);
+    expect(await failure(memory.claim("b", 1000))).toMatchObject({ code: "replay_store_full", transient: true });
+    const silent = createRedisReplayStore({ sendCommand: () => new Promise(() => {}) }, { timeoutMs: 5 });
+    expect(await failure(silent.claim("a", 1000))).toMatchObject({ code: "replay_store_unavailable", transient: true });
+    const odd = createRedisReplayStore({ sendCommand: async () => 7 });
+    expect(await failure(odd.claim("a", 1000))).toMatchObject({ code: "replay_store_unavailable", transient: true });
+    const exp = Math.floor(Date.now() / 1000) + 60;
+    const issuer = "https://op.example";
+    const assertion = await key.token({ iss: "c", sub: "c", aud: issuer, jti: "1", exp });
+    const keysOf = () => createStaticKeySet({ keys: [key.jwk] });
+    expect(await failure(verifyClientAssertion(assertion, { issuer, keysOf, replayStore: memory }))).toMatchObject({
+      code: "replay_store_unavailable",
+      transient: true,
+    });
+  });
+});
+
+describe("the first line of a failed fetch names host and reason", () => {
+  const header = { alg: "ES256", kid: "k" };
+  const loopback = { allowInsecureLoopback: true };
+  const coded = (code: string, cause?: unknown): Error => Object.assign(new Error("in the way", { cause }), { code });
+  const throwing = (error: unknown): RemoteKeySetOptions => ({ fetch: () => Promise.reject(error) });
+
+  it("where nothing listens", async () => {
+    const server = await startCountingJwksServer(() => "destroy");
+    await server.stop();
+    const { message } = await failure(createRemoteKeySet(server.jwksUri, loopback)(header));
+    expect(message).toBe(`${server.jwksUri} could not be fetched: ECONNREFUSED`);
+    const localhost = server.origin.replace("127.0.0.1", "localhost");
+    const discovered = await failure(discoverKeySet(localhost, loopback)(header));
+    expect(discovered.message).toBe(`${localhost}/.well-known/openid-configuration could not be fetched: ECONNREFUSED`);
+  });
+
+  it("where the name does not resolve", async () => {
+    const dispatcher = new Agent({
+      connect: { lookup: (_host, _options, callback) => callback(coded("ENOTFOUND"), []) },
+    });
+    onTestFinished(() => dispatcher.close());
+    const { message } = await failure(createRemoteKeySet("https://op.example/jwks", { dispatcher })(header));
+    expect(message).toBe("https://op.example/jwks could not be fetched: ENOTFOUND");
+  });
+
+  it.each<[string, unknown, string]>([
+    [
+      "two causes down",
+      new TypeError("fetch failed", { cause: coded("UND_ERR_X", coded("ECONNRESET")) }),
+      ": ECONNRESET",
+    ],
+    ["one of several addresses", new AggregateError([coded("EHOSTUNREACH")]), ": EHOSTUNREACH"],
+    ["no code", new Error("https://op.example/jwks?secret"), ""],
+    ["a code that is no name", Object.assign(new Error("x"), { code: "see https://op.example/jwks?secret" }), ""],
+    ["a code that is a number", Object.assign(new Error("x"), { code: 20 }), ""],
+    ["no error", "secret", ""],
+  ])("with %s", async (_name, thrown, reason) => {
+    const { message } = await failure(createRemoteKeySet("https://op.example/jwks?secret", throwing(thrown))(header));
+    expect(message).toBe(`https://op.example/jwks could not be fetched${reason}`);
+  });
+
+  it("where the address is refused", async () => {
+    const keySet = createRemoteKeySet("https://127.0.0.1/jwks?secret", { publicAddressesOnly: true });
+    const error = await failure(keySet(header));
+    expect(error.message).toBe("https://127.0.0.1/jwks: the host is at an address that is not public");
+    expect(error).toMatchObject({ code: "address_refused", transient: false });
+  });
+});
