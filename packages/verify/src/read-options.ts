@@ -9,6 +9,12 @@ export function readTexts(name: string, value: unknown): readonly string[] {
   return value.map((text) => readText(name, text));
 }
 
+/** A string from a request, or `undefined`. It may be empty, and then equals nothing. */
+export function readRequestText(name: string, value: string | undefined): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw new ConfigurationError(name, `expected a string, or nothing, got ${given(value)}`);
+}
+
 /** A function that must be there. `expected` says which one. */
 export function requireFunction<Callback>(name: string, value: Callback, expected: string): Callback {
   if (typeof value === "function") return value;

@@ -53,6 +53,11 @@ interface Subject {
   readonly call: (options: never) => unknown;
 }
 
+const assertionOptions = {
+  issuer,
+  keysOf: () => registered,
+  replayStore: { claim: async () => true, ready: async () => {} },
+};
 const notText = [undefined, null, "", 7, ["a"]];
 const notFunction = [undefined, null, "keys", {}];
 const common = { keyFunction, issuer };
@@ -85,12 +90,13 @@ const subjects: Record<string, Subject> = {
     call: async (options) => verifyOwnJwt(idToken, options),
   },
   verifyClientAssertion: {
-    good: { issuer, keysOf: () => registered, replayStore: { claim: async () => true, ready: async () => {} } },
+    good: assertionOptions,
     required: {
       issuer: notText,
       keysOf: notFunction,
       replayStore: [undefined, null, {}, () => true],
       otherAudiences: [null, `${issuer}/token`, [7], [""]],
+      clientId: [null, 7, ["client"]],
       algorithms: [null, "ES256", [], ["none"], { length: 1 }],
     },
     call: async (options) => verifyClientAssertion(assertion, options),
@@ -208,7 +214,7 @@ const remoteNumbers: Record<string, Bounds> = {
   forcedRefetchBurst: whole(1, 1000),
   failureMemoryMs: number(0, 3_600_000),
 };
-const tolerance = { clockToleranceSeconds: number(0, 300) };
+const tolerance = { clockToleranceSeconds: number(0, 60) };
 
 const numbers: Record<string, Record<string, Bounds>> = {
   createRemoteKeySet: remoteNumbers,
@@ -269,12 +275,16 @@ const others: Record<string, Record<string, readonly unknown[]>> = {
   createOwnKeySet: { withdrawn: [null, [], {}] },
   createMemoryReplayStore: { clock: notCallback, now: notCallback },
   createRedisReplayStore: { keyPrefix: [null, 7, {}] },
-  createPublicDispatcher: { allowSubnets: [null, "10.0.0.0/8", [7], ["10.0.0.0"]], lookup: notCallback },
+  createPublicDispatcher: {
+    allowSubnets: [null, "10.0.0.0/8", [7], ["10.0.0.0"]],
+    ca: [null, 7, {}, [7], [null]],
+    lookup: notCallback,
+  },
   "verifyOwnJwt for an access token": { now: notCallback },
   "verifyOwnJwt for a logout token": { now: notCallback },
   "verifyOwnJwt for an id_token_hint": { now: notCallback },
-  verifyClientAssertion: { now: notCallback },
-  verifyRequestObject: { now: notCallback },
+  verifyClientAssertion: { now: notCallback, strictTyp: notFlag },
+  verifyRequestObject: { now: notCallback, strictTyp: notFlag },
 };
 
 const ofOtherTypes = Object.entries(others).flatMap(([name, options]) =>
@@ -303,6 +313,28 @@ describe("arguments that are no options", () => {
     expect(() => discoverKeySet(value as never)).toThrow(
       expect.objectContaining({ name: "ConfigurationError", argument: "issuer" }),
     );
+  });
+
+  it.each<[string, unknown, unknown, string]>([
+    ["no client id", undefined, { jwksUri }, "clientId"],
+    ["an empty client id", "", { jwksUri }, "clientId"],
+    ["a client id that is no string", 7, { jwksUri }, "clientId"],
+    ["no keys", "client", undefined, "keys"],
+    ["null for keys", "client", null, "keys"],
+    ["a URI for keys", "client", jwksUri, "keys"],
+    ["neither jwks nor jwksUri", "client", {}, "keys"],
+    ["an empty URI", "client", { jwksUri: "" }, "jwksUri"],
+  ])("keysOf refuses %s", (_name, clientId, keys, argument) => {
+    expect(() => createClientKeySets().keysOf(clientId as never, keys as never)).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", argument }),
+    );
+  });
+
+  it("verifyClientAssertion takes null from keysOf for no client, and refuses what is no key function", async () => {
+    const given = async (keys: unknown) =>
+      refusal(() => subjects["verifyClientAssertion"]?.call({ ...assertionOptions, keysOf: () => keys } as never));
+    expect(await given(null)).toMatchObject({ code: "unknown_client" });
+    expect(await given({ keys: [] })).toMatchObject({ name: "ConfigurationError", argument: "keysOf" });
   });
 
   it.each([

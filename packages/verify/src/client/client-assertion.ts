@@ -3,11 +3,12 @@ import { assertOptions } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
-import { readTexts, requireFunction } from "../read-options.ts";
+import { readRequestText, readTexts, requireFunction } from "../read-options.ts";
 import type { ReplayStore } from "../replay/replay-store.ts";
 import { requireReplayStore } from "../replay/replay-store.ts";
 import {
   invalid,
+  requireAcceptedAudiences,
   requireLifetime,
   requireNotExpired,
   requireSoleAudience,
@@ -15,16 +16,16 @@ import {
   requireString,
   requireTime,
 } from "../token/claims.ts";
-import { requireTyp } from "../token/compact.ts";
 import type { ClientJwsOptions } from "./client-jws-options.ts";
 import { CLIENT_JWS_OPTIONS, readClientJwsOptions } from "./client-jws-options.ts";
-import { parseClientJws, verifyClientSignature } from "./verify-client-jws.ts";
+import { parseClientJws, requireClientTyp, verifyClientSignature } from "./verify-client-jws.ts";
 
 /** Options of `verifyClientAssertion`. */
 export interface ClientAssertionOptions extends ClientJwsOptions {
   /**
-   * Other values of `aud` to accept, such as the token endpoint's URL for older clients. An assertion for
-   * such a value may have been meant for another OP with the same endpoint. Default none.
+   * Other values of `aud` to accept, such as the token endpoint's URL for older clients. With them, a list passes whose every
+   * member is the issuer or one of these: openid-client 4 and 5 send both. An assertion for such a value may have been meant for
+   * another OP with the same endpoint. Default none: `aud` is the issuer alone.
    */
   readonly otherAudiences?: readonly string[] | undefined;
   /** The request's `client_id`, where it has one: the assertion must be this client's. */
@@ -62,7 +63,7 @@ const REPLAY_MARGIN_MS = 60_000;
 
 /**
  * Client authentication by `private_key_jwt` (RFC 7523 section 3, OpenID Connect Core 1.0 section 9): `iss` and `sub` are
- * the client, `aud` is the issuer alone, the lifetime is short, and each `jti` is taken once.
+ * the client, `aud` is the issuer, the lifetime is short, and each `jti` is taken once.
  *
  * Rejects with `TokenError`: every code but `invalid_issuer`; with `KeySetError` where the client's keys give none; with what
  * `keysOf` rejects with; and with `ConfigurationError` for an option that is missing, unknown or out of bounds.
@@ -96,18 +97,20 @@ export async function verifyClientAssertion(
   const jws = parseClientJws(jwt, rules.algorithms);
   const { claims } = jws;
   // Other JWTs that a client signs must not authenticate it.
-  requireTyp(jws.header, [undefined, "jwt", "client-authentication+jwt"]);
+  requireClientTyp(jws, "client-authentication+jwt", rules);
 
   const clientId = requireString(claims, "sub");
   if (claims["iss"] !== clientId) throw mismatch("iss", "expected the same as sub");
-  if (options.clientId !== undefined && options.clientId !== clientId)
+  if (rules.clientId !== undefined && rules.clientId !== clientId)
     throw mismatch("sub", "expected the request's client_id");
-  const keys = await options.keysOf(clientId);
+  const keys = (await options.keysOf(clientId)) ?? undefined;
   if (keys === undefined) throw new TokenError("unknown_client", "the client has no registered keys");
+  requireFunction("keysOf", keys, "a function that gives a key function, or nothing");
   await verifyClientSignature(jwt, jws, keys);
 
   const time = rules.readTime();
-  requireSoleAudience(claims, rules.audiences);
+  if (rules.otherAudiences.length === 0) requireSoleAudience(claims, rules.issuer);
+  else requireAcceptedAudiences(claims, [rules.issuer, ...rules.otherAudiences]);
   const exp = requireTime(claims, "exp");
   requireNotExpired(exp, time);
   requireStarted(claims, time);
@@ -115,7 +118,7 @@ export async function verifyClientAssertion(
   const jti = requireString(claims, "jti");
   if (jti.length > MAX_JTI_LENGTH) throw invalid("jti", `expected at most ${MAX_JTI_LENGTH} characters`);
   // Last, so that a refused assertion uses up nothing.
-  const untilExpiryMs = (exp + time.toleranceSeconds) * 1000 - time.nowMs;
+  const untilExpiryMs = (exp + time.endToleranceSeconds) * 1000 - time.nowMs;
   await useOnce(rules.replayStore, replayId(rules.issuer, clientId, jti), untilExpiryMs + REPLAY_MARGIN_MS);
   return { clientId, claims };
 }
@@ -127,7 +130,8 @@ function readOptions(options: ClientAssertionOptions) {
   requireFunction("keysOf", options.keysOf, "a function that gives the key function of a client");
   return {
     ...common,
-    audiences: [common.issuer, ...readTexts("otherAudiences", otherAudiences)],
+    clientId: readRequestText("clientId", options.clientId),
+    otherAudiences: readTexts("otherAudiences", otherAudiences),
     replayStore: requireReplayStore(options.replayStore),
     maxLifetimeSeconds: common.maxLifetimeSeconds ?? DEFAULT_LIFETIME_SECONDS,
   };

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { readNumber, readText } from "@signpost/core/adapter";
+import { readFlag, readNumber, readText } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { TimeOptions, TimeRules } from "../token/claims.ts";
 import { TIME_OPTIONS, timeRules } from "../token/claims.ts";
@@ -20,6 +20,11 @@ export interface ClientJwsOptions extends TimeOptions {
    * none, and `exp` is optional.
    */
   readonly maxLifetimeSeconds?: number | undefined;
+  /**
+   * Accepts only a `typ` that says what the JWT is for (RFC 8725 section 3.11): `client-authentication+jwt` for an assertion,
+   * `oauth-authz-req+jwt` for a request object. Many clients send `JWT` or none. Default false.
+   */
+  readonly strictTyp?: boolean | undefined;
 }
 
 export const CLIENT_JWS_OPTIONS: OptionNames<ClientJwsOptions> = {
@@ -27,6 +32,7 @@ export const CLIENT_JWS_OPTIONS: OptionNames<ClientJwsOptions> = {
   issuer: true,
   algorithms: true,
   maxLifetimeSeconds: true,
+  strictTyp: true,
 };
 
 /** The options, checked. */
@@ -34,6 +40,8 @@ export interface ClientJwsRules {
   readonly issuer: string;
   readonly algorithms: readonly string[];
   readonly maxLifetimeSeconds: number | undefined;
+  /** Without a `typ` and with `JWT` as well. */
+  readonly anyTyp: boolean;
   readonly readTime: () => TimeRules;
 }
 
@@ -44,6 +52,7 @@ export function readClientJwsOptions(options: ClientJwsOptions): ClientJwsRules 
     algorithms: readAlgorithms(options.algorithms),
     maxLifetimeSeconds:
       maxLifetimeSeconds === undefined ? undefined : readNumber("maxLifetimeSeconds", maxLifetimeSeconds, 1, 86_400),
+    anyTyp: !readFlag("strictTyp", options.strictTyp),
     readTime: timeRules(options),
   };
 }

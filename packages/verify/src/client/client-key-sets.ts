@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { assertOptions, readWholeNumber } from "@signpost/core/adapter";
+import { assertOptions, given, readText, readWholeNumber } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import { publicFetch } from "../http/undici-fetch.ts";
 import type { KidMemory } from "../jwk/kid-memory.ts";
@@ -32,7 +32,7 @@ export interface ClientKeySets {
    * Finds the client's own keys. The same key function is given until `keys` holds another `jwks` object or another URI. The new
    * one still knows which key each `kid` of the client named.
    *
-   * @throws ConfigurationError for a URI that is not https; KeySetError `invalid_jwks`, `no_usable_key` for a `jwks`.
+   * @throws ConfigurationError for a client without an id, and for a URI that is not https; KeySetError `invalid_jwks`, `no_usable_key` for a `jwks`.
    */
   keysOf(clientId: string, keys: ClientKeys): KeyFunction;
 }
@@ -62,13 +62,13 @@ const REMEMBERED_CLIENT_KIDS = 100_000;
  */
 export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientKeySets {
   assertOptions("options", options, CLIENT_KEY_SETS_OPTIONS);
-  const { maxClients = 1000, allowMissingKid = true, ...given } = options;
+  const { maxClients = 1000, allowMissingKid = true, ...others } = options;
   readWholeNumber("maxClients", maxClients, 1, 1_000_000);
-  const connects = given.fetch !== undefined || given.dispatcher !== undefined;
+  const connects = others.fetch !== undefined || others.dispatcher !== undefined;
   // One for all, so that connections are shared.
   const loadFetch = publicFetch();
   const remote: RemoteKeySetOptions = {
-    ...given,
+    ...others,
     allowMissingKid,
     ...(connects ? {} : { fetch: async (url, init) => (await loadFetch())(url, init) }),
   };
@@ -79,6 +79,10 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
 
   return {
     keysOf(clientId, keys) {
+      readText("clientId", clientId);
+      if (typeof keys !== "object" || keys === null) {
+        throw new ConfigurationError("keys", `expected one of jwks and jwksUri, got ${given(keys)}`);
+      }
       const source = keys.jwks ?? keys.jwksUri;
       const known = kept.get(clientId);
       const entry =

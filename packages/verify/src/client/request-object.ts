@@ -11,10 +11,9 @@ import {
   requireSoleAudience,
   requireStarted,
 } from "../token/claims.ts";
-import { requireTyp } from "../token/compact.ts";
 import type { ClientJwsOptions } from "./client-jws-options.ts";
 import { CLIENT_JWS_OPTIONS, readClientJwsOptions } from "./client-jws-options.ts";
-import { parseClientJws, verifyClientSignature } from "./verify-client-jws.ts";
+import { parseClientJws, requireClientTyp, verifyClientSignature } from "./verify-client-jws.ts";
 
 /** Options of `verifyRequestObject`. */
 export interface RequestObjectOptions extends ClientJwsOptions {
@@ -63,7 +62,8 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
   const { clientId, maxLifetimeSeconds } = rules;
   const jws = parseClientJws(jwt, rules.algorithms);
   const { claims } = jws;
-  requireTyp(jws.header, [undefined, "oauth-authz-req+jwt"]);
+  // A library that signs any JWT writes `JWT`, and requiring more breaks clients (RFC 9101 section 10.8): the claims decide.
+  requireClientTyp(jws, "oauth-authz-req+jwt", rules);
   await verifyClientSignature(jwt, jws, rules.keyFunction);
 
   const time = rules.readTime();
@@ -74,7 +74,7 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
   for (const claim of ["request", "request_uri"]) {
     if (claims[claim] !== undefined) throw invalid(claim, "expected none inside a request object");
   }
-  requireSoleAudience(claims, [rules.issuer]);
+  requireSoleAudience(claims, rules.issuer);
   requireStarted(claims, time);
   const exp = optionalTime(claims, "exp");
   if (exp !== undefined) requireNotExpired(exp, time);

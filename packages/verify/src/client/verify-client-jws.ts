@@ -1,7 +1,7 @@
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import type { CompactJws } from "../token/compact.ts";
-import { parseCompactJws } from "../token/compact.ts";
+import { parseCompactJws, requireTyp } from "../token/compact.ts";
 import { verifySignature } from "../token/signature.ts";
 
 /** Takes an RP's JWS apart; its `alg` is decided here, before anybody asks for a key. */
@@ -11,6 +11,11 @@ export function parseClientJws(jwt: string, allowed: readonly string[]): Compact
     throw new TokenError("alg_not_allowed", `alg: expected one of ${allowed.join(", ")}`, { claim: "alg" });
   }
   return jws;
+}
+
+/** Refuses a JWT of another kind: `own` is the `typ` of this kind, in the short form. */
+export function requireClientTyp(jws: CompactJws, own: string, { anyTyp }: { readonly anyTyp: boolean }): void {
+  requireTyp(jws.header, anyTyp ? [undefined, "jwt", own] : [own]);
 }
 
 /** The client's keys are at hand already: the `kid` only selects among them. */

@@ -1,6 +1,7 @@
 import type { LookupAddress, LookupOptions } from "node:dns";
 import { createRequire } from "node:module";
-import { assertOptions, readCallback } from "@signpost/core/adapter";
+import { ConfigurationError } from "@signpost/core";
+import { assertOptions, given, readCallback } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
 import { KeySetError } from "../errors.ts";
@@ -111,9 +112,13 @@ function guardedLookup(
 }
 
 /** As node:tls takes them. */
-function authorities(ca: NonNullable<PublicDispatcherOptions["ca"]>): (string | Buffer)[] {
-  const list = typeof ca === "string" || ca instanceof Uint8Array ? [ca] : ca;
-  return list.map((one) => (typeof one === "string" ? one : Buffer.from(one)));
+function authorities(ca: unknown): (string | Buffer)[] {
+  const list: readonly unknown[] = Array.isArray(ca) ? ca : [ca];
+  return list.map((one) => {
+    if (one instanceof Uint8Array) return Buffer.from(one);
+    if (typeof one === "string") return one;
+    throw new ConfigurationError("ca", `expected certificates as text or bytes, got ${given(one)}`);
+  });
 }
 
 function refused(): KeySetError {

@@ -1,8 +1,8 @@
 import { ConfigurationError } from "@signpost/core";
-import { assertOptions, given, readChoice, readText } from "@signpost/core/adapter";
+import { assertOptions, readChoice, readText } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { KeyFunction } from "../jwk/key-function.ts";
-import { readTexts, requireFunction } from "../read-options.ts";
+import { readRequestText, readTexts, requireFunction } from "../read-options.ts";
 import type { TimeOptions, TimeRules } from "../token/claims.ts";
 import { TIME_OPTIONS, timeRules } from "../token/claims.ts";
 import type { OwnKeyFunction } from "./own-key-set.ts";
@@ -90,10 +90,9 @@ function readAudiences(options: VerifyOwnJwtOptions): readonly string[] | undefi
     }
     case "logout_token":
       return [readText("audience", audience)];
-    case "id_token_hint":
-      if (audience === undefined) return undefined;
-      // An empty one comes from the request, and is no audience of a token.
-      if (typeof audience === "string") return [audience];
-      throw new ConfigurationError("audience", `expected a string, or nothing, got ${given(audience)}`);
+    case "id_token_hint": {
+      const client = readRequestText("audience", audience);
+      return client === undefined ? undefined : [client];
+    }
   }
 }

@@ -7,28 +7,43 @@ import type { JsonObject } from "../jwk/json.ts";
 export interface TimeRules {
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
-  readonly toleranceSeconds: number;
+  /** For `iat` and `nbf`: the other side's clock is ahead. */
+  readonly startToleranceSeconds: number;
+  /** For `exp`: the other side's clock is behind. */
+  readonly endToleranceSeconds: number;
 }
 
 /** The options that every verification shares. */
 export interface TimeOptions {
-  /** How far the other side's clock may be off. Seconds, 0 to 300, default 5. */
+  /**
+   * How far the other side's clock may be off. Seconds, 0 to 60: an `iat` or `nbf` that is further ahead must be refused (FAPI
+   * 2.0 section 5.3.2.1). Default: 10 for `iat` and `nbf`, which the same section asks for, and 5 for `exp`.
+   */
   readonly clockToleranceSeconds?: number | undefined;
   /** Gives milliseconds since the epoch. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
+const START_TOLERANCE_SECONDS = 10;
+const END_TOLERANCE_SECONDS = 5;
+const MAX_TOLERANCE_SECONDS = 60;
+
 export const TIME_OPTIONS: OptionNames<TimeOptions> = { clockToleranceSeconds: true, now: true };
 
 /** Judges the options at once, and reads the clock when it is asked: fetching a key takes time. */
-export function timeRules({ clockToleranceSeconds = 5, now = Date.now }: TimeOptions): () => TimeRules {
-  const toleranceSeconds = readNumber("clockToleranceSeconds", clockToleranceSeconds, 0, 300);
+export function timeRules({ clockToleranceSeconds, now = Date.now }: TimeOptions): () => TimeRules {
+  const given =
+    clockToleranceSeconds === undefined
+      ? undefined
+      : readNumber("clockToleranceSeconds", clockToleranceSeconds, 0, MAX_TOLERANCE_SECONDS);
+  const startToleranceSeconds = given ?? START_TOLERANCE_SECONDS;
+  const endToleranceSeconds = given ?? END_TOLERANCE_SECONDS;
   readCallback("now", now);
   return () => {
     const nowMs = now();
     // Nothing would be later than NaN, so that no token had expired.
     if (!Number.isFinite(nowMs)) throw new ConfigurationError("now", "expected a function that gives milliseconds");
-    return { nowMs, toleranceSeconds };
+    return { nowMs, startToleranceSeconds, endToleranceSeconds };
   };
 }
 
@@ -66,34 +81,43 @@ export function audiences(claims: JsonObject): readonly string[] {
   return list;
 }
 
-/** One value, and that one of the accepted: a token for several audiences could be used at each of them. */
-export function requireSoleAudience(claims: JsonObject, accepted: readonly string[]): void {
+/** This issuer alone, as text or as the one member of a list: a token for several audiences could be used at each of them. */
+export function requireSoleAudience(claims: JsonObject, issuer: string): void {
   const [only, ...more] = audiences(claims);
-  if (only === undefined || more.length > 0 || !accepted.includes(only)) {
-    throw new TokenError("invalid_audience", "aud: expected this issuer alone", { claim: "aud" });
+  if (only !== issuer || more.length > 0) throw wrongAudience("expected this issuer alone");
+}
+
+/** One or more values, and all of them accepted. */
+export function requireAcceptedAudiences(claims: JsonObject, accepted: readonly string[]): void {
+  if (!audiences(claims).every((audience) => accepted.includes(audience))) {
+    throw wrongAudience("expected this issuer or otherAudiences, and nothing else");
   }
 }
 
-export function requireNotExpired(exp: number, { nowMs, toleranceSeconds }: TimeRules): void {
-  if (nowMs >= (exp + toleranceSeconds) * 1000) {
+function wrongAudience(expected: string): TokenError {
+  return new TokenError("invalid_audience", `aud: ${expected}`, { claim: "aud" });
+}
+
+export function requireNotExpired(exp: number, { nowMs, endToleranceSeconds }: TimeRules): void {
+  if (nowMs >= (exp + endToleranceSeconds) * 1000) {
     throw new TokenError("expired", "exp: the token has expired", { claim: "exp" });
   }
 }
 
 /** `nbf` and `iat`, where they are present, must have come. */
-export function requireStarted(claims: JsonObject, { nowMs, toleranceSeconds }: TimeRules): void {
+export function requireStarted(claims: JsonObject, { nowMs, startToleranceSeconds }: TimeRules): void {
   for (const claim of ["nbf", "iat"]) {
     const time = optionalTime(claims, claim);
-    if (time !== undefined && nowMs < (time - toleranceSeconds) * 1000) {
+    if (time !== undefined && nowMs < (time - startToleranceSeconds) * 1000) {
       throw new TokenError("not_yet_valid", `${claim}: the token is not valid yet`, { claim });
     }
   }
 }
 
-/** From now, and from `iat` where there is one. */
+/** From now, and from `iat` where there is one. A clock that is ahead writes a later `exp` as well. */
 export function requireLifetime(claims: JsonObject, exp: number, maxSeconds: number, rules: TimeRules): void {
   const started = optionalTime(claims, "iat") ?? rules.nowMs / 1000;
-  const latest = Math.min(started, rules.nowMs / 1000) + maxSeconds + rules.toleranceSeconds;
+  const latest = Math.min(started, rules.nowMs / 1000) + maxSeconds + rules.startToleranceSeconds;
   if (exp > latest)
     throw new TokenError("lifetime_too_long", `exp: expected at most ${maxSeconds} seconds`, { claim: "exp" });
 }

@@ -1,4 +1,9 @@
-import { createStaticKeySet, verifyRequestObject } from "@signpost/verify";
+import {
+  createMemoryReplayStore,
+  createStaticKeySet,
+  verifyClientAssertion,
+  verifyRequestObject,
+} from "@signpost/verify";
 import type { RequestObjectOptions } from "@signpost/verify";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
@@ -43,15 +48,49 @@ describe("a request object", () => {
     await expect(verifyRequestObject(await sign(change), options())).resolves.toEqual({ claims: claims(change) });
   });
 
-  it.each([[undefined], ["oauth-authz-req+jwt"], ["application/oauth-authz-req+jwt"], ["OAuth-Authz-Req+JWT"]])(
-    "is accepted with typ %s",
-    async (typ) => {
-      await expect(verifyRequestObject(await sign({}, typ), options())).resolves.toBeDefined();
-    },
-  );
+  it.each([
+    [undefined],
+    ["JWT"],
+    ["jwt"],
+    ["application/jwt"],
+    ["oauth-authz-req+jwt"],
+    ["application/oauth-authz-req+jwt"],
+    ["OAuth-Authz-Req+JWT"],
+  ])("is accepted with typ %s", async (typ) => {
+    await expect(verifyRequestObject(await sign({}, typ), options())).resolves.toBeDefined();
+  });
 
-  it.each([["JWT"], ["client-authentication+jwt"], ["at+jwt"], [""]])("is refused with typ %j", async (typ) => {
+  it.each([["client-authentication+jwt"], ["at+jwt"], ["dpop+jwt"], [""]])("is refused with typ %j", async (typ) => {
     await expect(verifyRequestObject(await sign({}, typ), options())).rejects.toMatchObject({ code: "invalid_typ" });
+  });
+
+  it.each<[string | undefined, boolean]>([
+    ["oauth-authz-req+jwt", true],
+    ["application/oauth-authz-req+jwt", true],
+    ["JWT", false],
+    [undefined, false],
+  ])("with strictTyp, is judged for typ %s", async (typ, accepted) => {
+    const result = verifyRequestObject(await sign({}, typ), options({ strictTyp: true }));
+    if (accepted) await expect(result).resolves.toBeDefined();
+    else await expect(result).rejects.toMatchObject({ code: "invalid_typ" });
+  });
+
+  it("is no client assertion with typ JWT, and no assertion is a request object", async () => {
+    const assertion = { iss: "client", sub: "client", jti: "1", exp: now + 60 };
+    for (const change of [
+      assertion,
+      { ...assertion, client_id: undefined },
+      { ...assertion, sub: "client", iss: undefined },
+    ]) {
+      await expect(verifyRequestObject(await sign(change, "JWT"), options())).rejects.toMatchObject({
+        name: "TokenError",
+      });
+    }
+    const requestObject = await sign({ iss: "client", jti: "1", exp: now + 60 }, "JWT");
+    const replayStore = createMemoryReplayStore();
+    await expect(
+      verifyClientAssertion(requestObject, { issuer, keysOf: () => keyFunction, replayStore }),
+    ).rejects.toMatchObject({ claim: "sub" });
   });
 
   it.each<[string, Record<string, unknown>, string]>([
@@ -68,8 +107,8 @@ describe("a request object", () => {
     ["several audiences", { aud: [issuer, "https://other.example"] }, "invalid_audience"],
     ["exp in the past", { exp: now - 5 }, "expired"],
     ["exp as text", { exp: "later" }, "invalid_claim"],
-    ["nbf in the future", { nbf: now + 6 }, "not_yet_valid"],
-    ["iat in the future", { iat: now + 6 }, "not_yet_valid"],
+    ["nbf in the future", { nbf: now + 11 }, "not_yet_valid"],
+    ["iat in the future", { iat: now + 11 }, "not_yet_valid"],
   ])("is refused with %s", async (_name, change, code) => {
     await expect(verifyRequestObject(await sign(change), options())).rejects.toMatchObject({
       name: "TokenError",
@@ -84,7 +123,7 @@ describe("a request object", () => {
       code: "invalid_claim",
       claim: "exp",
     });
-    await expect(verifyRequestObject(await sign({ exp: now + 606 }), limited)).rejects.toMatchObject({
+    await expect(verifyRequestObject(await sign({ exp: now + 611 }), limited)).rejects.toMatchObject({
       code: "lifetime_too_long",
     });
   });
