@@ -1,5 +1,6 @@
 import { installDebianPackages } from "./backends/apt.mjs";
 import { providePkcs11js } from "./backends/pkcs11js.mjs";
+import { provideRuntime } from "./backends/runtime.mjs";
 import { buildGoProgram } from "./lib/go-program.mjs";
 import { findProgram } from "./lib/process.mjs";
 import { provideLocalstack } from "./provide-localstack.mjs";
@@ -78,6 +79,14 @@ export const BACKENDS = {
     what: "Debian's Redis, for the replay store",
     apt: ["redis-server"],
     programs: ["redis-server"],
+  },
+  bun: {
+    what: "Bun, a runtime whose undici is not undici",
+    provide: () => provideRuntime({ name: "bun", version: "1.4.5", scope: "@oven", variable: "SIGNPOST_BUN" }),
+  },
+  deno: {
+    what: "Deno, another runtime for npm packages",
+    provide: () => provideRuntime({ name: "deno", version: "2.9.6", scope: "@deno", variable: "SIGNPOST_DENO" }),
   },
   wrk: {
     what: "wrk, an HTTP load generator for the benchmark of the endpoint",

@@ -14,6 +14,7 @@ import { VerifyError } from "@signpost/core";
  * | `ambiguous_key` | more than one key fits | no |
  * | `fetch_failed`, `timeout`, `http_status`, `redirect_refused` | the request failed | yes |
  * | `address_refused` | the host resolved to an address that is not public | no |
+ * | `guard_unavailable` | this runtime opens connections past the address guard, so that none was opened | no |
  * | `unexpected_content_type`, `body_too_large`, `invalid_jwks`, `no_usable_key` | the answer cannot be used as a key set | yes, but for a registered `jwks` |
  * | `invalid_metadata`, `issuer_mismatch` | the discovery document cannot be used | yes |
  * | `aborted` | the caller's signal; its reason is the `cause` | no |
@@ -31,6 +32,7 @@ export type KeySetErrorCode =
   | "http_status"
   | "redirect_refused"
   | "address_refused"
+  | "guard_unavailable"
   | "unexpected_content_type"
   | "body_too_large"
   | "invalid_jwks"
@@ -49,6 +51,7 @@ const NEVER_TRANSIENT: ReadonlySet<KeySetErrorCode> = new Set([
   "kid_rebound",
   "ambiguous_key",
   "address_refused",
+  "guard_unavailable",
   "aborted",
 ]);
 

@@ -45,6 +45,7 @@ describe("transient", () => {
     kid_rebound: false,
     ambiguous_key: false,
     address_refused: false,
+    guard_unavailable: false,
     aborted: false,
     fetch_failed: true,
     timeout: true,
@@ -121,7 +122,7 @@ describe("the first line of a failed fetch names host and reason", () => {
   const header = { alg: "ES256", kid: "k" };
   const loopback = { allowInsecureLoopback: true };
   const coded = (code: string, cause?: unknown): Error => Object.assign(new Error("in the way", { cause }), { code });
-  const throwing = (error: unknown): RemoteKeySetOptions => ({ fetch: () => Promise.reject(error) });
+  const throwing = (thrown: unknown): RemoteKeySetOptions => ({ fetch: () => Promise.reject(thrown) });
 
   it("where nothing listens", async () => {
     const server = await startCountingJwksServer(() => "destroy");

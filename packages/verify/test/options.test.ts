@@ -277,6 +277,7 @@ const others: Record<string, Record<string, readonly unknown[]>> = {
   createRedisReplayStore: { keyPrefix: [null, 7, {}] },
   createPublicDispatcher: {
     allowSubnets: [null, "10.0.0.0/8", [7], ["10.0.0.0"]],
+    nat64Prefixes: [null, "64:ff9b::/96", [7], ["64:ff9b::"]],
     ca: [null, 7, {}, [7], [null]],
     lookup: notCallback,
   },

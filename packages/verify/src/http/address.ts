@@ -1,5 +1,7 @@
-import type { BlockList } from "node:net";
 import { ConfigurationError } from "@signpost/core";
+import type { IpAddress, IpNetwork } from "./ip-network.ts";
+import { contains, parseAddress, parseNetworks } from "./ip-network.ts";
+import { embeddedIpv4, nat64PrefixOf, nat64Prefixes } from "./nat64.ts";
 
 /** IANA IPv4 Special-Purpose Address Registry, with multicast and the reserved block. Metadata services are link-local. */
 const SPECIAL_IPV4 = [
@@ -31,71 +33,92 @@ const SPECIAL_IPV6 = [
   // Protocol assignments, with Teredo and ORCHID.
   "2001::/23",
   "2001:db8::/32",
-  // 6to4 carries an IPv4 address of anybody's choice.
+  // 6to4 carries any IPv4 address.
   "2002::/16",
   "2620:4f:8000::/48",
   "3fff::/20",
 ] as const;
 
+/**
+ * For translation inside one network (RFC 8215). Where in such an address the IPv4 address is, only that network knows: it
+ * names its prefix.
+ */
+const LOCAL_USE_NAT64 = "64:ff9b:1::/48";
+
+/** What a network's operator says of it. Names of the options that a ConfigurationError is about. */
+export interface AddressRuleOptions {
+  readonly allowSubnets?: readonly string[];
+  readonly nat64Prefixes?: readonly string[];
+}
+
 export interface AddressRules {
-  /** Whether a socket may connect to this address: canonical text, as a resolver or a socket gives it. */
+  /** Whether a socket may connect to this address: text, as a resolver or a socket gives it. */
   isAllowed(address: string): boolean;
 }
 
-/** Loaded with the first rules: a start that makes none is 3 ms shorter without it and node:dns. */
-function net(): typeof import("node:net") {
-  return process.getBuiltinModule("node:net");
-}
-
 /**
- * Public unicast addresses, and those in `allowSubnets` (CIDR). An IPv4 address inside an IPv6 one
- * (IPv4-mapped) is judged as IPv4; the other embeddings (NAT64, 6to4, Teredo) are not public.
+ * Public unicast addresses, and those in `allowSubnets` (CIDR). An IPv4 address inside an IPv6 one is judged as IPv4 where it
+ * is what a socket ends at: IPv4-mapped, and NAT64 (RFC 6052 section 3.1). Tunnels that carry any IPv4 address (6to4, Teredo,
+ * ISATAP) are not public.
  */
-export function addressRules(allowSubnets: readonly string[] = []): AddressRules {
-  const allowed = blockList(allowSubnets, "allowSubnets");
-  const special = blockList([...SPECIAL_IPV4, ...SPECIAL_IPV6], "address");
-  const globalIpv6 = blockList(GLOBAL_IPV6, "address");
+export function addressRules(options: AddressRuleOptions = {}): AddressRules {
+  const localUse = registered([LOCAL_USE_NAT64]);
+  const allowed = allowedSubnets(options.allowSubnets ?? [], localUse);
+  const translated = nat64Prefixes(options.nat64Prefixes ?? []);
+  if (translated === undefined) {
+    throw new ConfigurationError(
+      "nat64Prefixes",
+      "expected IPv6 prefixes of 32, 40, 48, 56, 64 or 96 bits, such as 2001:db8:64::/96",
+    );
+  }
+  const special = registered([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
+  const globalIpv6 = registered(GLOBAL_IPV6);
+  const isAllowedItself = (address: IpAddress): boolean => {
+    if (isIn(allowed, address)) return true;
+    if (isIn(special, address)) return false;
+    return address.length === 4 || (isIn(globalIpv6, address) && !isIsatap(address));
+  };
+
   return {
-    isAllowed(address) {
-      const plain = unmapped(address);
-      const family = familyOf(plain);
-      if (family === undefined) return false;
-      if (allowed.check(plain, family)) return true;
-      if (special.check(plain, family)) return false;
-      return family === "ipv4" || globalIpv6.check(plain, family);
+    isAllowed(text) {
+      const address = parseAddress(text);
+      if (address === undefined) return false;
+      const prefix = nat64PrefixOf(address, translated);
+      if (prefix !== undefined) {
+        const ipv4 = embeddedIpv4(address, prefix);
+        return ipv4 !== undefined && isAllowedItself(ipv4);
+      }
+      return !isIn(localUse, address) && isAllowedItself(address);
     },
   };
 }
 
-function blockList(subnets: readonly string[], argument: string): BlockList {
-  const list = new (net().BlockList)();
-  for (const subnet of subnets) {
-    const [network = "", prefix = ""] = subnet.split("/");
-    const family = familyOf(network);
-    const most = family === "ipv4" ? 32 : 128;
-    if (family === undefined || !/^\d{1,3}$/.test(prefix) || Number(prefix) > most) {
-      throw new ConfigurationError(argument, "expected subnets such as 10.1.0.0/16 or fd00:1::/64");
-    }
-    list.addSubnet(network, Number(prefix), family);
+function allowedSubnets(subnets: readonly string[], localUse: readonly IpNetwork[]): readonly IpNetwork[] {
+  const allowed = parseNetworks(subnets);
+  if (allowed === undefined) {
+    throw new ConfigurationError("allowSubnets", "expected subnets such as 10.1.0.0/16 or fd00:1::/64");
   }
-  return list;
+  if (allowed.some(({ address }) => isIn(localUse, address))) {
+    throw new ConfigurationError(
+      "allowSubnets",
+      `${LOCAL_USE_NAT64} holds IPv4 addresses: expected its prefix in nat64Prefixes, and IPv4 subnets here`,
+    );
+  }
+  return allowed;
 }
 
-/** `undefined` for what is no address. */
-export function familyOf(address: string): "ipv4" | "ipv6" | undefined {
-  const version = net().isIP(address);
-  if (version === 0) return undefined;
-  return version === 4 ? "ipv4" : "ipv6";
+/** Those of this file. One that cannot be read would open what it is to close. */
+function registered(subnets: readonly string[]): readonly IpNetwork[] {
+  const networks = parseNetworks(subnets);
+  if (networks === undefined) throw new TypeError("a registered network cannot be read");
+  return networks;
 }
 
-/** `::ffff:a.b.c.d`, in whichever spelling, as `a.b.c.d`; without a zone. */
-function unmapped(address: string): string {
-  const text = address.split("%", 1)[0] ?? "";
-  if (familyOf(text) !== "ipv6") return text;
-  // The URL parser spells every IPv6 address in the one canonical way.
-  const canonical = new URL(`http://[${text}]/`).hostname.slice(1, -1);
-  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical);
-  if (mapped === null) return canonical;
-  const [high, low] = [Number.parseInt(mapped[1] ?? "", 16), Number.parseInt(mapped[2] ?? "", 16)];
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+function isIn(list: readonly IpNetwork[], address: IpAddress): boolean {
+  return list.some((network) => contains(network, address));
+}
+
+/** RFC 5214 section 6.1: an interface identifier of `0:5efe` or `200:5efe` and an IPv4 address, under any prefix. */
+function isIsatap(address: IpAddress): boolean {
+  return ((address[8] ?? 0) & 0xfd) === 0 && address[9] === 0 && address[10] === 0x5e && address[11] === 0xfe;
 }

@@ -1,41 +1,47 @@
-import type { LookupAddress, LookupOptions } from "node:dns";
 import { createRequire } from "node:module";
 import { ConfigurationError } from "@signpost/core";
 import { assertOptions, given, readCallback } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
-import { KeySetError } from "../errors.ts";
 import { readTexts } from "../read-options.ts";
 import type { AddressRules } from "./address.ts";
-import { addressRules, familyOf } from "./address.ts";
+import { addressRules } from "./address.ts";
+import { guardUnavailable, withGuardProof } from "./guard-proof.ts";
+import type { LookupLike } from "./guarded-lookup.ts";
+import { guardedLookup, refusedAddress } from "./guarded-lookup.ts";
+import { parseAddress } from "./ip-network.ts";
 
-type Undici = Pick<typeof import("undici"), "Agent" | "buildConnector">;
-
-/** `dns.lookup` in the one form that is used: all addresses. */
-export type LookupLike = (
-  hostname: string,
-  options: LookupOptions & { all: true },
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
+type Undici = Pick<typeof import("undici"), "Agent" | "buildConnector" | "fetch">;
 
 /** Options of `createPublicDispatcher`. */
 export interface PublicDispatcherOptions {
   /** Networks that are allowed although they are not public, in CIDR notation such as `10.1.0.0/16`. Default none. */
   readonly allowSubnets?: readonly string[] | undefined;
+  /**
+   * The network's own NAT64 prefixes (RFC 6052), such as `2001:db8:64::/96`: 32, 40, 48, 56, 64 or 96 bits. The IPv4 address in
+   * such an address is judged, also by `allowSubnets`. `64:ff9b::/96` is always known. Default none.
+   */
+  readonly nat64Prefixes?: readonly string[] | undefined;
   /** Certificate authorities to trust instead of Node's, PEM. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
   /** Resolves hosts. Default `dns.lookup`. */
   readonly lookup?: LookupLike | undefined;
 }
 
-const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = { allowSubnets: true, ca: true, lookup: true };
+const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = {
+  allowSubnets: true,
+  nat64Prefixes: true,
+  ca: true,
+  lookup: true,
+};
 
 /**
- * An undici dispatcher for URLs that somebody else chose. The address is judged where the socket connects:
+ * An undici dispatcher for URLs that another party chose. The address is judged where the socket connects:
  * what was resolved is what is connected to, so a name that resolves differently the second time (DNS
  * rebinding) gains nothing. A refused address is a `KeySetError` `address_refused`, which `fetch` wraps.
  *
- * @throws ConfigurationError for an option that cannot work.
+ * @throws ConfigurationError for an option that cannot work; KeySetError `guard_unavailable` on a runtime whose undici makes no
+ * connections through its dispatchers (Bun).
  * @example
  * ```ts
  * import { createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
@@ -47,24 +53,47 @@ const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = { allowS
 export function createPublicDispatcher(options: PublicDispatcherOptions = {}): Dispatcher {
   assertOptions("options", options, PUBLIC_DISPATCHER_OPTIONS);
   // `import` is not for a function that answers at once, and undici is CommonJS: this is the one that `import` gives.
-  return publicDispatcher(createRequire(import.meta.url)("undici") as Undici, options);
+  const dispatcher = publicDispatcher(createRequire(import.meta.url)("undici") as Undici, options);
+  // Sets prove the guard before their first request. The caller's own `fetch` does not: an Agent that cannot even dispatch, as
+  // Bun's, would be passed over by it.
+  if (typeof (dispatcher as Partial<Dispatcher>).dispatch !== "function") throw guardUnavailable();
+  return dispatcher;
 }
 
 /** The dispatcher, made of an undici that is loaded. */
-export function publicDispatcher({ Agent, buildConnector }: Undici, options: PublicDispatcherOptions = {}): Dispatcher {
-  const { allowSubnets = [] } = options;
-  const rules = addressRules(readTexts("allowSubnets", allowSubnets));
-  const lookup = readCallback("lookup", options.lookup);
-  const connect = buildConnector({
-    lookup: guardedLookup(rules, lookup ?? process.getBuiltinModule("node:dns").lookup),
-    ...(options.ca === undefined ? {} : { ca: authorities(options.ca) }),
+export function publicDispatcher(undici: Undici, options: PublicDispatcherOptions = {}): Dispatcher {
+  const { allowSubnets = [], nat64Prefixes = [] } = options;
+  const rules = addressRules({
+    allowSubnets: readTexts("allowSubnets", allowSubnets),
+    nat64Prefixes: readTexts("nat64Prefixes", nat64Prefixes),
   });
+  const lookup = readCallback("lookup", options.lookup) ?? process.getBuiltinModule("node:dns").lookup;
+  const dispatcher = guardedAgent(
+    undici,
+    rules,
+    lookup,
+    options.ca === undefined ? {} : { ca: authorities(options.ca) },
+  );
+  // What the caller allows is no part of the question whether the guard is asked at all.
+  return withGuardProof(dispatcher, undici.fetch, () => guardedAgent(undici, addressRules(), probeLookup));
+}
+
+const probeLookup: LookupLike = (_hostname, _options, callback) =>
+  callback(null, [{ address: "127.0.0.1", family: 4 }]);
+
+function guardedAgent(
+  { Agent, buildConnector }: Undici,
+  rules: AddressRules,
+  lookup: LookupLike,
+  tls: { readonly ca?: (string | Buffer)[] } = {},
+): Dispatcher {
+  const connect = buildConnector({ lookup: guardedLookup(rules, lookup), ...tls });
   return new Agent({
     connect(target, callback) {
       // A literal address is connected to without a lookup.
       const literal = target.hostname.replace(/^\[|\]$/g, "");
-      if (familyOf(literal) !== undefined && !rules.isAllowed(literal)) {
-        callback(refused(), null);
+      if (parseAddress(literal) !== undefined && !rules.isAllowed(literal)) {
+        callback(refusedAddress(), null);
         return;
       }
       connect(target, (...[error, socket]) => {
@@ -75,40 +104,13 @@ export function publicDispatcher({ Agent, buildConnector }: Undici, options: Pub
         // The last word has the socket itself.
         if (!rules.isAllowed(socket.remoteAddress ?? "")) {
           socket.destroy();
-          callback(refused(), null);
+          callback(refusedAddress(), null);
           return;
         }
         callback(null, socket);
       });
     },
   });
-}
-
-/** net.connect's `lookup`: resolves like the system and gives up when one address is not allowed. */
-function guardedLookup(
-  rules: AddressRules,
-  lookup: LookupLike,
-): (
-  hostname: string,
-  options: LookupOptions,
-  callback: (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void,
-) => void {
-  return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) {
-        callback(error, []);
-        return;
-      }
-      const [first] = addresses;
-      // One private address among public ones is an attack or a mistake; connecting would be a race between them.
-      if (first === undefined || !addresses.every(({ address }) => rules.isAllowed(address))) {
-        callback(refused(), []);
-        return;
-      }
-      if (options.all === true) callback(null, addresses);
-      else callback(null, first.address, first.family);
-    });
-  };
 }
 
 /** As node:tls takes them. */
@@ -119,8 +121,4 @@ function authorities(ca: unknown): (string | Buffer)[] {
     if (typeof one === "string") return one;
     throw new ConfigurationError("ca", `expected certificates as text or bytes, got ${given(one)}`);
   });
-}
-
-function refused(): KeySetError {
-  return new KeySetError("address_refused", "the host is at an address that is not public");
 }

@@ -1,6 +1,7 @@
 // undici's own `fetch`, which belongs together with its dispatchers: Node's built-in one may be of another version. It is
 // loaded with the first request: it takes longer to load than the rest of this package and core together.
 import type { Dispatcher } from "undici";
+import { requireGuard } from "./guard-proof.ts";
 import { publicDispatcher } from "./public-dispatcher.ts";
 import type { FetchLike } from "./request.ts";
 
@@ -8,7 +9,9 @@ import type { FetchLike } from "./request.ts";
 export function fetchThrough(dispatcher: Dispatcher | undefined): () => Promise<FetchLike> {
   return async () => {
     const { fetch } = await import("undici");
-    return dispatcher === undefined ? fetch : (url, init) => fetch(url, { ...init, dispatcher });
+    if (dispatcher === undefined) return fetch;
+    await requireGuard(dispatcher);
+    return (url, init) => fetch(url, { ...init, dispatcher });
   };
 }
 
@@ -16,8 +19,7 @@ export function fetchThrough(dispatcher: Dispatcher | undefined): () => Promise<
 export function publicFetch(): () => Promise<FetchLike> {
   let dispatcher: Dispatcher | undefined;
   return async () => {
-    const undici = await import("undici");
-    dispatcher ??= publicDispatcher(undici);
+    dispatcher ??= publicDispatcher(await import("undici"));
     return fetchThrough(dispatcher)();
   };
 }

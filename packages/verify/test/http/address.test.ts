@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { findKeySetError } from "../../src/errors.ts";
 import { addressRules } from "../../src/http/address.ts";
 
-// For URLs that somebody else chose: which addresses a socket may connect to.
+// For URLs that another party chose: which addresses a socket may connect to.
 
 describe("addresses", () => {
   const { isAllowed } = addressRules();
@@ -41,7 +41,22 @@ describe("addresses", () => {
     ["0:0:0:0:0:ffff:a9fe:a9fe"],
     ["::FFFF:10.0.0.1"],
     ["64:ff9b::7f00:1"],
+    ["64:ff9b::7f00:1%eth0"],
+    ["64:ff9b::10.0.0.1"],
+    ["64:ff9b::169.254.169.254"],
+    ["64:ff9b::168.63.129.16"],
+    ["64:ff9b::"],
+    ["64:ff9b:0:0:100::101:101"],
+    ["64:ff9b::1:101:101"],
     ["64:ff9b:1::1"],
+    ["64:ff9b:1::1.1.1.1"],
+    ["::1.1.1.1"],
+    ["::ffff:0:1.1.1.1"],
+    ["::fffe:1.1.1.1"],
+    ["2002:101:101::"],
+    ["2001:0:101:101::fefe:fefe"],
+    ["2606:4700::5efe:1.1.1.1"],
+    ["2606:4700::200:5efe:1.1.1.1"],
     ["100::1"],
     ["2001::1"],
     ["2001:db8::1"],
@@ -69,22 +84,148 @@ describe("addresses", () => {
     ["2606:4700::1111"],
     ["2a00:1450::1"],
     ["::ffff:1.1.1.1"],
+    ["0:0:0:0:0:FFFF:0101:0101"],
+    ["64:ff9b::101:101"],
+    ["64:FF9B::1.1.1.1"],
+    ["2606:4700::5eff:101:101"],
+    ["2606:4700::400:5efe:101:101"],
   ])("%s is allowed", (address) => {
     expect(isAllowed(address)).toBe(true);
   });
 
-  it("a network that the caller names is allowed, and nothing beside it", () => {
-    const rules = addressRules(["10.1.0.0/16", "fd00:1::/64"]);
+  it("a network that the caller names is allowed, and nothing else", () => {
+    const rules = addressRules({ allowSubnets: ["10.1.0.0/16", "fd00:1::/64"] });
     expect(["10.1.2.3", "::ffff:10.1.2.3", "fd00:1::5"].map(rules.isAllowed)).toEqual([true, true, true]);
     expect(["10.2.0.1", "127.0.0.1", "fd00:2::5"].map(rules.isAllowed)).toEqual([false, false, false]);
   });
 
-  it.each([["10.0.0.0"], ["10.0.0.0/33"], ["10.0.0.0/"], ["example/8"], ["::/129"], [""]])(
-    "%j is no network",
-    (subnet) => {
-      expect(() => addressRules([subnet])).toThrow(ConfigurationError);
-    },
-  );
+  it("a network that the caller names is judged in the family that it has", () => {
+    const everyIpv6 = addressRules({ allowSubnets: ["::/0"] });
+    expect(["fd00::1", "::ffff:10.0.0.1", "10.0.0.1"].map(everyIpv6.isAllowed)).toEqual([true, false, false]);
+    const mapped = addressRules({ allowSubnets: ["::ffff:10.0.0.0/104"] });
+    expect(["10.0.0.1", "::ffff:10.0.0.1", "11.0.0.1", "127.0.0.1"].map(mapped.isAllowed)).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(["::1", "::10.0.0.1"].map(mapped.isAllowed)).toEqual([false, false]);
+  });
+
+  it.each([
+    ["10.0.0.0"],
+    ["10.0.0.0/33"],
+    ["10.0.0.0/8/8"],
+    ["fe80::%eth0/64"],
+    ["::ffff:10.0.0.0/95"],
+    ["10.0.0.0/"],
+    ["example/8"],
+    ["::/129"],
+    [""],
+  ])("%j is no network", (subnet) => {
+    expect(() => addressRules({ allowSubnets: [subnet] })).toThrow(ConfigurationError);
+  });
+});
+
+describe("NAT64", () => {
+  const prefixes = [
+    "2001:db8::/32",
+    "2001:db8:100::/40",
+    "2001:db8:122::/48",
+    "2001:db8:122:300::/56",
+    "2001:db8:122:344::/64",
+    "2001:db8:122:344::/96",
+  ];
+  // RFC 6052 section 2.4: 192.0.2.33 under each prefix length.
+  const examples = [
+    "2001:db8:c000:221::",
+    "2001:db8:1c0:2:21::",
+    "2001:db8:122:c000:2:2100::",
+    "2001:db8:122:3c0:0:221::",
+    "2001:db8:122:344:c0:2:2100::",
+    "2001:db8:122:344::192.0.2.33",
+  ];
+  // 8.8.8.8 and 10.0.0.1 in the same layouts.
+  const open = [
+    "2001:db8:808:808::",
+    "2001:db8:108:808:8::",
+    "2001:db8:122:808:8:800::",
+    "2001:db8:122:308:8:808::",
+    "2001:db8:122:344:8:808:800::",
+    "2001:db8:122:344::8.8.8.8",
+  ];
+  const closed = [
+    "2001:db8:a00:1::",
+    "2001:db8:10a:0:1::",
+    "2001:db8:122:a00:0:100::",
+    "2001:db8:122:30a:0:1::",
+    "2001:db8:122:344:a:0:100::",
+    "2001:db8:122:344::10.0.0.1",
+  ];
+
+  it.each(prefixes.map((prefix, index) => [prefix, index] as const))("%s embeds an IPv4 address", (prefix, index) => {
+    const at = (list: readonly string[]): string => list[index] ?? "";
+    const { isAllowed } = addressRules({ nat64Prefixes: [prefix] });
+    expect([at(open), at(closed), at(examples)].map(isAllowed)).toEqual([true, false, false]);
+    const documentation = addressRules({ nat64Prefixes: [prefix], allowSubnets: ["192.0.2.0/24"] });
+    expect([at(examples), at(closed)].map(documentation.isAllowed)).toEqual([true, false]);
+    // Without the option, the prefix is what the registry says.
+    expect(addressRules().isAllowed(at(open))).toBe(false);
+  });
+
+  it.each([
+    ["the u-octet is not zero", "2001:db8:122:344:108:808:800::"],
+    ["there is something behind the address", "2001:db8:122:344:8:808:800:1"],
+  ])("an address is refused where %s", (_name, address) => {
+    expect(addressRules({ nat64Prefixes: ["2001:db8:122:344::/64"] }).isAllowed(address)).toBe(false);
+  });
+
+  it("allowing a prefix opens no private address behind it", () => {
+    const rules = addressRules({
+      allowSubnets: ["64:ff9b::/96", "2001:db8:64::/48"],
+      nat64Prefixes: ["2001:db8:64::/96"],
+    });
+    const addresses = ["64:ff9b::1.1.1.1", "64:ff9b::10.0.0.1", "2001:db8:64::1.1.1.1", "2001:db8:64::10.0.0.1"];
+    expect(addresses.map(rules.isAllowed)).toEqual([true, false, true, false]);
+  });
+
+  it("a private network is reached through it where the caller allows that network", () => {
+    const rules = addressRules({ allowSubnets: ["10.1.0.0/16"] });
+    expect(["64:ff9b::10.1.2.3", "64:ff9b::10.2.0.1"].map(rules.isAllowed)).toEqual([true, false]);
+  });
+
+  it("prefixes for local use (RFC 8215) count where their length is known", () => {
+    expect(addressRules({ allowSubnets: ["::/0"] }).isAllowed("64:ff9b:1::1.1.1.1")).toBe(false);
+    expect(() => addressRules({ allowSubnets: ["64:ff9b:1:2::/64"] })).toThrow(
+      expect.objectContaining({ argument: "allowSubnets", message: expect.stringContaining("nat64Prefixes") }),
+    );
+    const { isAllowed } = addressRules({ nat64Prefixes: ["64:ff9b:1:fffe::/96"] });
+    expect(["64:ff9b:1:fffe::1.1.1.1", "64:ff9b:1:fffe::10.0.0.1", "64:ff9b:1::1.1.1.1"].map(isAllowed)).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("the longest prefix counts where one is inside another", () => {
+    const { isAllowed } = addressRules({ nat64Prefixes: ["2001:db8::/32", "2001:db8:122:344::/96"] });
+    expect(isAllowed("2001:db8:122:344::8.8.8.8")).toBe(true);
+  });
+
+  it.each([
+    ["2001:db8::/33"],
+    ["2001:db8::/128"],
+    ["2001:db8::"],
+    ["2001:db8:0:0:100::/96"],
+    ["2001:db8::1/96"],
+    ["10.0.0.0/32"],
+    ["::ffff:0:0/96"],
+    ["nat64"],
+  ])("%j is no prefix", (prefix) => {
+    expect(() => createPublicDispatcher({ nat64Prefixes: [prefix] })).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", argument: "nat64Prefixes" }),
+    );
+  });
 });
 
 describe("where the socket connects", () => {
@@ -163,6 +304,60 @@ describe("where the socket connects", () => {
       callback(Object.assign(new Error("ENOTFOUND"), { code: "ENOTFOUND" }), []);
     expect(await get("http://nowhere.example/", { lookup })).toBe("another error");
     expect(await get("http://nowhere.example/", { lookup: resolvesTo([]) })).toBe("address_refused");
+  });
+
+  // A callback of the resolver runs outside of every promise: what is thrown there ends the process.
+  const answering = (...answer: readonly unknown[]): LookupLike =>
+    ((_hostname: string, _options: unknown, callback: (...args: readonly unknown[]) => void) => {
+      setImmediate(() => callback(...answer));
+    }) as never;
+
+  it.each<[string, readonly unknown[], string]>([
+    ["one private address", [null, "127.0.0.1", 4], "address_refused"],
+    ["one private IPv6 address", [null, "::1", 6], "address_refused"],
+    ["a list of texts", [null, ["127.0.0.1"]], "address_refused"],
+    ["one object", [null, { address: "127.0.0.1", family: 4 }], "address_refused"],
+    ["nothing", [], "address_refused"],
+    ["null", [null, null], "address_refused"],
+    ["a number", [null, 2130706433], "address_refused"],
+    ["a name", [null, "localhost"], "address_refused"],
+    ["a list with null", [null, [null]], "address_refused"],
+    ["a list without addresses", [null, [{ address: 7, family: 4 }]], "address_refused"],
+    ["a good and a bad one", [null, [{ address: "1.1.1.1", family: 4 }, {}]], "address_refused"],
+    ["an error that is none", ["ENOTFOUND"], "another error"],
+    ["undefined for no error, and one private address", [undefined, "127.0.0.1", 4], "address_refused"],
+  ])("a lookup that answers with %s is an error", async (_name, answer, code) => {
+    expect(await get("http://intranet.example/", { lookup: answering(...answer) })).toBe(code);
+  });
+
+  it.each<[string, () => unknown]>([
+    [
+      "throws",
+      () => {
+        throw new Error("down");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("down"))],
+    ["throws what is no error", () => Promise.reject(7)],
+  ])("a lookup that %s is an error", async (_name, lookup) => {
+    expect(await get("http://intranet.example/", { lookup })).toBe("another error");
+  });
+
+  it("a lookup that answers twice is heard once", async () => {
+    const lookup: LookupLike = (_hostname, _options, callback) => {
+      callback(null, []);
+      callback(null, [{ address: "127.0.0.1", family: 4 }]);
+    };
+    expect(await get("http://intranet.example/", { lookup })).toBe("address_refused");
+  });
+
+  it("a lookup that answers with one address, or with a wrong family, is understood", async () => {
+    const target = await server();
+    const url = `http://intranet.example:${target.port}/`;
+    const allowSubnets = ["127.0.0.0/8"];
+    expect(await get(url, { allowSubnets, lookup: answering(null, "127.0.0.1", 4) })).toBe("reached");
+    const wrongFamily = answering(null, [{ address: "127.0.0.1", family: 6 }]);
+    expect(await get(url, { allowSubnets, lookup: wrongFamily })).toBe("reached");
   });
 
   it("an allowed network is reached by name and by address", async () => {
