@@ -45,5 +45,5 @@ export { createMemoryReplayStore } from "./replay/memory-replay-store.ts";
 export type { MemoryReplayStoreOptions } from "./replay/memory-replay-store.ts";
 export { createRedisReplayStore } from "./replay/redis-replay-store.ts";
 export type { RedisClientLike, RedisReplayStoreOptions } from "./replay/redis-replay-store.ts";
-export type { ReplayStore } from "./replay/replay-store.ts";
+export type { ReplayClaimOptions, ReplayStore } from "./replay/replay-store.ts";
 export type { TimeOptions } from "./token/claims.ts";

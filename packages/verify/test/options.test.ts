@@ -355,6 +355,15 @@ describe("arguments that are no options", () => {
         argument: "id",
       });
     }
+    for (const clientId of [null, "", 7]) {
+      await expect(store.claim("id", 1000, { clientId } as never)).rejects.toMatchObject({
+        name: "ConfigurationError",
+        argument: "clientId",
+      });
+    }
+    await expect(store.claim("id", 1000, { client: "one" } as never)).rejects.toMatchObject({ argument: "client" });
+    await expect(store.claim("id", 1000, null as never)).rejects.toMatchObject({ argument: "options" });
     await expect(store.claim("id", 1000.5)).resolves.toBe(true);
+    await expect(store.claim("another", 1000, { clientId: "one" })).resolves.toBe(true);
   });
 });

@@ -119,7 +119,8 @@ export async function verifyClientAssertion(
   if (jti.length > MAX_JTI_LENGTH) throw invalid("jti", `expected at most ${MAX_JTI_LENGTH} characters`);
   // Last, so that a refused assertion uses up nothing.
   const untilExpiryMs = (exp + time.endToleranceSeconds) * 1000 - time.nowMs;
-  await useOnce(rules.replayStore, replayId(rules.issuer, clientId, jti), untilExpiryMs + REPLAY_MARGIN_MS);
+  const id = replayId(rules.issuer, clientId, jti);
+  await useOnce(() => rules.replayStore.claim(id, Math.ceil(untilExpiryMs + REPLAY_MARGIN_MS), { clientId }));
   return { clientId, claims };
 }
 
@@ -144,10 +145,10 @@ function replayId(issuer: string, clientId: string, jti: string): string {
     .digest("base64url");
 }
 
-async function useOnce(store: ReplayStore, id: string, ttlMs: number): Promise<void> {
+async function useOnce(claim: () => Promise<boolean>): Promise<void> {
   let first: unknown;
   try {
-    first = await store.claim(id, Math.ceil(ttlMs));
+    first = await claim();
   } catch (error) {
     throw new TokenError("replay_store_unavailable", "the replay store did not answer", { cause: error });
   }

@@ -14,8 +14,8 @@ import { assertClaim } from "./replay-store.ts";
 /** Options of `createMemoryReplayStore`. */
 export interface MemoryReplayStoreOptions {
   /**
-   * Most ids kept. When all of them still count, a new one is refused: forgetting one would let it be replayed. A whole number,
-   * 1 to 10,000,000, default 100,000.
+   * Most ids kept. When all of them still count, a new one is refused: forgetting one would let it be replayed. Each client has a
+   * tenth of them at most, so that one client cannot lock the others out. A whole number, 1 to 10,000,000, default 100,000.
    */
   readonly maxEntries?: number | undefined;
   /**
@@ -27,7 +27,10 @@ export interface MemoryReplayStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** Whoever filled the store would otherwise buy a sweep of all of it with each further claim. */
+/** What part of the store one client may fill. */
+const CLIENT_SHARE = 0.1;
+
+/** A full store would otherwise be swept with each further claim. */
 const CROWDED_SWEEP_INTERVAL_MS = 1000;
 
 const MEMORY_REPLAY_STORE_OPTIONS: OptionNames<MemoryReplayStoreOptions> = { maxEntries: true, clock: true, now: true };
@@ -51,38 +54,89 @@ export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}):
   const { maxEntries = 100_000, clock, now } = options;
   readWholeNumber("maxEntries", maxEntries, 1, 10_000_000);
   const clocks = { clock: readCallback("clock", clock), now: readCallback("now", now) };
-  /** When each id is over: then, on both clocks. */
-  const expiries = new Map<string, Instant>();
+  const maxShare = Math.max(1, Math.floor(maxEntries * CLIENT_SHARE));
+  const entries = new Map<string, Entry>();
+  const shares = new Map<string, Share>();
   let sweepAtSize = Math.min(maxEntries, 1024);
   let sweptAt = readInstant(clocks);
   let sweepPauseMs = 0;
 
   /** Each sweep is paid for by as many claims as it leaves entries; where they do not fit any more, by time. */
   function sweep(at: Instant): void {
-    for (const [id, expiry] of expiries) if (isOver(expiry, at)) expiries.delete(id);
-    sweepAtSize = Math.min(maxEntries, Math.max(1024, expiries.size * 2));
+    for (const [id, entry] of entries) if (isOver(entry, at)) forget(id, entry);
+    sweepAtSize = Math.min(maxEntries, Math.max(1024, entries.size * 2));
     sweptAt = at;
-    sweepPauseMs = expiries.size * 2 > maxEntries ? CROWDED_SWEEP_INTERVAL_MS : 0;
+    sweepPauseMs = entries.size * 2 > maxEntries ? CROWDED_SWEEP_INTERVAL_MS : 0;
+  }
+
+  function forget(id: string, { clientId }: Entry): void {
+    entries.delete(id);
+    if (clientId === undefined) return;
+    const share = shares.get(clientId);
+    share?.ids.delete(id);
+    if (share?.ids.size === 0) shares.delete(clientId);
+  }
+
+  /** The same for the ids of one client, when its share is used up. */
+  function sweepShare(share: Share, at: Instant): void {
+    if (elapsedMs(share.sweptAt, at) < CROWDED_SWEEP_INTERVAL_MS) return;
+    share.sweptAt = at;
+    for (const id of share.ids) {
+      const entry = entries.get(id);
+      if (entry !== undefined && isOver(entry, at)) forget(id, entry);
+    }
+  }
+
+  /** Throws where there is none for a new id. */
+  function requireRoom(clientId: string | undefined, at: Instant): void {
+    if (entries.size >= sweepAtSize && elapsedMs(sweptAt, at) >= sweepPauseMs) sweep(at);
+    const share = clientId === undefined ? undefined : shares.get(clientId);
+    if (share !== undefined && share.ids.size >= maxShare) sweepShare(share, at);
+    if (share !== undefined && share.ids.size >= maxShare) {
+      throw full(`the replay store holds ${maxShare} ids of this client that still count, which is its share`);
+    }
+    if (entries.size >= maxEntries) throw full(`the replay store holds ${maxEntries} ids that still count`);
+  }
+
+  function keep(id: string, entry: Entry, at: Instant): void {
+    entries.set(id, entry);
+    if (entry.clientId === undefined) return;
+    const share = shares.get(entry.clientId) ?? { ids: new Set(), sweptAt: at };
+    shares.set(entry.clientId, share);
+    share.ids.add(id);
   }
 
   return {
-    async claim(id, ttlMs) {
-      assertClaim(id, ttlMs);
+    async claim(id, ttlMs, claimOptions = {}) {
+      assertClaim(id, ttlMs, claimOptions);
+      const { clientId } = claimOptions;
       const at = readInstant(clocks);
-      const expiry = expiries.get(id);
-      if (expiry !== undefined && !isOver(expiry, at)) return false;
-      if (expiry === undefined && expiries.size >= sweepAtSize && elapsedMs(sweptAt, at) >= sweepPauseMs) sweep(at);
-      if (expiry === undefined && expiries.size >= maxEntries) {
-        const message = `the replay store holds ${maxEntries} ids that still count`;
-        throw new VerifyError("replay_store_full", message, { transient: true });
-      }
-      expiries.set(id, { monotonic: at.monotonic + ttlMs, wall: at.wall + ttlMs });
+      const known = entries.get(id);
+      if (known !== undefined && !isOver(known, at)) return false;
+      if (known !== undefined) forget(id, known);
+      requireRoom(clientId, at);
+      keep(id, { monotonic: at.monotonic + ttlMs, wall: at.wall + ttlMs, clientId }, at);
       return true;
     },
     async ready() {},
   };
 }
 
+/** A used id: over at that moment, on both clocks. */
+interface Entry extends Instant {
+  readonly clientId: string | undefined;
+}
+
+/** What one client has used. */
+interface Share {
+  readonly ids: Set<string>;
+  sweptAt: Instant;
+}
+
 function isOver(expiry: Instant, at: Instant): boolean {
   return elapsedOnBothMs(expiry, at) >= 0;
+}
+
+function full(message: string): VerifyError {
+  return new VerifyError("replay_store_full", message, { transient: true });
 }

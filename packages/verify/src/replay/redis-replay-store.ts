@@ -54,8 +54,8 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
     );
 
   return {
-    async claim(id, ttlMs) {
-      assertClaim(id, ttlMs);
+    async claim(id, ttlMs, claimOptions = {}) {
+      assertClaim(id, ttlMs, claimOptions);
       const reply = await send("SET", [keyPrefix + id, "1", "NX", "PX", String(Math.ceil(ttlMs))]);
       if (reply === "OK") return true;
       if (reply === null) return false;

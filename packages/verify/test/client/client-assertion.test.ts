@@ -224,14 +224,14 @@ describe("each assertion", () => {
   });
 
   it("is remembered for a minute longer than it is accepted, whatever the clocks of other replicas say", async () => {
-    const seen: [string, number][] = [];
+    const seen: unknown[] = [];
     const replayStore: ReplayStore = {
-      claim: async (id, ttlMs) => seen.push([id, ttlMs]) > 0,
+      claim: async (...claimed) => seen.push(claimed) > 0,
       ready: async () => {},
     };
     await verifyClientAssertion(await sign({ jti: "secret jti" }), options({ replayStore, clockToleranceSeconds: 10 }));
     // 60 s until exp, the tolerance within which it would still be accepted, and a minute.
-    expect(seen).toEqual([[expect.stringMatching(/^[\w-]{43}$/), 130_000]]);
+    expect(seen).toEqual([[expect.stringMatching(/^[\w-]{43}$/), 130_000, { clientId: "client" }]]);
   });
 
   it("is not taken again because the keys of its client came slowly", async () => {
@@ -289,6 +289,17 @@ describe("each assertion", () => {
       code: "replay_store_unavailable",
       cause: new Error("down"),
     });
+  });
+
+  it("of one client leaves room in the store's memory for the others", async () => {
+    const shared = options({ replayStore: createMemoryReplayStore({ maxEntries: 20 }) });
+    for (const jti of ["1", "2"]) await verifyClientAssertion(await sign({ jti }), shared);
+    await expect(verifyClientAssertion(await sign({ jti: "3" }), shared)).rejects.toMatchObject({
+      code: "replay_store_unavailable",
+      cause: { code: "replay_store_full" },
+    });
+    const others = await other.token(claims({ iss: "other", sub: "other" }));
+    await expect(verifyClientAssertion(others, shared)).resolves.toMatchObject({ clientId: "other" });
   });
 
   it("is refused when the store's memory is full", async () => {

@@ -90,6 +90,71 @@ describe("the replay store in memory", () => {
     }
   });
 
+  it("gives each client a tenth of its room, so that one cannot lock out the others", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 100 });
+    const claim = async (clientId: string, id: string) => store.claim(`${clientId}-${id}`, 60_000, { clientId });
+    for (let index = 0; index < 10; index += 1) expect(await claim("greedy", String(index))).toBe(true);
+    await expect(claim("greedy", "more")).rejects.toMatchObject({ code: "replay_store_full", transient: true });
+    // What it has used is known all the same.
+    expect(await claim("greedy", "0")).toBe(false);
+    for (let client = 0; client < 9; client += 1) {
+      for (let index = 0; index < 10; index += 1) expect(await claim(`client-${client}`, String(index))).toBe(true);
+    }
+    await expect(store.claim("one more", 1000)).rejects.toMatchObject({ code: "replay_store_full" });
+    clock.advanceSeconds(60);
+    expect(await claim("greedy", "more")).toBe(true);
+  });
+
+  it("gives a client its share back as its ids expire, though the store is not full", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 20 });
+    const options = { clientId: "client" };
+    await store.claim("a", 1000, options);
+    await store.claim("b", 60_000, options);
+    await expect(store.claim("c", 1000, options)).rejects.toMatchObject({ code: "replay_store_full" });
+    clock.advanceSeconds(1);
+    expect(await store.claim("c", 1000, options)).toBe(true);
+    await expect(store.claim("d", 1000, options)).rejects.toMatchObject({ code: "replay_store_full" });
+    clock.advanceSeconds(60);
+    for (const id of ["a", "b"]) expect(await store.claim(id, 1000, options)).toBe(true);
+    await expect(store.claim("c", 1000, options)).rejects.toMatchObject({ code: "replay_store_full" });
+  });
+
+  it("looks for a client's expired ids once a second at most", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 20 });
+    const options = { clientId: "client" };
+    await store.claim("a", 500, options);
+    await store.claim("b", 60_000, options);
+    clock.advanceSeconds(0.75);
+    await expect(store.claim("c", 1000, options)).rejects.toMatchObject({ code: "replay_store_full" });
+    clock.advanceSeconds(0.25);
+    expect(await store.claim("c", 1000, options)).toBe(true);
+  });
+
+  it("takes an id for one, whichever client brings it", async () => {
+    const store = createMemoryReplayStore();
+    expect(await store.claim("a", 1000, { clientId: "one" })).toBe(true);
+    expect(await store.claim("a", 1000, { clientId: "two" })).toBe(false);
+    expect(await store.claim("a", 1000)).toBe(false);
+  });
+
+  it("counts an id for the client that claimed it last", async () => {
+    const clock = fakeClock();
+    const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 10 });
+    expect(await store.claim("a", 1000, { clientId: "one" })).toBe(true);
+    clock.advanceSeconds(1);
+    expect(await store.claim("a", 60_000, { clientId: "two" })).toBe(true);
+    expect(await store.claim("b", 1000, { clientId: "one" })).toBe(true);
+    await expect(store.claim("c", 1000, { clientId: "two" })).rejects.toMatchObject({ code: "replay_store_full" });
+  });
+
+  it("gives those without a client all of its room", async () => {
+    const store = createMemoryReplayStore({ maxEntries: 100 });
+    for (let index = 0; index < 100; index += 1) expect(await store.claim(String(index), 1000)).toBe(true);
+  });
+
   it.each([0, -1, 1.5, Number.NaN])("maxEntries: %d is refused", (maxEntries) => {
     expect(() => createMemoryReplayStore({ maxEntries })).toThrow(expect.objectContaining({ argument: "maxEntries" }));
   });
