@@ -15,6 +15,7 @@ import { VerifyError } from "@signpost/core";
  * | `fetch_failed`, `timeout`, `http_status`, `redirect_refused` | the request failed | yes |
  * | `address_refused` | the host resolved to an address that is not public | no |
  * | `guard_unavailable` | this runtime opens connections past the address guard, so that none was opened | no |
+ * | `throttled` | the set was fetched a moment ago and dropped for those of other clients; asked again after `retryAfterMs` | yes |
  * | `unexpected_content_type`, `body_too_large`, `invalid_jwks`, `no_usable_key` | the answer cannot be used as a key set | yes, but for a registered `jwks` |
  * | `invalid_metadata`, `issuer_mismatch` | the discovery document cannot be used | yes |
  * | `aborted` | the caller's signal; its reason is the `cause` | no |
@@ -33,6 +34,7 @@ export type KeySetErrorCode =
   | "redirect_refused"
   | "address_refused"
   | "guard_unavailable"
+  | "throttled"
   | "unexpected_content_type"
   | "body_too_large"
   | "invalid_jwks"

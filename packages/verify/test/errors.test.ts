@@ -47,6 +47,7 @@ describe("transient", () => {
     address_refused: false,
     guard_unavailable: false,
     aborted: false,
+    throttled: true,
     fetch_failed: true,
     timeout: true,
     http_status: true,

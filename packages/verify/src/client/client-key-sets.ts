@@ -1,18 +1,25 @@
 import { ConfigurationError } from "@signpost/core";
-import { assertOptions, given, readText, readWholeNumber } from "@signpost/core/adapter";
+import { assertOptions, given, readInstant, readText, readWholeNumber } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
+import type { FetchLimits } from "../http/fetch-limits.ts";
+import { MAX_RETRY_AFTER_MS } from "../http/request.ts";
 import { publicFetch } from "../http/undici-fetch.ts";
-import type { KidMemory } from "../jwk/kid-memory.ts";
 import { createKidMemory } from "../jwk/kid-memory.ts";
 import { staticKeySet } from "../jwk/static-key-set.ts";
 import type { RemoteKeySetOptions } from "../remote/options.ts";
 import { REMOTE_KEY_SET_OPTIONS, remoteSettings } from "../remote/options.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { remoteKeySet } from "../remote/remote-key-set.ts";
+import { fetchLimits } from "../remote/remote-resource.ts";
+import { createDroppedLimits } from "./dropped-limits.ts";
 
 /** Options of `createClientKeySets`: those of a remote set, for the sets of all clients. */
 export interface ClientKeySetsOptions extends Omit<RemoteKeySetOptions, "publicAddressesOnly"> {
-  /** Clients whose sets are kept; the one that was not asked for longest is dropped. A whole number, 1 to 1,000,000, default 1000. */
+  /**
+   * Clients whose sets are kept; the one that was not asked for longest is dropped. Its next set is fetched
+   * `minRevalidateIntervalMs` after this one at the earliest, so give more than there are clients in a minute. A whole number,
+   * 1 to 1,000,000, default 1000.
+   */
   readonly maxClients?: number | undefined;
   /** Accepts a signature without `kid` where exactly one key of the client fits. Default true. */
   readonly allowMissingKid?: boolean | undefined;
@@ -74,8 +81,18 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
   };
   const settings = remoteSettings(remote);
   const kids = createKidMemory(REMEMBERED_CLIENT_KIDS);
+  const dropped = createDroppedLimits({
+    holdMs: Math.max(
+      settings.forcedRefetchIntervalMs * settings.forcedRefetchBurst,
+      settings.minRevalidateIntervalMs,
+      settings.failureMemoryMs,
+      MAX_RETRY_AFTER_MS,
+    ),
+    instant: () => readInstant(settings),
+    create: () => fetchLimits(settings),
+  });
   // In the order of use: the first is the one that was not asked for longest.
-  const kept = new Map<string, { readonly source: unknown; readonly keySet: KeyFunction }>();
+  const kept = new Map<string, ClientKeySet>();
 
   return {
     keysOf(clientId, keys) {
@@ -85,21 +102,47 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
       }
       const source = keys.jwks ?? keys.jwksUri;
       const known = kept.get(clientId);
-      const entry =
-        known !== undefined && known.source === source ? known : { source, keySet: make(keys, kids.of(clientId)) };
+      const isKnown = known !== undefined && known.source === source;
+      const entry = isKnown ? known : { source, ...make(clientId, keys) };
+      if (known !== undefined && !isKnown) drop(clientId, known);
       kept.delete(clientId);
       kept.set(clientId, entry);
-      for (const oldest of kept.keys()) {
+      for (const [oldest, set] of kept) {
         if (kept.size <= maxClients) break;
         kept.delete(oldest);
+        drop(oldest, set);
       }
       return entry.keySet;
     },
   };
 
-  function make({ jwks, jwksUri }: ClientKeys, known: KidMemory): KeyFunction {
-    if (jwks !== undefined && jwksUri === undefined) return staticKeySet(jwks, settings, known);
-    if (jwks === undefined && jwksUri !== undefined) return remoteKeySet(jwksUri, settings, known);
+  function make(clientId: string, { jwks, jwksUri }: ClientKeys): Omit<ClientKeySet, "source"> {
+    const known = kids.of(clientId);
+    if (jwks !== undefined && jwksUri === undefined) {
+      return { keySet: staticKeySet(jwks, settings, known), limits: undefined };
+    }
+    if (jwks === undefined && jwksUri !== undefined) {
+      const limits = dropped.take(ownerOf(clientId, jwksUri));
+      return { keySet: remoteKeySet(jwksUri, settings, known, limits), limits };
+    }
     throw new ConfigurationError("keys", "expected one of jwks and jwksUri");
   }
+
+  /** A set that another client's takes the place of may have been fetched for a forged assertion, and so may the next. */
+  function drop(clientId: string, { source, limits }: ClientKeySet): void {
+    if (limits !== undefined) dropped.keep(ownerOf(clientId, source), limits);
+  }
+}
+
+interface ClientKeySet {
+  /** What the client registered. */
+  readonly source: unknown;
+  readonly keySet: KeyFunction;
+  /** Of a set that is fetched. */
+  readonly limits: FetchLimits | undefined;
+}
+
+/** A client that registers another URI is not held back by what happened at the first. */
+function ownerOf(clientId: string, jwksUri: unknown): string {
+  return JSON.stringify([clientId, jwksUri]);
 }

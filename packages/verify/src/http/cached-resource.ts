@@ -3,11 +3,11 @@ import type { Instant } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { abortable } from "./abortable.ts";
 import { requestDocument } from "./document-request.ts";
+import type { FetchLimits } from "./fetch-limits.ts";
 import type { Birth, Freshness, FreshnessRules, HeaderMap } from "./freshness.ts";
 import { freshnessOf, headersAfter304, isMadeBefore } from "./freshness.ts";
 import type { Requester, Send } from "./request.ts";
 import { withRequests } from "./request.ts";
-import type { Throttle } from "./throttle.ts";
 import { printableUrl } from "./url.ts";
 
 /**
@@ -60,11 +60,14 @@ export interface CachedResourceOptions<T> {
   readonly revalidateWith: "get" | "head";
   /** Throws a `KeySetError` for a body that must not be stored. */
   readonly parse: (body: Uint8Array) => T;
-  readonly throttle: Throttle;
+  /** Of this document, and of those for the same URL before it. */
+  readonly limits: FetchLimits;
+  /** How long the first request waits where one for the same URL was sent before, whose document was dropped. */
+  readonly firstIntervalMs: number;
   /** How long a failure is answered from memory, unless `Retry-After` asks for longer. */
   readonly failureMemoryMs: number;
   readonly onFetch: (record: FetchRecord) => void;
-  readonly onThrottled: () => void;
+  readonly onThrottled: (code: "unknown_kid" | "throttled") => void;
 }
 
 export type Newer<T> =
@@ -97,16 +100,16 @@ export interface CachedResource<T> {
 
 /** One document behind one URL, cached as RFC 9111 and RFC 5861 say. No timers: time passes only in use. */
 export function createCachedResource<T>(options: CachedResourceOptions<T>): CachedResource<T> {
-  const { requester, throttle } = options;
+  const { requester, limits } = options;
   const { instant } = requester;
   let stored: Stored<T> | undefined;
   let newest: Flight<T> | undefined;
-  let failure: { readonly error: KeySetError; readonly since: Instant; readonly forMs: number } | undefined;
   let startedCount = 0;
   let appliedNumber = 0;
 
   function start(reason: FetchReason): Promise<Stored<T>> {
     startedCount += 1;
+    if (reason === "first") limits.firstSentAt = instant();
     const done = run(reason, startedCount, stored);
     const mine = { reason, done, startedAt: instant() };
     newest = mine;
@@ -130,7 +133,8 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     const failed = (outcome: FetchOutcome, error: KeySetError): KeySetError => {
       if (number > appliedNumber) {
         const forMs = Math.max(options.failureMemoryMs, error.retryAfterMs ?? 0);
-        failure = { error, since: instant(), forMs };
+        limits.failure = { error, since: instant(), forMs };
+        limits.firstSentAt = undefined;
       }
       report(outcome, error);
       return error;
@@ -156,7 +160,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     }
     appliedNumber = number;
     stored = next;
-    failure = undefined;
+    limits.failure = undefined;
     report(unchanged ? "not_modified" : "updated");
     return next;
   }
@@ -211,15 +215,26 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   function answersBefore({ freshness }: Stored<T>, mayBeStale: MayBeStale = () => false): boolean {
     const elapsed = storedForMs();
     if (elapsed < freshness.staleWhileRevalidateForMs) return true;
-    return elapsed < freshness.staleIfErrorForMs && mayBeStale({ failing: failure !== undefined });
+    return elapsed < freshness.staleIfErrorForMs && mayBeStale({ failing: limits.failure !== undefined });
   }
 
   function remembered(): KeySetError | undefined {
-    if (failure === undefined) return undefined;
-    const { error, since, forMs } = failure;
+    if (limits.failure === undefined) return undefined;
+    const { error, since, forMs } = limits.failure;
     const retryAfterMs = forMs - elapsedMs(since, instant());
     if (retryAfterMs <= 0) return undefined;
     return new KeySetError(error.code, error.message, { cause: error, status: error.status, retryAfterMs });
+  }
+
+  /** Where documents are dropped to make room, fetching each of them again and again must not be what that costs. */
+  function requireFirst(): void {
+    // After one of its own, this document goes by what came of that.
+    if (startedCount > 0 || limits.firstSentAt === undefined) return;
+    const retryAfterMs = options.firstIntervalMs - elapsedMs(limits.firstSentAt, instant());
+    if (retryAfterMs <= 0) return;
+    options.onThrottled("throttled");
+    const message = `${printableUrl(requester.url)} was asked a moment ago, and what it answered had to make room`;
+    throw new KeySetError("throttled", message, { retryAfterMs });
   }
 
   return {
@@ -233,6 +248,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
         return stored;
       }
       if (flight === undefined && known !== undefined) return staleOrThrow(known);
+      if (flight === undefined) requireFirst();
       const done = flight?.done ?? start(stored === undefined ? "first" : "revalidate");
       try {
         return await abortable(done, signal);
@@ -251,9 +267,9 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       }
       const known = remembered();
       if (known !== undefined) throw known;
-      const throttledForMs = throttle.take();
+      const throttledForMs = limits.throttle.take();
       if (throttledForMs > 0) {
-        options.onThrottled();
+        options.onThrottled("unknown_kid");
         return { throttledForMs };
       }
       return { stored: await abortable(start("forced"), signal), bypassedCaches: true };

@@ -61,7 +61,7 @@ export interface HttpAnswer {
 const READ_HEADERS = ["age", "cache-control", "content-type", "date", "etag", "expires", "pragma", "vary"] as const;
 
 /** The longest Retry-After that is followed: a key set must come back soon after its server did. */
-const MAX_RETRY_AFTER_MS = 60_000;
+export const MAX_RETRY_AFTER_MS = 60_000;
 
 /** One bounded request: no redirects, 200 or 304 alone, everything else a `KeySetError`. */
 export type Send = (method: "GET" | "HEAD", headers: Readonly<Record<string, string>>) => Promise<HttpAnswer>;

@@ -5,7 +5,7 @@ import type { KeySetErrorCode } from "../errors.ts";
 /** Name of the `node:diagnostics_channel` that remote key sets publish to. */
 export const KEY_SET_CHANNEL = "signpost:keyset";
 
-/** One message per fetch, and one per unknown `kid` that the throttle turned away. */
+/** One message per fetch, and one per request that was held back. */
 export interface KeySetEvent {
   /** Origin and path, never the query. */
   readonly url: string;

@@ -2,6 +2,7 @@ import { elapsedMs, readInstant } from "@signpost/core/adapter";
 import type { CryptoKey } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
+import type { FetchLimits } from "../http/fetch-limits.ts";
 import { checkedUrl } from "../http/url.ts";
 import type { KidMemory } from "../jwk/kid-memory.ts";
 import { createKidMemory, REMEMBERED_KIDS } from "../jwk/kid-memory.ts";
@@ -62,13 +63,22 @@ export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetO
   return remoteKeySet(jwksUri, remoteSettings(options), createKidMemory(REMEMBERED_KIDS).of(""));
 }
 
-/** The same by settings that were read. A set that takes the place of another knows the kids that this one gave. */
-export function remoteKeySet(jwksUri: string | URL, settings: RemoteSettings, kids: KidMemory): RemoteKeyFunction {
+/**
+ * The same by settings that were read. A set that takes the place of another knows the kids that this one gave, and is held back
+ * by the limits of this one where they are of the same URL.
+ */
+export function remoteKeySet(
+  jwksUri: string | URL,
+  settings: RemoteSettings,
+  kids: KidMemory,
+  limits?: FetchLimits,
+): RemoteKeyFunction {
   const url = checkedUrl("jwksUri", jwksUri, settings.allowInsecureLoopback);
-  const { resource, counters } = createRemoteResource(url, settings, {
+  const document = {
     accept: "application/jwk-set+json, application/json;q=0.9",
-    parse: (body) => parseJwksBody(body, settings.maxKeys),
-  });
+    parse: (body: Uint8Array) => parseJwksBody(body, settings.maxKeys),
+  };
+  const { resource, counters } = createRemoteResource(url, settings, document, limits);
 
   const keyFunction = fetchedKeyFunction({
     keyFor: async (header, signal) => findKey({ resource, kids }, keyRequest(header, settings.allowMissingKid), signal),

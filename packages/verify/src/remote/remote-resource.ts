@@ -1,7 +1,10 @@
 import { readInstant } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
+import type { KeySetErrorCode } from "../errors.ts";
 import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
 import { createCachedResource } from "../http/cached-resource.ts";
+import type { FetchLimits } from "../http/fetch-limits.ts";
+import { createFetchLimits } from "../http/fetch-limits.ts";
 import type { FetchLike } from "../http/request.ts";
 import { createThrottle } from "../http/throttle.ts";
 import { fetchThrough, publicFetch } from "../http/undici-fetch.ts";
@@ -25,7 +28,7 @@ export interface FetchCounters {
   readonly failed: number;
   /** Fetches past every cache, for an unknown `kid`. */
   readonly forced: number;
-  /** Unknown `kid`s that were turned away without a request. */
+  /** Unknown `kid`s, and first requests of a client's set that was dropped, that were turned away without a request. */
   readonly throttled: number;
 }
 
@@ -39,6 +42,7 @@ export function createRemoteResource<T>(
   url: URL,
   settings: RemoteSettings,
   document: { readonly accept: string; readonly parse: (body: Uint8Array) => T },
+  limits: FetchLimits = fetchLimits(settings),
 ): RemoteResource<T> {
   const instant = (): Instant => readInstant(settings);
   const counts = {
@@ -64,14 +68,14 @@ export function createRemoteResource<T>(
       status: error?.status,
     }));
   };
-  const onThrottled = (): void => {
+  const onThrottled = (code: KeySetErrorCode): void => {
     counts.throttled += 1;
     publishKeySetEvent(() => ({
       url: printableUrl(url),
       reason: "throttled",
       outcome: "refused",
       durationMs: 0,
-      code: "unknown_kid",
+      code,
       status: undefined,
     }));
   };
@@ -90,16 +94,25 @@ export function createRemoteResource<T>(
     rules: settings,
     revalidateWith: settings.revalidateWith,
     parse: document.parse,
-    throttle: createThrottle({
-      burst: settings.forcedRefetchBurst,
-      intervalMs: settings.forcedRefetchIntervalMs,
-      instant,
-    }),
+    limits,
+    // As often as an answer is asked for that is stale on arrival.
+    firstIntervalMs: settings.minRevalidateIntervalMs,
     failureMemoryMs: settings.failureMemoryMs,
     onFetch,
     onThrottled,
   });
   return { resource, counters: () => ({ ...counts }) };
+}
+
+/** New ones, which hold nothing back yet. */
+export function fetchLimits(settings: RemoteSettings): FetchLimits {
+  return createFetchLimits(
+    createThrottle({
+      burst: settings.forcedRefetchBurst,
+      intervalMs: settings.forcedRefetchIntervalMs,
+      instant: () => readInstant(settings),
+    }),
+  );
 }
 
 function fetchLoader({ fetch, dispatcher, publicAddressesOnly }: RemoteSettings): () => Promise<FetchLike> {
