@@ -1,3 +1,5 @@
+import { ConfigurationError } from "./errors.ts";
+
 /**
  * A moment, read on two clocks. The monotonic one is never set, but it may stand still while a machine sleeps or a function is
  * frozen: on Linux it does not count suspension. The wall clock counts that time, but it may be set, forward or back.
@@ -20,6 +22,7 @@ export interface Clocks {
 /**
  * The present moment on both clocks.
  *
+ * @throws ConfigurationError for a clock that gives no number, or none that is finite.
  * @example
  * ```ts
  * import { elapsedMs, readInstant } from "@signpost/core/adapter";
@@ -30,9 +33,15 @@ export interface Clocks {
  */
 export function readInstant({ clock, now }: Clocks = {}): Instant {
   return {
-    monotonic: clock === undefined ? performance.now() : clock(),
-    wall: now === undefined ? Date.now() : now(),
+    monotonic: clock === undefined ? performance.now() : milliseconds("clock", clock()),
+    wall: now === undefined ? Date.now() : milliseconds("now", now()),
   };
+}
+
+/** Nothing is before or after NaN: every limit would be off. */
+function milliseconds(name: string, value: number): number {
+  if (Number.isFinite(value)) return value;
+  throw new ConfigurationError(name, "expected a function that gives milliseconds");
 }
 
 /**

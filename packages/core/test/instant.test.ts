@@ -35,3 +35,14 @@ it("reads the clocks of the process, or those that are given", () => {
   expect(elapsedOnBothMs({ monotonic: 7, wall: 8 })).toBe(1);
   vi.restoreAllMocks();
 });
+
+it.each([[Number.NaN], [Number.POSITIVE_INFINITY], ["1000"], [undefined], [10n]])(
+  "refuses a clock that gives %s",
+  (value) => {
+    for (const argument of ["clock", "now"]) {
+      expect(() => readInstant({ [argument]: () => value })).toThrow(
+        expect.objectContaining({ name: "ConfigurationError", argument }),
+      );
+    }
+  },
+);

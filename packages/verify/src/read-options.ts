@@ -27,6 +27,12 @@ export function readSignal(name: string, value: AbortSignal | undefined): AbortS
   throw new ConfigurationError(name, `expected an AbortSignal, or nothing, got ${given(value)}`);
 }
 
+/** A signal that must be there. */
+export function requireSignal(name: string, value: AbortSignal): AbortSignal {
+  if (isSignal(value)) return value;
+  throw new ConfigurationError(name, `expected an AbortSignal, got ${given(value)}`);
+}
+
 function isSignal(value: unknown): boolean {
   const { aborted, addEventListener } = Object(value) as Partial<AbortSignal>;
   return typeof aborted === "boolean" && typeof addEventListener === "function";

@@ -119,7 +119,7 @@ describe("transient", () => {
   });
 });
 
-describe("the first line of a failed fetch names host and reason", () => {
+describe("the message of a failed fetch names host and reason", () => {
   const header = { alg: "ES256", kid: "k" };
   const loopback = { allowInsecureLoopback: true };
   const coded = (code: string, cause?: unknown): Error => Object.assign(new Error("in the way", { cause }), { code });
@@ -158,6 +158,17 @@ describe("the first line of a failed fetch names host and reason", () => {
   ])("with %s", async (_name, thrown, reason) => {
     const { message } = await failure(createRemoteKeySet("https://op.example/jwks?secret", throwing(thrown))(header));
     expect(message).toBe(`https://op.example/jwks could not be fetched${reason}`);
+  });
+
+  it.each<[string, unknown, string]>([
+    ["no set", { key: [] }, "invalid_jwks"],
+    ["no usable key", { keys: [{ kty: "oct", k: "AAAA" }] }, "no_usable_key"],
+  ])("where the answer is %s", async (_name, body, code) => {
+    const url = "https://op.example/jwks?secret";
+    const error = await failure(createRemoteKeySet(url, { fetch: async () => Response.json(body) })(header));
+    expect(error).toMatchObject({ code, transient: true });
+    expect(error.message).toMatch(/^https:\/\/op\.example\/jwks: /);
+    expect(error.message).not.toContain("secret");
   });
 
   it("where the address is refused", async () => {

@@ -300,6 +300,24 @@ it.each(ofOtherTypes)("%s refuses %s: %j as well", async (name, option, value) =
   });
 });
 
+// Nothing is earlier than NaN: no limit would end, or each of them at once.
+it.each([
+  ["clock", Number.NaN],
+  ["now", Number.NaN],
+  ["clock", Number.POSITIVE_INFINITY],
+  ["now", "1000"],
+])("a %s that gives %s is refused where it is read", async (option, value) => {
+  const broken = { [option]: () => value } as never;
+  for (const use of [
+    () => createRemoteKeySet(jwksUri, broken),
+    () => discoverKeySet(issuer, broken),
+    () => createClientKeySets(broken).keysOf("client", { jwksUri }),
+    () => createMemoryReplayStore(broken),
+  ]) {
+    expect(await refusal(use)).toMatchObject({ name: "ConfigurationError", argument: option });
+  }
+});
+
 describe("arguments that are no options", () => {
   it.each([[undefined], [null], ["redis://127.0.0.1"], [{}]])(
     "createRedisReplayStore refuses the client %j",
@@ -314,6 +332,14 @@ describe("arguments that are no options", () => {
     expect(() => discoverKeySet(value as never)).toThrow(
       expect.objectContaining({ name: "ConfigurationError", argument: "issuer" }),
     );
+  });
+
+  it.each([[undefined], [null], [{}], ["now"]])("withSignal refuses %j", (signal) => {
+    for (const keySet of [remote(), discoverKeySet(issuer)]) {
+      expect(() => keySet.withSignal(signal as never)).toThrow(
+        expect.objectContaining({ name: "ConfigurationError", argument: "signal" }),
+      );
+    }
   });
 
   it.each<[string, unknown, unknown, string]>([

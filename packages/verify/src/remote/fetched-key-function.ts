@@ -2,7 +2,7 @@ import { assertOptions } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import type { KeyFunction } from "../jwk/key-function.ts";
-import { readSignal } from "../read-options.ts";
+import { readSignal, requireSignal } from "../read-options.ts";
 
 /** Options of `preload` and `refresh`. */
 export interface FetchNowOptions {
@@ -35,6 +35,7 @@ export interface FetchedKeys {
 export function fetchedKeyFunction(keys: FetchedKeys): FetchedKeyFunction {
   return Object.assign((header?: JWSHeaderParameters) => keys.keyFor(header, undefined), {
     withSignal: (signal: AbortSignal): KeyFunction => {
+      requireSignal("signal", signal);
       return (header) => keys.keyFor(header, signal);
     },
     preload: async (options: FetchNowOptions = {}) => keys.preload(signalOf(options)),

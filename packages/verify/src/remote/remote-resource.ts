@@ -1,6 +1,7 @@
 import { readInstant } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import type { KeySetErrorCode } from "../errors.ts";
+import { KeySetError } from "../errors.ts";
 import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
 import { createCachedResource } from "../http/cached-resource.ts";
 import type { FetchLimits } from "../http/fetch-limits.ts";
@@ -93,7 +94,7 @@ export function createRemoteResource<T>(
     },
     rules: settings,
     revalidateWith: settings.revalidateWith,
-    parse: document.parse,
+    parse: (body) => naming(url, () => document.parse(body)),
     limits,
     // As often as an answer is asked for that is stale on arrival.
     firstIntervalMs: settings.minRevalidateIntervalMs,
@@ -102,6 +103,16 @@ export function createRemoteResource<T>(
     onThrottled,
   });
   return { resource, counters: () => ({ ...counts }) };
+}
+
+/** What is wrong with an answer, and where it came from. */
+function naming<T>(url: URL, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof KeySetError)) throw error;
+    throw new KeySetError(error.code, `${printableUrl(url)}: ${error.message}`, { cause: error });
+  }
 }
 
 /** New ones, which hold nothing back yet. */
