@@ -12,7 +12,7 @@ test.each([
   onTestFinished(() => void vi.restoreAllMocks());
   let renewals = 0;
   const attachment = { owned: true, generation: 0, claimRenewal: () => true, renew: async () => (renewals += 1) > 0 };
-  const list = { library: { manufacturer: "", description: "", version: "" }, tokens: [] };
+  const list = { library: { manufacturer: "", description: "", version: "" }, tokens: [], unreadable: [] };
   const starts = new FreshStarts(attachment as never, { count: 0 } as never, async () => list);
   starts.attached();
   expect(await starts.lookAgain()).toBe(false);

@@ -40,6 +40,16 @@ describe("what a key can do without, a module may refuse", () => {
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
+  test.each(named([0x06, 0x54]))("C_GetInfo, with %s", async (_name, code) => {
+    at.shim.fail("C_GetInfo", code);
+    expect(await outcome(await at.opener.open(at.base))).toBe("signed");
+  });
+
+  test("a list of slots that was long enough: another slot came while it was read", async () => {
+    at.shim.fail("C_GetSlotList", 0x150, { times: 2 });
+    expect(await outcome(await at.opener.open(at.base))).toBe("signed");
+  });
+
   test.each(named([0x05, 0x54]))("C_GetSlotInfo, with %s", async (_name, code) => {
     at.shim.fail("C_GetSlotInfo", code);
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");

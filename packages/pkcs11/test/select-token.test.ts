@@ -17,6 +17,7 @@ const token = (member: Partial<TokenDescription>): TokenDescription => ({
 const listOf = (...tokens: TokenDescription[]): TokenList => ({
   library: { manufacturer: "", description: "", version: "1.0" },
   tokens,
+  unreadable: [],
 });
 const blank = token({ slotId: "9" });
 const unflagged = token({ slotId: "1", label: "op", serial: "a1" });
@@ -55,4 +56,36 @@ describe("a token without CKF_TOKEN_INITIALIZED", () => {
 test("a blank slot is never selected, by its number either", () => {
   expect(() => selectToken(listOf(blank), {})).toThrow(/no initialized token/);
   expect(() => selectToken(listOf(blank, flagged), { slotId: "9" })).toThrow(/no token matches/);
+});
+
+describe("a slot that cannot be read now", () => {
+  const list = (...tokens: TokenDescription[]): TokenList => ({
+    ...listOf(...tokens),
+    unreadable: [{ slotId: "5", code: 0x30 }],
+  });
+  const thrownBy = (select: () => unknown): unknown => {
+    try {
+      return select();
+    } catch (error) {
+      return error;
+    }
+  };
+
+  test("may hold the token that is wanted", () => {
+    expect(thrownBy(() => selectToken(list(flagged), { token: "op" }))).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(
+        /has "other".*; slot 5 cannot be read \(C_GetTokenInfo: CKR_DEVICE_ERROR \(0x30\)\)/,
+      ) as string,
+    });
+    expect(thrownBy(() => selectToken(list(), {}))).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/^the module shows no token; slot 5 cannot be read/) as string,
+    });
+  });
+
+  test("is none that has another number, and takes no place from a token that matches", () => {
+    expect(thrownBy(() => selectToken(list(flagged), { slotId: "6" }))).toMatchObject({ code: "key_not_found" });
+    expect(selectToken(list(flagged), {})).toBe(flagged);
+  });
 });

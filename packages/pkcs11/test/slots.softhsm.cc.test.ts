@@ -72,6 +72,18 @@ describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
     expect(await outcome(await opener.open(onA({ isolation })))).toBe("signed");
   });
 
+  test("a token that cannot be read now is no token that is not there", async () => {
+    // The second one of each list.
+    shim.fail("C_GetTokenInfo", 0x30, { every: 2 });
+    await expect(opener.open(onB({ isolation }))).rejects.toMatchObject({
+      code: "unavailable",
+      transient: true,
+      message: expect.stringContaining(
+        `slot ${SECOND} cannot be read (C_GetTokenInfo: CKR_DEVICE_ERROR (0x30))`,
+      ) as string,
+    });
+  });
+
   test.each([
     ["a bigint", SECOND],
     ["text", SECOND.toString()],

@@ -29,7 +29,8 @@
 
 enum function {
   F_SIGN, F_SIGN_INIT, F_OPEN_SESSION, F_LOGIN, F_FIND, F_ATTRIBUTE, F_INITIALIZE, F_FINALIZE, F_CLOSE_SESSION,
-  F_LOGOUT, F_CLOSE_ALL, F_SLOT_LIST, F_TOKEN_INFO, F_SESSION_INFO, F_SLOT_INFO, FUNCTIONS = 16
+  F_LOGOUT, F_CLOSE_ALL, F_SLOT_LIST, F_TOKEN_INFO, F_SESSION_INFO, F_SLOT_INFO, F_INFO,
+  FUNCTIONS = 16
 };
 
 enum { TAMPER_NONE, TAMPER_FLIP, TAMPER_ZERO_R, TAMPER_SHORT, TAMPER_OTHER_DIGEST, TAMPER_EMPTY };
@@ -231,6 +232,12 @@ static CK_RV my_get_slot_list(CK_BBOOL present, CK_SLOT_ID_PTR slots, CK_ULONG_P
   return SHARED(list_slots(present, slots, count));
 }
 
+/* It tells instances apart, and so is called of one after another was made: each further instance keeps its own. */
+static CK_RV my_get_info(CK_INFO_PTR info) {
+  ENTER(F_INFO);
+  return SHARED(first->C_GetInfo(info));
+}
+
 static CK_RV my_get_slot_info(CK_SLOT_ID slot, CK_SLOT_INFO_PTR info) {
   ENTER(F_SLOT_INFO);
   return SHARED(real()->C_GetSlotInfo(real_slot(slot), info));
@@ -383,6 +390,7 @@ static void put_in_front_of(CK_FUNCTION_LIST_PTR instance, CK_FUNCTION_LIST_PTR 
   out->C_GetFunctionList = C_GetFunctionList;
   out->C_Initialize = my_initialize;
   out->C_Finalize = my_finalize;
+  out->C_GetInfo = my_get_info;
   out->C_GetSlotList = my_get_slot_list;
   out->C_GetSlotInfo = my_get_slot_info;
   out->C_GetTokenInfo = my_get_token_info;
@@ -410,6 +418,7 @@ static CK_RV add_instance(CK_FUNCTION_LIST_PTR_PTR out) {
     *out = malloc(sizeof list);
     if (!*out) return CKR_HOST_MEMORY;
     put_in_front_of(instance, *out);
+    (*out)->C_GetInfo = instance->C_GetInfo;
   }
   here = (struct instance){.real = instance};
   for (enum strike kind = 0; kind < STRIKES; kind++) here.struck[kind] = atomic_load(&control->strike[kind]);

@@ -25,6 +25,7 @@ const FUNCTIONS = [
   "C_GetTokenInfo",
   "C_GetSessionInfo",
   "C_GetSlotInfo",
+  "C_GetInfo",
 ] as const;
 
 // In the order of the cells after the arrays of `struct control`.

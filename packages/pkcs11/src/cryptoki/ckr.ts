@@ -151,3 +151,8 @@ const RULES: ReadonlyMap<number, CkrRule> = new Map<number, CkrRule>([
 export function ckrRule(code: number): CkrRule {
   return RULES.get(code) ?? { name: `CKR 0x${code.toString(16)}`, ...UNKNOWN };
 }
+
+/** A CKR code for people: `CKR_DEVICE_ERROR (0x30)`. */
+export function describeCode(code: number): string {
+  return `${ckrRule(code).name} (0x${code.toString(16)})`;
+}

@@ -38,8 +38,17 @@ export interface TokenDescription {
   readonly maxSessions: number;
 }
 
+/** A slot that holds a token of which the module tells nothing now. */
+export interface UnreadableSlot {
+  readonly slotId: string;
+  /** The CKR code of C_GetTokenInfo. */
+  readonly code: number;
+}
+
 /** A module with every slot that holds a token. */
 export interface TokenList {
   readonly library: LibraryDescription;
   readonly tokens: readonly TokenDescription[];
+  /** Any of them may be the token that is wanted. */
+  readonly unreadable: readonly UnreadableSlot[];
 }

@@ -106,4 +106,8 @@ function agoMs(moment: Instant | undefined): number {
   return moment === undefined ? Number.POSITIVE_INFINITY : elapsedMs(moment);
 }
 
-const NO_TOKENS: TokenList = { library: { manufacturer: "", description: "", version: "" }, tokens: [] };
+const NO_TOKENS: TokenList = {
+  library: { manufacturer: "", description: "", version: "" },
+  tokens: [],
+  unreadable: [],
+};

@@ -41,15 +41,12 @@ function explained(error: unknown, module: string): SignerError | ConfigurationE
 async function findToken(module: ThreadModule, request: KeyRequest): Promise<TokenDescription> {
   const { selector } = request;
   const hint = configurationHint(request.module);
+  const list = await listTokens(module);
   try {
-    return selectToken(await listTokens(module), selector, hint);
+    return selectToken(list, selector, hint);
   } catch (error) {
-    if (
-      !(error instanceof SignerError) ||
-      error.code !== "key_not_found" ||
-      !(await module.life.freshStarts.lookAgain())
-    )
-      throw error;
+    const isMissing = error instanceof SignerError && error.code !== "ambiguous_key" && list.tokens.length > 0;
+    if (!isMissing || !(await module.life.freshStarts.lookAgain())) throw error;
     return selectToken(await module.tokens(), selector, hint);
   }
 }

@@ -1,5 +1,6 @@
 import { SignerError } from "@signpost/core";
-import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
+import { describeCode } from "../cryptoki/ckr.ts";
+import type { TokenDescription, TokenList, UnreadableSlot } from "../cryptoki/descriptions.ts";
 import { shown } from "./misplaced-pin.ts";
 
 /** What the one token must match, by the attribute names of RFC 7512 section 2.3. Absent members match everything. */
@@ -23,12 +24,15 @@ export interface TokenSelector {
  * initialized goes before one that only has a label, as not every module sets that flag (CKF_TOKEN_INITIALIZED).
  *
  * @throws SignerError `key_not_found` when there is none, `ambiguous_key` when there are more; both list the tokens.
- * `unavailable` when the module shows no slot with a token at all, as one does that has lost its HSM. `hint`: what to look at where it
- * shows none.
+ * `unavailable` when the module shows no slot with a token at all, as one does that has lost its HSM, and when the token may be one that
+ * cannot be read now. `hint`: what to look at where it shows none.
  */
 export function selectToken(list: TokenList, selector: TokenSelector, hint?: string): TokenDescription {
-  if (list.tokens.length === 0)
-    throw new SignerError("unavailable", withHint("the module shows no token at all", hint));
+  const unreadable = matchesLibrary(list, selector) ? list.unreadable.filter((slot) => mayBe(slot, selector)) : [];
+  if (list.tokens.length === 0) {
+    const message = `the module shows no token${unreadable.length === 0 ? " at all" : ""}${describeUnreadable(unreadable)}`;
+    throw new SignerError("unavailable", withHint(message, hint));
+  }
   const flagged = list.tokens.filter((token) => token.initialized);
   const present = list.tokens.filter((token) => token.initialized || isNamed(token, selector, flagged.length > 0));
   const all = matchesLibrary(list, selector) ? present.filter((token) => matches(token, selector)) : [];
@@ -37,6 +41,7 @@ export function selectToken(list: TokenList, selector: TokenSelector, hint?: str
   const [token] = matching;
   if (token === undefined) {
     const message = `no token matches ${describeSelector(selector)}; the module has ${describe(present)}`;
+    if (unreadable.length > 0) throw new SignerError("unavailable", `${message}${describeUnreadable(unreadable)}`);
     throw new SignerError("key_not_found", present.length === 0 ? withHint(message, hint) : message);
   }
   if (matching.length > 1) {
@@ -90,6 +95,11 @@ function matches(token: TokenDescription, selector: TokenSelector): boolean {
   );
 }
 
+/** Nothing is known of it but its slot. */
+function mayBe({ slotId }: UnreadableSlot, selector: TokenSelector): boolean {
+  return selector.slotId === undefined || selector.slotId === slotId;
+}
+
 // The module pads its texts, and whoever copied one may have copied the padding.
 function same(wanted: string | undefined, actual: string): boolean {
   return wanted === undefined || wanted.replace(/[\0 ]+$/, "") === actual;
@@ -109,4 +119,10 @@ function describe(tokens: readonly TokenDescription[]): string {
   return tokens
     .map(({ label, serial, slotId }) => `${JSON.stringify(label)} (serial ${serial}, slot ${slotId})`)
     .join(", ");
+}
+
+function describeUnreadable(slots: readonly UnreadableSlot[]): string {
+  return slots
+    .map(({ slotId, code }) => `; slot ${slotId} cannot be read (C_GetTokenInfo: ${describeCode(code)})`)
+    .join("");
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { ckrRule, type RecoveryAction } from "../cryptoki/ckr.ts";
+import { ckrRule, describeCode, type RecoveryAction } from "../cryptoki/ckr.ts";
 import {
   CKR_CANT_LOCK,
   CKR_CRYPTOKI_NOT_INITIALIZED,
@@ -34,7 +34,7 @@ export class SupersededError extends Error {
 
 function describe(failure: Failure): string {
   if (failure.kind !== "cryptoki") return failure.message;
-  return `${failure.call}: ${ckrRule(failure.code).name} (0x${failure.code.toString(16)})`;
+  return `${failure.call}: ${describeCode(failure.code)}`;
 }
 
 /** What brings the session back after this error. */

@@ -1,55 +1,88 @@
 import type { Binding, Handle } from "../cryptoki/binding.ts";
-import { cryptoki } from "../cryptoki/call.ts";
-import { CKF_TOKEN_INITIALIZED } from "../cryptoki/constants.ts";
-import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
+import { codeFrom, cryptoki, CryptokiError } from "../cryptoki/call.ts";
+import {
+  CKF_TOKEN_INITIALIZED,
+  CKR_BUFFER_TOO_SMALL,
+  CKR_CRYPTOKI_NOT_INITIALIZED,
+  CKR_SLOT_ID_INVALID,
+  CKR_TOKEN_NOT_PRESENT,
+  CKR_TOKEN_NOT_RECOGNIZED,
+} from "../cryptoki/constants.ts";
+import type { LibraryDescription, TokenDescription, TokenList, UnreadableSlot } from "../cryptoki/descriptions.ts";
 import { readUlong } from "../cryptoki/objects.ts";
 
 // What pkcs11js makes of CK_UNAVAILABLE_INFORMATION: it keeps the lower 32 bits of each count and of the flags. No token that
 // has more than 2^32 sessions is known, and no flag has a higher bit.
 const UNKNOWN_COUNT = 0xffff_ffff;
 
+/** A slot may come between the two calls that pkcs11js makes: one that counts them, one that lists them. */
+const LISTINGS = 3;
+
+/** Answers that say that there is no token, or none of a kind that the module knows. */
+const ABSENT: ReadonlySet<number> = new Set([CKR_SLOT_ID_INVALID, CKR_TOKEN_NOT_PRESENT, CKR_TOKEN_NOT_RECOGNIZED]);
+
 /** Every slot that holds a token, with the slot's handle beside it. */
 export function listTokens(binding: Binding): {
   readonly list: TokenList;
   readonly slots: ReadonlyMap<string, Handle>;
 } {
-  const info = cryptoki("C_GetInfo", () => binding.C_GetInfo());
+  const library = describeLibrary(binding);
   const slots = new Map<string, Handle>();
   const tokens: TokenDescription[] = [];
-  for (const slot of cryptoki("C_GetSlotList", () => binding.C_GetSlotList(true))) {
+  const unreadable: UnreadableSlot[] = [];
+  for (const slot of listSlots(binding)) {
     const slotId = readUlong(slot)?.toString();
-    const token = slotId === undefined ? undefined : describeToken(binding, slot, slotId);
-    if (slotId === undefined || token === undefined) continue;
-    slots.set(slotId, slot);
-    tokens.push(token);
+    if (slotId === undefined) continue;
+    const token = describeToken(binding, slot, slotId);
+    if (typeof token !== "number") {
+      slots.set(slotId, slot);
+      tokens.push(token);
+    } else if (!ABSENT.has(token)) unreadable.push({ slotId, code: token });
   }
-  const library = {
+  return { list: { library, tokens, unreadable }, slots };
+}
+
+function listSlots(binding: Binding): readonly Handle[] {
+  for (let listings = 1; ; listings += 1) {
+    try {
+      return cryptoki("C_GetSlotList", () => binding.C_GetSlotList(true));
+    } catch (error) {
+      const grown = error instanceof CryptokiError && error.code === CKR_BUFFER_TOO_SMALL;
+      if (!grown || listings === LISTINGS) throw error;
+    }
+  }
+}
+
+// For those who ask for the library by its texts. Others can do without.
+function describeLibrary(binding: Binding): LibraryDescription {
+  let info: ReturnType<Binding["C_GetInfo"]> | undefined;
+  const code = codeFrom(() => (info = binding.C_GetInfo()));
+  if (code === CKR_CRYPTOKI_NOT_INITIALIZED) throw new CryptokiError("C_GetInfo", code);
+  if (info === undefined) return { manufacturer: "", description: "", version: "" };
+  return {
     manufacturer: trimPadding(info.manufacturerID),
     description: trimPadding(info.libraryDescription),
     version: `${info.libraryVersion.major}.${info.libraryVersion.minor}`,
   };
-  return { list: { library, tokens }, slots };
 }
 
-// A token that goes away between two calls is as good as not there.
-function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDescription | undefined {
-  try {
-    const slotInfo = describeSlot(binding, slot);
-    const token = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
-    return {
-      slotId,
-      slotDescription: trimPadding(slotInfo.slotDescription),
-      slotManufacturer: trimPadding(slotInfo.manufacturerID),
-      label: trimPadding(token.label),
-      serial: trimPadding(token.serialNumber),
-      manufacturer: trimPadding(token.manufacturerID),
-      model: trimPadding(token.model),
-      initialized: (token.flags & CKF_TOKEN_INITIALIZED) !== 0,
-      maxSessions: token.maxSessionCount === UNKNOWN_COUNT ? 0 : token.maxSessionCount,
-    };
-  } catch {
-    return undefined;
-  }
+/** The token in a slot, or the CKR code with which the module does not tell. */
+function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDescription | number {
+  const slotInfo = describeSlot(binding, slot);
+  let token: ReturnType<Binding["C_GetTokenInfo"]> | undefined;
+  const code = codeFrom(() => (token = binding.C_GetTokenInfo(slot)));
+  if (token === undefined) return code ?? CKR_TOKEN_NOT_PRESENT;
+  return {
+    slotId,
+    slotDescription: trimPadding(slotInfo.slotDescription),
+    slotManufacturer: trimPadding(slotInfo.manufacturerID),
+    label: trimPadding(token.label),
+    serial: trimPadding(token.serialNumber),
+    manufacturer: trimPadding(token.manufacturerID),
+    model: trimPadding(token.model),
+    initialized: (token.flags & CKF_TOKEN_INITIALIZED) !== 0,
+    maxSessions: token.maxSessionCount === UNKNOWN_COUNT ? 0 : token.maxSessionCount,
+  };
 }
 
 // What it says of the slot is for those who ask for it, and a token that is there can do without.
