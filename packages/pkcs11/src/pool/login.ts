@@ -1,18 +1,13 @@
 import { SignerError } from "@signpost/core";
 import { closedError, elapsedMs, endedError, type Instant, readInstant } from "@signpost/core/adapter";
-import {
-  CKF_PROTECTED_AUTHENTICATION_PATH,
-  CKF_USER_PIN_FINAL_TRY,
-  CKF_USER_PIN_LOCKED,
-  CKR_USER_PIN_NOT_INITIALIZED,
-} from "../cryptoki/constants.ts";
 import type { PinSource } from "../request/pin.ts";
 import { CommandError, isPinIncorrect, isPinRefusal, toPublicError } from "../wire/command-error.ts";
 import type { LoginState, RunCommand } from "../wire/commands.ts";
 import { HungCallError } from "../wire/hung-call.ts";
-import { isRefusedPin, PinError, refusedNow } from "../wire/pin-error.ts";
-import { describeToken, type TokenName } from "../wire/token-name.ts";
+import { isRefusedPin } from "../wire/pin-error.ts";
+import type { TokenName } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
+import { loginError, namedError, requireLoginPossible, unaskedError } from "./login-errors.ts";
 import type { LoginPins, PinTry } from "./login-pins.ts";
 import { createSerial } from "./serial.ts";
 import { SignerPins, type TakenPin } from "./signer-pins.ts";
@@ -189,7 +184,7 @@ export class TokenLogin {
     try {
       requireLoginPossible(state);
     } catch (error) {
-      throw this.#refuse(this.#named(error, first), first);
+      throw this.#refuse(namedError(this.#token, error, first), first);
     }
     const taken = await this.signers.take(first).catch((error: unknown) => {
       throw this.#refuse(error, first);
@@ -220,13 +215,7 @@ export class TokenLogin {
   }
 
   #failed(error: unknown, source: PinSource): unknown {
-    return this.#refuse(this.#refusalOf(error, source), source);
-  }
-
-  /** What a login that failed says of the PIN, with what an operator has to know. Others stay as they are. */
-  #refusalOf(error: unknown, source: PinSource): unknown {
-    if (!isPinIncorrect(error)) return this.#named(error, source);
-    return refusedNow(this.#token, source.name, (error as CommandError).message, error);
+    return this.#refuse(loginError(this.#token, error, source), source);
   }
 
   /** Keeps an error about the PIN. */
@@ -241,30 +230,14 @@ export class TokenLogin {
     return this.#refusal?.error ?? error;
   }
 
-  /** An error about the PIN, with what an operator has to know. Others stay as they are. */
-  #named(error: unknown, source: PinSource): unknown {
-    const told = error instanceof CommandError ? toPublicError(error) : error;
-    if (told instanceof SignerError && told.code === "access_denied" && told === error) {
-      return new SignerError(told.code, `${describeToken(this.#token)}: ${told.message}`);
-    }
-    if (!isPinRefusal(told)) return error;
-    const advice = "No PIN is tried until every signer of the token is closed and one is opened again";
-    const message = `${describeToken(this.#token)}: ${told.message}, for the PIN from ${source.name}. ${advice}`;
-    return new SignerError(told.code, message, { cause: told.cause });
-  }
-
-  /** Says what the login was made for. What may pass, and what is wrong with the session, stays as it is. */
+  /** What may pass, and what is wrong with the session, stays as it is. */
   #unaskedError(error: unknown, source: PinSource, reason: string): unknown {
-    const cause = toPublicError(this.#refusalOf(error, source));
+    const cause = toPublicError(loginError(this.#token, error, source));
     if (!(cause instanceof SignerError) || cause.transient) return error;
-    const why = `The token asks for no login; it was made because of this: ${reason}`;
     if (isRefusedPin(cause)) this.signers.refused(source);
-    if (cause instanceof PinError) return new PinError(cause.reason, `${cause.message}. ${why}`, { cause });
-    if (!isPinRefusal(cause) || isWithoutPin(error)) {
-      return new SignerError("key_not_found", `${reason}. A login did not help: ${cause.message}`, { cause });
-    }
+    const told = unaskedError(cause, reason);
+    if (!isPinRefusal(told)) return told;
     this.#unaskedRefusal ??= cause;
-    const told = new SignerError(cause.code, `${cause.message}. ${why}`, { cause });
     this.#unaskedErrors.add(told);
     return told;
   }
@@ -291,29 +264,4 @@ async function endLate(attempt: PinTry, late: Promise<unknown>): Promise<void> {
   } catch (error) {
     attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
   }
-}
-
-/**
- * Refuses a login that would lock the token if it failed, or has no way to the token. Other flags are hints, and not every
- * module sets them: whether there is a PIN (CKF_USER_PIN_INITIALIZED) the token itself knows best.
- *
- * @throws SignerError `pin_locked`, `pin_incorrect`, `access_denied`
- */
-export function requireLoginPossible({ tokenFlags }: LoginState): void {
-  const has = (flag: number): boolean => (tokenFlags & flag) !== 0;
-  if (has(CKF_USER_PIN_LOCKED)) throw new SignerError("pin_locked", "the token's user PIN is locked");
-  if (has(CKF_USER_PIN_FINAL_TRY)) {
-    throw new SignerError(
-      "pin_incorrect",
-      "one more wrong PIN would lock the token (CKF_USER_PIN_FINAL_TRY): log in with another tool first",
-    );
-  }
-  if (has(CKF_PROTECTED_AUTHENTICATION_PATH)) {
-    throw new SignerError("access_denied", "the token takes its PIN from a PIN pad, which pkcs11js cannot ask for");
-  }
-}
-
-/** The token says that it has no PIN that could be tried. */
-function isWithoutPin(error: unknown): boolean {
-  return error instanceof CommandError && error.code === CKR_USER_PIN_NOT_INITIALIZED;
 }
