@@ -78,6 +78,25 @@ describe("a refusal", () => {
   });
 });
 
+describe("the error of a refused PIN", () => {
+  test.each([
+    ["\uFEFF1234\n", /It begins with a byte order mark: /],
+    ["1234\n", /It ends with a line end: /],
+    ["1234\r", /It ends with a line end: /],
+    [" 1234", /It begins or ends with white space: /],
+    ["1234\u00A0", /It begins or ends with white space: /],
+    ["12 34", /\(C_Login: CKR_PIN_INCORRECT \(0xa0\)\)\. This process/],
+  ])("says what is odd at the ends of %j, and no more of it", async (pin, said) => {
+    const { run } = loggedOutSession();
+    const refusing: RunCommand = (name, input) => (name === "login" ? Promise.reject(refusedPin) : run(name, input));
+    const login = new TokenLogin(TOKEN, pins, () => {});
+    login.signers.add(pinSource(() => pin));
+    const error = await login.login(refusing).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "pin_incorrect", message: expect.stringMatching(said) as string });
+    expect(String(error)).not.toContain("34");
+  });
+});
+
 describe("a login that hangs", () => {
   test.each([
     ["refused in the end", refusedPin, "refused"],

@@ -115,6 +115,7 @@ describe("pkcs11", () => {
     [{ allowPinValue: "false" }, "allowPinValue"],
     [{ pinSource: "file:/p" }, "pinSource"],
     [{ pin: 1234 }, "pin"],
+    [{ pin: "12\ud83434" }, "pin"],
     [{ module: 1 }, "module"],
     [{ modules: ["/m.so"] }, "modules"],
     [{ modules: new Map([["m", "/m.so"]]) }, "modules"],

@@ -72,6 +72,13 @@ describe("a source whose PIN was refused", () => {
   });
 });
 
+test("the error of a PIN that was refused before says what is odd at its ends", async () => {
+  const source = pinSource("5555\n");
+  await send(source, "refused");
+  const message = expect.stringMatching(/ends with a line end/) as string;
+  await expect(ledger.take(source, TOKEN)).rejects.toMatchObject({ message });
+});
+
 describe("a PIN whose outcome was lost", () => {
   const token = { label: "lost", serial: "1" };
   const LOST = { code: "pin_incorrect", message: expect.stringMatching(/unknown.*forgetRefusedPins/) as string };

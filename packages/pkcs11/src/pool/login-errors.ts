@@ -10,6 +10,7 @@ import { CommandError, isPinIncorrect, isPinRefusal, toPublicError } from "../wi
 import type { LoginState } from "../wire/commands.ts";
 import { PinError, refusedNow } from "../wire/pin-error.ts";
 import { describeToken, type TokenName } from "../wire/token-name.ts";
+import type { TakenPin } from "./signer-pins.ts";
 
 /**
  * Refuses a login that would lock the token if it failed, or has no way to the token. Other flags are hints, and not every
@@ -31,10 +32,10 @@ export function requireLoginPossible({ tokenFlags }: LoginState): void {
   }
 }
 
-/** What a login that failed says of the PIN, with what an operator has to know. Others stay as they are. */
-export function loginError(token: TokenName, error: unknown, source: PinSource): unknown {
+/** What a login that failed says of its PIN, with what an operator has to know. Others stay as they are. */
+export function loginError(token: TokenName, error: unknown, { source, attempt }: TakenPin): unknown {
   if (!isPinIncorrect(error)) return namedError(token, error, source);
-  return refusedNow(token, source.name, (error as CommandError).message, error);
+  return refusedNow(token, source.name, attempt.pin, (error as CommandError).message, error);
 }
 
 /** An error about the PIN that came before anything was sent, with what an operator has to know. Others stay as they are. */

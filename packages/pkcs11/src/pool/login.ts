@@ -94,9 +94,9 @@ export class TokenLogin {
       this.requireOpen();
       const state = await run("session", null);
       if (!state.loginNeeded) return this.sawLogin(state);
-      const { source, attempt } = await this.#take(state);
-      await this.#logIn(run, source, attempt).catch((error: unknown) => {
-        throw this.#failed(error, source);
+      const taken = await this.#take(state);
+      await this.#logIn(run, taken).catch((error: unknown) => {
+        throw this.#failed(error, taken);
       });
     });
   }
@@ -113,17 +113,18 @@ export class TokenLogin {
       const state = await run("session", null);
       if (state.loggedIn) return true;
       if (state.loginNeeded) return false;
-      let source = this.signers.sourceFor(own);
+      const source = this.signers.sourceFor(own);
+      let taken: TakenPin | undefined;
       try {
         if (this.#unaskedRefusal !== undefined) throw this.#unaskedRefusal;
         requireLoginPossible(state);
-        const taken = await this.signers.take(source);
-        const { attempt } = taken;
-        ({ source } = taken);
-        await this.#logIn(run, source, attempt);
+        taken = await this.signers.take(source);
+        await this.#logIn(run, taken);
         return true;
       } catch (error) {
-        throw this.#unaskedError(error, source, reason);
+        const told =
+          taken === undefined ? namedError(this.#token, error, source) : loginError(this.#token, error, taken);
+        throw this.#unaskedError(error, toPublicError(told), taken?.source ?? source, reason);
       }
     });
   }
@@ -147,13 +148,14 @@ export class TokenLogin {
       this.requireOpen();
       if (signal?.aborted === true) throw endedError(signal.reason);
       const state = await run("session", null);
-      const { source, attempt } = await this.#take(state);
+      const taken = await this.#take(state);
+      const { attempt } = taken;
       try {
         await run("authenticate", { key, pin: attempt.pin }, hangMs);
-        this.#accepted(source, attempt, true);
+        this.#accepted(taken, true);
       } catch (error) {
         endFailed(attempt, error);
-        this.#failed(error, source);
+        this.#failed(error, taken);
         throw error;
       }
     });
@@ -195,18 +197,19 @@ export class TokenLogin {
     throw this.blocked;
   }
 
-  #accepted(source: PinSource, attempt: PinTry, forSignature: boolean): void {
+  #accepted({ source, attempt }: TakenPin, forSignature: boolean): void {
     attempt.done("accepted");
     this.#refusal = undefined;
     this.signers.accepted(source, forSignature);
   }
 
   /** C_Login of a session. */
-  async #logIn(run: RunCommand, source: PinSource, attempt: PinTry): Promise<void> {
+  async #logIn(run: RunCommand, taken: TakenPin): Promise<void> {
+    const { attempt } = taken;
     try {
       const { covered } = await run("login", { pin: attempt.pin });
       if (covered) this.sawLogin({ loggedIn: true });
-      else this.#accepted(source, attempt, false);
+      else this.#accepted(taken, false);
       attempt.done("unknown");
     } catch (error) {
       endFailed(attempt, error);
@@ -214,8 +217,8 @@ export class TokenLogin {
     }
   }
 
-  #failed(error: unknown, source: PinSource): unknown {
-    return this.#refuse(loginError(this.#token, error, source), source);
+  #failed(error: unknown, taken: TakenPin): unknown {
+    return this.#refuse(loginError(this.#token, error, taken), taken.source);
   }
 
   /** Keeps an error about the PIN. */
@@ -230,9 +233,8 @@ export class TokenLogin {
     return this.#refusal?.error ?? error;
   }
 
-  /** What may pass, and what is wrong with the session, stays as it is. */
-  #unaskedError(error: unknown, source: PinSource, reason: string): unknown {
-    const cause = toPublicError(loginError(this.#token, error, source));
+  /** `cause`: what is told of a login that failed with `error`. What may pass, and what is wrong with the session, stays as it is. */
+  #unaskedError(error: unknown, cause: Error, source: PinSource, reason: string): unknown {
     if (!(cause instanceof SignerError) || cause.transient) return error;
     if (isRefusedPin(cause)) this.signers.refused(source);
     const told = unaskedError(cause, reason);

@@ -15,7 +15,7 @@ import { describeToken, type TokenName, tokenKey } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
 import type { LoginPins, PinTry } from "./login-pins.ts";
 
-const PROBLEMS: Readonly<Record<PinProblem, (token: TokenName, source: string) => PinError>> = {
+const PROBLEMS: Readonly<Record<PinProblem, (token: TokenName, source: string, pin: string) => PinError>> = {
   "refused before": refusedBefore,
   "too many refused": refusedTooMany,
   "answers lost": answersLost,
@@ -53,7 +53,7 @@ export class PinLedger implements LoginPins {
     const problem = this.#pins.problem(token, pin);
     if (problem !== undefined) {
       unlock();
-      throw this.#refused(source, token, askedAt, PROBLEMS[problem](token, source.name));
+      throw this.#refused(source, token, askedAt, PROBLEMS[problem](token, source.name, pin));
     }
     let settled = false;
     return {
@@ -64,7 +64,7 @@ export class PinLedger implements LoginPins {
         if (outcome === "accepted") this.#pins.accept(token, pin);
         if (outcome === "refused") {
           this.#pins.refuse(token, pin);
-          this.#refused(source, token, askedAt, refusedBefore(token, source.name));
+          this.#refused(source, token, askedAt, refusedBefore(token, source.name, pin));
         }
         if (outcome === "lost") this.#pins.lose(token, pin);
         unlock();

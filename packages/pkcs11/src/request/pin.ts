@@ -57,10 +57,11 @@ function reasonOf(cause: unknown): string {
 // pkcs11js takes the PIN as a string and hands its UTF-8 bytes to the module.
 function pinText(pin: unknown): string {
   const text = isUint8Array(pin) ? decode(pin) : pin;
-  if (typeof text !== "string" || text === "" || text.includes("\0")) {
+  // A lone surrogate has no UTF-8 encoding: all of them would be the same bytes, and so the same PIN to the token.
+  if (typeof text !== "string" || text === "" || text.includes("\0") || !text.isWellFormed()) {
     throw new ConfigurationError(
       "pin",
-      "expected a string or bytes of UTF-8, not empty and without NUL, or a function that returns them",
+      "expected a well-formed string or bytes of UTF-8, not empty and without NUL, or a function that returns them",
     );
   }
   return text;
@@ -73,3 +74,15 @@ function decode(bytes: Uint8Array): string | undefined {
     return undefined;
   }
 }
+
+/** What is odd at the ends of a PIN that was refused, as a sentence for people; empty where nothing is. No PIN is in it. */
+export function oddEnds(pin: string): string {
+  const odd = ODD_ENDS.find(([ends]) => ends.test(pin))?.[1];
+  return odd === undefined ? "" : ` It ${odd}: see whether that belongs to it.`;
+}
+
+const ODD_ENDS: readonly (readonly [ends: RegExp, what: string])[] = [
+  [/^\uFEFF/, "begins with a byte order mark"],
+  [/[\r\n]$/, "ends with a line end"],
+  [/^\s|\s$/, "begins or ends with white space"],
+];

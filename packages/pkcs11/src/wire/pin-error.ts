@@ -1,4 +1,5 @@
 import { SignerError } from "@signpost/core";
+import { oddEnds } from "../request/pin.ts";
 import { describeToken, type TokenName } from "./token-name.ts";
 
 /**
@@ -28,14 +29,16 @@ export function isRefusedPin(error: unknown): error is PinError {
 const MEND = "Give the right PIN there. If the token was mended instead, call forgetRefusedPins()";
 
 /** The token has refused the PIN just now: `answer` is what C_Login said. */
-export function refusedNow(token: TokenName, source: string, answer: string, cause: unknown): PinError {
-  const text = `refused the PIN from ${source} (${answer}). This process does not send that PIN to it again. ${MEND}`;
+export function refusedNow(token: TokenName, source: string, pin: string, answer: string, cause: unknown): PinError {
+  const found = `refused the PIN from ${source} (${answer}).${oddEnds(pin)}`;
+  const text = `${found} This process does not send that PIN to it again. ${MEND}`;
   return new PinError("refused", `${describeToken(token)} ${text}`, { cause });
 }
 
 /** The token has refused the PIN some time ago. */
-export function refusedBefore(token: TokenName, source: string): PinError {
-  const text = `refused the PIN from ${source} before (CKR_PIN_INCORRECT). It was not sent again. ${MEND}`;
+export function refusedBefore(token: TokenName, source: string, pin: string): PinError {
+  const found = `refused the PIN from ${source} before (CKR_PIN_INCORRECT).${oddEnds(pin)}`;
+  const text = `${found} It was not sent again. ${MEND}`;
   return new PinError("refused", `${describeToken(token)} ${text}`);
 }
 
