@@ -14,7 +14,7 @@ afterEach(() => vi.restoreAllMocks());
 
 async function send(
   pin: ReturnType<typeof pinSource>,
-  outcome: "accepted" | "refused" | "lost",
+  outcome: "accepted" | "refused" | "lost" | "unknown",
   token = TOKEN,
 ): Promise<string> {
   const attempt = await ledger.take(pin, token);
@@ -97,6 +97,27 @@ describe("a PIN whose outcome was lost", () => {
     for (let count = 0; count < 5; count += 1) expect(await send(pinSource("1111"), "lost", hung)).toBe("1111");
     for (let count = 0; count < 2; count += 1) await send(pinSource("2222"), "lost", hung);
     await expect(ledger.take(pinSource("2222"), hung)).rejects.toMatchObject(LOST);
+  });
+
+  test("is one whose thread ended during the login", async () => {
+    const ended = { label: "ended", serial: "1" };
+    let now = process.hrtime.bigint();
+    vi.spyOn(process.hrtime, "bigint").mockImplementation(() => now);
+    for (let count = 0; count < 2; count += 1) {
+      expect(await ledger.take(pinSource("1111"), ended)).toMatchObject({ pin: "1111" });
+      // Its turn is over by then.
+      now += 16_000_000_000n;
+    }
+    await expect(ledger.take(pinSource("1111"), ended)).rejects.toMatchObject(LOST);
+  });
+
+  test("is none of which the token has said something else", async () => {
+    const other = { label: "other", serial: "1" };
+    for (let count = 0; count < 3; count += 1) await send(pinSource("1111"), "unknown", other);
+    await send(pinSource("1111"), "lost", other);
+    for (let count = 0; count < 3; count += 1) await send(pinSource("1111"), "unknown", other);
+    await send(pinSource("1111"), "lost", other);
+    await expect(ledger.take(pinSource("1111"), other)).rejects.toMatchObject(LOST);
   });
 
   test("counts no more once the token accepted one", async () => {

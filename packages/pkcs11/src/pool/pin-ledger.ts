@@ -55,6 +55,7 @@ export class PinLedger implements LoginPins {
       unlock();
       throw this.#refused(source, token, askedAt, PROBLEMS[problem](token, source.name, pin));
     }
+    const takeBack = this.#pins.send(token, pin);
     let settled = false;
     return {
       pin,
@@ -66,7 +67,7 @@ export class PinLedger implements LoginPins {
           this.#pins.refuse(token, pin);
           this.#refused(source, token, askedAt, refusedBefore(token, source.name, pin));
         }
-        if (outcome === "lost") this.#pins.lose(token, pin);
+        if (outcome === "unknown") takeBack();
         unlock();
       },
     };

@@ -30,8 +30,8 @@ const TAG = 2 * HALF_TAG;
  * | `REFUSED` | refused since the token accepted one last |
  * | `REFUSED_BEFORE` | refused before that |
  * | `ACCEPTED` | accepted, and none since |
- * | `LOST` | sent once since the token accepted one last, and its answer was lost |
- * | `LOST_TWICE` | sent again, and that answer was lost too |
+ * | `LOST` | sent once since the token accepted one last, and its answer is not there yet, or was lost |
+ * | `LOST_TWICE` | sent again, and the same is true of that answer |
  */
 const FREE = 0;
 const WRITING = 1;
@@ -137,6 +137,13 @@ export class PinMemory {
     const state = this.losses(token, pin) === 0 ? LOST : LOST_TWICE;
     this.#freeAll([LOST, LOST_TWICE], this.tag(token, pin));
     this.#write(state, this.tag(token, pin));
+  }
+
+  /** The answer came after all, and says nothing of the PIN: takes back one loss. */
+  regain(token: TokenName, pin: string): void {
+    const losses = this.losses(token, pin);
+    this.#freeAll([LOST, LOST_TWICE], this.tag(token, pin));
+    if (losses > 1) this.#write(LOST, this.tag(token, pin));
   }
 
   accept(token: TokenName, pin: string): void {

@@ -100,11 +100,15 @@ export class ProcessPins {
   }
 
   /**
-   * It was sent, and what the token said is lost: it may be sent once more. Of the PIN that the token accepted last that counts
-   * for nothing: an HSM that hangs for a while must not keep its right PIN away for good.
+   * It is about to be sent. Until it is known what became of it, its answer counts as lost: the thread may end before that, and the
+   * others then know. It may be sent once more. Returns how to take that back, where the token has said nothing of the PIN. Of the
+   * PIN that the token accepted last nothing is noted: an HSM that hangs for a while must not keep its right PIN away for good.
    */
-  lose(token: TokenName, pin: string): void {
-    if (this.isAccepted(token, pin) !== true) this.#memories[0]?.lose(token, pin);
+  send(token: TokenName, pin: string): () => void {
+    const [memory] = this.#memories;
+    if (memory === undefined || this.isAccepted(token, pin) === true) return () => {};
+    memory.lose(token, pin);
+    return () => memory.regain(token, pin);
   }
 
   /** The token has accepted it: what it refused before counts no more, though it is not sent again. */

@@ -53,8 +53,9 @@ export function refusedTooMany(token: TokenName, source: string): PinError {
 /** Answers of the token were lost, so that another wrong PIN might lock it. */
 export function answersLost(token: TokenName, source: string): PinError {
   const text =
-    `was sent two PINs since it accepted one last. What it said is unknown, since the child process ended during the ` +
-    `login. So the PIN from ${source} was not sent again: many tokens lock after three wrong ones. If it is right, call ` +
+    `was sent two PINs since it accepted one last, and what it said is unknown: the thread or the child process that sent them ` +
+    `ended during the login, or still waits for it. So the PIN from ${source} was not sent again: many tokens lock after three ` +
+    `wrong ones. If it is right, call ` +
     `forgetRefusedPins(), which allows it`;
   return new PinError("refused", `${describeToken(token)} ${text}`);
 }

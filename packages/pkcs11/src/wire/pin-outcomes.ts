@@ -3,7 +3,7 @@
  * |---|---|
  * | `accepted`, `refused` | the token said so |
  * | `unknown` | the token has not looked at it, or its answer says nothing about it |
- * | `lost` | it was sent, and the process that sent it ended without a word: the token may have counted it as wrong |
+ * | `lost` | it was sent, and what sent it ended without a word: the token may have counted it as wrong |
  */
 export type PinOutcome = "accepted" | "refused" | "unknown" | "lost";
 
