@@ -2,7 +2,7 @@ import { isUint8Array } from "node:util/types";
 import { ConfigurationError, SignerError } from "../errors.ts";
 import { encodeBase64url } from "../encoding/base64url.ts";
 import { currentKeySet, isStillPublished } from "../keyset/source.ts";
-import type { KeySetSource } from "../keyset/types.ts";
+import type { ActiveKey, KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { toJsonObject } from "./json.ts";
 import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.ts";
@@ -66,8 +66,7 @@ export async function signPayload(
     const { active } = currentKeySet(keys);
     const header = encodeText(JSON.stringify(protectedHeader(active.keyId, options)));
     const signed = await settled(signInput(active, encoder.encode(`${header}.${body}`), options));
-    // A key that was revoked meanwhile has left the set. One that only retires is still published.
-    const published = isStillPublished(currentKeySet(keys), active);
+    const published = stillPublished(keys, active, signed);
     if (published && "signature" in signed) return `${header}.${body}.${encodeBase64url(signed.signature)}`;
     // What a revoked key failed with says nothing of the next one.
     if ("error" in signed && (published || isOver(options.signal))) throw signed.error;
@@ -75,9 +74,19 @@ export async function signPayload(
   throw new SignerError("unavailable", "each key that signed was withdrawn before its signature was there");
 }
 
-async function settled(
-  signing: Promise<Uint8Array>,
-): Promise<{ readonly signature: Uint8Array } | { readonly error: unknown }> {
+type Signed = { readonly signature: Uint8Array } | { readonly error: unknown };
+
+/** A key that was revoked meanwhile has left the set. One that only retires is still published. */
+function stillPublished(keys: KeySetSource, active: ActiveKey, signed: Signed): boolean {
+  try {
+    return isStillPublished(currentKeySet(keys), active);
+  } catch (cause) {
+    // What the signer failed with came first, and says more of this token than a source that fails now.
+    throw "error" in signed ? signed.error : cause;
+  }
+}
+
+async function settled(signing: Promise<Uint8Array>): Promise<Signed> {
   return signing.then(
     (signature) => ({ signature }),
     (error: unknown) => ({ error }),

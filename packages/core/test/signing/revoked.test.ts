@@ -76,6 +76,21 @@ describe("a key that is revoked while it signs", () => {
     expect(await failure(signJwt(source, {}))).toBe(error);
   });
 
+  test("passes on what the signer failed with, whatever the source throws after it", async () => {
+    const refusal = new SignerError("key_disabled", "disabled");
+    const broken = scriptedSigner(async () => {
+      isAway = true;
+      throw refusal;
+    });
+    let isAway = false;
+    const keys = createKeySet([{ keyId: "disabled", signer: broken.signer }]);
+    const source = (): KeySet => {
+      if (isAway) throw new Error("the store is away");
+      return keys;
+    };
+    expect(await failure(signJwt(source, {}))).toMatchObject({ code: "key_disabled", message: "disabled" });
+  });
+
   test("stays under the caller's signal", async () => {
     const controller = new AbortController();
     const fresh = keyOf("fresh");
