@@ -1,6 +1,7 @@
 import { ConfigurationError, type GuardedSigner, type GuardPolicy, type Signer } from "@signpost/core";
 import {
   assertOptions,
+  nameSigner,
   openAdapterSigner,
   planOpening,
   type AdapterSignerOptions,
@@ -65,7 +66,9 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
     throw new ConfigurationError("key", "expected the key ARN together with publicKey, since nothing is looked up");
   }
   const given = { ...readConnectionOptions(options), region: regionOf(name, options.region) };
-  const { api, region, endpoint, notes, close } = await connect(options, given, plan);
+  const { api, region, endpoint, notes, close } = await connect(options, given, plan).catch((error: unknown) => {
+    throw nameSigner(error, formatKeyUri(key, given.endpoint, given.region));
+  });
   const target = { key, region };
   return openAdapterSigner(plan, {
     name: key,

@@ -26,7 +26,10 @@ const open = (options: object) =>
   openAwsKmsSigner({ key: "alias/op-2026", endpoint: "http://127.0.0.1:1", ...options });
 
 test("a configuration file that hangs is waited for no longer than the opening's deadline", async () => {
-  await expect(open({ openDeadlineMs: 200 })).rejects.toMatchObject({ code: "timeout" });
+  await expect(open({ openDeadlineMs: 200 })).rejects.toMatchObject({
+    code: "timeout",
+    uri: "awskms://127.0.0.1:1/alias/op-2026",
+  });
 }, 2000);
 
 test("nor after the caller has given up", async () => {

@@ -112,9 +112,23 @@ export class SignerError extends SignpostError {
 
 /**
  * The error with the key URI of its signer. One that names none is copied: it is its thrower's own, which may throw it
- * again for another signer, or have frozen it. An error of a class derived from this one stays as it is.
+ * again for another signer, or have frozen it. An error of a class derived from this one stays as it is. What is no
+ * `SignerError` passes.
+ *
+ * @example
+ * ```ts
+ * import { nameSigner } from "@signpost/core/adapter";
+ *
+ * declare function open(key: string): Promise<unknown>;
+ *
+ * export const openNamed = (key: string): Promise<unknown> =>
+ *   open(key).catch((error: unknown) => {
+ *     throw nameSigner(error, `example:${key}`);
+ *   });
+ * ```
  */
 export function nameSigner(error: SignerError, uri: string): SignerError;
+/** The same for whatever was thrown. */
 export function nameSigner(error: unknown, uri: string): unknown;
 export function nameSigner(error: unknown, uri: string): unknown {
   if (!(error instanceof SignerError) || error.constructor !== SignerError) return error;
