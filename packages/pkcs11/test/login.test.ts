@@ -97,6 +97,18 @@ describe("the error of a refused PIN", () => {
   });
 });
 
+test("a token that takes no login is named by the error", async () => {
+  const { run } = loggedOutSession();
+  const rejected = new CommandError({ kind: "cryptoki", call: "C_Login", code: 0x200 });
+  const rejecting: RunCommand = (name, input) => (name === "login" ? Promise.reject(rejected) : run(name, input));
+  const login = new TokenLogin(TOKEN, pins, () => {});
+  login.signers.add(pinSource("1234"));
+  await expect(login.login(rejecting)).rejects.toMatchObject({
+    code: "access_denied",
+    message: 'token "op" (serial 1): C_Login: CKR_FUNCTION_REJECTED (0x200)',
+  });
+});
+
 describe("a login that hangs", () => {
   test.each([
     ["refused in the end", refusedPin, "refused"],

@@ -41,8 +41,8 @@ export function loginError(token: TokenName, error: unknown, { source, attempt }
 /** An error about the PIN that came before anything was sent, with what an operator has to know. Others stay as they are. */
 export function namedError(token: TokenName, error: unknown, source: PinSource): unknown {
   const told = error instanceof CommandError ? toPublicError(error) : error;
-  if (told instanceof SignerError && told.code === "access_denied" && told === error) {
-    return new SignerError(told.code, `${describeToken(token)}: ${told.message}`);
+  if (told instanceof SignerError && told.code === "access_denied") {
+    return new SignerError(told.code, `${describeToken(token)}: ${told.message}`, { cause: told.cause });
   }
   if (!isPinRefusal(told)) return error;
   const advice = "No PIN is tried until every signer of the token is closed and one is opened again";
