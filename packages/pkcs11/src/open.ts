@@ -1,10 +1,17 @@
-import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "@signpost/core";
-import { assertPolicy, createAdapterSigner, markPlace, type Place, withinDeadline } from "@signpost/core/adapter";
+import { type GuardedSigner, type GuardPolicy, type Signer, SignerError, type SignOptions } from "@signpost/core";
+import {
+  assertPolicy,
+  createAdapterSigner,
+  markPlace,
+  nameSigner,
+  type Place,
+  withinDeadline,
+} from "@signpost/core/adapter";
 import { openThreadKey } from "./pool/open-key.ts";
 import { pinLedger } from "./pool/pin-ledger.ts";
 import { openProcessKey } from "./process/open-key.ts";
 import { type Pkcs11SignerOptions, type ReadRequest, readSignerOptions } from "./request/options.ts";
-import { formatKeyUri } from "./request/uri.ts";
+import { formatKeyUri, formatRequestUri } from "./request/uri.ts";
 import type { SigningKey } from "./wire/signing-key.ts";
 
 /**
@@ -52,8 +59,12 @@ export async function openKeySigner(read: ReadRequest, { policy, signal }: Openi
     uri,
     publicKey: key.publicKey,
     signDigest: async (digest: Uint8Array, call: SignOptions) => {
-      const { signature, session } = await key.sign(digest, call.signal);
-      return markPlace(signature, placeOfSession(session));
+      try {
+        const { signature, session } = await key.sign(digest, call.signal);
+        return markPlace(signature, placeOfSession(session));
+      } catch (error) {
+        throw namedError(error, uri);
+      }
     },
     close: () => key.close(),
   };
@@ -86,6 +97,13 @@ async function openWithin({ request, settings }: ReadRequest, signal: AbortSigna
   } catch (error) {
     // No caller waits for it any more: it is closed as soon as it is open.
     opening?.then((late) => late.close()).catch(() => {});
-    throw error;
+    throw namedError(error, formatRequestUri(request));
   }
+}
+
+/** With the URI of the key, and of the class that callers know: what only this package tells apart ends here. */
+function namedError(error: unknown, uri: string): unknown {
+  if (!(error instanceof SignerError) || error.constructor === SignerError) return nameSigner(error, uri);
+  const { code, message, transient, cause } = error;
+  return new SignerError(code, message, { cause, transient, uri });
 }

@@ -59,8 +59,10 @@ describe("a PIN that the token refused", () => {
 
   test("is not sent again by the other isolation, nor by a program that opens again in a loop", async () => {
     for (let count = 0; count < 2; count += 1) {
-      for (const isolation of ["thread", "process"] as const)
-        expect(await openingOutcome(at.opener.open(wrong(isolation)))).toBe("pin_incorrect");
+      for (const isolation of ["thread", "process"] as const) {
+        const uri = `pkcs11:token=${at.base.token};object=k1;type=private?module-path=${at.shim.module}`;
+        await expect(at.opener.open(wrong(isolation))).rejects.toMatchObject({ code: "pin_incorrect", uri });
+      }
     }
     expect(at.shim.calls("C_Login")).toBe(1);
     // Nor by a thread that uses its own module.
@@ -179,6 +181,7 @@ describe("a signer whose PIN became wrong", () => {
       pin = WRONG;
       at.shim.fail("C_Sign", 0x30, { times: 1 });
       await until(async () => (await outcome(signer)) === "pin_incorrect");
+      await expect(signer.sign(new Uint8Array(32))).rejects.toMatchObject({ code: "pin_incorrect", uri: signer.uri });
       expect(signer.health().status).toBe("down");
       await at.opener.open({ ...at.base, isolation });
       await until(async () => (await outcome(signer)) === "signed");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, openSigner } from "@signpost/core";
 import { pkcs11 } from "@signpost/pkcs11";
-import { formatKeyUri, parsePkcs11Uri } from "../src/request/uri.ts";
+import { formatKeyUri, formatRequestUri, parsePkcs11Uri } from "../src/request/uri.ts";
 
 /** Bytes as JSON has them. */
 const indexed = (bytes: Iterable<number>): object => Object.fromEntries([...bytes].entries());
@@ -160,5 +160,31 @@ describe("what a URI leaves open", () => {
   ])("refuses %s", async (_what, uri, options, text) => {
     await expect(open(uri, options)).rejects.toThrow(text);
     await expect(open(uri, options)).rejects.toBeInstanceOf(ConfigurationError);
+  });
+});
+
+describe("the URI of a key that could not be opened", () => {
+  const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+
+  test("says what was asked for, and is read back as it is", () => {
+    const selector = { token: "op 1", serial: "a1", slotId: "2305843009213693953", libraryVersion: "3.1" };
+    const query = { object: Uint8Array.of(0x63, 0xe9), id: Uint8Array.of(1) };
+    const uri = formatRequestUri({ module: "/usr/lib/x.so", selector, query });
+    expect(uri).toMatch(
+      /^pkcs11:token=op%201;serial=a1;.*;object=c%E9;id=%01;type=private\?module-path=\/usr\/lib\/x\.so$/,
+    );
+    expect(parsePkcs11Uri(uri)).toMatchObject({ selector, query, modulePath: "/usr/lib/x.so" });
+  });
+
+  test("is short where nothing was asked for", () => {
+    expect(formatRequestUri({ module: "/x.so", selector: {}, query: {} })).toBe(
+      "pkcs11:type=private?module-path=/x.so",
+    );
+  });
+
+  test("leaves out what may hold a PIN", () => {
+    const selector = { token: "op;pin-value=31415926", serial: "a1" };
+    const query = { object: text("sig,31415926"), id: text("1&31415926") };
+    expect(formatRequestUri({ module: "/x.so?pin=31415926", selector, query })).toBe("pkcs11:serial=a1;type=private");
   });
 });

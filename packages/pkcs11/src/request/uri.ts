@@ -1,8 +1,8 @@
 import { ConfigurationError } from "@signpost/core";
 import { afterScheme } from "@signpost/core/adapter";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
-import type { PrivateKeyQuery } from "./key-request.ts";
-import { refuseMisplacedPin } from "./misplaced-pin.ts";
+import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
+import { mayHoldPin, refuseMisplacedPin } from "./misplaced-pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 import { slotIdFrom } from "./slot-id.ts";
 import { decodeText, decodeValue, PATH_CHARACTERS, percentEncode, QUERY_CHARACTERS } from "./uri-values.ts";
@@ -87,7 +87,34 @@ export function formatKeyUri(module: string, { token, label, id }: KeyName): str
     id.length === 0 ? "" : `id=${percentEncode(id)}`,
     "type=private",
   ].filter((part) => part !== "");
-  return `${SCHEME}${path.join(";")}?module-path=${percentEncode(Buffer.from(module, "utf8"), WRITTEN_QUERY)}`;
+  return withModule(path, module);
+}
+
+/**
+ * The URI of a key that was asked for, by what was given, for an error of its opening. A value that a PIN may have got into by
+ * a wrong separator is left out.
+ */
+export function formatRequestUri({
+  module,
+  selector,
+  query,
+}: Pick<KeyRequest, "module" | "selector" | "query">): string {
+  const utf8 = (text: string | undefined): Uint8Array => Buffer.from(text ?? "", "utf8");
+  const harmless = (value: Uint8Array | undefined): Uint8Array =>
+    value === undefined || mayHoldPin(Buffer.from(value).toString("latin1")) ? new Uint8Array() : value;
+  const path = [
+    ...[...SELECTOR_ATTRIBUTES].map(([name, member]) => attribute(name, harmless(utf8(selector[member])))),
+    attribute("slot-id", utf8(selector.slotId)),
+    attribute("object", harmless(query.object)),
+    query.id === undefined ? "" : `id=${percentEncode(harmless(query.id))}`,
+    "type=private",
+  ].filter((part) => part !== "" && part !== "id=");
+  return withModule(path, mayHoldPin(module) ? undefined : module);
+}
+
+function withModule(path: readonly string[], module: string | undefined): string {
+  const query = module === undefined ? "" : `?module-path=${percentEncode(Buffer.from(module, "utf8"), WRITTEN_QUERY)}`;
+  return `${SCHEME}${path.join(";")}${query}`;
 }
 
 /** Without the equals sign: a label that holds `pin-value=` is read back as it is. */
