@@ -84,6 +84,19 @@ describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
     });
   });
 
+  test("health says why a token that is open cannot be read", async () => {
+    const signer = await opener.open(onB({ isolation, sessions: 1 }));
+    shim.fail("C_GetTokenInfo", 0x06);
+    shim.fail("C_Sign", 0x30, { times: 1 });
+    await outcome(signer);
+    const said = `slot ${SECOND} cannot be read (C_GetTokenInfo: CKR_FUNCTION_FAILED (0x6))`;
+    const notes = (): string => signer.health().notes.join();
+    const patience = { interval: 10, timeout: 20_000 };
+    await expect.poll(notes, patience).toContain(said);
+    // A session that is tried by itself says so too.
+    await expect.poll(notes, patience).toMatch(/no session is open: C_GetTokenInfo: CKR_FUNCTION_FAILED \(0x6\)$/);
+  });
+
   test.each([
     ["a bigint", SECOND],
     ["text", SECOND.toString()],

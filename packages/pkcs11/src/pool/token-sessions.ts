@@ -1,6 +1,6 @@
-import { SignerError } from "@signpost/core";
+import type { SignerError } from "@signpost/core";
 import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
-import { findAgain } from "../request/select-token.ts";
+import { findAgain, missingToken } from "../request/select-token.ts";
 import { SupersededError } from "../wire/command-error.ts";
 import type { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
@@ -100,10 +100,9 @@ export class TokenSessions {
     if (this.#revival.stopped) return true;
     const token = findAgain(list, this.token);
     if (token !== undefined) this.#opener.token = token;
-    const label = JSON.stringify(this.token.label);
-    const missing = new SignerError("unavailable", `the token ${label} is not present`);
+    const missing = token === undefined ? missingToken(list, this.token) : undefined;
     this.#revival.startedAfresh();
-    await Promise.all(this.all.map((session) => this.#reopen(session, token === undefined ? missing : undefined)));
+    await Promise.all(this.all.map((session) => this.#reopen(session, missing)));
     this.set.resume();
     this.#fill();
     return this.all.some(isReady);

@@ -73,6 +73,12 @@ export function findAgain(list: TokenList, before: TokenDescription): TokenDescr
   return same.find((token) => token.slotId === before.slotId) ?? (same.length === 1 ? same[0] : undefined);
 }
 
+/** Why a token that was there before is not found again. */
+export function missingToken({ unreadable }: TokenList, { label }: TokenDescription): SignerError {
+  const name = JSON.stringify(label);
+  return new SignerError("unavailable", `the token ${name} is not present${describeUnreadable(unreadable)}`);
+}
+
 function matchesLibrary({ library }: TokenList, selector: TokenSelector): boolean {
   return (
     same(selector.libraryDescription, library.description) &&

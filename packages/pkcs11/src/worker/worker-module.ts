@@ -1,7 +1,7 @@
 import type { Binding, Handle } from "../cryptoki/binding.ts";
 import { CryptokiError } from "../cryptoki/call.ts";
 import { CKR_TOKEN_NOT_PRESENT } from "../cryptoki/constants.ts";
-import type { TokenList } from "../cryptoki/descriptions.ts";
+import type { TokenList, UnreadableSlot } from "../cryptoki/descriptions.ts";
 import type { CommandInput, CommandOutput, ModuleFile } from "../wire/commands.ts";
 import { alone, createGate, type Gate } from "../wire/gate.ts";
 import { BusyError } from "./failure.ts";
@@ -17,6 +17,7 @@ export class WorkerModule {
   /** C_Initialize answered CKR_OK to this thread. */
   #initialized = false;
   #slots: ReadonlyMap<string, Handle> = new Map();
+  #unreadable: readonly UnreadableSlot[] = [];
   // Until the module is initialized no other thread can be inside it with us.
   #gate: Gate = createGate();
 
@@ -79,13 +80,15 @@ export class WorkerModule {
   tokens(): TokenList {
     const { list, slots } = listTokens(this.binding);
     this.#slots = slots;
+    this.#unreadable = list.unreadable;
     return list;
   }
 
   slot(slotId: string): Handle {
     if (!this.#slots.has(slotId)) this.tokens();
     const slot = this.#slots.get(slotId);
-    if (slot === undefined) throw new CryptokiError("C_OpenSession", CKR_TOKEN_NOT_PRESENT);
-    return slot;
+    if (slot !== undefined) return slot;
+    const code = this.#unreadable.find((unreadable) => unreadable.slotId === slotId)?.code;
+    throw new CryptokiError("C_GetTokenInfo", code ?? CKR_TOKEN_NOT_PRESENT);
   }
 }
