@@ -118,9 +118,8 @@ async function openUri(uri: string, settings: AdapterSettings, open: AdapterOpen
   const pin = pinFor(parsed, settings);
   const { selector, query } = parsed;
   const module = moduleOf(parsed, settings);
-  const { allowedModules } = settings;
-  const request = await readKeyRequest(settings, { module, allowedModules, pin, selector, query, policy });
-  return openKeySigner({ request, settings }, { policy, signal });
+  const request = readKeyRequest(settings, { module, pin, selector, query, policy });
+  return openKeySigner({ request, allowedModules: settings.allowedModules, settings }, { policy, signal });
 }
 
 function moduleOf({ modulePath, moduleName }: Pkcs11Uri, { module, modules }: AdapterSettings): string {

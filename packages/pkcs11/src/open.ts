@@ -10,6 +10,7 @@ import {
 import { openThreadKey } from "./pool/open-key.ts";
 import { pinLedger } from "./pool/pin-ledger.ts";
 import { openProcessKey } from "./process/open-key.ts";
+import { readModulePath } from "./request/module-path.ts";
 import { type Pkcs11SignerOptions, type ReadRequest, readSignerOptions } from "./request/options.ts";
 import { formatKeyUri, formatRequestUri } from "./request/uri.ts";
 import type { SigningKey } from "./wire/signing-key.ts";
@@ -43,7 +44,7 @@ export function openPkcs11Signer(
 /** Guarded unless `policy` is `false`. */
 export function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer>;
 export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Signer> {
-  return openKeySigner(await readSignerOptions(options), options);
+  return openKeySigner(readSignerOptions(options), options);
 }
 
 type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
@@ -52,8 +53,8 @@ type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 export async function openKeySigner(read: ReadRequest, { policy, signal }: OpeningOptions): Promise<Signer> {
   // Before anything is opened that nobody would close.
   assertPolicy(policy);
-  const key = await openWithin(read, signal);
-  const uri = formatKeyUri(read.request.module, key);
+  const { key, module } = await openWithin(read, signal);
+  const uri = formatKeyUri(module, key);
   const placeOfSession = createPlaces(uri);
   const backend = {
     uri,
@@ -86,14 +87,28 @@ function createPlaces(uri: string): (session: object) => Place {
   };
 }
 
-async function openWithin({ request, settings }: ReadRequest, signal: AbortSignal | undefined): Promise<SigningKey> {
+interface OpenedKey {
+  readonly key: SigningKey;
+  /** Path of its module, without symbolic links. */
+  readonly module: string;
+}
+
+async function openWithin(read: ReadRequest, signal: AbortSignal | undefined): Promise<OpenedKey> {
+  const { request, allowedModules, settings } = read;
   const { isolation, openDeadlineMs: deadlineMs } = settings;
   // Here, so that what other threads know of PINs arrives while the module is being loaded.
   const pins = pinLedger();
   const open = isolation === "process" ? openProcessKey : openThreadKey;
   let opening: Promise<SigningKey> | undefined;
+  const openOnce = async (ending: AbortSignal): Promise<OpenedKey> => {
+    // It may lie on a file system that hangs.
+    const module = await readModulePath(request.module, allowedModules);
+    if (ending.aborted) throw ending.reason;
+    opening = open({ ...request, module }, pins);
+    return { key: await opening, module };
+  };
   try {
-    return await withinDeadline(() => (opening = open(request, pins)), { deadlineMs, signal });
+    return await withinDeadline(openOnce, { deadlineMs, signal });
   } catch (error) {
     // No caller waits for it any more: it is closed as soon as it is open.
     opening?.then((late) => late.close()).catch(() => {});

@@ -10,7 +10,7 @@ import {
   readWholeNumber,
 } from "@signpost/core/adapter";
 import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
-import { readModulePath } from "./module-path.ts";
+import { requireModulePath } from "./module-path.ts";
 import { pinSource, type PinSource, type Pkcs11Pin } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 import { readSlotId } from "./slot-id.ts";
@@ -103,16 +103,19 @@ export interface KeySettings {
 
 /** Which key, and how it is opened. */
 export interface ReadRequest {
+  /** Its module's path is as it was given: nothing was looked up in the file system yet. */
   readonly request: KeyRequest;
+  /** Paths of the modules that may be loaded. Undefined: any. */
+  readonly allowedModules?: readonly string[] | undefined;
   readonly settings: KeySettings;
 }
 
 /** The options of `openPkcs11Signer`, checked. */
-export async function readSignerOptions(options: Pkcs11SignerOptions): Promise<ReadRequest> {
+export function readSignerOptions(options: Pkcs11SignerOptions): ReadRequest {
   assertOptions("options", options, SIGNER_OPTIONS);
   const { slotId } = options;
   const settings = readKeySettings(options);
-  const request = await readKeyRequest(settings, {
+  const request = readKeyRequest(settings, {
     module: options.module,
     pin: pinSource(options.pin),
     selector: {
@@ -139,8 +142,6 @@ export function readKeySettings(options: Pkcs11KeyOptions): KeySettings {
 
 interface RequestParts {
   readonly module: unknown;
-  /** Paths of the modules that may be loaded. Undefined: any. */
-  readonly allowedModules?: readonly string[] | undefined;
   readonly pin: PinSource;
   readonly selector: TokenSelector;
   readonly query: PrivateKeyQuery;
@@ -148,7 +149,7 @@ interface RequestParts {
 }
 
 /** What every way of naming a key has in common, checked and ready for either isolation. */
-export async function readKeyRequest(settings: KeySettings, names: RequestParts): Promise<KeyRequest> {
+export function readKeyRequest(settings: KeySettings, names: RequestParts): KeyRequest {
   const { publicKey, libraryParameters, sessions } = settings;
   const { selector, query, policy } = names;
   return {
@@ -156,7 +157,7 @@ export async function readKeyRequest(settings: KeySettings, names: RequestParts)
     publicKey,
     sessions,
     hangMs: Math.max(MIN_HANG_MS, (policy === false ? undefined : policy?.attemptTimeoutMs) ?? 0),
-    module: await readModulePath(names.module, names.allowedModules),
+    module: requireModulePath(names.module),
     libraryParameters,
     selector,
     query,

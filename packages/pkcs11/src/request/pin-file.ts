@@ -1,8 +1,9 @@
 import { constants, type FileHandle, open, stat } from "node:fs/promises";
 import { ConfigurationError } from "@signpost/core";
+import { createInFlight } from "./in-flight.ts";
 
-/** Reads that have not come back, by path. A mount that hangs keeps a thread of libuv's pool, of which there are four. */
-const reads = new Map<string, Promise<Uint8Array>>();
+/** By path. */
+const readOnce = createInFlight<Uint8Array>();
 /** So many files at once, in this thread. What hangs leaves the rest of the pool to the application. */
 const MAX_READS = 2;
 let reading = 0;
@@ -20,14 +21,7 @@ const CARRIAGE_RETURN = 0x0d;
  * device may never answer. While one read of a path has not come back, there is no second one.
  */
 export async function readPinFile(path: string): Promise<Uint8Array> {
-  const read = reads.get(path) ?? startRead(path);
-  return withoutMarks(await read);
-}
-
-function startRead(path: string): Promise<Uint8Array> {
-  const read = inTurn(() => readRegular(path)).finally(() => reads.delete(path));
-  reads.set(path, read);
-  return read;
+  return withoutMarks(await readOnce(path, () => inTurn(() => readRegular(path))));
 }
 
 async function inTurn(read: () => Promise<Uint8Array>): Promise<Uint8Array> {

@@ -1,0 +1,47 @@
+import * as promises from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { openSigner } from "@signpost/core";
+import { openPkcs11Signer, pkcs11 } from "@signpost/pkcs11";
+
+vi.mock("node:fs/promises", async (load) => {
+  const real = await load<typeof promises>();
+  return { ...real, realpath: vi.fn<typeof promises.realpath>(real.realpath) };
+});
+
+const realpath = vi.mocked(promises.realpath);
+const base = { module: "/mnt/away/x.so", token: "op", object: "sig", pin: "1234" };
+let comeBack = (): void => {};
+
+beforeEach(async () => {
+  const real = await vi.importActual<typeof promises>("node:fs/promises");
+  const hanging = new Promise<void>((resolve) => (comeBack = resolve));
+  realpath.mockImplementation(async (path) => (await hanging, real.realpath(path)));
+});
+afterEach(() => {
+  comeBack();
+  realpath.mockReset();
+});
+
+describe.each(["thread", "process"] as const)("a module on a mount that hangs, isolation %s", (isolation) => {
+  test("is waited for no longer than the opening's deadline, or until the caller gives up", async () => {
+    await expect(openPkcs11Signer({ ...base, isolation, openDeadlineMs: 50 })).rejects.toMatchObject({
+      code: "timeout",
+      uri: "pkcs11:token=op;object=sig;type=private?module-path=/mnt/away/x.so",
+    });
+    const signal = AbortSignal.timeout(50);
+    await expect(openPkcs11Signer({ ...base, isolation, signal })).rejects.toMatchObject({ name: "SignerError" });
+  });
+
+  test("costs one read, however often it is opened, and by whatever way", async () => {
+    const uri = "pkcs11:object=sig?module-path=/mnt/away/x.so";
+    const adapter = pkcs11({ isolation, pin: "1234", openDeadlineMs: 50, allowedModules: ["/mnt/away/x.so"] });
+    const opening = Array.from({ length: 5 }, () => openPkcs11Signer({ ...base, isolation, openDeadlineMs: 50 }));
+    const settled = await Promise.allSettled([...opening, openSigner(uri, [adapter])]);
+    expect(settled.map(({ status }) => status)).toEqual(Array(6).fill("rejected"));
+    expect(realpath).toHaveBeenCalledTimes(1);
+    // The next one is looked at again.
+    comeBack();
+    await expect(openPkcs11Signer({ ...base, isolation })).rejects.toMatchObject({ argument: "module" });
+    expect(realpath).toHaveBeenCalledTimes(2);
+  });
+});
