@@ -1,6 +1,13 @@
-import { readFile } from "node:fs/promises";
 import { ConfigurationError, type SignerAdapter } from "@signpost/core";
-import { assertPolicy, createAdapter, endedError, memberOf, readSignal } from "@signpost/core/adapter";
+import {
+  assertPolicy,
+  createAdapter,
+  endedError,
+  memberOf,
+  readRegularFile,
+  readSignal,
+  untilAborted,
+} from "@signpost/core/adapter";
 import { openKey, openLocalSigner } from "./open.ts";
 import { privateKeyObject } from "./private-key.ts";
 import { parseKeyUri } from "./uri.ts";
@@ -28,11 +35,16 @@ export function local(): SignerAdapter {
   });
 }
 
+/** A key has some hundred. What is longer is another file. */
+const MAX_PEM_BYTES = 65_536;
+
 async function readPem(path: string, signal: AbortSignal | undefined): Promise<string> {
   try {
-    return await readFile(path, { encoding: "utf8", signal });
+    const bytes = await untilAborted(readRegularFile("uri", path, MAX_PEM_BYTES), signal);
+    return new TextDecoder().decode(bytes);
   } catch (cause) {
     if (signal?.aborted === true) throw endedError(signal.reason);
+    if (cause instanceof ConfigurationError) throw cause;
     // Without the cause, which repeats the path: it may be the key itself, by mistake.
     const code = String(memberOf(cause, "code"));
     throw new ConfigurationError("uri", `expected local: and the path of a readable PEM file (${code})`);

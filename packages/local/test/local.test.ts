@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { createHash, createPublicKey, generateKeyPairSync, type JsonWebKey, verify } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -125,6 +126,16 @@ describe("key URIs", () => {
     const error = await openSigner(`local:${join(folder, name)}`, [local()]).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(ConfigurationError);
     expect(String(error)).not.toContain("secret");
+  });
+
+  test("local: refuses what may never answer, or never end, and does not wait for it", async () => {
+    const fifo = join(folder, "fifo");
+    execFileSync("mkfifo", [fifo]);
+    for (const path of [fifo, "/dev/zero", "/dev/tty"]) {
+      await expect(openSigner(`local:${path}`, [local()])).rejects.toBeInstanceOf(ConfigurationError);
+    }
+    await writeFile(join(folder, "long.pem"), "A".repeat(65_537));
+    await expect(openSigner(`local:${join(folder, "long.pem")}`, [local()])).rejects.toThrow(/at most 65536 bytes/);
   });
 
   test.each(["Key %41.pem", ""])("an opening of local:%s that was aborted is aborted", async (name) => {

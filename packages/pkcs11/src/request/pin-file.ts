@@ -1,5 +1,4 @@
-import { constants, type FileHandle, open, stat } from "node:fs/promises";
-import { ConfigurationError } from "@signpost/core";
+import { readRegularFile } from "@signpost/core/adapter";
 import { createInFlight } from "./in-flight.ts";
 
 /** By path. */
@@ -21,7 +20,7 @@ const CARRIAGE_RETURN = 0x0d;
  * device may never answer. While one read of a path has not come back, there is no second one.
  */
 export async function readPinFile(path: string): Promise<Uint8Array> {
-  return withoutMarks(await readOnce(path, () => inTurn(() => readRegular(path))));
+  return withoutMarks(await readOnce(path, () => inTurn(() => readRegularFile("pin", path, MAX_BYTES))));
 }
 
 async function inTurn(read: () => Promise<Uint8Array>): Promise<Uint8Array> {
@@ -35,28 +34,6 @@ async function inTurn(read: () => Promise<Uint8Array>): Promise<Uint8Array> {
     if (next === undefined) reading -= 1;
     else next();
   }
-}
-
-async function readRegular(path: string): Promise<Uint8Array> {
-  // Looked at before it is opened: opening some devices does something.
-  requireRegular(await stat(path));
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    requireRegular(await file.stat());
-    return await readBounded(file);
-  } finally {
-    await file.close();
-  }
-}
-
-async function readBounded(file: FileHandle): Promise<Uint8Array> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES + 1), 0, MAX_BYTES + 1, 0);
-  if (bytesRead > MAX_BYTES) throw new ConfigurationError("pin", `expected a file of at most ${MAX_BYTES} bytes`);
-  return buffer.subarray(0, bytesRead);
-}
-
-function requireRegular(stats: { isFile(): boolean }): void {
-  if (!stats.isFile()) throw new ConfigurationError("pin", "expected a regular file, not a FIFO, device or folder");
 }
 
 function withoutMarks(bytes: Uint8Array): Uint8Array {

@@ -1,0 +1,36 @@
+import { constants, type FileHandle, open, stat } from "node:fs/promises";
+import { ConfigurationError } from "../errors.ts";
+
+/**
+ * The bytes of a regular file. A FIFO or a device may never answer, or never end, so they are refused before they are opened.
+ *
+ * @throws ConfigurationError, which does not repeat the path: `argument` leads to no regular file, or to one of more than
+ * `maxBytes`. An error of the system where it cannot be read.
+ * @example
+ * ```ts
+ * import { readRegularFile } from "@signpost/core/adapter";
+ *
+ * const pem = await readRegularFile("key", "/run/secrets/key.pem", 65_536);
+ * ```
+ */
+export async function readRegularFile(argument: string, path: string, maxBytes: number): Promise<Uint8Array> {
+  // Looked at before it is opened: opening some devices does something.
+  requireRegular(argument, await stat(path));
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    requireRegular(argument, await file.stat());
+    return await readBounded(argument, file, maxBytes);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readBounded(argument: string, file: FileHandle, maxBytes: number): Promise<Uint8Array> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes + 1), 0, maxBytes + 1, 0);
+  if (bytesRead > maxBytes) throw new ConfigurationError(argument, `expected a file of at most ${maxBytes} bytes`);
+  return buffer.subarray(0, bytesRead);
+}
+
+function requireRegular(argument: string, stats: { isFile(): boolean }): void {
+  if (!stats.isFile()) throw new ConfigurationError(argument, "expected a regular file, not a FIFO, device or folder");
+}
