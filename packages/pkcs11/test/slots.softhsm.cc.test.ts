@@ -84,6 +84,12 @@ describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
     });
   });
 
+  test("a token that cannot be read for a moment is opened", async () => {
+    shim.fail("C_GetTokenInfo", 0x05, { times: 2 });
+    const signer = await opener.open(onB({ isolation }));
+    expect(publicHalf(two.keyB)).toMatchObject(signer.publicKey);
+  });
+
   test("health says why a token that is open cannot be read", async () => {
     const signer = await opener.open(onB({ isolation, sessions: 1 }));
     shim.fail("C_GetTokenInfo", 0x06);
