@@ -1,11 +1,11 @@
 export { ConfigurationError, EncodingError, SignerError, SignpostError, VerifyError } from "./errors.ts";
 export type { EncodingErrorCode, SignerErrorCode, SignerErrorOptions, VerifyErrorOptions } from "./errors.ts";
 export { ecPointToJwk } from "./encoding/ec-point.ts";
-export type { P256PublicJwk } from "./encoding/ec-point.ts";
+export type { EcCurveName, P256PublicJwk } from "./encoding/ec-point.ts";
 export { ecdsaDerToRaw, ecdsaRawToDer } from "./encoding/ecdsa-signature.ts";
 export { jwkToSpki, spkiToJwk } from "./encoding/spki.ts";
 export { jwkThumbprint } from "./encoding/thumbprint.ts";
-export type { JwkInput } from "./encoding/public-jwk.ts";
+export type { JwkInput, JwkMembers, PublicJwk } from "./encoding/public-jwk.ts";
 export type {
   AdapterOpenOptions,
   GuardedSigner,

@@ -1,8 +1,8 @@
-import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
+import { createPublicKey, type KeyObject } from "node:crypto";
 import { spkiToJwk, type GuardedSigner, type GuardPolicy, type Signer, type SignOptions } from "@signpost/core";
 import { assertOptions, assertPolicy, createAdapterSigner, type OptionNames } from "@signpost/core/adapter";
 import { createDigestSigner } from "./digest-signer.ts";
-import { privateKeyObject } from "./private-key.ts";
+import { privateKeyObject, type PrivateJwkInput } from "./private-key.ts";
 import { formatKeyUri } from "./uri.ts";
 
 /** Options of `openLocalSigner`. */
@@ -11,7 +11,7 @@ export interface LocalSignerOptions {
    * A P-256 private key as KeyObject, JWK or PEM (PKCS#8 or SEC1, not encrypted). Default: a new key that
    * is gone with the process.
    */
-  readonly privateKey?: KeyObject | JsonWebKey | string | undefined;
+  readonly privateKey?: KeyObject | PrivateJwkInput | string | undefined;
   /** Queue, attempts and deadline of each signature. `false` opens the bare signer. Default: the guard's defaults. */
   readonly policy?: GuardPolicy | false | undefined;
 }

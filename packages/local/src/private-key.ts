@@ -5,12 +5,21 @@ import {
   KeyObject,
   sign,
   verify,
-  type JsonWebKey,
+  type JsonWebKeyInput,
 } from "node:crypto";
-import { ConfigurationError, SignerError } from "@signpost/core";
+import { ConfigurationError, SignerError, type JwkMembers } from "@signpost/core";
+
+/** The members of a private EC key. */
+export interface PrivateJwkMembers extends JwkMembers {
+  /** The private key. */
+  readonly d?: string | undefined;
+}
+
+/** A private JWK of any origin: of node:crypto, of Web Crypto, or any other type that has these members. */
+export type PrivateJwkInput = PrivateJwkMembers | (PrivateJwkMembers & { readonly [member: string]: unknown });
 
 /** The given P-256 private key, or a new one. */
-export function privateKeyObject(privateKey: KeyObject | JsonWebKey | string | undefined): KeyObject {
+export function privateKeyObject(privateKey: KeyObject | PrivateJwkInput | string | undefined): KeyObject {
   if (privateKey === undefined) return detached(generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey);
   const key = privateKey instanceof KeyObject ? detached(privateKey) : imported(privateKey);
   if (key.type !== "private")
@@ -41,11 +50,11 @@ function belongsTogether(key: KeyObject): boolean {
   return verify("sha256", probe, createPublicKey(key), sign("sha256", probe, key));
 }
 
-function imported(privateKey: JsonWebKey | string): KeyObject {
+function imported(privateKey: PrivateJwkInput | string): KeyObject {
   try {
     return typeof privateKey === "string"
       ? createPrivateKey(privateKey)
-      : createPrivateKey({ key: privateKey, format: "jwk" });
+      : createPrivateKey({ key: privateKey as JsonWebKeyInput["key"], format: "jwk" });
   } catch {
     // Without the cause: what OpenSSL says of a private key stays here.
     throw new ConfigurationError("privateKey", "expected a private key as KeyObject, JWK or unencrypted PEM");

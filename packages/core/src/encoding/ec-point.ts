@@ -7,7 +7,7 @@ import type { Subject } from "./fault.ts";
  * A P-256 public key as a JWK (RFC 7517, RFC 7518 section 6.2.1): `x` and `y` are exactly 32 bytes each,
  * in unpadded base64url (43 characters).
  */
-export interface P256PublicJwk {
+export type P256PublicJwk = {
   /** Key type. */
   readonly kty: "EC";
   /** Curve. */
@@ -16,7 +16,7 @@ export interface P256PublicJwk {
   readonly x: string;
   /** Second coordinate of the point. */
   readonly y: string;
-}
+};
 
 /** The NIST curves of RFC 7518 section 6.2.1.1. */
 export type EcCurveName = "P-256" | "P-384" | "P-521";

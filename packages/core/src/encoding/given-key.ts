@@ -1,5 +1,4 @@
 import { createPublicKey } from "node:crypto";
-import type { JsonWebKey } from "node:crypto";
 import type { P256PublicJwk } from "./ec-point.ts";
 import { fault, unsupportedKey, weakKey } from "./fault.ts";
 import type { Subject } from "./fault.ts";
@@ -52,7 +51,7 @@ export function publicJwkFrom(value: unknown, name: string): PublicJwk {
   return members;
 }
 
-function anySpkiPemToJwk(pem: string, subject: Subject): JsonWebKey {
+function anySpkiPemToJwk(pem: string, subject: Subject): unknown {
   const der = publicKeyPemToDer(pem, subject);
   try {
     const key = createPublicKey({ key: Buffer.from(der), format: "der", type: "spki" });

@@ -1,4 +1,3 @@
-import type { JsonWebKey } from "node:crypto";
 import { decodeBase64url } from "./base64url.ts";
 import { affineCoordinates, EC_CURVES, uncompressedPoint } from "./ec-point.ts";
 import type { EcCurveName, P256PublicJwk } from "./ec-point.ts";
@@ -11,23 +10,24 @@ export type PublicJwk =
   | { readonly kty: "RSA"; readonly n: string; readonly e: string }
   | { readonly kty: "OKP"; readonly crv: string; readonly x: string };
 
-/** A JWK of any origin: of node:crypto, of Web Crypto, or any other type that has these members. */
-export type JwkInput =
-  | Readonly<JsonWebKey>
-  | {
-      /** Key type. */
-      readonly kty?: string | undefined;
-      /** Curve of an EC or OKP key. */
-      readonly crv?: string | undefined;
-      /** First coordinate, or the public key of an OKP key. */
-      readonly x?: string | undefined;
-      /** Second coordinate. */
-      readonly y?: string | undefined;
-      /** Modulus of an RSA key. */
-      readonly n?: string | undefined;
-      /** Exponent of an RSA key. */
-      readonly e?: string | undefined;
-    };
+/** The members of a JWK that make up a public key. */
+export interface JwkMembers {
+  /** Key type. */
+  readonly kty?: string | undefined;
+  /** Curve of an EC or OKP key. */
+  readonly crv?: string | undefined;
+  /** First coordinate, or the public key of an OKP key. */
+  readonly x?: string | undefined;
+  /** Second coordinate. */
+  readonly y?: string | undefined;
+  /** Modulus of an RSA key. */
+  readonly n?: string | undefined;
+  /** Exponent of an RSA key. */
+  readonly e?: string | undefined;
+}
+
+/** A JWK of any origin: of node:crypto, of Web Crypto, or any other type that has these members. Others may be there. */
+export type JwkInput = JwkMembers | (JwkMembers & { readonly [member: string]: unknown });
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { JwkMembers } from "../encoding/public-jwk.ts";
 import type { JwksDocument, PublishedKey } from "./types.ts";
 
 /**
@@ -17,9 +18,10 @@ export function encodeDocument(keys: readonly PublishedKey[]): JwksDocument {
 
 function toMembers(key: PublishedKey): Record<string, unknown> {
   const members: Record<string, unknown> = {};
+  const publicKey: JwkMembers = key.publicKey;
   for (const name of KEY_MEMBERS) {
     // What a polluted `Object.prototype` holds is no member of the key.
-    if (Object.hasOwn(key.publicKey, name)) members[name] = key.publicKey[name];
+    if (Object.hasOwn(publicKey, name)) members[name] = publicKey[name];
   }
   return { ...members, kid: key.keyId, alg: key.alg, use: key.use };
 }

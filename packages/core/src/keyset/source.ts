@@ -1,3 +1,4 @@
+import type { JwkMembers } from "../encoding/public-jwk.ts";
 import { ConfigurationError } from "../errors.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { PublishedKeySet } from "./published-set.ts";
@@ -65,7 +66,8 @@ export function lastKeySet(keys: KeySetSource): KeySet | undefined {
 export function isStillPublished(keys: KeySet, key: ActiveKey): boolean {
   const found = keys.find(key.keyId);
   if (found?.use !== "sig") return false;
-  return found.publicKey.x === key.publicKey.x && found.publicKey.y === key.publicKey.y;
+  const { x, y }: JwkMembers = found.publicKey;
+  return x === key.publicKey.x && y === key.publicKey.y;
 }
 
 /** Checks what can be checked without calling the source. */

@@ -1,6 +1,5 @@
-import type { JsonWebKey } from "node:crypto";
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
-import type { JwkInput } from "../encoding/public-jwk.ts";
+import type { JwkInput, PublicJwk } from "../encoding/public-jwk.ts";
 import type { Signer } from "../signer/contract.ts";
 
 /**
@@ -42,7 +41,7 @@ export interface PublishedKey {
   /** The `kid` (RFC 7517 section 4.5). */
   readonly keyId: string;
   /** The key members alone. */
-  readonly publicKey: Readonly<JsonWebKey>;
+  readonly publicKey: PublicJwk;
   /** The `alg` (RFC 7517 section 4.4). */
   readonly alg: string;
   /** The `use` (RFC 7517 section 4.2). */

@@ -1,0 +1,146 @@
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../lib/process.mjs";
+import { readJson, ROOT } from "../lib/repository.mjs";
+import { publicPackages } from "../lib/workspace.mjs";
+
+// Versions are pinned, so that the gate does not fail for what others release.
+
+/** The TypeScript versions that are supported: the oldest, the newest, and where its own rules of resolution changed. */
+const COMPILERS = { 5.4: "5.4.5", 5.6: "5.6.3", 5.9: "5.9.3", "6.0": "6.0.3", 7: pinned("typescript") };
+
+/** The oldest `@types/node` that is supported, the newest, and the newest that TypeScript 5.4 can read. */
+const NODE_TYPES = { 20: pinned("@types/node"), 25: "25.9.9", 26: "26.6.7" };
+
+/**
+ * @typedef {keyof typeof COMPILERS} Compiler
+ * @typedef {keyof typeof NODE_TYPES} NodeTypes
+ * @typedef {object} Project what a user's tsconfig.json says
+ * @property {string} file
+ * @property {string} module
+ * @property {string} [moduleResolution] default: what the compiler takes for that `module`
+ */
+
+/** @type {readonly Project[]} */
+const ES_MODULES = [
+  { file: "consumer.mts", module: "node16" },
+  { file: "consumer.mts", module: "nodenext" },
+  { file: "consumer.mts", module: "esnext", moduleResolution: "bundler" },
+];
+/** @type {Project} */
+const COMMON_JS = { file: "consumer.cts", module: "commonjs" };
+/** TypeScript lets CommonJS import ES modules here from 5.8 on, and under node16 in no version. @type {Project} */
+const COMMON_JS_NEXT = { file: "consumer.cts", module: "nodenext" };
+
+/** @type {readonly (readonly [Compiler, NodeTypes, readonly Project[]])[]} */
+const MATRIX = [
+  [5.4, 20, [...ES_MODULES, COMMON_JS]],
+  [5.4, 25, ES_MODULES],
+  [5.6, 26, ES_MODULES],
+  [5.9, 20, ES_MODULES],
+  [5.9, 26, [...ES_MODULES, COMMON_JS, COMMON_JS_NEXT]],
+  ["6.0", 20, ES_MODULES],
+  ["6.0", 26, [...ES_MODULES, COMMON_JS, COMMON_JS_NEXT]],
+  [7, 20, ES_MODULES],
+  [7, 26, [...ES_MODULES, COMMON_JS, COMMON_JS_NEXT]],
+];
+
+/**
+ * Every entry point and the file of uses, with the declarations of all packages checked too: they must not name what is
+ * not there.
+ *
+ * @param {string} folder where the packages are installed
+ */
+export async function checkConsumerTypes(folder) {
+  const installed = await install(folder);
+  if (!installed.ok) return installed;
+  for (const version of Object.keys(NODE_TYPES)) writeProgram(typesFolder(folder, version));
+  const checks = MATRIX.flatMap(([compiler, types, projects]) =>
+    projects.map((project) => () => compile(folder, compiler, types, project)),
+  );
+  const failed = (await twoAtATime(checks)).filter(({ ok }) => !ok);
+  return { ok: failed.length === 0, output: failed.map(({ output }) => output).join("\n") };
+}
+
+/** The compilers in one folder, each `@types/node` in another: below the consumer, so that packages are found there. */
+async function install(folder) {
+  const compilers = Object.entries(COMPILERS).map(([name, version]) => `typescript-${name}@npm:typescript@${version}`);
+  const jobs = [
+    { cwd: join(folder, "compilers"), packages: compilers },
+    ...Object.entries(NODE_TYPES).map(([name, version]) => ({
+      cwd: typesFolder(folder, name),
+      packages: [`@types/node@${version}`],
+    })),
+  ];
+  const results = await twoAtATime(
+    jobs.map(({ cwd, packages }) => () => {
+      mkdirSync(cwd);
+      writeFileSync(join(cwd, "package.json"), JSON.stringify({ private: true }));
+      return run("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...packages], { cwd, quiet: true });
+    }),
+  );
+  return results.find(({ ok }) => !ok) ?? { ok: true, output: "" };
+}
+
+/** @param {string} folder */
+function writeProgram(folder) {
+  const imports = publicPackages().flatMap(({ entryPoints }) => entryPoints);
+  const lines = imports.map((name, index) => `import * as entry${index} from "${name}";\nvoid entry${index};`);
+  for (const extension of ["mts", "cts"]) {
+    writeFileSync(join(folder, `consumer.${extension}`), lines.join("\n"));
+    copyFileSync(join(ROOT, "test/e2e/support/consumer-types.ts"), join(folder, `uses.${extension}`));
+  }
+}
+
+/**
+ * @param {string} folder
+ * @param {Compiler} compiler
+ * @param {NodeTypes} types
+ * @param {Project} project
+ */
+async function compile(folder, compiler, types, { file, ...resolution }) {
+  const cwd = typesFolder(folder, types);
+  const name = [compiler, resolution.module, file].join("-");
+  const compilerOptions = {
+    ...resolution,
+    target: "es2022",
+    lib: ["es2022"],
+    strict: true,
+    noEmit: true,
+    types: ["node"],
+    // Also for the packages that ask for the types of Node: else each would take the ones that npm put next to it.
+    typeRoots: ["node_modules/@types"],
+  };
+  const files = [file, file.replace("consumer", "uses")];
+  writeFileSync(join(cwd, `${name}.json`), JSON.stringify({ compilerOptions, files }));
+  const tsc = join(folder, "compilers/node_modules", `typescript-${compiler}`, "bin/tsc");
+  const { ok, output } = await run(process.execPath, [tsc, "-p", `${name}.json`], { cwd, quiet: true });
+  const settings = JSON.stringify({ file, ...resolution });
+  return { ok, output: `TypeScript ${compiler}, @types/node ${types}, ${settings}:\n${output}` };
+}
+
+/** @param {string} folder @param {string | number} version */
+function typesFolder(folder, version) {
+  return join(folder, `types-${version}`);
+}
+
+/**
+ * @template T
+ * @param {readonly (() => Promise<T>)[]} jobs
+ * @returns {Promise<T[]>}
+ */
+async function twoAtATime(jobs) {
+  /** @type {T[]} */
+  const results = [];
+  const queue = [...jobs.entries()];
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) results[next[0]] = await next[1]();
+  };
+  await Promise.all([work(), work()]);
+  return results;
+}
+
+/** @param {string} name */
+function pinned(name) {
+  return readJson("package.json").dependencies[name];
+}
