@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../lib/process.mjs";
 import { readJson, ROOT } from "../lib/repository.mjs";
+import { twoAtATime } from "../lib/tools.mjs";
 import { publicPackages } from "../lib/workspace.mjs";
 
 // Versions are pinned, so that the gate does not fail for what others release.
@@ -55,14 +56,15 @@ export async function checkConsumerTypes(folder) {
   const installed = await install(folder);
   if (!installed.ok) return installed;
   for (const version of Object.keys(NODE_TYPES)) writeProgram(typesFolder(folder, version));
-  const checks = MATRIX.flatMap(([compiler, types, projects]) =>
-    projects.map((project) => () => compile(folder, compiler, types, project)),
-  );
+  const checks = MATRIX.map((row) => () => compile(folder, ...row));
   const failed = (await twoAtATime(checks)).filter(({ ok }) => !ok);
   return { ok: failed.length === 0, output: failed.map(({ output }) => output).join("\n") };
 }
 
-/** The compilers in one folder, each `@types/node` in another: below the consumer, so that packages are found there. */
+/**
+ * The compilers in one folder, each `@types/node` in another: below the consumer, so that packages are found there.
+ * @param {string} folder
+ */
 async function install(folder) {
   const compilers = Object.entries(COMPILERS).map(([name, version]) => `typescript-${name}@npm:typescript@${version}`);
   const jobs = [
@@ -93,14 +95,23 @@ function writeProgram(folder) {
 }
 
 /**
+ * All projects in one process, which is a third faster than one for each.
+ *
  * @param {string} folder
  * @param {Compiler} compiler
  * @param {NodeTypes} types
- * @param {Project} project
+ * @param {readonly Project[]} projects
  */
-async function compile(folder, compiler, types, { file, ...resolution }) {
+async function compile(folder, compiler, types, projects) {
   const cwd = typesFolder(folder, types);
-  const name = [compiler, resolution.module, file].join("-");
+  const files = projects.map((project) => writeProject(cwd, compiler, project));
+  const tsc = join(folder, "compilers/node_modules", `typescript-${compiler}`, "bin/tsc");
+  const { ok, output } = await run(process.execPath, [tsc, "-b", "--verbose", ...files], { cwd, quiet: true });
+  return { ok, output: `TypeScript ${compiler}, @types/node ${types}:\n${output}` };
+}
+
+/** @param {string} cwd @param {Compiler} compiler @param {Project} project */
+function writeProject(cwd, compiler, { file, ...resolution }) {
   const compilerOptions = {
     ...resolution,
     target: "es2022",
@@ -111,33 +122,14 @@ async function compile(folder, compiler, types, { file, ...resolution }) {
     // Also for the packages that ask for the types of Node: else each would take the ones that npm put next to it.
     typeRoots: ["node_modules/@types"],
   };
-  const files = [file, file.replace("consumer", "uses")];
-  writeFileSync(join(cwd, `${name}.json`), JSON.stringify({ compilerOptions, files }));
-  const tsc = join(folder, "compilers/node_modules", `typescript-${compiler}`, "bin/tsc");
-  const { ok, output } = await run(process.execPath, [tsc, "-p", `${name}.json`], { cwd, quiet: true });
-  const settings = JSON.stringify({ file, ...resolution });
-  return { ok, output: `TypeScript ${compiler}, @types/node ${types}, ${settings}:\n${output}` };
+  const name = `${[compiler, resolution.module, file].join("-")}.json`;
+  writeFileSync(join(cwd, name), JSON.stringify({ compilerOptions, files: [file, file.replace("consumer", "uses")] }));
+  return name;
 }
 
 /** @param {string} folder @param {string | number} version */
 function typesFolder(folder, version) {
   return join(folder, `types-${version}`);
-}
-
-/**
- * @template T
- * @param {readonly (() => Promise<T>)[]} jobs
- * @returns {Promise<T[]>}
- */
-async function twoAtATime(jobs) {
-  /** @type {T[]} */
-  const results = [];
-  const queue = [...jobs.entries()];
-  const work = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) results[next[0]] = await next[1]();
-  };
-  await Promise.all([work(), work()]);
-  return results;
 }
 
 /** @param {string} name */

@@ -23,8 +23,8 @@ export async function checkNodeVersion(major) {
   writeFileSync(join(folder, "require.cjs"), names.map((name) => `require("${name}");`).join("\n"));
   return inOrder([
     () => runNode(major, ["smoke.mjs", String(major), ...names], folder),
-    // `require` of an ES module: on by default since 22.12.
-    ...(major >= 22 ? [() => runNode(major, ["require.cjs"], folder)] : []),
+    // `require` of an ES module: on by default in every version that is supported.
+    () => runNode(major, ["require.cjs"], folder),
   ]);
 }
 

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { run } from "../lib/process.mjs";
-import { tool } from "../lib/tools.mjs";
+import { tool, twoAtATime } from "../lib/tools.mjs";
 import { checkConsumerTypes } from "./consumer-types.mjs";
 import { prepareConsumer } from "./consumer.mjs";
 
@@ -10,19 +10,21 @@ const ATTW = ["--profile", "strict", "--ignore-rules=cjs-resolves-to-esm"];
 /** What is published holds together: its files, its entry points, its types, and importing it. */
 export async function checkTarballs() {
   const { folder, tarballs } = await prepareConsumer();
-  const results = [];
-  for (const tarball of tarballs) {
-    results.push(await checkFiles(tarball));
-    results.push(named(`publint ${basename(tarball)}`, await tool("publint", ["run", tarball, "--strict"])));
-    results.push(named(`attw ${basename(tarball)}`, await tool("attw", [tarball, ...ATTW])));
-  }
-  results.push(named("types", await checkConsumerTypes(folder)));
+  const results = await twoAtATime(
+    tarballs.flatMap((tarball) => [
+      () => checkFiles(tarball),
+      () => named(`publint ${basename(tarball)}`, tool("publint", ["run", tarball, "--strict"])),
+      () => named(`attw ${basename(tarball)}`, tool("attw", [tarball, ...ATTW])),
+    ]),
+  );
+  results.push(await named("types", checkConsumerTypes(folder)));
   const failed = results.filter(({ ok }) => !ok);
   return { ok: failed.length === 0, output: failed.map(({ output }) => output).join("\n") };
 }
 
-/** @param {string} what @param {{ ok: boolean, output: string }} result */
-function named(what, { ok, output }) {
+/** @param {string} what @param {Promise<{ ok: boolean, output: string }>} result */
+async function named(what, result) {
+  const { ok, output } = await result;
   return { ok, output: `${what}:\n${output}` };
 }
 

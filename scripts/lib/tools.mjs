@@ -29,3 +29,21 @@ export async function inOrder(steps) {
   }
   return result;
 }
+
+/**
+ * Two jobs at once, on machines with two cores. The results are in the order of the jobs.
+ *
+ * @template T
+ * @param {readonly (() => Promise<T>)[]} jobs
+ * @returns {Promise<T[]>}
+ */
+export async function twoAtATime(jobs) {
+  /** @type {T[]} */
+  const results = [];
+  const queue = [...jobs.entries()];
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) results[next[0]] = await next[1]();
+  };
+  await Promise.all([work(), work()]);
+  return results;
+}
