@@ -3,6 +3,8 @@ import { createRemoteKeySet } from "@signpost/verify";
 import { JwtVerifier } from "aws-jwt-verify";
 import type { Fetcher } from "aws-jwt-verify/https";
 import { SimpleJwksCache } from "aws-jwt-verify/jwk";
+import { auth } from "express-oauth2-jwt-bearer";
+import { createVerifier } from "fast-jwt";
 import buildGetJwks from "get-jwks";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import type { JWTVerifyGetKey } from "jose";
@@ -95,3 +97,46 @@ const oauth4webapi: Client = {
 };
 
 export const CLIENTS: readonly Client[] = [signpost, jose, jwksRsaClient, getJwks, awsJwtVerify, oauth4webapi];
+
+const fastJwt: Client = {
+  name: "fast-jwt with get-jwks",
+  packageName: "fast-jwt",
+  open: (op) => {
+    const client = buildGetJwks({ jwksPath: new URL(op.jwksUri).pathname });
+    return createVerifier({
+      algorithms: ["ES256"],
+      key: ({ header }: { readonly header: { readonly kid?: string } }) =>
+        client.getPublicKey({ domain: op.issuer, alg: "ES256", kid: header.kid ?? "" }),
+    });
+  },
+};
+
+/** The middleware, as Express calls it. */
+const expressBearer: Client = {
+  name: "express-oauth2-jwt-bearer",
+  packageName: "express-oauth2-jwt-bearer",
+  open: (op) => {
+    const { issuer, jwksUri, audience } = op;
+    const middleware = auth({ issuer, jwksUri, audience, tokenSigningAlg: "ES256" });
+    return (token) => {
+      const request = {
+        method: "GET",
+        protocol: "https",
+        url: "/",
+        headers: { authorization: `Bearer ${token}` },
+        query: {},
+        is: () => false,
+        get: (name: string) => (name === "Host" ? "rp.example" : undefined),
+      };
+      return new Promise<void>((resolve, reject) => {
+        middleware(request as never, {} as never, (error?: unknown) => {
+          if (error === undefined) resolve();
+          else reject(error instanceof Error ? error : new Error("refused"));
+        });
+      });
+    };
+  },
+};
+
+/** Those, and two that the tables of the benchmarks leave out: they stand on get-jwks and jose. */
+export const MORE_CLIENTS: readonly Client[] = [...CLIENTS, fastJwt, expressBearer];

@@ -24,6 +24,8 @@ export interface Op {
   tokenWithKid(kid: string): Promise<string>;
   /** A new key signs from now on; the old one stays published. */
   rotate(): Promise<void>;
+  /** A new key signs from now on; the old one is published no more. */
+  revoke(): Promise<void>;
   /** The published set, to build a hostile one around it. */
   publishedKeys(): readonly unknown[];
   misbehave(how: Misbehaviour | undefined): void;
@@ -75,6 +77,9 @@ export async function startOp(): Promise<Op> {
     async rotate() {
       const { active } = keySet;
       keySet = createKeySet([{ signer: await openLocalSigner() }, { keyId: active.keyId, signer: active.signer }]);
+    },
+    async revoke() {
+      keySet = createKeySet([{ signer: await openLocalSigner() }]);
     },
     publishedKeys() {
       const { body } = endpoint.respond("GET");

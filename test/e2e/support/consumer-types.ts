@@ -35,19 +35,22 @@ export const verifyWithJose = (jwt: string, keys: KeyFunction): ReturnType<typeo
 export const listener = (keys: KeySet): Parameters<typeof createServer>[1] =>
   createJwksEndpoint({ issuer: "https://op.example", keys }).listener;
 
-// A type that does not resolve is `any`, which takes everything.
+// A type that does not resolve is `any`, which takes everything: then `false` is the wrong answer, and this does not compile.
 type Takes<Value, Wanted> = Value extends Wanted ? true : false;
 type Entries = Parameters<typeof createKeySet>[0];
 
-export const refused: readonly false[] = [
-  refuses<Takes<readonly [{ publicKey: 42 }], Entries>>(false),
-  refuses<Takes<readonly [{ publicKey: { kty: 42 } }], Entries>>(false),
-  refuses<Takes<readonly [{ signer: 42 }], Entries>>(false),
-  refuses<Takes<42, PublishedKey["publicKey"]>>(false),
-  refuses<Takes<42, LocalSignerOptions["privateKey"]>>(false),
-  refuses<Takes<42, KeyFunction>>(false),
-];
-
-function refuses<Answer extends boolean>(answer: Answer & false): false {
-  return answer;
-}
+export const taken: {
+  readonly numberAsKey: Takes<readonly [{ publicKey: 42 }], Entries>;
+  readonly numberAsKeyType: Takes<readonly [{ publicKey: { kty: 42 } }], Entries>;
+  readonly numberAsSigner: Takes<readonly [{ signer: 42 }], Entries>;
+  readonly numberAsPublishedKey: Takes<42, PublishedKey["publicKey"]>;
+  readonly numberAsPrivateKey: Takes<42, LocalSignerOptions["privateKey"]>;
+  readonly numberAsKeyFunction: Takes<42, KeyFunction>;
+} = {
+  numberAsKey: false,
+  numberAsKeyType: false,
+  numberAsSigner: false,
+  numberAsPublishedKey: false,
+  numberAsPrivateKey: false,
+  numberAsKeyFunction: false,
+};
