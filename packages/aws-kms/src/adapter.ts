@@ -30,7 +30,7 @@ const OPTIONS: OptionNames<AwsKmsAdapterOptions> = {
  * import { openSigner } from "@signpost/core";
  * import { awsKms } from "@signpost/aws-kms";
  *
- * await using signer = await openSigner("awskms:///alias/op-2026?region=eu-west-1", [awsKms()]);
+ * const signer = await openSigner("awskms:///alias/op-2026?region=eu-west-1", [awsKms()]);
  * ```
  */
 export function awsKms(options: AwsKmsAdapterOptions = {}): SignerAdapter {

@@ -65,7 +65,7 @@ export interface AwsKmsSignOutput {
  * import { openAwsKmsSigner, type AwsKmsApi } from "@signpost/aws-kms";
  *
  * declare const api: AwsKmsApi;
- * await using signer = await openAwsKmsSigner({ key: "alias/op-2026", api });
+ * const signer = await openAwsKmsSigner({ key: "alias/op-2026", api });
  * ```
  */
 export interface AwsKmsApi {

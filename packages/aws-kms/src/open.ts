@@ -47,7 +47,7 @@ const OPTIONS: OptionNames<AwsKmsSignerOptions> = {
  * ```ts
  * import { openAwsKmsSigner } from "@signpost/aws-kms";
  *
- * await using signer = await openAwsKmsSigner({ key: "alias/op-2026", region: "eu-west-1" });
+ * const signer = await openAwsKmsSigner({ key: "alias/op-2026", region: "eu-west-1" });
  * ```
  */
 export function openAwsKmsSigner(options: AwsKmsSignerOptions & { readonly policy: false }): Promise<Signer>;

@@ -27,7 +27,7 @@ const OPTIONS: OptionNames<GcpKmsAdapterOptions> = {
  * import { gcpKms } from "@signpost/gcp-kms";
  *
  * const uri = "gcpkms://projects/op/locations/europe-west3/keyRings/signing/cryptoKeys/id-token/cryptoKeyVersions/3";
- * await using signer = await openSigner(uri, [gcpKms()]);
+ * const signer = await openSigner(uri, [gcpKms()]);
  * ```
  */
 export function gcpKms(options: GcpKmsAdapterOptions = {}): SignerAdapter {

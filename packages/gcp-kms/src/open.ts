@@ -63,7 +63,7 @@ const OPTIONS: OptionNames<GcpKmsSignerOptions> = {
  * ```ts
  * import { openGcpKmsSigner } from "@signpost/gcp-kms";
  *
- * await using signer = await openGcpKmsSigner({
+ * const signer = await openGcpKmsSigner({
  *   keyVersion: "projects/op/locations/europe-west3/keyRings/signing/cryptoKeys/id-token/cryptoKeyVersions/3",
  * });
  * ```

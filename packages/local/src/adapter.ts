@@ -21,7 +21,7 @@ import { parseKeyUri } from "./uri.ts";
  * import { openSigner } from "@signpost/core";
  * import { local } from "@signpost/local";
  *
- * await using signer = await openSigner("local:", [local()]);
+ * const signer = await openSigner("local:", [local()]);
  * ```
  */
 export function local(): SignerAdapter {

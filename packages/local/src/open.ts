@@ -27,7 +27,7 @@ const OPTIONS: OptionNames<LocalSignerOptions> = { privateKey: true, policy: tru
  * ```ts
  * import { openLocalSigner } from "@signpost/local";
  *
- * await using signer = await openLocalSigner();
+ * const signer = await openLocalSigner();
  * ```
  */
 export function openLocalSigner(options: LocalSignerOptions & { readonly policy: false }): Promise<Signer>;

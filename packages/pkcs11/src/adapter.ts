@@ -70,7 +70,7 @@ interface AdapterSettings extends KeySettings, PinOptions {
  * import { pkcs11 } from "@signpost/pkcs11";
  *
  * const uri = "pkcs11:token=op;object=sig-2026?pin-source=file:/run/secrets/pin";
- * await using signer = await openSigner(uri, [pkcs11({ module: "/usr/lib/softhsm/libsofthsm2.so" })]);
+ * const signer = await openSigner(uri, [pkcs11({ module: "/usr/lib/softhsm/libsofthsm2.so" })]);
  * ```
  */
 export function pkcs11(options: Pkcs11AdapterOptions = {}): SignerAdapter {

@@ -28,7 +28,7 @@ import type { SigningKey } from "./wire/signing-key.ts";
  * ```ts
  * import { openPkcs11Signer } from "@signpost/pkcs11";
  *
- * await using signer = await openPkcs11Signer({
+ * const signer = await openPkcs11Signer({
  *   module: "/usr/lib/softhsm/libsofthsm2.so",
  *   token: "op",
  *   object: "sig-2026",

@@ -71,7 +71,7 @@ interface Call {
  * import { guardSigner, type Signer } from "@signpost/core";
  *
  * declare const bare: Signer;
- * await using signer = guardSigner(bare, { deadlineMs: 3000, concurrency: 32 });
+ * const signer = guardSigner(bare, { deadlineMs: 3000, concurrency: 32 });
  * ```
  */
 export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: GuardDetails = {}): GuardedSigner {

@@ -28,7 +28,7 @@ const OPEN_OPTIONS: OptionNames<OpenSignerOptions> = { policy: true, signal: tru
  * import { openSigner } from "@signpost/core";
  * import { local } from "@signpost/local";
  *
- * await using signer = await openSigner("local:", [local()]);
+ * const signer = await openSigner("local:", [local()]);
  * ```
  */
 export async function openSigner(

@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+// What the guides say in more than one place.
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+
+function filesBelow(folder: string, extension: string): readonly string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(extension) && !path.includes("node_modules"))
+    .map((path) => join(folder, path));
+}
+
+const packages = readdirSync(join(ROOT, "packages")).map((name) => join("packages", name));
+const texts = [
+  "README.md",
+  ...filesBelow("docs", ".md"),
+  ...packages.map((folder) => join(folder, "README.md")),
+  ...packages.flatMap((folder) => filesBelow(join(folder, "src"), ".ts")),
+];
+
+// At the top level of a module the signer would be closed as soon as the server listens.
+test("no example opens a signer with `await using` at the top level", () => {
+  expect(texts.length).toBeGreaterThan(100);
+  expect(texts.filter((path) => /^(?: \* )?await using /m.test(read(path)))).toEqual([]);
+});
+
+test("the processor time of a verification is what was measured, and the same on both pages", () => {
+  const page = read("docs/performance.md");
+  const row = page.split("\n").find((line) => line.startsWith("| signer of 25 ms, verify of node:crypto alone |"));
+  const addedCpu = Number.parseFloat(row?.split("|")[8] ?? "");
+  const number = `${addedCpu.toFixed(1)} ms`;
+  expect(page).toContain(`count **${number}** of processor time for each verification`);
+  expect(read("docs/operations.md")).toContain(`| processor | ${number} to verify a signature, after a wait of 25 ms`);
+});
