@@ -20,45 +20,45 @@ const FOREVER = Number.POSITIVE_INFINITY;
 interface Row {
   /** As the page has it in its first column. */
   readonly library: string;
-  readonly trusted: { readonly alone: number; readonly besideNewTokens: number };
+  readonly trusted: { readonly alone: number; readonly withNewTokens: number };
   readonly refusesNewFor: number;
 }
 
 const ROWS: Readonly<Record<string, Row>> = {
   "@signpost/verify": {
     library: "`@signpost/verify`",
-    trusted: { alone: HOUR + STEP, besideNewTokens: 0 },
+    trusted: { alone: HOUR + STEP, withNewTokens: 0 },
     refusesNewFor: 0,
   },
   jose: {
     library: "jose 6 (`createRemoteJWKSet`)",
-    trusted: { alone: 10 * MINUTE, besideNewTokens: 30 },
+    trusted: { alone: 10 * MINUTE, withNewTokens: 30 },
     refusesNewFor: 30,
   },
   "express-oauth2-jwt-bearer": {
     library: "express-oauth2-jwt-bearer",
-    trusted: { alone: 10 * MINUTE, besideNewTokens: 30 },
+    trusted: { alone: 10 * MINUTE, withNewTokens: 30 },
     refusesNewFor: 30,
   },
   oauth4webapi: {
     library: "oauth4webapi",
-    trusted: { alone: 5 * MINUTE, besideNewTokens: 60 },
+    trusted: { alone: 5 * MINUTE, withNewTokens: 60 },
     refusesNewFor: 60,
   },
   "jwks-rsa": {
     library: "jwks-rsa for Node",
-    trusted: { alone: 10 * MINUTE, besideNewTokens: 10 * MINUTE },
+    trusted: { alone: 10 * MINUTE, withNewTokens: 10 * MINUTE },
     refusesNewFor: 0,
   },
-  "get-jwks": { library: "get-jwks", trusted: { alone: FOREVER, besideNewTokens: FOREVER }, refusesNewFor: 0 },
+  "get-jwks": { library: "get-jwks", trusted: { alone: FOREVER, withNewTokens: FOREVER }, refusesNewFor: 0 },
   "fast-jwt with get-jwks": {
     library: "fast-jwt with get-jwks",
-    trusted: { alone: FOREVER, besideNewTokens: FOREVER },
+    trusted: { alone: FOREVER, withNewTokens: FOREVER },
     refusesNewFor: 0,
   },
   "aws-jwt-verify": {
     library: "aws-jwt-verify",
-    trusted: { alone: FOREVER, besideNewTokens: 0 },
+    trusted: { alone: FOREVER, withNewTokens: 0 },
     refusesNewFor: 0,
   },
 };
@@ -71,13 +71,13 @@ it.each(MORE_CLIENTS)("$name trusts a revoked key for as long as docs/rotation.m
     library: row?.library,
     trusted: {
       alone: await trustInRevoked(client, { newTokens: false }),
-      besideNewTokens: await trustInRevoked(client, { newTokens: true }),
+      withNewTokens: await trustInRevoked(client, { newTokens: true }),
     },
     refusesNewFor: await refusalOfNew(client),
   }).toEqual(row);
   expect(pageRow(row?.library)).toEqual([
     inWords(row?.trusted.alone, client),
-    inWords(row?.trusted.besideNewTokens, client),
+    inWords(row?.trusted.withNewTokens, client),
     `${row?.refusesNewFor} s`,
   ]);
 });
