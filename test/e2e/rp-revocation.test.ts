@@ -102,8 +102,9 @@ async function trustInRevoked(client: Client, { newTokens }: { readonly newToken
       return isAccepted(verify(stolen));
     });
     if (!accepted) return seconds;
-    // Room for a fetch in the background, which the headers allow after an hour.
-    if (seconds >= HOUR) await delay(20);
+    // Room for a fetch in the background, which the headers allow after an hour, and for the timer after which lru-cache looks at
+    // the clock again.
+    await delay(seconds >= HOUR ? 20 : 3);
   }
   return FOREVER;
 }
