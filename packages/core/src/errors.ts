@@ -21,10 +21,15 @@ export class SignpostError extends Error {
 
   /** True for errors of another copy of this package too. */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
-    if (typeof value !== "object" || value === null || !Object.hasOwn(this.prototype, CLASS)) return false;
-    const name = (value as Marked)[CLASS];
-    return this === SignpostError ? name !== undefined : name === (this.prototype as Marked)[CLASS];
+    try {
+      if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
+      if (typeof value !== "object" || value === null || !Object.hasOwn(this.prototype, CLASS)) return false;
+      const name = (value as Marked)[CLASS];
+      return this === SignpostError ? name !== undefined : name === (this.prototype as Marked)[CLASS];
+    } catch {
+      // A Proxy that throws, or was revoked, is asked as any error is.
+      return false;
+    }
   }
 
   /** Name of the class. */
@@ -133,6 +138,12 @@ export function nameSigner(error: unknown, uri: string): unknown;
 export function nameSigner(error: unknown, uri: string): unknown {
   if (!(error instanceof SignerError) || error.constructor !== SignerError) return error;
   return error.uri === undefined ? namedCopy(error, uri) : error;
+}
+
+/** Every failure of a signer is a SignerError: one of ours as it is, anything else as the cause of `integrity`. */
+export function asSignerError(error: unknown): SignerError {
+  if (error instanceof SignerError) return error;
+  return new SignerError("integrity", "the signer failed with something other than a SignerError", { cause: error });
 }
 
 function namedCopy(error: SignerError, uri: string): SignerError {

@@ -184,5 +184,13 @@ async function assertSigns(signer: Signer, when: string): Promise<void> {
 
 /** As the library's users sign: a signature that does not verify is an error and never a result. */
 function signThrough(signer: Signer, signingInput: Uint8Array, signal?: AbortSignal): Promise<Uint8Array> {
-  return signWith(createKeySet([{ signer }]).active, signingInput, { signal });
+  if (signal === undefined) return signWith(createKeySet([{ signer }]).active, signingInput);
+  // The signal goes to the signer alone: `signWith` would release its caller, whatever the signer does.
+  const judged: Signer = {
+    uri: signer.uri,
+    publicKey: signer.publicKey,
+    sign: (digest, options) => signer.sign(digest, { ...options, signal }),
+    close: () => signer.close(),
+  };
+  return signWith(createKeySet([{ signer: judged }]).active, signingInput);
 }

@@ -1,7 +1,7 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom } from "../encoding/given-key.ts";
 import type { JwkInput } from "../encoding/public-jwk.ts";
-import { nameSigner, type SignerError } from "../errors.ts";
+import { asSignerError, nameSigner, SignpostError, type SignerError } from "../errors.ts";
 import type { GuardPolicy, Signer } from "../signer/contract.ts";
 import { createSigner, type SignerBackend } from "../signer/create.ts";
 import { endedError } from "../signer/endings.ts";
@@ -144,7 +144,7 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
   } catch (error) {
     // Why it was not opened says more than a failure to close what is left of it.
     await backend.close().catch(() => undefined);
-    throw nameSigner(error, backend.uriOf(backend.name));
+    throw nameSigner(error instanceof SignpostError ? error : asSignerError(error), backend.uriOf(backend.name));
   }
 }
 

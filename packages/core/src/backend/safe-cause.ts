@@ -10,7 +10,13 @@
  * ```
  */
 export function memberOf(thrown: unknown, name: string): unknown {
-  return typeof thrown === "object" && thrown !== null ? Reflect.get(thrown, name) : undefined;
+  if (typeof thrown !== "object" || thrown === null) return undefined;
+  try {
+    return Reflect.get(thrown, name);
+  } catch {
+    // A getter or a Proxy may throw. What it keeps to itself is not there.
+    return undefined;
+  }
 }
 
 /** What of a client's error may be kept. */
@@ -61,7 +67,11 @@ function copyError(error: unknown, rules: CauseRules, depth: number): unknown {
 function plainData(value: unknown): unknown {
   if (isScalar(value)) return value;
   if (typeof value !== "object" || value === null) return undefined;
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => isScalar(member)));
+  try {
+    return Object.fromEntries(Object.entries(value).filter(([, member]) => isScalar(member)));
+  } catch {
+    return undefined;
+  }
 }
 
 function isScalar(value: unknown): boolean {

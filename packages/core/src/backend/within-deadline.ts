@@ -47,24 +47,3 @@ export async function withinDeadline<Result>(
     letGo();
   }
 }
-
-/**
- * Settles like `work`, or rejects with `endedError` as soon as the signal aborts. What the work still brings is dropped.
- * Many calls may share one signal: it carries one listener for all of them.
- *
- * @example
- * ```ts
- * import { untilAborted } from "@signpost/core/adapter";
- *
- * declare const answer: Promise<Uint8Array>;
- *
- * const signature = await untilAborted(answer, AbortSignal.timeout(2000));
- * ```
- */
-export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
-  if (signal === undefined) return work;
-  return new Promise<Value>((resolve, reject) => {
-    const letGo = onAbort(signal, () => reject(endedError(signal.reason)));
-    void work.then(resolve, reject).finally(letGo);
-  });
-}

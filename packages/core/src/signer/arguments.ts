@@ -1,12 +1,12 @@
-import { isUint8Array } from "node:util/types";
 import { SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { copiedBytes } from "../options/copied-bytes.ts";
 import type { SignOptions } from "./contract.ts";
 
 /** A copy of a SHA-256 digest: the caller may use its buffer again while the call waits. */
 export function copiedDigest(digest: unknown): Uint8Array {
   // The copy is what is measured: a subclass may say anything of its own length.
-  const copy = isUint8Array(digest) ? new Uint8Array(digest) : undefined;
+  const copy = copiedBytes(digest);
   if (copy?.length === 32) return copy;
   throw new SignerError("invalid_argument", "digest: expected a Uint8Array of 32 bytes (a SHA-256 digest)");
 }
@@ -26,8 +26,9 @@ export function checkedOptions(options: SignOptions): SignOptions {
   const { signal, signingInput } = options;
   if (signal !== undefined && typeof signal?.addEventListener !== "function") throw invalid("signal", "an AbortSignal");
   if (signingInput === undefined) return signal === undefined ? {} : { signal };
-  if (!isUint8Array(signingInput)) throw invalid("signingInput", "a Uint8Array");
-  return { signal, signingInput: new Uint8Array(signingInput) };
+  const copy = copiedBytes(signingInput);
+  if (copy === undefined) throw invalid("signingInput", "a Uint8Array");
+  return { signal, signingInput: copy };
 }
 
 function invalid(argument: string, expected: string): SignerError {

@@ -1,4 +1,4 @@
-import { SignerError } from "../errors.ts";
+import { asSignerError, SignerError } from "../errors.ts";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import type { Signer } from "./contract.ts";
 import { copiedSignature } from "./places.ts";
@@ -64,9 +64,4 @@ function checkedSignature(result: unknown): Uint8Array {
     throw new SignerError("bad_signature", "the backend's result is not 64 bytes r‖s with 1 ≤ r, s < n", { cause });
   }
   return signature;
-}
-
-function asSignerError(error: unknown): SignerError {
-  if (error instanceof SignerError) return error;
-  return new SignerError("integrity", "the signer failed with something other than a SignerError", { cause: error });
 }

@@ -1,5 +1,5 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
-import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
+import { asSignerError, ConfigurationError, nameSigner, SignerError } from "../errors.ts";
 import { given } from "../options/given.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
@@ -87,7 +87,7 @@ export function createSigner(backend: SignerBackend): Signer {
     try {
       return await attempt(digest, options);
     } catch (error) {
-      throw nameSigner(error, backend.uri);
+      throw nameSigner(asSignerError(error), backend.uri);
     }
   };
   const closeOnce = async (): Promise<void> => {

@@ -1,11 +1,14 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { given } from "../options/given.ts";
+import { readSignal } from "../options/read-values.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignerAdapter } from "./contract.ts";
+import { endedError } from "./endings.ts";
 import { guardSigner } from "./guard.ts";
 import { isGuarded } from "./mark.ts";
 import { assertPolicy } from "./policy.ts";
 import { afterScheme, schemeOf } from "./scheme.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 /** Options of `openSigner`. */
 export interface OpenSignerOptions {
@@ -66,17 +69,34 @@ export async function openSigner(
   // Before the adapter opens anything that nobody would close.
   assertPolicy(options.policy);
   // In the adapter's own spelling, so that no adapter has to know that case does not count.
-  const signer = await adapter.open(`${adapter.scheme}:${afterScheme(uri, adapter.scheme)}`, options);
-  if (isGuardedSigner(signer)) return signer;
+  const signer = await opened(adapter, `${adapter.scheme}:${afterScheme(uri, adapter.scheme)}`, options);
   try {
-    return guardSigner(signer, options.policy);
+    return isGuardedSigner(signer) ? signer : guardSigner(signer, options.policy);
   } catch (error) {
     // What an adapter of another make opened is not left open.
-    await signer?.close?.();
+    closeUnused(signer);
     throw error;
   }
 }
 
+/** An adapter of another make may not heed its signal: its caller is released all the same, and what comes late is closed. */
+async function opened(adapter: SignerAdapter, uri: string, options: OpenSignerOptions): Promise<Signer> {
+  const signal = readSignal("signal", options.signal);
+  if (signal?.aborted === true) throw endedError(signal.reason);
+  const opening = Promise.resolve(adapter.open(uri, options));
+  try {
+    return await untilAborted(opening, signal);
+  } catch (error) {
+    opening.then(closeUnused, () => undefined);
+    throw error;
+  }
+}
+
+function closeUnused(signer: Partial<Signer> | null | undefined): void {
+  const close = async (): Promise<void> => signer?.close?.();
+  close().catch(() => undefined);
+}
+
 function isGuardedSigner(signer: Signer): signer is GuardedSigner {
-  return isGuarded(signer);
+  return typeof signer === "object" && signer !== null && isGuarded(signer);
 }

@@ -1,5 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { ConfigurationError } from "../errors.ts";
+import { copiedBytes } from "../options/copied-bytes.ts";
 
 // A signer may sign in several places: Regions, HSMs, sessions, clients. What one place proved says nothing of another.
 
@@ -50,14 +51,9 @@ export function placeOf(signature: unknown): Place | undefined {
 /** A copy of bytes, with the mark of where they were made. Anything that cannot be copied as it is. */
 export function copiedSignature(signature: unknown): unknown {
   if (!isUint8Array(signature)) return signature;
-  try {
-    const copy = new Uint8Array(signature);
-    const place = placeOf(signature);
-    return place === undefined ? copy : markPlace(copy, place);
-  } catch {
-    // Its memory was moved elsewhere: no bytes are left.
-    return undefined;
-  }
+  const copy = copiedBytes(signature);
+  const place = placeOf(signature);
+  return place === undefined ? copy : markPlace(copy, place);
 }
 
 /** Keyed by the signal of an attempt: where it was made. Set by the signer that chose the place. */

@@ -1,9 +1,9 @@
-import { isUint8Array } from "node:util/types";
 import { ConfigurationError, SignerError } from "../errors.ts";
 import { encodeBase64url } from "../encoding/base64url.ts";
 import { currentKeySet, isStillPublished } from "../keyset/source.ts";
 import type { ActiveKey, KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { copiedBytes } from "../options/copied-bytes.ts";
 import { toJsonObject } from "./json.ts";
 import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.ts";
 
@@ -127,7 +127,8 @@ function mediaType(name: "typ" | "cty", value: unknown, members: object): Record
 }
 
 function payloadBytes(payload: unknown): Uint8Array {
-  if (isUint8Array(payload)) return payload;
+  const bytes = copiedBytes(payload);
+  if (bytes !== undefined) return bytes;
   // A lone surrogate has no UTF-8 encoding: the verifier would see another text.
   if (typeof payload === "string" && payload.isWellFormed()) return encoder.encode(payload);
   throw new ConfigurationError("payload", "expected a Uint8Array or a well-formed string");

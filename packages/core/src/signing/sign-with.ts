@@ -1,12 +1,15 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
-import { isUint8Array } from "node:util/types";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import { ConfigurationError, SignerError } from "../errors.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
-import { readChoice } from "../options/read-values.ts";
-import { reportFailure } from "../signer/mark.ts";
+import { copiedBytes } from "../options/copied-bytes.ts";
+import { readChoice, readSignal } from "../options/read-values.ts";
+import type { Signer, SignOptions } from "../signer/contract.ts";
+import { insideOf } from "../signer/inside.ts";
+import { isGuarded, reportFailure } from "../signer/mark.ts";
 import { copiedSignature, placeOf } from "../signer/places.ts";
+import { untilAborted } from "../signer/until-aborted.ts";
 
 /** Options of `signWith`, and of everything that signs through it. */
 export interface SignWithOptions {
@@ -51,23 +54,19 @@ export async function signWith(
   if (typeof entry?.signer?.sign !== "function") {
     throw new ConfigurationError("entry", "expected the active key of a set: keys.active");
   }
-  if (!isUint8Array(signingInput)) throw new ConfigurationError("signingInput", "expected a Uint8Array");
+  // What is verified must be what was hashed, whatever the caller or a signer writes into its bytes meanwhile.
+  const input = copiedBytes(signingInput);
+  if (input === undefined) throw new ConfigurationError("signingInput", "expected a Uint8Array");
   assertOptions("options", options, SIGN_WITH_OPTIONS);
-  return signInput(entry, signingInput, options);
+  return signInput(entry, input, options);
 }
 
 /** As `signWith`, for options whose names were read. */
-export async function signInput(
-  entry: ActiveKey,
-  signingInput: Uint8Array,
-  options: SignWithOptions,
-): Promise<Uint8Array> {
+export async function signInput(entry: ActiveKey, input: Uint8Array, options: SignWithOptions): Promise<Uint8Array> {
   const mode = options.verify === undefined ? "always" : readChoice("verify", options.verify, ["always", "first"]);
-  // What is verified must be what was hashed, whatever the caller or a signer writes into its bytes meanwhile.
-  const input = new Uint8Array(signingInput);
   const digest = createHash("sha256").update(input).digest();
   // Another copy for the signer, which may write into it.
-  const made = await entry.signer.sign(digest, { signal: options.signal, signingInput: input.slice() });
+  const made = await call(entry.signer, digest, { signal: options.signal, signingInput: input.slice() });
   const signature = requireSignature(made, entry);
   const place = placeOf(made) ?? entry.signer;
   const { key, proven } = verificationOf(entry);
@@ -78,6 +77,18 @@ export async function signInput(
     proven.add(place);
   }
   return signature;
+}
+
+/** One that was written by hand may not heed its signal: its caller is released all the same. */
+async function call(signer: Signer, digest: Uint8Array, options: SignOptions): Promise<Uint8Array> {
+  const { signal } = options;
+  if (signal === undefined || isOurs(signer)) return signer.sign(digest, options);
+  readSignal("signal", signal);
+  return untilAborted(Promise.resolve(signer.sign(digest, options)), signal);
+}
+
+function isOurs(signer: Signer): boolean {
+  return isGuarded(signer) || insideOf(signer) !== undefined;
 }
 
 /** A copy, and the copy is what is verified and returned: a signer may write into its buffer later. */
