@@ -1,7 +1,7 @@
 import { isUint8Array } from "node:util/types";
 import crc32c from "crc-32/crc32c.js";
 import { ecdsaDerToRaw, SignerError, spkiToJwk } from "@signpost/core";
-import { decodedAnswer, incompleteAnswer, type OpenedKey } from "@signpost/core/adapter";
+import { decodedAnswer, incompleteAnswer, memberOf, type OpenedKey } from "@signpost/core/adapter";
 import type { GcpKmsChecksum, GcpKmsPublicKeyResponse, GcpKmsSignResponse } from "./api.ts";
 import { isKeyVersionName, namesProjectOtherwise } from "./key-name.ts";
 
@@ -17,62 +17,67 @@ export function checksumOf(bytes: Uint8Array): number {
 
 /** The key of a GetPublicKey answer that is whole, about this version, and of the one algorithm that signs ES256. */
 export function readPublicKey(answer: GcpKmsPublicKeyResponse, keyVersion: string): OpenedKey {
-  requireName("GetPublicKey", answer.name, keyVersion);
-  const refusal = algorithmError("GetPublicKey", answer.algorithm, keyVersion);
+  const { name, algorithm, pem, pemCrc32c, protectionLevel } = members("GetPublicKey", answer);
+  requireName("GetPublicKey", name, keyVersion);
+  const refusal = algorithmError("GetPublicKey", algorithm, keyVersion);
   if (refusal !== undefined) throw refusal;
-  const { pem } = answer;
-  if (pem === undefined || pem === null || pem === "") throw incompleteAnswer("GetPublicKey", "pem");
-  requireChecksum("GetPublicKey", "pemCrc32c", answer.pemCrc32c, Buffer.from(pem, "utf8"));
+  if (typeof pem !== "string" || pem === "") throw incompleteAnswer("GetPublicKey", "pem");
+  requireChecksum("GetPublicKey", "pemCrc32c", pemCrc32c, Buffer.from(pem, "utf8"));
   return {
     name: keyVersion,
     publicKey: decodedAnswer("pem", () => spkiToJwk(pem)),
-    notes: [`protection level ${answer.protectionLevel ?? "unknown"}`],
+    notes: [`protection level ${isWord(protectionLevel) ? protectionLevel : "unknown"}`],
   };
 }
 
 /** The 64 bytes r‖s of an AsymmetricSign answer in which everything that the service promises is there and right. */
 export function readSignature(answer: GcpKmsSignResponse, keyVersion: string): Uint8Array {
-  const { signature } = answer;
+  const { name, signature, signatureCrc32c, verifiedDigestCrc32c } = members("AsymmetricSign", answer);
   if (!isUint8Array(signature) || signature.length === 0) throw incompleteAnswer("AsymmetricSign", "signature");
-  requireName("AsymmetricSign", answer.name, keyVersion);
-  requireVerifiedDigest(answer.verifiedDigestCrc32c);
-  requireChecksum("AsymmetricSign", "signatureCrc32c", answer.signatureCrc32c, signature);
+  requireName("AsymmetricSign", name, keyVersion);
+  requireVerifiedDigest(verifiedDigestCrc32c);
+  requireChecksum("AsymmetricSign", "signatureCrc32c", signatureCrc32c, signature);
   return decodedAnswer("signature", () => ecdsaDerToRaw(signature));
 }
 
-/** What is wrong with the algorithm of a version, if anything is. */
-export function algorithmError(
+function members<Answer extends object>(
   operation: string,
-  algorithm: string | number | null | undefined,
-  keyVersion: string,
-): SignerError | undefined {
+  answer: Answer,
+): { readonly [Name in keyof Answer]: unknown } {
+  if (typeof answer !== "object" || answer === null) throw incompleteAnswer(operation, "any member");
+  return answer;
+}
+
+/** A value of one of the API's enums. A client that does not know its name gives the number. */
+export function isWord(value: unknown): value is string | number {
+  return typeof value === "string" || typeof value === "number";
+}
+
+/** What is wrong with the algorithm of a version, if anything is. */
+export function algorithmError(operation: string, algorithm: unknown, keyVersion: string): SignerError | undefined {
   if (algorithm === ALGORITHM) return undefined;
-  if (algorithm === undefined || algorithm === null) return incompleteAnswer(operation, "algorithm");
+  if (!isWord(algorithm)) return incompleteAnswer(operation, "algorithm");
   return new SignerError("unsupported_key", `${keyVersion} has the algorithm ${algorithm}, expected ${ALGORITHM}`);
 }
 
-function requireName(operation: string, name: string | null | undefined, keyVersion: string): void {
+function requireName(operation: string, name: unknown, keyVersion: string): void {
   if (name === keyVersion) return;
-  if (name === undefined || name === null || name === "") throw incompleteAnswer(operation, "name");
+  if (typeof name !== "string" || name === "") throw incompleteAnswer(operation, "name");
   if (!isKeyVersionName(name)) throw damaged("the name in the answer is no name of a version");
   const hint = namesProjectOtherwise(name, keyVersion) ? "; name the project as the service does" : "";
   throw new SignerError("wrong_key", `asked for ${keyVersion}, the service answered for ${name}${hint}`);
 }
 
 /** Over both transports the client reads an absent member as false, so that only a bare answer shows the difference. */
-function requireVerifiedDigest(verified: boolean | null | undefined): void {
+function requireVerifiedDigest(verified: unknown): void {
   if (verified === true) return;
   if (verified === undefined || verified === null) throw incompleteAnswer("AsymmetricSign", "verifiedDigestCrc32c");
   throw damaged("the service did not receive the digest's checksum, which was sent");
 }
 
-function requireChecksum(
-  operation: string,
-  member: string,
-  checksum: GcpKmsChecksum | null | undefined,
-  bytes: Uint8Array,
-): void {
-  const value = checksum?.value;
+function requireChecksum(operation: string, member: string, checksum: unknown, bytes: Uint8Array): void {
+  // It may be an object that prints the number.
+  const value = memberOf(checksum, "value") as GcpKmsChecksum["value"];
   if (value === undefined || value === null) throw incompleteAnswer(operation, member);
   // Zero is a checksum like any other; "" and "0x0" are none.
   if (!/^\d{1,10}$/.test(String(value)) || Number(value) !== checksumOf(bytes)) {

@@ -77,16 +77,17 @@ export function signerErrorFrom(error: unknown, subject: CallSubject, state?: st
   const { action, name, permission } = subject;
   const hint = code === "access_denied" && permission !== undefined ? `; it takes ${permission}` : "";
   const message = `cannot ${action} ${name}: ${text}${hint}`;
-  const options = { cause: causeOf(error), transient };
-  return isPending === true ? new PendingVersionError(code, message, options) : new SignerError(code, message, options);
+  const mapped = new SignerError(code, message, { cause: causeOf(error), transient });
+  if (isPending === true) pending.add(mapped);
+  return mapped;
 }
 
-/** Told apart for the opening alone, which waits for such a version. Callers see a SignerError. */
-class PendingVersionError extends SignerError {}
+/** Told apart for the opening alone, which waits for such a version. */
+const pending = new WeakSet<SignerError>();
 
 /** Whether an error says that the version is still being made. */
 export function isPendingVersion(error: SignerError): boolean {
-  return error instanceof PendingVersionError;
+  return pending.has(error);
 }
 
 function classify(error: unknown, knownState: string | undefined): Row {

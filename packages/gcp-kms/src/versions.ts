@@ -2,6 +2,7 @@ import { SignerError } from "@signpost/core";
 import {
   assertOptions,
   incompleteAnswer,
+  memberOf,
   readMilliseconds,
   readSignal,
   withinDeadline,
@@ -9,6 +10,7 @@ import {
   type OptionNames,
 } from "@signpost/core/adapter";
 import type { GcpKmsVersionResponse } from "./api.ts";
+import { isWord } from "./answers.ts";
 import { callOnce } from "./call.ts";
 import type { GcpKmsConnectionOptions } from "./client.ts";
 import { connect, type Connection } from "./connection.ts";
@@ -117,25 +119,31 @@ function listPage(
   const subject = { action: "list the versions of", name: cryptoKey, permission };
   return callOnce(connection, subject, bounds, async (client, options): Promise<readonly [Page]> => {
     const [versions, next] = await client.listCryptoKeyVersions(request, { ...options, autoPaginate: false });
-    return [{ versions, next: next?.pageToken || undefined }];
+    if (!Array.isArray(versions)) throw incomplete("cryptoKeyVersions");
+    const token = memberOf(next, "pageToken");
+    return [{ versions, next: typeof token === "string" && token !== "" ? token : undefined }];
   });
 }
 
-function toKeyVersion({ name, state, createTime }: GcpKmsVersionResponse, parent: string): GcpKmsKeyVersion {
+function toKeyVersion(version: GcpKmsVersionResponse, parent: string): GcpKmsKeyVersion {
+  const name = memberOf(version, "name");
+  const state = memberOf(version, "state");
   if (typeof name !== "string" || !isKeyVersionName(name)) throw incomplete("name");
   const cryptoKey = name.slice(0, name.lastIndexOf("/cryptoKeyVersions/"));
   // A caller that asks by the project's number learns the name that the service gives, which is the one that opens.
   if (cryptoKey !== parent && !namesProjectOtherwise(cryptoKey, parent)) {
     throw new SignerError("wrong_key", `asked for the versions of ${parent}, the service answered with ${name}`);
   }
-  if (state === undefined || state === null) throw incomplete("state");
-  const seconds = createTime?.seconds;
-  if (seconds === undefined || seconds === null) throw incomplete("createTime");
-  return {
-    keyVersion: name,
-    state: String(state),
-    createTime: new Date(Number(seconds) * 1000 + Math.trunc((createTime?.nanos ?? 0) / 1e6)),
-  };
+  if (!isWord(state)) throw incomplete("state");
+  return { keyVersion: name, state: String(state), createTime: momentFrom(memberOf(version, "createTime")) };
+}
+
+function momentFrom(timestamp: unknown): Date {
+  const seconds = memberOf(timestamp, "seconds");
+  const nanos = memberOf(timestamp, "nanos") ?? 0;
+  const moment = new Date(Number(seconds) * 1000 + Math.trunc(Number(nanos) / 1e6));
+  if (seconds === undefined || seconds === null || Number.isNaN(moment.getTime())) throw incomplete("createTime");
+  return moment;
 }
 
 function incomplete(member: string): SignerError {

@@ -77,6 +77,7 @@ describe("an answer to a signature", () => {
   test.each<[string, Partial<GcpKmsSignResponse>, string, boolean, RegExp]>([
     ["no signature", { signature: undefined }, "integrity", true, /was answered without signature$/],
     ["an empty signature", { signature: Buffer.alloc(0) }, "integrity", true, /was answered without signature$/],
+    ["a name that is no text", { name: 5 as never }, "integrity", true, /was answered without name$/],
     ["no name", { name: undefined }, "integrity", true, /was answered without name$/],
     ["an empty name", { name: "" }, "integrity", true, /was answered without name$/],
     ["another version's name", { name: OTHER }, "wrong_key", false, /answered for .*\/4$/],
@@ -123,6 +124,14 @@ describe("an answer to a signature", () => {
     expect(check).toThrow(message);
   });
 
+  test("that is nothing is refused", () => {
+    for (const answer of [undefined, null, 5]) {
+      expect(() => readSignature(answer as never, NAME)).toThrow(
+        expect.objectContaining({ name: "SignerError", code: "integrity", transient: true }),
+      );
+    }
+  });
+
   test("with any bit of the signature flipped is refused", () => {
     fc.assert(
       fc.property(fc.nat(signature.length * 8 - 1), (bit) => {
@@ -150,6 +159,12 @@ describe("an answer with a public key", () => {
     pemCrc32c: { value: crc(Buffer.from(text)) },
   });
 
+  test("may say nothing of its protection level that can be read", () => {
+    expect(readPublicKey({ ...goodKey, protectionLevel: {} as never }, NAME).notes).toEqual([
+      "protection level unknown",
+    ]);
+  });
+
   test("that is whole gives the key", () => {
     const { x, y } = pair.publicKey.export({ format: "jwk" });
     expect(readPublicKey({ ...goodKey, protectionLevel: "HSM" }, NAME)).toEqual({
@@ -165,6 +180,9 @@ describe("an answer with a public key", () => {
   const ecdh = createECDH("prime256v1");
   ecdh.generateKeys();
   test.each<[string, GcpKmsPublicKeyResponse, string, boolean, RegExp]>([
+    ["a PEM that is no text", { ...goodKey, pem: 5 as never }, "integrity", true, /was answered without pem$/],
+    ["an algorithm that is no word", { ...goodKey, algorithm: {} as never }, "integrity", true, /without algorithm$/],
+    ["no member at all", undefined as never, "integrity", true, /was answered without any member$/],
     ["no name", { ...goodKey, name: "" }, "integrity", true, /was answered without name$/],
     ["another name", { ...goodKey, name: OTHER }, "wrong_key", false, /answered for/],
     ["no algorithm", { ...goodKey, algorithm: undefined }, "integrity", true, /was answered without algorithm$/],

@@ -79,7 +79,12 @@ describe("a version that is still being made", () => {
     const { client, made } = pendingFor(Number.POSITIVE_INFINITY, "PENDING_GENERATION");
     const policy = { maxAttempts: 1 };
     const error = await rejection(openGcpKmsSigner({ keyVersion: NAME, client, openDeadlineMs: 1500, policy }));
-    expect(error).toMatchObject({ name: "SignerError", code: "unavailable", transient: true });
+    expect(error).toMatchObject({
+      name: "SignerError",
+      code: "unavailable",
+      transient: true,
+      uri: `gcpkms://${NAME}`,
+    });
     expect(String(error)).toContain("the version is PENDING_GENERATION");
     expect(made()).toBeGreaterThan(2);
   });

@@ -133,3 +133,19 @@ describe.each(CLIENTS)("the versions of a key over $label", ({ connect }) => {
     ]);
   });
 });
+
+describe("a client that answers something else than versions", () => {
+  const version = { name: `${DEFAULT_CRYPTO_KEY}/cryptoKeyVersions/1`, state: "ENABLED", createTime: { seconds: 1 } };
+  test.each<[string, unknown, RegExp]>([
+    ["no list", [undefined], /without cryptoKeyVersions$/],
+    ["nothing in the list", [[undefined]], /without name$/],
+    ["a state that is no word", [[{ ...version, state: {} }]], /without state$/],
+    ["a time that is none", [[{ ...version, createTime: { seconds: "soon" } }]], /without createTime$/],
+    ["a time beyond all dates", [[{ ...version, createTime: { seconds: "9".repeat(30) } }]], /without createTime$/],
+  ])("is refused with %s", async (_what, page, message) => {
+    const listCryptoKeyVersions = async (): Promise<unknown> => page;
+    const client = { initialize: async () => ({}), asymmetricSign: () => {}, listCryptoKeyVersions };
+    const listing = listGcpKmsKeyVersions(DEFAULT_CRYPTO_KEY, { client: client as unknown as GcpKmsClientLike });
+    expect(await rejection(listing)).toMatchObject({ code: "integrity", message: expect.stringMatching(message) });
+  });
+});
