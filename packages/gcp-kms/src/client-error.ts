@@ -18,9 +18,10 @@ const CAUSE: CauseRules = {
 /** Over gRPC they are the words of the message, without the name of the status. */
 const CAUSE_WITH_DETAILS: CauseRules = { ...CAUSE, members: [...CAUSE.members, "details"] };
 
-// Words of OAuth errors, whose descriptions may repeat the request, and addresses with a query.
+// Words of OAuth errors, whose descriptions may repeat the request, and addresses with a query. What an executable wrote, a
+// token that is no header, and V8's words for an answer that is a text. No part of it is long, whatever the message is.
 const REPEATS =
-  /\bError code \S+: |subject_token|actor_token|assertion|client_secret|refresh_token|access_token|code=|ya29\.|\beyJ|https?:\/\/\S*[?@]/i;
+  /\bError code \S+: |subject_token|actor_token|assertion|client_secret|refresh_token|access_token|code=|ya29\.|\beyJ|https?:\/\/\S{0,2000}[?@]|\bBearer |The executable (?:failed|returned)|Cannot create property/i;
 
 /** What of a client's error is fit for a `cause`. A message that may repeat a file, an answer or a request is left out. */
 export function causeOf(error: unknown): unknown {

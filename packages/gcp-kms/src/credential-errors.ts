@@ -22,6 +22,8 @@ function classify(error: unknown): Failure {
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   if (message.includes(NO_SOURCE)) return withoutSource();
   const asked = askedHost(error);
+  if (UNREADABLE_ANSWER.test(message))
+    return { code: "unavailable", text: `${asked} gave an answer that cannot be read` };
   const status = httpStatus(error);
   if (status !== undefined) return answered(status, asked);
   const code = networkCode(error);
@@ -32,6 +34,23 @@ function classify(error: unknown): Failure {
 
 // The words of google-auth-library when it has looked everywhere.
 const NO_SOURCE = "Could not load the default credentials";
+
+/** Of an answer with status 200 that has no access token. */
+const NO_TOKEN = "The answer has no access token";
+
+// Ours, those of google-auth-library, and V8's for its work on an answer that is a text or null: the page of a proxy, or cut off.
+const UNREADABLE_ANSWER =
+  /^The answer has no access token$|the subject_token from the credential_source URL|^Invalid response from metadata service|^Cannot (?:create property '\w+' on string|set properties of null)/;
+
+/** Refuses the headers that the SDK makes of an answer without a token. It would send, and keep, "Bearer undefined". */
+export function requireToken(headers: unknown): void {
+  // Of whatever realm or make the headers are.
+  const get = memberOf(headers, "get");
+  const authorization =
+    typeof get === "function" ? Reflect.apply(get, headers, ["authorization"]) : memberOf(headers, "Authorization");
+  if (typeof authorization === "string" && /^Bearer(?: undefined| null)?$/.test(authorization.trim()))
+    throw new Error(NO_TOKEN);
+}
 
 function withoutSource(): Failure {
   const server = configuredMetadataServer();
@@ -86,6 +105,7 @@ function hintFor(error: unknown): string {
   if (isNoJson(error)) return ": what was read of them is no JSON";
   const message = messageOf(error);
   if (/ENOENT|does not exist/.test(message)) return ": a file of them is not there";
+  if (message.includes("The executable")) return ": the executable that gives them failed";
   if (/DECODER|PEM|asn1|private key/i.test(message)) return ": their private key cannot be read";
   return "";
 }

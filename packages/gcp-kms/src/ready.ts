@@ -1,6 +1,6 @@
 import { withinDeadline, type CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
-import { credentialsError } from "./credential-errors.ts";
+import { credentialsError, requireToken } from "./credential-errors.ts";
 import type { CallSubject } from "./client-error.ts";
 
 /** The options of a call over the transport of a client that is ready. */
@@ -21,7 +21,7 @@ export async function makeReady(client: GcpKmsClientLike, asks: "rest" | "always
   const stub = await client.initialize();
   const isRest = isRestStub(stub);
   // From the client's cache, unless it is about to expire.
-  if (isRest || asks === "always") await client.auth?.getRequestHeaders();
+  if (isRest || asks === "always") requireToken(await client.auth?.getRequestHeaders());
   return isRest ? restOptions : grpcOptions;
 }
 

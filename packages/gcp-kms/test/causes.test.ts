@@ -27,6 +27,13 @@ const told: readonly [string, Error][] = [
   ["a description that is repeated", new Error("Error code invalid_request: SECRET - https://a.example")],
   ["a signed assertion", new Error("invalid_grant: assertion=SECRET")],
   ["an address with a query", new Error("request to http://127.0.0.1:9/t?key=SECRET failed, reason: none")],
+  ["what an executable wrote", new Error("The executable returned an invalid response: SECRET")],
+  [
+    "what an executable wrote when it failed",
+    new Error("The executable failed with exit code: 1 and error message: SECRET."),
+  ],
+  ["a token that is no header", new TypeError('Headers.append: "Bearer SECRET\n" is an invalid header value.')],
+  ["an answer that is a text", new TypeError("Cannot create property 'res' on string 'SECRET'")],
   ["an address with a password", new Error("request to http://me:SECRET@127.0.0.1:9/t failed")],
 ];
 
@@ -44,6 +51,19 @@ describe("what a source of credentials tells stays out of the error:", () => {
       signerErrorFrom(inCall, SUBJECT),
     ];
     for (const error of errors) expect(inspect(error, { depth: 9, showHidden: true })).not.toContain("SECRET");
+  });
+});
+
+test("a message of many addresses costs no time", () => {
+  const startedAt = performance.now();
+  credentialsError(new Error("http://a".repeat(100_000)), SUBJECT);
+  expect(performance.now() - startedAt).toBeLessThan(2000);
+});
+
+test("an executable that fails is said to", () => {
+  expect(credentialsError(new Error("The executable returned an invalid response: x"), SUBJECT)).toMatchObject({
+    code: "access_denied",
+    message: expect.stringMatching(/: the executable that gives them failed$/),
   });
 });
 

@@ -24,7 +24,7 @@ const endpoint = "https://127.0.0.1:9";
 const CALL_MADE = { code: "unavailable", message: expect.stringMatching(/the service cannot be reached|ECONNREFUSED/) };
 
 /** What a source of credentials does with a request. */
-type Behavior = "well" | "hangs" | "refuses connections" | number;
+type Behavior = "well" | "hangs" | "refuses connections" | number | { readonly text: string };
 
 const certificate = selfSignedCertificate("localhost");
 const tlsServer = createSecureServer(certificate);
@@ -42,6 +42,7 @@ const answer: RequestListener = (request, response) => {
   if (behavior === "hangs") return undefined;
   const headers = { "metadata-flavor": "Google", "content-type": "application/json" };
   if (typeof behavior === "number") return void response.writeHead(behavior, headers).end('{"error":"made_up"}');
+  if (typeof behavior === "object") return void response.writeHead(200, headers).end(behavior.text);
   const token = { access_token: "ya29.secret", token_type: "Bearer", expires_in: 3600 };
   setTimeout(() => response.writeHead(200, headers).end(JSON.stringify(token)), delayMs);
   return undefined;
@@ -234,6 +235,43 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
       message: expect.stringContaining(`http://127.0.0.1:${port}, answered HTTP ${status}`),
     });
     expect(String(error)).not.toContain("/token");
+  });
+
+  test.each(["<html>log in</html>", '{"access_token":"ya29.secr', "{}", "null", ""])(
+    "that is answered 200 and %j is an outage, and does not last",
+    async (text) => {
+      await useFile(workloadIdentity());
+      await writeFile(join(directory, "subject-token"), "token");
+      const signer = await open({ transport });
+      behavior = { text };
+      expect(await failure(signer)).toMatchObject({
+        code: "unavailable",
+        message: `cannot sign with ${KEY}: the source of Google credentials gave an answer that cannot be read`,
+      });
+      behavior = "well";
+      await goesOn(signer);
+    },
+  );
+
+  test("of a metadata server that has no token yet is an outage, and does not last", async () => {
+    googleAuthLibrary.gcpMetadata.setGCPResidency(true);
+    const signer = await open({ transport });
+    behavior = { text: "{}" };
+    expect(await failure(signer)).toMatchObject({ code: "unavailable" });
+    behavior = "well";
+    await goesOn(signer);
+  });
+
+  test("of a URL that gives no subject token is an outage", async () => {
+    await useFile({
+      ...workloadIdentity(),
+      credential_source: {
+        url: `http://127.0.0.1:${port}/subject`,
+        format: { type: "json", subject_token_field_name: "token" },
+      },
+    });
+    behavior = { text: "<html>log in</html>" };
+    expect(await failure(await open({ transport }))).toMatchObject({ code: "unavailable" });
   });
 
   test("of a token endpoint that is away is an outage", async () => {
