@@ -108,6 +108,11 @@ const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
   ["ECONNABORTED", CUT],
   ["ERR_STREAM_PREMATURE_CLOSE", CUT],
   ["UND_ERR_SOCKET", CUT],
+  // Nothing but credentials is put into headers as it was found: a line end behind a variable or in a file.
+  [
+    "ERR_INVALID_CHAR",
+    { code: "access_denied", text: "the credentials hold a character that no HTTP header may have" },
+  ],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 

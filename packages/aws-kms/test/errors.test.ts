@@ -144,6 +144,7 @@ describe("an error of the client", () => {
     ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "access_denied", false],
     ["a credential provider that gave up", system("x", "ProviderError"), "access_denied", false],
     ["a token's file that is missing", Object.assign(system("ENOENT"), { syscall: "open" }), "access_denied", false],
+    ["credentials that are no header", system("ERR_INVALID_CHAR", "TypeError"), "access_denied", false],
     ["an answer that is no HTTP", system("HPE_INVALID_CONSTANT"), "unavailable", true],
     ["a connection that fetch lost", fetchFailed("UND_ERR_SOCKET"), "unavailable", true],
     ["a name that fetch did not find", fetchFailed("ENOTFOUND"), "unavailable", true],
