@@ -54,7 +54,8 @@ export function readConfiguredEndpoint(value: string, source: string, allowInsec
     const endpoint = readEndpoint("endpoint", origin, { allowInsecure });
     return { ...endpoint, url: `${endpoint.url}${path}`, inUri: path === "" };
   } catch (error) {
-    throw isInsecure(origin, error) ? insecure("endpoint", `, got ${origin}, ${source}`) : error;
+    if (isInsecure(origin, error)) throw insecure("endpoint", `, got ${origin}, ${source}`);
+    throw new ConfigurationError("endpoint", `expected an https: or http: address with a host, ${source}`);
   }
 }
 

@@ -7,7 +7,7 @@ import { createCredentialSource } from "./credential-source.ts";
 import { withRenewedCredentials } from "./credentials.ts";
 import type { Sdk } from "./sdk.ts";
 import { refuseInsecureRequests } from "./secure-requests.ts";
-import type { Settings } from "./settings.ts";
+import { DECIDED, type Settings } from "./settings.ts";
 import { createSockets, withLiveSockets } from "./sockets.ts";
 
 /** The SDK's own default, kept as the least. */
@@ -29,6 +29,9 @@ export function openOwnClient(
       : { endpoint: endpoint.url, useFipsEndpoint: false, useDualstackEndpoint: false }),
     // The guard retries. Two that do would multiply each other.
     maxAttempts: 1,
+    // A variable or a profile may say adaptive: calls would then wait for seconds, and heed no signal, after a refusal.
+    retryMode: "standard",
+    ...DECIDED,
     cacheMiddleware: true,
     credentialDefaultProvider: patientProvider(sdk, timeoutMs),
     requestHandler: {
@@ -39,6 +42,8 @@ export function openOwnClient(
       throwOnRequestTimeout: true,
       // After the head: the longest silence.
       socketTimeout: timeoutMs,
+      // By default the sum of the first two, which may be too long for a timer.
+      socketAcquisitionWarningTimeout: timeoutMs,
       httpAgent: sockets.httpAgent,
       httpsAgent: sockets.httpsAgent,
     },
@@ -54,7 +59,7 @@ type ProviderInit = Parameters<DefaultProvider>[0];
 
 /** The SDK's default credentials, asked as `createCredentialSource` says. */
 function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number): DefaultProvider {
-  const bare = new KMSClient({});
+  const bare = new KMSClient(DECIDED);
   const provide = bare.config.credentialDefaultProvider;
   bare.destroy();
   // A little less than the attempt, so that its error says that it was credentials that did not come.

@@ -1,6 +1,6 @@
 import type { KMSClient } from "@aws-sdk/client-kms";
 import { ConfigurationError } from "@signpost/core";
-import type { ServiceEndpoint } from "@signpost/core/adapter";
+import { readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
 import { readConfiguredEndpoint, type EndpointInForce } from "./endpoint.ts";
 import { configurationCause } from "./errors.ts";
 import type { Sdk } from "./sdk.ts";
@@ -25,6 +25,12 @@ export interface Settings {
   readonly notes: readonly string[];
 }
 
+/**
+ * What the SDK is not asked for, since all that it decides is decided here. A variable with a mode that is none would end
+ * the process as an unhandled rejection, and `auto` would ask the metadata service.
+ */
+export const DECIDED = { defaultsMode: "legacy" } as const;
+
 /** So that none are looked for: nothing is signed with these. */
 const NO_CREDENTIALS = { accessKeyId: "none", secretAccessKey: "none" };
 const FROM_SDK = "from AWS_ENDPOINT_URL_KMS, AWS_ENDPOINT_URL or the SDK's configuration files";
@@ -37,6 +43,7 @@ const FROM_SDK = "from AWS_ENDPOINT_URL_KMS, AWS_ENDPOINT_URL or the SDK's confi
  */
 export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Settings> {
   const client = new sdk.KMSClient({
+    ...DECIDED,
     credentials: NO_CREDENTIALS,
     ...(given.region !== undefined && { region: given.region }),
   });
@@ -57,11 +64,19 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
     const endpoint = readConfiguredEndpoint(parameters.Endpoint, FROM_SDK, given.allowInsecureEndpoint);
     return { ...found, endpoint, notes: [`endpoint ${endpoint.url}, ${FROM_SDK}`, ...overridden(flags, endpoint.url)] };
   }
-  const isPlain = flags.length === 0;
-  const notes = isPlain
-    ? []
-    : [`endpoint ${client.config.endpointProvider(parameters).url.origin} (${flags.join(", ")})`];
-  return { ...found, endpoint: undefined, notes };
+  if (flags.length === 0) return { ...found, endpoint: undefined, notes: [] };
+  const url = client.config.endpointProvider(parameters).url.origin;
+  if (useFipsEndpoint && !(await isFipsAnyway(sdk, region))) {
+    // The key's ARN has the Region's other name: what opens it again has to say the endpoint.
+    const endpoint = { ...readEndpoint("endpoint", url), inUri: true };
+    return { ...found, endpoint, notes: [`endpoint ${url} (a Region that stands for its FIPS endpoint)`] };
+  }
+  return { ...found, endpoint: undefined, notes: [`endpoint ${url} (${flags.join(", ")})`] };
+}
+
+/** Whether the FIPS endpoint is used by a setting, whatever the Region is called. */
+async function isFipsAnyway({ KMSClient }: Sdk, region: string): Promise<boolean> {
+  return new KMSClient({ ...DECIDED, credentials: NO_CREDENTIALS, region }).config.useFipsEndpoint();
 }
 
 function overridden(flags: readonly string[], url: string): readonly string[] {
@@ -90,6 +105,7 @@ async function endpointParameters(
 ): Promise<EndpointParameters> {
   let parameters: EndpointParameters = {};
   const client = new KMSClient({
+    ...DECIDED,
     ...found,
     credentials: NO_CREDENTIALS,
     endpointProvider: (read: EndpointParameters) => {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createKeySet, openSigner, SignerError, signWith } from "@signpost/core";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
@@ -61,6 +61,37 @@ describe("our own client", () => {
     await expect(Promise.all(others)).resolves.toHaveLength(4);
     await expect.poll(() => fake.sockets.open, { timeout: 10_000 }).toBe(4);
   });
+});
+
+describe("what the environment says of the SDK's own retries and defaults", () => {
+  afterEach(() => {
+    delete process.env["AWS_RETRY_MODE"];
+    delete process.env["AWS_DEFAULTS_MODE"];
+  });
+
+  test("does not make calls wait after a refusal", async () => {
+    process.env["AWS_RETRY_MODE"] = "adaptive";
+    const policy = { deadlineMs: 3000, maxAttempts: 4 };
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy });
+    fake.faults.next("throttle", 3);
+    for (let call = 0; call < 8; call += 1) await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+
+  test("does not end the process", async () => {
+    process.env["AWS_DEFAULTS_MODE"] = "made-up";
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+});
+
+test("the longest time of a policy fits each timer of our own client", async () => {
+  const warn = vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
+  const longest = 2_147_483_647;
+  const policy = { deadlineMs: longest, attemptTimeoutMs: longest };
+  await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy });
+  await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  expect(warn).not.toHaveBeenCalledWith(expect.anything(), "TimeoutOverflowWarning");
+  warn.mockRestore();
 });
 
 describe("a client of the caller's", () => {

@@ -122,6 +122,7 @@ describe("an endpoint", () => {
       await expect(openAwsKmsSigner({ key: key.arn, publicKey })).rejects.toMatchObject({
         name: "ConfigurationError",
         argument: "endpoint",
+        message: expect.stringContaining(FROM_SDK),
       });
     },
   );
@@ -205,7 +206,7 @@ describe("a Region that stands for its FIPS endpoint", () => {
     ["AWS_REGION=fips-us-east-1", "fips-us-east-1", undefined],
     ["the option fips-us-east-1", undefined, "fips-us-east-1"],
     ["the option us-east-1-fips", undefined, "us-east-1-fips"],
-  ])("%s is called there", async (_what, variable, region) => {
+  ])("%s is called there, and the URI says so", async (_what, variable, region) => {
     if (variable !== undefined) process.env["AWS_REGION"] = variable;
     const called: unknown[] = [];
     const connect = vi.spyOn(Socket.prototype, "connect").mockImplementation(function (
@@ -219,7 +220,8 @@ describe("a Region that stands for its FIPS endpoint", () => {
     });
     try {
       const opening = openAwsKmsSigner({ key: id, region, policy: { maxAttempts: 1 }, openDeadlineMs: 1000 });
-      await expect(opening).rejects.toMatchObject({ code: "unavailable" });
+      const uri = `awskms://kms-fips.us-east-1.amazonaws.com/${id}?region=us-east-1`;
+      await expect(opening).rejects.toMatchObject({ code: "unavailable", uri });
       expect(new Set(called)).toEqual(new Set(["kms-fips.us-east-1.amazonaws.com"]));
     } finally {
       connect.mockRestore();
