@@ -52,11 +52,14 @@ function isRestStub(stub: unknown): boolean {
   return typeof stub === "object" && stub !== null && !("getChannel" in stub);
 }
 
+/** The longest time of a timer: a longer one is over at once. Milliseconds. */
+const MAX_TIMER_MS = 2_147_483_647;
+
 /** Ours is over first, and says so in our words. The client's own ends a call that does not hear the signal, in 5.x. */
 const GRPC_GRACE_MS = 100;
 
 function grpcOptions({ timeoutMs, signal }: CallBounds): GcpKmsCallOptions {
-  return { timeout: timeoutMs + GRPC_GRACE_MS, retry: null, signal };
+  return { timeout: Math.min(timeoutMs + GRPC_GRACE_MS, MAX_TIMER_MS), retry: null, signal };
 }
 
 /** Time for the client to begin, on the busiest machine. The caller does not wait for it. */
@@ -64,5 +67,5 @@ const REST_GRACE_MS = 10_000;
 
 /** Over REST nothing ends a call before it has surely begun: its own timeout does, some time after ours. */
 function restOptions({ timeoutMs }: CallBounds): GcpKmsCallOptions {
-  return { timeout: timeoutMs + REST_GRACE_MS, retry: null };
+  return { timeout: Math.min(timeoutMs + REST_GRACE_MS, MAX_TIMER_MS), retry: null };
 }

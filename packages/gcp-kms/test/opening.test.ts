@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import crc32c from "crc-32/crc32c.js";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { openGcpKmsSigner, type GcpKmsClientLike } from "@signpost/gcp-kms";
 import { OPENING_CASES, type Answer, type OpeningHarness } from "@signpost/test-backends/opening-cases";
 import { rejection } from "./support/signatures.ts";
@@ -52,6 +52,17 @@ describe("opening", () => {
   test.each(OPENING_CASES)("$name", async ({ run }) => {
     await expect(run(harness)).resolves.toBeUndefined();
   });
+});
+
+test.each<[string, object]>([
+  ["grpc", { getChannel: () => undefined }],
+  ["rest", {}],
+])("the longest time of a call fits a timer of a client over %s", async (_transport, stub) => {
+  const longest = 2_147_483_647;
+  const getPublicKey = vi.fn<GcpKmsClientLike["getPublicKey"]>(async () => [KEY]);
+  const client = clientWith({ initialize: async () => stub, getPublicKey });
+  await openGcpKmsSigner({ keyVersion: NAME, client, callTimeoutMs: longest, openDeadlineMs: longest });
+  expect(getPublicKey.mock.calls[0]?.[1].timeout).toBe(longest);
 });
 
 describe("a version that is still being made", () => {
