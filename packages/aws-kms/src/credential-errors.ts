@@ -34,6 +34,10 @@ const UNREACHABLE_SOURCE: Row = {
 
 /** How Node and the SDK tell that an answer is no JSON. */
 const UNREADABLE = /\bJSON\b|^SyntaxError/;
+/** Node's codes for a role or a token of the metadata service that fits no path and no header. */
+const NOT_SENDABLE = /^ERR_(?:UNESCAPED_CHARACTERS|INVALID_CHAR)$/;
+/** The SDK's words for an answer of STS or SSO with status 200 that has none. Neither refuses in this way. */
+const WITHOUT_CREDENTIALS = /^Invalid response from STS\.|^SSO returns an invalid temporary credential/;
 const UNREADABLE_ANSWER: Row = {
   code: "unavailable",
   text: `${NO_CREDENTIALS.text}: the answer of their source cannot be read`,
@@ -42,14 +46,22 @@ const UNREADABLE_ANSWER: Row = {
 /** Says why there are no credentials. `last` is the last request that was made for them. */
 export function credentialsErrorFrom(error: unknown, last: SourceRequest | undefined): CredentialsError {
   if (error instanceof CredentialsError) return error;
-  if (isUnreadable(error, last)) return new CredentialsError(UNREADABLE_ANSWER, error);
-  return new CredentialsError(providerRow(error, last) ?? serviceRow(error), error);
+  return new CredentialsError(sourceRow(error, last) ?? serviceRow(error), error);
 }
 
-/** Whether what a source gave was no JSON: it was cut, or is the page of a proxy. */
+/** As `providerRow`, and for an answer that cannot be read, of which the SDK throws what its parser did. */
+export function sourceRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
+  return isUnreadable(error, last) ? UNREADABLE_ANSWER : providerRow(error, last);
+}
+
+/** Whether what a source gave was no JSON or held no credentials: it was cut, or is the page of a proxy. */
 function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean {
-  if (last?.status === undefined || last.status >= 300) return false;
-  return nameOf(error) === "SyntaxError" || UNREADABLE.test(String(memberOf(error, "message")));
+  const message = String(memberOf(error, "message"));
+  if (WITHOUT_CREDENTIALS.test(message)) return true;
+  // An answer of KMS itself has its metadata on the error.
+  if (last?.status === undefined || last.status >= 300 || memberOf(error, "$metadata") !== undefined) return false;
+  if (nameOf(error) === "SyntaxError" || UNREADABLE.test(message)) return true;
+  return last.source === "metadata" && NOT_SENDABLE.test(String(memberOf(error, "code")));
 }
 
 /**
@@ -84,5 +96,6 @@ function isDownByMessage(error: unknown): boolean {
 function byStatus(status: number): Row {
   const text = `${NO_CREDENTIALS.text}: their source answers HTTP status ${status}`;
   if (status === 429) return { code: "throttled", text };
-  return { code: status === 408 || status >= 500 ? "unavailable" : "access_denied", text };
+  // A redirection is of something that stands before the source.
+  return { code: status < 400 || status === 408 || status >= 500 ? "unavailable" : "access_denied", text };
 }

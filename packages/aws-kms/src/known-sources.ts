@@ -1,5 +1,5 @@
 import type { AwsKmsApi } from "./api.ts";
-import { CredentialsError, providerRow } from "./credential-errors.ts";
+import { CredentialsError, sourceRow } from "./credential-errors.ts";
 import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 
 /**
@@ -16,7 +16,7 @@ export function withKnownSources(api: AwsKmsApi): AwsKmsApi {
     try {
       return await recordRequests(shared, send);
     } catch (error) {
-      const row = providerRow(error, shared.last);
+      const row = sourceRow(error, shared.last);
       throw row === undefined ? error : new CredentialsError(row, error);
     } finally {
       running -= 1;

@@ -167,6 +167,16 @@ describe.each(SOURCES)("$name", ({ configure: tell, credentials, refusal }) => {
     await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
   });
 
+  test.each<[string, number, string]>([
+    ["200 and the page of a proxy", 200, "<html>log in</html>"],
+    ["200 and nothing", 200, ""],
+    ["200 and a page of some lines", 200, "<html>\nlog in\n</html>"],
+    ["302", 302, ""],
+  ])("that answers %s passes", async (_what, status, body) => {
+    reply(status, body);
+    await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
+  });
+
   test("whose answer is cut off passes, and shows nothing of it", async () => {
     const cut = (text: string): string => (/^[{<]/.test(text) ? text.slice(0, text.indexOf("secret-1") + 9) : text);
     reply(200, (asked) => cut(credentials(asked)));
@@ -259,5 +269,18 @@ describe("no source at all", () => {
       open({ client: clientOf(fake, { credentials }), endpoint: undefined });
     await expect(openWith(() => Promise.reject(none))).rejects.toMatchObject({ code: "access_denied" });
     await expect(openWith(ask)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test("and one whose answer a client of the caller's cannot read passes", async () => {
+    const url = `http://127.0.0.1:${port}/mine`;
+    process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = url;
+    answer = (_asked, response) => response.end("<html>");
+    const credentials = async (): Promise<never> => {
+      const page = await new Promise<IncomingMessage>((resolve) => void request(url).once("response", resolve).end());
+      JSON.parse((await page.toArray()).join(""));
+      throw new Error("expected a page");
+    };
+    const opening = open({ client: clientOf(fake, { credentials }), endpoint: undefined });
+    await expect(opening).rejects.toMatchObject({ code: "unavailable", transient: true });
   });
 });
