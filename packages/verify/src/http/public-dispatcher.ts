@@ -101,16 +101,22 @@ function guardedAgent(
           callback(error, null);
           return;
         }
-        // The last word has the socket itself.
-        if (!rules.isAllowed(socket.remoteAddress ?? "")) {
-          socket.destroy();
-          callback(refusedAddress(), null);
+        // The last word has the socket itself. One that the other side has reset by now is at no address any more.
+        const { remoteAddress } = socket;
+        if (remoteAddress !== undefined && rules.isAllowed(remoteAddress)) {
+          callback(null, socket);
           return;
         }
-        callback(null, socket);
+        socket.destroy();
+        callback(remoteAddress === undefined ? resetConnection() : refusedAddress(), null);
       });
     },
   });
+}
+
+/** As Node says it where the reset is found out later. */
+function resetConnection(): Error {
+  return Object.assign(new Error("the connection was reset"), { code: "ECONNRESET" });
 }
 
 /** As node:tls takes them. */

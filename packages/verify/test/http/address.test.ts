@@ -1,14 +1,18 @@
+import { Socket } from "node:net";
 import { ConfigurationError } from "@signpost/core";
 import { createPublicDispatcher } from "@signpost/verify";
 import type { LookupLike } from "@signpost/verify";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import type { CountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
-import { fetch } from "undici";
+import * as undici from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { findKeySetError } from "../../src/errors.ts";
 import { addressRules } from "../../src/http/address.ts";
+import { publicDispatcher } from "../../src/http/public-dispatcher.ts";
 
 // For URLs that another party chose: which addresses a socket may connect to.
+
+const { fetch } = undici;
 
 describe("addresses", () => {
   const { isAllowed } = addressRules();
@@ -358,6 +362,21 @@ describe("where the socket connects", () => {
     expect(await get(url, { allowSubnets, lookup: answering(null, "127.0.0.1", 4) })).toBe("reached");
     const wrongFamily = answering(null, [{ address: "127.0.0.1", family: 6 }]);
     expect(await get(url, { allowSubnets, lookup: wrongFamily })).toBe("reached");
+  });
+
+  it("a connection that was reset before it was judged is a failure of the network", async () => {
+    // Neither a peer nor an address is known of such a socket any more.
+    const sockets: Socket[] = [];
+    const buildConnector: typeof undici.buildConnector = () => (_target, callback) => {
+      const socket = new Socket();
+      sockets.push(socket);
+      callback(null, socket);
+    };
+    const dispatcher = publicDispatcher({ ...undici, buildConnector });
+    onTestFinished(() => dispatcher.close());
+    const error: unknown = await undici.fetch("http://rp.example/", { dispatcher }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ message: "fetch failed", cause: { code: "ECONNRESET" } });
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]);
   });
 
   it("an allowed network is reached by name and by address", async () => {
