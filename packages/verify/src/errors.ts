@@ -1,4 +1,5 @@
 import { VerifyError } from "@signpost/core";
+import { causesOf } from "./causes.ts";
 
 /**
  * Why a key set gave no key. A code is transient where the network or the OP's answer is at fault.
@@ -87,11 +88,7 @@ export class KeySetError extends VerifyError {
 
 /** The KeySetError in a chain of causes: an HTTP client wraps what its connector throws. */
 export function findKeySetError(error: unknown): KeySetError | undefined {
-  let current = error;
-  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
-    if (current instanceof KeySetError) return current;
-    current = current.cause;
-  }
+  for (const cause of causesOf(error)) if (cause instanceof KeySetError) return cause;
   return undefined;
 }
 

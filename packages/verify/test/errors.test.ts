@@ -1,4 +1,7 @@
+import { inspect } from "node:util";
+import { runInNewContext } from "node:vm";
 import { VerifyError as CoreVerifyError } from "@signpost/core";
+import { readInstant } from "@signpost/core/adapter";
 import {
   createMemoryReplayStore,
   createRedisReplayStore,
@@ -14,6 +17,8 @@ import type { KeySetErrorCode, RemoteKeySetOptions, TokenErrorCode } from "@sign
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import { Agent } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { withRequests } from "../src/http/request.ts";
+import type { Requester } from "../src/http/request.ts";
 import { testKey } from "./support/keys.ts";
 import { LONG_CACHE, origin, setup } from "./support/remote.ts";
 
@@ -123,6 +128,9 @@ describe("the message of a failed fetch names host and reason", () => {
   const header = { alg: "ES256", kid: "k" };
   const loopback = { allowInsecureLoopback: true };
   const coded = (code: string, cause?: unknown): Error => Object.assign(new Error("in the way", { cause }), { code });
+  const named = (name: string): Error => Object.assign(new Error("secret"), { name });
+  /** As Node's own errors are to a test under Jest. */
+  const foreign = (code: string): unknown => runInNewContext("Object.assign(new Error('secret'), { code })", { code });
   const throwing = (thrown: unknown): RemoteKeySetOptions => ({ fetch: () => Promise.reject(thrown) });
 
   it("where nothing listens", async () => {
@@ -155,6 +163,14 @@ describe("the message of a failed fetch names host and reason", () => {
     ["a code that is no name", Object.assign(new Error("x"), { code: "see https://op.example/jwks?secret" }), ""],
     ["a code that is a number", Object.assign(new Error("x"), { code: 20 }), ""],
     ["no error", "secret", ""],
+    ["a name alone", new TypeError("fetch failed", { cause: named("HTTPParserError") }), ": HTTPParserError"],
+    ["a time-out of the caller's own fetch", new DOMException("secret", "TimeoutError"), ": TimeoutError"],
+    [
+      "a code and a name",
+      new TypeError("fetch failed", { cause: coded("ECONNRESET", named("Inner")) }),
+      ": ECONNRESET",
+    ],
+    ["an error of another realm", new TypeError("fetch failed", { cause: foreign("ECONNREFUSED") }), ": ECONNREFUSED"],
   ])("with %s", async (_name, thrown, reason) => {
     const { message } = await failure(createRemoteKeySet("https://op.example/jwks?secret", throwing(thrown))(header));
     expect(message).toBe(`https://op.example/jwks could not be fetched${reason}`);
@@ -171,10 +187,58 @@ describe("the message of a failed fetch names host and reason", () => {
     expect(error.message).not.toContain("secret");
   });
 
+  it("where a 304 answers what was asked without a condition", async () => {
+    const fetch = async () => new Response(null, { status: 304 });
+    const error = await failure(createRemoteKeySet("https://op.example/jwks?secret", { fetch })(header));
+    expect(error).toMatchObject({ code: "http_status", status: 304, transient: true });
+    expect(error.message).toBe("https://op.example/jwks answered with status 304 to a request without a condition");
+  });
+
+  it("where the HTTP client cannot be loaded", async () => {
+    const requester: Requester = {
+      url: new URL("https://op.example/jwks"),
+      limits: { timeoutMs: 1000, maxBodyBytes: 1, contentTypes: "any" },
+      loadFetch: () => Promise.reject(coded("ERR_MODULE_NOT_FOUND")),
+      accept: "application/json",
+      instant: readInstant,
+      onRequest: () => {},
+    };
+    const error = await failure(withRequests(requester, async () => undefined));
+    expect(error.message).toBe("https://op.example/jwks could not be fetched: ERR_MODULE_NOT_FOUND");
+  });
+
   it("where the address is refused", async () => {
     const keySet = createRemoteKeySet("https://127.0.0.1/jwks?secret", { publicAddressesOnly: true });
     const error = await failure(keySet(header));
     expect(error.message).toBe("https://127.0.0.1/jwks: the host is at an address that is not public");
     expect(error).toMatchObject({ code: "address_refused", transient: false });
+  });
+});
+
+describe("the cause of a failed fetch", () => {
+  const header = { alg: "ES256", kid: "k" };
+  /** As fetch libraries throw: with the whole URL, and with what was asked. */
+  const thrown = (url: string): Error =>
+    Object.assign(new Error(`request to ${url} failed`, { cause: new Error("connect ECONNREFUSED") }), {
+      code: "ECONNREFUSED",
+      config: { url },
+    });
+
+  it("repeats no query, at any depth", async () => {
+    const fetch = async (url: string) => Promise.reject(new Error("fetch failed", { cause: thrown(url) }));
+    const keySet = createRemoteKeySet("https://op.example/jwks?secret=1", { fetch });
+    for (const error of [await failure(keySet(header)), await failure(keySet(header))]) {
+      expect(inspect(error, { depth: 10 })).not.toContain("secret=1");
+      expect(inspect(error, { depth: 10 })).toContain("connect ECONNREFUSED");
+      expect(error.message).toBe("https://op.example/jwks could not be fetched: ECONNREFUSED");
+    }
+  });
+
+  it("is the error itself where there is no query", async () => {
+    const own = thrown("https://op.example/jwks");
+    const error = await failure(
+      createRemoteKeySet("https://op.example/jwks", { fetch: () => Promise.reject(own) })(header),
+    );
+    expect(error.cause).toBe(own);
   });
 });

@@ -144,7 +144,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       const pastCaches = reason === "forced" || reason === "refresh";
       received = await withRequests(requester, (send) => receive(send, base, pastCaches));
     } catch (thrown) {
-      throw failed("failed", asKeySetError(thrown));
+      throw failed("failed", asKeySetError(requester.url, thrown));
     }
     const { next, unchanged } = received;
     // An answer to an older request, or about a document that is no longer the stored one, came too late.
@@ -173,6 +173,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
 
   async function ask(send: Send, base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
     const { http, unchanged } = await requestDocument(send, {
+      url: requester.url,
       etag: base?.headers["etag"],
       revalidates: base !== undefined,
       pastCaches,
@@ -284,9 +285,9 @@ function isSameBody<T>(stored: Stored<T> | undefined, body: Uint8Array): boolean
   return stored !== undefined && Buffer.compare(stored.body, body) === 0;
 }
 
-function asKeySetError(thrown: unknown): KeySetError {
+function asKeySetError(url: URL, thrown: unknown): KeySetError {
   if (thrown instanceof KeySetError) return thrown;
-  return new KeySetError("invalid_jwks", "the answer could not be read", { cause: thrown });
+  return new KeySetError("invalid_jwks", `${printableUrl(url)}: the answer could not be read`, { cause: thrown });
 }
 
 function olderCopy(url: URL): KeySetError {

@@ -1,8 +1,10 @@
 import { KeySetError } from "../errors.ts";
 import type { HttpAnswer, Send } from "./request.ts";
+import { printableUrl } from "./url.ts";
 
 /** What is asked about a document that is stored, or not. */
 export interface DocumentRequest {
+  readonly url: URL;
   /** Of the stored document. Without one the answer brings a document in any case. */
   readonly etag: string | undefined;
   /** No cache on the way may answer. */
@@ -20,10 +22,10 @@ export interface DocumentAnswer {
 
 /** Asks for a document, by one request or as few more as it takes. */
 export async function requestDocument(send: Send, request: DocumentRequest): Promise<DocumentAnswer> {
-  const { etag, pastCaches, revalidates } = request;
-  if (pastCaches) return unconditional(send, "no-cache");
-  if (!revalidates) return unconditional(send, undefined);
-  if (etag === undefined) return unconditional(send, "max-age=0");
+  const { url, etag, pastCaches, revalidates } = request;
+  if (pastCaches) return unconditional(send, url, "no-cache");
+  if (!revalidates) return unconditional(send, url, undefined);
+  if (etag === undefined) return unconditional(send, url, "max-age=0");
   const conditional = { "if-none-match": etag, "cache-control": "max-age=0" };
   if (request.revalidateWith === "head") {
     const head = await send("HEAD", conditional).catch((error: unknown) => {
@@ -32,22 +34,23 @@ export async function requestDocument(send: Send, request: DocumentRequest): Pro
     });
     if (head !== undefined) {
       const unchanged = head.status === 304 ? isAbout(head, etag) : head.headers["etag"] === etag;
-      return unchanged ? { http: head, unchanged } : unconditional(send, "max-age=0");
+      return unchanged ? { http: head, unchanged } : unconditional(send, url, "max-age=0");
     }
   }
   const http = await send("GET", conditional);
   if (http.status === 200) return { http, unchanged: false };
   // A 304 that names another document than the one that was asked about says nothing.
-  return isAbout(http, etag) ? { http, unchanged: true } : unconditional(send, "no-cache");
+  return isAbout(http, etag) ? { http, unchanged: true } : unconditional(send, url, "no-cache");
 }
 
-async function unconditional(send: Send, cacheControl: string | undefined): Promise<DocumentAnswer> {
+async function unconditional(send: Send, url: URL, cacheControl: string | undefined): Promise<DocumentAnswer> {
   const http = await send("GET", cacheControl === undefined ? {} : { "cache-control": cacheControl });
   if (http.status === 200) return { http, unchanged: false };
   // A 304 without a condition comes from a cache that lost its way: ask past it, once.
   const again = cacheControl === "no-cache" ? http : await send("GET", { "cache-control": "no-cache" });
   if (again.status === 200) return { http: again, unchanged: false };
-  throw new KeySetError("http_status", "the server answered 304 to a request without a condition", { status: 304 });
+  const message = `${printableUrl(url)} answered with status 304 to a request without a condition`;
+  throw new KeySetError("http_status", message, { status: 304 });
 }
 
 /**

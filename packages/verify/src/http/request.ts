@@ -1,6 +1,7 @@
 import { SignerError } from "@signpost/core";
-import { withinDeadline } from "@signpost/core/adapter";
+import { memberOf, safeCause, withinDeadline } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
+import { causesOf } from "../causes.ts";
 import { findKeySetError, KeySetError } from "../errors.ts";
 import type { HeaderMap } from "./freshness.ts";
 import { parseHttpDate } from "./http-date.ts";
@@ -72,7 +73,9 @@ export type Send = (method: "GET" | "HEAD", headers: Readonly<Record<string, str
  */
 export async function withRequests<T>(requester: Requester, work: (send: Send) => Promise<T>): Promise<T> {
   const { url } = requester;
-  const fetch = await requester.loadFetch();
+  const fetch = await requester.loadFetch().catch((error: unknown) => {
+    throw asKeySetError(error, url);
+  });
   const { timeoutMs } = requester.limits;
   const message = `${printableUrl(url)} did not answer within ${timeoutMs} ms`;
   const run = (signal: AbortSignal): Promise<T> =>
@@ -139,12 +142,10 @@ async function exchange(
  * has decided so.
  */
 function wasKeptConnectionLost(error: unknown): boolean {
-  let current = error;
-  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
-    const { code, socket } = current as { code?: unknown; socket?: { bytesRead?: number } };
-    if (code === "UND_ERR_SOCKET") return (socket?.bytesRead ?? 0) > 0;
+  for (const cause of causesOf(error)) {
+    const code = memberOf(cause, "code");
+    if (code === "UND_ERR_SOCKET") return Number(memberOf(memberOf(cause, "socket"), "bytesRead")) > 0;
     if (code === "ECONNRESET" || code === "EPIPE") return true;
-    current = current.cause;
   }
   return false;
 }
@@ -209,21 +210,33 @@ function asKeySetError(error: unknown, url: URL): KeySetError {
   if (error instanceof SignerError && error.code === "timeout") return new KeySetError("timeout", error.message);
   const reason = reasonOf(error);
   const message = `${printableUrl(url)} could not be fetched${reason === undefined ? "" : `: ${reason}`}`;
-  return new KeySetError("fetch_failed", message, { cause: error });
+  return new KeySetError("fetch_failed", message, { cause: causeWithout(url.search.slice(1), error) });
 }
 
+/** Names that say nothing. */
+const ANY_ERROR: ReadonlySet<unknown> = new Set(["Error", "TypeError", "AggregateError"]);
+
 /**
- * The innermost code in a chain of causes, such as ECONNREFUSED or CERT_HAS_EXPIRED. An HTTP client says "fetch failed" around
- * it. Messages are not repeated: they may hold the whole URL.
+ * The innermost code in a chain of causes, such as ECONNREFUSED or CERT_HAS_EXPIRED, or else the innermost name, such as
+ * HTTPParserError or TimeoutError. An HTTP client says "fetch failed" around it. Messages are not repeated: they may hold the
+ * whole URL.
  */
 function reasonOf(error: unknown): string | undefined {
-  let reason: string | undefined;
-  let current = error;
-  for (let depth = 0; depth < 8 && current instanceof Error; depth += 1) {
-    const { code, errors } = current as { code?: unknown; errors?: unknown };
-    if (typeof code === "string" && /^\w{1,64}$/.test(code)) reason = code;
-    // One error for each address that was tried.
-    current = current.cause ?? (Array.isArray(errors) ? errors[0] : undefined);
-  }
-  return reason;
+  const causes = [...causesOf(error)];
+  const codes = causes.map((cause) => memberOf(cause, "code")).filter(isWord);
+  const names = causes.map((cause) => memberOf(cause, "name")).filter(isWord);
+  return codes.at(-1) ?? names.findLast((name) => !ANY_ERROR.has(name));
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === "string" && /^\w{1,64}$/.test(value);
+}
+
+/** The error of a `fetch`, but for what repeats the query of the URL. */
+function causeWithout(query: string, error: unknown): unknown {
+  if (query === "") return error;
+  return safeCause(error, {
+    members: ["code", "errno", "syscall"],
+    hides: (_error, message) => message.includes(query),
+  });
 }
