@@ -1,4 +1,5 @@
 import type { LookupAddress, LookupOptions } from "node:dns";
+import { memberOf } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import type { AddressRules } from "./address.ts";
 import { parseAddress } from "./ip-network.ts";
@@ -40,15 +41,24 @@ export function guardedLookup({ isAllowed }: AddressRules, lookup: LookupLike): 
         fail(error);
         return;
       }
-      const addresses = readAnswer(answer);
+      let addresses: LookupAddress[];
+      try {
+        addresses = readAnswer(answer);
+      } catch (thrown) {
+        fail(thrown);
+        return;
+      }
       // One private address among public ones is an attack or a mistake; connecting would be a race between them.
       const isRefused = addresses.length === 0 || !addresses.every(({ address }) => isAllowed(address));
       done(isRefused ? refusedAddress() : null, addresses);
     };
     try {
       const returned: unknown = lookup(hostname, { ...options, all: true }, answered);
-      // An async function that rejects would end the process.
-      if (returned instanceof Promise) returned.catch(fail);
+      // An async function that rejects would end the process, and one that resolves, as `dns.promises.lookup`, has answered.
+      // What else is returned, such as the request of `dns.lookup`, is no answer.
+      if (typeof memberOf(returned, "then") === "function") {
+        Promise.resolve(returned).then((answer) => answer === undefined || answered(null, answer), fail);
+      }
     } catch (error) {
       fail(error);
     }

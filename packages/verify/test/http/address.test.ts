@@ -1,4 +1,5 @@
 import { Socket } from "node:net";
+import { runInNewContext } from "node:vm";
 import { ConfigurationError } from "@signpost/core";
 import { createPublicDispatcher } from "@signpost/verify";
 import type { LookupLike } from "@signpost/verify";
@@ -316,6 +317,12 @@ describe("where the socket connects", () => {
       setImmediate(() => callback(...answer));
     }) as never;
 
+  const unreadable = {
+    get address() {
+      throw new Error("down");
+    },
+  };
+
   it.each<[string, readonly unknown[], string]>([
     ["one private address", [null, "127.0.0.1", 4], "address_refused"],
     ["one private IPv6 address", [null, "::1", 6], "address_refused"],
@@ -330,6 +337,7 @@ describe("where the socket connects", () => {
     ["a good and a bad one", [null, [{ address: "1.1.1.1", family: 4 }, {}]], "address_refused"],
     ["an error that is none", ["ENOTFOUND"], "another error"],
     ["undefined for no error, and one private address", [undefined, "127.0.0.1", 4], "address_refused"],
+    ["an address that cannot be read", [null, [unreadable]], "another error"],
   ])("a lookup that answers with %s is an error", async (_name, answer, code) => {
     expect(await get("http://intranet.example/", { lookup: answering(...answer) })).toBe(code);
   });
@@ -343,8 +351,26 @@ describe("where the socket connects", () => {
     ],
     ["rejects", () => Promise.reject(new Error("down"))],
     ["throws what is no error", () => Promise.reject(7)],
+    ["rejects by a promise of another realm", () => runInNewContext("Promise.reject(7)")],
   ])("a lookup that %s is an error", async (_name, lookup) => {
     expect(await get("http://intranet.example/", { lookup })).toBe("another error");
+  });
+
+  it("what a lookup returns otherwise is no answer, as the request that dns.lookup returns", async () => {
+    const target = await server();
+    const allowSubnets = ["127.0.0.0/8", "::1/128"];
+    expect(await get(`http://localhost:${target.port}/`, { allowSubnets })).toBe("reached");
+    const lookup: LookupLike = (_hostname, _options, callback) =>
+      setImmediate(() => callback(null, [{ address: "127.0.0.1", family: 4 }]));
+    expect(await get(`http://intranet.example:${target.port}/`, { allowSubnets, lookup })).toBe("reached");
+  });
+
+  it("a lookup that resolves with what it found is understood, and judged", async () => {
+    const target = await server();
+    const url = `http://localhost:${target.port}/`;
+    const lookup: unknown = async () => [{ address: "127.0.0.1", family: 4 }];
+    expect(await get(url, { lookup: lookup as LookupLike })).toBe("address_refused");
+    expect(await get(url, { lookup: lookup as LookupLike, allowSubnets: ["127.0.0.0/8"] })).toBe("reached");
   });
 
   it("a lookup that answers twice is heard once", async () => {
