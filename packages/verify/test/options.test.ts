@@ -285,7 +285,7 @@ const others: Record<string, Record<string, readonly unknown[]>> = {
   "verifyOwnJwt for a logout token": { now: notCallback },
   "verifyOwnJwt for an id_token_hint": { now: notCallback },
   verifyClientAssertion: { now: notCallback, strictTyp: notFlag },
-  verifyRequestObject: { now: notCallback, strictTyp: notFlag },
+  verifyRequestObject: { now: notCallback, strictTyp: notFlag, allowOtherAudiences: notFlag },
 };
 
 const ofOtherTypes = Object.entries(others).flatMap(([name, options]) =>

@@ -114,7 +114,7 @@ export async function verifyClientAssertion(
   const exp = requireTime(claims, "exp");
   requireNotExpired(exp, time);
   requireStarted(claims, time);
-  requireLifetime(claims, exp, rules.maxLifetimeSeconds, time);
+  requireLifetime(claims, exp, { maxSeconds: rules.maxLifetimeSeconds, starts: ["iat"] }, time);
   const jti = requireString(claims, "jti");
   if (jti.length > MAX_JTI_LENGTH) throw invalid("jti", `expected at most ${MAX_JTI_LENGTH} characters`);
   // Last, so that a refused assertion uses up nothing.

@@ -8,7 +8,7 @@ import { RP_SIGNING_ALGORITHMS } from "./algorithms.ts";
 
 /** The options for what a client signed: an assertion or a request object. */
 export interface ClientJwsOptions extends TimeOptions {
-  /** This OP's issuer: the one accepted `aud`. */
+  /** This OP's issuer: the one accepted `aud`, unless other options say otherwise. */
   readonly issuer: string;
   /**
    * What the client registered as `token_endpoint_auth_signing_alg` or `request_object_signing_alg`, or several. At least one.
@@ -16,8 +16,8 @@ export interface ClientJwsOptions extends TimeOptions {
    */
   readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
   /**
-   * Longest time from `iat`, and from now, to `exp`. Seconds, 1 to 86,400. Default: 300 for an assertion; for a request object
-   * none, and `exp` is optional.
+   * Longest time from `iat`, and from now, to `exp`; for a request object from `nbf` too. Seconds, 1 to 86,400. Default: 300 for an
+   * assertion; for a request object none, and `exp` is optional.
    */
   readonly maxLifetimeSeconds?: number | undefined;
   /**

@@ -1,4 +1,4 @@
-import { assertOptions, readText } from "@signpost/core/adapter";
+import { assertOptions, readFlag, readText } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
@@ -6,6 +6,7 @@ import { requireFunction } from "../read-options.ts";
 import {
   invalid,
   optionalTime,
+  requireAmongAudiences,
   requireLifetime,
   requireNotExpired,
   requireSoleAudience,
@@ -21,12 +22,19 @@ export interface RequestObjectOptions extends ClientJwsOptions {
   readonly clientId: string;
   /** Finds the registered keys of that client. */
   readonly keyFunction: KeyFunction;
+  /**
+   * Accepts other values of `aud` next to the issuer (OpenID Connect Core 1.0 section 6.1: "be or include"), which certification for
+   * FAPI 2.0 Message Signing asks for. Such a request object may be meant for another OP as well. Default false: `aud` is the issuer
+   * alone.
+   */
+  readonly allowOtherAudiences?: boolean | undefined;
 }
 
 const REQUEST_OBJECT_OPTIONS: OptionNames<RequestObjectOptions> = {
   ...CLIENT_JWS_OPTIONS,
   clientId: true,
   keyFunction: true,
+  allowOtherAudiences: true,
 };
 
 /** A request object that its client made for this OP. */
@@ -74,13 +82,14 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
   for (const claim of ["request", "request_uri"]) {
     if (claims[claim] !== undefined) throw invalid(claim, "expected none inside a request object");
   }
-  requireSoleAudience(claims, rules.issuer);
+  if (rules.allowOtherAudiences) requireAmongAudiences(claims, rules.issuer);
+  else requireSoleAudience(claims, rules.issuer);
   requireStarted(claims, time);
   const exp = optionalTime(claims, "exp");
   if (exp !== undefined) requireNotExpired(exp, time);
   if (maxLifetimeSeconds !== undefined) {
     if (exp === undefined) throw invalid("exp", "expected a number of seconds");
-    requireLifetime(claims, exp, maxLifetimeSeconds, time);
+    requireLifetime(claims, exp, { maxSeconds: maxLifetimeSeconds, starts: ["iat", "nbf"] }, time);
   }
   return { claims };
 }
@@ -91,6 +100,7 @@ function readOptions(options: RequestObjectOptions) {
     ...readClientJwsOptions(options),
     clientId: readText("clientId", options.clientId),
     keyFunction: requireFunction("keyFunction", options.keyFunction, "the key function of the client"),
+    allowOtherAudiences: readFlag("allowOtherAudiences", options.allowOtherAudiences),
   };
 }
 

@@ -87,6 +87,11 @@ export function requireSoleAudience(claims: JsonObject, issuer: string): void {
   if (only !== issuer || more.length > 0) throw wrongAudience("expected this issuer alone");
 }
 
+/** This issuer, and whatever else. */
+export function requireAmongAudiences(claims: JsonObject, issuer: string): void {
+  if (!audiences(claims).includes(issuer)) throw wrongAudience("expected this issuer among them");
+}
+
 /** One or more values, and all of them accepted. */
 export function requireAcceptedAudiences(claims: JsonObject, accepted: readonly string[]): void {
   if (!audiences(claims).every((audience) => accepted.includes(audience))) {
@@ -114,10 +119,15 @@ export function requireStarted(claims: JsonObject, { nowMs, startToleranceSecond
   }
 }
 
-/** From now, and from `iat` where there is one. A clock that is ahead writes a later `exp` as well. */
-export function requireLifetime(claims: JsonObject, exp: number, maxSeconds: number, rules: TimeRules): void {
-  const started = optionalTime(claims, "iat") ?? rules.nowMs / 1000;
-  const latest = Math.min(started, rules.nowMs / 1000) + maxSeconds + rules.startToleranceSeconds;
+/** From now, and from those of `starts` that there are. A clock that is ahead writes a later `exp` as well. */
+export function requireLifetime(
+  claims: JsonObject,
+  exp: number,
+  { maxSeconds, starts }: { readonly maxSeconds: number; readonly starts: readonly string[] },
+  { nowMs, startToleranceSeconds }: TimeRules,
+): void {
+  const times = starts.map((claim) => optionalTime(claims, claim)).filter((time) => time !== undefined);
+  const latest = Math.min(nowMs / 1000, ...times) + maxSeconds + startToleranceSeconds;
   if (exp > latest)
     throw new TokenError("lifetime_too_long", `exp: expected at most ${maxSeconds} seconds`, { claim: "exp" });
 }

@@ -128,6 +128,32 @@ describe("a request object", () => {
     });
   });
 
+  // FAPI 2.0 Message Signing section 5.3.1: at most an hour after nbf, so that an nbf of more than an hour ago has ended.
+  it.each<[string, Record<string, unknown>, boolean]>([
+    ["an hour from nbf", { nbf: now - 1800, exp: now + 1800 }, true],
+    ["more than an hour from nbf", { nbf: now - 3600, exp: now + 300 }, false],
+    ["more than an hour from iat, and less from nbf", { iat: now - 3600, nbf: now, exp: now + 300 }, false],
+    ["an hour from now, and an nbf to come", { nbf: now + 8, exp: now + 3600 }, true],
+  ])("is judged by its lifetime for %s", async (_name, change, accepted) => {
+    const result = verifyRequestObject(await sign(change), options({ maxLifetimeSeconds: 3600 }));
+    if (accepted) await expect(result).resolves.toBeDefined();
+    else await expect(result).rejects.toMatchObject({ code: "lifetime_too_long", claim: "exp" });
+  });
+
+  it.each<[string, unknown, boolean]>([
+    ["the issuer", issuer, true],
+    ["the issuer among others", ["https://other.example", issuer], true],
+    ["others alone", ["https://other.example", `${issuer}/`], false],
+    ["none", undefined, false],
+    ["an empty list", [], false],
+    ["the issuer and what is no text", [issuer, 7], false],
+    ["the issuer in a list of lists", [[issuer]], false],
+  ])("with allowOtherAudiences, is judged for %s", async (_name, aud, accepted) => {
+    const result = verifyRequestObject(await sign({ aud }), options({ allowOtherAudiences: true }));
+    if (accepted) await expect(result).resolves.toBeDefined();
+    else await expect(result).rejects.toMatchObject({ code: "invalid_audience", claim: "aud" });
+  });
+
   it("needs the client_id of the request", async () => {
     await expect(verifyRequestObject(await sign({ client_id: "" }), options({ clientId: "" }))).rejects.toMatchObject({
       argument: "clientId",
