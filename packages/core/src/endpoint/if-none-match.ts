@@ -1,3 +1,5 @@
+import { trimWhitespace } from "./tokens.ts";
+
 /** `ignore`: a weak member never matches. `match`: the weak comparison of RFC 9110 section 8.8.3.2. */
 export type WeakIfNoneMatch = "ignore" | "match";
 
@@ -25,17 +27,4 @@ export function matchesIfNoneMatch(value: string, etag: string, weak: WeakIfNone
     start = index + 1;
   }
   return false;
-}
-
-/** Optional white space is SP and HTAB (RFC 9110 section 5.6.3); `trim()` would take more than that. */
-function trimWhitespace(text: string, from: number, to: number): string {
-  let start = from;
-  let end = to;
-  while (start < end && isWhitespace(text[start])) start += 1;
-  while (end > start && isWhitespace(text[end - 1])) end -= 1;
-  return text.slice(start, end);
-}
-
-function isWhitespace(character: string | undefined): boolean {
-  return character === " " || character === "\t";
 }
