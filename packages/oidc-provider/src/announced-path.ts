@@ -3,9 +3,10 @@ import type { OidcProviderContextLike, OidcProviderLike } from "./host.ts";
 import type { TellOperator } from "./operator-reports.ts";
 
 /**
- * Looks at the first request, and tells the operator where the host's discovery document names another path than the
- * endpoint's `jwksUri`. The host learns from each request where it is mounted, and a prefix that a proxy strips is lost
- * to it.
+ * Looks at the first request that asks the endpoint or a route of the host, and tells the operator where the host's
+ * discovery document names another path than the endpoint's `jwksUri`. The host learns from each request where it is
+ * mounted, and a prefix that a proxy strips is lost to it. A health check that no route answers comes past that proxy,
+ * and says nothing of the place.
  */
 export function announcementCheck(
   provider: OidcProviderLike,
@@ -28,8 +29,13 @@ export function announcementCheck(
   };
 }
 
-/** By the host's own rule (9.11 to 9.13), of its `ctx.oidc.urlFor`. */
-function mountPathOf({ req, request, mountPath }: OidcProviderContextLike): string {
+/**
+ * By the host's own rule (9.11 to 9.13), of its `ctx.oidc.urlFor`. That one looks for the first place of the URL in the
+ * original one, which is the same for a request of the discovery document. For any other the mount path may end as the
+ * route is called: `/v1/token/token`.
+ */
+function mountPathOf({ req, request: { url }, mountPath }: OidcProviderContextLike): string {
   const { originalUrl, baseUrl }: { originalUrl?: string; baseUrl?: string } = req as object;
-  return originalUrl?.substring(0, originalUrl.indexOf(request.url)) || mountPath || baseUrl || "";
+  const prefix = originalUrl?.endsWith(url) === true ? originalUrl.slice(0, originalUrl.length - url.length) : "";
+  return prefix || mountPath || baseUrl || "";
 }

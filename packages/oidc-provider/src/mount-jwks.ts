@@ -25,8 +25,8 @@ export interface MountJwksOptions {
    */
   readonly cors?: boolean | undefined;
   /**
-   * Told once when, by the first request, the host announces its JWKS at another path than the endpoint's `jwksUri`. What
-   * it throws is dropped. Default: a warning of the process.
+   * Told once when, by the first request of one of its routes, the host announces its JWKS at another path than the
+   * endpoint's `jwksUri`. What it throws is dropped. Default: a warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
 }
@@ -81,9 +81,10 @@ export function mountEndpoint(
   provider.use(async (context, next) => {
     if (!isRoute(context.path, path)) {
       await next();
-      look(context);
+      const { routerName } = context;
+      if (routerName === undefined) return;
+      if (routerName !== "jwks" && routerName !== "cors.jwks") return look(context);
       // The path was rewritten further in, and what the host answered there is its own document or preflight.
-      if (context.routerName !== "jwks" && context.routerName !== "cors.jwks") return;
       removeOrigin(context.res);
     }
     look(context);

@@ -53,9 +53,9 @@ export interface SignpostKeysOptions<Key extends object> {
   readonly verifyingKeys?: number | undefined;
   /**
    * Told when there are more keys than `verifyingKeys`, once until they fit again; once when the host signs a token that
-   * expires later than the schedule publishes its key; once when, by the first request, the host announces its JWKS at
-   * another path than the endpoint's; and of a key of the host's own that the endpoint does not publish. What it throws is
-   * dropped. Default: a warning of the process.
+   * expires later than the schedule publishes its key; once when, by the first request of one of its routes, the host
+   * announces its JWKS at another path than the endpoint's; and of a key of the host's own that the endpoint does not
+   * publish. What it throws is dropped. Default: a warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
   /** As for `signWith`: `"always"` (default) or `"first"`. */

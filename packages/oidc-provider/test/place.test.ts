@@ -208,6 +208,37 @@ describe("the place of the provider is right, and there is nothing to tell", () 
   });
 });
 
+describe("the first request says nothing of a wrong place", () => {
+  test("where it is a health check that comes past the proxy: the next one is looked at", async () => {
+    for (const [baseUrl, tells] of [
+      ["/oidc", 0],
+      ["/elsewhere", 1],
+    ] as const) {
+      const { provider, attach } = make("https://op.example/oidc");
+      attach();
+      const handle = provider.callback();
+      const base = await serve((req, res) => {
+        void handle(req.url === "/healthz" ? req : Object.assign(req, { baseUrl }), res);
+      });
+      expect((await fetch(`${base}/healthz`)).status).toBe(404);
+      expect(await announced(base)).toBe(`${baseUrl}/jwks`);
+      await vi.waitFor(() => {
+        expect(told).toHaveLength(tells);
+      });
+      server?.close();
+    }
+  });
+
+  test("where the mount path ends as the route is called", async () => {
+    const { provider, attach } = make("https://op.example/v1/token");
+    attach();
+    const base = await serve(express().use("/v1/token", provider.callback()));
+    expect((await askToken(`${base}/v1/token`)).status).toBe(200);
+    expect(await announced(`${base}/v1/token`)).toBe("/v1/token/jwks");
+    expect(told).toEqual([]);
+  });
+});
+
 describe("the place of the provider is wrong, and the operator is told once", () => {
   const wrongPlace = (...paths: string[]): unknown =>
     expect.objectContaining({
