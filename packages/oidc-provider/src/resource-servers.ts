@@ -31,8 +31,12 @@ export interface SigningAbilities {
  */
 export function requireSignableResourceServers(provider: OidcProviderSigningLike, abilities: SigningAbilities): void {
   const value = new Proxy(provider.ResourceServer, {
-    construct: (target, [identifier, info]: [string, ResourceServerInfo], newTarget) =>
-      Reflect.construct(target, [identifier, signable(identifier, info, abilities)], newTarget) as object,
+    construct: (target, [identifier, info]: [string, ResourceServerInfo], newTarget) => {
+      const jwt = signableJwt(identifier, info, abilities);
+      const made = Reflect.construct(target, [identifier, info], newTarget) as object;
+      // What the OP gives may be an object of a class: it is handed on as it is, and not copied.
+      return jwt === info.jwt ? made : Object.assign(made, { jwt });
+    },
   });
   Object.defineProperty(provider, "ResourceServer", { value, configurable: true });
 }
@@ -54,10 +58,11 @@ export function checkBeforeSpending(
     const asked = context.oidc?.params?.["resource"] ?? granted;
     // Of several, the host picks one by a function of the OP's.
     const identifier: unknown = Array.isArray(asked) && asked.length === 1 ? asked[0] : asked;
-    if (typeof identifier !== "string") return;
+    // What was not granted is refused by the host, and the OP's function is never asked about it.
+    if (typeof identifier !== "string" || ![granted].flat().includes(identifier)) return;
     const info = await getResourceServerInfo(context as never, identifier, context.oidc?.client as never);
     // What is no object is refused by the host.
-    if (typeof info === "object" && info !== null) signable(identifier, info, abilities);
+    if (typeof info === "object" && info !== null) signableJwt(identifier, info, abilities);
   };
   for (const model of models) {
     const prototype = model.prototype as Consumable;
@@ -78,18 +83,20 @@ interface RequestContext {
   readonly oidc?: { readonly params?: Readonly<Record<string, unknown>>; readonly client?: unknown };
 }
 
-function signable(identifier: string, info: ResourceServerInfo, abilities: SigningAbilities): ResourceServerInfo {
-  if (info.accessTokenFormat !== "jwt") return info;
-  const { sign, encrypt } = info.jwt ?? {};
-  if (!sign && encrypt) return info;
-  const { alg, kid, key } = sign || {};
+type Jwt = ResourceServerInfo["jwt"];
+
+/** How the host is to sign tokens for it: as the OP says, with ES256 where that says nothing. Throws where it cannot. */
+function signableJwt(identifier: string, info: ResourceServerInfo, abilities: SigningAbilities): Jwt {
+  const { jwt } = info;
+  if (info.accessTokenFormat !== "jwt" || (!jwt?.sign && jwt?.encrypt)) return jwt;
+  const { alg, kid, key } = jwt?.sign || {};
   // The host's default is that of ID tokens. Where all its keys are ours, it can only mean this one.
-  if (alg === undefined && key === undefined && abilities.host.hasNone()) {
-    return signable(identifier, { ...info, jwt: { ...info.jwt, sign: { ...sign, alg: "ES256" } } }, abilities);
+  const ours = alg === undefined && key === undefined && abilities.host.hasNone();
+  const problem = signingProblem({ alg: ours ? "ES256" : alg, kid, key }, abilities);
+  if (problem !== undefined) {
+    throw abilities.failure(new ConfigurationError("getResourceServerInfo", `${problem}, for ${identifier}`));
   }
-  const problem = signingProblem({ alg, kid, key }, abilities);
-  if (problem === undefined) return info;
-  throw abilities.failure(new ConfigurationError("getResourceServerInfo", `${problem}, for ${identifier}`));
+  return ours ? { ...jwt, sign: { ...jwt?.sign, alg: "ES256" } } : jwt;
 }
 
 function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: SigningAbilities): string | undefined {

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { decodeProtectedHeader } from "jose";
+import { decodeJwt, decodeProtectedHeader } from "jose";
 import type { Provider, ResourceServer } from "oidc-provider";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createKeySet } from "@signpost/core";
@@ -42,11 +42,19 @@ async function open(options: OpOptions): Promise<void> {
 interface Started {
   /** What `getResourceServerInfo` says of JWTs from now on. */
   says(jwt: Jwt, format?: "jwt" | "opaque"): void;
+  /** What `getResourceServerInfo` gives from now on. */
+  givesInfo(info: ResourceServer): void;
+  /** What `getResourceServerInfo` was asked about. */
+  readonly asked: string[];
 }
 
 async function start({ told = false, hostKeys = [] as object[], clientDefaults = true } = {}): Promise<Started> {
   let info: ResourceServer = { scope: "api", audience: RESOURCE, accessTokenFormat: "jwt" };
-  const getResourceServerInfo = () => info;
+  const asked: string[] = [];
+  const getResourceServerInfo = (_context: unknown, resource: string) => {
+    asked.push(resource);
+    return info;
+  };
   const legacyVerificationKeys = hostKeys.map((key) => {
     const { kty, n, e, kid = "" } = key as Record<string, string>;
     return { keyId: kid, alg: "RS256" as const, publicKey: { kty, n, e } };
@@ -77,6 +85,10 @@ async function start({ told = false, hostKeys = [] as object[], clientDefaults =
     says: (jwt, accessTokenFormat = "jwt") => {
       info = { scope: "api", audience: RESOURCE, accessTokenFormat, jwt };
     },
+    givesInfo: (given) => {
+      info = given;
+    },
+    asked,
   };
 }
 
@@ -99,8 +111,9 @@ async function authorize(): Promise<URLSearchParams> {
   return ended.searchParams;
 }
 
-function exchange(code: string | null): Promise<Response> {
+function exchange(code: string | null, more: Record<string, string> = {}): Promise<Response> {
   return post("/token", {
+    ...more,
     grant_type: "authorization_code",
     code: code ?? "",
     redirect_uri: REDIRECT_URI,
@@ -177,6 +190,30 @@ describe("a resource server whose tokens can be signed", () => {
     says(jwt);
     const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
     expect(decodeProtectedHeader(access_token)).toMatchObject({ alg: "ES256", kid: "a" });
+  });
+
+  test("is an object of a class, whose members are not its own", async () => {
+    class Api {
+      get scope(): string {
+        return "api";
+      }
+      get audience(): string {
+        return RESOURCE;
+      }
+      get accessTokenTTL(): number {
+        return 77;
+      }
+      get accessTokenFormat(): "jwt" {
+        return "jwt";
+      }
+    }
+    const { givesInfo } = await start();
+    givesInfo(new Api());
+    const form = { grant_type: "client_credentials", resource: "urn:example:named", scope: "api" };
+    const { access_token } = await tokensOf(await post("/token", form));
+    const { iat = 0, exp = 0, ...claims } = decodeJwt(access_token);
+    expect(claims).toMatchObject({ aud: RESOURCE, scope: "api" });
+    expect(exp - iat).toBe(77);
   });
 
   test("says HMAC, with its key", async () => {
@@ -257,6 +294,16 @@ describe("what was granted before the resource server changed", () => {
     expect(await refusal(await poll())).toEqual([500, "server_error"]);
     says({});
     expect(await tokensOf(await poll())).toHaveProperty("access_token");
+  });
+
+  test("the OP is not asked about a resource that was not granted, which the host refuses", async () => {
+    const { asked } = await start({ told: true });
+    for (const resource of ["no URL at all", "https://other.example/"]) {
+      const code = (await authorize()).get("code");
+      asked.length = 0;
+      expect(await refusal(await exchange(code, { resource }))).toEqual([400, "invalid_target"]);
+      expect(asked).toEqual([]);
+    }
   });
 
   test("a code for the userinfo endpoint has no resource server to ask for", async () => {
