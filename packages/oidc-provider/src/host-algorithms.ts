@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { ConfigurationError } from "@signpost/core";
 import type { OidcProviderSigningLike } from "./host.ts";
 import type { TellOperator } from "./operator-reports.ts";
@@ -11,49 +12,85 @@ const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES384 ES512 EdDSA Ed2551
 
 /** What the host signs with its own keys, next to ES256 of the plug. */
 export interface HostAlgorithms {
-  /** Whether it signs by an algorithm under a kid that is published. Undefined while that is not known. */
+  /** Whether it signs by an algorithm under a kid that is published for it. Undefined while that is not known. */
   signs(alg: string): boolean | undefined;
   /** Whether it is known to have no other key than ours. */
   hasNone(): boolean;
 }
 
+/** The claim of what is signed only to see who signs it. */
+const QUESTION = randomUUID();
+
+/** Whether the host was asked who signs, and the answer is our key. It makes no signature for that. */
+export function isQuestion(claims: Readonly<Record<string, unknown>>): boolean {
+  return Object.hasOwn(claims, QUESTION);
+}
+
+/** What asking for an algorithm has shown: the kid of the host's key, that it has none, or nothing. */
+type Answer = { readonly kid: unknown } | "no key" | undefined;
+
 /**
  * Asks the host which other algorithms it has keys for, as during a move from RS256: its key store is its own, but it
  * signs an authorization response (JARM) for any client. What it signs goes nowhere. The operator is told of a key that
- * the endpoint does not publish.
+ * the endpoint does not publish, and of one that signs in place of ours.
  */
 export function askHostAlgorithms(
   provider: OidcProviderSigningLike,
   published: () => readonly Published[],
   tell: TellOperator,
 ): HostAlgorithms {
-  const kids = new Map<string, unknown>();
-  const isPublished = (kid: unknown): boolean => published().some((key) => key.kid === kid);
-  const ask = async (alg: string): Promise<void> => {
-    const members = { clientId: "signpost", authorizationSignedResponseAlg: alg };
-    const client: object = Object.assign(Object.create(provider.Client.prototype) as object, members);
-    try {
-      const token = await new provider.IdToken({}, { client: client as never }).issue({ use: "authorization" });
-      kids.set(alg, readJoseHeader(token)["kid"]);
-    } catch (error) {
-      // That is how the host misses a key. Any other failure may pass, and says nothing.
-      if (error instanceof TypeError) kids.set(alg, undefined);
-    }
-  };
+  const answers = new Map<string, Answer>();
   const askAll = async (): Promise<void> => {
-    await Promise.all(ALGORITHMS.map(ask));
-    for (const kid of new Set(kids.values())) {
-      if (kid === undefined || isPublished(kid)) continue;
+    await Promise.all(ALGORITHMS.map(async (alg) => answers.set(alg, await askFor(provider, alg))));
+    for (const kid of new Set([...answers.values()].map(kidOf))) {
+      if (kid === undefined || published().some((key) => key["kid"] === kid)) continue;
       const problem = `expected the host's own key ${JSON.stringify(kid)} too, since tokens that it signs cannot be verified`;
       tell(new ConfigurationError("legacyVerificationKeys", problem));
     }
+    // Where it is our key's turn, it refuses, and there is no answer.
+    const inFront = kidOf(await askFor(provider, "ES256"));
+    if (inFront === undefined) return;
+    const problem = `expected those of signpostKeys first: the host signs ES256 with its own key ${JSON.stringify(inFront)}`;
+    tell(new ConfigurationError("jwks", problem));
   };
   void askAll();
   return {
     signs: (alg) => {
       if (!ALGORITHMS.includes(alg)) return false;
-      return kids.has(alg) ? isPublished(kids.get(alg)) : undefined;
+      const answer = answers.get(alg);
+      if (answer === undefined) return undefined;
+      if (answer === "no key") return false;
+      // A key may sign by more algorithms than the one that relying parties may use it with.
+      return published().some((key) => key["kid"] === answer.kid && key["alg"] === alg);
     },
-    hasNone: () => kids.size === ALGORITHMS.length && [...kids.values()].every((kid) => kid === undefined),
+    hasNone: () => ALGORITHMS.every((alg) => answers.get(alg) === "no key"),
   };
+}
+
+async function askFor(provider: OidcProviderSigningLike, alg: string): Promise<Answer> {
+  const members = { clientId: "signpost", authorizationSignedResponseAlg: alg };
+  const client: object = Object.assign(Object.create(provider.Client.prototype) as object, members);
+  const chosen = new ChosenKey();
+  try {
+    const token = new provider.IdToken({}, { client: client as never });
+    token.set(QUESTION, chosen);
+    return { kid: readJoseHeader(await token.issue({ use: "authorization" }))["kid"] };
+  } catch {
+    // Failures of a key that is there may pass, and say nothing.
+    return chosen.isThere ? undefined : "no key";
+  }
+}
+
+/** A claim that the host writes down only when it has found a key: it says so by failing before. */
+class ChosenKey {
+  isThere = false;
+
+  toJSON(): true {
+    this.isThere = true;
+    return true;
+  }
+}
+
+function kidOf(answer: Answer): unknown {
+  return typeof answer === "object" ? answer.kid : undefined;
 }

@@ -68,7 +68,7 @@ export interface OidcProviderSigningLike extends OidcProviderLike {
     new (
       claims: Record<string, unknown>,
       context: { client: never },
-    ): { issue(context: { use: "authorization" }): Promise<string> };
+    ): { set(claim: string, value: unknown): void; issue(context: { use: "authorization" }): Promise<string> };
     /** Verifies an `id_token_hint`. */
     validate(
       token: string,

@@ -4,8 +4,8 @@ import { unknownKid } from "./failure.ts";
 export interface ReadSigningInput {
   /** Of the header that the host wrote. */
   readonly kid: string;
-  /** Of the claims, if there is one. */
-  readonly exp: unknown;
+  /** Empty where the payload is not JSON. */
+  readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /** Reads a JWS signing input (RFC 7515 section 5.1): the header, and the payload where it is JSON. */
@@ -13,7 +13,7 @@ export function readSigningInput(signingInput: Uint8Array): ReadSigningInput {
   const [header = "", payload = ""] = Buffer.from(signingInput).toString("latin1").split(".", 2);
   const { kid } = parsePart(header);
   if (typeof kid !== "string") throw unknownKid();
-  return { kid, exp: parsePart(payload)["exp"] };
+  return { kid, claims: parsePart(payload) };
 }
 
 /** The header of a compact JWS, without a look at anything else of it. Empty where it cannot be read. */

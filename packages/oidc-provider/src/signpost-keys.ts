@@ -18,7 +18,7 @@ import {
   requireKnownHook,
   requireSigningHost,
 } from "./host.ts";
-import { askHostAlgorithms } from "./host-algorithms.ts";
+import { askHostAlgorithms, isQuestion } from "./host-algorithms.ts";
 import { signingKey, verifyingPlace } from "./host-keys.ts";
 import { liveKeys } from "./live-keys.ts";
 import {
@@ -55,7 +55,7 @@ export interface SignpostKeysOptions<Key extends object> {
    * Told when there are more keys than `verifyingKeys`, once until they fit again; once when the host signs a token that
    * expires later than the schedule publishes its key; once when, by the first request of one of its routes, the host
    * announces its JWKS at another path than the endpoint's; and of a key of the host's own that the endpoint does not
-   * publish. What it throws is dropped. Default: a warning of the process.
+   * publish, or that signs in place of ours. What it throws is dropped. Default: a warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
   /** As for `signWith`: `"always"` (default) or `"first"`. */
@@ -136,11 +136,12 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       if (attached === undefined) {
         throw new ConfigurationError("provider", "expected attach(provider, endpoint) before the first token");
       }
+      const { kid, claims } = readSigningInput(data);
+      if (isQuestion(claims)) throw new Error("asked who signs, and not to sign");
       if (!served) throw unserved();
-      const { kid, exp } = readSigningInput(data);
       const entry = keys.signing(kid);
       reportCrowd(keys.verifying().length);
-      reportExpiry(exp);
+      reportExpiry(claims["exp"]);
       if (entry === undefined) throw keys.wasWithdrawn(kid) ? withdrawnMeanwhile(kid) : unknownKid();
       requirePublished(attached, entry);
       return await signPublished(entry, data);

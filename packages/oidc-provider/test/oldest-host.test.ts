@@ -11,6 +11,7 @@ await import("./construction.test.ts");
 await import("./failures.test.ts");
 await import("./flows.test.ts");
 await import("./hints.test.ts");
+await import("./host-keys.test.ts");
 await import("./jwks.test.ts");
 await import("./live-rotation.test.ts");
 await import("./move-from-rs256.test.ts");

@@ -1,0 +1,120 @@
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import { errors, ExternalSigningKey, type JWK, Provider, type ResourceServer } from "oidc-provider";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { createJwksEndpoint, createKeySet, type LegacyKey, type Signer } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { type AttachOptions, signpostKeys } from "@signpost/oidc-provider";
+
+const ISSUER = "https://op.example";
+const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const LEGACY_KEY: LegacyKey = { keyId: "rs", alg: "RS256", publicKey: rsa.publicKey.export({ format: "pem", type: "spki" }).toString() };
+
+type HostKey = JWK | ExternalSigningKey;
+
+let signer: Signer;
+let signatures = 0;
+let told: Error[] = [];
+beforeEach(async () => {
+  const local = await openLocalSigner();
+  signatures = 0;
+  told = [];
+  signer = {
+    ...local,
+    publicKey: local.publicKey,
+    sign: (...given) => {
+      signatures += 1;
+      return local.sign(...given);
+    },
+  };
+});
+
+interface OwnKeys {
+  readonly inFront?: readonly HostKey[];
+  readonly behind?: readonly HostKey[];
+}
+
+/** A Provider with keys of its own around the plug's. */
+async function attached({ inFront = [], behind = [] }: OwnKeys, options: AttachOptions = {}): Promise<Provider> {
+  const keys = createKeySet([{ keyId: "a", signer }], { legacyVerificationKeys: [LEGACY_KEY] });
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });
+  const provider = new Provider(ISSUER, {
+    jwks: { keys: [...inFront, ...signpost.jwks.keys, ...behind] as JWK[] },
+    features: { devInteractions: { enabled: false }, ...signpost.features },
+    clientDefaults: { ...signpost.clientDefaults },
+  });
+  signpost.attach(provider, createJwksEndpoint({ issuer: ISSUER, keys }), options);
+  // The host is asked meanwhile.
+  for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+  return provider;
+}
+
+function resourceServerOf(provider: Provider, alg: "RS256" | "PS256" | "ES256"): ResourceServer {
+  const info: ResourceServer = { scope: "", accessTokenFormat: "jwt", jwt: { sign: { alg } } };
+  return new provider.ResourceServer("urn:example:api", info) as ResourceServer;
+}
+
+function privateJwk(key: KeyObject, members: object): JWK {
+  return { ...key.export({ format: "jwk" }), ...members } as JWK;
+}
+
+/** A key of the OP's in another KMS, whose network fails. */
+class UnreachableKey extends ExternalSigningKey {
+  constructor() {
+    super();
+    Object.assign(this, { kid: "rs", alg: "RS256" });
+  }
+  override keyObject(): KeyObject {
+    return rsa.publicKey;
+  }
+  override sign(): Promise<Uint8Array> {
+    return Promise.reject(new TypeError("fetch failed"));
+  }
+}
+
+class ReachableKey extends UnreachableKey {
+  override async sign(data?: Uint8Array): Promise<Uint8Array> {
+    return sign("sha256", data ?? new Uint8Array(), rsa.privateKey);
+  }
+}
+
+describe("a key of the host's own, behind the plug's", () => {
+  test("signs for resource servers by the algorithm under which it is published, and by no other", async () => {
+    const provider = await attached({ behind: [privateJwk(rsa.privateKey, { kid: "rs" })] });
+    await vi.waitFor(() => {
+      expect(() => resourceServerOf(provider, "PS256")).toThrow(expect.objectContaining({ error: "server_error" }));
+    });
+    expect(resourceServerOf(provider, "RS256")).toMatchObject({ jwt: { sign: { alg: "RS256" } } });
+    expect(told).toEqual([]);
+  });
+
+  test.each([
+    ["is reached", ReachableKey],
+    ["cannot be reached at the start", UnreachableKey],
+  ])("may be in another KMS that %s", async (_name, Key) => {
+    const provider = await attached({ behind: [new Key()] });
+    expect(resourceServerOf(provider, "RS256")).toMatchObject({ jwt: { sign: { alg: "RS256" } } });
+    expect(told).toEqual([]);
+  });
+
+  test("of our algorithm never signs, and is nothing to tell", async () => {
+    await attached({ behind: [privateJwk(ec.privateKey, { kid: "old", alg: "ES256" })] });
+    expect(told).toEqual([]);
+  });
+});
+
+test("a key of the host's own that signs in place of ours is told to the operator", async () => {
+  await attached({ inFront: [privateJwk(ec.privateKey, { kid: "old", alg: "ES256" })] });
+  await vi.waitFor(() => {
+    expect(told).toEqual([
+      expect.objectContaining({ argument: "jwks", message: expect.stringMatching(/signpostKeys first.*"old"/) }),
+    ]);
+  });
+});
+
+test.each([true, false])("to ask who signs costs no signature of the backend: servesRequests %s", async (servesRequests) => {
+  await attached({}, { servesRequests });
+  expect(signatures).toBe(0);
+  expect(told).toEqual([]);
+});
