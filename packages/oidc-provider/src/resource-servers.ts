@@ -5,13 +5,17 @@ import type { OidcProviderSigningLike } from "./host.ts";
 /** What is read of the host's `ResourceServer`: how the JWT access tokens for it are signed. */
 interface ResourceServerInfo {
   readonly accessTokenFormat?: unknown;
-  readonly jwt?: { readonly sign?: JwtSigning | false; readonly encrypt?: unknown };
+  readonly jwt?: { readonly sign?: JwtSigning | false; readonly encrypt?: JwtEncryption | false };
 }
 
 interface JwtSigning {
   readonly alg?: unknown;
   readonly kid?: unknown;
   readonly key?: unknown;
+}
+
+interface JwtEncryption {
+  readonly key?: { readonly type?: unknown };
 }
 
 /** The host's own `features.resourceIndicators.getResourceServerInfo`. */
@@ -88,14 +92,18 @@ type Jwt = ResourceServerInfo["jwt"];
 /** How the host is to sign tokens for it: as the OP says, with ES256 where that says nothing. Throws where it cannot. */
 function signableJwt(identifier: string, info: ResourceServerInfo, abilities: SigningAbilities): Jwt {
   const { jwt } = info;
-  if (info.accessTokenFormat !== "jwt" || (!jwt?.sign && jwt?.encrypt)) return jwt;
+  if (info.accessTokenFormat !== "jwt") return jwt;
+  const refused = (problem: string): Error =>
+    abilities.failure(new ConfigurationError("getResourceServerInfo", `${problem}, for ${identifier}`));
+  if (!jwt?.sign && jwt?.encrypt) {
+    if (jwt.encrypt.key?.type !== "public") return jwt;
+    throw refused("expected jwt.sign too: the host encrypts to a public key only what it has signed");
+  }
   const { alg, kid, key } = jwt?.sign || {};
   // The host's default is that of ID tokens. Where all its keys are ours, it can only mean this one.
   const ours = alg === undefined && key === undefined && abilities.host.hasNone();
   const problem = signingProblem({ alg: ours ? "ES256" : alg, kid, key }, abilities);
-  if (problem !== undefined) {
-    throw abilities.failure(new ConfigurationError("getResourceServerInfo", `${problem}, for ${identifier}`));
-  }
+  if (problem !== undefined) throw refused(problem);
   return ours ? { ...jwt, sign: { ...jwt?.sign, alg: "ES256" } } : jwt;
 }
 

@@ -54,8 +54,8 @@ export interface SignpostKeysOptions<Key extends object> {
   /**
    * Told when there are more keys than `verifyingKeys`, once until they fit again; once when the host signs a token that
    * expires later than the schedule publishes its key; once when, by the first request of one of its routes, the host
-   * announces its JWKS at another path than the endpoint's; and of a key of the host's own that the endpoint does not
-   * publish, or that signs in place of ours. What it throws is dropped. Default: a warning of the process.
+   * announces its JWKS at another path than the endpoint's; and of a key of the host's own that signs and is not
+   * published by the endpoint, or signs in place of ours. What it throws is dropped. Default: a warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
   /** As for `signWith`: `"always"` (default) or `"first"`. */

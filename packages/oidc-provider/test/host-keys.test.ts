@@ -1,15 +1,23 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
+import { CompactEncrypt, importJWK, SignJWT } from "jose";
 import { errors, ExternalSigningKey, type JWK, Provider, type ResourceServer } from "oidc-provider";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { createJwksEndpoint, createKeySet, type LegacyKey, type Signer } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { type AttachOptions, signpostKeys } from "@signpost/oidc-provider";
+import { browser, published, REDIRECT_URI, startOp } from "./support/op.ts";
 
 const ISSUER = "https://op.example";
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
-const LEGACY_KEY: LegacyKey = { keyId: "rs", alg: "RS256", publicKey: rsa.publicKey.export({ format: "pem", type: "spki" }).toString() };
+const LEGACY_KEY: LegacyKey = {
+  keyId: "rs",
+  alg: "RS256",
+  publicKey: rsa.publicKey.export({ format: "pem", type: "spki" }).toString(),
+};
+
+const PKCE = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" };
 
 type HostKey = JWK | ExternalSigningKey;
 
@@ -104,6 +112,53 @@ describe("a key of the host's own, behind the plug's", () => {
   });
 });
 
+test("an encryption key of the host's own is published by the endpoint, and opens a request object", async () => {
+  const rp = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const publicKey = rsa.publicKey.export({ format: "pem", type: "spki" }).toString();
+  const op = await startOp({
+    keys: createKeySet([{ keyId: "a", signer }], { encryptionKeyset: [{ keyId: "enc", publicKey }] }),
+    hostKeys: [privateJwk(rsa.privateKey, { kid: "enc", use: "enc", alg: "RSA-OAEP-256" })],
+    onError: (error) => told.push(error),
+    configuration: {
+      clients: [
+        {
+          client_id: "rp",
+          client_secret: "only for this test",
+          redirect_uris: [REDIRECT_URI],
+          jwks: { keys: [privateJwk(rp.publicKey, { kid: "rp-1", alg: "ES256", use: "sig" })] },
+        },
+      ],
+      features: { encryption: { enabled: true }, requestObjects: { enabled: true } },
+    },
+  });
+  try {
+    const key = (await published(op)).keys.find(({ use }) => use === "enc");
+    const signed = await new SignJWT({
+      client_id: "rp",
+      redirect_uri: REDIRECT_URI,
+      response_type: "code",
+      scope: "openid",
+      ...PKCE,
+    })
+      .setProtectedHeader({ alg: "ES256", kid: "rp-1" })
+      .setIssuer("rp")
+      .setAudience(op.issuer)
+      .setExpirationTime("60s")
+      .sign(rp.privateKey);
+    const request = await new CompactEncrypt(Buffer.from(signed))
+      .setProtectedHeader({ alg: "RSA-OAEP-256", enc: "A256GCM", kid: "enc" })
+      .encrypt(await importJWK(key ?? {}, "RSA-OAEP-256"));
+    const url = new URL(`${op.issuer}/auth`);
+    url.search = new URLSearchParams({ client_id: "rp", request }).toString();
+    const ended = await browser(op.issuer)(url);
+    expect(op.failures).toEqual([]);
+    expect(ended instanceof URL && ended.searchParams.has("code")).toBe(true);
+    expect(told).toEqual([]);
+  } finally {
+    op.close();
+  }
+});
+
 test("a key of the host's own that signs in place of ours is told to the operator", async () => {
   await attached({ inFront: [privateJwk(ec.privateKey, { kid: "old", alg: "ES256" })] });
   await vi.waitFor(() => {
@@ -113,8 +168,11 @@ test("a key of the host's own that signs in place of ours is told to the operato
   });
 });
 
-test.each([true, false])("to ask who signs costs no signature of the backend: servesRequests %s", async (servesRequests) => {
-  await attached({}, { servesRequests });
-  expect(signatures).toBe(0);
-  expect(told).toEqual([]);
-});
+test.each([true, false])(
+  "to ask who signs costs no signature of the backend: servesRequests %s",
+  async (servesRequests) => {
+    await attached({}, { servesRequests });
+    expect(signatures).toBe(0);
+    expect(told).toEqual([]);
+  },
+);

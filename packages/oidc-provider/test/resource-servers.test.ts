@@ -28,6 +28,12 @@ const SAYS_ES256 = {
 
 type Jwt = ResourceServer["jwt"];
 
+const RSA_OAEP = {
+  alg: "RSA-OAEP-256",
+  enc: "A256GCM",
+  key: generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey,
+} as const;
+
 let op: Op;
 let opened: Op | undefined;
 afterEach(() => {
@@ -148,6 +154,7 @@ describe("a resource server whose tokens cannot be signed", () => {
     ["PS256 with encryption", { sign: { alg: "PS256" }, encrypt: {} as never }, refusedFor("PS256")],
     ["the kid of another key", { sign: { alg: "ES256", kid: "b" } }, refusedFor("kid", '"b"')],
     ["the kid of another key alone", { sign: { kid: "b" } }, refusedFor("kid", '"b"')],
+    ["encryption to a public key without a signature", { encrypt: RSA_OAEP }, refusedFor("jwt\\.sign")],
     ["HMAC without a key", { sign: { alg: "HS256" } as never }, refusedFor("jwt\\.sign\\.key")],
   ];
 
