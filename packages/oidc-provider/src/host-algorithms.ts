@@ -21,7 +21,7 @@ export interface HostAlgorithms {
 /** The claim of what is signed only to see who signs it. */
 const QUESTION = randomUUID();
 
-/** Whether the host was asked who signs, and the answer is our key. It makes no signature for that. */
+/** Whether the host was asked who signs, and our key is the answer. It makes no signature for that. */
 export function isQuestion(claims: Readonly<Record<string, unknown>>): boolean {
   return Object.hasOwn(claims, QUESTION);
 }
@@ -32,11 +32,12 @@ type Answer = { readonly kid: unknown } | "no key" | undefined;
 /**
  * Asks the host which other algorithms it has keys for, as during a move from RS256: its key store is its own, but it
  * signs an authorization response (JARM) for any client. What it signs goes nowhere. The operator is told of a key that
- * the endpoint does not publish, and of one that signs in place of ours.
+ * the endpoint does not publish, and where ES256 is not signed by ours.
  */
 export function askHostAlgorithms(
   provider: OidcProviderSigningLike,
   published: () => readonly Published[],
+  oursWasAsked: () => boolean,
   tell: TellOperator,
 ): HostAlgorithms {
   const answers = new Map<string, Answer>();
@@ -47,10 +48,10 @@ export function askHostAlgorithms(
       const problem = `expected the host's own key ${JSON.stringify(kid)} too, since tokens that it signs cannot be verified`;
       tell(new ConfigurationError("legacyVerificationKeys", problem));
     }
-    // Where it is our key's turn, it refuses, and there is no answer.
-    const inFront = kidOf(await askFor(provider, "ES256"));
-    if (inFront === undefined) return;
-    const problem = `expected those of signpostKeys first: the host signs ES256 with its own key ${JSON.stringify(inFront)}`;
+    const kid = kidOf(await askFor(provider, "ES256"));
+    if (oursWasAsked()) return;
+    const signing = kid === undefined ? "another key, or with none" : `its own key ${JSON.stringify(kid)}`;
+    const problem = `expected those of these signpostKeys, before all others: the host signs ES256 with ${signing}`;
     tell(new ConfigurationError("jwks", problem));
   };
   void askAll();

@@ -54,8 +54,9 @@ export interface SignpostKeysOptions<Key extends object> {
   /**
    * Told when there are more keys than `verifyingKeys`, once until they fit again; once when the host signs a token that
    * expires later than the schedule publishes its key; once when, by the first request of one of its routes, the host
-   * announces its JWKS at another path than the endpoint's; and of a key of the host's own that signs and is not
-   * published by the endpoint, or signs in place of ours. What it throws is dropped. Default: a warning of the process.
+   * announces its JWKS at another path than the endpoint's; of a key of the host's own that signs and is not published by
+   * the endpoint; and where the host has not our keys, or others before them. What it throws is dropped. Default: a
+   * warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
   /** As for `signWith`: `"always"` (default) or `"first"`. */
@@ -130,6 +131,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   const requirePublished = publicationCheck();
   let attached: JwksEndpointLike | undefined;
   let served = false;
+  let asked = false;
 
   const sign = async (data: Uint8Array): Promise<Uint8Array> => {
     try {
@@ -137,7 +139,10 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
         throw new ConfigurationError("provider", "expected attach(provider, endpoint) before the first token");
       }
       const { kid, claims } = readSigningInput(data);
-      if (isQuestion(claims)) throw new Error("asked who signs, and not to sign");
+      if (isQuestion(claims)) {
+        asked = true;
+        throw new Error("asked who signs, and not to sign");
+      }
       if (!served) throw unserved();
       const entry = keys.signing(kid);
       reportCrowd(keys.verifying().length);
@@ -191,7 +196,12 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       requireKidOfHints(provider);
       const abilities = {
         activeKid: () => keys.active().keyId,
-        host: askHostAlgorithms(provider, () => publishedKeys(endpoint) ?? [], tell),
+        host: askHostAlgorithms(
+          provider,
+          () => publishedKeys(endpoint) ?? [],
+          () => asked,
+          tell,
+        ),
         failure: (cause: unknown) => hostFailure(cause, errors),
       };
       requireSignableResourceServers(provider, abilities);

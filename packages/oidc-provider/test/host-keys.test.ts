@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { createJwksEndpoint, createKeySet, type LegacyKey, type Signer } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { type AttachOptions, signpostKeys } from "@signpost/oidc-provider";
-import { browser, published, REDIRECT_URI, startOp } from "./support/op.ts";
+import { browser, type OpOptions, published, REDIRECT_URI, startOp } from "./support/op.ts";
 
 const ISSUER = "https://op.example";
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -163,8 +163,23 @@ test("a key of the host's own that signs in place of ours is told to the operato
   await attached({ inFront: [privateJwk(ec.privateKey, { kid: "old", alg: "ES256" })] });
   await vi.waitFor(() => {
     expect(told).toEqual([
-      expect.objectContaining({ argument: "jwks", message: expect.stringMatching(/signpostKeys first.*"old"/) }),
+      expect.objectContaining({ argument: "jwks", message: expect.stringMatching(/before all others.*"old"/) }),
     ]);
+  });
+});
+
+test.each([
+  ["no keys of a plug", () => ({})],
+  [
+    "those of another plug",
+    ({ keys }: OpOptions) => ({ jwks: signpostKeys({ ExternalSigningKey, errors, keys }).jwks }),
+  ],
+])("a Provider with %s is told to the operator", async (_name, configuration) => {
+  const keys = createKeySet([{ keyId: "a", signer }], { legacyVerificationKeys: [LEGACY_KEY] });
+  const { features, attach } = signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });
+  attach(new Provider(ISSUER, { ...configuration({ keys }), features }), createJwksEndpoint({ issuer: ISSUER, keys }));
+  await vi.waitFor(() => {
+    expect(told).toContainEqual(expect.objectContaining({ argument: "jwks" }));
   });
 });
 
