@@ -175,6 +175,25 @@ describe("the JWKS of the provider", () => {
   );
 });
 
+test("a middleware of the OP that answers in place of the host's route has answered", async () => {
+  op = await startOp({
+    keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+    middleware: async (context, next) => {
+      if (context.path !== "/v1/keys") return next();
+      context.path = "/jwks";
+      await next();
+      context.respond = false;
+      context.res.setHeader("vary", "origin");
+      context.res.end("answered");
+    },
+  });
+  const errors: unknown[] = [];
+  op.provider.on("error" as "server_error", (error: unknown) => errors.push(error));
+  const response = await fetch(`${op.issuer}/v1/keys`);
+  expect(await response.text()).toBe("answered");
+  expect(errors).toEqual([]);
+});
+
 describe("an endpoint is refused", () => {
   function attach(issuer: string, keys: KeySet, endpoint: JwksEndpoint): void {
     const signpost = signpostKeys({ ExternalSigningKey, errors, keys });

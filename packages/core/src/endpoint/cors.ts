@@ -64,7 +64,7 @@ export function withAnyOrigin(response: JwksResponse, method: string, asked: Pre
 
 /**
  * Takes off a response what middleware in front has set for one origin: `Access-Control-*`, and `Origin` in `Vary`,
- * which would make shared caches keep a copy for each origin.
+ * which would make shared caches keep a copy for each origin. Of one that is on its way nothing can be taken off.
  *
  * @example
  * ```ts
@@ -78,6 +78,7 @@ export function withAnyOrigin(response: JwksResponse, method: string, asked: Pre
  * ```
  */
 export function removeOrigin(res: ServerResponse): void {
+  if (res.headersSent) return;
   for (const name of res.getHeaderNames()) {
     if (name.startsWith("access-control-")) res.removeHeader(name);
   }
