@@ -7,25 +7,39 @@ import type { TellOperator } from "./operator-reports.ts";
  * discovery document names another path than the endpoint's `jwksUri`. The host learns from each request where it is
  * mounted, and a prefix that a proxy strips is lost to it. A health check that no route answers comes past that proxy,
  * and says nothing of the place.
+ *
+ * Looks at the scheme too, at the first request that names the issuer's host: any other may have come past the proxy that
+ * ends TLS.
  */
 export function announcementCheck(
   provider: OidcProviderLike,
   jwksUri: string,
   tell: TellOperator,
 ): (context: OidcProviderContextLike) => void {
-  const expected = new URL(jwksUri).pathname;
-  let looked = false;
-  return (context) => {
-    if (looked) return;
-    looked = true;
+  const expected = new URL(jwksUri);
+  let [pathSeen, schemeSeen] = [false, false];
+  const lookAtPath = (context: OidcProviderContextLike): void => {
+    pathSeen = true;
     const announced = provider.pathFor("jwks", { mountPath: mountPathOf(context) });
     // Express mounts in any case.
-    if (announced.toLowerCase() === expected.toLowerCase()) return;
+    if (announced.toLowerCase() === expected.pathname.toLowerCase()) return;
     const problem =
       `its jwksUri is ${jwksUri}, and the host announces the path ${JSON.stringify(announced)}: make it with the ` +
       "mountPrefix at which the provider is mounted, or mount the provider where the endpoint is; where a proxy strips " +
       "the prefix, set req.baseUrl to it in front of the provider";
     tell(new ConfigurationError("endpoint", problem));
+  };
+  const lookAtScheme = ({ protocol }: OidcProviderContextLike): void => {
+    schemeSeen = true;
+    if (`${protocol}:` === expected.protocol) return;
+    const problem =
+      `its jwksUri is ${jwksUri}, and the host announces it as ${protocol}://${expected.host}: where a proxy ends TLS, set ` +
+      "provider.proxy to true, and have it send X-Forwarded-Proto";
+    tell(new ConfigurationError("endpoint", problem));
+  };
+  return (context) => {
+    if (!pathSeen) lookAtPath(context);
+    if (!schemeSeen && context.host === expected.host) lookAtScheme(context);
   };
 }
 

@@ -17,6 +17,10 @@ export interface OidcProviderErrorsLike {
 export interface OidcProviderContextLike {
   /** The path below the place where the host is mounted. */
   readonly path: string;
+  /** The host that was asked, with its port where that is not the scheme's own. */
+  readonly host: string;
+  /** The scheme that was asked by, as far as Koa knows of proxies. */
+  readonly protocol: string;
   /** Node's request. */
   readonly req: IncomingMessage;
   /** Node's response. */

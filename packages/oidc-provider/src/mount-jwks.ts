@@ -25,7 +25,7 @@ export interface MountJwksOptions {
    */
   readonly cors?: boolean | undefined;
   /**
-   * Told once when, by the first request of one of its routes, the host announces its JWKS at another path than the
+   * Told once when, by the first request of one of its routes, the host announces its JWKS at another place than the
    * endpoint's `jwksUri`. What it throws is dropped. Default: a warning of the process.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;

@@ -54,7 +54,7 @@ export interface SignpostKeysOptions<Key extends object> {
   /**
    * Told when there are more keys than `verifyingKeys`, once until they fit again; once when the host signs a token that
    * expires later than the schedule publishes its key; once when, by the first request of one of its routes, the host
-   * announces its JWKS at another path than the endpoint's; of a key of the host's own that signs and is not published by
+   * announces its JWKS at another place than the endpoint's; of a key of the host's own that signs and is not published by
    * the endpoint; and where the host has not our keys, or others before them. What it throws is dropped. Default: a
    * warning of the process.
    */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { accepted, hint, HINT_CLIENT, hintWith } from "./support/hints.ts";
-import { browser, type Op, startOp } from "./support/op.ts";
+import { browser, type Op, published, startOp } from "./support/op.ts";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const HMAC_CLIENT = {
@@ -59,4 +59,22 @@ test("a hint of a client that agreed on HMAC has no kid, and is accepted", async
   const key = createSecretKey(Buffer.from(HMAC_CLIENT.client_secret));
   const token = await hintWith({ alg: "HS256" }, op.issuer, key, HMAC_CLIENT.client_id);
   expect(await accepted(op, token)).toBe(true);
+});
+
+test("a hint of the ES256 key that the host signed with before is accepted, where that one retires in keys", async () => {
+  const old = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const publicKey = old.publicKey.export({ format: "pem", type: "spki" }).toString();
+  const moved = await startOp({
+    keys: createKeySet([
+      { keyId: "a", signer: await openLocalSigner({ privateKey }) },
+      { keyId: "old", publicKey },
+    ]),
+    configuration: { clients: [HINT_CLIENT] },
+  });
+  try {
+    expect((await published(moved)).keys.map(({ kid }) => kid)).toEqual(["a", "old"]);
+    expect(await accepted(moved, await hint(moved.issuer, "old", old.privateKey))).toBe(true);
+  } finally {
+    moved.close();
+  }
 });

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { json } from "node:stream/consumers";
 import express from "express";
 import Koa from "koa";
 import mount from "koa-mount";
@@ -292,6 +293,42 @@ describe("the place of the provider is wrong, and the operator is told once", ()
     await vi.waitFor(() => {
       expect(told).toEqual([wrongPlace("https://op.example/oidc/jwks", '"/jwks"')]);
     });
+  });
+});
+
+describe("the scheme by which the host announces its place", () => {
+  const ask = async (base: string, headers: Record<string, string>): Promise<void> => {
+    const [response] = (await once(get(`${base}/.well-known/openid-configuration`, { headers }), "response")) as [
+      IncomingMessage,
+    ];
+    await json(response);
+  };
+
+  test("is wrong behind a proxy that ends TLS: the operator is told once, by a request that came through it", async () => {
+    const { provider, attach } = make("https://op.example");
+    attach();
+    const base = await serve(provider.callback());
+    await ask(base, { host: "10.0.0.7:8080" });
+    expect(told).toEqual([]);
+    await ask(base, { host: "op.example" });
+    await ask(base, { host: "op.example" });
+    expect(told).toEqual([
+      expect.objectContaining({
+        argument: "endpoint",
+        message: expect.stringMatching(
+          /https:\/\/op\.example\/jwks.*http:\/\/op\.example: .*provider\.proxy.*X-Forwarded-Proto/,
+        ),
+      }),
+    ]);
+  });
+
+  test("is right where the provider trusts that proxy", async () => {
+    const { provider, attach } = make("https://op.example");
+    attach();
+    provider.proxy = true;
+    const base = await serve(provider.callback());
+    await ask(base, { host: "op.example", "x-forwarded-proto": "https" });
+    expect(told).toEqual([]);
   });
 });
 
