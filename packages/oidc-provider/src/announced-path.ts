@@ -34,13 +34,18 @@ export function announcementCheck(
     if (`${protocol}:` === expected.protocol) return;
     const problem =
       `its jwksUri is ${jwksUri}, and the host announces it as ${protocol}://${expected.host}: where a proxy ends TLS, set ` +
-      "provider.proxy to true, and have it send X-Forwarded-Proto";
+      "provider.proxy to true (with koa-mount that of the outer app), and have it send X-Forwarded-Proto";
     tell(new ConfigurationError("endpoint", problem));
   };
   return (context) => {
     if (!pathSeen) lookAtPath(context);
-    if (!schemeSeen && context.host === expected.host) lookAtScheme(context);
+    if (!schemeSeen && context.host === expected.host && !isPastProxy(context)) lookAtScheme(context);
   };
+}
+
+/** Where a proxy is trusted, a request without its word on the scheme has come past it. */
+function isPastProxy({ app, req }: OidcProviderContextLike): boolean {
+  return app.proxy === true && req.headers["x-forwarded-proto"] === undefined;
 }
 
 /**

@@ -17,6 +17,8 @@ export interface OidcProviderErrorsLike {
 export interface OidcProviderContextLike {
   /** The path below the place where the host is mounted. */
   readonly path: string;
+  /** The Koa app that was asked, which knows whether to trust a proxy: that of `koa-mount`, or the provider. */
+  readonly app: { readonly proxy?: boolean | undefined };
   /** The host that was asked, with its port where that is not the scheme's own. */
   readonly host: string;
   /** The scheme that was asked by, as far as Koa knows of proxies. */

@@ -60,11 +60,11 @@ async function attached({ inFront = [], behind = [] }: OwnKeys, options: AttachO
 
 function resourceServerOf(provider: Provider, alg: "RS256" | "PS256" | "ES256"): ResourceServer {
   const info: ResourceServer = { scope: "", accessTokenFormat: "jwt", jwt: { sign: { alg } } };
-  return new provider.ResourceServer("urn:example:api", info) as ResourceServer;
+  return new provider.ResourceServer("urn:example:api", info);
 }
 
 function privateJwk(key: KeyObject, members: object): JWK {
-  return { ...key.export({ format: "jwk" }), ...members } as JWK;
+  return { ...key.export({ format: "jwk" }), ...members };
 }
 
 /** A key of the OP's in another KMS, whose network fails. */

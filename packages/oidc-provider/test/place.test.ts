@@ -322,11 +322,23 @@ describe("the scheme by which the host announces its place", () => {
     ]);
   });
 
+  test("is wrong where a proxy that is trusted says so", async () => {
+    const { provider, attach } = make("https://op.example");
+    attach();
+    const app = new Koa().use(mount("/", provider as never));
+    app.proxy = true;
+    const base = await serve(app.callback());
+    await ask(base, { host: "op.example", "x-forwarded-proto": "http" });
+    expect(told).toHaveLength(1);
+  });
+
   test("is right where the provider trusts that proxy", async () => {
     const { provider, attach } = make("https://op.example");
     attach();
     provider.proxy = true;
     const base = await serve(provider.callback());
+    // A health check past that proxy.
+    await ask(base, { host: "op.example" });
     await ask(base, { host: "op.example", "x-forwarded-proto": "https" });
     expect(told).toEqual([]);
   });
