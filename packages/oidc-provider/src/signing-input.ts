@@ -1,3 +1,4 @@
+import { ConfigurationError } from "@signpost/core";
 import { unknownKid } from "./failure.ts";
 
 /** What of a token the plug looks at before it signs. */
@@ -8,11 +9,17 @@ export interface ReadSigningInput {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** Reads a JWS signing input (RFC 7515 section 5.1): the header, and the payload where it is JSON. */
+/**
+ * Reads a JWS signing input (RFC 7515 section 5.1): the header, and the payload where it is JSON. The host puts what a
+ * function of the OP's says into the header last, so that its algorithm may be another than that of the key.
+ */
 export function readSigningInput(signingInput: Uint8Array): ReadSigningInput {
   const [header = "", payload = ""] = Buffer.from(signingInput).toString("latin1").split(".", 2);
-  const { kid } = parsePart(header);
+  const { alg, kid } = parsePart(header);
   if (typeof kid !== "string") throw unknownKid();
+  if (alg !== "ES256") {
+    throw new ConfigurationError("alg", 'expected "ES256" in the header, and no other from formats.customizers.jwt');
+  }
   return { kid, claims: parsePart(payload) };
 }
 

@@ -107,6 +107,8 @@ test("a clock that steps back and forth over the activation signs with the key o
 test.each([
   ["without a kid", signingInput({ alg: "ES256" })],
   ["with a kid that is no string", signingInput({ alg: "ES256", kid: 1 })],
+  ["of another algorithm, by a customizer of the OP's", signingInput({ alg: "RS256", kid: "a" })],
+  ["without an algorithm", signingInput({ kid: "a" })],
   ["that is null", signingInput(null)],
   ["that is no JSON", Buffer.from("eyJ.e30")],
   ["that is empty", Buffer.alloc(0)],
