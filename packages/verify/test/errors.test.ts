@@ -1,7 +1,6 @@
 import { inspect } from "node:util";
 import { runInNewContext } from "node:vm";
 import { VerifyError as CoreVerifyError } from "@signpost/core";
-import { readInstant } from "@signpost/core/adapter";
 import {
   createMemoryReplayStore,
   createRedisReplayStore,
@@ -18,6 +17,7 @@ import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-s
 import { Agent } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { withRequests } from "../src/http/request.ts";
+import { createClockReader } from "../src/http/clock-reading.ts";
 import type { Requester } from "../src/http/request.ts";
 import { testKey } from "./support/keys.ts";
 import { LONG_CACHE, origin, setup } from "./support/remote.ts";
@@ -200,7 +200,7 @@ describe("the message of a failed fetch names host and reason", () => {
       limits: { timeoutMs: 1000, maxBodyBytes: 1, contentTypes: "any" },
       loadFetch: () => Promise.reject(coded("ERR_MODULE_NOT_FOUND")),
       accept: "application/json",
-      instant: readInstant,
+      instant: createClockReader({}),
       onRequest: () => {},
     };
     const error = await failure(withRequests(requester, async () => undefined));

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { assertOptions, given, readInstant, readText, readWholeNumber } from "@signpost/core/adapter";
+import { assertOptions, given, readText, readWholeNumber } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { FetchLimits } from "../http/fetch-limits.ts";
 import { MAX_RETRY_AFTER_MS } from "../http/request.ts";
@@ -88,7 +88,7 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
       settings.failureMemoryMs,
       MAX_RETRY_AFTER_MS,
     ),
-    instant: () => readInstant(settings),
+    instant: settings.instant,
     create: () => fetchLimits(settings),
   });
   // In the order of use: the first is the one that was not asked for longest.

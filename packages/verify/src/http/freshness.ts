@@ -1,6 +1,7 @@
 import { elapsedMs } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { deltaSeconds, normalisedCacheControl } from "./cache-control.ts";
+import type { ClockReading } from "./clock-reading.ts";
 import { parseHttpDate } from "./http-date.ts";
 import { soleValue } from "./sole-value.ts";
 
@@ -45,11 +46,11 @@ export interface Freshness extends Birth {
  */
 export async function freshnessOf(
   headers: HeaderMap,
-  { requestedAt, receivedAt }: { requestedAt: Instant; receivedAt: Instant },
+  { requestedAt, receivedAt }: { requestedAt: Instant; receivedAt: ClockReading },
   rules: FreshnessRules,
 ): Promise<Freshness> {
   const { default: CachePolicy } = await import("http-cache-semantics");
-  const normal = normalised(headers, receivedAt.wall);
+  const normal = normalised(headers, receivedAt.date);
   const policy = new CachePolicy(
     { headers: {} },
     { status: 200, headers: normal },

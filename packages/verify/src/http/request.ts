@@ -3,6 +3,7 @@ import { memberOf, safeCause, withinDeadline } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { causesOf } from "../causes.ts";
 import { findKeySetError, KeySetError } from "../errors.ts";
+import type { ClockReading } from "./clock-reading.ts";
 import type { HeaderMap } from "./freshness.ts";
 import { parseHttpDate } from "./http-date.ts";
 import { soleValue } from "./sole-value.ts";
@@ -47,7 +48,7 @@ export interface Requester {
   /** Asked before each request. What it takes to load is not the server's time. */
   readonly loadFetch: () => Promise<FetchLike>;
   readonly accept: string;
-  readonly instant: () => Instant;
+  readonly instant: () => ClockReading;
   readonly onRequest: () => void;
 }
 
@@ -115,7 +116,7 @@ async function exchange(
   });
   if (answer.status !== 200 && answer.status !== 304) {
     await discard(answer);
-    throw refusedStatus(answer, url, requester.instant().wall);
+    throw refusedStatus(answer, url, requester.instant().date);
   }
   const read: Record<string, string> = {};
   for (const name of READ_HEADERS) {

@@ -10,6 +10,8 @@ import {
 } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
+import type { ClockReading } from "../http/clock-reading.ts";
+import { createClockReader } from "../http/clock-reading.ts";
 import type { FetchLike } from "../http/request.ts";
 import { readMaxKeys } from "../jwk/parse-jwks.ts";
 import { readTexts } from "../read-options.ts";
@@ -103,11 +105,14 @@ export const REMOTE_KEY_SET_OPTIONS: OptionNames<RemoteKeySetOptions> = {
 
 /** Every option present and within its bounds. */
 export type RemoteSettings = {
-  readonly [Name in Exclude<keyof RemoteKeySetOptions, "fetch" | "dispatcher">]-?: Exclude<
+  readonly [Name in Exclude<keyof RemoteKeySetOptions, "fetch" | "dispatcher" | "clock" | "now">]-?: Exclude<
     RemoteKeySetOptions[Name],
     undefined
   >;
-} & Pick<Required<RemoteKeySetOptions>, "fetch" | "dispatcher">;
+} & Pick<Required<RemoteKeySetOptions>, "fetch" | "dispatcher"> & {
+    /** Both clocks, read in one way by all that these settings are for: moments of two readers have no difference. */
+    readonly instant: () => ClockReading;
+  };
 
 const HOUR_MS = 3_600_000;
 const DAY_SECONDS = 86_400;
@@ -119,7 +124,7 @@ export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
     readWholeNumber(name, options[name] === undefined ? fallback : options[name], min, max);
   const number = (name: keyof RemoteKeySetOptions, fallback: number, min: number, max: number): number =>
     readNumber(name, options[name] === undefined ? fallback : options[name], min, max);
-  const { revalidateWith = "get", clock = () => performance.now(), now = () => Date.now() } = options;
+  const { revalidateWith = "get", clock, now } = options;
   return {
     ...readConnection(options),
     allowInsecureLoopback: readFlag("allowInsecureLoopback", options.allowInsecureLoopback),
@@ -137,8 +142,7 @@ export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
     forcedRefetchBurst: whole("forcedRefetchBurst", 1, 1, 1000),
     failureMemoryMs: number("failureMemoryMs", 5000, 0, HOUR_MS),
     allowMissingKid: readFlag("allowMissingKid", options.allowMissingKid),
-    clock: readCallback("clock", clock),
-    now: readCallback("now", now),
+    instant: createClockReader({ clock: readCallback("clock", clock), now: readCallback("now", now) }),
   };
 }
 

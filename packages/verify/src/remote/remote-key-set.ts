@@ -1,4 +1,4 @@
-import { elapsedMs, readInstant } from "@signpost/core/adapter";
+import { elapsedMs } from "@signpost/core/adapter";
 import type { CryptoKey } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
@@ -95,7 +95,7 @@ export function remoteKeySet(
     stats: (): RemoteKeySetStats => {
       const stored = resource.peek();
       const freshness = stored?.freshness;
-      const elapsed = freshness === undefined ? 0 : elapsedMs(freshness.receivedAt, readInstant(settings));
+      const elapsed = freshness === undefined ? 0 : elapsedMs(freshness.receivedAt, settings.instant());
       return {
         ...counters(),
         keys: stored?.value.keys.length ?? 0,

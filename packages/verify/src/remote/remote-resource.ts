@@ -1,5 +1,3 @@
-import { readInstant } from "@signpost/core/adapter";
-import type { Instant } from "@signpost/core/adapter";
 import type { KeySetErrorCode } from "../errors.ts";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
@@ -45,7 +43,7 @@ export function createRemoteResource<T>(
   document: { readonly accept: string; readonly parse: (body: Uint8Array) => T },
   limits: FetchLimits = fetchLimits(settings),
 ): RemoteResource<T> {
-  const instant = (): Instant => readInstant(settings);
+  const { instant } = settings;
   const counts = {
     requests: 0,
     updated: 0,
@@ -121,7 +119,7 @@ export function fetchLimits(settings: RemoteSettings): FetchLimits {
     createThrottle({
       burst: settings.forcedRefetchBurst,
       intervalMs: settings.forcedRefetchIntervalMs,
-      instant: () => readInstant(settings),
+      instant: settings.instant,
     }),
   );
 }

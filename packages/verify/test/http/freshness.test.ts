@@ -9,7 +9,7 @@ const rules = {
   staleIfErrorSeconds: 0,
 };
 const wallClock = Date.parse("2026-11-27T12:00:00Z");
-const receivedAt = { monotonic: 1000, wall: wallClock };
+const receivedAt = { monotonic: 1000, wall: wallClock, date: wallClock };
 const times = { requestedAt: receivedAt, receivedAt };
 
 describe("times from the receipt on", () => {

@@ -48,6 +48,41 @@ describe("a process that runs 50 ms every ten minutes", () => {
   });
 });
 
+describe("while the monotonic clock stands still and the wall clock is set back", () => {
+  it.each([
+    ["once, by a day", [-day, 0, 0]],
+    ["each time, by more than what passes", [-700, -700, -700]],
+    ["and forward before", [day, -day, -day]],
+  ])("%s: a revoked key is not trusted for longer", async (_name, steps) => {
+    const { verify, server, clock } = await setup(origin([a, b], ROTATION_CACHE));
+    await verify(b.token());
+    server.answerWith(origin([a], ROTATION_CACHE));
+    const outcomes: string[] = [];
+    for (const step of steps) {
+      clock.moveWallSeconds(step);
+      await verify(a.token());
+      clock.moveWallSeconds(tenMinutes);
+      outcomes.push(
+        await verify(b.token()).then(
+          () => "accepted",
+          (error: { code: string }) => error.code,
+        ),
+      );
+    }
+    expect(outcomes).toEqual(["unknown_kid", "unknown_kid", "unknown_kid"]);
+  });
+
+  it("what was too old stays so while the server is down", async () => {
+    const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE));
+    await verify(a.token());
+    server.answerWith(() => ({ status: 503 }));
+    clock.moveWallSeconds(7200);
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status" });
+    clock.moveWallSeconds(-7200);
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status" });
+  });
+});
+
 describe("while the monotonic clock stands still", () => {
   it("a set grows old", async () => {
     const { keySet, verify, server, clock } = await setup(origin([a], ROTATION_CACHE));
