@@ -16,10 +16,24 @@ export function normalisedCacheControl(value: string): string {
   return [...given].map(([name, values]) => (SECONDS.has(name) ? `${name}=${soleSeconds(values)}` : name)).join(", ");
 }
 
-/** At the commas outside quotes. Where a quote is not closed, at every comma: none may hide a `no-store`. */
+/**
+ * At the commas outside quoted strings (RFC 9110 section 5.6.4: after a backslash a quote ends none). Where a quote is not closed,
+ * at every comma: none may hide a `no-store`.
+ */
 function splitDirectives(value: string): readonly string[] {
-  const quotes = value.split('"').length - 1;
-  return quotes % 2 === 0 ? (value.match(/(?:[^,"]|"[^"]*")+/g) ?? []) : value.split(",");
+  const directives: string[] = [];
+  let start = 0;
+  let isQuoted = false;
+  for (let at = 0; at < value.length; at += 1) {
+    const character = value[at];
+    if (isQuoted && character === "\\") at += 1;
+    else if (character === '"') isQuoted = !isQuoted;
+    else if (character === "," && !isQuoted) {
+      directives.push(value.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return isQuoted ? value.split(",") : [...directives, value.slice(start)];
 }
 
 function unquoted(argument: string): string {

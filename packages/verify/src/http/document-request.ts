@@ -1,5 +1,6 @@
 import { KeySetError } from "../errors.ts";
 import type { HttpAnswer, Send } from "./request.ts";
+import { soleValue } from "./sole-value.ts";
 import { printableUrl } from "./url.ts";
 
 /** What is asked about a document that is stored, or not. */
@@ -22,7 +23,8 @@ export interface DocumentAnswer {
 
 /** Asks for a document, by one request or as few more as it takes. */
 export async function requestDocument(send: Send, request: DocumentRequest): Promise<DocumentAnswer> {
-  const { url, etag, pastCaches, revalidates } = request;
+  const { url, pastCaches, revalidates } = request;
+  const etag = entityTag(request.etag);
   if (pastCaches) return unconditional(send, url, "no-cache");
   if (!revalidates) return unconditional(send, url, undefined);
   if (etag === undefined) return unconditional(send, url, "max-age=0");
@@ -33,7 +35,7 @@ export async function requestDocument(send: Send, request: DocumentRequest): Pro
       throw error;
     });
     if (head !== undefined) {
-      const unchanged = head.status === 304 ? isAbout(head, etag) : head.headers["etag"] === etag;
+      const unchanged = head.status === 304 ? isAbout(head, etag) : entityTag(head.headers["etag"]) === etag;
       return unchanged ? { http: head, unchanged } : unconditional(send, url, "max-age=0");
     }
   }
@@ -60,6 +62,15 @@ async function unconditional(send: Send, url: URL, cacheControl: string | undefi
 function isRefusedHead(error: unknown): boolean {
   if (!(error instanceof KeySetError) || error.status === undefined) return false;
   return error.status !== 429 && error.retryAfterMs === undefined;
+}
+
+/**
+ * An entity-tag to ask with (RFC 9110 section 8.8.3), also one that lacks its quotes, as servers send and compare it. Not `*`,
+ * which every document matches, so that the stored one would stay for good; nor several, of which any would do.
+ */
+function entityTag(etag = ""): string | undefined {
+  const sole = soleValue(etag);
+  return /^(?:(?:W\/)?"[^"]*"|[^\s",*]+)$/i.test(sole) ? sole : undefined;
 }
 
 /** Whether a 304 is about the stored document: it names none, or the same opaque tag (RFC 9110 section 8.8.3.2). */

@@ -116,15 +116,17 @@ export function headersAfter304(stored: HeaderMap, notModified: HeaderMap): Head
  */
 function normalised(headers: HeaderMap, wallClock: number): Record<string, string> {
   const normal: Record<string, string> = { ...headers };
-  const { expires, vary = "" } = headers;
+  const { expires, pragma, vary = "" } = headers;
   const cacheControl = headers["cache-control"];
   if (cacheControl !== undefined) normal["cache-control"] = normalisedCacheControl(cacheControl);
   // Without a date that can be read, an answer was made when it came (RFC 9110 section 6.6.1).
   normal["date"] = normalisedDate(headers["date"], wallClock) ?? new Date(wallClock).toUTCString();
-  // And its `Expires` is over (RFC 9111 section 5.3).
-  if (expires !== undefined) normal["expires"] = normalisedDate(expires, wallClock) ?? "0";
+  // And an `Expires` that cannot is over (RFC 9111 section 5.3), however far back the server's own clock is.
+  if (expires !== undefined) normal["expires"] = normalisedDate(expires, wallClock) ?? normal["date"];
   if (vary.split(",").some((member) => member.trim() === "*")) normal["vary"] = "*";
   normal["age"] = String(ageSeconds(headers["age"]));
+  // Where there is no Cache-Control, `no-cache` here says the same (RFC 9111 section 5.4), in capitals or not.
+  if (pragma !== undefined) normal["pragma"] = pragma.toLowerCase();
   return normal;
 }
 

@@ -119,9 +119,10 @@ async function exchange(
     throw refusedStatus(answer, url, requester.instant().date);
   }
   const read: Record<string, string> = {};
+  // White space around a value is none of it (RFC 9110 section 5.5), and not each client takes it away.
   for (const name of READ_HEADERS) {
     const value = answer.headers.get(name);
-    if (value !== null) read[name] = value;
+    if (value !== null) read[name] = value.trim();
   }
   if (answer.status === 304 || method === "HEAD") {
     await discard(answer);
@@ -171,7 +172,7 @@ function refusedStatus(answer: FetchResponseLike, url: URL, wallClock: number): 
 /** RFC 9110 section 10.2.3: seconds or a date, here bounded by a minute. */
 function retryAfterMs(value: string | null, wallClock: number): number | undefined {
   if (value === null) return undefined;
-  const sole = soleValue(value);
+  const sole = soleValue(value.trim());
   if (/^\d+$/.test(sole)) return Math.min(MAX_RETRY_AFTER_MS, Number(sole) * 1000);
   const date = parseHttpDate(sole, wallClock);
   return date === undefined ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, date - wallClock));

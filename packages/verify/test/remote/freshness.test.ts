@@ -46,6 +46,7 @@ describe("how long a set is used without asking", () => {
     ["a negative Age counts as none", { "cache-control": "max-age=600", age: "-400" }, 600],
     ["Age that is no number counts as none", { "cache-control": "max-age=600", age: "soon" }, 600],
     ["Expires less Date", { date, expires: at(450) }, 450],
+    ["the same with spaces after both", { date: `${date} `, expires: `${at(450)}\t ` }, 450],
     ["max-age before Expires", { "cache-control": "max-age=60", date, expires: at(450) }, 60],
     ["s-maxage is for shared caches", { "cache-control": "s-maxage=9000, max-age=60" }, 60],
     ["private is stored here", { "cache-control": "private, max-age=60" }, 60],

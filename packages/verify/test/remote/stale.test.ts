@@ -91,7 +91,7 @@ describe("inside stale-while-revalidate", () => {
 });
 
 describe("revalidation", () => {
-  it.each([['"strong"'], ['W/"weak"'], ['""'], ['"with, comma"']])(
+  it.each([['"strong"'], ['W/"weak"'], ['w/"weak"'], ['""'], ['"with, comma"'], ["unquoted"], ['"*"']])(
     "sends the ETag %s back as it came",
     async (etag) => {
       const { verify, server, clock, last } = await setup(origin([a], ROTATION_CACHE));
@@ -103,6 +103,33 @@ describe("revalidation", () => {
       expect(last().headers["if-none-match"]).toBe(etag);
     },
   );
+
+  it.each([["*"], [""], ['"a", *'], ['"a", "b"'], ['"open'], ["two words"]])(
+    "never asks with the ETag %s, which is none: a revoked key would be trusted for good",
+    async (etag) => {
+      const answer =
+        (keys: readonly unknown[]) => (request: { headers: { "if-none-match"?: string | undefined } }) => ({
+          ...(request.headers["if-none-match"] === undefined ? { body: JSON.stringify({ keys }) } : { status: 304 }),
+          headers: { ...ROTATION_CACHE, etag, "content-type": "application/json" },
+        });
+      const { verify, server, clock, last } = await setup(answer([a.jwk, b.jwk]));
+      await verify(b.token());
+      server.answerWith(answer([a.jwk]));
+      clock.advanceSeconds(301);
+      await verify(a.token());
+      expect(last().headers["if-none-match"]).toBeUndefined();
+      await expect(verify(b.token())).rejects.toMatchObject({ code: "unknown_kid" });
+    },
+  );
+
+  it("asks once with an ETag that was sent twice", async () => {
+    const { verify, server, clock, last } = await setup(origin([a], ROTATION_CACHE));
+    server.answerWith(origin([a], { ...ROTATION_CACHE, etag: ['"e"', '"e"'] }));
+    await verify(a.token());
+    clock.advanceSeconds(301);
+    await verify(a.token());
+    expect(last().headers["if-none-match"]).toBe('"e"');
+  });
 
   it("is unconditional where there was no ETag", async () => {
     const body = JSON.stringify({ keys: [a.jwk] });
