@@ -189,6 +189,8 @@ async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): 
   let length = 0;
   // Leaving the loop early cancels the body.
   for await (const chunk of answer.body ?? []) {
+    // A `fetch` that is given may bring text, whose bytes are not counted, and no limit would hold.
+    if (!ArrayBuffer.isView(chunk)) throw new TypeError("expected a body of bytes");
     length += chunk.byteLength;
     if (length > maxBytes) {
       throw new KeySetError("body_too_large", `${printableUrl(url)} answered with more than ${maxBytes} bytes`);

@@ -103,6 +103,21 @@ describe("an answer", () => {
     await expect(keySet.preload()).rejects.toMatchObject({ code: "timeout" });
   });
 
+  it("that is text is refused at once: its bytes would not be counted", async () => {
+    let pulls = 0;
+    const text = new ReadableStream<string>({
+      pull(controller) {
+        pulls += 1;
+        if (pulls > 1000) controller.close();
+        else controller.enqueue("x".repeat(65_537));
+      },
+    });
+    const answer = { status: 200, headers: new Headers(json), body: text as unknown as ReadableStream<Uint8Array> };
+    const keySet = createRemoteKeySet("https://op.example/jwks", { fetch: async () => answer });
+    await expect(keySet.preload()).rejects.toMatchObject({ code: "fetch_failed" });
+    expect(pulls).toBeLessThan(10);
+  });
+
   it("is given up also where fetch ignores the signal", async () => {
     const keySet = createRemoteKeySet("https://op.example/jwks", { fetch: () => new Promise(() => {}), timeoutMs: 50 });
     await expect(keySet.preload()).rejects.toMatchObject({ code: "timeout" });
