@@ -11,6 +11,7 @@ import { REMOTE_KEY_SET_OPTIONS, remoteSettings } from "../remote/options.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { remoteKeySet } from "../remote/remote-key-set.ts";
 import { fetchLimits } from "../remote/remote-resource.ts";
+import { createRecentlyUsed } from "../recently-used.ts";
 import { createDroppedLimits } from "./dropped-limits.ts";
 
 /** Options of `createClientKeySets`: those of a remote set, for the sets of all clients. */
@@ -91,8 +92,7 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
     instant: settings.instant,
     create: () => fetchLimits(settings),
   });
-  // In the order of use: the first is the one that was not asked for longest.
-  const kept = new Map<string, ClientKeySet>();
+  const kept = createRecentlyUsed<ClientKeySet>(maxClients);
 
   return {
     keysOf(clientId, keys) {
@@ -102,16 +102,11 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
       }
       const source = keys.jwks ?? keys.jwksUri;
       const known = kept.get(clientId);
-      const isKnown = known !== undefined && known.source === source;
-      const entry = isKnown ? known : { source, ...make(clientId, keys) };
-      if (known !== undefined && !isKnown) drop(clientId, known);
-      kept.delete(clientId);
-      kept.set(clientId, entry);
-      for (const [oldest, set] of kept) {
-        if (kept.size <= maxClients) break;
-        kept.delete(oldest);
-        drop(oldest, set);
-      }
+      if (known !== undefined && known.source === source) return known.keySet;
+      const entry = { source, ...make(clientId, keys) };
+      if (known !== undefined) drop(clientId, known);
+      const pushedOut = kept.set(clientId, entry);
+      if (pushedOut !== undefined) drop(...pushedOut);
       return entry.keySet;
     },
   };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { KeySetError } from "../errors.ts";
+import { createRecentlyUsed } from "../recently-used.ts";
 import type { VerificationKey } from "./parse-jwk.ts";
 
 /** What a key function remembers of the kids that it gave keys for. */
@@ -25,20 +26,15 @@ const MAX_SLOT_LENGTH = 100;
  * from stays, so that a forged `alg` decides nothing.
  */
 export function createKidMemory(capacity: number): { of(owner: string): KidMemory } {
-  // In the order of use: the first was not asked for longest.
-  const thumbprints = new Map<string, readonly string[]>();
+  const thumbprints = createRecentlyUsed<readonly string[]>(capacity);
 
   return {
     of: (owner) => ({
       refusalOf(key, named) {
         const slot = slotOf(owner, key);
-        const known = thumbprints.get(slot) ?? thumbprintsOf(key, named);
-        thumbprints.delete(slot);
-        thumbprints.set(slot, known);
-        for (const oldest of thumbprints.keys()) {
-          if (thumbprints.size <= capacity) break;
-          thumbprints.delete(oldest);
-        }
+        const remembered = thumbprints.get(slot);
+        const known = remembered ?? thumbprintsOf(key, named);
+        if (remembered === undefined) thumbprints.set(slot, known);
         if (known.includes(key.thumbprint())) return undefined;
         return new KeySetError(
           "kid_rebound",

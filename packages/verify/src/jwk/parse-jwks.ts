@@ -8,6 +8,8 @@ import { parseJwk } from "./parse-jwk.ts";
 export interface ParsedJwks {
   /** An entry that is there twice is one key. */
   readonly keys: readonly VerificationKey[];
+  /** The same by `kid`: a set may have thousands, and each token asks. */
+  readonly byKid: ReadonlyMap<string, readonly VerificationKey[]>;
   /** To tell whose `kid` is asked for. */
   readonly leftOut: readonly LeftOut[];
   readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
@@ -42,7 +44,18 @@ export function parseJwks(document: unknown, maxKeys: number): ParsedJwks {
   }
   if (keys.length === 0)
     throw new KeySetError("no_usable_key", `none of the ${entries.length} keys can verify a signature`);
-  return { keys, leftOut, dropped: countReasons(leftOut) };
+  return { keys, byKid: groupByKid(keys), leftOut, dropped: countReasons(leftOut) };
+}
+
+function groupByKid(keys: readonly VerificationKey[]): ReadonlyMap<string, readonly VerificationKey[]> {
+  const groups = new Map<string, VerificationKey[]>();
+  for (const key of keys) {
+    if (key.kid === undefined) continue;
+    const group = groups.get(key.kid);
+    if (group === undefined) groups.set(key.kid, [key]);
+    else group.push(key);
+  }
+  return groups;
 }
 
 function countReasons(leftOut: readonly LeftOut[]): Partial<Record<DropReason, number>> {

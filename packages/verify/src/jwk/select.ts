@@ -40,7 +40,7 @@ export function keyRequest(header: SelectingHeader | undefined, allowMissingKid:
  */
 export function selectKey(set: ParsedJwks, request: KeyRequest, kids?: KidMemory): VerificationKey | KeySetError {
   const { alg, wanted, kid } = request;
-  const named = kid === undefined ? set.keys : set.keys.filter((key) => key.kid === kid);
+  const named = kid === undefined ? set.keys : (set.byKid.get(kid) ?? []);
   const fitting = distinct(
     named.filter((key) => fits(key.publicJwk, wanted) && (key.alg === undefined || isSameAlgorithm(key.alg, alg))),
   );
