@@ -2,11 +2,11 @@ import { elapsedMs } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { abortable } from "./abortable.ts";
-import { requestDocument } from "./document-request.ts";
 import type { FetchLimits } from "./fetch-limits.ts";
-import type { Birth, Freshness, FreshnessRules, HeaderMap } from "./freshness.ts";
-import { freshnessOf, headersAfter304, isMadeBefore } from "./freshness.ts";
-import type { Requester, Send } from "./request.ts";
+import type { FreshnessRules } from "./freshness.ts";
+import type { Received, Stored } from "./receive-document.ts";
+import { isOlderCopy, receiveDocument } from "./receive-document.ts";
+import type { Requester } from "./request.ts";
 import { withRequests } from "./request.ts";
 import { printableUrl } from "./url.ts";
 
@@ -29,16 +29,6 @@ export interface FetchRecord {
   readonly error: KeySetError | undefined;
 }
 
-/** A parsed document and what HTTP says about it. */
-export interface Stored<T> {
-  readonly value: T;
-  readonly body: Uint8Array;
-  readonly headers: HeaderMap;
-  readonly freshness: Freshness;
-  /** When its server made it, as far as we know. A 304 from an older copy, or the same bytes, changes its freshness alone. */
-  readonly madeAt: Birth;
-}
-
 interface Flight<T> {
   readonly reason: FetchReason;
   readonly done: Promise<Stored<T>>;
@@ -47,12 +37,6 @@ interface Flight<T> {
 
 /** Of a fetch that no timer has ended: more than its timeout, since loading what fetches comes first. */
 const SLEPT_THROUGH_TIMEOUTS = 2;
-
-interface Received<T> {
-  readonly next: Stored<T>;
-  /** By a 304 or its like. */
-  readonly unchanged: boolean;
-}
 
 export interface CachedResourceOptions<T> {
   readonly requester: Requester;
@@ -102,6 +86,13 @@ export interface CachedResource<T> {
 export function createCachedResource<T>(options: CachedResourceOptions<T>): CachedResource<T> {
   const { requester, limits } = options;
   const { instant } = requester;
+  const reading = {
+    url: requester.url,
+    revalidateWith: options.revalidateWith,
+    parse: options.parse,
+    rules: options.rules,
+    instant,
+  };
   let stored: Stored<T> | undefined;
   let newest: Flight<T> | undefined;
   let startedCount = 0;
@@ -142,7 +133,9 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     let received: Received<T>;
     try {
       const pastCaches = reason === "forced" || reason === "refresh";
-      received = await withRequests(requester, (send) => receive(send, base, pastCaches));
+      received = await withRequests(requester, (send) =>
+        receiveDocument(send, { base, stored: () => stored, pastCaches, ...reading }),
+      );
     } catch (thrown) {
       throw failed("failed", asKeySetError(requester.url, thrown));
     }
@@ -152,7 +145,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       report("superseded");
       return stored;
     }
-    if (stored !== undefined && isOlderCopy(received)) {
+    if (stored !== undefined && isOlderCopy(received, stored)) {
       // The stored one is newer, and stays as long as its own headers say: the copy of another one proves nothing about it.
       if (!isFresh()) throw failed("older", olderCopy(requester.url));
       report("older");
@@ -163,39 +156,6 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     limits.failure = undefined;
     report(unchanged ? "not_modified" : "updated");
     return next;
-  }
-
-  /** A copy that a cache made before the stored document is no answer: the server is asked past the caches. */
-  async function receive(send: Send, base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
-    const received = await ask(send, base, pastCaches);
-    return pastCaches || !isOlderCopy(received) ? received : ask(send, base, true);
-  }
-
-  async function ask(send: Send, base: Stored<T> | undefined, pastCaches: boolean): Promise<Received<T>> {
-    const { http, unchanged } = await requestDocument(send, {
-      url: requester.url,
-      etag: base?.headers["etag"],
-      revalidates: base !== undefined,
-      pastCaches,
-      revalidateWith: options.revalidateWith,
-    });
-    const notModified = unchanged ? base : undefined;
-    const headers = notModified === undefined ? http.headers : headersAfter304(notModified.headers, http.headers);
-    const times = { requestedAt: http.requestedAt, receivedAt: instant() };
-    const freshness = await freshnessOf(headers, times, options.rules);
-    // The same bytes again say what a 304 says.
-    const same = notModified ?? (isSameBody(stored, http.body) ? stored : undefined);
-    if (same === undefined) {
-      const { body } = http;
-      return { next: { value: options.parse(body), body, headers, freshness, madeAt: freshness }, unchanged };
-    }
-    const madeAt = isMadeBefore(freshness, same.madeAt) ? same.madeAt : freshness;
-    return { next: { value: same.value, body: same.body, headers, freshness, madeAt }, unchanged };
-  }
-
-  function isOlderCopy({ next, unchanged }: Received<T>): boolean {
-    if (stored === undefined || unchanged || isSameBody(stored, next.body)) return false;
-    return isMadeBefore(next.freshness, stored.madeAt);
   }
 
   /** What the stale limits leave of a document whose refresh failed. */
@@ -279,10 +239,6 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     refresh: (signal) => abortable(start("refresh"), signal),
     peek: () => stored,
   };
-}
-
-function isSameBody<T>(stored: Stored<T> | undefined, body: Uint8Array): boolean {
-  return stored !== undefined && Buffer.compare(stored.body, body) === 0;
 }
 
 function asKeySetError(url: URL, thrown: unknown): KeySetError {
