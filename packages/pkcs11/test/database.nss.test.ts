@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type NssToken, startNss } from "@signpost/test-backends/nss";
 import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import { otherCodeTests } from "./support/other-code.ts";
+import { startOpeningThread } from "./support/opening-thread.ts";
 import { createOpener, type GuardedOptions } from "./support/signing.ts";
 
 const opener = createOpener();
 let nss: NssToken;
-let base: GuardedOptions;
+let base: GuardedOptions & { readonly pin: string };
 
 beforeAll(async () => {
   nss = await startNss();
@@ -31,6 +32,34 @@ describe("a signer on an NSS database", () => {
 
   test("refuses a wrong PIN", async () => {
     await expect(opener.open({ ...base, pin: "wrong" })).rejects.toMatchObject({ code: "pin_incorrect" });
+  });
+
+  test.each(["thread", "process"] as const)(
+    "is not opened where the module has another database open, isolation %s",
+    async (isolation) => {
+      await using other = await startNss();
+      const { module, libraryParameters, tokenLabel: token, pin } = other;
+      generateP256Key({ module, libraryParameters, token, pin, label: "k1", id: Buffer.from("01", "hex") });
+      const signer = await opener.open({ ...base, isolation });
+      // Both tokens have one label and one serial number.
+      const refused = { name: "ConfigurationError", argument: "libraryParameters" };
+      await expect(opener.open({ ...base, isolation, libraryParameters })).rejects.toMatchObject(refused);
+      await expect(opener.open({ ...base, isolation, libraryParameters: undefined })).rejects.toMatchObject(refused);
+      await opener.closeAll();
+      const next = await opener.open({ ...base, isolation, libraryParameters });
+      expect(next.publicKey.x).not.toBe(signer.publicKey.x);
+      await opener.closeAll();
+    },
+  );
+
+  test("is not opened where another thread has another database open", async () => {
+    await using other = await startNss();
+    await opener.open(base);
+    const thread = startOpeningThread();
+    expect(await thread.open({ ...base, libraryParameters: other.libraryParameters })).toBe("invalid_configuration");
+    expect(await thread.open(base)).toBe("opened");
+    await thread.end();
+    await opener.closeAll();
   });
 
   otherCodeTests(

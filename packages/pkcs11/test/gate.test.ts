@@ -5,6 +5,7 @@ import {
   claimRenewal,
   createGate,
   inside,
+  isInitializedWith,
   isSameGate,
   removeUser,
   sinceRenewal,
@@ -94,4 +95,12 @@ test.each([1, 30, 49])("a fresh start of %i days ago is over, and the next one i
   monotonic.mockReturnValue(start + BigInt(days) * 86_400_000_000_000n);
   expect(sinceRenewal(gate)).toBe(days * 86_400_000);
   expect(claimRenewal(gate, 30_000)).toBe(true);
+});
+
+test("a gate knows what its module was initialized with", () => {
+  expect(isInitializedWith(createGate(), undefined)).toBe(true);
+  expect(isInitializedWith(createGate(), "configdir='/a'")).toBe(false);
+  expect(isInitializedWith(createGate("configdir='/a'"), "configdir='/a'")).toBe(true);
+  expect(isInitializedWith(createGate("configdir='/a'"), "configdir='/b'")).toBe(false);
+  expect(isInitializedWith(createGate("configdir='/a'"), undefined)).toBe(false);
 });

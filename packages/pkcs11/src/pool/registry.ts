@@ -3,10 +3,12 @@ import { withinDeadline } from "@signpost/core/adapter";
 import { createGateExchange, type GateExchange } from "../sharing/gate-exchange.ts";
 import { processPins } from "../sharing/process-pins.ts";
 import type { ModuleFile } from "../wire/commands.ts";
+import { otherParametersError } from "../wire/other-parameters.ts";
 import { STOP_WAIT_MS } from "./limits.ts";
 import { ThreadModule } from "./module.ts";
 
 interface ModuleEntry {
+  readonly libraryParameters: string | undefined;
   readonly module: ThreadModule;
   readonly started: Promise<void>;
   users: number;
@@ -18,7 +20,7 @@ interface ModuleEntry {
 const modules = new Map<string, ModuleEntry>();
 let exchange: GateExchange | undefined;
 
-/** The module at a path, initialized, with one more user. What the first user gave for C_Initialize holds for all. */
+/** The module at a path, initialized, with one more user. @throws ConfigurationError where users have given something else for C_Initialize */
 export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
   for (;;) {
     const entry = modules.get(file.module);
@@ -26,6 +28,10 @@ export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
     await untilStopped(entry.stopping);
   }
   const entry = modules.get(file.module) ?? addModule(file);
+  if (entry.libraryParameters !== file.libraryParameters) {
+    await entry.started;
+    throw otherParametersError();
+  }
   entry.users += 1;
   try {
     await entry.started;
@@ -66,7 +72,8 @@ function addModule(file: ModuleFile): ModuleEntry {
   );
   const { ask } = exchange;
   const module = new ThreadModule(file, (...question) => ask(file.module, ...question));
-  const entry: ModuleEntry = { module, started: module.life.start(), users: 0, stopping: undefined };
+  const { libraryParameters } = file;
+  const entry: ModuleEntry = { libraryParameters, module, started: module.life.start(), users: 0, stopping: undefined };
   if (modules.size === 0) process.on("exit", shutDownAll);
   modules.set(file.module, entry);
   return entry;

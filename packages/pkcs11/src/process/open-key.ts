@@ -1,10 +1,12 @@
 import { untilAborted } from "@signpost/core/adapter";
 import type { LoginPins } from "../pool/login-pins.ts";
 import type { KeyRequest } from "../request/key-request.ts";
+import { otherParametersError } from "../wire/other-parameters.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import { ProcessModule } from "./module.ts";
 
 interface ModuleEntry {
+  readonly libraryParameters: string | undefined;
   readonly module: ProcessModule;
   users: number;
   stopping: Promise<void> | undefined;
@@ -15,7 +17,7 @@ const modules = new Map<string, ModuleEntry>();
 
 /** Opens a key in a child process. `pins`: for logins, the same for every key. */
 export async function openProcessKey(request: KeyRequest, pins: LoginPins): Promise<SigningKey> {
-  const entry = await retainModule(request.module, pins);
+  const entry = await retainModule(request, pins);
   try {
     const { key, opened } = await entry.module.open(request);
     const { publicKey, token, label, id, sessions } = opened;
@@ -42,13 +44,20 @@ export async function openProcessKey(request: KeyRequest, pins: LoginPins): Prom
 }
 
 /** Two children at once would be strangers to each other, and some tokens serve one process alone. */
-async function retainModule(path: string, pins: LoginPins): Promise<ModuleEntry> {
+async function retainModule(request: KeyRequest, pins: LoginPins): Promise<ModuleEntry> {
+  const { module: path, libraryParameters } = request;
   for (;;) {
     const stopping = modules.get(path)?.stopping;
     if (stopping === undefined) break;
     await stopping;
   }
-  const entry = modules.get(path) ?? { module: new ProcessModule(pins), users: 0, stopping: undefined };
+  const entry = modules.get(path) ?? {
+    libraryParameters,
+    module: new ProcessModule(pins),
+    users: 0,
+    stopping: undefined,
+  };
+  if (entry.libraryParameters !== libraryParameters) throw otherParametersError();
   modules.set(path, entry);
   entry.users += 1;
   return entry;

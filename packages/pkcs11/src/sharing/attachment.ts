@@ -8,6 +8,7 @@ import {
   createGate,
   type Gate,
   generation,
+  isInitializedWith,
   isOwned,
   isSameGate,
   removeUser,
@@ -15,6 +16,7 @@ import {
   sinceRenewal,
 } from "../wire/gate.ts";
 import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
+import { otherParametersError } from "../wire/other-parameters.ts";
 import type { AskForGate, GateAnswer } from "./gate-exchange.ts";
 
 /** Another thread of ours that has a module open says so within this time. Milliseconds. */
@@ -44,12 +46,13 @@ export class Attachment {
   readonly #ask: AskForGate;
   readonly #opening: number = randomInt(2 ** 47);
   #state: State = "opening";
-  #gate: Gate = createGate();
+  #gate: Gate;
   #instance: ModuleInstance = "shared";
 
   /** `run`: a command for the control thread. `ask`: of the other threads of the process. */
   constructor(file: ModuleFile, run: RunCommand, ask: AskForGate) {
     this.#file = file;
+    this.#gate = createGate(file.libraryParameters);
     this.#run = run;
     this.#ask = ask;
   }
@@ -79,7 +82,8 @@ export class Attachment {
   }
 
   /**
-   * Joins the threads that have the module open, or initializes it. @throws SignerError `unavailable`, `timeout`
+   * Joins the threads that have the module open, or initializes it. @throws SignerError `unavailable`, `timeout`;
+   * ConfigurationError where they have initialized it with other parameters
    *
    * Modules do not protect C_Initialize from a C_Finalize beside it, so others are asked first. They answer before the
    * module is loaded, and nobody waits for nobody; a thread that is too busy for that is found after C_Initialize.
@@ -95,6 +99,7 @@ export class Attachment {
         if (await this.#initialize()) break;
         unanswered += 1;
       } else {
+        if (answer !== "pending" && this.#isWithOthers(answer)) throw otherParametersError();
         if (answer !== "pending" && this.#join(answer)) break;
         if (performance.now() > deadline) throw new SignerError("unavailable", BUSY);
         await delay(PENDING_MS);
@@ -151,8 +156,12 @@ export class Attachment {
     return initialized;
   }
 
+  #isWithOthers(gate: Gate): boolean {
+    return !isInitializedWith(gate, this.#file.libraryParameters);
+  }
+
   #join(gate: Gate): boolean {
-    if (!addUser(gate)) return false;
+    if (this.#isWithOthers(gate) || !addUser(gate)) return false;
     this.#gate = gate;
     return true;
   }

@@ -1,7 +1,7 @@
 // What the threads of one process that use one module have in common, whichever of them opened it: a few numbers in shared
 // memory. C_Finalize under somebody's call crashes some modules, so it waits until nobody is inside, and nobody enters meanwhile.
 
-import { randomInt } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 
 /** Numbers by the places below. */
 export type Gate = Int32Array<SharedArrayBuffer>;
@@ -22,18 +22,31 @@ const RENEWED_AT = 6;
 const RENEWED_AT_WALL = 7;
 /** Tells gates apart: shared memory has no identity of its own in another thread. */
 const ID = 5;
+/** What the module was initialized with: the beginning of a hash, 0 for nothing. */
+const PARAMETERS = 8;
 
-/** Whoever makes it is its first user. */
-export function createGate(): Gate {
-  const gate = new Int32Array(new SharedArrayBuffer(8 * Int32Array.BYTES_PER_ELEMENT));
+/** Whoever makes it is its first user. `libraryParameters`: what the module is initialized with. */
+export function createGate(libraryParameters?: string): Gate {
+  const gate = new Int32Array(new SharedArrayBuffer(9 * Int32Array.BYTES_PER_ELEMENT));
   gate[USERS] = 1;
   gate[ID] = randomInt(2 ** 31);
+  gate[PARAMETERS] = parametersNumber(libraryParameters);
   return gate;
 }
 
 /** Whether both are one gate, also where one came from another thread. */
 export function isSameGate(a: Gate, b: Gate): boolean {
   return a[ID] === b[ID];
+}
+
+/** Whether the gate was made for a module that is initialized with this. */
+export function isInitializedWith(gate: Gate, libraryParameters: string | undefined): boolean {
+  return gate[PARAMETERS] === parametersNumber(libraryParameters);
+}
+
+function parametersNumber(libraryParameters: string | undefined): number {
+  if (libraryParameters === undefined) return 0;
+  return createHash("sha256").update(libraryParameters).digest().readInt32LE();
 }
 
 /** One more user. False when the last one has left: it finalizes the module, or has done so. */
