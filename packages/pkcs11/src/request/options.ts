@@ -24,7 +24,10 @@ export interface Pkcs11KeyOptions {
   readonly publicKey?: JwkInput | string | undefined;
   /** Bound of opening: initializing, login, search and proof. Milliseconds, 1 to 2147483647, default 10000. */
   readonly openDeadlineMs?: number | undefined;
-  /** Text for C_Initialize, which NSS takes its configuration from. Not empty. Default: none, as other modules want it. */
+  /**
+   * Text for C_Initialize, which NSS takes its configuration from. Not empty, without NUL, and the same for all signers that are
+   * open on one module. Default: none, as other modules want it.
+   */
   readonly libraryParameters?: string | undefined;
   /** Signatures at once, each in a thread with its own session. 1 to 64, default 4; at most what the token allows. */
   readonly sessions?: number | undefined;
@@ -134,7 +137,7 @@ export function readKeySettings(options: Pkcs11KeyOptions): KeySettings {
   return {
     publicKey: optionalPublicKey(options.publicKey),
     openDeadlineMs: readMilliseconds("openDeadlineMs", options.openDeadlineMs ?? DEFAULT_OPEN_DEADLINE_MS),
-    libraryParameters: optionalText("libraryParameters", options.libraryParameters),
+    libraryParameters: optionalParameters(options.libraryParameters),
     sessions: readWholeNumber("sessions", options.sessions ?? DEFAULT_SESSIONS, 1, MAX_SESSIONS),
     isolation: readChoice("isolation", options.isolation ?? "thread", ["thread", "process"]),
   };
@@ -179,10 +182,18 @@ function optionalText(name: string, value: unknown): string | undefined {
   return value === undefined ? undefined : readText(name, value);
 }
 
+/** The module reads them up to a NUL. A lone surrogate has no UTF-8 encoding, here and in a label. */
+function optionalParameters(value: unknown): string | undefined {
+  const text = optionalText("libraryParameters", value);
+  if (text === undefined || (text.isWellFormed() && !text.includes("\0"))) return text;
+  throw new ConfigurationError("libraryParameters", "expected a well-formed string without NUL");
+}
+
 function optionalLabel(value: unknown): Uint8Array | undefined {
   if (typeof value !== "string" || value === "") {
     return optionalBytes("object", value, "a string or a Uint8Array that is not empty");
   }
+  if (!value.isWellFormed()) throw new ConfigurationError("object", "expected a well-formed string");
   return new TextEncoder().encode(value);
 }
 
