@@ -1,4 +1,4 @@
-import { SignerError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
 import type { WireError } from "../wire/wire-error.ts";
 import { ChildLink, type ChildLinkPins } from "./child-link.ts";
 import { RestartPauses } from "./restart-pauses.ts";
@@ -39,7 +39,7 @@ export class ChildSuccession {
     return child === this.#child;
   }
 
-  /** The child, started where there is none. @throws SignerError `unavailable` between an end and the next start. */
+  /** The child, started where there is none. @throws SignerError `unavailable` between an end and the next start; ConfigurationError */
   child(): ChildLink {
     // Another start now would be one more crash, and a second child besides the one to come.
     if (this.#timer !== undefined) throw this.notYet();
@@ -75,6 +75,7 @@ export class ChildSuccession {
       });
       return child;
     } catch (cause) {
+      if (cause instanceof ConfigurationError) throw cause;
       throw new SignerError("unavailable", "the child process could not be started", { cause });
     }
   }

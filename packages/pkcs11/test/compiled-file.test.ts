@@ -1,0 +1,35 @@
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { requireProgram } from "../src/wire/compiled-file.ts";
+
+const run = promisify(execFile);
+const refused = expect.stringContaining("leave @signpost/pkcs11 out of the bundle") as string;
+
+// By its first bytes the module is a library. Nothing of it is loaded.
+const program = `
+import { openPkcs11Signer } from "./index.mjs";
+const options = { module: process.execPath, token: "op", object: "k1", pin: "1234" };
+const opening = ["thread", "process"].map((isolation) => openPkcs11Signer({ ...options, isolation }));
+console.log(JSON.stringify(await Promise.all(opening.map((one) => one.catch(({ name, message }) => ({ name, message }))))));
+`;
+
+test("a bundle without the package's programs beside it opens no signer in either isolation, and says why", async () => {
+  const cache = fileURLToPath(new URL("../node_modules/.cache/", import.meta.url));
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, "bundle-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await copyFile(new URL("../dist/index.js", import.meta.url), join(folder, "index.mjs"));
+  await writeFile(join(folder, "program.mjs"), program);
+  const { stdout, stderr } = await run(process.execPath, [join(folder, "program.mjs")]);
+  const error = { name: "ConfigurationError", message: refused };
+  expect(JSON.parse(stdout)).toEqual([error, error]);
+  expect(stderr).toBe("");
+});
+
+test("a bundle of CommonJS does not know where it is", () => {
+  expect(() => requireProgram("worker.js", undefined)).toThrow(expect.objectContaining({ message: refused }));
+});
