@@ -70,6 +70,16 @@ describe("a child process", () => {
     expect(getEventListeners(leaving.signal, "abort")).toEqual([]);
   });
 
+  test("leaves nothing behind of a key that it has closed, however long it lives", async () => {
+    const { child, process } = start();
+    process.emit("message", { type: "state", key: 0, state: { status: "ready", notes: [], refusal: undefined } });
+    expect(child.state(0)).toMatchObject({ status: "ready" });
+    const call = child.call(close);
+    process.emit("message", { type: "answer", call: process.sent[0]?.call, value: null });
+    await call;
+    expect(child.state(0)).toBeUndefined();
+  });
+
   test("that a message does not reach fails that call alone", async () => {
     const { child, process, ended } = start();
     const first = child.call(close);

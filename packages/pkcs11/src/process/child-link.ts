@@ -115,7 +115,12 @@ export class ChildLink {
       let settle = (): void => {};
       if (this.#calls.size === 0) this.#expect();
       this.#calls.set(call, {
-        resolve: (value) => (settle(), resolve(value)),
+        resolve: (value) => {
+          settle();
+          // It says no more about a key that is closed.
+          if (input.type === "close") this.#states.delete(input.key);
+          resolve(value);
+        },
         reject: (error) => (settle(), reject(error)),
       });
       if (signal?.aborted !== true) settle = onAbort(signal, () => this.#send({ type: "abort", call }));
