@@ -90,6 +90,13 @@ describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
     expect(publicHalf(two.keyB)).toMatchObject(signer.publicKey);
   });
 
+  test("a token that the module missed when it was initialized is opened", async () => {
+    // SoftHSM misses one to which another process logs in at that time.
+    shim.fail("C_GetTokenInfo", 0xe1, { times: 1 });
+    expect(await outcome(await opener.open(onA({ isolation })))).toBe("signed");
+    expect(shim.calls("C_Initialize")).toBe(2);
+  });
+
   test("health says why a token that is open cannot be read", async () => {
     const signer = await opener.open(onB({ isolation, sessions: 1 }));
     shim.fail("C_GetTokenInfo", 0x06);

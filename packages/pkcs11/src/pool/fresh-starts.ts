@@ -28,6 +28,7 @@ export class FreshStarts {
   readonly #tokens: () => Promise<TokenList>;
   #running: Promise<boolean> | undefined;
   #firstStart: Instant | undefined;
+  #firstStartMs = 0;
   #lastInitialize: Instant | undefined;
 
   constructor(attachment: Attachment, hanging: HangingCalls, tokens: () => Promise<TokenList>) {
@@ -36,9 +37,10 @@ export class FreshStarts {
     this.#tokens = tokens;
   }
 
-  /** The module was attached to for the first time. */
-  attached(): void {
+  /** The module was attached to for the first time, which took so long. */
+  attached(tookMs: number): void {
     this.#firstStart = readInstant();
+    this.#firstStartMs = tookMs;
   }
 
   /**
@@ -59,15 +61,21 @@ export class FreshStarts {
     return Math.max(0, REINITIALIZE_INTERVAL_MS - this.#attachment.sinceRenewal);
   }
 
-  /** Initializes the module again for a caller that misses a token. Pointless when that was done a moment ago. */
+  /** Initializes the module again for a caller that misses a token. Pointless when that was done a moment ago, or mostly so. */
   async lookAgain(): Promise<boolean> {
-    if (Math.min(agoMs(this.#firstStart), agoMs(this.#lastInitialize)) < LOOK_AGAIN_MS) return false;
+    if (agoMs(this.#lastInitialize) < LOOK_AGAIN_MS) return false;
+    if (agoMs(this.#firstStart) < LOOK_AGAIN_MS && !this.#isNoTrouble()) return false;
     return this.reinitialize(undefined);
   }
 
   /** Resolves once no fresh start is under way. */
   async settled(): Promise<void> {
     await this.#running;
+  }
+
+  /** SoftHSM misses a token to which another process logs in at the time: where it costs nothing, it is asked twice. */
+  #isNoTrouble(): boolean {
+    return this.members.size === 0 && this.#attachment.users === 1 && this.#firstStartMs < LOOK_AGAIN_MS;
   }
 
   #mayReinitialize(finalized: boolean): boolean {

@@ -1,4 +1,5 @@
 import { SignerError } from "@signpost/core";
+import { elapsedMs, readInstant } from "@signpost/core/adapter";
 import type { TokenList } from "../cryptoki/descriptions.ts";
 import { Attachment } from "../sharing/attachment.ts";
 import type { AskForGate, GateAnswer } from "../sharing/gate-exchange.ts";
@@ -44,9 +45,10 @@ export class ModuleLife {
 
   /** Rejects when the module cannot be had; a call that hangs is taken back once it has come back. */
   async start(): Promise<void> {
+    const begun = readInstant();
     try {
       await this.#attachment.attach();
-      this.freshStarts.attached();
+      this.freshStarts.attached(elapsedMs(begun));
     } catch (error) {
       this.#undone = this.#undoStart();
       throw error;

@@ -14,6 +14,7 @@ import {
   removeUser,
   setOwned,
   sinceRenewal,
+  userCount,
 } from "../wire/gate.ts";
 import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import { otherParametersError } from "../wire/other-parameters.ts";
@@ -59,6 +60,11 @@ export class Attachment {
 
   get owned(): boolean {
     return isOwned(this.#gate);
+  }
+
+  /** Threads with signers on the module. */
+  get users(): number {
+    return userCount(this.#gate);
   }
 
   get generation(): number {
