@@ -100,6 +100,17 @@ describe("a PIN in a file", () => {
     expect(one?.identity).toBe(two?.identity);
   });
 
+  test.each(["file:/run/", "vault:/"])("is forgotten once 256 others came after it: %s", (prefix) => {
+    const options = { pinSource: () => "1234" };
+    const identity = (name: string): unknown =>
+      pinFor(parsePkcs11Uri(`pkcs11:?pin-source=${prefix}${name}`), options).identity;
+    const first = identity("first");
+    for (let count = 0; count < 255; count += 1) identity(String(count));
+    expect(identity("first")).toBe(first);
+    identity("last");
+    expect(identity("first")).not.toBe(first);
+  });
+
   test("on a mount that hangs waits for its turn, two at a time, however many come", async () => {
     const hung: (() => void)[] = [];
     const real = await vi.importActual<typeof promises>("node:fs/promises");

@@ -55,31 +55,37 @@ function pinFromSource(source: string, { pinSource: resolve }: PinOptions): PinS
   return pinSource(resolverOf(resolve, source), "the function of the option pinSource");
 }
 
-/** One function for each source that a resolver is asked for, so that it counts as one for all signers. */
-const resolvers = new WeakMap<Resolve, Map<string, () => ReturnType<Resolve>>>();
+/** Functions by what they read: one for each, so that it counts as one source for all signers. */
+type Readers = Map<string, () => ReturnType<Resolve>>;
 
-function resolverOf(resolve: Resolve, source: string): () => ReturnType<Resolve> {
-  const known = resolvers.get(resolve) ?? new Map<string, () => ReturnType<Resolve>>();
-  const resolver = known.get(source) ?? ((): ReturnType<Resolve> => resolve(source));
-  resolvers.set(resolve, known.set(source, resolver));
-  return resolver;
+/** More sources than this are no configuration. The one that was added first is forgotten. */
+const MAX_READERS = 256;
+
+function readerOf(readers: Readers, name: string, create: () => () => ReturnType<Resolve>): () => ReturnType<Resolve> {
+  const known = readers.get(name);
+  if (known !== undefined) return known;
+  for (const [oldest] of readers) {
+    if (readers.size < MAX_READERS) break;
+    readers.delete(oldest);
+  }
+  const reader = create();
+  readers.set(name, reader);
+  return reader;
 }
 
-/** One function for each file, so that it counts as one source for all signers. */
-const fileReaders = new Map<string, () => Promise<Uint8Array>>();
-/** More files than this are no configuration. The one that was added first is forgotten. */
-const MAX_FILE_READERS = 256;
+/** By what resolves them. */
+const resolvers = new WeakMap<Resolve, Readers>();
 
-function fileReader(path: string): () => Promise<Uint8Array> {
-  const known = fileReaders.get(path);
-  if (known !== undefined) return known;
-  const reader = mayHoldPin(path) ? (): Promise<Uint8Array> => readWithoutPath(path) : () => readPinFile(path);
-  for (const [oldest] of fileReaders) {
-    if (fileReaders.size < MAX_FILE_READERS) break;
-    fileReaders.delete(oldest);
-  }
-  fileReaders.set(path, reader);
-  return reader;
+function resolverOf(resolve: Resolve, source: string): () => ReturnType<Resolve> {
+  const readers: Readers = resolvers.get(resolve) ?? new Map();
+  resolvers.set(resolve, readers);
+  return readerOf(readers, source, () => () => resolve(source));
+}
+
+const fileReaders: Readers = new Map();
+
+function fileReader(path: string): () => ReturnType<Resolve> {
+  return readerOf(fileReaders, path, () => () => (mayHoldPin(path) ? readWithoutPath(path) : readPinFile(path)));
 }
 
 /** The system's error repeats the path, in which a PIN may stand behind a wrong separator. */
