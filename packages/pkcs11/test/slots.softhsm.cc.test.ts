@@ -147,6 +147,19 @@ describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
   });
 });
 
+describe("a token", () => {
+  test("is opened where it cannot be read for a moment, before its login and after it", async () => {
+    const signer = await opener.open(onA({ sessions: 1 }));
+    const readings = shim.calls("C_GetTokenInfo");
+    await signer.close();
+    for (let every = 2; every <= readings; every += 1) {
+      shim.fail("C_GetTokenInfo", 0x5, { every, times: 1 });
+      expect(await outcome(await opener.open(onA({ sessions: 1 })))).toBe("signed");
+      await opener.closeAll();
+    }
+  });
+});
+
 describe("a number with 64 bits", () => {
   test("of a slot is whole up to the last", async () => {
     shim.slots({ first: 2n ** 64n - 2n });

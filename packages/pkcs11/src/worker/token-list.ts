@@ -1,5 +1,6 @@
-import type { Binding, Handle } from "../cryptoki/binding.ts";
+import type { Binding, Handle, TokenInfo } from "../cryptoki/binding.ts";
 import { codeFrom, cryptoki, CryptokiError } from "../cryptoki/call.ts";
+import { ckrRule } from "../cryptoki/ckr.ts";
 import {
   CKF_TOKEN_INITIALIZED,
   CKR_BUFFER_TOO_SMALL,
@@ -17,6 +18,9 @@ const UNKNOWN_COUNT = 0xffff_ffff;
 
 /** A slot may come between the two calls that pkcs11js makes: one that counts them, one that lists them. */
 const LISTINGS = 3;
+
+const READINGS = 3;
+const READ_AGAIN_MS = 20;
 
 /** Answers that say that there is no token, or none of a kind that the module knows. */
 const ABSENT: ReadonlySet<number> = new Set([CKR_SLOT_ID_INVALID, CKR_TOKEN_NOT_PRESENT, CKR_TOKEN_NOT_RECOGNIZED]);
@@ -69,8 +73,8 @@ function describeLibrary(binding: Binding): LibraryDescription {
 /** The token in a slot, or the CKR code with which the module does not tell. */
 function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDescription | number {
   const slotInfo = describeSlot(binding, slot);
-  let token: ReturnType<Binding["C_GetTokenInfo"]> | undefined;
-  const code = codeFrom(() => (token = binding.C_GetTokenInfo(slot)));
+  let token: TokenInfo | undefined;
+  const code = codeFrom(() => (token = readToken(binding, slot)));
   if (token === undefined) return code ?? CKR_TOKEN_NOT_PRESENT;
   return {
     slotId,
@@ -83,6 +87,19 @@ function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDes
     initialized: (token.flags & CKF_TOKEN_INITIALIZED) !== 0,
     maxSessions: token.maxSessionCount === UNKNOWN_COUNT ? 0 : token.maxSessionCount,
   };
+}
+
+/** CK_TOKEN_INFO. SoftHSM cannot read a token in the moment in which another process logs in to it. Blocks meanwhile. */
+export function readToken(binding: Binding, slot: Handle): TokenInfo {
+  for (let readings = 1; ; readings += 1) {
+    try {
+      return cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
+    } catch (error) {
+      const mayPass = error instanceof CryptokiError && ckrRule(error.code).action === "repeated";
+      if (!mayPass || readings === READINGS) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, READ_AGAIN_MS);
+    }
+  }
 }
 
 // What it says of the slot is for those who ask for it, and a token that is there can do without.

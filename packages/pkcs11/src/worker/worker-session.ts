@@ -22,7 +22,7 @@ import { generation } from "../wire/gate.ts";
 import { KeySearchError } from "./failure.ts";
 import { findKey } from "./find-key.ts";
 import { finishSignature, startSignature } from "./signature.ts";
-import { trimPadding } from "./token-list.ts";
+import { readToken, trimPadding } from "./token-list.ts";
 import type { WorkerModule } from "./worker-module.ts";
 
 const DIGEST_LENGTH = 32;
@@ -146,7 +146,7 @@ function isSessionGone(error: unknown): boolean {
 /** Asked before each login: a PIN must not go to another token that has taken the place of ours. */
 function loginState({ binding, handle, slot, token }: WorkerSessionHandle): LoginState {
   const { state } = cryptoki("C_GetSessionInfo", () => binding.C_GetSessionInfo(handle));
-  const { flags, label, serialNumber } = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
+  const { flags, label, serialNumber } = readToken(binding, slot);
   if (trimPadding(label) !== token.label || trimPadding(serialNumber) !== token.serial) {
     throw new CryptokiError("C_GetTokenInfo", CKR_TOKEN_NOT_PRESENT);
   }
