@@ -1,4 +1,3 @@
-import { setTimeout } from "node:timers/promises";
 import { ConfigurationError, SignerError } from "@signpost/core";
 import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { configurationHint } from "../request/configuration-hint.ts";
@@ -10,10 +9,6 @@ import type { LoginPins } from "./login-pins.ts";
 import type { ThreadModule } from "./module.ts";
 import type { TokenPool } from "./pool.ts";
 import { releaseModule, retainModule } from "./registry.ts";
-
-/** SoftHSM cannot read a token in the moment in which another process logs in to it. */
-const LISTINGS = 3;
-const LIST_AGAIN_MS = 50;
 
 /** Opens a key with worker threads of this process. `pins`: for logins, the same for every key. */
 export async function openThreadKey(request: KeyRequest, pins: LoginPins): Promise<SigningKey> {
@@ -43,17 +38,13 @@ function explained(error: unknown, module: string): SignerError | ConfigurationE
 }
 
 /** Modules list the tokens that were there when they were initialized: one that was made since takes a fresh start. */
-async function findToken(module: ThreadModule, request: KeyRequest, listings = 1): Promise<TokenDescription> {
+async function findToken(module: ThreadModule, request: KeyRequest): Promise<TokenDescription> {
   const { selector } = request;
   const hint = configurationHint(request.module);
   const list = await listTokens(module);
   try {
     return selectToken(list, selector, hint);
   } catch (error) {
-    if (list.unreadable.length > 0 && listings < LISTINGS) {
-      await setTimeout(LIST_AGAIN_MS);
-      return findToken(module, request, listings + 1);
-    }
     const isMissing = error instanceof SignerError && error.code !== "ambiguous_key" && list.tokens.length > 0;
     if (!isMissing || !(await module.life.freshStarts.lookAgain())) throw error;
     return selectToken(await module.tokens(), selector, hint);
