@@ -59,19 +59,25 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
   if (given.endpoint !== undefined) {
     return { ...found, endpoint: { ...given.endpoint, inUri: true }, notes: overridden(flags, given.endpoint.url) };
   }
-  const parameters = await endpointParameters(sdk, sdkFound);
-  if (parameters.Endpoint !== undefined) {
-    const endpoint = readConfiguredEndpoint(parameters.Endpoint, FROM_SDK, given.allowInsecureEndpoint);
+  const { Endpoint: configured, ...parameters } = await endpointParameters(sdk, sdkFound);
+  if (configured !== undefined && !isToldToIgnore()) {
+    const endpoint = readConfiguredEndpoint(configured, FROM_SDK, given.allowInsecureEndpoint);
     return { ...found, endpoint, notes: [`endpoint ${endpoint.url}, ${FROM_SDK}`, ...overridden(flags, endpoint.url)] };
   }
-  if (flags.length === 0) return { ...found, endpoint: undefined, notes: [] };
+  if (flags.length === 0 && configured === undefined) return { ...found, endpoint: undefined, notes: [] };
   const url = client.config.endpointProvider(parameters).url.origin;
-  if (useFipsEndpoint && !(await isFipsAnyway(sdk, region))) {
-    // The key's ARN has the Region's other name: what opens it again has to say the endpoint.
-    const endpoint = { ...readEndpoint("endpoint", url), inUri: true };
-    return { ...found, endpoint, notes: [`endpoint ${url} (a Region that stands for its FIPS endpoint)`] };
-  }
-  return { ...found, endpoint: undefined, notes: [`endpoint ${url} (${flags.join(", ")})`] };
+  // The key's ARN has the Region's other name: what opens it again has to say the endpoint.
+  const inUri = useFipsEndpoint && !(await isFipsAnyway(sdk, region));
+  const why = inUri ? "a Region that stands for its FIPS endpoint" : flags.join(", ");
+  const notes = flags.length === 0 ? [] : [`endpoint ${url} (${why})`];
+  // An SDK that found one to ignore has to be given the public one.
+  const endpoint = inUri || configured !== undefined ? { ...readEndpoint("endpoint", url), inUri } : undefined;
+  return { ...found, endpoint, notes };
+}
+
+/** For the SDK's earlier releases, which do not know the variable. */
+function isToldToIgnore(): boolean {
+  return process.env["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] === "true";
 }
 
 /** Whether the FIPS endpoint is used by a setting, whatever the Region is called. */

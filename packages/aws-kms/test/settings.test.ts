@@ -1,0 +1,45 @@
+import * as sdk from "@aws-sdk/client-kms";
+import { expect, test } from "vitest";
+import { readSettings } from "../src/settings.ts";
+import { provideCredentials } from "./environment.ts";
+
+/** As in releases of the SDK that do not know AWS_IGNORE_CONFIGURED_ENDPOINT_URLS. */
+class EarlierClient extends sdk.KMSClient {
+  constructor(config: sdk.KMSClientConfig) {
+    super(config);
+    Object.assign(this.config, { serviceConfiguredEndpoint: async () => process.env["AWS_ENDPOINT_URL_KMS"] });
+  }
+}
+const earlier = { ...sdk, KMSClient: EarlierClient };
+const given = { endpoint: undefined, allowInsecureEndpoint: false };
+
+test.each([
+  ["eu-west-1", undefined, "https://kms.eu-west-1.amazonaws.com", false, []],
+  [
+    "us-east-1",
+    "AWS_USE_FIPS_ENDPOINT",
+    "https://kms-fips.us-east-1.amazonaws.com",
+    false,
+    ["endpoint https://kms-fips.us-east-1.amazonaws.com (AWS_USE_FIPS_ENDPOINT)"],
+  ],
+  [
+    "fips-us-east-1",
+    undefined,
+    "https://kms-fips.us-east-1.amazonaws.com",
+    true,
+    ["endpoint https://kms-fips.us-east-1.amazonaws.com (a Region that stands for its FIPS endpoint)"],
+  ],
+])("an endpoint to ignore is ignored by an earlier SDK too: %s, %s", async (region, flag, url, inUri, notes) => {
+  provideCredentials(undefined);
+  process.env["AWS_ENDPOINT_URL_KMS"] = "http://localstack:4566";
+  process.env["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "true";
+  if (flag !== undefined) process.env[flag] = "true";
+  const settings = await readSettings(earlier, { ...given, region });
+  expect(settings).toMatchObject({ endpoint: { url, inUri }, notes });
+});
+
+test("an endpoint of an earlier SDK that is not to be ignored is checked", async () => {
+  provideCredentials(undefined);
+  process.env["AWS_ENDPOINT_URL_KMS"] = "http://localstack:4566";
+  await expect(readSettings(earlier, { ...given, region: "eu-west-1" })).rejects.toMatchObject({ argument: "endpoint" });
+});
