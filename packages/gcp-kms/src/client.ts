@@ -1,7 +1,7 @@
 import { ConfigurationError } from "@signpost/core";
 import { memberOf, readChoice, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
-import { gaxOf, loadClientClass, type Gax } from "./sdk.ts";
+import { gaxOf, loadClientClass, requireClassNames, type Gax } from "./sdk.ts";
 import type { OwnClients } from "./own-connection.ts";
 
 /** How the service is reached. Without any of it: a client of our own, with Google's application default credentials. */
@@ -94,6 +94,7 @@ export async function createOwnClients(
   keepalive: Keepalive = KEEPALIVE,
 ): Promise<OwnClients> {
   const Client = await loadClientClass();
+  if (own.transport === "rest") requireClassNames(Client);
   const options = {
     ...ownClientOptions(own, () => gaxOf(Client), keepalive),
     // Else it is looked for with the credentials, off Google as well: of a metadata server and of Cloud Resource Manager.

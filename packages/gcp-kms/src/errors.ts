@@ -90,12 +90,19 @@ export function isPendingVersion(error: SignerError): boolean {
   return pending.has(error);
 }
 
+/** Of a caller's own client over REST, before it sends anything. */
+const MINIFIED: Row = {
+  code: "invalid_argument",
+  text: "the client was minified without the names of its classes, which it needs over REST",
+};
+
 function classify(error: unknown, knownState: string | undefined): Row {
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   // REST in 5.x parses the body without a guard.
   if (memberOf(error, "name") === "SyntaxError") {
     return { code: "integrity", text: "the answer is cut off or no JSON", transient: true };
   }
+  if (messageOf(error).startsWith("wrapperToProto3JSON: ")) return MINIFIED;
   const failure = pluginFailure(error);
   if (failure !== undefined) return failure;
   const status = statusNumber(error);

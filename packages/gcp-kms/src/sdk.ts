@@ -47,10 +47,24 @@ const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirna
  * also holds in a bundle. It makes no request: what it is made with has a universe and needs no credentials.
  */
 export function gaxOf(Client: ClientClass): Gax {
-  const universeDomain = "googleapis.com";
-  const gax: unknown = Reflect.get(new Client({ universeDomain, authClient: { universeDomain } }), "_gaxModule");
+  const gax = gaxModuleOf(Client, {});
   if (isGax(gax)) return gax;
   throw new ConfigurationError("client", "expected @google-cloud/kms 5.7 or 6, whose google-gax can be reached");
+}
+
+function gaxModuleOf(Client: ClientClass, options: object): unknown {
+  const universeDomain = "googleapis.com";
+  return Reflect.get(new Client({ ...options, universeDomain, authClient: { universeDomain } }), "_gaxModule");
+}
+
+/** Over REST the SDK tells the numbers of a request by the name of their class, which minifiers change. */
+export function requireClassNames(Client: ClientClass): void {
+  const gax = gaxModuleOf(Client, { fallback: true });
+  const numbers = memberOf(memberOf(memberOf(gax, "protobuf"), "util"), "Long");
+  if (typeof numbers !== "function" || numbers.name === "Long") return;
+  const expected =
+    'expected "grpc" in this bundle: it was minified without the names of classes, which @google-cloud/kms needs to sign over REST';
+  throw new ConfigurationError("transport", `${expected}; keep the names of functions and classes, or make it external`);
 }
 
 function isGax(value: unknown): value is Gax {

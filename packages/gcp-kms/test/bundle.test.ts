@@ -46,15 +46,18 @@ interface Bundle {
   readonly external?: readonly string[];
   /** Written at the top of the bundle. */
   readonly banner?: string;
+  /** With the names of functions and classes, or without. */
+  readonly minified?: "with names" | "without names";
 }
 
 /** The file to run. */
-async function bundle({ bundler, format, external = [], banner = "" }: Bundle): Promise<string> {
+async function bundle({ bundler, format, external = [], banner = "", minified }: Bundle): Promise<string> {
   const root = external.length > 0 ? installed : directory;
   const folder = await mkdtemp(join(root, `${bundler}-${format}-`));
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: format === "esm" ? "module" : "commonjs" }));
   if (bundler === "esbuild") {
-    const options = { bundle: true, platform: "node", outfile: join(folder, "bundled-program.js") } as const;
+    const names = { minify: minified !== undefined, keepNames: minified === "with names" };
+    const options = { bundle: true, platform: "node", outfile: join(folder, "bundled-program.js"), ...names } as const;
     await esbuild({ ...options, entryPoints: [PROGRAM], format, external: [...external], banner: { js: banner } });
   } else {
     const output = { dir: folder, format, banner };
@@ -85,6 +88,7 @@ describe("a bundle signs", () => {
       "ES modules of rolldown, without the SDK",
       { bundler: "rolldown", format: "esm", external: ["@google-cloud/kms"] },
     ],
+    ["CommonJS of esbuild, minified with names", { bundler: "esbuild", format: "cjs", minified: "with names" }],
     ["ES modules of esbuild, with a banner", { bundler: "esbuild", format: "esm", banner: BANNER }],
   ])("as %s, over both transports", async (_what, options) => {
     const program = await bundle(options);
@@ -108,6 +112,13 @@ describe("a bundle that cannot work says why", () => {
     expect(error).toContain(`client: expected @google-cloud/kms to load, which failed with "${words}`);
     expect(error).toContain("make it external, or bundle as CommonJS");
     expect(error).not.toContain("installed");
+  });
+
+  test("when it is minified without names: over gRPC it works", async () => {
+    const program = await bundle({ bundler: "esbuild", format: "cjs", minified: "without names" });
+    expect(await signIn(program, "grpc", newMessage().digest)).toMatchObject({ signature: expect.any(String) });
+    const { error } = await signIn(program, "rest", newMessage().digest);
+    expect(error).toContain('transport: expected "grpc" in this bundle: it was minified without the names of classes');
   });
 
   test.each([

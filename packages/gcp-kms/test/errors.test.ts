@@ -55,6 +55,12 @@ describe("what the client throws becomes one of our codes", () => {
     ["UNAVAILABLE", grpcError(14, ""), "unavailable", true],
     ["DATA_LOSS", grpcError(15, ""), "integrity", false],
     ["UNAUTHENTICATED", grpcError(16, ""), "access_denied", false],
+    [
+      "a request that a minified client cannot write",
+      new Error("wrapperToProto3JSON: expected to see a number, a string, a boolean, or a Long, but got 1687901582"),
+      "invalid_argument",
+      false,
+    ],
     ["a status that is none", grpcError(17, ""), "integrity", false],
 
     [
