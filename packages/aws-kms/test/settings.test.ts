@@ -41,5 +41,7 @@ test.each([
 test("an endpoint of an earlier SDK that is not to be ignored is checked", async () => {
   provideCredentials(undefined);
   process.env["AWS_ENDPOINT_URL_KMS"] = "http://localstack:4566";
-  await expect(readSettings(earlier, { ...given, region: "eu-west-1" })).rejects.toMatchObject({ argument: "endpoint" });
+  await expect(readSettings(earlier, { ...given, region: "eu-west-1" })).rejects.toMatchObject({
+    argument: "endpoint",
+  });
 });

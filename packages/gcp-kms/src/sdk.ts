@@ -64,7 +64,10 @@ export function requireClassNames(Client: ClientClass): void {
   if (typeof numbers !== "function" || numbers.name === "Long") return;
   const expected =
     'expected "grpc" in this bundle: it was minified without the names of classes, which @google-cloud/kms needs to sign over REST';
-  throw new ConfigurationError("transport", `${expected}; keep the names of functions and classes, or make it external`);
+  throw new ConfigurationError(
+    "transport",
+    `${expected}; keep the names of functions and classes, or make it external`,
+  );
 }
 
 function isGax(value: unknown): value is Gax {

@@ -1,4 +1,4 @@
-import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
+import { ConfigurationError, nameSigner, SignerError, type SignerErrorCode } from "../errors.ts";
 import { elapsedMs, type Instant, readInstant } from "../instant.ts";
 import { given } from "../options/given.ts";
 import { checkedOptions } from "./arguments.ts";
@@ -15,8 +15,8 @@ const RETRY_FIRST_AFTER_MS = 30_000;
 /**
  * One key held in several places (a Multi-Region key, a pair of HSMs) as one bare signer: guard it outside,
  * so that the guard's attempts move along. Each `sign` uses one signer. A transient failure or a timed-out
- * attempt moves the next attempt to the next signer; once 30 s have passed, one call tries the first again,
- * and its success brings the others back.
+ * attempt moves the next attempt to the next signer, and so does a standby's refusal for good; once 30 s have passed, one
+ * call tries the first again, and its success brings the others back.
  *
  * While another signer than the first is used, the health of the guard is `degraded` at best, since one more failure may
  * be an outage. Its notes say which signer is used and why, and events name it as `place`.
@@ -80,8 +80,12 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;
       if (isTransient(error)) leave(index, error);
-      // A place that refuses for good (its replica disabled) must not cost the caller that tried it its signature.
-      else if (probe) throw firstStillFails(named, signer.uri);
+      // A place that refuses for good (its replica disabled) must not cost a caller its signature: the first, where one call
+      // tries it again, and a standby, which the others were moved to.
+      else if ((probe || index !== 0) && isRefusal(error)) {
+        leave(index, error);
+        throw placeRefuses(named, signer.uri, index);
+      }
       throw named;
     } finally {
       letGo();
@@ -127,8 +131,16 @@ function readPlaces(signers: unknown): readonly Signer[] {
   return places;
 }
 
-function firstStillFails(cause: unknown, uri: string): SignerError {
-  return new SignerError("unavailable", "the first signer still fails", { cause, uri });
+function placeRefuses(cause: unknown, uri: string, index: number): SignerError {
+  const problem = index === 0 ? "the first signer still fails" : "the standby refuses, and the next place is tried";
+  return new SignerError("unavailable", problem, { cause, uri });
+}
+
+/** What no other place would do better. */
+const OF_THE_CALLER: ReadonlySet<SignerErrorCode> = new Set(["invalid_argument", "closed", "aborted"]);
+
+function isRefusal(error: unknown): error is SignerError {
+  return error instanceof SignerError && !OF_THE_CALLER.has(error.code);
 }
 
 function isTransient(error: unknown): error is SignerError {

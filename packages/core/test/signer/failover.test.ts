@@ -189,6 +189,42 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([2, 1]);
   });
 
+  const refuses = fails(() => new SignerError("access_denied", "no"));
+
+  test("a standby that refuses for good does not keep callers from the first, which failed once", async () => {
+    let calls = 0;
+    const { failover, places } = pair((call) => ((calls += 1) === 1 ? unavailable(call) : signs(call)), refuses);
+    const signature = guardSigner(failover).sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await signature).toHaveLength(64);
+    expect(await failover.sign(DIGEST)).toHaveLength(64);
+    expect(places.map((place) => place.calls)).toEqual([3, 1]);
+  });
+
+  test("a standby that refuses for good is no refusal of the key, and is named", async () => {
+    const { failover, places } = pair(unavailable, refuses);
+    await failure(failover.sign(DIGEST));
+    expect(await failure(failover.sign(DIGEST))).toMatchObject({
+      code: "unavailable",
+      uri: places[1]?.scripted.signer.uri,
+      cause: { code: "access_denied" },
+    });
+  });
+
+  test.each(["invalid_argument", "closed"] as const)("%s is the caller's at every place", async (code) => {
+    const { failover, places } = pair(
+      unavailable,
+      fails(() => new SignerError(code, "no")),
+    );
+    await failure(failover.sign(DIGEST));
+    for (let call = 0; call < 2; call += 1) expect(await failure(failover.sign(DIGEST))).toMatchObject({ code });
+    expect(places.map((place) => place.calls)).toEqual([1, 2]);
+    await vi.advanceTimersByTimeAsync(30_000);
+    const [first] = places;
+    if (first !== undefined) first.behaviour = fails(() => new SignerError(code, "no"));
+    expect(await failure(failover.sign(DIGEST))).toMatchObject({ code });
+  });
+
   test("closes every signer", async () => {
     const { failover, places } = pair(signs, signs);
     await failover.close();
