@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { ConfigurationError } from "@signpost/core";
-import { assertOptions, given, readCallback } from "@signpost/core/adapter";
+import { assertOptions, given, memberOf, readCallback } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
 import { readTexts } from "../read-options.ts";
@@ -40,7 +40,7 @@ const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = {
  * what was resolved is what is connected to, so a name that resolves differently the second time (DNS
  * rebinding) gains nothing. A refused address is a `KeySetError` `address_refused`, which `fetch` wraps.
  *
- * @throws ConfigurationError for an option that cannot work; KeySetError `guard_unavailable` on a runtime whose undici makes no
+ * @throws ConfigurationError for an option that cannot work, and where undici cannot be found; KeySetError `guard_unavailable` on a runtime whose undici makes no
  * connections through its dispatchers (Bun).
  * @example
  * ```ts
@@ -52,12 +52,24 @@ const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = {
  */
 export function createPublicDispatcher(options: PublicDispatcherOptions = {}): Dispatcher {
   assertOptions("options", options, PUBLIC_DISPATCHER_OPTIONS);
-  // `import` is not for a function that answers at once, and undici is CommonJS: this is the one that `import` gives.
-  const dispatcher = publicDispatcher(createRequire(import.meta.url)("undici") as Undici, options);
+  const dispatcher = publicDispatcher(requireUndici(), options);
   // Sets prove the guard before their first request. The caller's own `fetch` does not: an Agent that cannot even dispatch, as
   // Bun's, would be passed over by it.
   if (typeof (dispatcher as Partial<Dispatcher>).dispatch !== "function") throw guardUnavailable();
   return dispatcher;
+}
+
+/** `import` is not for a function that answers at once, and undici is CommonJS: this is the one that `import` gives. */
+function requireUndici(): Undici {
+  // A bundle in CommonJS has no URL: packages are found from the program that was started.
+  const from: string | undefined = import.meta.url ?? process.argv[1];
+  try {
+    return createRequire(from ?? process.cwd())("undici") as Undici;
+  } catch (cause) {
+    if (memberOf(cause, "code") !== "MODULE_NOT_FOUND") throw cause;
+    const problem = "expected the package undici to be installed, and left out of a bundle (external)";
+    throw new ConfigurationError("undici", problem, { cause });
+  }
 }
 
 /** The dispatcher, made of an undici that is loaded. */

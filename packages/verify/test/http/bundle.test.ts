@@ -1,0 +1,52 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const run = promisify(execFile);
+const PROGRAM = `
+  import { createPublicDispatcher } from "@signpost/verify";
+  try {
+    console.log(typeof createPublicDispatcher().dispatch);
+  } catch (error) {
+    console.log(error.name, error.argument);
+  }
+`;
+
+/** Where undici is found. */
+const installed = fileURLToPath(new URL("../../node_modules/.cache/bundle-test", import.meta.url));
+/** Where nothing is. */
+let empty: string;
+
+beforeAll(async () => {
+  empty = await mkdtemp(join(tmpdir(), "signpost-verify-bundle-"));
+  await mkdir(installed, { recursive: true });
+});
+afterAll(() => Promise.all([empty, installed].map((folder) => rm(folder, { recursive: true }))));
+
+test.each([
+  ["esm", "where undici is installed", () => installed, "function"],
+  ["cjs", "where undici is installed", () => installed, "function"],
+  ["esm", "where it is not", () => empty, "ConfigurationError undici"],
+  ["cjs", "where it is not", () => empty, "ConfigurationError undici"],
+] as const)("createPublicDispatcher in a bundle, %s, %s", async (format, _where, folder, printed) => {
+  const outfile = join(folder(), `program.${format === "esm" ? "mjs" : "cjs"}`);
+  const resolveDir = fileURLToPath(new URL("..", import.meta.url));
+  await build({
+    stdin: { contents: PROGRAM, resolveDir },
+    outfile,
+    format,
+    bundle: true,
+    platform: "node",
+    external: ["undici"],
+    logLevel: "error",
+    logOverride: { "empty-import-meta": "silent" },
+  });
+  // What starts the tests may set NODE_PATH, by which undici would be found anywhere.
+  const { NODE_PATH: _path, ...env } = process.env;
+  expect((await run(process.execPath, [outfile], { env })).stdout.trim()).toBe(printed);
+});
