@@ -97,6 +97,15 @@ describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
     expect(shim.calls("C_Initialize")).toBe(2);
   });
 
+  test("a token that cannot be read until the module is started again is opened, next to another one", async () => {
+    const a = await opener.open(onA({ isolation, sessions: 1 }));
+    // Each of both tokens three times.
+    shim.fail("C_GetTokenInfo", 0x05, { times: 6 });
+    const b = await opener.open(onB({ isolation }));
+    expect(publicHalf(two.keyB)).toMatchObject(b.publicKey);
+    expect(await outcome(a)).toBe("signed");
+  });
+
   test("health says why a token that is open cannot be read", async () => {
     const signer = await opener.open(onB({ isolation, sessions: 1 }));
     shim.fail("C_GetTokenInfo", 0x06);

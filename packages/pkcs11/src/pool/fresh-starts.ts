@@ -63,9 +63,13 @@ export class FreshStarts {
 
   /** Initializes the module again for a caller that misses a token. Pointless when that was done a moment ago, or mostly so. */
   async lookAgain(): Promise<boolean> {
-    if (agoMs(this.#lastInitialize) < LOOK_AGAIN_MS) return false;
-    if (agoMs(this.#firstStart) < LOOK_AGAIN_MS && !this.#isNoTrouble()) return false;
-    return this.reinitialize(undefined);
+    return this.lookAgainInMs() === 0 && this.reinitialize(undefined);
+  }
+
+  /** When `lookAgain` has a point. Milliseconds from now. */
+  lookAgainInMs(): number {
+    const startedAgoMs = this.#isNoTrouble() ? LOOK_AGAIN_MS : agoMs(this.#firstStart);
+    return Math.max(0, LOOK_AGAIN_MS - Math.min(startedAgoMs, agoMs(this.#lastInitialize)));
   }
 
   /** Resolves once no fresh start is under way. */

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { ConfigurationError, SignerError } from "@signpost/core";
 import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { configurationHint } from "../request/configuration-hint.ts";
@@ -45,10 +46,22 @@ async function findToken(module: ThreadModule, request: KeyRequest): Promise<Tok
   try {
     return selectToken(list, selector, hint);
   } catch (error) {
-    const isMissing = error instanceof SignerError && error.code !== "ambiguous_key" && list.tokens.length > 0;
-    if (!isMissing || !(await module.life.freshStarts.lookAgain())) throw error;
+    const isEmpty = list.tokens.length + list.unreadable.length === 0;
+    const isMissing = error instanceof SignerError && error.code !== "ambiguous_key" && !isEmpty;
+    if (!isMissing || !(await startAgain(module, list))) throw error;
     return selectToken(await module.tokens(), selector, hint);
   }
+}
+
+/**
+ * Whether there may be another list. SoftHSM never reads a token again that it once failed to read, while another process
+ * logged in to it: that takes a fresh start in any case, or has had one of another opening meanwhile.
+ */
+async function startAgain({ life }: ThreadModule, { unreadable }: TokenList): Promise<boolean> {
+  if (unreadable.length === 0) return life.freshStarts.lookAgain();
+  await setTimeout(life.freshStarts.lookAgainInMs());
+  await life.freshStarts.lookAgain();
+  return true;
 }
 
 /** Other code may have finalized the module between our C_Initialize and this. */

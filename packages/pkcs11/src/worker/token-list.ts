@@ -89,17 +89,26 @@ function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDes
   };
 }
 
-/** CK_TOKEN_INFO. SoftHSM cannot read a token in the moment in which another process logs in to it. Blocks meanwhile. */
+/**
+ * CK_TOKEN_INFO. In the moment in which another process logs in to it, SoftHSM cannot read a token, or gives it without a name.
+ * Blocks meanwhile.
+ */
 export function readToken(binding: Binding, slot: Handle): TokenInfo {
   for (let readings = 1; ; readings += 1) {
+    const isLast = readings === READINGS;
     try {
-      return cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
+      const token = cryptoki("C_GetTokenInfo", () => binding.C_GetTokenInfo(slot));
+      if (isLast || !isNameless(token)) return token;
     } catch (error) {
       const mayPass = error instanceof CryptokiError && ckrRule(error.code).action === "repeated";
-      if (!mayPass || readings === READINGS) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, READ_AGAIN_MS);
+      if (!mayPass || isLast) throw error;
     }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, READ_AGAIN_MS);
   }
+}
+
+function isNameless({ flags, label, serialNumber }: TokenInfo): boolean {
+  return (flags & CKF_TOKEN_INITIALIZED) !== 0 && trimPadding(label) === "" && trimPadding(serialNumber) === "";
 }
 
 // What it says of the slot is for those who ask for it, and a token that is there can do without.
