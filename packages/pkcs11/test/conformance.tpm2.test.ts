@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
 import { signerChecks } from "@signpost/conformance";
 import { openPkcs11Signer } from "@signpost/pkcs11";
 import { startTpm2, type Tpm2Token } from "@signpost/test-backends/tpm2";
@@ -10,6 +10,8 @@ beforeAll(async () => {
   await tpm.generateKey("k1", "01");
 });
 afterAll(() => tpm.stop());
+// Each check has closed its signers. The module, which may leave an object behind, has three places for them in all.
+afterEach(() => tpm.flush());
 
 describe("a signer on a TPM", () => {
   for (const check of signerChecks({

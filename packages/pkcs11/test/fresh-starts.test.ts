@@ -16,7 +16,8 @@ test.each([
   ["the monotonic clock, where the other was set back", 1_000, -3_600_000],
 ])("a list of tokens is old after a second by %s", async (_what, monotonicMs, wallMs) => {
   const moved = { monotonic: 0, wall: 0 };
-  const [monotonic, wall] = [performance.now(), Date.now()];
+  // Whole numbers, of which sums and differences are exact.
+  const [monotonic, wall] = [Math.round(performance.now()), Date.now()];
   vi.spyOn(performance, "now").mockImplementation(() => monotonic + moved.monotonic);
   vi.spyOn(Date, "now").mockImplementation(() => wall + moved.wall);
   onTestFinished(() => void vi.restoreAllMocks());

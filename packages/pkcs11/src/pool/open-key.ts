@@ -59,8 +59,8 @@ async function findToken(module: ThreadModule, request: KeyRequest): Promise<Tok
  */
 async function startAgain({ life }: ThreadModule, { unreadable }: TokenList): Promise<boolean> {
   if (unreadable.length === 0) return life.freshStarts.lookAgain();
-  await setTimeout(life.freshStarts.lookAgainInMs());
-  await life.freshStarts.lookAgain();
+  await setTimeout(Math.ceil(life.freshStarts.lookAgainInMs()));
+  await life.freshStarts.reinitialize(undefined);
   return true;
 }
 
