@@ -66,7 +66,8 @@ describe("a refusal", () => {
     const { run } = loggedOutSession();
     const refusing: RunCommand = (name, input) => (name === "login" ? Promise.reject(refusedPin) : run(name, input));
     const moved = { monotonic: 0, wall: 0 };
-    const [monotonic, wall] = [performance.now(), Date.now()];
+    // Whole numbers, of which sums and differences are exact.
+    const [monotonic, wall] = [Math.round(performance.now()), Date.now()];
     vi.spyOn(performance, "now").mockImplementation(() => monotonic + moved.monotonic);
     vi.spyOn(Date, "now").mockImplementation(() => wall + moved.wall);
     onTestFinished(() => void vi.restoreAllMocks());
