@@ -1,16 +1,27 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pnpm } from "../lib/pnpm.mjs";
 import { run } from "../lib/process.mjs";
-import { readJson, ROOT, scratchFolder } from "../lib/repository.mjs";
-import { publicPackages } from "../lib/workspace.mjs";
+import { readJson, scratchFolder } from "../lib/repository.mjs";
+import { must, packPackages } from "../release/pack.mjs";
 
 /**
- * @typedef {object} Consumer somebody's project with our packages, as npm installs them
+ * @typedef {object} Consumer a project that uses our packages, as npm installs them
  * @property {string} folder outside of the clone, so that nothing resolves into it
  * @property {readonly string[]} tarballs
  */
+
+/**
+ * The gates also hold while the real addresses are not decided.
+ *
+ * @type {import("../release/home.mjs").Home}
+ */
+export const SAMPLE_HOME = {
+  homepage: "https://signpost.example/",
+  repository: "https://signpost.example/signpost.git",
+  bugs: "https://signpost.example/issues",
+  files: "https://signpost.example/files/main/",
+};
 
 /** @type {Promise<Consumer> | undefined} */
 let consumer;
@@ -24,7 +35,7 @@ export function prepareConsumer() {
 /** @returns {Promise<Consumer>} */
 async function prepare() {
   must("npm run build", await run(process.execPath, ["scripts/build.mjs"], { quiet: true }));
-  const tarballs = await pack();
+  const tarballs = await packPackages(scratchFolder("tarballs"), SAMPLE_HOME);
   const folder = mkdtempSync(join(tmpdir(), "signpost-consumer-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
@@ -33,24 +44,4 @@ async function prepare() {
   const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs, ...compiler];
   must("npm install", await run("npm", args, { cwd: folder, quiet: true }));
   return { folder, tarballs };
-}
-
-/** `pnpm pack` is what publishing uses: it applies publishConfig and writes versions for `workspace:`. */
-async function pack() {
-  const folder = join(scratchFolder("tarballs"));
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder);
-  for (const { folder: cwd } of publicPackages()) {
-    const args = ["pack", "--pack-destination", folder];
-    must(`pnpm pack in ${cwd}`, await pnpm(args, { cwd: join(ROOT, cwd), quiet: true }));
-  }
-  return readdirSync(folder).map((name) => join(folder, name));
-}
-
-/**
- * @param {string} what
- * @param {{ ok: boolean, output: string }} result
- */
-function must(what, { ok, output }) {
-  if (!ok) throw new Error(`${what} failed:\n${output}`);
 }

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { run } from "../lib/process.mjs";
 import { tool, twoAtATime } from "../lib/tools.mjs";
 import { checkConsumerTypes } from "./consumer-types.mjs";
-import { prepareConsumer } from "./consumer.mjs";
+import { prepareConsumer, SAMPLE_HOME } from "./consumer.mjs";
 
 /** Every way to resolve. CommonJS gets the ES modules, which each supported version of Node can require. */
 const ATTW = ["--profile", "strict", "--ignore-rules=cjs-resolves-to-esm"];
@@ -13,6 +13,7 @@ export async function checkTarballs() {
   const results = await twoAtATime(
     tarballs.flatMap((tarball) => [
       () => checkFiles(tarball),
+      () => checkAddresses(tarball),
       () => named(`publint ${basename(tarball)}`, tool("publint", ["run", tarball, "--strict"])),
       () => named(`attw ${basename(tarball)}`, tool("attw", [tarball, ...ATTW])),
     ]),
@@ -42,4 +43,29 @@ async function checkFiles(tarball) {
     ...files.filter((name) => /\.tsbuildinfo$|(^|\/)test\//.test(name)).map((name) => `must not have ${name}`),
   ];
   return { ok: problems.length === 0, output: problems.map((text) => `${basename(tarball)} ${text}`).join("\n") };
+}
+
+/** A registry's page has no other file of the repository: whatever is named there must have an address.
+ *
+ * @param {string} tarball
+ */
+async function checkAddresses(tarball) {
+  const [manifest, readme] = await Promise.all(["package.json", "README.md"].map((name) => readPacked(tarball, name)));
+  const { homepage, repository, bugs, keywords, description } = JSON.parse(manifest ?? "");
+  const relative = [...(readme ?? "").matchAll(/\]\((?!https:|#)([^)]*)\)/g)].map(([, target]) => target);
+  const problems = [
+    ...relative.map((target) => `has a link in its README.md that leads nowhere: ${target}`),
+    ...(homepage === SAMPLE_HOME.homepage ? [] : ["has no homepage"]),
+    ...(repository?.url.endsWith(SAMPLE_HOME.repository) && repository.directory ? [] : ["has no repository"]),
+    ...(bugs?.url === SAMPLE_HOME.bugs ? [] : ["has no bugs"]),
+    ...(keywords?.length > 3 ? [] : ["has no keywords"]),
+    ...(description ? [] : ["has no description"]),
+  ];
+  return { ok: problems.length === 0, output: problems.map((text) => `${basename(tarball)} ${text}`).join("\n") };
+}
+
+/** @param {string} tarball @param {string} name */
+async function readPacked(tarball, name) {
+  const { output } = await run("tar", ["-xzOf", tarball, `package/${name}`], { quiet: true });
+  return output;
 }

@@ -1,0 +1,22 @@
+// npm run release: packs every package for a registry into .tmp/release. It publishes nothing. With `--check` it only says
+// what a release still needs.
+import { join, relative } from "node:path";
+import { build } from "./lib/build.mjs";
+import { ROOT } from "./lib/repository.mjs";
+import { say } from "./lib/say.mjs";
+import { publicPackages } from "./lib/workspace.mjs";
+import { HOME } from "./release/home.mjs";
+import { packPackages } from "./release/pack.mjs";
+import { releaseProblems } from "./release/problems.mjs";
+
+const problems = releaseProblems(HOME, publicPackages());
+if (problems.length > 0) {
+  say("Nothing was packed. A release needs this first:");
+  for (const problem of problems) say(`  ${problem}`);
+  process.exit(1);
+}
+if (process.argv.includes("--check")) process.exit(0);
+if (!(await build())) process.exit(1);
+const tarballs = await packPackages(join(ROOT, ".tmp/release"), HOME);
+say("Look at the tarballs, then publish each:");
+for (const tarball of tarballs) say(`  npm publish ${relative(ROOT, tarball)} --access public`);
