@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { NODE_VERSIONS } from "../../scripts/gates/node-matrix.mjs";
 
 // What the guides say in more than one place.
 
@@ -35,4 +36,18 @@ test("the processor time of a verification is what was measured, and the same on
   const number = `${addedCpu.toFixed(1)} ms`;
   expect(page).toContain(`count **${number}** of processor time for each verification`);
   expect(read("docs/operations.md")).toContain(`| processor | ${number} to verify a signature, after a wait of 25 ms`);
+});
+
+test("the README links every guide, and the README of every package", () => {
+  const links = new Set([...read("README.md").matchAll(/\]\(([^)#]+)/g)].map(([, target]) => target));
+  const pages = [...filesBelow("docs", ".md"), ...packages.map((folder) => join(folder, "README.md"))];
+  expect(pages.filter((page) => !links.has(page))).toEqual([]);
+});
+
+test(".nvmrc names the oldest version of Node that every package supports", () => {
+  const [oldest] = NODE_VERSIONS;
+  expect(read(".nvmrc").trim()).toBe(String(oldest));
+  const manifests = ["package.json", ...packages.map((folder) => join(folder, "package.json"))];
+  const engines = manifests.map((path) => (JSON.parse(read(path)) as { engines: { node: string } }).engines.node);
+  expect(new Set(engines)).toEqual(new Set([`^${oldest}.19 || >=22.12`]));
 });
