@@ -1,0 +1,7 @@
+// npm run pictures: draws the pictures of the guides into docs/img. Those of docs/performance.md are drawn by the benchmarks.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./lib/repository.mjs";
+import { PICTURES } from "./pictures/all.mjs";
+
+for (const [file, svg] of Object.entries(PICTURES)) writeFileSync(join(ROOT, file), svg);
