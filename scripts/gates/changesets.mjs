@@ -5,28 +5,51 @@ import { readJson, ROOT } from "../lib/repository.mjs";
 import { tool } from "../lib/tools.mjs";
 import { publicPackages } from "../lib/workspace.mjs";
 
+/** @typedef {{ file: string, names: readonly string[] }} Changeset the packages that one announces */
+
 const BUMP = /^"?(@?[\w/-]+)"?: (?:patch|minor|major)$/;
 
 /** Every changed package, and every one that was never released, is in a changeset that can be read. */
 export async function checkChangesets() {
-  const announced = readChangesets();
-  const packages = publicPackages();
-  const unknown = announced.filter((name) => !packages.some((known) => known.name === name));
-  const left = packages.filter(({ name, version }) => version === "0.0.0" && !announced.includes(name));
-  const problems = [
-    ...unknown.map((name) => `A changeset names ${name}, which is no public package`),
-    ...left.map(({ name }) => `${name} is in no changeset: run \`npx changeset\``),
-  ];
+  const problems = changesetProblems(readChangesets(), publicPackages());
   if (problems.length > 0) return { ok: false, output: problems.join("\n") };
   return (await hasBaseBranch()) ? tool("changeset", ["status"]) : { ok: true, output: "" };
 }
 
-/** The packages that the front matters name, with every line checked. */
+/**
+ * Before its first release a package has one changeset, which becomes the first entry of its CHANGELOG: it says what the
+ * package is. How it came to be that is of no use to its readers.
+ *
+ * @param {readonly Changeset[]} changesets
+ * @param {readonly { name: string, version: string }[]} packages
+ */
+export function changesetProblems(changesets, packages) {
+  const unknown = changesets.flatMap(({ file, names }) =>
+    names
+      .filter((name) => !packages.some((known) => known.name === name))
+      .map((name) => `.changeset/${file} names ${name}, which is no public package`),
+  );
+  const unreleased = packages.filter(({ version }) => version === "0.0.0");
+  return [...unknown, ...unreleased.flatMap(({ name }) => firstReleaseProblems(name, changesets))];
+}
+
+/** @param {string} name @param {readonly Changeset[]} changesets */
+function firstReleaseProblems(name, changesets) {
+  const [first, ...others] = changesets.filter(({ names }) => names.includes(name)).map(({ file }) => file);
+  if (first === undefined) return [`${name} is in no changeset: run \`npx changeset\``];
+  if (others.length === 0) return [];
+  return [
+    `${name} is in ${[first, ...others].join(", ")}. It was never released, so it has one changeset, which says what it is: ` +
+      "change that text, and remove the others",
+  ];
+}
+
+/** The packages that the front matters name, with every line checked. @returns {Changeset[]} */
 function readChangesets() {
   const files = readdirSync(join(ROOT, ".changeset")).filter((file) => file.endsWith(".md") && file !== "README.md");
-  return files.flatMap((file) => {
+  return files.map((file) => {
     const [, frontMatter = ""] = readFileSync(join(ROOT, ".changeset", file), "utf8").split("---\n");
-    return frontMatter
+    const names = frontMatter
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => {
@@ -34,6 +57,7 @@ function readChangesets() {
         if (name === undefined) throw new Error(`.changeset/${file}: "${line}" is no package with its bump`);
         return name;
       });
+    return { file, names };
   });
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { changesetProblems } from "../../scripts/gates/changesets.mjs";
 import { publicPackages } from "../../scripts/lib/workspace.mjs";
 import { fillLinks, fillManifest } from "../../scripts/release/fill.mjs";
 import { HOME, type Home } from "../../scripts/release/home.mjs";
@@ -97,4 +98,27 @@ test.each(["../../docs/no-such-guide.md", "../../../outside.md"])("a link to %s 
   expect(() => fillLinks(`[guide](${target})`, "packages/core", SAMPLE)).toThrow(
     `packages/core/README.md links to ${target}, and there is no such file`,
   );
+});
+
+test.each([
+  { version: "0.0.0", files: ["core.md"], problems: [] },
+  { version: "0.0.0", files: [], problems: ["@signpost/core is in no changeset: run `npx changeset`"] },
+  {
+    version: "0.0.0",
+    files: ["core.md", "faster.md"],
+    problems: [
+      "@signpost/core is in core.md, faster.md. It was never released, so it has one changeset, which says what it is: change that text, and remove the others",
+    ],
+  },
+  { version: "0.1.0", files: [], problems: [] },
+  { version: "0.1.0", files: ["core.md", "faster.md"], problems: [] },
+])("a package of version $version in the changesets $files", ({ version, files, problems }) => {
+  const changesets = files.map((file) => ({ file, names: ["@signpost/core"] }));
+  expect(changesetProblems(changesets, [{ name: "@signpost/core", version }])).toEqual(problems);
+});
+
+test("a changeset of a package that is not published is refused", () => {
+  expect(changesetProblems([{ file: "demo.md", names: ["@signpost/example-demo"] }], [])).toEqual([
+    ".changeset/demo.md names @signpost/example-demo, which is no public package",
+  ]);
 });
