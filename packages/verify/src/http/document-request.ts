@@ -56,12 +56,13 @@ async function unconditional(send: Send, url: URL, cacheControl: string | undefi
 }
 
 /**
- * Whether a server, or what stands before it, answered HEAD otherwise than it answers GET: with a status, such as 405, 403 or 500.
- * One that asks for patience is not asked again at once.
+ * Whether a server, or what stands before it, may answer GET where it did not answer HEAD: by a status, such as 405, 403 or 500,
+ * by hanging up, or by what is no HTTP. One that asks for patience is not asked again at once.
  */
 function isRefusedHead(error: unknown): boolean {
-  if (!(error instanceof KeySetError) || error.status === undefined) return false;
-  return error.status !== 429 && error.retryAfterMs === undefined;
+  if (!(error instanceof KeySetError)) return false;
+  if (error.code === "fetch_failed") return true;
+  return error.status !== undefined && error.status !== 429 && error.retryAfterMs === undefined;
 }
 
 /**
@@ -76,7 +77,7 @@ function entityTag(etag = ""): string | undefined {
 /** Whether a 304 is about the stored document: it names none, or the same opaque tag (RFC 9110 section 8.8.3.2). */
 function isAbout(notModified: HttpAnswer, etag: string): boolean {
   const named = notModified.headers["etag"];
-  return named === undefined || opaqueTag(named) === opaqueTag(etag);
+  return named === undefined || opaqueTag(soleValue(named)) === opaqueTag(etag);
 }
 
 function opaqueTag(etag: string): string {

@@ -131,6 +131,16 @@ describe("revalidation", () => {
     expect(last().headers["if-none-match"]).toBe('"e"');
   });
 
+  it("takes a 304 whose ETag was sent twice for one about the stored set", async () => {
+    const { keySet, verify, server, clock, count } = await setup(origin([a], { ...ROTATION_CACHE, etag: ['"e"', '"e"'] }));
+    await verify(a.token());
+    clock.advanceSeconds(301);
+    server.answerWith(() => ({ status: 304, headers: { ...ROTATION_CACHE, etag: ['"e"', '"e"'] } }));
+    await verify(a.token());
+    expect(count()).toBe(2);
+    expect(keySet.stats()).toMatchObject({ notModified: 1 });
+  });
+
   it("is unconditional where there was no ETag", async () => {
     const body = JSON.stringify({ keys: [a.jwk] });
     const { verify, clock, count, last } = await setup({
@@ -266,6 +276,15 @@ describe("revalidation by HEAD", () => {
     await verify(a.token());
     expect(server.requests.map(({ method }) => method)).toEqual(["GET", "HEAD", "GET"]);
     expect(server.requests.at(-1)?.headers["if-none-match"]).toBeDefined();
+  });
+
+  it("goes on by GET where HEAD gets no answer that is HTTP, as from a firewall that knows GET alone", async () => {
+    const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), { revalidateWith: "head" });
+    await verify(a.token());
+    clock.advanceSeconds(301);
+    server.answerWith((request) => (request.method === "HEAD" ? "destroy" : origin([a], ROTATION_CACHE)(request)));
+    await verify(a.token());
+    expect(server.requests.at(-1)).toMatchObject({ method: "GET", headers: { "if-none-match": expect.any(String) } });
   });
 
   it.each<[string, number, Record<string, string>]>([
