@@ -111,7 +111,7 @@ export function headersAfter304(stored: HeaderMap, notModified: HeaderMap): Head
 }
 
 /**
- * The library takes a negative Age for a later birth, reads dates by `Date.parse`, measures `Expires` without `Date` against its
+ * The library takes a negative Age for a later birth, reads dates by `Date.parse`, so that the year 0001 is 2001, measures `Expires` without `Date` against its
  * own clock, and sees `*` in `Vary` only where it stands alone.
  */
 function normalised(headers: HeaderMap, wallClock: number): Record<string, string> {
@@ -120,7 +120,7 @@ function normalised(headers: HeaderMap, wallClock: number): Record<string, strin
   const cacheControl = headers["cache-control"];
   if (cacheControl !== undefined) normal["cache-control"] = normalisedCacheControl(cacheControl);
   // Without a date that can be read, an answer was made when it came (RFC 9110 section 6.6.1).
-  normal["date"] = normalisedDate(headers["date"], wallClock) ?? new Date(wallClock).toUTCString();
+  normal["date"] = normalisedDate(headers["date"], wallClock) ?? new Date(wallClock).toISOString();
   // And an `Expires` that cannot is over (RFC 9111 section 5.3), however far back the server's own clock is.
   if (expires !== undefined) normal["expires"] = normalisedDate(expires, wallClock) ?? normal["date"];
   if (vary.split(",").some((member) => member.trim() === "*")) normal["vary"] = "*";
@@ -132,7 +132,7 @@ function normalised(headers: HeaderMap, wallClock: number): Record<string, strin
 
 function normalisedDate(value: string | undefined, now: number): string | undefined {
   const date = value === undefined ? undefined : parseHttpDate(soleValue(value), now);
-  return date === undefined ? undefined : new Date(date).toUTCString();
+  return date === undefined ? undefined : new Date(date).toISOString();
 }
 
 /** RFC 9111 section 5.1: the first of several. */

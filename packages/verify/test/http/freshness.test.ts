@@ -44,6 +44,8 @@ describe("times from the receipt on", () => {
     [""],
     // 1994, by the rule of 50 years.
     ["Sunday, 06-Nov-94 08:49:37 GMT"],
+    // What .NET writes for no date.
+    ["Mon, 01 Jan 0001 00:00:00 GMT"],
   ])("Expires: %s is over", async (expires) => {
     expect(await freshnessOf({ expires }, times, rules)).toMatchObject({ freshForMs: 10_000 });
   });
@@ -79,7 +81,7 @@ describe("times from the receipt on", () => {
     expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 });
   });
 
-  it.each([["0"], ["-1"], ["soon"]])("Expires: %s is over for a server whose clock never ran, too", async (expires) => {
+  it.each([["0"], ["-1"], ["soon"], ["Mon, 01 Jan 0001 00:00:00 GMT"]])("Expires: %s is over for a server whose clock never ran, too", async (expires) => {
     const headers = { expires, date: "Thu, 01 Jan 1970 00:00:12 GMT" };
     expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 10_000 });
   });
