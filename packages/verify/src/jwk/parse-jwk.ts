@@ -44,6 +44,11 @@ export interface LeftOut {
   readonly detail: string;
 }
 
+/** Why entries are not used, each reason once. Empty for no entries. */
+export function describeLeftOut(entries: readonly LeftOut[]): string {
+  return [...new Set(entries.map(({ reason, detail }) => `${reason} (${detail})`))].join("; ");
+}
+
 /** What an entry of a set says its key is for. */
 interface Purpose {
   readonly kid: string | undefined;

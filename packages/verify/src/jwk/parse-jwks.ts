@@ -2,7 +2,7 @@ import { readWholeNumber } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { isObject, parseJson } from "./json.ts";
 import type { DropReason, LeftOut, VerificationKey } from "./parse-jwk.ts";
-import { parseJwk } from "./parse-jwk.ts";
+import { describeLeftOut, parseJwk } from "./parse-jwk.ts";
 
 /** A set as it is used. */
 export interface ParsedJwks {
@@ -42,8 +42,10 @@ export function parseJwks(document: unknown, maxKeys: number): ParsedJwks {
     if (!seen.has(text)) keys.push(parsed);
     seen.add(text);
   }
-  if (keys.length === 0)
-    throw new KeySetError("no_usable_key", `none of the ${entries.length} keys can verify a signature`);
+  if (keys.length === 0) {
+    const reasons = leftOut.length === 0 ? "" : `: ${describeLeftOut(leftOut)}`;
+    throw new KeySetError("no_usable_key", `none of the ${entries.length} keys can verify a signature${reasons}`);
+  }
   return { keys, byKid: groupByKid(keys), leftOut, dropped: countReasons(leftOut) };
 }
 

@@ -2,8 +2,8 @@ import { KeySetError } from "../errors.ts";
 import type { AlgorithmKey } from "./algorithms.ts";
 import { algorithmKey, isSameAlgorithm } from "./algorithms.ts";
 import type { KidMemory } from "./kid-memory.ts";
-import type { LeftOut, VerificationKey } from "./parse-jwk.ts";
-import { fits } from "./parse-jwk.ts";
+import type { VerificationKey } from "./parse-jwk.ts";
+import { describeLeftOut, fits } from "./parse-jwk.ts";
 import type { ParsedJwks } from "./parse-jwks.ts";
 
 /** What a JWS header asks for. */
@@ -58,13 +58,11 @@ function distinct(keys: readonly VerificationKey[]): readonly VerificationKey[] 
 
 function noKey(set: ParsedJwks, kid: string | undefined, named: readonly VerificationKey[]): KeySetError {
   if (kid === undefined) return new KeySetError("unknown_kid", "no key in the set fits the header");
-  if (named.length > 0) return new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
-  const leftOut = set.leftOut.filter((entry) => entry.kid === kid);
-  if (leftOut.length === 0) return new KeySetError("unknown_kid", "no key with this kid");
-  const reasons = [...new Set(leftOut.map(reasonOf))].join("; ");
+  const reasons = describeLeftOut(set.leftOut.filter((entry) => entry.kid === kid));
+  if (named.length > 0) {
+    const others = reasons === "" ? "" : `, and another entry was left out: ${reasons}`;
+    return new KeySetError("no_suitable_key", `the key of this kid does not fit the alg${others}`);
+  }
+  if (reasons === "") return new KeySetError("unknown_kid", "no key with this kid");
   return new KeySetError("key_left_out", `the set has this kid, but its entry was left out: ${reasons}`);
-}
-
-function reasonOf({ reason, detail }: LeftOut): string {
-  return `${reason} (${detail})`;
 }

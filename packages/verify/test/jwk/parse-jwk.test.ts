@@ -290,6 +290,28 @@ describe("a set that is given, not fetched", () => {
     expect(inspect(error, { depth: 9 })).not.toContain("c2VjcmV0");
   });
 
+  it("says why no entry of a set can be used, each reason once, and no value", () => {
+    const entries = [{ ...p256, d: "c2VjcmV0" }, { ...p256, use: "enc" }, { ...p256, kid: "l", use: "enc" }];
+    expect(() => createStaticKeySet({ keys: entries })).toThrow(
+      expect.objectContaining({
+        code: "no_usable_key",
+        message:
+          "none of the 3 keys can verify a signature: " +
+          'private (it has the private member "d"); not_for_signatures (the member "use" is not "sig")',
+      }),
+    );
+  });
+
+  it("says of a kid whose key does not fit that another entry of it was left out", async () => {
+    const keySet = createStaticKeySet({ keys: [p384, { ...p256, use: "enc" }] });
+    await expect(keySet({ alg: "ES256", kid: "k" })).rejects.toMatchObject({
+      code: "no_suitable_key",
+      message:
+        "the key of this kid does not fit the alg, and another entry was left out: " +
+        'not_for_signatures (the member "use" is not "sig")',
+    });
+  });
+
   it("says both reasons of two entries, and neither where a third one can be used", async () => {
     const unused = [
       { ...p256, use: "enc" },
