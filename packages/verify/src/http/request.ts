@@ -200,9 +200,13 @@ async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): 
   return Buffer.concat(chunks, length);
 }
 
-/** An unread body would hold its connection. */
+/** An unread body would hold its connection. The streams of some clients, such as node-fetch, cannot be cancelled. */
 async function discard(answer: FetchResponseLike): Promise<void> {
-  await answer.body?.cancel().catch(() => {});
+  try {
+    await answer.body?.cancel();
+  } catch {
+    // The answer is read without it.
+  }
 }
 
 function asKeySetError(error: unknown, url: URL): KeySetError {

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 import { createRemoteKeySet } from "@signpost/verify";
@@ -116,6 +117,29 @@ describe("an answer", () => {
     const keySet = createRemoteKeySet("https://op.example/jwks", { fetch: async () => answer });
     await expect(keySet.preload()).rejects.toMatchObject({ code: "fetch_failed" });
     expect(pulls).toBeLessThan(10);
+  });
+
+  it("that cannot be cancelled, as a stream of node-fetch, is left where it is not read", async () => {
+    const clock = fakeClock();
+    const stream = (text: string) => Readable.from([Buffer.from(text)]) as unknown as ReadableStream<Uint8Array>;
+    let status = 200;
+    const keySet = createRemoteKeySet("https://op.example/jwks", {
+      clock,
+      now: clock.now,
+      fetch: async () => ({
+        status,
+        headers: new Headers({ ...json, ...ROTATION_CACHE, etag: '"e"' }),
+        body: stream(status === 200 ? JSON.stringify({ keys: [a.jwk] }) : ""),
+      }),
+    });
+    await keySet.preload();
+    clock.advanceSeconds(301);
+    status = 304;
+    await keySet({ alg: "ES256", kid: "a" });
+    expect(keySet.stats()).toMatchObject({ notModified: 1, failed: 0 });
+    clock.advanceSeconds(301);
+    status = 503;
+    await expect(keySet({ alg: "ES256", kid: "a" })).rejects.toMatchObject({ code: "http_status", status: 503 });
   });
 
   it("is given up also where fetch ignores the signal", async () => {
