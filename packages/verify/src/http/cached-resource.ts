@@ -176,7 +176,15 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   function answersBefore({ freshness }: Stored<T>, mayBeStale: MayBeStale = () => false): boolean {
     const elapsed = storedForMs();
     if (elapsed < freshness.staleWhileRevalidateForMs) return true;
-    return elapsed < freshness.staleIfErrorForMs && mayBeStale({ failing: limits.failure !== undefined });
+    if (elapsed >= freshness.staleIfErrorForMs) return false;
+    return mayBeStale({ failing: limits.failure !== undefined }) || (options.rules.staleWhileRevalidate && failedJustNow());
+  }
+
+  /** So that a server that hangs makes callers wait once, not each time that the memory of its failure is over. */
+  function failedJustNow(): boolean {
+    if (limits.failure === undefined) return false;
+    const { since, forMs } = limits.failure;
+    return elapsedMs(since, instant()) < forMs + requester.limits.timeoutMs;
   }
 
   function remembered(): KeySetError | undefined {

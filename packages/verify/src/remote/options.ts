@@ -54,7 +54,7 @@ export interface RemoteKeySetOptions {
    * every use. Milliseconds, 0 to 3,600,000, default 10,000.
    */
   readonly minRevalidateIntervalMs?: number | undefined;
-  /** `false` waits for the revalidation instead of answering from the stale set. Default true. */
+  /** `false` waits for each revalidation instead of answering from the stale set before it ends. Default true. */
   readonly staleWhileRevalidate?: boolean | undefined;
   /**
    * How long past its lifetime a set may be used while refreshing it fails, also past `must-revalidate`. A

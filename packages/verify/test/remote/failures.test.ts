@@ -207,6 +207,29 @@ describe("while the OP is down", () => {
     await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status" });
   });
 
+  it("a server that hangs makes callers wait once, and one that is asked for the first time in a while again", async () => {
+    const { keySet, server, clock, count } = await setup(origin([a, b], ROTATION_CACHE), {
+      staleIfErrorSeconds: 600,
+      timeoutMs: 100,
+    });
+    await keySet.preload();
+    server.answerWith(() => ({ after: new Promise(() => {}) }));
+    clock.advanceSeconds(301);
+    const ask = (kid: string) => keySet({ alg: "ES256", kid });
+    await Promise.all([ask("a"), ask("b")]);
+    expect(keySet.stats()).toMatchObject({ failed: 1 });
+    // Its failure is remembered no longer, and the next attempt hangs behind.
+    clock.advanceSeconds(5);
+    await Promise.all([ask("a"), ask("b")]);
+    expect(keySet.stats()).toMatchObject({ failed: 1 });
+    await eventually(() => keySet.stats().failed === 2);
+    expect(count()).toBe(3);
+    // A revoked key is not used once more only because the server was down long ago.
+    server.answerWith(origin([a], ROTATION_CACHE));
+    clock.advanceSeconds(60);
+    await expect(ask("b")).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+
   it("stale-if-error of the answer is followed, unless must-revalidate forbids it", async () => {
     const cases = [
       ["max-age=60, stale-if-error=600", "fulfilled"],
