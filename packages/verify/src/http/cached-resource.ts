@@ -177,7 +177,9 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     const elapsed = storedForMs();
     if (elapsed < freshness.staleWhileRevalidateForMs) return true;
     if (elapsed >= freshness.staleIfErrorForMs) return false;
-    return mayBeStale({ failing: limits.failure !== undefined }) || (options.rules.staleWhileRevalidate && failedJustNow());
+    return (
+      mayBeStale({ failing: limits.failure !== undefined }) || (options.rules.staleWhileRevalidate && failedJustNow())
+    );
   }
 
   /** So that a server that hangs makes callers wait once, not each time that the memory of its failure is over. */

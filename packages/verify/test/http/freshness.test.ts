@@ -81,10 +81,13 @@ describe("times from the receipt on", () => {
     expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 });
   });
 
-  it.each([["0"], ["-1"], ["soon"], ["Mon, 01 Jan 0001 00:00:00 GMT"]])("Expires: %s is over for a server whose clock never ran, too", async (expires) => {
-    const headers = { expires, date: "Thu, 01 Jan 1970 00:00:12 GMT" };
-    expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 10_000 });
-  });
+  it.each([["0"], ["-1"], ["soon"], ["Mon, 01 Jan 0001 00:00:00 GMT"]])(
+    "Expires: %s is over for a server whose clock never ran, too",
+    async (expires) => {
+      const headers = { expires, date: "Thu, 01 Jan 1970 00:00:12 GMT" };
+      expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 10_000 });
+    },
+  );
 
   it.each([["no-cache"], ["No-Cache"]])("Pragma: %s counts without Cache-Control alone", async (pragma) => {
     expect(await freshnessOf({ pragma }, times, rules)).toMatchObject({ freshForMs: 10_000 });

@@ -291,7 +291,11 @@ describe("a set that is given, not fetched", () => {
   });
 
   it("says why no entry of a set can be used, each reason once, and no value", () => {
-    const entries = [{ ...p256, d: "c2VjcmV0" }, { ...p256, use: "enc" }, { ...p256, kid: "l", use: "enc" }];
+    const entries = [
+      { ...p256, d: "c2VjcmV0" },
+      { ...p256, use: "enc" },
+      { ...p256, kid: "l", use: "enc" },
+    ];
     expect(() => createStaticKeySet({ keys: entries })).toThrow(
       expect.objectContaining({
         code: "no_usable_key",

@@ -132,7 +132,9 @@ describe("revalidation", () => {
   });
 
   it("takes a 304 whose ETag was sent twice for one about the stored set", async () => {
-    const { keySet, verify, server, clock, count } = await setup(origin([a], { ...ROTATION_CACHE, etag: ['"e"', '"e"'] }));
+    const { keySet, verify, server, clock, count } = await setup(
+      origin([a], { ...ROTATION_CACHE, etag: ['"e"', '"e"'] }),
+    );
     await verify(a.token());
     clock.advanceSeconds(301);
     server.answerWith(() => ({ status: 304, headers: { ...ROTATION_CACHE, etag: ['"e"', '"e"'] } }));
