@@ -161,6 +161,11 @@ export function statusNumber(error: unknown): number | undefined {
   return code < 100 ? code : (statusInBody(messageOf(error)) ?? fromHttp(code));
 }
 
+/** Whether the service refused the credentials of a call, which it then did not make. */
+export function isUnauthenticated(error: unknown): boolean {
+  return statusNumber(error) === NUMBERS["UNAUTHENTICATED"];
+}
+
 function fromHttp(status: number): number {
   const isOfProxy = status < 400 || status >= 500;
   return FROM_HTTP[status] ?? (isOfProxy ? 14 : 3);

@@ -1,8 +1,9 @@
-import { elapsedMs, type CallBounds } from "@signpost/core/adapter";
+import { elapsedMs, type CallBounds, type Instant, readInstant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { startLife, type ClientLife, type ReadyLife, type Search } from "./client-life.ts";
 import type { Connection } from "./connection.ts";
 import type { CallSubject } from "./client-error.ts";
+import { isUnauthenticated } from "./errors.ts";
 import { credentialsTime, readyInTime } from "./ready.ts";
 
 /** What makes clients of our own, one after the other. */
@@ -19,6 +20,9 @@ export interface OwnClients {
 /** The longest that a search for credentials is waited for before another one begins. Milliseconds. */
 const MAX_PATIENCE_MS = 60_000;
 
+/** Credentials that stay refused are looked for again at most so often. Milliseconds. */
+const RENEWAL_PAUSE_MS = 5_000;
+
 /**
  * Calls through clients of our own. There is one at a time, and another one takes its place
  *
@@ -26,7 +30,9 @@ const MAX_PATIENCE_MS = 60_000;
  * - after a search took all the time of a call: a client waits for its first search for good. If it comes late, it is used
  *   all the same. Each one in a row that hangs has twice the time of the one before, so that a source that is slow is not
  *   asked over and over;
- * - after its channel went silent: the credentials are kept.
+ * - after its channel went silent: the credentials are kept;
+ * - after the service refused its credentials: a client keeps a token until the wall clock says that it is over, also where that
+ *   clock was set back. A refused call is made again with what is found then.
  */
 export function ownConnection({ create, forgetAbsence }: OwnClients): Connection {
   let current: ClientLife | undefined;
@@ -34,6 +40,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
   let late: Promise<ReadyLife> | undefined;
   let hangs = 0;
   let isClosed = false;
+  let renewedAt: Instant | undefined;
 
   const start = (auth?: GcpKmsClientLike["auth"]): ClientLife => (current = startLife(create(auth), onSilence));
   const leave = (life: ClientLife): void => {
@@ -45,6 +52,16 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     leave(life);
     start(life.client.auth);
   }
+  /** Whether there are other credentials than those of this client to try. */
+  const renew = (life: ClientLife): boolean => {
+    if (isClosed) return false;
+    if (current !== life) return true;
+    if (renewedAt !== undefined && elapsedMs(renewedAt) < RENEWAL_PAUSE_MS) return false;
+    renewedAt = readInstant();
+    leave(life);
+    start();
+    return true;
+  };
   const giveUp = (life: ClientLife, search: Search): void => {
     if (current !== life) return;
     current = undefined;
@@ -85,17 +102,27 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     }
   };
 
+  const serving = async (bounds: CallBounds, subject: CallSubject): Promise<ReadyLife> => {
+    for (;;) {
+      const found = await ready(bounds, subject);
+      bounds.signal.throwIfAborted();
+      // One that was left while this call waited for its credentials may be closed: the one that took its place serves.
+      if (!found.life.isRetired || isClosed) return found;
+    }
+  };
+
   start();
   return {
     call: async (bounds, subject, call) => {
-      let { life, optionsOf } = await ready(bounds, subject);
-      bounds.signal.throwIfAborted();
-      // It was left while this call waited for its credentials, and may be closed: the one that took its place serves.
-      while (life.isRetired && !isClosed) {
-        ({ life, optionsOf } = await ready(bounds, subject));
-        bounds.signal.throwIfAborted();
+      const make = ({ life, optionsOf }: ReadyLife): ReturnType<typeof call> =>
+        life.call(bounds, () => call(life.client, optionsOf(bounds)));
+      const first = await serving(bounds, subject);
+      try {
+        return await make(first);
+      } catch (error) {
+        if (!isUnauthenticated(error) || bounds.signal.aborted || !renew(first.life)) throw error;
       }
-      return life.call(bounds, () => call(life.client, optionsOf(bounds)));
+      return make(await serving(bounds, subject));
     },
     close: async () => {
       isClosed = true;

@@ -120,6 +120,49 @@ describe("a call that waits for credentials while its client is left", () => {
   });
 });
 
+describe("credentials that the service refuses, though the client takes them for good", () => {
+  const refused = async (): Promise<never> =>
+    Promise.reject(Object.assign(new Error("16 UNAUTHENTICATED: not valid"), { code: 16 }));
+
+  test("are looked for again by the same call", async () => {
+    const { connection, waits, made } = madeUpClients();
+    await ask(connection, 5_000);
+    waits.answer = async (client) => (client === 1 ? refused() : undefined);
+    expect(await ask(connection, 5_000)).toBe("client 2");
+    expect(made()).toBe(2);
+  });
+
+  test("are looked for once by calls that fail together", async () => {
+    const { connection, waits, made } = madeUpClients();
+    waits.answer = async (client) => (client === 1 ? pause(20).then(refused) : undefined);
+    const asked = [ask(connection, 5_000), ask(connection, 5_000), ask(connection, 5_000)];
+    expect(await Promise.all(asked)).toEqual(["client 2", "client 2", "client 2"]);
+    expect(made()).toBe(2);
+  });
+
+  test("and are refused again, are looked for after a pause, by the wall clock as well", async () => {
+    const { connection, waits, made } = madeUpClients();
+    waits.answer = refused;
+    for (const _call of [1, 2, 3]) expect(await rejection(ask(connection, 5_000))).toMatchObject({ code: 16 });
+    expect(made()).toBe(2);
+    waits.answer = async (client) => (client < 3 ? refused() : undefined);
+    const now = Date.now.bind(Date);
+    const frozen = vi.spyOn(Date, "now").mockImplementation(() => now() + 5_000);
+    const answer = await ask(connection, 5_000).finally(() => frozen.mockRestore());
+    expect(answer).toBe("client 3");
+  });
+
+  test("are not looked for by a signer that was closed", async () => {
+    const { connection, waits, made } = madeUpClients();
+    waits.answer = async () => pause(20).then(refused);
+    const waiting = rejection(ask(connection, 5_000));
+    await pause(5);
+    await connection.close();
+    expect(await waiting).toMatchObject({ code: 16 });
+    expect(made()).toBe(1);
+  });
+});
+
 describe("a channel that is silent", () => {
   test("is left after two attempts that a guard ended long before the bound of the call", async () => {
     const { connection, waits } = madeUpClients();
