@@ -97,6 +97,20 @@ export interface OidcProviderSigningLike extends OidcProviderLike {
   readonly PreAuthorizedCode: OidcProviderClassLike;
 }
 
+/** What is used of the request that a provider answers. */
+export interface RequestContext {
+  readonly oidc?: {
+    readonly provider?: unknown;
+    readonly params?: Readonly<Record<string, unknown>>;
+    readonly client?: unknown;
+  };
+}
+
+/** The request that is answered now, by this provider or by another one of its class. Undefined outside of requests. */
+export function requestContext(provider: OidcProviderLike): RequestContext | undefined {
+  return (provider.constructor as { readonly ctx?: RequestContext }).ctx;
+}
+
 /** The experimental hook that this package was written for and tested against: host 9.11 to 9.13. */
 export const ACKNOWLEDGED_HOOK = "experimental-01";
 

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
 import type { HostAlgorithms } from "./host-algorithms.ts";
-import type { OidcProviderSigningLike } from "./host.ts";
+import { type OidcProviderSigningLike, type RequestContext, requestContext } from "./host.ts";
 
 /** What is read of the host's `ResourceServer`: how the JWT access tokens for it are signed. */
 interface ResourceServerInfo {
@@ -56,8 +56,6 @@ export function checkBeforeSpending(
 ): void {
   const { AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode } = provider;
   const models = [AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode];
-  const requestContext = (): RequestContext | undefined =>
-    (provider.constructor as { readonly ctx?: RequestContext }).ctx;
   const check = async (context: RequestContext, granted: unknown): Promise<void> => {
     const asked = context.oidc?.params?.["resource"] ?? granted;
     // Of several, the host picks one by a function of the OP's.
@@ -72,7 +70,7 @@ export function checkBeforeSpending(
     const prototype = model.prototype as Consumable;
     const { consume } = prototype;
     prototype.consume = async function consumeChecked() {
-      const context = requestContext();
+      const context = requestContext(provider);
       if (context !== undefined) await check(context, this.resource);
       return consume.call(this);
     };
@@ -81,10 +79,6 @@ export function checkBeforeSpending(
 
 interface Consumable {
   consume(this: { readonly resource?: unknown }): Promise<void>;
-}
-
-interface RequestContext {
-  readonly oidc?: { readonly params?: Readonly<Record<string, unknown>>; readonly client?: unknown };
 }
 
 type Jwt = ResourceServerInfo["jwt"];

@@ -15,6 +15,7 @@ import {
   type ExternalSigningKeyClassLike,
   type OidcProviderErrorsLike,
   type OidcProviderSigningLike,
+  requestContext,
   requireKnownHook,
   requireSigningHost,
 } from "./host.ts";
@@ -129,7 +130,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   const reportCrowd = crowdReport(verifyingKeys, tell);
   const reportExpiry = expiryReport(own.latestExpiry, tell);
   const requirePublished = publicationCheck();
-  let attached: JwksEndpointLike | undefined;
+  let attached: { readonly provider: OidcProviderSigningLike; readonly endpoint: JwksEndpointLike } | undefined;
   let served = false;
   let asked = false;
 
@@ -143,12 +144,13 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
         asked = true;
         throw new Error("asked who signs, and not to sign");
       }
+      requireAttached(attached.provider, claims["iss"]);
       if (!served) throw unserved();
       const entry = keys.signing(kid);
       reportCrowd(keys.verifying().length);
       reportExpiry(claims["exp"]);
       if (entry === undefined) throw keys.wasWithdrawn(kid) ? withdrawnMeanwhile(kid) : unknownKid();
-      requirePublished(attached, entry);
+      requirePublished(attached.endpoint, entry);
       return await signPublished(entry, data);
     } catch (error) {
       throw hostFailure(error, errors);
@@ -206,10 +208,21 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       };
       requireSignableResourceServers(provider, abilities);
       if (getResourceServerInfo !== undefined) checkBeforeSpending(provider, abilities, getResourceServerInfo);
-      attached = endpoint;
+      attached = { provider, endpoint };
       reportCrowd(keys.verifying().length);
     },
   };
+}
+
+/**
+ * A second provider with the same keys publishes those of its construction, and nothing tells it of others. The issuer
+ * tells them apart; where the OP has written another one into a token, the request that is answered does.
+ */
+function requireAttached(provider: OidcProviderSigningLike, issuer: unknown): void {
+  if (issuer === undefined || issuer === provider.issuer) return;
+  if (requestContext(provider)?.oidc?.provider === provider) return;
+  const problem = `expected the one that was attached, of ${provider.issuer}: make keys for each provider, and attach each`;
+  throw new ConfigurationError("provider", problem);
 }
 
 /** The endpoint may not be mounted: tokens would leave under a kid that is published nowhere. */

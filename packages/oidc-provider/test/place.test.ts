@@ -4,7 +4,7 @@ import { json } from "node:stream/consumers";
 import express from "express";
 import Koa from "koa";
 import mount from "koa-mount";
-import { errors, ExternalSigningKey, Provider } from "oidc-provider";
+import { type Configuration, errors, ExternalSigningKey, Provider } from "oidc-provider";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createJwksEndpoint, createKeySet, type KeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
@@ -20,14 +20,16 @@ const CLIENT = {
 
 let keys: KeySet;
 let told: Error[] = [];
-let server: Server | undefined;
+const servers: Server[] = [];
 beforeEach(async () => {
   keys = createKeySet([{ keyId: "a", signer: await openLocalSigner() }]);
   told = [];
 });
 afterEach(() => {
-  server?.closeAllConnections();
-  server?.close();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
 });
 
 interface Made {
@@ -35,14 +37,13 @@ interface Made {
   readonly attach: (mountPrefix?: string, options?: AttachOptions) => void;
 }
 
-function make(issuer: string): Made {
-  const signpost: SignpostKeys<ExternalSigningKey> = signpostKeys({
-    ExternalSigningKey,
-    errors,
-    keys,
-    onError: (error) => told.push(error),
-  });
+function plug(): SignpostKeys<ExternalSigningKey> {
+  return signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });
+}
+
+function make(issuer: string, signpost = plug(), configuration: Configuration = {}): Made {
   const provider = new Provider(issuer, {
+    ...configuration,
     jwks: signpost.jwks,
     features: {
       devInteractions: { enabled: false },
@@ -64,7 +65,8 @@ function make(issuer: string): Made {
 }
 
 async function serve(listener: (req: IncomingMessage, res: ServerResponse) => unknown): Promise<string> {
-  server = createServer((req, res) => void listener(req, res)).listen(0, "127.0.0.1");
+  const server = createServer((req, res) => void listener(req, res)).listen(0, "127.0.0.1");
+  servers.push(server);
   await once(server, "listening");
   const address = server.address();
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
@@ -138,23 +140,57 @@ describe("attach comes too late", () => {
   });
 });
 
-describe("a process without requests", () => {
-  const issue = async ({ provider }: Made): Promise<string> => {
-    const client = await provider.Client.find("rp");
-    return new provider.IdToken({ sub: "a" }, { client }).issue({ use: "logout" });
-  };
+test("of two providers with the same keys, the one that was not attached signs nothing", async () => {
+  const signpost = plug();
+  const [first, second] = [make("https://a.example", signpost), make("https://b.example", signpost)];
+  first.attach();
+  const failures = failuresOf(second.provider);
+  const [firstServer, secondServer] = [await serve(first.provider.callback()), await serve(second.provider.callback())];
+  expect((await askToken(firstServer)).status).toBe(200);
+  expect(await isOurs(`${secondServer}/jwks`)).toBe(false);
+  expect((await askToken(secondServer)).status).toBe(500);
+  expect(failures).toEqual([
+    expect.objectContaining({
+      cause: expect.objectContaining({
+        name: "ConfigurationError",
+        argument: "provider",
+        message: expect.stringContaining("https://a.example"),
+      }),
+    }),
+  ]);
+});
 
+test("a provider signs while another one answers, and under an issuer that the OP writes", async () => {
+  const other = make("https://b.example");
+  other.attach(undefined, { servesRequests: false });
+  const logoutTokens: string[] = [];
+  const jwt = async (_context: unknown, _token: unknown, { payload }: { payload: object }): Promise<void> => {
+    logoutTokens.push(await logoutTokenOf(other));
+    Object.assign(payload, { iss: "https://old.example" });
+  };
+  const { provider, attach } = make("https://a.example", plug(), { formats: { customizers: { jwt } } });
+  attach();
+  expect((await askToken(await serve(provider.callback()))).status).toBe(200);
+  expect(logoutTokens).toHaveLength(1);
+});
+
+async function logoutTokenOf({ provider }: Made): Promise<string> {
+  const client = await provider.Client.find("rp");
+  return new provider.IdToken({ sub: "a" }, { client }).issue({ use: "logout" });
+}
+
+describe("a process without requests", () => {
   test("signs nothing by default", async () => {
     const made = make("https://op.example");
     made.attach();
-    await expect(issue(made)).rejects.toMatchObject({ cause: { argument: "servesRequests" } });
+    await expect(logoutTokenOf(made)).rejects.toMatchObject({ cause: { argument: "servesRequests" } });
   });
 
   test("signs where attach is told of it, late or not", async () => {
     const made = make("https://op.example");
     made.provider.callback();
     made.attach(undefined, { servesRequests: false });
-    expect((await issue(made)).split(".")).toHaveLength(3);
+    expect((await logoutTokenOf(made)).split(".")).toHaveLength(3);
   });
 
   test("that serves a first request signs from then on", async () => {
@@ -162,7 +198,7 @@ describe("a process without requests", () => {
     made.attach();
     const base = await serve(made.provider.callback());
     await fetch(`${base}/anything`);
-    expect((await issue(made)).split(".")).toHaveLength(3);
+    expect((await logoutTokenOf(made)).split(".")).toHaveLength(3);
   });
 });
 
@@ -226,7 +262,6 @@ describe("the first request says nothing of a wrong place", () => {
       await vi.waitFor(() => {
         expect(told).toHaveLength(tells);
       });
-      server?.close();
     }
   });
 
