@@ -1,4 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
+import { given } from "@signpost/core/adapter";
 import type { HostAlgorithms } from "./host-algorithms.ts";
 import { type OidcProviderSigningLike, type RequestContext, requestContext } from "./host.ts";
 
@@ -101,9 +102,13 @@ function signableJwt(identifier: string, info: ResourceServerInfo, abilities: Si
   return ours ? { ...jwt, sign: { ...jwt?.sign, alg: "ES256" } } : jwt;
 }
 
+const HMAC = new Set(["HS256", "HS384", "HS512"]);
+
 function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: SigningAbilities): string | undefined {
-  if (typeof alg !== "string") return undefined;
-  if (alg.startsWith("HS")) return key === undefined ? "expected jwt.sign.key, which HMAC needs" : undefined;
+  // The host's own default.
+  if (alg === undefined) return undefined;
+  if (typeof alg !== "string") return `expected jwt.sign.alg "ES256", got ${given(alg)}`;
+  if (HMAC.has(alg)) return key ? undefined : "expected jwt.sign.key, which HMAC needs";
   if (alg !== "ES256") {
     if (host.signs(alg) !== false) return undefined;
     return `expected jwt.sign.alg "ES256", got ${JSON.stringify(alg)}, for which no published key is here`;

@@ -156,6 +156,10 @@ describe("a resource server whose tokens cannot be signed", () => {
     ["the kid of another key alone", { sign: { kid: "b" } }, refusedFor("kid", '"b"')],
     ["encryption to a public key without a signature", { encrypt: RSA_OAEP }, refusedFor("jwt\\.sign")],
     ["HMAC without a key", { sign: { alg: "HS256" } as never }, refusedFor("jwt\\.sign\\.key")],
+    ["HMAC with an empty key", { sign: { alg: "HS256", key: "" } as never }, refusedFor("jwt\\.sign\\.key")],
+    ["HMAC of a size that does not exist", { sign: { alg: "HS999", key: SECRET } as never }, refusedFor("HS999")],
+    ["null for an algorithm", { sign: { alg: null } as never }, refusedFor("ES256", "null")],
+    ["a number for an algorithm", { sign: { alg: 256 } as never }, refusedFor("ES256", "256")],
   ];
 
   test.each(cases)("is refused at the authorization request: %s", async (_name, jwt, cause) => {
