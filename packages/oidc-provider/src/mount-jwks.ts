@@ -40,8 +40,8 @@ export interface MountJwksOptions {
  * `attach` of `signpostKeys` calls it. By itself it is for a Provider that signs with its own keys.
  *
  * @throws ConfigurationError when the endpoint's `jwksUri` is not the URL at which the host announces its JWKS: its
- * issuer, where it is mounted if the issuer does not say so already, and the path of its `routes.jwks`; and when
- * `provider.callback()` was called before.
+ * issuer, where it is mounted if the issuer does not say so already, and the path of its `routes.jwks`; and when it was
+ * called for the provider before, by itself or by `attach`, or `provider.callback()` was.
  * @example
  * ```ts
  * import type { Provider } from "oidc-provider";
@@ -67,6 +67,9 @@ export function mountJwks(
   mountEndpoint(provider, endpoint, cors, tell);
 }
 
+/** Those that have an endpoint: of two, the first one alone is ever asked. */
+const mounted = new WeakSet<object>();
+
 const MOUNT_OPTIONS: OptionNames<MountJwksOptions> = { cors: true, onError: true };
 
 /** As `mountJwks`, with arguments that were checked before. */
@@ -76,6 +79,7 @@ export function mountEndpoint(
   cors: boolean,
   tell: TellOperator,
 ): void {
+  mounted.add(provider);
   const path = provider.pathFor("jwks", { mountPath: "" });
   const look = announcementCheck(provider, endpoint.jwksUri, tell);
   provider.use(async (context, next) => {
@@ -116,6 +120,12 @@ function answer(context: OidcProviderContextLike, endpoint: JwksEndpointLike, co
 export function requireMountable(provider: Partial<OidcProviderLike>, endpoint: Partial<JwksEndpointLike>): void {
   if (typeof provider?.use !== "function" || typeof provider.pathFor !== "function") {
     throw new ConfigurationError("provider", `expected a Provider of oidc-provider, got ${given(provider)}`);
+  }
+  if (mounted.has(provider)) {
+    throw new ConfigurationError(
+      "provider",
+      "expected one call of mountJwks or attach, which calls it: the first would answer alone",
+    );
   }
   if (typeof endpoint?.jwksUri !== "string" || typeof endpoint.respond !== "function") {
     throw new ConfigurationError("endpoint", `expected what createJwksEndpoint returns, got ${given(endpoint)}`);

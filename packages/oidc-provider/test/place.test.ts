@@ -140,6 +140,20 @@ describe("attach comes too late", () => {
   });
 });
 
+test("of two endpoints the first would answer alone, so a second one is refused", () => {
+  const mountedBefore = expect.objectContaining({
+    argument: "provider",
+    message: expect.stringContaining("mountJwks"),
+  });
+  const [first, second] = [make("https://op.example"), make("https://op.example")];
+  const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys });
+  mountJwks(first.provider, endpoint);
+  expect(() => first.attach()).toThrow(mountedBefore);
+  expect(() => first.attach(undefined, { servesRequests: false })).toThrow(mountedBefore);
+  second.attach();
+  expect(() => mountJwks(second.provider, endpoint)).toThrow(mountedBefore);
+});
+
 test("of two providers with the same keys, the one that was not attached signs nothing", async () => {
   const signpost = plug();
   const [first, second] = [make("https://a.example", signpost), make("https://b.example", signpost)];
