@@ -36,8 +36,12 @@ export function readOwnKeys(keys: OwnKeys, options: KeySetOptions = {}): ReadOwn
   const source = isEntryList(keys) ? readKeySet("keys", keys, options) : keys;
   requireSource(source);
   if (isSchedule(source)) {
-    const { jwksRotationActive, withdrawn, latestExpiry } = source;
-    return { source, jwksRotationActive, withdrawn, latestExpiry };
+    return {
+      source,
+      jwksRotationActive: () => source.jwksRotationActive(),
+      withdrawn: () => source.withdrawn(),
+      latestExpiry: () => source.latestExpiry(),
+    };
   }
   return { source, jwksRotationActive: undefined, withdrawn: () => NONE, latestExpiry: undefined };
 }

@@ -16,7 +16,7 @@ interface Accepted {
  * What each source function gave. It hangs on the caller's own function, so everything that shares a source (an endpoint,
  * signing, a second endpoint) also shares what its kids named: a set that one of them refuses is refused by all.
  */
-const accepted = new WeakMap<() => KeySet, Accepted>();
+const accepted = new WeakMap<object, Accepted>();
 
 const MAX_REMEMBERED_KIDS = 10_000;
 
@@ -37,19 +37,23 @@ const MAX_REMEMBERED_KIDS = 10_000;
  * ```
  */
 export function currentKeySet(keys: KeySetSource): KeySet {
-  const source = isSchedule(keys) ? keys.keySet : keys;
-  if (typeof source !== "function") return requireMade(source);
-  const next = requireMade(source());
-  const previous = accepted.get(source);
+  if (!isSchedule(keys) && typeof keys !== "function") return requireMade(keys);
+  const next = requireMade(typeof keys === "function" ? keys() : keys.keySet());
+  const key = memoryKey(keys);
+  const previous = accepted.get(key);
   if (next === previous?.set) return next;
-  accepted.set(source, { set: next, named: namesAfter(previous?.named ?? new Map(), next) });
+  accepted.set(key, { set: next, named: namesAfter(previous?.named ?? new Map(), next) });
   return next;
 }
 
 /** The set to go on with while the source fails: the last one it gave that was accepted, if any. */
 export function lastKeySet(keys: KeySetSource): KeySet | undefined {
-  const source = isSchedule(keys) ? keys.keySet : keys;
-  return typeof source === "function" ? accepted.get(source)?.set : source;
+  return isSchedule(keys) || typeof keys === "function" ? accepted.get(memoryKey(keys))?.set : keys;
+}
+
+/** A schedule's own function, which may be given by itself too. A method that schedules of a class share is not its own. */
+function memoryKey(keys: RotationSchedule | (() => KeySet)): object {
+  return typeof keys === "object" && Object.hasOwn(keys, "keySet") ? keys.keySet : keys;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { compactVerify, decodeProtectedHeader, importJWK } from "jose";
 import { describe, expect, test, vi } from "vitest";
 import {
+  createJwksEndpoint,
   createKeySet,
   createRotationSchedule,
   currentKeySet,
@@ -92,6 +93,53 @@ describe("keys, where something is made from them, may be", () => {
     const foreign: RotationSchedule = { ...rotating().schedule };
     expect(readOwnKeys(foreign).source).toBe(foreign);
     expect(currentKeySet(foreign).active.keyId).toBe("a");
+  });
+});
+
+/** A plan that is replaced while the OP runs, as a class of the OP's own. */
+class ReplacedPlan implements RotationSchedule {
+  #plan: RotationSchedule;
+  constructor(plan: RotationSchedule) {
+    this.#plan = plan;
+  }
+  replace(plan: RotationSchedule): void {
+    this.#plan = plan;
+  }
+  keySet() {
+    return this.#plan.keySet();
+  }
+  jwksRotationActive() {
+    return this.#plan.jwksRotationActive();
+  }
+  withdrawn() {
+    return this.#plan.withdrawn();
+  }
+  nextChange() {
+    return this.#plan.nextChange();
+  }
+  latestExpiry() {
+    return this.#plan.latestExpiry();
+  }
+}
+
+describe("a schedule whose members need their object", () => {
+  test("is published, and brings its cache mode and its withdrawn keys", () => {
+    const [calm, moving] = [rotating(), rotating(101.5)];
+    const plan = new ReplacedPlan(calm.schedule);
+    const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys: plan });
+    expect(endpoint.respond("GET").headers["Cache-Control"]).toMatch("max-age=3600");
+    plan.replace(moving.schedule);
+    const { latestExpiry, withdrawn } = readOwnKeys(plan);
+    expect(withdrawn().map(({ keyId }) => keyId)).toEqual(["a"]);
+    expect(latestExpiry?.()).toBe(moving.schedule.latestExpiry());
+    expect(endpoint.respond("GET").headers["Cache-Control"]).toMatch("max-age=300,");
+    const set = moving.schedule.keySet();
+    expect(currentKeySet(plan)).toBe(set);
+  });
+
+  test("shares nothing with another of its class", () => {
+    const plans = [new ReplacedPlan(rotating().schedule), new ReplacedPlan(rotating().schedule)];
+    expect(plans.map((plan) => currentKeySet(plan).active.keyId)).toEqual(["a", "a"]);
   });
 });
 
