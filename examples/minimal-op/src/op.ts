@@ -78,6 +78,8 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
     readiness.drain();
     await pause(drainMs);
     const closed = once(server, "close");
+    // A connection that is busy now is no idle one, and would stay for as long as its client goes on.
+    server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
     server.close();
     server.closeIdleConnections();
     await closed;

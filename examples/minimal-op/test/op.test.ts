@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { get, type IncomingMessage } from "node:http";
+import { Agent, type ClientRequest, get, type IncomingMessage, request } from "node:http";
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Schedule } from "../src/schedule.ts";
 import {
   assertionOf,
@@ -252,5 +252,25 @@ describe("shutdown", () => {
     expect((await started).status).toBe(200);
     await closed;
     expect(backend.closed()).toBe(true);
+  });
+
+  test("a connection that was busy, and whose client goes on, is told to close", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    const answered = async (asked: ClientRequest): Promise<IncomingMessage> => {
+      const [response] = (await once(asked, "response")) as [IncomingMessage];
+      await once(response.resume(), "end");
+      return response;
+    };
+    const headers = { "content-type": "application/x-www-form-urlencoded", "content-length": 1 };
+    const busy = request(`${op.url}/token`, { agent, method: "POST", headers });
+    busy.flushHeaders();
+    await once(busy, "socket");
+    await vi.waitFor(() => expect(busy.socket?.connecting).toBe(false));
+    const closed = op.close();
+    await vi.waitFor(() => expect(fetch(`${op.url}/alive`)).rejects.toThrow("fetch failed"), { timeout: 10_000 });
+    await answered(busy.end("x"));
+    expect((await answered(get(`${op.url}/alive`, { agent }))).headers.connection).toBe("close");
+    await closed;
   });
 });

@@ -45,6 +45,8 @@ export async function startOp({ issuer: given, port, schedule, configuration }: 
     // Who opened the signers closes them, after this.
     close: async () => {
       const closed = once(server, "close");
+      // A connection that is busy now is no idle one, and would stay for as long as its client goes on.
+      server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
       server.close();
       server.closeIdleConnections();
       await closed;
