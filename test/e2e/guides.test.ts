@@ -51,3 +51,10 @@ test(".nvmrc names the oldest version of Node that every package supports", () =
   const engines = manifests.map((path) => (JSON.parse(read(path)) as { engines: { node: string } }).engines.node);
   expect(new Set(engines)).toEqual(new Set([`^${oldest}.19 || >=22.12`]));
 });
+
+// A second run gives other numbers, and then two pages differ.
+test("measured times with their confidence stand on one page alone", () => {
+  const pages = filesBelow("docs", ".md").filter((path) => path !== "docs/performance.md");
+  const quoting = ["README.md", ...pages].filter((path) => /\d % confidence/.test(read(path)));
+  expect(quoting).toEqual([]);
+});
