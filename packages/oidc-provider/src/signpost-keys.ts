@@ -84,8 +84,8 @@ export interface SignpostKeys<Key extends object> {
    * From then on the provider refuses an `id_token_hint` without a kid, and a resource server whose tokens cannot be
    * signed (`jwt.sign.alg: "RS256"`) at the authorization request.
    *
-   * The host spends an authorization code, a device code or a refresh token that rotates before it signs: after a 503 of
-   * the token endpoint the same one is refused as `invalid_grant`. What the guard retries, or a second signer of
+   * The host spends an authorization code, a device code, a CIBA request or a refresh token that rotates before it signs:
+   * after a 503 of the token endpoint the same one is refused as `invalid_grant`. What the guard retries, or a second signer of
    * `failoverSigner` answers, is spared that.
    *
    * @throws ConfigurationError when the endpoint has another issuer or path than the provider, or does not publish the

@@ -12,6 +12,7 @@ await import("./failures.test.ts");
 await import("./flows.test.ts");
 await import("./hints.test.ts");
 await import("./host-keys.test.ts");
+await import("./hybrid-and-ciba.test.ts");
 await import("./jwks.test.ts");
 await import("./live-rotation.test.ts");
 await import("./move-from-rs256.test.ts");
