@@ -79,7 +79,7 @@ export function requireSource(value: unknown): asserts value is KeySetSource {
   if (typeof value !== "function" && !isSchedule(value)) requireMade(value);
 }
 
-/** By its members, so that a schedule of another copy of this package is one too. */
+/** By its members: an OP may write its own, over plans of this package. */
 export function isSchedule(value: unknown): value is RotationSchedule {
   if (typeof value !== "object" || value === null || PublishedKeySet.isMade(value)) return false;
   const { keySet, jwksRotationActive, withdrawn, latestExpiry } = value as Partial<RotationSchedule>;
@@ -95,10 +95,14 @@ function requireMade(value: unknown): PublishedKeySet {
   if (Array.isArray(value)) {
     throw new ConfigurationError("keys", "got a list of entries; make a set of it once, with createKeySet(entries)");
   }
-  throw new ConfigurationError(
-    "keys",
-    "expected a key set made by createKeySet, a function that returns one, or a rotation schedule",
-  );
+  const problem = isKeySetLike(value)
+    ? "got a copy of a key set, or one of another copy of @signpost/core; give the one that createKeySet returned, of this copy"
+    : "expected a key set made by createKeySet, a function that returns one, or a rotation schedule";
+  throw new ConfigurationError("keys", problem);
+}
+
+function isKeySetLike(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "active" in value && "keys" in value;
 }
 
 /** What is remembered after a set. Nothing is, where one of its kids named another key before. */

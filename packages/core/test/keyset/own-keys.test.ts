@@ -89,10 +89,10 @@ describe("keys, where something is made from them, may be", () => {
     ]);
   });
 
-  test("a schedule by its members, as another copy of this package makes it", () => {
-    const foreign: RotationSchedule = { ...rotating().schedule };
-    expect(readOwnKeys(foreign).source).toBe(foreign);
-    expect(currentKeySet(foreign).active.keyId).toBe("a");
+  test("a schedule by its members, as an OP writes its own", () => {
+    const written: RotationSchedule = { ...rotating().schedule };
+    expect(readOwnKeys(written).source).toBe(written);
+    expect(currentKeySet(written).active.keyId).toBe("a");
   });
 });
 

@@ -52,6 +52,23 @@ describe("a source", () => {
     },
   );
 
+  test("that gives a copy of a set, or one of another copy of the package, is told so", async () => {
+    vi.resetModules();
+    const other = await import("@signpost/core");
+    const foreign = other.createKeySet([{ signer: publishingSigner() }]);
+    const schedule = {
+      keySet: () => foreign,
+      jwksRotationActive: () => false,
+      withdrawn: () => [],
+      nextChange: () => null,
+      latestExpiry: () => 0,
+    };
+    for (const source of [foreign, () => foreign, schedule, () => ({ ...goldenSet() })]) {
+      const refused = expect.objectContaining({ message: expect.stringContaining("another copy of @signpost/core") });
+      expect(thrownBy(() => currentKeySet(source as KeySet))).toEqual(refused);
+    }
+  });
+
   test("costs no comparison of keys while it gives the same object", () => {
     const set = goldenSet();
     const source = () => set;
