@@ -6,8 +6,9 @@ import type { ResourceServerInfoFunction } from "./resource-servers.ts";
 export interface AttachOptions extends Pick<MountJwksOptions, "cors"> {
   /**
    * `false` in a process that serves no requests: a worker, or one that only sends logout tokens. It signs at once, and
-   * what it signs is published by others. Default true: nothing is signed before the plug has seen a request, since an
-   * endpoint that is not mounted publishes no key.
+   * what it signs is published by others; for a request that it answers all the same, nothing is signed unless the plug has
+   * seen it. Default true: nothing is signed before the plug has seen a request, since an endpoint that is not mounted
+   * publishes no key.
    */
   readonly servesRequests?: boolean | undefined;
   /**

@@ -111,6 +111,12 @@ export function requestContext(provider: OidcProviderLike): RequestContext | und
   return (provider.constructor as { readonly ctx?: RequestContext }).ctx;
 }
 
+/** The request that this very provider answers now. */
+export function answeredRequest(provider: OidcProviderLike): RequestContext | undefined {
+  const context = requestContext(provider);
+  return context?.oidc?.provider === provider ? context : undefined;
+}
+
 /** The experimental hook that this package was written for and tested against: host 9.11 to 9.13. */
 export const ACKNOWLEDGED_HOOK = "experimental-01";
 

@@ -12,10 +12,10 @@ import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./f
 import { requireKidOfHints } from "./hints.ts";
 import {
   ACKNOWLEDGED_HOOK,
+  answeredRequest,
   type ExternalSigningKeyClassLike,
   type OidcProviderErrorsLike,
   type OidcProviderSigningLike,
-  requestContext,
   requireKnownHook,
   requireSigningHost,
 } from "./host.ts";
@@ -79,7 +79,7 @@ export interface SignpostKeys<Key extends object> {
   /**
    * Serves `endpoint` as the provider's JWKS, readable from any origin, and lets failures reach clients as OAuth errors.
    * Call it once, right after construction: before other middleware, and before `provider.callback()` or a mount. Nothing is
-   * signed before a request has come by, unless `servesRequests` is false.
+   * signed for a request that did not come by, nor before the first one that did, unless `servesRequests` is false.
    *
    * From then on the provider refuses an `id_token_hint` without a kid, and a resource server whose tokens cannot be
    * signed (`jwt.sign.alg: "RS256"`) at the authorization request.
@@ -131,7 +131,8 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   const reportExpiry = expiryReport(own.latestExpiry, tell);
   const requirePublished = publicationCheck();
   let attached: { readonly provider: OidcProviderSigningLike; readonly endpoint: JwksEndpointLike } | undefined;
-  let served = false;
+  const seen = new WeakSet<object>();
+  let signsOutsideRequests = false;
   let asked = false;
 
   const sign = async (data: Uint8Array): Promise<Uint8Array> => {
@@ -145,7 +146,8 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
         throw new Error("asked who signs, and not to sign");
       }
       requireAttached(attached.provider, claims["iss"]);
-      if (!served) throw unserved();
+      const request = answeredRequest(attached.provider);
+      if (request === undefined ? !signsOutsideRequests : !seen.has(request)) throw unserved();
       const entry = keys.signing(kid);
       reportCrowd(keys.verifying().length);
       reportExpiry(claims["exp"]);
@@ -188,9 +190,10 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       requireOwnEndpoint(provider, endpoint);
       requirePublished(endpoint, keys.active());
       if (servesRequests) requireUnserved(provider);
-      else served = true;
-      provider.use((_context, next) => {
-        served = true;
+      else signsOutsideRequests = true;
+      provider.use((context, next) => {
+        seen.add(context);
+        signsOutsideRequests = true;
         return next();
       });
       mountEndpoint(provider, endpoint, cors, tell);
@@ -220,7 +223,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
  */
 function requireAttached(provider: OidcProviderSigningLike, issuer: unknown): void {
   if (issuer === undefined || issuer === provider.issuer) return;
-  if (requestContext(provider)?.oidc?.provider === provider) return;
+  if (answeredRequest(provider) !== undefined) return;
   const problem = `expected the one that was attached, of ${provider.issuer}: make keys for each provider, and attach each`;
   throw new ConfigurationError("provider", problem);
 }
@@ -228,7 +231,7 @@ function requireAttached(provider: OidcProviderSigningLike, issuer: unknown): vo
 /** The endpoint may not be mounted: tokens would leave under a kid that is published nowhere. */
 function unserved(): ConfigurationError {
   const problem =
-    "no request has come by: call attach before provider.callback(), and before the provider is mounted. In a process that " +
+    "no request has come by, or not this one: call attach before provider.callback(), and before the provider is mounted. In a process that " +
     "serves no requests: attach(provider, endpoint, { servesRequests: false })";
   return new ConfigurationError("servesRequests", problem);
 }

@@ -140,6 +140,15 @@ describe("attach comes too late", () => {
   });
 });
 
+test("of two mounts, the one from before attach signs nothing", async () => {
+  const { provider, attach } = make("https://op.example");
+  const early = await serve(new Koa().use(mount("/", provider as never)).callback());
+  attach();
+  const late = await serve(provider.callback());
+  expect([(await askToken(late)).status, await isOurs(`${late}/jwks`)]).toEqual([200, true]);
+  expect([(await askToken(early)).status, await isOurs(`${early}/jwks`)]).toEqual([500, false]);
+});
+
 test("of two endpoints the first would answer alone, so a second one is refused", () => {
   const mountedBefore = expect.objectContaining({
     argument: "provider",
@@ -204,6 +213,19 @@ describe("a process without requests", () => {
     const made = make("https://op.example");
     made.provider.callback();
     made.attach(undefined, { servesRequests: false });
+    expect((await logoutTokenOf(made)).split(".")).toHaveLength(3);
+  });
+
+  test("that answers one all the same, past the plug, signs nothing for it", async () => {
+    const made = make("https://op.example");
+    const failures = failuresOf(made.provider);
+    const base = await serve(made.provider.callback());
+    made.attach(undefined, { servesRequests: false });
+    expect(await isOurs(`${base}/jwks`)).toBe(false);
+    expect((await askToken(base)).status).toBe(500);
+    expect(failures).toEqual([
+      expect.objectContaining({ cause: expect.objectContaining({ argument: "servesRequests" }) }),
+    ]);
     expect((await logoutTokenOf(made)).split(".")).toHaveLength(3);
   });
 
