@@ -1,4 +1,11 @@
-import { type GuardedSigner, type GuardPolicy, type Signer, SignerError, type SignOptions } from "@signpost/core";
+import {
+  ConfigurationError,
+  type GuardedSigner,
+  type GuardPolicy,
+  type Signer,
+  SignerError,
+  type SignOptions,
+} from "@signpost/core";
 import {
   assertPolicy,
   createAdapterSigner,
@@ -64,7 +71,7 @@ export async function openKeySigner(read: ReadRequest, { policy, signal }: Openi
         const { signature, session } = await key.sign(digest, call.signal);
         return markPlace(signature, placeOfSession(session));
       } catch (error) {
-        throw namedError(error, uri);
+        throw namedError(signingError(error), uri);
       }
     },
     close: () => key.close(),
@@ -114,6 +121,11 @@ async function openWithin(read: ReadRequest, signal: AbortSignal | undefined): P
     opening?.then((late) => late.close()).catch(() => {});
     throw namedError(error, formatRequestUri(request));
   }
+}
+
+/** What keeps a key from being opened may pass once it is open: a PIN file is empty while it is being written. */
+function signingError(error: unknown): unknown {
+  return error instanceof ConfigurationError ? new SignerError("unavailable", error.message, { cause: error }) : error;
 }
 
 /** With the URI of the key, and of the class that callers know: what only this package tells apart ends here. */

@@ -74,17 +74,26 @@ describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
     expect(calls).toEqual({ C_Login: 0, C_SignInit: 0 });
   });
 
-  test("is unavailable while the source of the PIN fails, and keeps its sessions", async () => {
-    let works = true;
-    const signer = await openCareful({
-      pin: () => {
-        if (!works) throw new Error("the secret store is away");
-        return at.hsm.pin;
+  test.each<[what: string, source: () => string]>([
+    [
+      "fails",
+      () => {
+        throw new Error("the secret store is away");
       },
-    });
+    ],
+    ["gives none, as a file does that is just being written", () => ""],
+  ])("is unavailable while the source of the PIN %s, and keeps its sessions", async (_what, source) => {
+    let works = true;
+    const signer = await openCareful({ pin: () => (works ? at.hsm.pin : source()) });
     works = false;
     const calls = await counted(at, ["C_OpenSession"], async () => {
       expect(await outcomes(signer, SESSIONS)).toEqual(new Set(["unavailable"]));
+      const message = new RegExp(`token "${at.hsm.tokenLabel}".*the function of the option pin`);
+      await expect(signer.sign(new Uint8Array(32))).rejects.toMatchObject({
+        code: "unavailable",
+        transient: true,
+        message: expect.stringMatching(message) as string,
+      });
       works = true;
       await until(async () => (await outcome(signer)) === "signed");
     });

@@ -72,6 +72,21 @@ describe("a source whose PIN was refused", () => {
   });
 });
 
+test("the error of a source that gives no PIN names the token", async () => {
+  const none = pinSource(() => "");
+  const failing = pinSource(() => Promise.reject(new Error("away")));
+  const first = 'token "op" (serial 1): the function of the option pin';
+  await expect(ledger.take(none, TOKEN)).rejects.toMatchObject({
+    name: "ConfigurationError",
+    argument: "pin",
+    message: expect.stringContaining(`pin: ${first}: expected`) as string,
+  });
+  await expect(ledger.take(failing, TOKEN)).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining(first) as string,
+  });
+});
+
 test("the error of a PIN that was refused before says what is odd at its ends", async () => {
   const source = pinSource("5555\n");
   await send(source, "refused");

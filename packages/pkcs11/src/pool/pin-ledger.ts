@@ -1,4 +1,4 @@
-import { SignerError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
 import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import { type PinSource, readPin } from "../request/pin.ts";
 import { type PinProblem, type ProcessPins, processPins } from "../sharing/process-pins.ts";
@@ -105,8 +105,7 @@ export class PinLedger implements LoginPins {
     try {
       return await readPin(source);
     } catch (error) {
-      if (!(error instanceof SignerError)) throw error;
-      throw new SignerError(error.code, `${describeToken(token)}: ${error.message}`, { cause: error.cause });
+      throw ofToken(token, error);
     }
   }
 
@@ -129,6 +128,16 @@ export class PinLedger implements LoginPins {
     this.#refusals.set(identity, refusals);
     return refusals;
   }
+}
+
+/** The error of a source, with the token whose login asked for the PIN. */
+function ofToken(token: TokenName, error: unknown): unknown {
+  const name = describeToken(token);
+  if (error instanceof SignerError)
+    return new SignerError(error.code, `${name}: ${error.message}`, { cause: error.cause });
+  if (!(error instanceof ConfigurationError)) return error;
+  const { argument, message, code, cause } = error;
+  return new ConfigurationError(argument, `${name}: ${message.slice(argument.length + 2)}`, { code, cause });
 }
 
 let ledger: PinLedger | undefined;

@@ -1,4 +1,4 @@
-import { type P256PublicJwk, SignerError } from "@signpost/core";
+import { ConfigurationError, type P256PublicJwk, SignerError } from "@signpost/core";
 import { closedError, elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
@@ -134,7 +134,8 @@ export class PoolKeys {
 /** The session has done nothing wrong: it answered, and the answer is about the key. */
 export function keepsSession(error: unknown): boolean {
   if (error instanceof CommandError) return error.failure.kind === "key";
-  return error instanceof SignerError && error.code !== "timeout";
+  // What a PIN source gave may be no PIN.
+  return error instanceof ConfigurationError || (error instanceof SignerError && error.code !== "timeout");
 }
 
 function isKeyNotFound(error: unknown): boolean {
