@@ -15,8 +15,9 @@ afterEach(() => vi.restoreAllMocks());
 function join(isGiven: PinExchangeEvents["isGiven"]) {
   const memory = new PinMemory();
   const exchange = createPinExchange(memory, { met: () => {}, known: () => [memory.shared], isGiven });
-  const ask = (others: readonly PinMemory[]) =>
+  const ask = (others: readonly PinMemory[], what: "source" | "PIN" = "PIN") =>
     exchange.ask(
+      what,
       memory.order,
       memory.tag(TOKEN, "1234"),
       others.map(({ order }) => order),
@@ -53,6 +54,26 @@ describe("a question to the other threads about a PIN", () => {
     expect(await asker.ask(memories)).toBe("no source");
     expect(await asker.ask([...memories, new PinMemory()])).toBe("silent");
   });
+
+  test("is over at once where the source fails, unless another one gives it", async () => {
+    const asker = join(cannotTell);
+    const failing = join((order) =>
+      order === asker.memory.order ? () => Promise.reject(new Error("away")) : undefined,
+    );
+    const start = performance.now();
+    expect(await asker.ask([failing.memory])).toBe("silent");
+    expect(performance.now() - start).toBeLessThan(5_000);
+    const giving = join((order) => (order === asker.memory.order ? async () => true : undefined));
+    expect(await asker.ask([failing.memory, giving.memory])).toBe(true);
+  });
+
+  test("whether there is a source at all asks none", async () => {
+    const asker = join(cannotTell);
+    const read = vi.fn<() => Promise<boolean>>();
+    const other = join((order) => (order === asker.memory.order ? read : undefined));
+    expect(await asker.ask([other.memory], "source")).toBe(true);
+    expect(read).not.toHaveBeenCalled();
+  });
 });
 
 describe("a PIN that is not the one that the token accepted", () => {
@@ -62,7 +83,7 @@ describe("a PIN that is not the one that the token accepted", () => {
     (await ledger.take(pinSource("1234"), OTHER_TOKEN)).done("accepted");
     await expect(ledger.compare(pinSource("4321"), OTHER_TOKEN, undefined)).rejects.toMatchObject({
       code: "pin_incorrect",
-      message: expect.stringMatching(/did not say in time/) as string,
+      message: expect.stringMatching(/could not say in time/) as string,
     });
   });
 });

@@ -143,6 +143,19 @@ describe("a signer in another thread than the login of its token", () => {
   });
 });
 
+test("a right PIN is proven, and a wrong one refused, though the source of the accepted one in another thread fails", async () => {
+  const [first] = start(1);
+  expect(await first?.open({ ...at.base, pin: at.hsm.pin })).toBe("opened");
+  // That is no PIN.
+  await first?.setPin("");
+  const openDeadlineMs = 5_000;
+  const second = await at.opener.open({ ...at.base, openDeadlineMs });
+  expect(second.health().notes).toEqual([]);
+  await second.close();
+  expect(await openingOutcome(at.opener.open({ ...wrong(), openDeadlineMs }))).toBe("pin_incorrect");
+  expect(at.shim.calls("C_Login")).toBe(1);
+});
+
 describe("a signer whose PIN became wrong", () => {
   test("asks its source again every five seconds, and signs once that gives the right one", async () => {
     for (const isolation of ["thread", "process"] as const) {

@@ -78,14 +78,14 @@ export class PinLedger implements LoginPins {
     const same = this.#pins.isAccepted(token, pin);
     if (same === undefined) return "unproven";
     if (same && accepted !== undefined) return "proven";
+    // What the token accepted some time ago says nothing of a login that is not ours: the PIN may have been changed since.
+    if (same) return (await this.#pins.hasSourceElsewhere(token, pin)) === true ? "proven" : "unproven";
     // Where the PIN of the token is being changed, the source of the old one gives the new one by now.
     const given =
       accepted === undefined
         ? await this.#pins.isGivenElsewhere(token, pin)
         : this.#pins.isSame(token, pin, await this.#read(accepted, token));
-    // What the token accepted some time ago says nothing of a login that is not ours: the PIN may have been changed since.
     if (given === "no source") return "unproven";
-    if (same) return given === "silent" ? "unproven" : "proven";
     if (given === "silent") throw notConfirmed(token, source.name);
     if (given) return "changed";
     throw differsFromAccepted(token, source.name);

@@ -7,21 +7,32 @@ type Message =
   | { readonly type: "hello"; readonly memory: SharedPins }
   /** All that a thread knows of. */
   | { readonly type: "known"; readonly memories: readonly SharedPins[] }
-  /** Does anybody's source give the PIN with this tag now? The tag is of the memory with this order. */
-  | { readonly type: "ask"; readonly question: number; readonly order: string; readonly tag: Uint8Array }
+  | Question
   | Answer;
+
+/** The tag is of the memory with this order. */
+interface Question {
+  readonly type: "ask";
+  readonly question: number;
+  readonly what: What;
+  readonly order: string;
+  readonly tag: Uint8Array;
+}
 
 /** Of the thread whose memory has the order `from`. */
 interface Answer {
   readonly type: "answer";
   readonly question: number;
   readonly from: string;
-  readonly same: boolean | "asking" | "no source";
+  readonly same: boolean | "asking" | "no source" | "failed";
 }
+
+/** Is there a source for the token of the tag, whatever it gives? Or does one give the PIN with the tag now? */
+type What = "source" | "PIN";
 
 /**
  * Whether a source of another thread gives a PIN now. `no source`: every other thread said that none of its logins has to do
- * with the token. `silent`: one of them did not answer in time.
+ * with the token. `silent`: one of them did not answer in time, or its source failed.
  */
 export type GivenElsewhere = boolean | "no source" | "silent";
 
@@ -48,8 +59,8 @@ export interface PinExchangeEvents {
 
 /** Between the threads of this process, as long as they live: what a token refused outlives every signer. */
 export interface PinExchange {
-  /** Whether a source of another thread gives the PIN now. `others`: the orders of the memories of the other threads. */
-  ask(order: string, tag: Uint8Array, others: readonly string[]): Promise<GivenElsewhere>;
+  /** `others`: the orders of the memories of the other threads. */
+  ask(what: What, order: string, tag: Uint8Array, others: readonly string[]): Promise<GivenElsewhere>;
 }
 
 /** `memory`: of this thread. Others answer with what they know. */
@@ -65,45 +76,51 @@ export function createPinExchange(memory: PinMemory, events: PinExchangeEvents):
       case "known":
         return events.met(message.memories);
       case "ask":
-        return answer(message.question, events.isGiven(message.order, message.tag));
+        return answer(message, events.isGiven(message.order, message.tag));
       case "answer":
         return questions.get(message.question)?.(message);
     }
   };
-  const answer = (question: number, isGiven: ReturnType<PinExchangeEvents["isGiven"]>): void => {
+  const answer = ({ question, what }: Question, isGiven: ReturnType<PinExchangeEvents["isGiven"]>): void => {
     if (isGiven === undefined) return;
     const say = (same: Answer["same"]): void => send({ type: "answer", question, from: memory.order, same });
     if (isGiven === "no source") return say(isGiven);
+    if (what === "source") return say(true);
     // Before the source is asked: it may be a function that keeps this thread busy.
     say("asking");
-    isGiven().then(say, () => {});
+    isGiven().then(say, () => say("failed"));
   };
   channel.addEventListener("message", (event) => receive((event as unknown as { data: Message }).data));
   channel.unref();
   send({ type: "hello", memory: memory.shared });
 
   return {
-    ask: async (order, tag, others) => {
+    ask: async (what, order, tag, others) => {
       const missing = new Set(others);
       if (missing.size === 0) return "no source";
       const question = randomInt(2 ** 47);
       let timer: NodeJS.Timeout | undefined;
       try {
         return await new Promise<GivenElsewhere>((resolve) => {
-          let isAsking = false;
+          const asking = new Set<string>();
+          let hasFailed = false;
           const wait = (ms: number): void => {
             clearTimeout(timer);
             timer = setTimeout(() => resolve("silent"), ms);
           };
           questions.set(question, ({ same, from }) => {
             if (typeof same === "boolean") return resolve(same);
-            if (same === "no source") missing.delete(from);
-            else if (!isAsking) wait(ASK_MS);
-            isAsking ||= same === "asking";
-            if (missing.size === 0 && !isAsking) resolve("no source");
+            if (same === "asking") {
+              if (asking.size === 0) wait(ASK_MS);
+              return void asking.add(from);
+            }
+            missing.delete(from);
+            hasFailed ||= same === "failed";
+            if (asking.delete(from) && asking.size === 0) wait(SILENCE_MS);
+            if (missing.size === 0 && asking.size === 0) resolve(hasFailed ? "silent" : "no source");
           });
           wait(SILENCE_MS);
-          send({ type: "ask", question, order, tag });
+          send({ type: "ask", question, order, tag, what });
         });
       } finally {
         clearTimeout(timer);

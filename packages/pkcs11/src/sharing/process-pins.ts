@@ -135,18 +135,13 @@ export class ProcessPins {
   }
 
   /** Whether the source of another login gives this PIN now, in whichever thread. */
-  async isGivenElsewhere(token: TokenName, pin: string): Promise<GivenElsewhere> {
-    await this.#ready;
-    const [memory = this.#own] = this.#memories;
-    const tag = memory.tag(token, pin);
-    const isGiven = this.#isGivenHere(memory, tag);
-    if (isGiven !== undefined) return isGiven();
-    const others = this.#memories.filter((other) => other !== this.#own && !other.ended);
-    return this.#exchange.ask(
-      memory.order,
-      tag,
-      others.map((other) => other.order),
-    );
+  isGivenElsewhere(token: TokenName, pin: string): Promise<GivenElsewhere> {
+    return this.#ask("PIN", token, pin);
+  }
+
+  /** Whether another login has a source for this token, in whichever thread. It is not asked: it may fail, or take long. */
+  hasSourceElsewhere(token: TokenName, pin: string): Promise<GivenElsewhere> {
+    return this.#ask("source", token, pin);
   }
 
   /** Forgets what tokens refused, for all threads. */
@@ -154,6 +149,21 @@ export class ProcessPins {
     await this.#ready;
     await turn();
     for (const memory of this.#memories) memory.forgetRefusals();
+  }
+
+  async #ask(what: "source" | "PIN", token: TokenName, pin: string): Promise<GivenElsewhere> {
+    await this.#ready;
+    const [memory = this.#own] = this.#memories;
+    const tag = memory.tag(token, pin);
+    const isGiven = this.#isGivenHere(memory, tag);
+    if (isGiven !== undefined) return what === "source" || isGiven();
+    const others = this.#memories.filter((other) => other !== this.#own && !other.ended);
+    return this.#exchange.ask(
+      what,
+      memory.order,
+      tag,
+      others.map((other) => other.order),
+    );
   }
 
   #meet(shared: readonly SharedPins[]): void {

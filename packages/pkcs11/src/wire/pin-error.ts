@@ -72,7 +72,7 @@ export function differsFromAccepted(token: TokenName, source: string): PinError 
 export function notConfirmed(token: TokenName, source: string): PinError {
   const text =
     `is logged in, and the PIN from ${source} is not the one that it accepted last. It may have been changed since, but ` +
-    `another thread of this process did not say in time whether it has the new one. It was compared and not sent, so the ` +
+    `another thread of this process could not say in time whether it has the new one. It was compared and not sent, so the ` +
     `token counts no wrong PIN. If it is right, open the signer again`;
   return new PinError("compared", `${describeToken(token)} ${text}`);
 }
