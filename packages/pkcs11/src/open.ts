@@ -119,8 +119,14 @@ async function openWithin(read: ReadRequest, signal: AbortSignal | undefined): P
   } catch (error) {
     // No caller waits for it any more: it is closed as soon as it is open.
     opening?.then((late) => late.close()).catch(() => {});
-    throw namedError(error, formatRequestUri(request));
+    throw namedError(lateError(error, pins.waiting(request.pin)), formatRequestUri(request));
   }
+}
+
+/** An opening that took too long, with what it was waiting for. */
+function lateError(error: unknown, waiting: string | undefined): unknown {
+  if (!(error instanceof SignerError) || error.code !== "timeout" || waiting === undefined) return error;
+  return new SignerError(error.code, `${error.message}: ${waiting}`, { cause: error.cause });
 }
 
 /** What keeps a key from being opened may pass once it is open: a PIN file is empty while it is being written. */

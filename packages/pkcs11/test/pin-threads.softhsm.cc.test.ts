@@ -156,6 +156,37 @@ test("a right PIN is proven, and a wrong one refused, though the source of the a
   expect(at.shim.calls("C_Login")).toBe(1);
 });
 
+test.each(["thread", "process"] as const)(
+  "a source that does not answer is named by the error of an opening, and by health, isolation %s",
+  async (isolation) => {
+    const waits = `12345 ms: token "${at.hsm.tokenLabel}" \\(serial .*\\) waits for the PIN from the function of the option pin$`;
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const answers: ((pin: string) => void)[] = [];
+    const slow = (): Promise<string> => new Promise((resolve) => answers.push(resolve));
+    const answerAll = (): void => answers.splice(0).forEach((answer) => answer(at.hsm.pin));
+    const opening = at.opener.open({ ...at.base, isolation, pin: slow, openDeadlineMs: 12_345 });
+    const ended = expect(opening).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringMatching(waits) as string,
+    });
+    await until(() => answers.length === 1);
+    timers.mock.calls.find(([, ms]) => ms === 12_345)?.[0]();
+    timers.mockRestore();
+    await ended;
+    answerAll();
+    let pin = (): string | Promise<string> => at.hsm.pin;
+    const policy = { attemptTimeoutMs: 10_000, deadlineMs: 20_000 };
+    const signer = await at.opener.open({ ...at.base, isolation, policy, pin: () => pin() });
+    pin = slow;
+    at.shim.fail("C_Sign", 0x30, { times: 1 });
+    const signing = outcome(signer);
+    await until(() => signer.health().notes.includes("a login waits for the PIN from the function of the option pin"));
+    answerAll();
+    expect(await signing).toBe("signed");
+    await until(() => signer.health().notes.length === 0);
+  },
+);
+
 describe("a signer whose PIN became wrong", () => {
   test("asks its source again every five seconds, and signs once that gives the right one", async () => {
     for (const isolation of ["thread", "process"] as const) {

@@ -37,6 +37,9 @@ export class PinLedger implements LoginPins {
   /** By the identity of the source, then by token. */
   readonly #refusals: WeakMap<WeakKey, Map<string, Refusal>> = new WeakMap();
 
+  /** What the signers of these sources wait for, for people. */
+  readonly #waiting: Map<PinSource, string> = new Map();
+
   constructor(pins: ProcessPins) {
     this.#pins = pins;
   }
@@ -45,11 +48,16 @@ export class PinLedger implements LoginPins {
     return this.#pins.forgotten;
   }
 
+  /** What the signer of a source waits for: its PIN, or something of another signer. */
+  waiting(source: PinSource): string | undefined {
+    return this.#waiting.get(source);
+  }
+
   async take(source: PinSource, token: TokenName): Promise<PinTry> {
     this.#requireNotLately(source, token);
     const askedAt = readInstant();
     const pin = await this.#read(source, token);
-    const unlock = await this.#pins.lock(token);
+    const unlock = await this.#wait(source, token, "another login of this process", () => this.#pins.lock(token));
     const problem = this.#pins.problem(token, pin);
     if (problem !== undefined) {
       unlock();
@@ -83,8 +91,8 @@ export class PinLedger implements LoginPins {
     // Where the PIN of the token is being changed, the source of the old one gives the new one by now.
     const given =
       accepted === undefined
-        ? await this.#pins.isGivenElsewhere(token, pin)
-        : this.#pins.isSame(token, pin, await this.#read(accepted, token));
+        ? await this.#wait(source, token, "the PIN of another thread", () => this.#pins.isGivenElsewhere(token, pin))
+        : this.#pins.isSame(token, pin, await this.#read(accepted, token, source));
     if (given === "no source") return "unproven";
     if (given === "silent") throw notConfirmed(token, source.name);
     if (given) return "changed";
@@ -101,11 +109,21 @@ export class PinLedger implements LoginPins {
     });
   }
 
-  async #read(source: PinSource, token: TokenName): Promise<string> {
+  /** `asker`: whose signer waits for it. */
+  async #read(source: PinSource, token: TokenName, asker: PinSource = source): Promise<string> {
     try {
-      return await readPin(source);
+      return await this.#wait(asker, token, `the PIN from ${source.name}`, () => readPin(source));
     } catch (error) {
       throw ofToken(token, error);
+    }
+  }
+
+  async #wait<Value>(asker: PinSource, token: TokenName, what: string, work: () => Promise<Value>): Promise<Value> {
+    this.#waiting.set(asker, `${describeToken(token)} waits for ${what}`);
+    try {
+      return await work();
+    } finally {
+      this.#waiting.delete(asker);
     }
   }
 

@@ -119,8 +119,10 @@ export class TokenPool {
   notes(pin: PinSource): readonly string[] {
     const hanging = this.#module.hanging.count;
     const problem = this.#login.refusal ?? this.sessions.set.down();
+    const { asked } = this.#login.signers;
     return [
       this.#login.signers.note(pin) ?? "",
+      asked === undefined ? "" : `a login waits for the PIN from ${asked.name}`,
       this.#module.owned
         ? ""
         : "the module was initialized by other code in this process: recovery that needs C_Finalize is left to it",

@@ -30,6 +30,8 @@ export class SignerPins {
   readonly #withdraw: () => void;
   /** Whose PIN the token accepted, or one that was found to be the same. */
   #accepted: PinSource | undefined;
+  /** It is being asked for the PIN of a login. */
+  #asked: PinSource | undefined;
   /** The token is logged in, and not by the pool's own login. */
   #isCovered = false;
 
@@ -59,7 +61,7 @@ export class SignerPins {
    */
   async take(first: PinSource): Promise<TakenPin> {
     try {
-      return { source: first, attempt: await this.#pins.take(first, this.#token) };
+      return { source: first, attempt: await this.#ask(first) };
     } catch (error) {
       const other = isRefusedPin(error) ? undefined : await this.#takeOther(first);
       if (other === undefined) throw error;
@@ -128,6 +130,11 @@ export class SignerPins {
     if (!isSettled) await this.admit(source);
   }
 
+  /** Whose PIN a login waits for. */
+  get asked(): PinSource | undefined {
+    return this.#asked;
+  }
+
   /** What is to be known of a signer's PIN. */
   note(source: PinSource): string | undefined {
     return NOTES[this.#standings.get(source) ?? "proven"];
@@ -141,13 +148,22 @@ export class SignerPins {
     this.#standings.clear();
   }
 
+  async #ask(source: PinSource): Promise<PinTry> {
+    this.#asked = source;
+    try {
+      return await this.#pins.take(source, this.#token);
+    } finally {
+      this.#asked = undefined;
+    }
+  }
+
   async #takeOther(failed: PinSource): Promise<TakenPin | undefined> {
     const asked = new Set([failed.identity]);
     for (;;) {
       const source = this.#candidates().find(({ identity }) => !asked.has(identity));
       if (source === undefined) return undefined;
       asked.add(source.identity);
-      const attempt = await this.#pins.take(source, this.#token).catch(() => undefined);
+      const attempt = await this.#ask(source).catch(() => undefined);
       if (attempt !== undefined) return { source, attempt };
     }
   }
