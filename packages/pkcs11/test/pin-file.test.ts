@@ -41,6 +41,11 @@ describe("a PIN in a file", () => {
       expect(await read(uri)).toBe("1234");
   });
 
+  test("is read at a path with spaces, and other letters than ours", async () => {
+    written("my p\u00EDn", "1234");
+    expect(await read(`file:${folder}/my%20p%C3%ADn`)).toBe("1234");
+  });
+
   test("is not read from a FIFO, a device or a folder, which may never end", async () => {
     const fifo = join(folder, "fifo");
     execFileSync("mkfifo", [fifo]);
@@ -77,6 +82,11 @@ describe("a PIN in a file", () => {
     "file://",
     "file:/pin?x",
     "file:/pin%23x",
+    "file:/run%5Cpin",
+    "file:/run/p%09in",
+    "file:/run/pin%0A",
+    "file:/run/pin%00",
+    "file:/run/pin%20",
   ])("is no file at %s", async (source) => {
     expect(() => pinFor(parsePkcs11Uri(`pkcs11:?pin-source=${source}`), {})).toThrow(
       /^uri: pin-source: expected file:/,

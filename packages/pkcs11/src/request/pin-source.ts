@@ -15,8 +15,11 @@ export interface PinOptions {
   readonly allowPinValue?: boolean | undefined;
 }
 
-/** Two slashes at most, the host between them empty or this one. `file:pin` is no path, though URL parsers make `/pin` of it. */
-const FILE_URI = /^file:(?:\/\/(?:localhost)?)?\/(?!\/).*[^/]$/i;
+/**
+ * Two slashes at most, the host between them empty or this one. URL parsers make another path of the rest: `/pin` of
+ * `file:pin`, a slash of a backslash, and nothing of control characters and of a space at the end.
+ */
+const FILE_URI = /^file:(?:\/\/(?:localhost)?)?\/(?!\/)[^\\\p{Cc}]*[^\\\p{Cc} /]$/iu;
 
 /**
  * Where the PIN for a URI comes from: its `pin-source`, its `pin-value` where that is allowed, or the adapter's own. A file is
@@ -101,7 +104,10 @@ async function readWithoutPath(path: string): Promise<Uint8Array> {
 function filePath(source: string): string {
   const url = FILE_URI.test(source) && URL.canParse(source) ? new URL(source) : undefined;
   if (url === undefined || url.search !== "" || url.hash !== "") {
-    throw new ConfigurationError("uri", "pin-source: expected file: and an absolute path, with ? and # encoded");
+    throw new ConfigurationError(
+      "uri",
+      "pin-source: expected file: and an absolute path without a space at its end, with ?, #, \\ and control characters encoded",
+    );
   }
   try {
     return fileURLToPath(url);

@@ -85,4 +85,5 @@ const ODD_ENDS: readonly (readonly [ends: RegExp, what: string])[] = [
   [/^\uFEFF/, "begins with a byte order mark"],
   [/[\r\n]$/, "ends with a line end"],
   [/^\s|\s$/, "begins or ends with white space"],
+  [/^(["']).*\1$/, "stands in quotes"],
 ];
