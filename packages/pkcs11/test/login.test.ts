@@ -99,15 +99,23 @@ describe("the error of a refused PIN", () => {
   });
 });
 
-test("a token that takes no login is named by the error", async () => {
+test.each([
+  [0x200, "access_denied", "C_Login: CKR_FUNCTION_REJECTED (0x200)"],
+  [
+    0xa4,
+    "pin_locked",
+    "C_Login: CKR_PIN_LOCKED (0xa4) (PIN from the option pin). No PIN is tried until every signer of the token is closed and " +
+      "one is opened again",
+  ],
+])("a token that takes no login is named by the error of code %i", async (code, signerCode, text) => {
   const { run } = loggedOutSession();
-  const rejected = new CommandError({ kind: "cryptoki", call: "C_Login", code: 0x200 });
+  const rejected = new CommandError({ kind: "cryptoki", call: "C_Login", code });
   const rejecting: RunCommand = (name, input) => (name === "login" ? Promise.reject(rejected) : run(name, input));
   const login = new TokenLogin(TOKEN, pins, () => {});
   login.signers.add(pinSource("1234"));
   await expect(login.login(rejecting)).rejects.toMatchObject({
-    code: "access_denied",
-    message: 'token "op" (serial 1): C_Login: CKR_FUNCTION_REJECTED (0x200)',
+    code: signerCode,
+    message: `token "op" (serial 1): ${text}`,
   });
 });
 

@@ -46,7 +46,7 @@ export function namedError(token: TokenName, error: unknown, source: PinSource):
   }
   if (!isPinRefusal(told)) return error;
   const advice = "No PIN is tried until every signer of the token is closed and one is opened again";
-  const message = `${describeToken(token)}: ${told.message}, for the PIN from ${source.name}. ${advice}`;
+  const message = `${describeToken(token)}: ${told.message} (PIN from ${source.name}). ${advice}`;
   return new SignerError(told.code, message, { cause: told.cause });
 }
 
