@@ -127,6 +127,21 @@ describe("a PIN under isolation: process", () => {
     expect(pin.asked).toBe(2);
   });
 
+  test("that its source does not give any more is no matter of a new signer: the child stays", async () => {
+    let gone = false;
+    const gonePin = (): string => {
+      if (gone) throw new Error("the file was removed");
+      return at.hsm.pin;
+    };
+    const signer = await at.opener.open(isolated({ pin: gonePin }));
+    gone = true;
+    await killChild();
+    await until(async () => (await outcome(signer)) === "unavailable" && signer.health().status === "down");
+    const child = await moduleChild();
+    expect(await outcome(await at.opener.open(isolated()))).toBe("signed");
+    expect(await moduleChild()).toBe(child);
+  });
+
   test("that is none is a ConfigurationError, as in a thread", async () => {
     const opening = at.opener.open(isolated({ pin: async () => "" }));
     await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument: "pin" });

@@ -59,6 +59,7 @@ export class ChildLink {
   readonly #states: Map<number, ChildKeyState> = new Map();
   /** PINs that the child has, by question, until it says what became of them. */
   readonly #tries: Map<number, PinTry> = new Map();
+  #missedPin = false;
   /** What stands for the sessions of the process. */
   readonly sessions: SessionsOfChild = new SessionsOfChild();
   /** Resolves once the process is gone. */
@@ -100,6 +101,11 @@ export class ChildLink {
   /** Takes no calls any more: it has ended, or is about to. */
   get leaving(): boolean {
     return this.#leaving !== undefined || this.#ended !== undefined;
+  }
+
+  /** A login in it was given no PIN. */
+  get missedPin(): boolean {
+    return this.#missedPin;
   }
 
   /** What it last said about a key. */
@@ -197,6 +203,7 @@ export class ChildLink {
       this.#tries.set(question, attempt);
       this.#send({ type: "pin", question, pin: attempt.pin, error: undefined });
     } catch (error) {
+      this.#missedPin = true;
       this.#send({ type: "pin", question, pin: undefined, error: toWire(error) });
     }
   }

@@ -38,7 +38,8 @@ export class Reopening {
     }
     await Promise.all(last.values());
     const keys = this.#keys.all;
-    if (child.leaving || keys.some(({ current }) => current !== undefined)) return;
+    // A child that gets as far as a login is well: the next one would not be given its PIN either.
+    if (child.leaving || child.missedPin || keys.some(({ current }) => current !== undefined)) return;
     // From the start, after the next pause. Keys that are refused for good are no reason.
     const errors = await Promise.all(keys.map((key) => key.opened().catch((error: unknown) => error)));
     const [transient] = errors.filter((error) => error instanceof SignerError && error.transient);
