@@ -294,6 +294,21 @@ describe("the PIN", () => {
     expect(at.shim.calls("C_Login")).toBe(3);
   });
 
+  test("that is wrong is refused though the source of the accepted one fails, which is not named", async () => {
+    for (const isolation of ["thread", "process"] as const) {
+      const { pin, fail } = sourceThatFails();
+      await at.opener.open({ ...at.base, isolation, pin });
+      fail();
+      const logins = at.shim.calls("C_Login");
+      await expect(at.opener.open({ ...at.base, isolation, pin: "00000000" })).rejects.toMatchObject({
+        code: "pin_incorrect",
+        message: expect.stringMatching(/the PIN from the option pin is not the one.*compared and not sent/) as string,
+      });
+      expect(at.shim.calls("C_Login")).toBe(logins);
+      await at.opener.closeAll();
+    }
+  });
+
   test("that is wrong names the token, the source and what to do in the first line", async () => {
     const path = join(at.hsm.directory, "wrong pin");
     await writeFile(path, "00000000");

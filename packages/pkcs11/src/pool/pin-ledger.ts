@@ -92,7 +92,7 @@ export class PinLedger implements LoginPins {
     const given =
       accepted === undefined
         ? await this.#wait(source, token, "the PIN of another thread", () => this.#pins.isGivenElsewhere(token, pin))
-        : this.#pins.isSame(token, pin, await this.#read(accepted, token, source));
+        : await this.#isGiven(accepted, token, pin, source);
     if (given === "no source") return "unproven";
     if (given === "silent") throw notConfirmed(token, source.name);
     if (given) return "changed";
@@ -107,6 +107,15 @@ export class PinLedger implements LoginPins {
         return source === undefined ? undefined : () => readPin(source);
       },
     });
+  }
+
+  /** A source that fails says no more than a thread that does not answer. It is not that of the signer that `asker` is of. */
+  async #isGiven(accepted: PinSource, token: TokenName, pin: string, asker: PinSource): Promise<boolean | "silent"> {
+    try {
+      return this.#pins.isSame(token, pin, await this.#read(accepted, token, asker));
+    } catch {
+      return "silent";
+    }
   }
 
   /** `asker`: whose signer waits for it. */

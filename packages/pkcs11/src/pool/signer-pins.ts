@@ -183,7 +183,7 @@ export class SignerPins {
     const before = this.#standings.get(source);
     const standing = await this.#pins
       .compare(source, this.#token, this.#accepted)
-      .catch((error: unknown) => (error instanceof PinError ? "differs" : before));
+      .catch((error: unknown) => (error instanceof PinError && error.reason === "compared" ? "differs" : before));
     if (standing !== undefined && this.#sources.includes(source)) this.#standings.set(source, standing);
   }
 }

@@ -7,8 +7,9 @@ import { describeToken, type TokenName } from "./token-name.ts";
  * |---|---|
  * | `refused` | the token has refused the PIN (CKR_PIN_INCORRECT), now or before, has refused too many, or its answers were lost |
  * | `compared` | it is not the PIN that the token accepted; the token has not seen it |
+ * | `unconfirmed` | the same, but the PIN may have been changed: the source of the accepted one could not say |
  */
-export type PinErrorReason = "refused" | "compared";
+export type PinErrorReason = "refused" | "compared" | "unconfirmed";
 
 /** A wrong PIN. Another PIN may be right, so this is not the end of the logins, as other errors about the PIN are. */
 export class PinError extends SignerError {
@@ -72,7 +73,7 @@ export function differsFromAccepted(token: TokenName, source: string): PinError 
 export function notConfirmed(token: TokenName, source: string): PinError {
   const text =
     `is logged in, and the PIN from ${source} is not the one that it accepted last. It may have been changed since, but ` +
-    `another thread of this process could not say in time whether it has the new one. It was compared and not sent, so the ` +
-    `token counts no wrong PIN. If it is right, open the signer again`;
-  return new PinError("compared", `${describeToken(token)} ${text}`);
+    `the source of the accepted one, in this thread or another, could not say in time whether it has the new one. It was ` +
+    `compared and not sent, so the token counts no wrong PIN. If it is right, open the signer again`;
+  return new PinError("unconfirmed", `${describeToken(token)} ${text}`);
 }
