@@ -14,7 +14,8 @@ const NEXT = 1;
 const ENDED = 2;
 /** and since when a login is under way, for the tokens that fall on that place. */
 const LOCKS = 3;
-const LOCK_COUNT = 16;
+/** So many that two tokens hardly ever share a place: a login that hangs would hold up those of the other one. */
+const LOCK_COUNT = 1_024;
 /** The states of the entries, behind the locks. Their tags follow. */
 const STATES = LOCKS + LOCK_COUNT;
 const ENTRIES = 128;
@@ -174,7 +175,7 @@ export class PinMemory {
   }
 
   #lockOf(token: TokenName): number {
-    return LOCKS + ((this.#half(tokenKey(token))[0] ?? 0) % LOCK_COUNT);
+    return LOCKS + (this.#half(tokenKey(token)).readUInt16BE() % LOCK_COUNT);
   }
 
   #half(text: string): Buffer {
