@@ -6,16 +6,38 @@ import { listTestFiles } from "../../scripts/lib/test-files.mjs";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PACKAGES = readdirSync(join(ROOT, "packages"));
-const MAP = readPage("docs/architecture.md");
+/** The map of the code: `docs/architecture.md` and the pages next to it. */
+const MAP = readdirSync(join(ROOT, "docs"))
+  .filter((name) => /^architecture\b.*\.md$/.test(name))
+  .map((name) => join("docs", name));
 
 function readPage(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** The parts of a page below its `##` headings, by heading. What stands before the first one is under "". */
-function sections(page: string): ReadonlyMap<string, string> {
-  const parts = `## \n${page}`.split(/^## /m).slice(1);
-  return new Map(parts.map((part) => [part.slice(0, part.indexOf("\n")), part]));
+interface Section {
+  readonly page: string;
+  readonly heading: string;
+  readonly text: string;
+  /** The package that it is about: what a heading "Inside NAME" names, of the section or else of its page. */
+  readonly inside: string;
+}
+
+/** The parts of a page, from its title and from each `##` heading on. */
+function sections(page: string): readonly Section[] {
+  const parts = readPage(page).split(/^##? /m).slice(1);
+  const headings = parts.map((part) => part.slice(0, part.indexOf("\n")));
+  return parts.map((text, index) => {
+    const heading = headings[index] ?? "";
+    const named = [heading, headings[0] ?? ""].find((each) => each.startsWith("Inside ")) ?? "";
+    return { page, heading, text, inside: named.replace("Inside ", "") };
+  });
+}
+
+/** Everything that the map says about the inside of a package. */
+function insideOf(name: string): string {
+  const about = MAP.flatMap(sections).filter(({ inside }) => inside === name);
+  return about.map(({ text }) => text).join("\n");
 }
 
 /** The arrows that a table "folder | purpose | imports" draws, as `from → to`. */
@@ -55,11 +77,11 @@ test.each(["core", "pkcs11", "verify"])("the folders of %s import what the map s
     return a === undefined || b === undefined || a === b ? [] : [`${a} → ${b}`];
   });
   const real = [...new Set([...[...folders].map((folder) => `${folder} is a folder`), ...arrows])];
-  expect(real.toSorted()).toEqual(drawnArrows(sections(MAP).get(`Inside ${name}`) ?? "").toSorted());
+  expect(real.toSorted()).toEqual(drawnArrows(insideOf(name)).toSorted());
 });
 
 test.each(["core", "pkcs11", "verify"])("the arrows between the folders of %s go one way", (name) => {
-  const arrows = drawnArrows(sections(MAP).get(`Inside ${name}`) ?? "").map((arrow) => arrow.split(" → "));
+  const arrows = drawnArrows(insideOf(name)).map((arrow) => arrow.split(" → "));
   // Takes away the folders that import none of the rest, again and again.
   let rest = arrows.filter((arrow) => arrow.length === 2);
   for (let before = Number.POSITIVE_INFINITY; rest.length < before;) {
@@ -101,14 +123,19 @@ function missingFiles(text: string, packages: readonly string[]): string[] {
   );
 }
 
-test.each([...sections(MAP)])("the map's section %s names files that exist", (heading, text) => {
-  const inside = heading === "Inside an adapter" ? ["aws-kms"] : [heading.replace("Inside ", "")];
-  expect(missingFiles(text, inside)).toEqual([]);
+test.each(MAP.flatMap(sections))("the section $heading of $page names files that exist", ({ inside, text }) => {
+  expect(missingFiles(text, [inside === "an adapter" ? "aws-kms" : inside])).toEqual([]);
+});
+
+test("the map has a part for each package whose inside it explains", () => {
+  const inside = new Set(MAP.flatMap(sections).map((section) => section.inside));
+  expect([...inside].toSorted()).toEqual(
+    ["", "an adapter", "conformance", "core", "oidc-provider", "pkcs11", "verify"].toSorted(),
+  );
 });
 
 test("aws-kms and gcp-kms have the files that the map lists for both", () => {
-  const section = sections(MAP).get("Inside an adapter") ?? "";
-  const files = [...section.matchAll(/^\| `([\w-]+\.ts)` \|/gm)].map(([, file = ""]) => file);
+  const files = [...insideOf("an adapter").matchAll(/^\| `([\w-]+\.ts)` \|/gm)].map(([, file = ""]) => file);
   expect(files.length).toBeGreaterThan(5);
   for (const name of ["aws-kms", "gcp-kms"]) {
     expect(files.filter((file) => !existsSync(join(ROOT, "packages", name, "src", file)))).toEqual([]);
