@@ -140,8 +140,8 @@ describe("the recipe for audit logs", () => {
   });
 });
 
-test.each(["otel-recipe.ts", "audit-recipe.ts"])("docs/operations.md shows %s as it was run here", async (name) => {
-  const guide = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
+test.each(["otel-recipe.ts", "audit-recipe.ts"])("docs/monitoring.md shows %s as it was run here", async (name) => {
+  const guide = await readFile(new URL("../../docs/monitoring.md", import.meta.url), "utf8");
   const recipe = await readFile(new URL(`support/${name}`, import.meta.url), "utf8");
   expect(guide).toContain(`\`\`\`ts\n${recipe}\`\`\`\n`);
 });

@@ -9,17 +9,17 @@ export const requests: AsyncLocalStorage<{ readonly correlationId: string }> = n
 
 type Log = (line: Readonly<Record<string, unknown>>) => void;
 
-/** One line for each signature, with the request that it was made for. Returns a function that stops it. */
+/** Logs one line for each signature, with its request. Returns a function that stops it. */
 export function auditSigning(log: Log): () => void {
   const onSign = (message: unknown): void => {
-    // Published inside the caller's async context, so that the store is the one of that request.
+    // Events are published in the caller's async context, so this is the store of its request.
     log({ ...requests.getStore(), ...(message as SignEvent) });
   };
   subscribe(SIGN_CHANNEL, onSign);
   return () => void unsubscribe(SIGN_CHANNEL, onSign);
 }
 
-/** One line for each call of AWS KMS, failed ones included: `kmsRequestId` is `requestID` in CloudTrail. */
+/** Logs one line for each call to AWS KMS, failed calls included. `kmsRequestId` is `requestID` in CloudTrail. */
 export function auditKms(client: KMSClient, log: Log): void {
   client.middlewareStack.add(
     (next, { commandName }) =>
@@ -42,7 +42,7 @@ function requestIdOf(answer: unknown): string | undefined {
   return (answer as { readonly $metadata?: { readonly requestId?: string } } | undefined)?.$metadata?.requestId;
 }
 
-/** The caller's own id where it has a sane one: it is written to logs. */
+/** The id that the caller sent, if it is safe to write to a log. Otherwise a new one. */
 export function correlationIdOf(request: IncomingMessage, otherwise: () => string): string {
   const given = request.headers["x-request-id"];
   return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : otherwise();

@@ -4,10 +4,10 @@ import { type GuardedSigner, SIGN_CHANNEL, type SignEvent } from "@signpost/core
 
 /** Records every signature of this process. Returns a function that stops it. */
 export function recordSigning(meter: Meter, signers: readonly GuardedSigner[]): () => void {
-  // The SDK's own buckets are for milliseconds.
+  // The SDK's default buckets are for milliseconds.
   const advice = { explicitBucketBoundaries: [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5] };
   const seconds = { unit: "s", advice };
-  // Histograms count as well: the rate of calls, and of each code, is the rate of `signpost.sign.duration`.
+  // A histogram also counts: the rate of calls, and of each code, is the rate of `signpost.sign.duration`.
   const duration = meter.createHistogram("signpost.sign.duration", { ...seconds, description: "In the backend" });
   const queue = meter.createHistogram("signpost.sign.queue", { ...seconds, description: "Waiting for a slot" });
   const retries = meter.createCounter("signpost.sign.retries", { description: "Attempts after the first" });
@@ -15,7 +15,7 @@ export function recordSigning(meter: Meter, signers: readonly GuardedSigner[]): 
 
   const onSign = (message: unknown): void => {
     const { uri, place, attempts, queueMs, backendMs, code } = message as SignEvent;
-    // Few values each, none of them about a user: safe as labels.
+    // Each has few values, and none is about a user, so they are safe as labels.
     const attributes = {
       "signpost.key": uri,
       ...(place !== undefined && { "signpost.place": place }),
