@@ -1,4 +1,4 @@
-// Serves the page and the browser build of jose. PORT, default 5173, 0 for a free one; prints the address.
+// Serves the page and the browser build of jose, and prints the address. PORT: default 5173, 0 for a free port.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { dirname, extname, join, normalize } from "node:path";
@@ -17,11 +17,11 @@ server.listen(Number(process.env.PORT || 5173), "127.0.0.1", () => {
 
 async function serve(request, response) {
   try {
-    // A request target may be anything that a client sends.
+    // A client may send any request target.
     const { pathname } = new URL(request.url, "http://localhost");
     const [folder, path] = pathname.startsWith("/jose/") ? [JOSE, pathname.slice(5)] : [PUBLIC, pathname];
     const type = TYPES[extname(path === "/" ? "index.html" : path)];
-    // An absolute path cannot climb out of its folder when it is normalised.
+    // A normalized absolute path cannot leave its folder.
     const body = await readFile(join(folder, normalize(path === "/" ? "/index.html" : path)));
     if (type === undefined) throw new Error("not a file of this page");
     response.writeHead(200, { "content-type": type }).end(body);

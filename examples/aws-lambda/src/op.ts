@@ -11,7 +11,7 @@ import {
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import type { Settings } from "./settings.ts";
 
-/** What is used of an HTTP API's event, payload format 2.0. Header names come in lower case. */
+/** The parts that we use of an HTTP API's event, payload format 2.0. Header names are in lower case. */
 export interface HttpEvent {
   readonly rawPath: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -29,13 +29,13 @@ export interface Op {
   close(): Promise<void>;
 }
 
-/** Opens the key. With the public key given, nothing goes over the network until the first token. */
+/** Opens the key. Since its public key is configured, there is no network call until the first token. */
 export async function openOp(settings: Settings): Promise<Op> {
   const signer = await openAwsKmsSigner({
     key: settings.keyArn,
     publicKey: settings.publicKey,
     endpoint: settings.kmsEndpoint,
-    // A function serves one request at a time, and must answer before API Gateway gives up.
+    // A function serves one request at a time, and must answer before API Gateway times out.
     policy: { deadlineMs: 3000, attemptTimeoutMs: 1000 },
   });
   const keys = createKeySet([{ signer }, ...settings.otherPublicKeys.map((publicKey) => ({ publicKey }))]);
@@ -59,12 +59,12 @@ async function route(event: HttpEvent, { issuer, keys, jwks, signer }: Parts): P
   switch (event.rawPath) {
     case jwks.pathname: {
       const { status, headers, body } = jwks.respond(event.requestContext.http.method, event.headers["if-none-match"]);
-      // The body is JSON or plain text, so that it needs no base64.
+      // The body is JSON or plain text, so it needs no base64.
       return { statusCode: status, headers, ...(body !== null && { body: new TextDecoder().decode(body) }) };
     }
     case discoveryPath(issuer):
       return json(200, { issuer, ...jwks.metadata });
-    // Where the OP's token endpoint is. This one knows neither clients nor codes.
+    // Put the OP's token endpoint here. This one has no clients and no codes.
     case "/token":
       return issueToken(issuer, keys);
     case "/health":
@@ -85,7 +85,7 @@ async function issueToken(issuer: string, keys: KeySet): Promise<HttpResult> {
     return json(200, { id_token: await signJwt(keys, claims) });
   } catch (error) {
     if (!(error instanceof SignerError)) throw error;
-    // 503 tells a client that another try may help. The code says enough for the log, and holds no secret.
+    // 503 tells a client that it may try again. The code is enough for the log, and contains no secret.
     console.error(JSON.stringify({ level: "ERROR", message: "no token", code: error.code }));
     return json(error.transient ? 503 : 500, { error: error.transient ? "temporarily_unavailable" : "server_error" });
   }

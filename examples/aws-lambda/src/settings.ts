@@ -1,21 +1,21 @@
 import type { JwkInput } from "@signpost/core";
 
-/** What the function is told by its environment. */
+/** The settings from the environment. */
 export interface Settings {
   readonly issuer: string;
   /** The key that signs. */
   readonly keyArn: string;
-  /** Its public half: with it a cold start needs no call of KMS. */
+  /** Its public half. With it, a cold start needs no KMS call. */
   readonly publicKey: JwkInput;
-  /** Only published: the next key, before it signs, and old ones until their last token has expired. */
+  /** Keys that are only published: the next key before it signs, and old keys until their last token has expired. */
   readonly otherPublicKeys: readonly JwkInput[];
-  /** When the last rotation began: the document is cached for minutes for a day from then. */
+  /** When the last rotation began. For a day after that, caches may keep the key set for only a few minutes. */
   readonly rotationStartedAt: string | undefined;
-  /** An emulator, for development. AWS KMS itself without. */
+  /** An emulator, for development. Default: AWS KMS. */
   readonly kmsEndpoint: string | undefined;
 }
 
-// A variable that is set to nothing, as deployment tools do it, is not set.
+// Deployment tools set unused variables to an empty string. These count as not set.
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   return {
     issuer: required(env, "ISSUER"),

@@ -49,7 +49,7 @@ async function publishedKeys(): Promise<JSONWebKeySet> {
 }
 
 describe("the OP of the Lambda example", () => {
-  test("starts cold without a call of KMS, also while KMS is away", async () => {
+  test("starts cold without a KMS call, even while KMS is unreachable", async () => {
     await fake.goAway();
     const cold = await openOp(settings());
     const { statusCode } = await cold.handle({
@@ -67,7 +67,7 @@ describe("the OP of the Lambda example", () => {
     const keys = createLocalJWKSet(await publishedKeys());
     const { payload } = await jwtVerify(await newIdToken(), keys, { issuer: "https://op.example", audience: "rp" });
     expect(payload.sub).toBe("248289761001");
-    // One signature, and no other call; a busy machine may need another attempt at it.
+    // One signature and no other call. On a busy machine it may take another attempt.
     expect(fake.requests.length).toBeGreaterThan(0);
     for (const made of fake.requests) expect(made).toMatchObject({ operation: "Sign", keyId: key.arn });
   });
@@ -117,7 +117,7 @@ describe("the OP of the Lambda example", () => {
     fake.acceptOnly(undefined);
   });
 
-  test("asks clients to come again while KMS throttles, and stays healthy", async () => {
+  test("asks clients to try again while KMS throttles, and stays healthy", async () => {
     fake.faults.on("throttle");
     expect((await request("/token")).statusCode).toBe(503);
     expect((await request("/health")).statusCode).toBe(200);
@@ -152,7 +152,7 @@ describe("the OP of the Lambda example", () => {
     expect(() => readSettings(env)).toThrow(message);
   });
 
-  test("takes a variable that is set to nothing for one that is not set", () => {
+  test("treats an empty variable as not set", () => {
     const env = { ISSUER: "https://op.example", KEY_ARN: "arn:x", PUBLIC_KEY: "{}" };
     const empty = { OTHER_PUBLIC_KEYS: "", ROTATION_STARTED_AT: "", KMS_ENDPOINT: "" };
     expect(readSettings({ ...env, ...empty })).toEqual(readSettings(env));

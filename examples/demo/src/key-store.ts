@@ -1,6 +1,6 @@
 import type { GuardedSigner } from "@signpost/core";
 
-/** Where the OP's keys live. */
+/** The place of the OP's keys. */
 export interface KeyStore {
   readonly place: string;
   /** Makes a key and opens it for signing. */

@@ -30,21 +30,21 @@ function openKeyStore(): Promise<KeyStore> {
   const reason = process.env["SIGNPOST_DEMO_WITHOUT_TOKEN"];
   if (reason === undefined) {
     step("A P-256 key in a private SoftHSM token");
-    say("SoftHSM is a PKCS#11 module in software: an HSM is opened in the same way.");
+    say("SoftHSM is a PKCS#11 module in software. You open an HSM in the same way.");
     return openSoftHsmToken();
   }
   step("A P-256 key in software");
   say(`There is no token: ${reason}.`);
-  say("All the rest is the same with a key in this process.");
+  say("Everything else works the same with a key in this process.");
   return openLocalKeys();
 }
 
-/** The story, in the order in which an OP lives it. */
+/** The steps, in the order of an OP's life. */
 async function tell(place: string, newSigner: (label: string) => Promise<GuardedSigner>): Promise<void> {
   const first = await newSigner("sig-1");
 
   step("An OP on loopback, with its discovery document");
-  // The schedule goes by a clock of the demo, which need not wait for hours.
+  // The schedule uses the demo's clock, so the demo does not wait for hours.
   let clockMs = 0;
   const moveClock = (time: number): void => {
     clockMs = time;
@@ -58,30 +58,30 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
   ];
   let schedule = plan(entries);
   const op = await startOp({
-    // The plan is replaced further down, so it is asked for each time.
+    // The schedule is replaced below, so read it on each call.
     keys: () => schedule.keySet(),
     jwksRotationActive: () => schedule.jwksRotationActive(),
   });
   try {
     await showExchange(`${op.issuer}/.well-known/openid-configuration`);
 
-    step("The key set that it publishes: public halves only");
+    step("The key set that it publishes: only public keys");
     const published = await showExchange(op.jwksUri);
 
-    step("The OP signs: the private key stays where it is");
+    step("The OP signs, and the private key stays in its place");
     const before = await op.issueTokens();
     showToken("ID token", before.idToken);
     showToken("access token (RFC 9068)", before.accessToken);
 
-    step("An RP verifies with jose, knowing only the issuer");
+    step("An RP verifies with jose. It knows only the issuer");
     const rp = await createRelyingParty(op.issuer);
     await rp.verifyTokens(before);
     show("requests for the key set", String(op.jwksRequests() - 1));
 
-    step("A cache asks again and sends the ETag it has");
+    step("A cache asks again, and sends the ETag that it has");
     await showExchange(op.jwksUri, { "If-None-Match": published.headers.get("etag") ?? "" });
 
-    step(`Rotation: a second key in ${place} is announced, and the first one goes on signing`);
+    step(`Rotation: a second key in ${place} is announced, and the first key keeps signing`);
     const second = await newSigner("sig-2");
     const announced = clockMs + MINUTE_MS;
     const active = announced + 4 * HOUR_MS + MINUTE_MS;
@@ -92,9 +92,9 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
       activeFrom: new Date(active),
     });
     schedule = plan(entries);
-    say(`It will sign from ${new Date(active).toISOString()}: by then no cache holds a set without it.`);
+    say(`It will sign from ${new Date(active).toISOString()}. By then every cache has it.`);
     moveClock(announced);
-    say("For the time of the rotation caches are told to keep the set for 5 minutes only:");
+    say("During the rotation, caches may keep the set for only 5 minutes:");
     await showExchange(op.jwksUri, { "If-None-Match": published.headers.get("etag") ?? "" });
 
     step("Four hours later the second key signs. New and old tokens verify");
@@ -104,7 +104,7 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
     showToken("new ID token", after.idToken);
     await rp.verifyTokens(after);
     say(
-      `For jose no time has passed: it met an unknown kid and fetched the set again: ${op.jwksRequests() - requests} request`,
+      `jose uses the real clock. It found an unknown kid and fetched the set again: ${op.jwksRequests() - requests} request`,
     );
     await rp.verifyTokens(before);
 
@@ -112,7 +112,7 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
     moveClock(schedule.nextChange()?.getTime() ?? clockMs);
     await showExchange(op.jwksUri);
 
-    step("24 hours after the activation: the long cache mode again");
+    step("24 hours after the activation, caches may keep the set longer again");
     moveClock(active + 24 * HOUR_MS);
     await showExchange(op.jwksUri, {}, "HEAD");
 

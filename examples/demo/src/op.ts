@@ -6,7 +6,7 @@ export interface Op {
   readonly issuer: string;
   readonly jwksUri: string;
   issueTokens(): Promise<Tokens>;
-  /** How often the key set was asked for. */
+  /** The number of requests for the key set. */
   jwksRequests(): number;
   stop(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export const CLIENT_ID = "demo-rp";
 export const API = "https://api.example";
 export const TOKEN_LIFETIME_SECONDS = 300;
 
-/** The parts of an OpenID Provider that concern its keys. A real one has a login, a token endpoint and so on. */
+/** Only the parts of an OpenID Provider that concern its keys. A real one also has a login, a token endpoint and so on. */
 export async function startOp({ keys, jwksRotationActive }: OpOptions): Promise<Op> {
   const server = createServer();
   const issuer = `http://127.0.0.1:${await listen(server)}`;
@@ -83,7 +83,7 @@ function sendJson(res: ServerResponse, body: object): void {
 
 function failWith(res: ServerResponse): (error: unknown) => void {
   return (error) => {
-    console.error("no tokens:", error);
+    console.error("could not sign the tokens:", error);
     res.writeHead(500).end();
   };
 }

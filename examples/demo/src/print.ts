@@ -2,12 +2,12 @@ const INDENT = "   ";
 const bold = (text: string): string =>
   process.stdout.isTTY && !process.env["NO_COLOR"] ? `\x1b[1m${text}\x1b[0m` : text;
 
-// A reader that goes away (`| head`) must not keep the demo from removing its keys.
+// If the reader ends (`| head`), the demo must still remove its keys.
 process.stdout.on("error", () => {});
 
 let steps = 0;
 
-/** The next chapter. */
+/** Prints the title of the next step. */
 export function step(title: string): void {
   steps += 1;
   console.log(`\n${bold(`${steps}. ${title}`)}`);
@@ -21,7 +21,7 @@ export function show(name: string, value: string): void {
   console.log(`${INDENT}${name} ${value}`);
 }
 
-/** The header and claims of a JWT, read without verifying, and the size of its signature. */
+/** Shows the header and claims of a JWT, without verifying it, and the size of its signature. */
 export function showToken(name: string, token: string): void {
   const [header = "", claims = "", signature = ""] = token.split(".");
   const decode = (part: string): string => Buffer.from(part, "base64url").toString();
@@ -31,7 +31,7 @@ export function showToken(name: string, token: string): void {
   show("  signature", `${Buffer.from(signature, "base64url").length} bytes`);
 }
 
-/** Names that the demo is not about. */
+/** Headers that do not matter here. */
 const LEFT_OUT = new Set(["date", "connection", "keep-alive", "transfer-encoding"]);
 
 /** Sends a request and shows it with the response. */
@@ -50,7 +50,7 @@ export async function showExchange(
   return response;
 }
 
-/** Indented, with lists of one word on one line. */
+/** Indented JSON, with lists of one word on one line. */
 function formatJson(body: string): string {
   const text = JSON.stringify(JSON.parse(body), null, 2).replaceAll(/\[\s+("[^"]*")\s+\]/g, "[$1]");
   return text.replaceAll("\n", `\n${INDENT}  `);

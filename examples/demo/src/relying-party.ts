@@ -7,11 +7,11 @@ export interface RelyingParty {
   verifyTokens(tokens: Tokens): Promise<void>;
 }
 
-/** An independent RP: it finds the keys by discovery, and shares no code with the OP. */
+/** An independent RP. It finds the keys by discovery, and shares no code with the OP. */
 export async function createRelyingParty(issuer: string): Promise<RelyingParty> {
   const response = await fetch(`${issuer}/.well-known/openid-configuration`);
   const { jwks_uri } = (await response.json()) as { jwks_uri: string };
-  // Without a cooldown, a kid that is not in the stored set is looked for in a fresh one at once.
+  // No cooldown: for an unknown kid, jose fetches the set again immediately.
   const keys = createRemoteJWKSet(new URL(jwks_uri), { cooldownDuration: 0 });
   const common = { issuer, algorithms: ["ES256"] };
 

@@ -16,10 +16,10 @@ const MODULES = [
   "/opt/homebrew/lib/softhsm/libsofthsm2.so",
 ];
 
-/** A private SoftHSM token. A hardware module differs in its module path, and in who makes its keys. */
+/** A private SoftHSM token. With a hardware module, the module path differs, and you make the keys with the vendor's tools. */
 export async function openSoftHsmToken(): Promise<KeyStore> {
   const module = MODULES.find((path) => existsSync(path));
-  if (module === undefined) throw new Error(`SoftHSM's module is in none of ${MODULES.join(", ")}`);
+  if (module === undefined) throw new Error(`SoftHSM's module not found. Looked for ${MODULES.join(", ")}`);
   const folder = await makeTokenFolder();
   const pin = randomPin();
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
@@ -34,7 +34,7 @@ export async function openSoftHsmToken(): Promise<KeyStore> {
     const login = ["--module", module, "--token-label", TOKEN, "--login", "--pin", pin];
     const key = ["--keypairgen", "--key-type", "EC:prime256v1", "--label", label, "--id", idOf(label), "--usage-sign"];
     await run("pkcs11-tool", [...login, ...key]);
-    // Imported only here, since the binding that it loads has to be compiled.
+    // Imported only here, because it loads a binding that must be compiled.
     const { openPkcs11Signer } = await import("@signpost/pkcs11");
     return openPkcs11Signer({ module, token: TOKEN, object: label, pin });
   };
@@ -47,7 +47,7 @@ async function makeTokenFolder(): Promise<string> {
   const conf = join(folder, "softhsm2.conf");
   await mkdir(tokens, { mode: 0o700 });
   await writeFile(conf, `directories.tokendir = ${tokens}\nobjectstore.backend = file\nlog.level = ERROR\n`);
-  // The module reads it when it is loaded, in this process and in the tools that it starts.
+  // The module reads this when it loads, in this process and in the tools that the demo starts.
   process.env["SOFTHSM2_CONF"] = conf;
   return folder;
 }
@@ -57,7 +57,7 @@ async function run(command: string, args: readonly string[]): Promise<void> {
   show("$", [command, ...shown].join(" "));
   await new Promise<void>((done, failed) => {
     execFile(command, [...args], (error, _stdout, stderr) => {
-      // Node's own error quotes the command with its PINs.
+      // Node's error would contain the command with its PINs.
       if (error === null) done();
       else failed(new Error(`${command} failed with ${String(error.code)}: ${stderr.trim()}`));
     });

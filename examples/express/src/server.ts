@@ -6,7 +6,7 @@ import { local } from "@signpost/local";
 
 export interface Settings {
   readonly issuer: string;
-  /** 0 for a free one. */
+  /** 0 chooses a free port. */
   readonly port: number;
 }
 

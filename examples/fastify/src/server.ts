@@ -5,7 +5,7 @@ import { local } from "@signpost/local";
 
 export interface Settings {
   readonly issuer: string;
-  /** 0 for a free one. */
+  /** 0 chooses a free port. */
   readonly port: number;
 }
 
@@ -24,7 +24,7 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
   app.all(
     endpoint.pathname,
     {
-      // Before Fastify reads a body: a POST of any type then gets the endpoint's 405, and no 415.
+      // This runs before Fastify reads a body, so a POST of any type gets the endpoint's 405 and not a 415.
       onRequest: async (request, reply) => {
         reply.hijack();
         endpoint.listener(request.raw, reply.raw);

@@ -17,14 +17,15 @@ import type { Settings } from "./settings.ts";
 
 export interface RunningOp {
   readonly port: number;
-  /** As Cloud Run asks for it: no new connection, started requests finish, then the key is closed. */
+  /** Accepts no new connections, lets running requests finish, then closes the key. */
   close(): Promise<void>;
 }
 
-/** Listens only when the key is open and has signed once: a cold start is over before the first request. */
+/** Starts to listen after the key is open and has signed once, so no request waits for a cold start. */
 export async function startOp(settings: Settings): Promise<RunningOp> {
   const [activeVersion, ...retiringVersions] = settings.keyVersions;
-  if (activeVersion === undefined) throw new Error("no key version is set");
+  if (activeVersion === undefined)
+    throw new Error("KEY_VERSIONS is empty: expected the resource name of a key version");
   const retiring = await Promise.all(retiringVersions.map((version) => readPublicKey(version, settings)));
   const signer = await open(activeVersion, settings);
   try {
@@ -44,14 +45,14 @@ function open(keyVersion: string, { kmsEndpoint }: Settings): Promise<GuardedSig
   return openGcpKmsSigner({
     keyVersion,
     endpoint: kmsEndpoint,
-    // Less than what the caller of the token endpoint waits for.
+    // Less than the timeout of the client that calls the token endpoint.
     policy: { deadlineMs: 3000, attemptTimeoutMs: 1000, concurrency: 64 },
-    // A version that was made a moment ago may still be PENDING_GENERATION.
+    // A new version may still be PENDING_GENERATION.
     openDeadlineMs: 30_000,
   });
 }
 
-/** A retiring version signs nothing any more: its public key is all that is kept. */
+/** A retiring version no longer signs, so only its public key is kept. */
 async function readPublicKey(keyVersion: string, settings: Settings): Promise<P256PublicJwk> {
   await using signer = await open(keyVersion, settings);
   return signer.publicKey;
@@ -72,7 +73,7 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
       response.writeHead(200, { "Content-Type": "application/json" });
       response.end(JSON.stringify({ issuer, ...jwks.metadata }));
     },
-    // Where the OP's token endpoint is. This one knows neither clients nor codes.
+    // Put the OP's token endpoint here. This one has no clients and no codes.
     "/token": (_request, response) => {
       const claims = { iss: issuer, sub: "248289761001", aud: "rp", exp: Math.floor(Date.now() / 1000) + 300 };
       signJwt(keys, claims).then(
@@ -81,14 +82,14 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
           response.end(JSON.stringify({ id_token: idToken }));
         },
         (error: unknown) => {
-          // 503 tells a client that another try may help.
+          // 503 tells a client that it may try again.
           const status = error instanceof SignerError && error.transient ? 503 : 500;
           response.writeHead(status, { "Cache-Control": "no-store" }).end();
         },
       );
     },
-    // For the startup and readiness probes. A key that cannot sign takes the instance out; an outage of KMS, which
-    // all instances have alike, does not.
+    // For the startup and readiness probes. A key that cannot sign takes the instance out. An outage of KMS does not, since it
+    // affects all instances.
     "/ready": (_request, response) => {
       const { status, since, lastCode } = signer.health();
       response.writeHead(status === "down" ? 503 : 200, { "Content-Type": "application/json" });
@@ -96,7 +97,7 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
     },
   };
   return (request, response) => {
-    // Not by `new URL`, which throws on targets such as `//` that anybody can send.
+    // `new URL` would throw on targets such as `//`, which any client can send.
     const path = requestPath(request.url);
     const route = path === undefined ? undefined : routes[path];
     if (route === undefined) response.writeHead(404).end();

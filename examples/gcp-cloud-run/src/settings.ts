@@ -1,17 +1,17 @@
-/** What the service is told by its environment. */
+/** The settings from the environment. */
 export interface Settings {
   readonly issuer: string;
-  /** The first one signs; the others are published until their last token has expired. */
+  /** The first one signs. The others are published until their last token has expired. */
   readonly keyVersions: readonly string[];
-  /** When the last rotation began: the document is cached for minutes for a day from then. */
+  /** When the last rotation began. For a day after that, caches may keep the key set for only a few minutes. */
   readonly rotationStartedAt: string | undefined;
-  /** An emulator, for development. Cloud KMS itself without. */
+  /** An emulator, for development. Default: Cloud KMS. */
   readonly kmsEndpoint: string | undefined;
-  /** Given by Cloud Run. */
+  /** Set by Cloud Run. */
   readonly port: number;
 }
 
-// A variable that is set to nothing, as deployment tools do it, is not set.
+// Deployment tools set unused variables to an empty string. These count as not set.
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const keyVersions = required(env, "KEY_VERSIONS").split(",");
   return {
@@ -25,7 +25,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
 
 function portOf(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new Error("PORT is not a port");
+  throw new Error(`PORT is not a port number: ${text}`);
 }
 
 function required(env: NodeJS.ProcessEnv, name: string): string {

@@ -71,7 +71,7 @@ describe("the OP of the Cloud Run example", () => {
     await tenant.close();
   });
 
-  test("is ready, and not while its key cannot sign", async () => {
+  test("is ready, except while its key cannot sign", async () => {
     expect((await fetch(`${base}/ready`)).status).toBe(200);
     fake.faults.on("key-disabled");
     expect((await fetch(`${base}/token`)).status).toBe(500);
@@ -83,7 +83,7 @@ describe("the OP of the Cloud Run example", () => {
     expect((await fetch(`${base}/ready`)).status).toBe(200);
   });
 
-  test("stays in while KMS is away, and asks clients to come again", async () => {
+  test("stays in while KMS is unreachable, and asks clients to try again", async () => {
     fake.faults.on("unavailable");
     expect((await fetch(`${base}/token`)).status).toBe(503);
     expect((await fetch(`${base}/ready`)).status).toBe(200);
@@ -98,7 +98,7 @@ describe("the OP of the Cloud Run example", () => {
     await rotating.close();
   });
 
-  test("takes a target in absolute form (RFC 9112 section 3.2.2)", async () => {
+  test("accepts a target in absolute form (RFC 9112 section 3.2.2)", async () => {
     const request = get({ port: op.port, path: "http://op.example/jwks?a=b" });
     const [response] = (await once(request, "response")) as [IncomingMessage];
     response.resume();
@@ -112,7 +112,7 @@ describe("the OP of the Cloud Run example", () => {
     expect(response.statusCode).toBe(404);
   });
 
-  test("takes a variable that is set to nothing for one that is not set", () => {
+  test("treats an empty variable as not set", () => {
     const env = { ISSUER: "https://op.example", KEY_VERSIONS: "x" };
     const empty = { ROTATION_STARTED_AT: "", KMS_ENDPOINT: "", PORT: "" };
     expect(readSettings({ ...env, ...empty })).toEqual(readSettings(env));
@@ -120,6 +120,6 @@ describe("the OP of the Cloud Run example", () => {
 
   test("does not start without its settings", () => {
     expect(() => readSettings({ ISSUER: "https://op.example" })).toThrow("KEY_VERSIONS is not set");
-    expect(() => settingsOf(["x"], { PORT: "http" })).toThrow("PORT is not a port");
+    expect(() => settingsOf(["x"], { PORT: "http" })).toThrow("PORT is not a port number: http");
   });
 });

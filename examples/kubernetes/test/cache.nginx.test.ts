@@ -18,7 +18,7 @@ let nginx: BackendProcess;
 let origin: string;
 let signed = 0;
 
-/** The files of the ConfigMap in a folder, with loopback in place of the cluster. */
+/** Writes the files of the ConfigMap to a folder, with loopback addresses instead of the cluster's. */
 async function writeConf(data: Readonly<Record<string, string>>, port: number): Promise<string> {
   const conf = join(folder, "conf");
   await mkdir(conf);
@@ -81,7 +81,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("nginx takes the ConfigMap as it is, and hands out the OP's exact answer", async () => {
+test("nginx accepts the ConfigMap as it is, and returns the OP's exact answer", async () => {
   const direct = await fetch(`http://127.0.0.1:${op.port}/jwks`);
   const cached = await fetch(`${origin}/jwks`);
   const read = async (response: Response) => [
@@ -107,7 +107,7 @@ test.each([
   "/a%2f..%2fready",
   "http://op.example/ready",
   "http://op:3000/ready",
-])("%s is for kubelets alone: nobody outside can make the OP sign", async (path) => {
+])("%s is only for kubelets, so requests from outside cannot make the OP sign", async (path) => {
   for (const method of ["GET", "HEAD", "POST"]) {
     const [response] = (await once(request(origin, { path, method }).end(), "response")) as [IncomingMessage];
     response.resume();

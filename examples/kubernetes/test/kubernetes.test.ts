@@ -25,7 +25,7 @@ beforeAll(async () => {
   schedule = JSON.parse(config.data?.["schedule.json"] ?? "") as Schedule;
 });
 
-/** As the container sees it, the secret left out. */
+/** The container's environment, without the secret. */
 function settings(): ReturnType<typeof readSettings> {
   const values = (pod.container.env ?? []).flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
   return readSettings(Object.fromEntries(values) as NodeJS.ProcessEnv);
@@ -38,7 +38,7 @@ function probes(): readonly Probe[] {
   return all;
 }
 
-/** Software keys in place of those in the KMS. */
+/** Software keys instead of the keys in the KMS. */
 const openLocal: OpenKey = (_uri, policy) => openLocalSigner({ policy });
 const at = (moment: string | undefined, hours: number) => () => Date.parse(moment ?? "") + hours * 3_600_000;
 
@@ -97,7 +97,7 @@ describe("the manifests", () => {
     expect(ports).toContain(spec?.ports?.[0]?.targetPort);
   });
 
-  test("hold no secret: what is one is read from a Secret that is not among them", async () => {
+  test("contain no secret: secrets come from a Secret that is not among them", async () => {
     const all = [...manifests.values()].flat();
     expect(all.map(({ kind }) => kind)).not.toContain("Secret");
     const text = JSON.stringify(all);
@@ -108,7 +108,7 @@ describe("the manifests", () => {
 });
 
 describe("the schedule in the ConfigMap", () => {
-  test("is where the container looks for it, and never changes under its name", () => {
+  test("is mounted where the container reads it, and never changes under its name", () => {
     const mount = pod.container.volumeMounts.find(({ name }) => name === "schedule");
     const { scheduleFile, clientsFile } = settings();
     const files = Object.keys(config.data ?? {}).map((name) => `${mount?.mountPath}/${name}`);
@@ -129,7 +129,7 @@ describe("the schedule in the ConfigMap", () => {
     expect(new Set(uris).size).toBe(schedule.keys.length);
   });
 
-  test("would be refused with an activation that caches cannot follow", async () => {
+  test("is refused if a key signs before caches have it", async () => {
     const [first, next] = schedule.keys;
     if (first === undefined || next === undefined) throw new Error("expected two keys");
     const early = { ...next, activeFrom: new Date(at(next.announcedFrom, 3)()).toISOString() };
@@ -182,15 +182,15 @@ describe("probes and shutdown", () => {
     expect(signatures).toBe(1);
   });
 
-  test("a probe waits longer than a signature may take", () => {
+  test("the timeout of a probe is longer than a signature may take", () => {
     for (const { timeoutSeconds } of probes()) expect(timeoutSeconds * 1000).toBeGreaterThan(SIGNING_DEADLINE_MS);
   });
 
-  test("the liveness probe asks for nothing that a restart would not mend", () => {
+  test("the liveness probe checks nothing that a restart would not fix", () => {
     expect(pod.container.livenessProbe?.httpGet.path).not.toBe(pod.container.readinessProbe?.httpGet.path);
   });
 
-  test("a replica that ends is seen as not ready, finishes what it signs, and is not killed meanwhile", () => {
+  test("a replica that shuts down is seen as not ready, finishes its signatures, and is not killed before that", () => {
     const { periodSeconds = 0, failureThreshold = 0 } = pod.container.readinessProbe ?? {};
     const { drainMs } = settings();
     expect(drainMs).toBeGreaterThan(periodSeconds * failureThreshold * 1000);

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 const MAX_FORM_BYTES = 16_384;
 
-/** An answer that is no JWKS. Nothing of it may be cached. */
+/** Any answer except the JWKS. It must not be cached. */
 export interface Answer {
   readonly status: number;
   readonly json: Readonly<Record<string, unknown>>;

@@ -14,7 +14,7 @@ const scheduleSettings = JSON.parse(await readFile(scheduleFile, "utf8")) as Sch
 const clients = JSON.parse(await readFile(clientsFile, "utf8")) as Clients;
 
 const redis = redisUrl === undefined ? undefined : createClient({ url: redisUrl });
-// Without a listener a lost connection would end the process. The store refuses while it is away.
+// Without a listener, a lost connection would end the process. While Redis is unreachable, the store rejects assertions.
 redis?.on("error", () => console.error(JSON.stringify({ level: "error", code: "redis" })));
 await redis?.connect();
 

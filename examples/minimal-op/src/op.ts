@@ -12,7 +12,7 @@ import { createUserinfo } from "./userinfo.ts";
 
 export interface OpOptions {
   readonly issuer: string;
-  /** 0 for a free one. */
+  /** 0 chooses a free port. */
   readonly port: number;
   readonly opened: OpenedSchedule;
   readonly tokenLifetimeSeconds: number;
@@ -41,7 +41,7 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
 
   const userinfo = createUserinfo(issuer, audience, schedule);
 
-  // The discovery document says `${issuer}/token`, so all that clients ask for is below the issuer's own path.
+  // The discovery document says `${issuer}/token`, so all paths for clients are below the issuer's path.
   const base = new URL(issuer).pathname.replace(/\/$/, "");
   const routes: Readonly<Record<string, Route>> = {
     [`GET ${base}/.well-known/openid-configuration`]: () => ({ status: 200, json: discovery(issuer, jwks.metadata) }),
@@ -60,7 +60,7 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
       const { ready, ...json } = await readiness.check();
       return { status: ready ? 200 : 503, json };
     },
-    // Says that the process runs. It asks no KMS: a restart would not mend an outage.
+    // Says that the process runs. It does not call the KMS, because a restart would not fix an outage.
     [`GET ${ALIVE_PATH}`]: () => ({ status: 200, json: {} }),
   };
 
@@ -73,7 +73,7 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
   server.listen(options.port);
   await once(server, "listening");
 
-  // In this order: no new requests, started ones finish, keys close. The other way round, tokens would fail.
+  // In this order: no new requests, running requests finish, keys close. In the reverse order, tokens would fail.
   const stop = async (): Promise<void> => {
     readiness.drain();
     await pause(drainMs);
@@ -98,7 +98,7 @@ async function answer(route: Route | undefined, request: IncomingMessage, respon
     send(response, await route(request));
   } catch (error) {
     const { status, json, headers } = failure(error);
-    // The code is for the operator, who finds the rest in the events. The client learns whether to come again.
+    // The code is for the operator, who finds details in the events. The client only learns if it should try again.
     console.error(JSON.stringify({ level: "error", code: error instanceof SignerError ? error.code : "unknown" }));
     send(response, { status, json, headers });
   }
@@ -110,7 +110,7 @@ function failure(error: unknown): Answer {
     : { status: 500, json: { error: "server_error" } };
 }
 
-/** The two members that Signpost gives, spread among the OP's own. */
+/** The OP's own members, and the two members from Signpost. */
 function discovery(issuer: string, jwks: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return {
     issuer,

@@ -1,9 +1,9 @@
 import { signWith, type GuardedSigner, SignerError, type RotationSchedule } from "@signpost/core";
 
 export interface Readiness {
-  /** 503 keeps requests away. Signs once where it is not known that the active key does. */
+  /** 503 keeps requests away. Signs once if the active key has not signed yet. */
   check(): Promise<{ readonly ready: boolean; readonly status: string; readonly code?: string | undefined }>;
-  /** From now on not ready, for good. */
+  /** From now on it is never ready again. */
   drain(): void;
 }
 
@@ -19,15 +19,15 @@ export function createReadiness(schedule: RotationSchedule, signers: readonly Gu
       const { active } = schedule.keySet();
       const signer = signers.find((candidate) => candidate === active.signer);
       const wasDown = signer?.health().status === "down";
-      // The first signature opens connections and gets credentials, so that no user waits for it; the first after a
-      // rotation does the same for the next key. While the key is down nothing else would ask whether it is back.
+      // The first signature opens connections and gets credentials, so no user waits for that. The first one after a rotation
+      // does the same for the next key. While the key is down, only this route can notice that it works again.
       if (provenKeyId !== active.keyId || wasDown) {
         try {
           await signWith(active, WARM_UP);
           provenKeyId = active.keyId;
         } catch (error) {
-          // A replica that serves stays in during an outage, which all replicas have alike. One that is out stays out
-          // until its key has signed.
+          // An outage affects all replicas, so a replica that serves stays in. A replica that is out stays out until its
+          // key has signed.
           const outage = error instanceof SignerError && error.transient;
           if (!outage || wasDown || provenKeyId === undefined) {
             provenKeyId = undefined;

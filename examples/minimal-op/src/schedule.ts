@@ -7,7 +7,7 @@ import {
   type ScheduledEntry,
 } from "@signpost/core";
 
-/** The schedule file: the same on every replica. It holds names of keys and moments, and no secret. */
+/** The schedule file, the same on every replica. It contains names of keys and times, and no secret. */
 export interface Schedule {
   readonly maxTokenLifetimeSeconds: number;
   readonly keys: readonly ScheduledKey[];
@@ -16,7 +16,7 @@ export interface Schedule {
 export interface ScheduledKey {
   /** A key URI, such as `awskms:///arn:aws:kms:…`. Opened when the OP starts. */
   readonly uri?: string | undefined;
-  /** Instead, once the key signs no more: its public half as SPKI PEM. The key itself may be gone. */
+  /** Replaces `uri` once the key no longer signs: its public half as SPKI PEM. You may delete the key in the KMS. */
   readonly publicKey?: string | undefined;
   readonly announcedFrom: string;
   readonly activeFrom: string;
@@ -29,16 +29,16 @@ export interface OpenedSchedule {
 
 export type OpenKey = (uri: string, policy: GuardPolicy) => Promise<GuardedSigner>;
 
-/** Less than what a client waits for at the token endpoint, and than the grace period of a shutdown. */
+/** Less than the timeout of clients at the token endpoint, and less than the grace period of a shutdown. */
 export const SIGNING_DEADLINE_MS = 3000;
 
-/** Opens every key, also the one that is to sign months from now: a key that cannot be used shows at once. */
+/** Opens every key, even one that will sign in months, so that a key that does not work is noticed immediately. */
 export async function openSchedule(
   { keys, maxTokenLifetimeSeconds }: Schedule,
   open: OpenKey,
   now: () => number = Date.now,
 ): Promise<OpenedSchedule> {
-  // One budget: the quota of the KMS is for all keys together.
+  // All keys share one budget, because they share the quota of the KMS.
   const limiter = createLimiter({ concurrency: 16, maxQueue: 500 });
   const policy = { limiter, deadlineMs: SIGNING_DEADLINE_MS, attemptTimeoutMs: 1000 };
   const signers: GuardedSigner[] = [];

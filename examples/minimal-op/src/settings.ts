@@ -1,18 +1,18 @@
-/** What the OP is told by its environment. */
+/** The settings from the environment. */
 export interface Settings {
   readonly issuer: string;
   readonly port: number;
   /** JSON as `Schedule` in schedule.ts. */
   readonly scheduleFile: string;
-  /** JSON: client id → its registered `jwks` or `jwksUri`. Public keys alone. */
+  /** JSON: client id → its registered `jwks` or `jwksUri`. Only public keys. */
   readonly clientsFile: string;
-  /** Where used client assertions are kept, for more than one replica. One process keeps them itself without. */
+  /** The store of used client assertions. Without it the process keeps them in memory, which works for only one replica. */
   readonly redisUrl: string | undefined;
-  /** How long the OP goes on serving after SIGTERM, until load balancers have seen that it is not ready. */
+  /** How long the OP keeps serving after SIGTERM, until load balancers have noticed that it is not ready. */
   readonly drainMs: number;
 }
 
-// A variable that is set to nothing, as deployment tools do it, is not set.
+// Deployment tools set unused variables to an empty string. These count as not set.
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   return {
     issuer: required(env, "ISSUER"),
@@ -32,6 +32,6 @@ function required(env: NodeJS.ProcessEnv, name: string): string {
 
 function wholeNumber(env: NodeJS.ProcessEnv, name: string, otherwise: number): number {
   const value = Number(env[name] || otherwise);
-  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`${name} is no whole number`);
+  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`${name} is not a whole number: ${env[name]}`);
   return value;
 }

@@ -23,7 +23,7 @@ export interface TokenEndpointOptions {
 
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/** `client_credentials` (RFC 6749 section 4.4) for clients that authenticate by `private_key_jwt`. */
+/** `client_credentials` (RFC 6749 section 4.4) for clients that authenticate with `private_key_jwt`. */
 export function createTokenEndpoint(options: TokenEndpointOptions): (request: IncomingMessage) => Promise<Answer> {
   const { issuer, audience, keys, lifetimeSeconds, clients, replayStore } = options;
   const keySets = createClientKeySets();
@@ -53,7 +53,7 @@ export function createTokenEndpoint(options: TokenEndpointOptions): (request: In
     }
 
     const exp = Math.floor(Date.now() / 1000) + lifetimeSeconds;
-    // RFC 9068 section 2.2: without an end-user the subject is the client.
+    // RFC 9068 section 2.2: without an end user, the subject is the client.
     const claims = { iss: issuer, sub: clientId, client_id: clientId, aud: audience, jti: randomUUID(), exp };
     const accessToken = await signJwt(keys, claims, { typ: "at+jwt" });
     return { status: 200, json: { access_token: accessToken, token_type: "Bearer", expires_in: lifetimeSeconds } };

@@ -3,7 +3,7 @@ import type { RotationSchedule } from "@signpost/core";
 import { createOwnKeySet, VerifyError, verifyOwnJwt } from "@signpost/verify";
 import type { Answer } from "./http.ts";
 
-/** Verifies the OP's own access token by the rules that hold for everybody else's verification. */
+/** Verifies the OP's own access tokens by the same rules as any other verifier. */
 export function createUserinfo(
   issuer: string,
   audience: string,

@@ -4,7 +4,7 @@ import { readSettings } from "../src/settings.ts";
 import { filesFor, startProgram } from "./program.ts";
 import { assertionOf, createClient, ISSUER, requestToken } from "./support.ts";
 
-test("the compiled program serves tokens with the keys of its schedule file, and ends by itself on SIGTERM", async () => {
+test("the compiled program serves tokens with the keys of its schedule file, and exits on SIGTERM", async () => {
   const client = await createClient();
   const program = await startProgram(filesFor(client));
   try {
@@ -28,12 +28,14 @@ test("the README's two files are enough to start it", async () => {
   }
 });
 
-test("a variable that is set to nothing, as deployment tools do it, is not set", () => {
+test("an empty variable, as deployment tools set it, counts as not set", () => {
   const env = { ISSUER, SCHEDULE_FILE: "a", CLIENTS_FILE: "b" };
   expect(readSettings({ ...env, PORT: "", REDIS_URL: "", DRAIN_MS: "" })).toEqual(readSettings(env));
 });
 
-test("it does not start without its settings, nor with a port that is none", () => {
+test("it does not start without its settings, or with a port that is not a number", () => {
   expect(() => readSettings({ ISSUER })).toThrow("SCHEDULE_FILE is not set");
-  expect(() => readSettings({ ISSUER, SCHEDULE_FILE: "a", CLIENTS_FILE: "b", PORT: "x" })).toThrow("PORT is no whole");
+  expect(() => readSettings({ ISSUER, SCHEDULE_FILE: "a", CLIENTS_FILE: "b", PORT: "x" })).toThrow(
+    "PORT is not a whole number: x",
+  );
 });

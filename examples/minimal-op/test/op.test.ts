@@ -76,7 +76,7 @@ describe("tokens", () => {
     expect(userinfo.headers.get("www-authenticate")).toBe('Bearer error="invalid_token"');
   });
 
-  test("a client assertion is taken once, and only for this issuer", async () => {
+  test("a client assertion is accepted once, and only for this issuer", async () => {
     const assertion = await assertionOf(client);
     const statuses = [
       (await requestToken(op.url, assertion)).status,
@@ -99,7 +99,7 @@ describe("tokens", () => {
     expect([denied.status, await denied.json()]).toEqual([500, { error: "server_error" }]);
   });
 
-  test("a target in absolute form is taken (RFC 9112 section 3.2.2)", async () => {
+  test("a target in absolute form is accepted (RFC 9112 section 3.2.2)", async () => {
     const statuses = ["/jwks?a=b", "/userinfo", "/nothing"].map(async (path) => {
       const asked = get(op.url, { path: ISSUER + path });
       const [response] = (await once(asked, "response")) as [IncomingMessage];
@@ -114,7 +114,7 @@ describe("tokens", () => {
     expect([head.status, head.headers.get("content-type"), await head.text()]).toEqual([200, "application/json", ""]);
   });
 
-  test("of an issuer with a path, everything that clients ask for is where the discovery document says", async () => {
+  test("with an issuer that has a path, all endpoints are where the discovery document says", async () => {
     const issuer = `${ISSUER}/tenant`;
     const tenant = await start(ONE_KEY, backend, client, { issuer });
     const discovery = await fetch(`${tenant.url}/tenant/.well-known/openid-configuration`);
@@ -195,14 +195,14 @@ describe("readiness", () => {
     expect(await ready()).toEqual([200, { status: "ready" }]);
   });
 
-  test("an outage later does not take it out: all replicas have it alike", async () => {
+  test("a later outage does not take it out, because it affects all replicas", async () => {
     await ready();
     backend.fail("throttled", true);
     await requestToken(op.url, await assertionOf(client));
     expect(await ready()).toEqual([200, { status: "degraded", code: "throttled" }]);
   });
 
-  test("a key that may not sign takes it out until it has signed again, also if an outage follows", async () => {
+  test("a key that is not allowed to sign takes it out until it has signed again, even if an outage follows", async () => {
     await ready();
     backend.fail("key_disabled");
     await requestToken(op.url, await assertionOf(client));
@@ -228,7 +228,7 @@ describe("readiness", () => {
     await rotating.close();
   });
 
-  test("it is alive all the time, and asks no KMS for it", async () => {
+  test("it is always alive, and does not call the KMS to find out", async () => {
     backend.fail("key_disabled");
     expect((await fetch(`${op.url}/alive`)).status).toBe(200);
     expect(backend.signatures()).toBe(0);

@@ -31,7 +31,7 @@ export function filesFor({ jwks }: Client): ProgramFiles {
   };
 }
 
-/** The compiled `main.js` in a process of its own. */
+/** The compiled `main.js` in a separate process. */
 export async function startProgram(files: ProgramFiles, env: NodeJS.ProcessEnv = {}): Promise<Program> {
   const folder = await mkdtemp(join(tmpdir(), "minimal-op-"));
   const [scheduleFile, clientsFile] = [join(folder, "schedule.json"), join(folder, "clients.json")];

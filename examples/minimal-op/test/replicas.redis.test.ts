@@ -3,7 +3,7 @@ import { startRedis } from "@signpost/test-backends/redis";
 import { filesFor, startProgram } from "./program.ts";
 import { assertionOf, createClient, requestToken } from "./support.ts";
 
-test("a client assertion that one replica has taken is refused by the other", async () => {
+test("one replica refuses a client assertion that the other has accepted", async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const client = await createClient();

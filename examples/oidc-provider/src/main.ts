@@ -2,14 +2,14 @@ import { createRotationSchedule, openSigner } from "@signpost/core";
 import { local } from "@signpost/local";
 import { startOp } from "./op.ts";
 
-// A variable that is set to nothing is not set.
+// A variable that is an empty string counts as not set.
 const [issuer, port] = [process.env["ISSUER"] || undefined, process.env["PORT"] || "3000"];
 
-// One key of this process alone: put key URIs of your KMS or HSM here, with their adapters.
+// A key that exists only in this process. Use key URIs of your KMS or HSM here, with their adapters.
 const signer = await openSigner("local:", [local()]);
 const since = "2026-01-01T00:00:00Z";
 const schedule = createRotationSchedule([{ signer, announcedFrom: since, activeFrom: since }], {
-  // The ID token's lifetime, the longest of all that are signed here.
+  // The lifetime of the ID token, which is the longest of all tokens here.
   maxTokenLifetimeSeconds: 3600,
 });
 
@@ -18,7 +18,7 @@ const op = await startOp({
   port: Number(port),
   schedule,
   configuration: {
-    // The host's own login page for development: any name is let in, as a user of that name.
+    // The host's login page for development accepts any name, and logs in a user of that name.
     clients: [{ client_id: "rp", redirect_uris: ["https://rp.example/callback"], token_endpoint_auth_method: "none" }],
   },
 });

@@ -5,7 +5,7 @@ import { type Configuration, errors, ExternalSigningKey, Provider } from "oidc-p
 import { createJwksEndpoint, type RotationSchedule } from "@signpost/core";
 import { signpostKeys } from "@signpost/oidc-provider";
 
-/** A Provider whose tokens are signed by the keys of a schedule. The rest of its configuration stays as it was. */
+/** A Provider whose tokens are signed with the keys of a schedule. The rest of its configuration does not change. */
 export function createProvider(issuer: string, schedule: RotationSchedule, configuration: Configuration): Provider {
   const signpost = signpostKeys({ ExternalSigningKey, errors, keys: schedule });
   const provider = new Provider(issuer, {
@@ -25,7 +25,7 @@ export interface RunningOp {
 }
 
 export interface OpOptions {
-  /** Default: where it listens, which is for development alone. */
+  /** Default: the address where it listens, which is only for development. */
   readonly issuer?: string | undefined;
   readonly port: number;
   readonly schedule: RotationSchedule;
@@ -42,7 +42,7 @@ export async function startOp({ issuer: given, port, schedule, configuration }: 
   return {
     provider,
     issuer,
-    // Who opened the signers closes them, after this.
+    // The code that opened the signers closes them after this.
     close: async () => {
       const closed = once(server, "close");
       // A connection that is busy now is no idle one, and would stay for as long as its client goes on.

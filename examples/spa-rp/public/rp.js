@@ -4,8 +4,8 @@ const FORCED_REFETCH_INTERVAL_MS = 20_000;
 const TIMEOUT_MS = 5_000;
 
 /**
- * A key function for jose over the browser's own HTTP cache, which follows `Cache-Control` and revalidates with the
- * `ETag`. An unknown `kid` is asked for past every cache, at most once in 20 seconds.
+ * A key function for jose that uses the browser's HTTP cache, which follows `Cache-Control` and revalidates with the `ETag`. For
+ * an unknown `kid` it bypasses every cache, at most once in 20 seconds.
  */
 export function createBrowserKeySet(jwksUri) {
   let forcedAt = -Infinity;
@@ -18,7 +18,7 @@ export function createBrowserKeySet(jwksUri) {
   }
 
   const keySet = async (header, token) => {
-    // jose would take the only key that fits. This OP names a key in every token.
+    // Without a kid, jose would use the only key that matches. This OP puts a kid into every token.
     if (header.kid === undefined) throw new errors.JWTInvalid("expected a kid");
     try {
       return await (
@@ -39,7 +39,7 @@ export function createBrowserKeySet(jwksUri) {
 }
 
 /**
- * The claims of an ID token. ES256 alone: what the OP signs with. The caller compares `nonce` with the one of its
+ * The claims of an ID token. Accepts only ES256, which the OP signs with. The caller must compare `nonce` with the value in its
  * request.
  */
 export async function verifyIdToken(token, { issuer, clientId, keySet }) {
