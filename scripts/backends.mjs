@@ -6,19 +6,19 @@ import { findProgram } from "./lib/process.mjs";
 import { provideLocalstack } from "./provide-localstack.mjs";
 
 /**
- * What the tests need beyond Node, one row a backend. A test named `name.<backend>.test.ts` runs when its
- * backend could be provided, and is named as not run otherwise.
+ * The backends that tests need, one row for each. A test named `name.<backend>.test.ts` runs if its backend is available.
+ * Otherwise the runner reports that it did not run.
  *
- * A row is provided in this order: the rows of `needs`, the Debian packages of `apt` when `programs` are
- * missing, then `provide`. Anything that is downloaded or built goes into `cacheFolder()`.
+ * A row is provided in this order: the rows in `needs`, the Debian packages in `apt` if any of `programs` is missing, then
+ * `provide`. Downloads and builds go into `cacheFolder()`.
  *
  * @typedef {object} Backend
- * @property {string} what one line for people
+ * @property {string} what a short description for people
  * @property {readonly string[]} [needs] other rows
  * @property {readonly string[]} [apt] Debian packages
- * @property {readonly string[]} [programs] found on PATH when it is installed
- * @property {() => Promise<NodeJS.ProcessEnv | void>} [provide] safe to repeat; throws an `Error` that says what
- *   could not be had; may return environment variables for the tests
+ * @property {readonly string[]} [programs] programs on PATH once the packages are installed
+ * @property {() => Promise<NodeJS.ProcessEnv | void>} [provide] may run again; throws an `Error` that says what
+ *   is missing; may return environment variables for the tests
  */
 
 /** @type {Readonly<Record<string, Backend>>} */
@@ -59,7 +59,7 @@ export const BACKENDS = {
     programs: ["certutil"],
   },
   nginx: {
-    what: "nginx as a shared cache, its clock moved by libfaketime",
+    what: "nginx as a shared cache, with a clock that libfaketime moves",
     apt: ["nginx", "faketime"],
     programs: ["nginx", "faketime"],
   },
@@ -81,7 +81,7 @@ export const BACKENDS = {
     programs: ["redis-server"],
   },
   bun: {
-    what: "Bun, a runtime whose undici is not undici",
+    what: "Bun, a runtime that replaces undici with its own module",
     provide: () => provideRuntime({ name: "bun", version: "1.4.5", scope: "@oven", variable: "SIGNPOST_BUN" }),
   },
   deno: {
@@ -105,10 +105,10 @@ export const BACKENDS = {
  */
 
 /**
- * Makes the named backends ready to be started by tests. Never throws for one that cannot be had.
+ * Provides the named backends, so that tests can start them. Does not throw if one is unavailable.
  *
  * @param {readonly string[]} names
- * @returns {Promise<Map<string, Provided>>} with the rows that these need
+ * @returns {Promise<Map<string, Provided>>} also for the rows that these need
  */
 export async function provideBackends(names) {
   const wanted = withNeeds(names);
@@ -119,13 +119,13 @@ export async function provideBackends(names) {
   return results;
 }
 
-/** Their Debian packages alone, which can come while the dependencies do. @param {readonly string[]} names */
+/** Installs only the Debian packages, which can run while the dependencies are installed. @param {readonly string[]} names */
 export async function installBackendPackages(names) {
   const missing = withNeeds(names).filter((name) => missingPrograms(name).length > 0);
   await installDebianPackages([...new Set(missing.flatMap((name) => row(name).apt ?? []))]);
 }
 
-/** Rows that others need come first. @param {readonly string[]} names @returns {string[]} */
+/** The rows in order: a row comes after the rows that it needs. @param {readonly string[]} names @returns {string[]} */
 function withNeeds(names) {
   const ordered = names.flatMap((name) => [...withNeeds(row(name).needs ?? []), name]);
   return [...new Set(ordered)];
@@ -149,7 +149,7 @@ async function provide(name, earlier) {
   }
   const missing = missingPrograms(name);
   if (missing.length > 0) {
-    return { ok: false, reason: `no ${missing.join(", ")} (Debian: apt-get install ${apt.join(" ")})` };
+    return { ok: false, reason: `${missing.join(", ")} not found. On Debian: apt-get install ${apt.join(" ")}` };
   }
   try {
     const env = await make?.();
@@ -162,6 +162,6 @@ async function provide(name, earlier) {
 /** @param {string} name @returns {Backend} */
 function row(name) {
   const found = BACKENDS[name];
-  if (found === undefined) throw new Error(`There is no backend "${name}" in scripts/backends.mjs`);
+  if (found === undefined) throw new Error(`Unknown backend "${name}": scripts/backends.mjs does not have it`);
   return found;
 }

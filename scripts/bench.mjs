@@ -1,6 +1,6 @@
-// pnpm bench [NAME …] [--quick] [--publish]: compiles the packages and test/bench, and runs NAME.bench.ts, or all of
-// them. `--publish` keeps the results in test/bench/results and writes them into docs/performance.md. Other arguments
-// go to each of them. A name may say what it needs, as tests do: sign.softhsm.bench.ts.
+// pnpm bench [NAME …] [--quick] [--publish]: compiles the packages and test/bench, and runs NAME.bench.ts, or all
+// benchmarks. `--publish` keeps the results in test/bench/results and writes them into docs/performance.md. Other arguments
+// go to each benchmark. As with tests, a file name may list backends: sign.softhsm.bench.ts.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { provideBackends } from "./backends.mjs";
@@ -22,7 +22,7 @@ const all = readdirSync(join(ROOT, "test/bench"))
 const chosen = all.filter((file) => names.length === 0 || names.includes(nameOf(file)));
 const unknown = names.filter((name) => !all.map(nameOf).includes(name));
 if (unknown.length > 0) {
-  say(`There is no benchmark ${unknown.join(", ")}. There are: ${all.map(nameOf).join(", ")}`);
+  say(`Unknown benchmark: ${unknown.join(", ")}. Known benchmarks: ${all.map(nameOf).join(", ")}`);
   process.exit(1);
 }
 

@@ -1,4 +1,4 @@
-// npm run build [-- PROJECT …]: compiles the packages and test/backends, or the given projects and what they refer to, and
+// npm run build [-- PROJECT …]: compiles the packages and test/backends, or the given projects and their references. Then it
 // bundles the packages.
 import { build } from "./lib/build.mjs";
 

@@ -1,4 +1,4 @@
-// .ci/run: both tiers of the suite, then every gate. The last line alone says how it went.
+// .ci/run: runs both tiers of tests, then every gate. The last line is the result.
 import { runGates } from "./gates/run.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { say, secondsSince } from "./lib/say.mjs";

@@ -1,4 +1,4 @@
-// npm run demo: installs what the demo runs, provides SoftHSM where it can, compiles and runs examples/demo.
+// npm run demo: installs the demo's dependencies and, if possible, SoftHSM. Then it compiles and runs examples/demo.
 import { installBackendPackages, provideBackends } from "./backends.mjs";
 import { build } from "./lib/build.mjs";
 import { installDependencies } from "./lib/install.mjs";
@@ -10,8 +10,7 @@ if (!installed) process.exit(1);
 const token = (await provideBackends(["softhsm"])).get("softhsm");
 /** @type {NodeJS.ProcessEnv} */
 const env = token?.ok === false ? { SIGNPOST_DEMO_WITHOUT_TOKEN: token.reason } : {};
-if (token?.ok === false)
-  warn(`There is no SoftHSM token on this machine, so the demo uses a local key: ${token.reason}`);
+if (token?.ok === false) warn(`SoftHSM is not available, so the demo uses a local key: ${token.reason}`);
 
 if (!(await build(["examples/demo"]))) process.exit(1);
 

@@ -1,4 +1,4 @@
-// npm run pictures: draws the pictures of the guides into docs/img. Those of docs/performance.md are drawn by the benchmarks.
+// npm run pictures: draws the pictures of the guides into docs/img. The benchmarks draw those of docs/performance.md.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./lib/repository.mjs";

@@ -6,29 +6,29 @@ import { findProgram, run } from "./lib/process.mjs";
 import { cacheFolder, ROOT } from "./lib/repository.mjs";
 import { say } from "./lib/say.mjs";
 
-// LocalStack's KMS without Docker: a Python 3.11 virtual environment with exactly the wheels of the
-// requirements file. 4.8.1 is the last line of LocalStack that runs on Python 3.11 and asks for no account.
+// LocalStack's KMS without Docker: a Python 3.11 virtual environment with exactly the wheels in the
+// requirements file. 4.8.1 is the last version of LocalStack that runs on Python 3.11 and needs no account.
 
 const REQUIREMENTS = join(ROOT, "test/backends/localstack-requirements.txt");
 const PYTHONS = ["python3.11", "python3", "python"];
 
-/** Installs it unless it is there as the requirements file says. Throws an error that says what is missing. */
+/** Installs LocalStack unless the versions in the requirements file are installed. If something is missing, the error says what. */
 export async function provideLocalstack() {
   const { folder, venv, python, marker } = places();
   const digest = createHash("sha256").update(readFileSync(REQUIREMENTS)).digest("hex");
   if (existsSync(python) && existsSync(marker) && readFileSync(marker, "utf8") === digest) return;
   const base = await findPython();
   if (base === undefined)
-    throw new Error(`LocalStack 4.8 needs Python 3.11, and none of ${PYTHONS.join(", ")} is that`);
+    throw new Error(`LocalStack 4.8 needs Python 3.11, but none of ${PYTHONS.join(", ")} is version 3.11`);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
 
   say("Installing LocalStack into a virtual environment");
-  // Debian has what `venv` needs in a package of its own.
+  // On Debian, `venv` needs a separate package.
   const hasVenv = await run(base, ["-c", "import ensurepip"], { quiet: true });
   if (!hasVenv.ok) await installDebianPackages(["python3-venv"]);
   await must(base, ["-m", "venv", venv]);
-  // Python compiles while it installs: without its bytecode each start would take two seconds longer.
+  // Let pip compile bytecode while it installs. Without it, each start takes two seconds longer.
   const args = [
     "-m",
     "pip",
@@ -44,7 +44,7 @@ export async function provideLocalstack() {
 }
 
 /**
- * The hashes are those of the wheels for Linux on x86-64. Elsewhere the same versions have other wheels.
+ * The hashes are for the Linux x86-64 wheels. On other platforms the same versions have other wheels.
  * @param {string} folder
  */
 function requirementArguments(folder) {

@@ -1,12 +1,12 @@
-// node scripts/record-durations.mjs: writes how long the test files of the last `npm test` took, for the order in which they
-// start. Files that it did not run keep what was measured before, as long as they are there.
+// node scripts/record-durations.mjs: records how long each test file took in the last `npm test`. The runner starts the longest
+// files first. A file that did not run keeps its old duration, as long as the file exists.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { readJson, ROOT } from "./lib/repository.mjs";
 import { RESULTS } from "./lib/tests.mjs";
 
 const FILE = "test/durations.json";
-/** The order of shorter files does not matter. */
+/** Shorter files are not recorded, since their order does not matter. */
 const LEAST_SECONDS = 2;
 
 /** @type {{ testResults: readonly { name: string, startTime: number, endTime: number }[] }} */

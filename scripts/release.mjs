@@ -1,5 +1,5 @@
-// npm run release: packs every package for a registry into .tmp/release. It publishes nothing. With `--check` it only says
-// what a release still needs.
+// npm run release: packs every package for a registry into .tmp/release. It publishes nothing. `--check` only
+// reports what a release still needs.
 import { join, relative } from "node:path";
 import { build } from "./lib/build.mjs";
 import { ROOT } from "./lib/repository.mjs";
@@ -11,12 +11,12 @@ import { releaseProblems } from "./release/problems.mjs";
 
 const problems = releaseProblems(HOME, publicPackages());
 if (problems.length > 0) {
-  say("Nothing was packed. A release needs this first:");
+  say("Nothing was packed. Fix this first:");
   for (const problem of problems) say(`  ${problem}`);
   process.exit(1);
 }
 if (process.argv.includes("--check")) process.exit(0);
 if (!(await build())) process.exit(1);
 const tarballs = await packPackages(join(ROOT, ".tmp/release"), HOME);
-say("Look at the tarballs, then publish each:");
+say("Check the tarballs, then publish each one:");
 for (const tarball of tarballs) say(`  npm publish ${relative(ROOT, tarball)} --access public`);

@@ -1,5 +1,5 @@
-// npm test: installs everything, provides the backends, runs every test that proves a rule. With `--soak`: the long loads and
-// memory runs, and nothing else. Other arguments go to vitest.
+// npm test: installs everything, provides the backends, and runs every fast test. With `--soak` it runs only the soak tests:
+// long load and memory runs. Other arguments go to vitest.
 import { installDependencies } from "./lib/install.mjs";
 import { warn } from "./lib/say.mjs";
 import { describeSoaks, readTier, runTests, sayTests } from "./lib/tests.mjs";

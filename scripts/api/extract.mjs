@@ -5,11 +5,11 @@ import { ROOT, scratchFolder } from "../lib/repository.mjs";
 /** @typedef {import("../lib/workspace.mjs").EntryPoint} EntryPoint */
 
 /**
- * What an entry point declares.
+ * The declarations of an entry point.
  *
  * @typedef {object} Declarations
  * @property {EntryPoint} entry
- * @property {string} reportFile a report for people, and for a comparison line by line
+ * @property {string} reportFile a report for people, which is compared line by line
  * @property {ApiModel} model the same as data
  * @property {readonly Notice[]} notices
  */
@@ -18,7 +18,7 @@ import { ROOT, scratchFolder } from "../lib/repository.mjs";
 /** @typedef {{ id: string, text: string, path: string, line: number, isError: boolean }} Notice */
 /** @typedef {{ kind: string, name?: string, docComment?: string, members?: readonly ApiModel[] }} ApiModel */
 
-/** The declarations are compiled already; this is what a project of today would read them with. */
+/** The settings of a current project that reads the compiled declarations. */
 const COMPILER_OPTIONS = {
   module: "nodenext",
   target: "es2023",
@@ -28,11 +28,11 @@ const COMPILER_OPTIONS = {
   skipLibCheck: true,
 };
 
-/** Checked by us, one by one, or by no one: release tags are not used, and doc comments are Markdown with few TSDoc tags. */
+/** Off unless listed below: we use no release tags, and doc comments are Markdown with few TSDoc tags. */
 const QUIET = { default: { logLevel: "none" } };
 
 /**
- * Reads the compiled declarations of entry points with API Extractor, which brings its own compiler and needs no network.
+ * Reads the compiled declarations of entry points with API Extractor, which contains its own compiler and needs no network.
  *
  * @param {readonly EntryPoint[]} entries
  * @returns {Promise<Declarations[]>}
@@ -83,7 +83,7 @@ export async function extractDeclarations(entries) {
   });
 }
 
-/** CommonJS, and loaded when it is needed: scripts that install it import this file. */
+/** It is CommonJS. It is loaded here, because scripts that install it import this file first. */
 async function apiExtractor() {
   const { default: extractor } = await import("@microsoft/api-extractor");
   return extractor;
@@ -92,8 +92,8 @@ async function apiExtractor() {
 /**
  * @param {EntryPoint} entry
  * @param {string} folder
- * @param {readonly EntryPoint[]} entries of all, since they are compiled together
- * @returns {object} as in an api-extractor.json, whose levels are words and not the enum of its types
+ * @param {readonly EntryPoint[]} entries all entry points, since they are compiled together
+ * @returns {object} as in an api-extractor.json, where levels are words. The types want an enum
  */
 function configuration(entry, folder, entries) {
   const projectFolder = join(ROOT, entry.folder);

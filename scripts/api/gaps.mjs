@@ -1,12 +1,12 @@
 /** @typedef {import("./extract.mjs").Declarations} Declarations */
 /** @typedef {import("./extract.mjs").ApiModel} ApiModel */
 
-/** A fence of TypeScript within a doc comment, as its source or without the asterisks. */
+/** The start of a TypeScript block in a doc comment, with or without asterisks. */
 const EXAMPLE = /^\s*(?:\* ?)?```ts\s*$/m;
 
 /**
- * What the declarations of entry points lack, one line each: a comment on a declaration or a member, an example of a
- * function, an export of a type that they name.
+ * Problems in the declarations of entry points, one line each: a declaration or member without a comment, a function without an
+ * example, a type that is used and not exported.
  *
  * @param {readonly Declarations[]} declarations
  * @returns {string[]}
@@ -17,7 +17,7 @@ export function findGaps(declarations) {
 
 /**
  * @param {Declarations} declarations
- * @param {ReadonlySet<string>} exported by any entry point of its package
+ * @param {ReadonlySet<string>} exported names that any entry point of its package exports
  */
 function gapsOf({ entry, model, notices }, exported) {
   const known = notices.flatMap(({ id, path, line, text, isError }) => {
@@ -26,12 +26,12 @@ function gapsOf({ entry, model, notices }, exported) {
     if (isError) return [`${where}: ${text}`];
     if (id === "ae-undocumented") return [`${where}: ${NAMELESS[name] ?? name} has no comment`];
     if (id !== "ae-forgotten-export" || exported.has(name)) return [];
-    return [`${where}: ${name} is named in what ${entry.name} exports, and is not exported`];
+    return [`${where}: ${name} is used by an export of ${entry.name}, but is not exported`];
   });
   return [...known, ...functionsWithoutExample(model).map((name) => `${entry.name}: ${name}() has no example`)];
 }
 
-/** What has no name in the code. @type {Readonly<Record<string, string>>} */
+/** Members without a name in the code. @type {Readonly<Record<string, string>>} */
 const NAMELESS = { __call: "the call signature", __new: "the construct signature", __index: "the index signature" };
 
 /**
@@ -49,7 +49,7 @@ function exportsOf({ members = [] }) {
 }
 
 /**
- * Exported functions none of whose overloads has a block of TypeScript in its comment.
+ * Exported functions without a TypeScript block in the comment of any overload.
  *
  * @param {ApiModel} model
  */

@@ -3,11 +3,11 @@ import { basename, join, relative } from "node:path";
 import { run } from "../lib/process.mjs";
 import { ROOT } from "../lib/repository.mjs";
 
-/** Where the committed reports are, one for each entry point. */
+/** The folder of the committed reports, one for each entry point. */
 const FOLDER = join(ROOT, "etc");
 
 /**
- * How the committed reports differ from those that were just made, as a diff for each; empty where nothing has changed.
+ * The differences between the committed reports and the new ones, one diff for each report that has changed.
  *
  * @param {readonly string[]} made paths
  * @returns {Promise<string[]>}
@@ -18,7 +18,7 @@ export async function diffReports(made) {
   return (await Promise.all(diffs)).filter((text) => text !== "");
 }
 
-/** Commits to what was just made: the rest of it is git's. @param {readonly string[]} made paths */
+/** Replaces the reports in `etc/` with the new ones. You commit them. @param {readonly string[]} made paths */
 export function acceptReports(made) {
   mkdirSync(FOLDER, { recursive: true });
   const names = made.map((path) => basename(path));

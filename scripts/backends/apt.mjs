@@ -1,13 +1,13 @@
 import { findProgram, run } from "../lib/process.mjs";
 import { say, sayOutput, secondsSince } from "../lib/say.mjs";
 
-/** Nothing is asked and nothing else is pulled in; another apt that runs at the moment is waited for. */
+/** apt asks no questions, installs no recommended packages, and waits for another apt that is running. */
 const OPTIONS = ["-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"];
 const ENVIRONMENT = { DEBIAN_FRONTEND: "noninteractive" };
 
 /**
- * Installs Debian packages where this process may: as root, with apt, and unless `SIGNPOST_APT=no`. What then
- * is still missing is for the caller to find out, since a failure here is no reason to stop.
+ * Installs Debian packages if this process runs as root and has apt, unless `SIGNPOST_APT=no`. A failure does not stop it. The
+ * caller checks what is still missing.
  *
  * @param {readonly string[]} packages
  */
@@ -17,10 +17,10 @@ export async function installDebianPackages(packages) {
   say(`Installing Debian packages: ${packages.join(" ")}`);
   await run("apt-get", ["update", "-qq"], { quiet: true, env: ENVIRONMENT });
   const together = await install(packages);
-  // One package that this release does not have must not take the others with it.
+  // If the release lacks one package, install the others.
   if (!together.ok) for (const name of packages) await install([name]);
   if (!together.ok) sayOutput(together.output);
-  say(`Debian packages done in ${secondsSince(started)}`);
+  say(`Installed Debian packages in ${secondsSince(started)}`);
 }
 
 /** @param {readonly string[]} packages */

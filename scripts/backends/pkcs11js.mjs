@@ -6,15 +6,15 @@ import { ROOT } from "../lib/repository.mjs";
 import { say, sayOutput } from "../lib/say.mjs";
 
 /**
- * pkcs11js is compiled on this machine while the dependencies are installed. It is optional, so that a failed
- * build leaves everything else installed; a build that failed for want of a compiler is repeated here once there is one.
+ * Installing the dependencies compiles pkcs11js. It is optional, so a failed build leaves everything else installed. If the build
+ * failed because there was no compiler, this builds it again once there is one.
  */
 export async function providePkcs11js() {
   const folder = join(ROOT, "node_modules/pkcs11js");
   if (await loads()) return;
   if (existsSync(folder)) {
     say("Compiling pkcs11js");
-    // npm brings node-gyp. `pnpm rebuild` would install everything first.
+    // npm includes node-gyp. `pnpm rebuild` would install everything first.
     const { output } = await run("npm", ["exec", "-c", "node-gyp rebuild"], {
       cwd: folder,
       env: await nativeBuildEnvironment(),
@@ -23,7 +23,7 @@ export async function providePkcs11js() {
     if (await loads()) return;
     sayOutput(output);
   }
-  throw new Error("pkcs11js could not be compiled");
+  throw new Error("pkcs11js did not compile");
 }
 
 async function loads() {

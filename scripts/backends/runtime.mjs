@@ -5,8 +5,8 @@ import { cacheFolder } from "../lib/repository.mjs";
 import { say } from "../lib/say.mjs";
 
 /**
- * Installs another JavaScript runtime from the npm registry into the cache folder, and gives the tests its path in the
- * environment variable `variable`. The program is in the package for this platform, which needs no install script.
+ * Installs another JavaScript runtime from the npm registry into the cache folder. The environment variable `variable` gives the
+ * tests its path. The program is in the package for this platform, so no install script has to run.
  *
  * @param {{ name: string, version: string, scope: string, variable: string }} runtime
  */
@@ -18,7 +18,7 @@ export async function provideRuntime({ name, version, scope, variable }) {
   return { [variable]: program };
 }
 
-/** Installed next to its place and renamed, so that an interrupted installation is never used. @param {string} folder @param {string} what */
+/** Installed under another name and renamed, so that an interrupted installation is never used. @param {string} folder @param {string} what */
 async function install(folder, what) {
   say(`Installing ${what}`);
   const unfinished = `${folder}.${process.pid}`;
@@ -31,10 +31,10 @@ async function install(folder, what) {
     return;
   }
   rmSync(unfinished, { recursive: true, force: true });
-  throw new Error(`${what} could not be installed:\n${output}`);
+  throw new Error(`npm could not install ${what}:\n${output}`);
 }
 
-/** npm may install several builds for one platform: for older processors, for another libc. @param {string} scope @param {string} name */
+/** npm may install several builds for one platform, such as for older processors or another libc. @param {string} scope @param {string} name */
 async function findRunning(scope, name) {
   const builds = existsSync(scope) ? readdirSync(scope) : [];
   for (const build of builds) {

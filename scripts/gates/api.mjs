@@ -4,7 +4,7 @@ import { diffReports } from "../api/reports.mjs";
 import { tool } from "../lib/tools.mjs";
 import { publicEntryPoints } from "../lib/workspace.mjs";
 
-/** What users can import is what the committed reports say, has comments, and its functions have examples. */
+/** Checks that the public API matches the committed reports, and has comments and examples. */
 export async function checkApi() {
   const build = await tool("tsc", ["-b"]);
   if (!build.ok) return build;
@@ -14,9 +14,7 @@ export async function checkApi() {
   const output = [
     ...gaps,
     ...diffs,
-    ...(diffs.length > 0
-      ? ["What users can import has changed. When that is meant: npm run api, and commit etc/"]
-      : []),
+    ...(diffs.length > 0 ? ["The public API has changed. If that is intended, run `npm run api` and commit etc/"] : []),
   ];
   return { ok: output.length === 0, output: output.join("\n") };
 }

@@ -5,11 +5,11 @@ import { readJson, ROOT } from "../lib/repository.mjs";
 import { tool } from "../lib/tools.mjs";
 import { publicPackages } from "../lib/workspace.mjs";
 
-/** @typedef {{ file: string, names: readonly string[] }} Changeset the packages that one announces */
+/** @typedef {{ file: string, names: readonly string[] }} Changeset `names`: the packages in it */
 
 const BUMP = /^"?(@?[\w/-]+)"?: (?:patch|minor|major)$/;
 
-/** Every changed package, and every one that was never released, is in a changeset that can be read. */
+/** Checks that every changed package, and every unreleased one, is in a valid changeset. */
 export async function checkChangesets() {
   const problems = changesetProblems(readChangesets(), publicPackages());
   if (problems.length > 0) return { ok: false, output: problems.join("\n") };
@@ -17,8 +17,8 @@ export async function checkChangesets() {
 }
 
 /**
- * Before its first release a package has one changeset, which becomes the first entry of its CHANGELOG: it says what the
- * package is. How it came to be that is of no use to its readers.
+ * Before its first release a package has one changeset, which becomes the first entry of its CHANGELOG. It says what the package
+ * is. Readers do not need the steps that led to it.
  *
  * @param {readonly Changeset[]} changesets
  * @param {readonly { name: string, version: string }[]} packages
@@ -27,7 +27,7 @@ export function changesetProblems(changesets, packages) {
   const unknown = changesets.flatMap(({ file, names }) =>
     names
       .filter((name) => !packages.some((known) => known.name === name))
-      .map((name) => `.changeset/${file} names ${name}, which is no public package`),
+      .map((name) => `.changeset/${file} names ${name}, which is not a public package`),
   );
   const unreleased = packages.filter(({ version }) => version === "0.0.0");
   return [...unknown, ...unreleased.flatMap(({ name }) => firstReleaseProblems(name, changesets))];
@@ -39,12 +39,12 @@ function firstReleaseProblems(name, changesets) {
   if (first === undefined) return [`${name} is in no changeset: run \`npx changeset\``];
   if (others.length === 0) return [];
   return [
-    `${name} is in ${[first, ...others].join(", ")}. It was never released, so it has one changeset, which says what it is: ` +
-      "change that text, and remove the others",
+    `${name} is in ${[first, ...others].join(", ")}. It was never released, so it must have one changeset, which says what it is. ` +
+      "Change that text, and remove the others",
   ];
 }
 
-/** The packages that the front matters name, with every line checked. @returns {Changeset[]} */
+/** Reads the packages in each front matter, and checks every line. @returns {Changeset[]} */
 function readChangesets() {
   const files = readdirSync(join(ROOT, ".changeset")).filter((file) => file.endsWith(".md") && file !== "README.md");
   return files.map((file) => {
@@ -54,14 +54,15 @@ function readChangesets() {
       .filter((line) => line !== "")
       .map((line) => {
         const name = BUMP.exec(line)?.[1];
-        if (name === undefined) throw new Error(`.changeset/${file}: "${line}" is no package with its bump`);
+        if (name === undefined)
+          throw new Error(`.changeset/${file}: "${line}" is not a package with patch, minor or major`);
         return name;
       });
     return { file, names };
   });
 }
 
-/** A clone of another branch, or of one commit, does not have the branch that changesets compares with. */
+/** False in a clone of another branch, or of one commit, which lacks the branch that changesets compares with. */
 async function hasBaseBranch() {
   const { ok } = await run("git", ["rev-parse", "--verify", "--quiet", readJson(".changeset/config.json").baseBranch], {
     quiet: true,

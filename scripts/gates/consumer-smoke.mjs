@@ -1,4 +1,4 @@
-// Runs in a folder where the packed packages are installed: node smoke.mjs <expected major> <entry point …>
+// node smoke.mjs <expected major> <entry point …>, in a folder where the packed packages are installed.
 import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { once } from "node:events";
@@ -8,12 +8,12 @@ const [expectedMajor, ...entryPoints] = process.argv.slice(2);
 assert.equal(process.version.split(".")[0], `v${expectedMajor}`);
 for (const name of entryPoints) assert.notEqual(Object.keys(await import(name)).length, 0, `${name} exports nothing`);
 
-// The names are put together here, since this file is checked where they do not resolve.
+// The names are joined here, because the type checker cannot resolve them in this folder.
 const { createJwksEndpoint, createKeySet, SignerError, signJwt } = await import(["@signpost", "core"].join("/"));
 const { closedError } = await import(["@signpost", "core", "adapter"].join("/"));
 const { openLocalSigner } = await import(["@signpost", "local"].join("/"));
 
-// `instanceof` would hold for a copy of the class as well.
+// `instanceof` would also accept a copy of the class.
 assert.equal(closedError().constructor, SignerError, "@signpost/core/adapter has its own copy of the class");
 
 const signer = await openLocalSigner();

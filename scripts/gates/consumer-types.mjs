@@ -5,21 +5,21 @@ import { readJson, ROOT } from "../lib/repository.mjs";
 import { twoAtATime } from "../lib/tools.mjs";
 import { publicPackages } from "../lib/workspace.mjs";
 
-// Versions are pinned, so that the gate does not fail for what others release.
+// Versions are pinned, so that a release of another package cannot break the gate.
 
-/** The TypeScript versions that are supported: the oldest, the newest, and where its own rules of resolution changed. */
+/** The oldest and newest supported TypeScript, and versions between them that resolve modules differently. */
 const COMPILERS = { 5.4: "5.4.5", 5.6: "5.6.3", 5.9: "5.9.3", "6.0": "6.0.3", 7: pinned("typescript") };
 
-/** The oldest `@types/node` that is supported, the newest, and the newest that TypeScript 5.4 can read. */
+/** The oldest and newest supported `@types/node`, and the newest that TypeScript 5.4 can read. */
 const NODE_TYPES = { 20: pinned("@types/node"), 25: "25.9.9", 26: "26.6.7" };
 
 /**
  * @typedef {keyof typeof COMPILERS} Compiler
  * @typedef {keyof typeof NODE_TYPES} NodeTypes
- * @typedef {object} Project what a user's tsconfig.json says
+ * @typedef {object} Project settings in a user's tsconfig.json
  * @property {string} file
  * @property {string} module
- * @property {string} [moduleResolution] default: what the compiler takes for that `module`
+ * @property {string} [moduleResolution] default: the compiler's default for that `module`
  */
 
 /** @type {Project} */
@@ -32,10 +32,10 @@ const ES_MODULES = [
 ];
 /** @type {Project} */
 const COMMON_JS = { file: "consumer.cts", module: "commonjs" };
-/** TypeScript lets CommonJS import ES modules here from 5.8 on, and under node16 in no version. @type {Project} */
+/** Here TypeScript lets CommonJS import ES modules from 5.8 on. With node16 no version does. @type {Project} */
 const COMMON_JS_NEXT = { file: "consumer.cts", module: "nodenext" };
 
-/** What differs from @types/node to @types/node does not depend on how modules are found. */
+/** Differences between versions of @types/node do not depend on how modules are resolved. */
 const ONE_WAY = [NODE_NEXT];
 
 /** @type {readonly (readonly [Compiler, NodeTypes, readonly Project[]])[]} */
@@ -52,10 +52,10 @@ const MATRIX = [
 ];
 
 /**
- * Every entry point and the file of uses, with the declarations of all packages checked too: they must not name what is
- * not there.
+ * Compiles every entry point and a file that uses them. `skipLibCheck` is off, so the declarations of all packages are checked
+ * too.
  *
- * @param {string} folder where the packages are installed
+ * @param {string} folder the folder where the packages are installed
  */
 export async function checkConsumerTypes(folder) {
   const installed = await install(folder);
@@ -67,7 +67,8 @@ export async function checkConsumerTypes(folder) {
 }
 
 /**
- * The compilers in one folder, each `@types/node` in another: below the consumer, so that packages are found there.
+ * Installs the compilers in one folder and each `@types/node` in another. They are inside the consumer's folder, so that its
+ * packages resolve.
  * @param {string} folder
  */
 async function install(folder) {
@@ -100,7 +101,7 @@ function writeProgram(folder) {
 }
 
 /**
- * All projects in one process, which is a third faster than one for each.
+ * Compiles all projects in one process, which is a third faster than one process for each.
  *
  * @param {string} folder
  * @param {Compiler} compiler
@@ -124,7 +125,7 @@ function writeProject(cwd, compiler, { file, ...resolution }) {
     strict: true,
     noEmit: true,
     types: ["node"],
-    // Also for the packages that ask for the types of Node: else each would take the ones that npm put next to it.
+    // Packages that need the types of Node must use these too, and not the ones that npm installed next to them.
     typeRoots: ["node_modules/@types"],
   };
   const name = `${[compiler, resolution.module, file].join("-")}.json`;

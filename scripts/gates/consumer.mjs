@@ -6,13 +6,13 @@ import { readJson, scratchFolder } from "../lib/repository.mjs";
 import { must, packPackages } from "../release/pack.mjs";
 
 /**
- * @typedef {object} Consumer a project that uses our packages, as npm installs them
- * @property {string} folder outside of the clone, so that nothing resolves into it
+ * @typedef {object} Consumer a project with our packages, installed by npm
+ * @property {string} folder outside the clone, so that nothing resolves into the clone
  * @property {readonly string[]} tarballs
  */
 
 /**
- * The gates also hold while the real addresses are not decided.
+ * Sample addresses, so that the gates work before the real ones are known.
  *
  * @type {import("../release/home.mjs").Home}
  */
@@ -26,7 +26,7 @@ export const SAMPLE_HOME = {
 /** @type {Promise<Consumer> | undefined} */
 let consumer;
 
-/** Packs, and installs into an empty folder, once for all gates that look at the result. */
+/** Packs the packages and installs them into an empty folder, once for all gates that need it. */
 export function prepareConsumer() {
   consumer ??= prepare();
   return consumer;

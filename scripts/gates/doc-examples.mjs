@@ -5,20 +5,20 @@ import { tool } from "../lib/tools.mjs";
 
 /**
  * @typedef {object} Example
- * @property {string} source the documented file, relative to the clone
- * @property {number} line of its fence, from 1
+ * @property {string} source the file with the example, relative to the clone
+ * @property {number} line line of its fence, from 1
  * @property {readonly string[]} code
  */
 
 const FENCE = /^```(?:ts|typescript)\s*$/;
 
-/** Compiles every ```ts block of the documentation and the doc comments against the built entry points. */
+/** Compiles every ```ts block in the documentation and in doc comments against the built entry points. */
 export async function checkDocExamples() {
   const build = await tool("tsc", ["-b"]);
   if (!build.ok) return build;
 
   const examples = [...markdownFiles(), ...sourceFiles()].flatMap((source) => readExamples(source));
-  if (examples.length === 0) return { ok: false, output: "No example was found" };
+  if (examples.length === 0) return { ok: false, output: "No examples found in Markdown or doc comments" };
   const files = examples.map((example) => writeExample(example));
   const { ok, output } = await tool("tsc", ["-p", writeConfiguration(files)]);
   return { ok, output: inTermsOfTheSource(output, examples) };
@@ -28,7 +28,7 @@ export async function checkDocExamples() {
 function readExamples(source) {
   const text = readFileSync(join(ROOT, source), "utf8").split("\n");
   const isMarkdown = source.endsWith(".md");
-  // In a doc comment each line starts with an asterisk, which is no part of the example.
+  // In a doc comment each line starts with an asterisk, which is not part of the example.
   const lines = isMarkdown ? text : text.map((line) => /^\s*\* ?(.*)$/.exec(line)?.[1] ?? "");
   return lines.flatMap((line, index) => {
     if (!FENCE.test(line)) return [];
@@ -38,7 +38,7 @@ function readExamples(source) {
 }
 
 /**
- * Beside the package that it documents, so that imports resolve as for that package. Its lines keep their numbers.
+ * Written inside the package that it documents, so that imports resolve as in that package. Lines keep their numbers.
  * @param {Example} example
  */
 function writeExample(example) {
@@ -64,7 +64,7 @@ function writeConfiguration(files) {
     declaration: false,
     declarationMap: false,
     isolatedDeclarations: false,
-    // What a user gets: the compiled declarations, and no opinion on a variable that an example leaves unused.
+    // As for a user: use the compiled declarations, and allow unused variables in an example.
     customConditions: [],
     noUnusedLocals: false,
     noUnusedParameters: false,

@@ -6,24 +6,24 @@ import { inOrder } from "../lib/tools.mjs";
 import { publicPackages } from "../lib/workspace.mjs";
 import { prepareConsumer } from "./consumer.mjs";
 
-/** The versions that are supported: the oldest one is named in every `engines`. */
+/** The supported versions. Every `engines` names the oldest. */
 export const NODE_VERSIONS = [20, 22, 24, 26];
 
 /**
- * The packed packages on one version of Node: each is imported, and one of them signs, publishes and verifies.
+ * Checks the packed packages on one version of Node. It imports each of them, then signs, publishes and verifies.
  *
  * @param {number} major
  */
 export async function checkNodeVersion(major) {
   const consumer = await prepareConsumer().catch(() => undefined);
-  if (consumer === undefined) return { ok: false, output: "The packages could not be packed and installed: see above" };
+  if (consumer === undefined) return { ok: false, output: "Packing or installing the packages failed: see above" };
   const { folder } = consumer;
   const names = publicPackages().flatMap(({ entryPoints }) => entryPoints);
   copyFileSync(join(ROOT, "scripts/gates/consumer-smoke.mjs"), join(folder, "smoke.mjs"));
   writeFileSync(join(folder, "require.cjs"), names.map((name) => `require("${name}");`).join("\n"));
   return inOrder([
     () => runNode(major, ["smoke.mjs", String(major), ...names], folder),
-    // `require` of an ES module: on by default in every version that is supported.
+    // Every supported version can `require` an ES module by default.
     () => runNode(major, ["require.cjs"], folder),
   ]);
 }

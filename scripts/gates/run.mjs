@@ -7,7 +7,7 @@ import { checkNodeVersion, NODE_VERSIONS } from "./node-matrix.mjs";
 import { checkTarballs } from "./tarballs.mjs";
 
 /**
- * Everything that .ci/run checks beside the tests. `output` is shown when it failed.
+ * Everything that .ci/run checks in addition to the tests. `output` is shown if the gate fails.
  *
  * @typedef {() => Promise<{ ok: boolean, output: string }>} Gate
  * @type {Readonly<Record<string, Gate>>}
@@ -25,7 +25,7 @@ export const GATES = {
 };
 
 /**
- * Runs gates one after the other: one that fails hides no other.
+ * Runs gates one after the other. If one fails, the others still run.
  *
  * @param {readonly string[]} [names]
  * @returns {Promise<{ passed: number, failed: number }>}

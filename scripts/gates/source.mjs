@@ -4,7 +4,7 @@ export function checkFormat() {
   return tool("oxfmt", ["--check"]);
 }
 
-/** Packages, tests and these scripts, each with its own configuration. */
+/** Checks packages, tests and these scripts, each with a separate configuration. */
 export function checkTypes() {
   return inOrder([
     () => tool("tsc", ["-b"]),
@@ -13,7 +13,7 @@ export function checkTypes() {
   ]);
 }
 
-/** Type-aware, so that it finds promises that nobody waits for. */
+/** Type-aware, so that it finds floating promises. */
 export function checkLint() {
   return tool("oxlint", ["--type-aware", "--deny-warnings"]);
 }

@@ -4,10 +4,10 @@ import { tool, twoAtATime } from "../lib/tools.mjs";
 import { checkConsumerTypes } from "./consumer-types.mjs";
 import { prepareConsumer, SAMPLE_HOME } from "./consumer.mjs";
 
-/** Every way to resolve. CommonJS gets the ES modules, which each supported version of Node can require. */
+/** Checks every way to resolve. CommonJS gets ES modules, which each supported version of Node can require. */
 const ATTW = ["--profile", "strict", "--ignore-rules=cjs-resolves-to-esm"];
 
-/** What is published holds together: its files, its entry points, its types, and importing it. */
+/** Checks the published packages: files, entry points, types and links. */
 export async function checkTarballs() {
   const { folder, tarballs } = await prepareConsumer();
   const results = await twoAtATime(
@@ -45,7 +45,8 @@ async function checkFiles(tarball) {
   return { ok: problems.length === 0, output: problems.map((text) => `${basename(tarball)} ${text}`).join("\n") };
 }
 
-/** A registry's page has no other file of the repository: whatever is named there must have an address.
+/**
+ * A package's page on a registry has no other files of the repository, so every link must be an address.
  *
  * @param {string} tarball
  */
@@ -54,7 +55,7 @@ async function checkAddresses(tarball) {
   const { homepage, repository, bugs, keywords, description } = JSON.parse(manifest ?? "");
   const relative = [...(readme ?? "").matchAll(/\]\((?!https:|#)([^)]*)\)/g)].map(([, target]) => target);
   const problems = [
-    ...relative.map((target) => `has a link in its README.md that leads nowhere: ${target}`),
+    ...relative.map((target) => `has a relative link in its README.md, which does not work on a registry: ${target}`),
     ...(homepage === SAMPLE_HOME.homepage ? [] : ["has no homepage"]),
     ...(repository?.url.endsWith(SAMPLE_HOME.repository) && repository.directory ? [] : ["has no repository"]),
     ...(bugs?.url === SAMPLE_HOME.bugs ? [] : ["has no bugs"]),

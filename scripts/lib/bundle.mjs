@@ -4,7 +4,7 @@ import { ROOT } from "./repository.mjs";
 import { publicPackages } from "./workspace.mjs";
 
 /**
- * What is started by its path, beside the entry points: a name below `dist` and its source.
+ * Programs that are started by path: a name in `dist`, and its source.
  *
  * @type {Readonly<Record<string, Readonly<Record<string, string>>>>}
  */
@@ -13,8 +13,8 @@ const PROGRAMS = {
 };
 
 /**
- * Writes one file for each entry point of each package, and one for what its entry points share, so that a class is one
- * class whichever of them it comes from. Node takes longer to find 60 small modules than to run them.
+ * Writes one file for each entry point of each package, and one file for the code that its entry points share. That way both
+ * entry points export the same class. Bundles start faster, since Node takes longer to find 60 small modules than to run them.
  */
 export async function bundlePackages() {
   const bundles = publicPackages().flatMap(({ folder, sources }) => [
@@ -26,19 +26,19 @@ export async function bundlePackages() {
 
 /**
  * @param {string} folder
- * @param {Readonly<Record<string, string>>} input names below `dist` and their sources
+ * @param {Readonly<Record<string, string>>} input names in `dist`, and their sources
  */
 async function bundle(folder, input) {
   const cwd = join(ROOT, folder);
-  // Scripts that install it first import this file.
+  // Imported here, because scripts that install rolldown import this file first.
   const { rolldown } = await import("rolldown");
   const bundler = await rolldown({ cwd, input, platform: "node", external, transform: { target: "es2023" } });
-  // The sources are published as well.
+  // The source map needs no sources, since the sources are published too.
   const { output } = await bundler.generate({
     format: "esm",
     sourcemap: true,
     sourcemapExcludeSources: true,
-    // Without the hash of their content in the name: no build leaves files of the one before behind, to be published.
+    // No hash in the name, so that no build leaves files of an earlier build behind.
     chunkFileNames: `${Object.keys(input)[0]}-shared.js`,
   });
   await bundler.close();
@@ -47,8 +47,8 @@ async function bundle(folder, input) {
 }
 
 /**
- * What stays an import: other packages and Node's modules. core has to be one module for all, or its errors are instances
- * of several classes.
+ * Other packages and Node's modules stay imports. All packages must share one copy of core, or its errors would be instances of
+ * several classes.
  *
  * @param {string} id
  */
@@ -57,7 +57,7 @@ function external(id) {
 }
 
 /**
- * In one step, and only by something else: other processes may be reading it.
+ * Replaces a file in one step, and only if its content changes, because other processes may be reading it.
  *
  * @param {string} path
  * @param {string | Uint8Array} content

@@ -6,8 +6,8 @@ import { cacheFolder, ROOT } from "./repository.mjs";
 import { say } from "./say.mjs";
 
 /**
- * Builds a test backend whose main package is `test/backends/go/<name>`, once per state of its sources, as
- * `<cache>/<name>/<name>`. go.sum pins every module by its hash. Throws an error that says what is missing.
+ * Builds the test backend in `test/backends/go/<name>` as `<cache>/<name>/<name>`, unless its sources are unchanged. go.sum pins
+ * every module by its hash. If something is missing, the error says what.
  *
  * @param {string} name
  */
@@ -18,11 +18,11 @@ export async function buildGoProgram(name) {
   const marker = join(folder, "built-from");
   const digest = digestOf(sources);
   if (existsSync(program) && existsSync(marker) && readFileSync(marker, "utf8") === digest) return;
-  if (findProgram("go") === undefined) throw new Error(`${name} is built with Go, and there is no \`go\``);
+  if (findProgram("go") === undefined) throw new Error(`go not found, and ${name} is built with Go`);
 
   say(`Building ${name}`);
   mkdirSync(folder, { recursive: true });
-  // Built beside and renamed, so that an interrupted build is never run and a running program is not disturbed.
+  // Built under another name and renamed. An interrupted build never runs, and a running program is not disturbed.
   const unfinished = `${program}.${process.pid}`;
   const args = ["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-o", unfinished, "."];
   const { ok, output } = await run("go", args, {

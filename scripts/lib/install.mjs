@@ -7,7 +7,7 @@ import { say, sayOutput, secondsSince } from "./say.mjs";
 
 const MARKER = join(ROOT, "node_modules/.signpost-install.json");
 
-/** What each scope tells pnpm. The demo leaves out every tool and SDK that it does not run. */
+/** pnpm's arguments for each scope. The demo leaves out every tool and SDK that it does not use. */
 const SCOPES = {
   demo: ["--prod", "--filter", "signpost", "--filter-prod", "{./examples/demo}..."],
   full: [],
@@ -19,10 +19,10 @@ const SCOPES = {
  */
 
 /**
- * Installs the dependencies of a scope, unless they are there. A full installation is never made smaller.
+ * Installs the dependencies of a scope, unless they are installed. Never reduces a full installation.
  *
  * @param {Scope} wanted
- * @returns {Promise<boolean>} false when it failed, with pnpm's own words shown
+ * @returns {Promise<boolean>} false if it failed. pnpm's output is shown
  */
 export async function installDependencies(wanted) {
   const lockfile = lockfileDigest();
@@ -31,8 +31,8 @@ export async function installDependencies(wanted) {
   if (before?.lockfile === lockfile && before.scope === scope) return true;
 
   const started = performance.now();
-  say(`Installing the dependencies (${scope === "full" ? "all of them" : "of the demo only"})`);
-  // An installation that is interrupted must not look like a finished one.
+  say(`Installing dependencies (${scope === "full" ? "all" : "only for the demo"})`);
+  // An interrupted installation must not look complete.
   rmSync(MARKER, { force: true });
   const { ok, output } = await pnpm(["install", "--frozen-lockfile", ...SCOPES[scope]], {
     quiet: true,
@@ -47,7 +47,7 @@ export async function installDependencies(wanted) {
   return true;
 }
 
-/** Also when somebody called pnpm by hand: the demo's scope has no test runner. */
+/** The demo's scope has no test runner. This also works after pnpm was called by hand. */
 function hasEverything() {
   return existsSync(join(ROOT, "node_modules/vitest"));
 }

@@ -4,31 +4,31 @@ import { run } from "./process.mjs";
 import { cacheFolder } from "./repository.mjs";
 import { say } from "./say.mjs";
 
-/** Whose include folder serves when Node came without one. N-API is the same in every version that we support. */
+/** The version whose headers are downloaded if Node has none. N-API is the same in every version that we support. */
 const HEADERS_VERSION = "22.23.0";
 
-/** What a native build is told. pnpm does not read npm's own setting for this. @returns {Promise<NodeJS.ProcessEnv>} */
+/** Environment variables for a native build. pnpm does not read npm's setting for this. @returns {Promise<NodeJS.ProcessEnv>} */
 export async function nativeBuildEnvironment() {
   const prefix = await findNodeHeaders();
   return prefix === undefined ? {} : { npm_config_nodedir: prefix };
 }
 
 /**
- * The prefix below which `include/node/node.h` is, for native builds. Without it node-gyp downloads the headers
- * from nodejs.org, which is closed on many build machines.
+ * The folder that contains `include/node/node.h`, for native builds. Without it node-gyp downloads the headers from nodejs.org,
+ * which many build machines cannot reach.
  *
  * @returns {Promise<string | undefined>}
  */
 async function findNodeHeaders() {
   const given = process.env["npm_config_nodedir"];
-  const besideNode = dirname(dirname(realpathSync(process.execPath)));
+  const withNode = dirname(dirname(realpathSync(process.execPath)));
   const cached = join(cacheFolder(), `node-headers-${HEADERS_VERSION}`);
   const package_ = `node-${process.platform}-${process.arch}`;
   const inCache = join(cached, "node_modules", package_);
-  const found = [given, besideNode, inCache].find((prefix) => prefix !== undefined && hasHeaders(prefix));
+  const found = [given, withNode, inCache].find((prefix) => prefix !== undefined && hasHeaders(prefix));
   if (found !== undefined) return found;
 
-  say(`Node's headers are not beside ${process.execPath}: taking those of ${package_}@${HEADERS_VERSION}`);
+  say(`${process.execPath} has no headers. Installing those of ${package_}@${HEADERS_VERSION}`);
   const args = ["install", "--prefix", cached, "--ignore-scripts", "--no-save", `${package_}@${HEADERS_VERSION}`];
   await run("npm", args, { quiet: true, cwd: cacheFolder() });
   return hasHeaders(inCache) ? inCache : undefined;

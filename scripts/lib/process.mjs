@@ -10,11 +10,11 @@ const STARTED_BY = process.ppid;
  * @property {string} [cwd] default: the clone
  * @property {NodeJS.ProcessEnv} [env] added to this process's own
  * @property {boolean} [quiet] keep the output instead of showing it
- * @property {boolean} [forwardStop] let the program answer what would stop this process, and end after it
+ * @property {boolean} [forwardStop] pass signals on to the program, and end after it
  */
 
 /**
- * Runs a program to its end, without standard input, so that nothing can wait for a person.
+ * Runs a program until it ends. It gets no standard input, so it cannot wait for an answer.
  *
  * @param {string} command
  * @param {readonly string[]} args
@@ -38,8 +38,8 @@ export function run(command, args, { cwd = ROOT, env = {}, quiet = false, forwar
 }
 
 /**
- * A terminal sends Ctrl-C to the program by itself; SIGTERM is passed on. npm's shell ends on a signal without
- * passing it on, which shows in a new parent.
+ * A terminal sends Ctrl-C to the program itself, and this passes on SIGTERM. npm's shell ends on a signal without passing it on.
+ * In that case this process gets a new parent.
  *
  * @param {import("node:child_process").ChildProcess} child
  */

@@ -7,14 +7,14 @@ import { fileURLToPath } from "node:url";
 /** The folder of this clone. */
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 
-/** Scratch of the gates, ignored by git. Made when needed. @param {string} name */
+/** A folder for temporary files, which git ignores. Made if it does not exist. @param {string} name */
 export function scratchFolder(name) {
   const folder = join(ROOT, ".tmp", name);
   mkdirSync(folder, { recursive: true });
   return folder;
 }
 
-/** Tools that are downloaded or built once per machine: `SIGNPOST_CACHE`, else the user's cache folder. */
+/** The folder for tools that are downloaded or built once per machine: `SIGNPOST_CACHE`, or the user's cache folder. */
 export function cacheFolder() {
   const base = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
   const folder = resolve(process.env["SIGNPOST_CACHE"] || join(base, "signpost"));
@@ -30,7 +30,7 @@ export function readJson(path) {
   return JSON.parse(readFileSync(join(ROOT, path), "utf8"));
 }
 
-/** The same for the same dependencies. */
+/** Changes only if the dependencies change. */
 export function lockfileDigest() {
   const hash = createHash("sha256");
   for (const file of ["pnpm-lock.yaml", "pnpm-workspace.yaml"]) hash.update(readFileSync(join(ROOT, file)));

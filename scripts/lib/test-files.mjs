@@ -3,7 +3,8 @@ import { basename, join } from "node:path";
 import { ROOT } from "./repository.mjs";
 
 /**
- * `fast` proves every rule; `soak` is long loads and memory runs, in files whose name says so: `load.soak.softhsm.test.ts`.
+ * `fast` tests cover every rule. `soak` tests are long load and memory runs. Their file names contain `soak`:
+ * `load.soak.softhsm.test.ts`.
  *
  * @typedef {"fast" | "soak"} Tier
  */
@@ -16,9 +17,9 @@ import { ROOT } from "./repository.mjs";
  */
 
 /**
- * Every test file, with what its name says: `sign.softhsm.test.ts` needs `softhsm`.
+ * Every test file, with the tier and backends in its name: `sign.softhsm.test.ts` needs `softhsm`.
  *
- * @param {readonly string[]} [filters] vitest's own: keeps the paths that contain one of them
+ * @param {readonly string[]} [filters] as for vitest: keeps the paths that contain one of them
  * @returns {TestFile[]}
  */
 export function listTestFiles(filters = []) {

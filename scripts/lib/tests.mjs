@@ -7,15 +7,15 @@ import { ROOT, scratchFolder } from "./repository.mjs";
 import { say, warn } from "./say.mjs";
 import { listTestFiles } from "./test-files.mjs";
 
-/** What vitest reports of the last run. */
+/** Vitest's report on the last run. */
 export const RESULTS = join(scratchFolder("tests"), "results.json");
 
 /** @typedef {import("./test-files.mjs").TestFile} TestFile */
 /** @typedef {import("./test-files.mjs").Tier} Tier */
-/** @typedef {{ tier: Tier, passed: number, failed: number, lines: string[] }} Outcome `lines`: what must stand in the summary */
+/** @typedef {{ tier: Tier, passed: number, failed: number, lines: string[] }} Outcome `lines`: lines that the summary must show */
 
 /**
- * Which tier the arguments of `npm test` ask for, and those that are vitest's.
+ * The tier that the arguments of `npm test` select, and the arguments for vitest.
  *
  * @param {readonly string[]} args
  * @returns {{ tier: Tier, rest: readonly string[] }}
@@ -25,8 +25,8 @@ export function readTier(args) {
 }
 
 /**
- * Provides the backends of the chosen tests, compiles, and runs vitest without the files whose backends could
- * not be had. In CI a missing backend is a failure, since nobody reads what was left out.
+ * Provides the backends of the chosen tests, compiles, and runs vitest without the files whose backends are unavailable. In CI a
+ * missing backend is a failure, so that skipped tests do not go unnoticed.
  *
  * @param {Tier} tier
  * @param {readonly string[]} [args] passed on to vitest
@@ -41,12 +41,14 @@ export async function runTests(tier, args = []) {
   const left = known.filter((file) => file.backends.some((name) => provided.get(name)?.ok === false));
   const missing = [...new Set(left.flatMap((file) => file.backends))].filter((name) => !provided.get(name)?.ok);
   const lines = [
-    ...unknown.map((file) => `Not run: ${file.path} names a backend that scripts/backends.mjs does not have`),
+    ...unknown.map(
+      (file) => `Not run: ${file.path}. Its name contains a backend that scripts/backends.mjs does not have`,
+    ),
     ...missing.flatMap((name) => describeMissing(name, provided, left)),
   ];
   for (const line of lines) warn(line);
 
-  // Worker threads and command line programs run as they are published, so they have to be compiled.
+  // Tests run worker threads and programs from their published files, so these must be built.
   const built = await build();
   if (!built) lines.push("Failed: npm run build");
   const env = Object.assign(
@@ -54,12 +56,12 @@ export async function runTests(tier, args = []) {
     ...[...provided.values()].map((result) => (result.ok ? result.env : {})),
   );
   const excluded = [...unknown, ...left];
-  // Vitest fails when nothing is left to run, which is no news here. What no file matches is vitest's to say.
+  // Vitest would fail if every file is excluded, and that is not a failure here. If no file matches, vitest reports it.
   const isNothingLeft = excluded.length > 0 && excluded.length === files.length;
   const tests = isNothingLeft ? { passed: 0, failed: 0 } : await runVitest([...args, ...excluding(excluded)], env);
 
   const missingFailures = process.env["CI"] === "true" ? missing.length : 0;
-  if (missingFailures > 0) lines.push(`Each missing backend counts as a failure, since CI=true: ${missing.join(", ")}`);
+  if (missingFailures > 0) lines.push(`With CI=true each missing backend is a failure: ${missing.join(", ")}`);
   return {
     tier,
     passed: tests.passed,
@@ -69,7 +71,7 @@ export async function runTests(tier, args = []) {
 }
 
 /**
- * What the soak tier would run for the same arguments, as a line for the summary: a file is never left out in silence.
+ * A line for the summary about the soak files that the same arguments match, so that no file is skipped silently.
  *
  * @param {readonly string[]} args
  * @returns {string | undefined}
@@ -78,13 +80,13 @@ export function describeSoaks(args) {
   const soaks = listTestFiles(pathFilters(args)).filter((file) => file.tier === "soak").length;
   if (soaks === 0) return undefined;
   const command = ["npm test -- --soak", ...args.map((arg) => (/^[\w./=@-]+$/.test(arg) ? arg : JSON.stringify(arg)))];
-  return `Not run: ${soaks} soak ${soaks === 1 ? "file" : "files"}. They are a separate tier: ${command.join(" ")}`;
+  return `Not run: ${soaks} soak ${soaks === 1 ? "file" : "files"}. To run: ${command.join(" ")}`;
 }
 
-/** Options whose value is an argument of its own. */
+/** Options whose value is the next argument. */
 const WITH_VALUE = new Set(["-t", "--testNamePattern", "--reporter", "--shard", "--maxWorkers"]);
 
-/** Vitest's arguments that name files. @param {readonly string[]} args */
+/** The arguments that filter files. @param {readonly string[]} args */
 function pathFilters(args) {
   return args.filter((arg, index) => !arg.startsWith("-") && !WITH_VALUE.has(args[index - 1] ?? ""));
 }
@@ -98,7 +100,7 @@ function describeMissing(name, provided, left) {
   const result = provided.get(name);
   const reason = result?.ok === false ? result.reason : "";
   const paths = left.filter((file) => file.backends.includes(name)).map((file) => `\n    ${file.path}`);
-  return [`Not run without ${name} (${BACKENDS[name]?.what}): ${reason}${paths.join("")}`];
+  return [`Missing backend ${name} (${BACKENDS[name]?.what}): ${reason}\n  These tests did not run:${paths.join("")}`];
 }
 
 /** @param {readonly TestFile[]} files */
@@ -114,11 +116,11 @@ async function runVitest(args, env) {
   rmSync(RESULTS, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${RESULTS}`];
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
-  // Vitest colours what goes into a file as well.
+  // Vitest would also write colors into a file.
   const plain = process.stdout.isTTY ? {} : { NO_COLOR: "1" };
   const { ok } = await run(process.execPath, [vitest, "run", ...reporters, ...args], { env: { ...plain, ...env } });
   const { passed, failed } = existsSync(RESULTS) ? countTests(RESULTS) : { passed: 0, failed: 0 };
-  // An unhandled rejection or a file that does not load fails the run without failing a test.
+  // An unhandled rejection, or a file that does not load, fails the run but no test.
   return { passed, failed: ok ? failed : Math.max(failed, 1) };
 }
 
@@ -131,5 +133,5 @@ function countTests(report) {
 /** @param {Outcome} outcome */
 export function sayTests(outcome) {
   for (const line of outcome.lines) warn(line);
-  say(`${outcome.tier === "soak" ? "Soaks" : "Tests"}: ${outcome.passed} passed, ${outcome.failed} failed`);
+  say(`${outcome.tier === "soak" ? "Soak tests" : "Tests"}: ${outcome.passed} passed, ${outcome.failed} failed`);
 }

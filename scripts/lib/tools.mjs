@@ -5,7 +5,7 @@ import { ROOT } from "./repository.mjs";
 /** @typedef {import("./process.mjs").RunOptions} RunOptions */
 
 /**
- * Runs a tool of this workspace's devDependencies and keeps its output.
+ * Runs a tool from this workspace's devDependencies, and returns its output.
  *
  * @param {string} name
  * @param {readonly string[]} args
@@ -19,7 +19,7 @@ export function tool(name, args, options = {}) {
  * Runs steps until one fails.
  *
  * @param {readonly (() => Promise<{ ok: boolean, output: string }>)[]} steps
- * @returns {Promise<{ ok: boolean, output: string }>} of the last one that ran
+ * @returns {Promise<{ ok: boolean, output: string }>} the result of the last step that ran
  */
 export async function inOrder(steps) {
   let result = { ok: true, output: "" };
@@ -31,7 +31,7 @@ export async function inOrder(steps) {
 }
 
 /**
- * Two jobs at once, on machines with two cores. The results are in the order of the jobs.
+ * Runs two jobs at a time, for machines with two cores. The results are in the order of the jobs.
  *
  * @template T
  * @param {readonly (() => Promise<T>)[]} jobs

@@ -8,21 +8,21 @@ import { readJson, ROOT } from "./repository.mjs";
  * @property {string} name
  * @property {string} version
  * @property {readonly string[]} entryPoints import specifiers of its code
- * @property {Readonly<Record<string, string>>} sources of its entry points, by their names below `dist`
- * @property {boolean} hasProgram it has a `bin`
+ * @property {Readonly<Record<string, string>>} sources of its entry points, by their names in `dist`
+ * @property {boolean} hasProgram whether it has a `bin`
  */
 
 /**
- * What users import, as it is compiled.
+ * A module that users import.
  *
  * @typedef {object} EntryPoint
  * @property {string} name `@signpost/core/adapter`
- * @property {string} id the same as part of a file name: `core.adapter`
+ * @property {string} id the name for use in a file name: `core.adapter`
  * @property {string} folder of its package, relative to the clone
  * @property {string} declarations its `.d.ts`, relative to the clone
  */
 
-/** Every entry point of every package that is published. @returns {EntryPoint[]} */
+/** Every entry point of every published package. @returns {EntryPoint[]} */
 export function publicEntryPoints() {
   return publicPackages().flatMap(({ folder, entryPoints }) => {
     const { exports = {} } = readJson(join(folder, "package.json"));
@@ -39,7 +39,7 @@ export function publicEntryPoints() {
   });
 }
 
-/** Every package that is published. @returns {PublicPackage[]} */
+/** Every published package. @returns {PublicPackage[]} */
 export function publicPackages() {
   return readdirSync(join(ROOT, "packages"))
     .map((folder) => ({

@@ -1,9 +1,9 @@
 import { arrow, picture, rect, text } from "./svg.mjs";
 
-/** Of the boxes, from left to right. */
+/** The horizontal center of the boxes. */
 const MIDDLE = 114;
 
-/** What a call of a guarded signer passes, with the defaults of the policy. */
+/** The path of a call through a guarded signer, with the defaults of the policy. */
 export function guardPicture() {
   return picture(
     "A call passes the guard: it waits in the queue for a slot, and makes an attempt. After a transient error it pauses and waits for a slot again. Each attempt is one call of the signer, and the signer calls the backend.",
@@ -14,7 +14,7 @@ export function guardPicture() {
 
       rect(4, 76, 352, 264, "paper", { round: 8 }),
       text(14, 96, "guard", { strong: true }),
-      text(346, 96, "deadlineMs 5000, for all of this", { anchor: "end", color: "soft" }),
+      text(346, 96, "deadlineMs 5000, for the complete call", { anchor: "end", color: "soft" }),
       box(108, "queue", "maxQueue 1000"),
       arrow([MIDDLE, 152], [MIDDLE, 176]),
       box(176, "slot", "concurrency 16, or a limiter"),
@@ -24,12 +24,12 @@ export function guardPicture() {
       text(244, 187, "after a transient", { color: "soft" }),
       text(244, 202, "error and a pause", { color: "soft" }),
       text(244, 217, "maxAttempts 3", { color: "soft" }),
-      text(14, 310, "keeps health(), and publishes an event for each", { color: "soft" }),
+      text(14, 310, "updates health(), and publishes an event for each", { color: "soft" }),
       text(14, 326, "call on the channel signpost:sign", { color: "soft" }),
 
       arrow([MIDDLE, 340], [MIDDLE, 374]),
       text(MIDDLE + 10, 361, "one call for each attempt", { color: "soft" }),
-      box(374, "signer", "policy: false gives you this one"),
+      box(374, "signer", "policy: false returns this one"),
       arrow([MIDDLE, 418], [MIDDLE, 446]),
       box(446, "backend", "a KMS, an HSM, a local key"),
     ],

@@ -1,11 +1,11 @@
 import { line, picture, rect, text, WIDTH } from "./svg.mjs";
 
 /**
- * Time from top to bottom, and a lane for each thing that changes.
+ * A chart with time from top to bottom, and a lane for each thing that changes.
  *
  * @typedef {object} Moment
  * @property {number} at position in time
- * @property {readonly string[]} label what happens, below the first line in bold
+ * @property {readonly string[]} label what happens. The first line is bold
  *
  * @typedef {object} Lane
  * @property {string} name
@@ -41,7 +41,7 @@ export function lanesPicture({ title, from, to, height, moments, lanes, notes })
       line(0, y(at), WIDTH, y(at), { dashed: true }),
       ...label.map((words, row) => text(0, y(at) + 14 + row * LINE, words, { strong: row === 0 })),
     ]),
-    // In front of the lines, which would cross their words.
+    // In front of the dashed lines, which would cross their words.
     ...lanes.flatMap((lane, index) => drawLane(lane, starts[index] ?? 0, y, from)),
     ...notes.map((note, row) => text(0, TOP + height + 18 + row * LINE, note, { color: "soft" })),
   ]);

@@ -1,6 +1,6 @@
 import { lanesPicture } from "./lanes.mjs";
 
-/** The rotation at the top of docs/rotation.md, in hours of its day, as the most patient caches see it. */
+/** The rotation at the top of docs/rotation.md, in hours of the day, with the slowest caches. */
 export function rotationPicture() {
   const [end, retired] = [16, 15 + 2 / 60];
   return lanesPicture({

@@ -1,6 +1,6 @@
 import { lanesPicture } from "./lanes.mjs";
 
-/** The steps of "Moving from RS256" in docs/rotation.md. The distances are not to scale. */
+/** The steps of "Moving from RS256" in docs/rotation.md. Distances are not to scale. */
 export function rs256MovePicture() {
   return lanesPicture({
     title:

@@ -1,10 +1,10 @@
-// Parts of a picture for the guides: as wide as a phone, and with the colors of light and dark pages.
+// Parts of a picture for the guides. A picture is as wide as a phone, and has colors for light and dark pages.
 
 /** In units of the picture, which are CSS pixels on a phone. */
 export const WIDTH = 360;
 
 /**
- * @typedef {"paper" | "ink" | "soft" | "line" | "old" | "new" | "box"} Color `old` and `new`: of a key, and of what knows it
+ * @typedef {"paper" | "ink" | "soft" | "line" | "old" | "new" | "box"} Color `old` and `new`: the old and the new key, and everything that knows them
  * @typedef {"start" | "middle" | "end"} Anchor
  */
 
@@ -20,7 +20,7 @@ const COLORS = {
 };
 
 /**
- * @param {string} title read aloud in place of the picture
+ * @param {string} title screen readers read it instead of the picture
  * @param {number} height
  * @param {readonly string[]} parts
  */
@@ -78,7 +78,7 @@ export function line(x1, y1, x2, y2, { dashed = false } = {}) {
 }
 
 /**
- * A line along the points, with an arrowhead at its end.
+ * A line through the points, with an arrowhead at its end.
  * @param {...(readonly [number, number])} points
  */
 export function arrow(...points) {

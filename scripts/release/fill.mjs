@@ -5,7 +5,7 @@ import { ROOT } from "../lib/repository.mjs";
 /** @typedef {import("./home.mjs").Home} Home */
 
 /**
- * A package.json with the addresses that registries show.
+ * A package.json with the addresses that a registry shows.
  *
  * @param {Readonly<Record<string, unknown>>} manifest
  * @param {string} folder of the package, relative to the clone
@@ -26,7 +26,7 @@ const REFERENCE_TARGET = /^(\s{0,3}\[[^\]]+\]:\s+)(\S+)/;
 const FENCE = /^\s*```/;
 
 /**
- * A README whose links work on a page of a registry, which does not know the other files of the repository.
+ * A README whose links work on a registry's page, which does not have the other files of the repository.
  *
  * @param {string} markdown
  * @param {string} folder of the package, relative to the clone
@@ -59,7 +59,7 @@ function pathOf(target, folder) {
   const [file = "", fragment] = target.split("#");
   const path = normalize(join(folder, file));
   if (path.startsWith("..") || !existsSync(join(ROOT, path))) {
-    throw new Error(`${join(folder, "README.md")} links to ${target}, and there is no such file`);
+    throw new Error(`${join(folder, "README.md")} links to ${target}, which does not exist`);
   }
   return fragment === undefined ? path : `${path}#${fragment}`;
 }

@@ -8,10 +8,10 @@ import { publicPackages } from "../lib/workspace.mjs";
 import { fillLinks, fillManifest } from "./fill.mjs";
 
 /**
- * Packs every published package into an empty folder. What is compiled must be there already.
+ * Packs every published package into an empty folder. Build the packages first.
  *
- * @param {string} destination it is emptied first
- * @param {import("./home.mjs").Home} home the addresses that the tarballs name
+ * @param {string} destination this function empties it first
+ * @param {import("./home.mjs").Home} home the addresses in the tarballs
  * @returns {Promise<string[]>} the tarballs
  */
 export async function packPackages(destination, home) {
@@ -28,8 +28,8 @@ export async function packPackages(destination, home) {
 }
 
 /**
- * `pnpm pack` is what publishing uses: it applies publishConfig and writes versions for `workspace:`. Its tarball is opened,
- * filled in and packed again, so that the clone stays as it is.
+ * `pnpm pack` applies publishConfig and replaces `workspace:` with versions, as publishing does. This unpacks its tarball, adds
+ * the addresses, and packs it again, so the clone does not change.
  *
  * @param {string} folder of the package, relative to the clone
  * @param {string} destination

@@ -1,7 +1,7 @@
 /** @typedef {import("./home.mjs").Home} Home */
 
 /**
- * Why a release cannot be packed yet, one line each.
+ * The reasons why a release cannot be packed yet, one line each.
  *
  * @param {Home} home
  * @param {readonly { version: string }[]} packages

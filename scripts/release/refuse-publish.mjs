@@ -1,5 +1,5 @@
-// Runs before `npm publish` in the folder of a package, which would publish a manifest and links without addresses.
+// Runs before `npm publish` in a package's folder, which would publish a manifest and links without addresses.
 import { say } from "../lib/say.mjs";
 
-say("Not from here: publish the tarballs that `npm run release` packs. They have the addresses that a registry shows.");
+say("Do not publish from this folder: publish the tarballs that `npm run release` packs, which contain the addresses.");
 process.exit(1);

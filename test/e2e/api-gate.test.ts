@@ -38,14 +38,14 @@ describe("what the gate of the public declarations refuses", () => {
     expect(findGaps([declarations("@signpost/core", exported)])).toEqual(["@signpost/core: open() has no example"]);
   });
 
-  test("a type that is named and not exported by any entry point of its package", () => {
+  test("a type that is used but not exported by any entry point of its package", () => {
     const hidden = ["Signer", "Hidden"].map((name) =>
       notice("ae-forgotten-export", `The symbol "${name}" needs to be exported by the entry point adapter.d.ts`),
     );
     const signer = { kind: "Interface", name: "Signer", docComment: "/**\n * Signs.\n */\n" };
     const adapter = declarations("@signpost/core/adapter", [], hidden);
     expect(findGaps([declarations("@signpost/core", [signer]), adapter])).toEqual([
-      "packages/core/src/index.ts:7: Hidden is named in what @signpost/core/adapter exports, and is not exported",
+      "packages/core/src/index.ts:7: Hidden is used by an export of @signpost/core/adapter, but is not exported",
     ]);
     expect(findGaps([declarations("@signpost/verify", [signer]), adapter])).toHaveLength(2);
   });

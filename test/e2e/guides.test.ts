@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { NODE_VERSIONS } from "../../scripts/gates/node-matrix.mjs";
 
-// What the guides say in more than one place.
+// Statements that the guides make in more than one place.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
@@ -23,13 +23,13 @@ const texts = [
   ...packages.flatMap((folder) => filesBelow(join(folder, "src"), ".ts")),
 ];
 
-// At the top level of a module the signer would be closed as soon as the server listens.
+// At the top level of a module, the signer would be closed as soon as the server listens.
 test("no example opens a signer with `await using` at the top level", () => {
   expect(texts.length).toBeGreaterThan(100);
   expect(texts.filter((path) => /^(?: \* )?await using /m.test(read(path)))).toEqual([]);
 });
 
-test("the processor time of a verification is what was measured, and the same wherever it is said", () => {
+test("every page gives the measured processor time of a verification", () => {
   const page = read("docs/performance.md");
   const row = page.split("\n").find((line) => line.startsWith("| signer of 25 ms, verify of node:crypto alone |"));
   const addedCpu = Number.parseFloat(row?.split("|")[8] ?? "");
@@ -58,8 +58,8 @@ test(".nvmrc names the oldest version of Node that every package supports", () =
   expect(new Set(engines)).toEqual(new Set([`^${oldest}.19 || >=22.12`]));
 });
 
-// A second run gives other numbers, and then two pages differ.
-test("measured times with their confidence stand on one page alone", () => {
+// A new run gives new numbers, and then two pages would differ.
+test("only the performance page quotes measured times with their confidence", () => {
   const pages = filesBelow("docs", ".md").filter((path) => path !== "docs/performance.md");
   const quoting = ["README.md", ...pages].filter((path) => /\d % confidence/.test(read(path)));
   expect(quoting).toEqual([]);

@@ -96,7 +96,7 @@ test.each(publicPackages())(
 
 test.each(["../../docs/no-such-guide.md", "../../../outside.md"])("a link to %s is refused", (target) => {
   expect(() => fillLinks(`[guide](${target})`, "packages/core", SAMPLE)).toThrow(
-    `packages/core/README.md links to ${target}, and there is no such file`,
+    `packages/core/README.md links to ${target}, which does not exist`,
   );
 });
 
@@ -107,7 +107,7 @@ test.each([
     version: "0.0.0",
     files: ["core.md", "faster.md"],
     problems: [
-      "@signpost/core is in core.md, faster.md. It was never released, so it has one changeset, which says what it is: change that text, and remove the others",
+      "@signpost/core is in core.md, faster.md. It was never released, so it must have one changeset, which says what it is. Change that text, and remove the others",
     ],
   },
   { version: "0.1.0", files: [], problems: [] },
@@ -119,6 +119,6 @@ test.each([
 
 test("a changeset of a package that is not published is refused", () => {
   expect(changesetProblems([{ file: "demo.md", names: ["@signpost/example-demo"] }], [])).toEqual([
-    ".changeset/demo.md names @signpost/example-demo, which is no public package",
+    ".changeset/demo.md names @signpost/example-demo, which is not a public package",
   ]);
 });

@@ -26,11 +26,11 @@ test("--soak is an argument of npm test, and all others are vitest's", () => {
 test("soak files that are not run are counted, with the command that runs them", () => {
   const soaks = listTestFiles().filter(({ tier }) => tier === "soak");
   expect(soaks.length).toBeGreaterThan(1);
-  expect(describeSoaks([])).toBe(`Not run: ${soaks.length} soak files. They are a separate tier: npm test -- --soak`);
+  expect(describeSoaks([])).toBe(`Not run: ${soaks.length} soak files. To run: npm test -- --soak`);
 
   const [{ path } = { path: "" }] = soaks;
   expect(describeSoaks([path, "-t", "two words"])).toBe(
-    `Not run: 1 soak file. They are a separate tier: npm test -- --soak ${path} -t "two words"`,
+    `Not run: 1 soak file. To run: npm test -- --soak ${path} -t "two words"`,
   );
   expect(describeSoaks(["packages/core/test/options"])).toBeUndefined();
 });

@@ -68,7 +68,7 @@ async function tell(place: string, newSigner: (label: string) => Promise<Guarded
     step("The key set that it publishes: only public keys");
     const published = await showExchange(op.jwksUri);
 
-    step("The OP signs, and the private key stays in its place");
+    step("The OP signs. The private key stays where it is");
     const before = await op.issueTokens();
     showToken("ID token", before.idToken);
     showToken("access token (RFC 9068)", before.accessToken);

@@ -107,7 +107,7 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
 
 async function stop(server: Server, signer: GuardedSigner): Promise<void> {
   const closed = once(server, "close");
-  // A connection that is busy now is no idle one, and would stay for as long as its client goes on.
+  // A busy connection would stay open for as long as its client sends requests.
   server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
   server.close();
   server.closeIdleConnections();

@@ -32,7 +32,7 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
     port: (server.address() as AddressInfo).port,
     close: async () => {
       const closed = once(server, "close");
-      // A connection that is busy now is no idle one, and would stay for as long as its client goes on.
+      // A busy connection would stay open for as long as its client sends requests.
       server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
       server.close();
       if ("closeIdleConnections" in server) server.closeIdleConnections();

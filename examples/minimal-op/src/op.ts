@@ -78,7 +78,7 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
     readiness.drain();
     await pause(drainMs);
     const closed = once(server, "close");
-    // A connection that is busy now is no idle one, and would stay for as long as its client goes on.
+    // A busy connection would stay open for as long as its client sends requests.
     server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
     server.close();
     server.closeIdleConnections();
