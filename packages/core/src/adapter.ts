@@ -19,7 +19,7 @@ export { PRIVATE_JWK_MEMBERS } from "./encoding/public-jwk.ts";
 export type { PublicJwk } from "./encoding/public-jwk.ts";
 export { askedOf, removeOrigin, withAnyOrigin } from "./endpoint/cors.ts";
 export { writeResponse } from "./endpoint/write-response.ts";
-export { nameSigner } from "./errors.ts";
+export { markErrorClass, nameSigner } from "./errors.ts";
 export { elapsedMs, elapsedOnBothMs, readInstant } from "./instant.ts";
 export type { Clocks, Instant } from "./instant.ts";
 export { readOwnKeys } from "./keyset/own-keys.ts";

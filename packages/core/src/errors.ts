@@ -5,8 +5,34 @@ interface Marked {
   readonly [CLASS]?: unknown;
 }
 
-function mark(prototype: object, name: string): void {
+/**
+ * Makes a class of errors one that `instanceof` knows across installed copies of its package: each copy marks its own class with
+ * the same name. For a static block, `this.prototype` and the name of the class, which no other package may use.
+ *
+ * @example
+ * ```ts
+ * import { VerifyError } from "@signpost/core";
+ * import { markErrorClass } from "@signpost/core/adapter";
+ *
+ * export class TicketError extends VerifyError {
+ *   static {
+ *     markErrorClass(this.prototype, "TicketError");
+ *   }
+ * }
+ * ```
+ */
+export function markErrorClass(prototype: object, name: string): void {
   Object.defineProperty(prototype, CLASS, { value: name });
+}
+
+/** Whether an object is of the class that was marked so, or of one derived from it. */
+function isMarked(value: object, name: unknown): boolean {
+  // What has no mark at all, as almost everything that is asked about, is known at once.
+  if ((value as Marked)[CLASS] === undefined) return false;
+  for (let link: unknown = value; typeof link === "object" && link !== null; link = Object.getPrototypeOf(link)) {
+    if (Object.hasOwn(link, CLASS) && (link as Marked)[CLASS] === name) return true;
+  }
+  return false;
 }
 
 /**
@@ -16,7 +42,7 @@ function mark(prototype: object, name: string): void {
  */
 export class SignpostError extends Error {
   static {
-    mark(this.prototype, "SignpostError");
+    markErrorClass(this.prototype, "SignpostError");
   }
 
   /** True for errors of another copy of this package too. */
@@ -24,8 +50,7 @@ export class SignpostError extends Error {
     try {
       if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
       if (typeof value !== "object" || value === null || !Object.hasOwn(this.prototype, CLASS)) return false;
-      const name = (value as Marked)[CLASS];
-      return this === SignpostError ? name !== undefined : name === (this.prototype as Marked)[CLASS];
+      return isMarked(value, (this.prototype as Marked)[CLASS]);
     } catch {
       // A Proxy that throws, or was revoked, is asked as any error is.
       return false;
@@ -95,7 +120,7 @@ export interface SignerErrorOptions extends ErrorOptions {
 /** An error of a signer or of its backend. `transient` says whether the same call may succeed later. */
 export class SignerError extends SignpostError {
   static {
-    mark(this.prototype, "SignerError");
+    markErrorClass(this.prototype, "SignerError");
   }
 
   /** Name of the class. */
@@ -156,7 +181,7 @@ function namedCopy(error: SignerError, uri: string): SignerError {
 /** An option or argument that can never work. `argument` is its name, the message says what was expected. */
 export class ConfigurationError extends SignpostError {
   static {
-    mark(this.prototype, "ConfigurationError");
+    markErrorClass(this.prototype, "ConfigurationError");
   }
 
   /** Name of the class. */
@@ -173,7 +198,7 @@ export class ConfigurationError extends SignpostError {
 /** Bytes or a JWK that break an encoding rule: `invalid_der`, `invalid_spki`, `invalid_point`, `invalid_jwk`, `invalid_signature`, `unsupported_key`, `weak_key`. */
 export class EncodingError extends SignpostError {
   static {
-    mark(this.prototype, "EncodingError");
+    markErrorClass(this.prototype, "EncodingError");
   }
 
   /** Name of the class. */
@@ -211,7 +236,7 @@ export interface VerifyErrorOptions extends ErrorOptions {
  */
 export class VerifyError extends SignpostError {
   static {
-    mark(this.prototype, "VerifyError");
+    markErrorClass(this.prototype, "VerifyError");
   }
 
   /** Name of the class. */

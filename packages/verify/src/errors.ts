@@ -1,4 +1,5 @@
 import { VerifyError } from "@signpost/core";
+import { markErrorClass } from "@signpost/core/adapter";
 import { causesOf } from "./causes.ts";
 
 /**
@@ -70,6 +71,10 @@ export interface KeySetErrorOptions extends ErrorOptions {
 
 /** A key set gave no key, or could not be read. */
 export class KeySetError extends VerifyError {
+  static {
+    markErrorClass(this.prototype, "KeySetError");
+  }
+
   /** Name of the class. */
   override readonly name: string = "KeySetError";
   /** Why there is no key: switch on it. */
@@ -129,6 +134,10 @@ export type TokenErrorCode =
 
 /** A token was refused. The message never holds a claim's value. */
 export class TokenError extends VerifyError {
+  static {
+    markErrorClass(this.prototype, "TokenError");
+  }
+
   /** Name of the class. */
   override readonly name: string = "TokenError";
   /** Why the token was refused: switch on it. */

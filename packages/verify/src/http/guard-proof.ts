@@ -3,8 +3,11 @@ import { findKeySetError, KeySetError } from "../errors.ts";
 
 type UndiciFetch = (typeof import("undici"))["fetch"];
 
-/** Where a dispatcher with the address guard carries the proof that the guard works. `compose` keeps it. */
-const PROOF = Symbol("proof of the address guard");
+/**
+ * Where a dispatcher with the address guard carries the proof that the guard works. `compose` keeps it. `Symbol.for`, so that a set
+ * asks for the proof of a dispatcher that another copy of this package made.
+ */
+const PROOF = Symbol.for("@signpost/verify/guard-proof");
 
 interface Guarded {
   readonly [PROOF]?: () => Promise<void>;
