@@ -6,6 +6,7 @@ import { findKeySetError, KeySetError } from "../errors.ts";
 import type { ClockReading } from "./clock-reading.ts";
 import type { HeaderMap } from "./freshness.ts";
 import { parseHttpDate } from "./http-date.ts";
+import { mediaTypeOf, printableType } from "./media-type.ts";
 import { soleValue } from "./sole-value.ts";
 import { printableUrl } from "./url.ts";
 
@@ -128,12 +129,12 @@ async function exchange(
     await discard(answer);
     return { status: answer.status, headers: read, body: new Uint8Array(), requestedAt };
   }
-  if (!isAllowedType(read["content-type"], limits.contentTypes)) {
+  const mediaType = mediaTypeOf(read["content-type"]);
+  if (limits.contentTypes !== "any" && !limits.contentTypes.includes(mediaType)) {
     await discard(answer);
-    throw new KeySetError(
-      "unexpected_content_type",
-      `${printableUrl(url)} answered with a content type that is not JSON`,
-    );
+    const expected = limits.contentTypes.join(" or ");
+    const message = `${printableUrl(url)} answered with ${printableType(mediaType)}, expected ${expected}`;
+    throw new KeySetError("unexpected_content_type", message);
   }
   return { status: 200, headers: read, body: await readBody(answer, limits.maxBodyBytes, url), requestedAt };
 }
@@ -176,12 +177,6 @@ function retryAfterMs(value: string | null, wallClock: number): number | undefin
   if (/^\d+$/.test(sole)) return Math.min(MAX_RETRY_AFTER_MS, Number(sole) * 1000);
   const date = parseHttpDate(sole, wallClock);
   return date === undefined ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, date - wallClock));
-}
-
-function isAllowedType(value: string | undefined, allowed: readonly string[] | "any"): boolean {
-  if (allowed === "any") return true;
-  const mediaType = soleValue(value ?? "").split(";", 1)[0] ?? "";
-  return allowed.includes(mediaType.trim().toLowerCase());
 }
 
 async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): Promise<Uint8Array> {

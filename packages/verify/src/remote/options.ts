@@ -12,6 +12,7 @@ import type { OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
 import type { ClockReading } from "../http/clock-reading.ts";
 import { createClockReader } from "../http/clock-reading.ts";
+import { isMediaType } from "../http/media-type.ts";
 import type { FetchLike } from "../http/request.ts";
 import { readMaxKeys } from "../jwk/parse-jwks.ts";
 import { readTexts } from "../read-options.ts";
@@ -41,7 +42,7 @@ export interface RemoteKeySetOptions {
   /** Most entries in a set, usable or not. A whole number, 1 to 10,000, default 64. */
   readonly maxKeys?: number | undefined;
   /**
-   * Media types that are read, in lower case and without parameters, or `"any"`: of the set, and of a discovery document too.
+   * Media types that are read, at least one, in lower case and without parameters, or `"any"`: of the set, and of a discovery document too.
    * Default `application/jwk-set+json` and `application/json` for the set, `application/json` for a discovery document.
    */
   readonly contentTypes?: readonly string[] | "any" | undefined;
@@ -166,5 +167,12 @@ function readConnection({
 
 function readContentTypes(value: RemoteKeySetOptions["contentTypes"]): readonly string[] | "any" {
   if (value === undefined) return ["application/jwk-set+json", "application/json"];
-  return value === "any" ? value : readTexts("contentTypes", value);
+  if (value === "any") return value;
+  const types = readTexts("contentTypes", value);
+  // Any other text equals no answer's type, so that each of them would be refused.
+  if (types.length > 0 && types.every(isMediaType)) return types;
+  throw new ConfigurationError(
+    "contentTypes",
+    'expected media types in lower case and without parameters, such as application/json, or "any"',
+  );
 }

@@ -126,6 +126,19 @@ describe("answers that are no usable set", () => {
     await expect(verify(a.token())).resolves.toBeDefined();
   });
 
+  it.each([
+    [undefined, "Text/HTML; charset=utf-8", "text/html, expected application/jwk-set+json or application/json"],
+    [["application/jwk-set+json"], "application/json", "application/json, expected application/jwk-set+json"],
+    [undefined, "<secret>", "a content type that is none, expected application/jwk-set+json or application/json"],
+    [undefined, "", "no content type, expected application/jwk-set+json or application/json"],
+  ])("contentTypes: %j of a set of %j: the message says what came and what may", async (contentTypes, type, said) => {
+    const { verify, keySet } = await setup({ headers: { "content-type": type }, body: "{}" }, { contentTypes });
+    await expect(verify(a.token())).rejects.toMatchObject({
+      code: "unexpected_content_type",
+      message: `${keySet.jwksUri} answered with ${said}`,
+    });
+  });
+
   it("any media type is read where the caller says so", async () => {
     const { verify } = await setup(
       { headers: { "content-type": "text/html" }, body: JSON.stringify({ keys: [a.jwk] }) },
