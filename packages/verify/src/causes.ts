@@ -15,3 +15,22 @@ export function* causesOf(error: unknown): Iterable<unknown> {
     current = memberOf(current, "cause") ?? (Array.isArray(errors) ? (errors[0] as unknown) : undefined);
   }
 }
+
+/** Names that say nothing. */
+const ANY_ERROR: ReadonlySet<unknown> = new Set(["Error", "TypeError", "AggregateError"]);
+
+/**
+ * The innermost code in a chain of causes, such as ECONNREFUSED or CERT_HAS_EXPIRED, or else the innermost name, such as
+ * HTTPParserError or TimeoutError. An HTTP client says "fetch failed" around it. Messages are not repeated: they may hold the
+ * whole URL.
+ */
+export function reasonOf(error: unknown): string | undefined {
+  const causes = [...causesOf(error)];
+  const codes = causes.map((cause) => memberOf(cause, "code")).filter(isWord);
+  const names = causes.map((cause) => memberOf(cause, "name")).filter(isWord);
+  return codes.at(-1) ?? names.findLast((name) => !ANY_ERROR.has(name));
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === "string" && /^\w{1,64}$/.test(value);
+}

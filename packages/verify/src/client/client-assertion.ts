@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
+import { VerifyError } from "@signpost/core";
 import { assertOptions } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
+import { reasonOf } from "../causes.ts";
 import { TokenError } from "../errors.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { readRequestText, readTexts, requireFunction } from "../read-options.ts";
@@ -150,7 +152,9 @@ async function useOnce(claim: () => Promise<boolean>): Promise<void> {
   try {
     first = await claim();
   } catch (error) {
-    throw new TokenError("replay_store_unavailable", "the replay store did not answer", { cause: error });
+    const reason = error instanceof VerifyError ? error.message : reasonOf(error);
+    const message = `the replay store cannot say whether the jti is new${reason === undefined ? "" : `: ${reason}`}`;
+    throw new TokenError("replay_store_unavailable", message, { cause: error });
   }
   if (first === false) throw new TokenError("replayed", "jti: used before", { claim: "jti" });
   if (first !== true) throw new TokenError("replay_store_unavailable", "the replay store answered neither yes nor no");

@@ -59,7 +59,8 @@ export interface VerifiedRequestObject {
  *   const { claims } = await verifyRequestObject(request, {
  *     issuer: "https://op.example",
  *     clientId: client.id,
- *     keyFunction: createStaticKeySet(client.jwks),
+ *     // A client with one key may leave out its `kid`.
+ *     keyFunction: createStaticKeySet(client.jwks, { allowMissingKid: true }),
  *   });
  *   return claims;
  * }

@@ -1,7 +1,7 @@
 import { SignerError } from "@signpost/core";
 import { memberOf, safeCause, withinDeadline } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
-import { causesOf } from "../causes.ts";
+import { causesOf, reasonOf } from "../causes.ts";
 import { findKeySetError, KeySetError } from "../errors.ts";
 import type { ClockReading } from "./clock-reading.ts";
 import type { HeaderMap } from "./freshness.ts";
@@ -214,25 +214,6 @@ function asKeySetError(error: unknown, url: URL): KeySetError {
   const reason = reasonOf(error);
   const message = `${printableUrl(url)} could not be fetched${reason === undefined ? "" : `: ${reason}`}`;
   return new KeySetError("fetch_failed", message, { cause: causeWithout(url.search.slice(1), error) });
-}
-
-/** Names that say nothing. */
-const ANY_ERROR: ReadonlySet<unknown> = new Set(["Error", "TypeError", "AggregateError"]);
-
-/**
- * The innermost code in a chain of causes, such as ECONNREFUSED or CERT_HAS_EXPIRED, or else the innermost name, such as
- * HTTPParserError or TimeoutError. An HTTP client says "fetch failed" around it. Messages are not repeated: they may hold the
- * whole URL.
- */
-function reasonOf(error: unknown): string | undefined {
-  const causes = [...causesOf(error)];
-  const codes = causes.map((cause) => memberOf(cause, "code")).filter(isWord);
-  const names = causes.map((cause) => memberOf(cause, "name")).filter(isWord);
-  return codes.at(-1) ?? names.findLast((name) => !ANY_ERROR.has(name));
-}
-
-function isWord(value: unknown): value is string {
-  return typeof value === "string" && /^\w{1,64}$/.test(value);
 }
 
 /** The error of a `fetch`, but for what repeats the query of the URL. */

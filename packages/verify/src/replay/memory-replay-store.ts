@@ -36,7 +36,8 @@ const CROWDED_SWEEP_INTERVAL_MS = 1000;
 const MEMORY_REPLAY_STORE_OPTIONS: OptionNames<MemoryReplayStoreOptions> = { maxEntries: true, clock: true, now: true };
 
 /**
- * A replay store for an OP of one process. It forgets when the process ends.
+ * A replay store for an OP of one process and one thread: each worker thread that made its own would take a `jti` once more. It
+ * forgets when the process ends.
  *
  * `claim` rejects with `VerifyError` `replay_store_full`, and with `ConfigurationError` for an id or a time that is none.
  *

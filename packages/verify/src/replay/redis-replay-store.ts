@@ -1,6 +1,7 @@
 import { ConfigurationError, SignerError, VerifyError } from "@signpost/core";
-import { assertOptions, given, readMilliseconds, withinDeadline } from "@signpost/core/adapter";
+import { assertOptions, given, memberOf, readMilliseconds, withinDeadline } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
+import { reasonOf } from "../causes.ts";
 import type { ReplayStore } from "./replay-store.ts";
 import { assertClaim } from "./replay-store.ts";
 
@@ -26,8 +27,9 @@ const REDIS_REPLAY_STORE_OPTIONS: OptionNames<RedisReplayStoreOptions> = { keyPr
  * A replay store for any number of processes: `SET … NX PX`, one atomic command. While Redis does not answer,
  * `claim` rejects, and what depends on it is refused.
  *
- * `claim` and `ready` reject with `VerifyError` `replay_store_unavailable` and with what the client rejects with; `claim` also
- * with `ConfigurationError` for an id or a time that is none.
+ * `claim` and `ready` reject with `VerifyError` `replay_store_unavailable`, whose `cause` is what the client rejects with; `claim`
+ * also with `ConfigurationError` for an id or a time that is none. `ready` writes, by the same command: a replica and a Redis whose
+ * memory is full still answer, and take no id.
  *
  * @throws ConfigurationError for a client that is none, or an option that cannot work.
  * @example
@@ -48,26 +50,29 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
   if (typeof keyPrefix !== "string")
     throw new ConfigurationError("keyPrefix", `expected a string, got ${given(keyPrefix)}`);
   readMilliseconds("timeoutMs", timeoutMs, 60_000);
-  const send = (command: string, args: string[]): Promise<unknown> =>
-    withinTime(timeoutMs, async () =>
-      "call" in client ? client.call(command, args) : client.sendCommand([command, ...args]),
+  const setOnce = async (id: string, ttlMs: number): Promise<boolean> => {
+    const args = [keyPrefix + id, "1", "NX", "PX", String(Math.ceil(ttlMs))];
+    const reply = await withinTime(timeoutMs, async () =>
+      "call" in client ? client.call("SET", args) : client.sendCommand(["SET", ...args]),
     );
+    if (reply === "OK") return true;
+    if (reply === null) return false;
+    throw unavailable("Redis gave an answer that SET does not have");
+  };
 
   return {
     async claim(id, ttlMs, claimOptions = {}) {
       assertClaim(id, ttlMs, claimOptions);
-      const reply = await send("SET", [keyPrefix + id, "1", "NX", "PX", String(Math.ceil(ttlMs))]);
-      if (reply === "OK") return true;
-      if (reply === null) return false;
-      throw new VerifyError("replay_store_unavailable", "Redis gave an answer that SET does not have", {
-        transient: true,
-      });
+      return setOnce(id, ttlMs);
     },
     async ready() {
-      await send("PING", []);
+      await setOnce(READY_ID, 1);
     },
   };
 }
+
+/** Written to find out whether Redis takes ids. It is gone after a millisecond, and is no id that `verifyClientAssertion` makes. */
+const READY_ID = "ready";
 
 function requireClient(client: unknown): void {
   const { call, sendCommand } = Object(client) as { readonly call?: unknown; readonly sendCommand?: unknown };
@@ -83,7 +88,17 @@ async function withinTime<T>(timeoutMs: number, work: () => Promise<T>): Promise
       message: `Redis did not answer within ${timeoutMs} ms`,
     });
   } catch (error) {
-    if (!(error instanceof SignerError) || error.code !== "timeout") throw error;
-    throw new VerifyError("replay_store_unavailable", error.message, { transient: true });
+    if (error instanceof SignerError && error.code === "timeout") throw unavailable(error.message);
+    const reason = replyCode(error) ?? reasonOf(error);
+    throw unavailable(`Redis cannot be asked${reason === undefined ? "" : `: ${reason}`}`, { cause: error });
   }
+}
+
+/** An error of Redis begins with its code, such as READONLY, OOM, LOADING or NOAUTH. What follows is left to the cause. */
+function replyCode(error: unknown): string | undefined {
+  return /^[A-Z]{2,32}(?= )/.exec(String(memberOf(error, "message")))?.[0];
+}
+
+function unavailable(message: string, options?: ErrorOptions): VerifyError {
+  return new VerifyError("replay_store_unavailable", message, { ...options, transient: true });
 }

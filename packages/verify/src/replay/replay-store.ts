@@ -19,7 +19,7 @@ export interface ReplayStore {
    * An id is one id, whichever client brings it. A store may leave the third argument alone.
    */
   claim(id: string, ttlMs: number, options?: ReplayClaimOptions): Promise<boolean>;
-  /** Resolves while the store answers: for a readiness check. */
+  /** Resolves while the store can be asked and can write: for a readiness check. */
   ready(): Promise<void>;
 }
 

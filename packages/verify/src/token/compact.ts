@@ -20,7 +20,8 @@ const MAX_LENGTH = 65_536;
  * change what was signed (RFC 7797).
  */
 export function parseCompactJws(jwt: string): CompactJws {
-  if (typeof jwt !== "string" || jwt.length > MAX_LENGTH) throw malformed();
+  if (typeof jwt !== "string") throw malformed();
+  if (jwt.length > MAX_LENGTH) throw new TokenError("malformed_jwt", `expected at most ${MAX_LENGTH} characters`);
   const parts = jwt.split(".");
   const [header, claims, signature] = [jsonPart(parts[0]), jsonPart(parts[1]), bytesPart(parts[2])];
   if (parts.length !== 3 || header === undefined || claims === undefined || signature === undefined) throw malformed();

@@ -1,4 +1,4 @@
-import { createMemoryReplayStore, createStaticKeySet, verifyClientAssertion } from "@signpost/verify";
+import { createMemoryReplayStore, createStaticKeySet, verifyClientAssertion, VerifyError } from "@signpost/verify";
 import type { ClientAssertionOptions, KeyFunction, ReplayStore } from "@signpost/verify";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
@@ -287,7 +287,19 @@ describe("each assertion", () => {
     const replayStore: ReplayStore = { claim: () => Promise.reject(new Error("down")), ready: async () => {} };
     await expect(verifyClientAssertion(await sign(), options({ replayStore }))).rejects.toMatchObject({
       code: "replay_store_unavailable",
+      message: "the replay store cannot say whether the jti is new",
       cause: new Error("down"),
+    });
+  });
+
+  it.each([
+    [Object.assign(new Error("connect 10.0.0.1"), { code: "ECONNREFUSED" }), "ECONNREFUSED"],
+    [new VerifyError("replay_store_unavailable", "Redis cannot be asked: READONLY"), "Redis cannot be asked: READONLY"],
+  ])("%s of the store: its reason is in the first line", async (failure, reason) => {
+    const replayStore: ReplayStore = { claim: () => Promise.reject(failure), ready: async () => {} };
+    await expect(verifyClientAssertion(await sign(), options({ replayStore }))).rejects.toMatchObject({
+      message: `the replay store cannot say whether the jti is new: ${reason}`,
+      cause: failure,
     });
   });
 
@@ -296,6 +308,7 @@ describe("each assertion", () => {
     for (const jti of ["1", "2"]) await verifyClientAssertion(await sign({ jti }), shared);
     await expect(verifyClientAssertion(await sign({ jti: "3" }), shared)).rejects.toMatchObject({
       code: "replay_store_unavailable",
+      message: expect.stringContaining("the replay store holds 2 ids of this client"),
       cause: { code: "replay_store_full" },
     });
     const others = await other.token(claims({ iss: "other", sub: "other" }));

@@ -236,6 +236,18 @@ describe.each(Object.entries(purposes))("the signature of %s", (_name, purpose) 
     await expect(verify(change(jwt), noLookup)).rejects.toMatchObject({ code: "malformed_jwt" });
   });
 
+  it("a JWS that is too long is told so", async () => {
+    const code = "malformed_jwt";
+    await expect(verify("A".repeat(65_537), noLookup)).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining("65536"),
+    });
+    await expect(verify("A".repeat(65_536), noLookup)).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining("three"),
+    });
+  });
+
   it("a kid that is no string is refused", async () => {
     await expect(
       verify(rawJws({ alg: "ES256", kid: 7 }, purpose.claims(), es256(key.privateKey))),

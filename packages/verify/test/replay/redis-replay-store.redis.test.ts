@@ -83,7 +83,32 @@ describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (libr
     await down.stopServer();
     await expect(verify(await assertion("2"))).rejects.toMatchObject({ code: "replay_store_unavailable" });
     await expect(verify(once)).rejects.toMatchObject({ code: "replay_store_unavailable" });
-    await expect(store.ready()).rejects.toBeInstanceOf(Error);
+    await expect(store.ready()).rejects.toMatchObject({ code: "replay_store_unavailable", transient: true });
+  });
+
+  it("is not ready where Redis answers and takes no id, and says why", async () => {
+    const broken = await startRedis();
+    onTestFinished(() => broken.stop());
+    const store = createRedisReplayStore(await client(broken.url));
+    const operator = new Redis(broken.url);
+    onTestFinished(() => operator.disconnect());
+    const refused = (code: string): unknown =>
+      expect.objectContaining({
+        name: "VerifyError",
+        code: "replay_store_unavailable",
+        transient: true,
+        message: `Redis cannot be asked: ${code}`,
+        cause: expect.any(Error),
+      });
+    await operator.replicaof("127.0.0.1", 1);
+    await expect(store.ready()).rejects.toEqual(refused("READONLY"));
+    await expect(store.claim(`${library}-replica`, 60_000)).rejects.toEqual(refused("READONLY"));
+    await operator.replicaof("NO", "ONE");
+    await operator.config("SET", "maxmemory", "1");
+    await expect(store.ready()).rejects.toEqual(refused("OOM"));
+    await operator.config("SET", "maxmemory", "0");
+    await Promise.all([store.ready(), store.ready()]);
+    expect(await store.claim(`${library}-replica`, 60_000)).toBe(true);
   });
 });
 
