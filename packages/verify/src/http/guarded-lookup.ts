@@ -11,6 +11,9 @@ export type LookupLike = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
+/** The same by a promise, as `dns.promises.lookup`. */
+export type PromisedLookup = (hostname: string) => Promise<LookupAddress[]>;
+
 /** net.connect's `lookup`. */
 type NetLookup = (
   hostname: string,
@@ -22,7 +25,7 @@ type NetLookup = (
  * Resolves by `lookup` and gives up when one address is not allowed. Whatever `lookup` does ends in one call of the callback: an
  * exception in a callback of the resolver would end the process.
  */
-export function guardedLookup({ isAllowed }: AddressRules, lookup: LookupLike): NetLookup {
+export function guardedLookup({ isAllowed }: AddressRules, lookup: LookupLike | PromisedLookup): NetLookup {
   return (hostname, options, callback) => {
     let isDone = false;
     const done = (error: Error | null, addresses: LookupAddress[] = []): void => {

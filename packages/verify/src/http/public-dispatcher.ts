@@ -6,8 +6,9 @@ import type { Dispatcher } from "undici";
 import { readTexts } from "../read-options.ts";
 import type { AddressRules } from "./address.ts";
 import { addressRules } from "./address.ts";
+import { createDnsLookup } from "./dns-lookup.ts";
 import { guardUnavailable, withGuardProof } from "./guard-proof.ts";
-import type { LookupLike } from "./guarded-lookup.ts";
+import type { LookupLike, PromisedLookup } from "./guarded-lookup.ts";
 import { guardedLookup, refusedAddress } from "./guarded-lookup.ts";
 import { parseAddress } from "./ip-network.ts";
 
@@ -24,7 +25,10 @@ export interface PublicDispatcherOptions {
   readonly nat64Prefixes?: readonly string[] | undefined;
   /** Certificate authorities to trust instead of Node's, PEM. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
-  /** Resolves hosts. Default `dns.lookup`. */
+  /**
+   * Resolves hosts. Default: asks the system's DNS servers, so that a name whose servers never answer holds up no other lookup of the
+   * process; with `allowSubnets`, `dns.lookup`, which also knows hosts files and search domains.
+   */
   readonly lookup?: LookupLike | undefined;
 }
 
@@ -79,7 +83,7 @@ export function publicDispatcher(undici: Undici, options: PublicDispatcherOption
     allowSubnets: readTexts("allowSubnets", allowSubnets),
     nat64Prefixes: readTexts("nat64Prefixes", nat64Prefixes),
   });
-  const lookup = readCallback("lookup", options.lookup) ?? process.getBuiltinModule("node:dns").lookup;
+  const lookup = readCallback("lookup", options.lookup) ?? defaultLookup(allowSubnets);
   const dispatcher = guardedAgent(
     undici,
     rules,
@@ -90,13 +94,18 @@ export function publicDispatcher(undici: Undici, options: PublicDispatcherOption
   return withGuardProof(dispatcher, undici.fetch, () => guardedAgent(undici, addressRules(), probeLookup));
 }
 
+/** Names inside a network may be in a hosts file, or need its search domains. Public ones are in the DNS. */
+function defaultLookup(allowSubnets: readonly string[]): LookupLike | PromisedLookup {
+  return allowSubnets.length === 0 ? createDnsLookup() : process.getBuiltinModule("node:dns").lookup;
+}
+
 const probeLookup: LookupLike = (_hostname, _options, callback) =>
   callback(null, [{ address: "127.0.0.1", family: 4 }]);
 
 function guardedAgent(
   { Agent, buildConnector }: Undici,
   rules: AddressRules,
-  lookup: LookupLike,
+  lookup: LookupLike | PromisedLookup,
   tls: { readonly ca?: (string | Buffer)[] } = {},
 ): Dispatcher {
   const connect = buildConnector({ lookup: guardedLookup(rules, lookup), ...tls });

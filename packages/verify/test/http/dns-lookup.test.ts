@@ -1,0 +1,52 @@
+import dns from "node:dns";
+import { createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
+import { afterEach, expect, it, onTestFinished, vi } from "vitest";
+import { createDnsLookup } from "../../src/http/dns-lookup.ts";
+import { startDnsServer } from "../support/dns-server.ts";
+
+// Clients choose the names. Whoever serves a name may never answer for it.
+
+afterEach(() => void vi.restoreAllMocks());
+
+async function server(names: Readonly<Record<string, readonly string[]>>) {
+  const started = await startDnsServer((name) => (name.startsWith("hangs") ? undefined : (names[name] ?? [])));
+  onTestFinished(() => started[Symbol.asyncDispose]());
+  return { ...started, lookup: createDnsLookup([started.address]) };
+}
+
+it("names that are never answered hold up no other", async () => {
+  const { lookup, asked } = await server({ "rp.example": ["192.0.2.1", "192.0.2.2"] });
+  const hanging = Array.from({ length: 10 }, (_, index) => lookup(`hangs-${index}.example`).catch(() => {}));
+  await expect.poll(() => new Set(asked).size).toBe(10);
+  expect(await lookup("rp.example")).toEqual([
+    { address: "192.0.2.1", family: 4 },
+    { address: "192.0.2.2", family: 4 },
+  ]);
+  expect(hanging).toHaveLength(10);
+});
+
+it("a name that is not there is an error with its code", async () => {
+  const { lookup } = await server({});
+  await expect(lookup("nowhere.example")).rejects.toMatchObject({ code: "ENOTFOUND" });
+});
+
+it("localhost is loopback, and no server is asked for it", async () => {
+  const { lookup, asked } = await server({});
+  expect(await lookup("localhost")).toEqual([{ address: "127.0.0.1", family: 4 }]);
+  expect(asked).toEqual([]);
+});
+
+it.each([
+  ["without allowed subnets, which only public names lead to, asks for no name by dns.lookup", [], 0],
+  ["with them, asks by dns.lookup, which knows hosts files and search domains", ["10.0.0.0/8"], 1],
+])("a dispatcher %s", async (_what, allowSubnets, calls) => {
+  const system = vi
+    .spyOn(dns, "lookup")
+    .mockImplementation(((_name: string, _options: unknown, callback: unknown) =>
+      (callback as (error: Error) => void)(new Error("not now"))) as never);
+  const dispatcher = createPublicDispatcher({ allowSubnets });
+  onTestFinished(() => dispatcher.close());
+  const keySet = createRemoteKeySet("https://rp.invalid/jwks", { dispatcher, timeoutMs: 400 });
+  await expect(keySet.preload()).rejects.toMatchObject({ name: "KeySetError" });
+  expect(system).toHaveBeenCalledTimes(calls);
+});
