@@ -26,8 +26,8 @@ const METADATA_HOSTS: ReadonlySet<string> = new Set(["169.254.169.254", "fd00:ec
 const CONTAINER_ORIGIN = "http://169.254.170.2";
 /** Of its version 2, which hands out a token first. */
 const METADATA_TOKEN_PATH = "/latest/api/token";
-/** Of the portal, and of SSO-OIDC, which renews the portal's token. */
-const SSO_PATHS: ReadonlySet<string> = new Set(["/federation/credentials", "/token"]);
+/** Of the portal, of SSO-OIDC, which renews the portal's token, and of the sign-in service, behind `aws login`. */
+const SSO_PATHS: ReadonlySet<string> = new Set(["/federation/credentials", "/token", "/v1/token"]);
 
 /** So that only the requests of the question count, and none that others make in this process. */
 const records = new AsyncLocalStorage<RequestRecord>();
@@ -50,8 +50,10 @@ export function watchCredentialRequests(): void {
     const source = sourceOf(request);
     if (source === undefined) return;
     if (source === "metadata" && !METADATA_HOSTS.has(request.host)) metadataKnown = true;
-    record.last = { source, status: undefined };
-    watched.set(request, record.last);
+    const asked: SourceRequest = { source, status: undefined };
+    watched.set(request, asked);
+    // The SDK goes on to a metadata service that nothing names: that says nothing of the source that is configured.
+    if (source !== "metadata" || record.last?.source !== "sso" || isMetadataKnown()) record.last = asked;
   });
   subscribe("http.client.response.finish", (message) => {
     const request = memberOf(message, "request");

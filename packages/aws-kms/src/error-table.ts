@@ -183,11 +183,18 @@ function byState(error: unknown): Row | undefined {
 function bySystemError(error: unknown): Row | undefined {
   const code = memberOf(error, "code");
   if (typeof code !== "string") return undefined;
-  // Nothing but credentials is read from files: a web identity's token, that of a container.
-  if (memberOf(error, "syscall") === "open") return { ...NO_CREDENTIALS, text: `${NO_CREDENTIALS.text}: ${code}` };
+  if (memberOf(error, "syscall") === "open" || code === "EISDIR") return unreadableFile(code);
   // Node's HTTP parser.
   if (code.startsWith("HPE_")) return { code: "unavailable", text: "something else than KMS answered" };
   return BY_SYSTEM_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : undefined);
+}
+
+/** Of a file that may be readable in a moment: too many are open, or the disk or its server fails. */
+const PASSES = /^E(?:[MN]FILE|IO|STALE)$/;
+
+/** Nothing but credentials is read from files: a web identity's token, that of a container. */
+function unreadableFile(code: string): Row {
+  return { code: PASSES.test(code) ? "unavailable" : NO_CREDENTIALS.code, text: `${NO_CREDENTIALS.text}: ${code}` };
 }
 
 /** Of an answer that the SDK could not read, or without a code that we know: a proxy's page, an error that is new. */

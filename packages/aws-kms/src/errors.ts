@@ -12,13 +12,13 @@ export interface CallTarget {
   readonly region: string | undefined;
 }
 
-/** A message that repeats what was sent, as in the answer of a proxy. */
-const REPEATS_REQUEST = /AWS4-HMAC-SHA256|x-amz-security-token/i;
+/** A message that repeats what was sent, as in the answer of a proxy, or the command of a credential_process and its stderr. */
+const REPEATS = /AWS4-HMAC-SHA256|x-amz-security-token|^Command failed/i;
 
 /** Where a signature is refused, services repeat the request with its session token. */
 const CAUSE: CauseRules = {
   members: ["code", "$fault", "$metadata"],
-  hides: (error, message) => /signature/i.test(nameOf(error)) || REPEATS_REQUEST.test(message),
+  hides: (error, message) => /signature/i.test(nameOf(error)) || REPEATS.test(message),
 };
 
 /** Of a source of credentials. An error in reading JSON repeats some of it. */

@@ -144,6 +144,13 @@ describe("an error of the client", () => {
     ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "access_denied", false],
     ["a credential provider that gave up", system("x", "ProviderError"), "access_denied", false],
     ["a token's file that is missing", Object.assign(system("ENOENT"), { syscall: "open" }), "access_denied", false],
+    [
+      "a token's file while too many are open",
+      Object.assign(system("EMFILE"), { syscall: "open" }),
+      "unavailable",
+      true,
+    ],
+    ["a token's file that is a folder", Object.assign(system("EISDIR"), { syscall: "read" }), "access_denied", false],
     ["credentials that are no header", system("ERR_INVALID_CHAR", "TypeError"), "access_denied", false],
     ["an answer that is no HTTP", system("HPE_INVALID_CONSTANT"), "unavailable", true],
     ["a connection that fetch lost", fetchFailed("UND_ERR_SOCKET"), "unavailable", true],
@@ -182,7 +189,8 @@ describe("an error of the client", () => {
   test.each([
     ["AccessDeniedException", "refused: Authorization=AWS4-HMAC-SHA256 Credential=AKIA/x, Signature=TOKEN"],
     ["Unknown", "headers were { X-Amz-Security-Token: TOKEN }"],
-  ])("keeps no text of a proxy that repeats the request, as in %s", (name, message) => {
+    ["CredentialsProviderError", "Command failed: /opt/credentials --password=TOKEN\nTOKEN on stderr"],
+  ])("keeps no text of a proxy that repeats the request, nor of a command, as in %s", (name, message) => {
     const inner = Object.assign(new Error(message), { name });
     const error = signerErrorFrom(Object.assign(new Error("made up", { cause: inner }), { name }), "kms:Sign", TARGET);
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
