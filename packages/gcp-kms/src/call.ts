@@ -76,7 +76,7 @@ async function explained(
   if (!isUnclear || first.code === "integrity" || !isKeyVersionName(subject.name)) return first;
   const version = await lookUp(connection, subject, bounds);
   if (version?.name !== subject.name) return first;
-  const refusal = algorithmError("GetCryptoKeyVersion", version.algorithm, subject.name);
+  const refusal = algorithmError(`GetCryptoKeyVersion of ${subject.name}`, version.algorithm, subject.name);
   if (refusal?.code === "unsupported_key") return refusal;
   return status === FAILED_PRECONDITION ? signerErrorFrom(error, subject, String(version.state)) : first;
 }

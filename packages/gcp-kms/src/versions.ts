@@ -67,7 +67,7 @@ export async function listGcpKmsKeyVersions(
   const deadline = {
     deadlineMs,
     signal: readSignal("signal", options.signal),
-    message: `not all versions were listed within ${deadlineMs} ms`,
+    message: `not all versions of ${parent} were listed within ${deadlineMs} ms`,
   };
   const connection = await connect(options, parent);
   try {
@@ -119,7 +119,7 @@ function listPage(
   const subject = { action: "list the versions of", name: cryptoKey, permission };
   return callOnce(connection, subject, bounds, async (client, options): Promise<readonly [Page]> => {
     const [versions, next] = await client.listCryptoKeyVersions(request, { ...options, autoPaginate: false });
-    if (!Array.isArray(versions)) throw incomplete("cryptoKeyVersions");
+    if (!Array.isArray(versions)) throw incomplete(cryptoKey, "cryptoKeyVersions");
     const token = memberOf(next, "pageToken");
     return [{ versions, next: typeof token === "string" && token !== "" ? token : undefined }];
   });
@@ -128,26 +128,27 @@ function listPage(
 function toKeyVersion(version: GcpKmsVersionResponse, parent: string): GcpKmsKeyVersion {
   const name = memberOf(version, "name");
   const state = memberOf(version, "state");
-  if (typeof name !== "string" || !isKeyVersionName(name)) throw incomplete("name");
+  if (typeof name !== "string" || !isKeyVersionName(name)) throw incomplete(parent, "name");
   const cryptoKey = name.slice(0, name.lastIndexOf("/cryptoKeyVersions/"));
   // A caller that asks by the project's number learns the name that the service gives, which is the one that opens.
   if (cryptoKey !== parent && !namesProjectOtherwise(cryptoKey, parent)) {
     throw new SignerError("wrong_key", `asked for the versions of ${parent}, the service answered with ${name}`);
   }
-  if (!isWord(state)) throw incomplete("state");
-  return { keyVersion: name, state: String(state), createTime: momentFrom(memberOf(version, "createTime")) };
+  if (!isWord(state)) throw incomplete(parent, "state");
+  return { keyVersion: name, state: String(state), createTime: momentFrom(memberOf(version, "createTime"), parent) };
 }
 
-function momentFrom(timestamp: unknown): Date {
+function momentFrom(timestamp: unknown, parent: string): Date {
   const seconds = memberOf(timestamp, "seconds");
   const nanos = memberOf(timestamp, "nanos") ?? 0;
   const moment = new Date(Number(seconds) * 1000 + Math.trunc(Number(nanos) / 1e6));
-  if (seconds === undefined || seconds === null || Number.isNaN(moment.getTime())) throw incomplete("createTime");
+  if (seconds === undefined || seconds === null || Number.isNaN(moment.getTime()))
+    throw incomplete(parent, "createTime");
   return moment;
 }
 
-function incomplete(member: string): SignerError {
-  return incompleteAnswer("ListCryptoKeyVersions", member);
+function incomplete(parent: string, member: string): SignerError {
+  return incompleteAnswer(`ListCryptoKeyVersions of ${parent}`, member);
 }
 
 function versionNumber({ keyVersion }: GcpKmsKeyVersion): bigint {

@@ -109,14 +109,14 @@ describe("an answer to a signature", () => {
       { signature: trailing, signatureCrc32c: { value: crc(trailing) } },
       "integrity",
       false,
-      /^signature: /,
+      /^AsymmetricSign with projects\/.*\/cryptoKeyVersions\/\d+: signature: /,
     ],
     [
       "a signature whose r is zero",
       { signature: zero, signatureCrc32c: { value: crc(zero) } },
       "bad_signature",
       false,
-      /^signature: /,
+      /^AsymmetricSign with projects\/.*\/cryptoKeyVersions\/\d+: signature: /,
     ],
   ])("with %s is refused", (_what, change, code, transient, message) => {
     const check = (): Uint8Array => readSignature({ ...goodAnswer, ...change }, NAME);
@@ -203,8 +203,20 @@ describe("an answer with a public key", () => {
     ["no PEM", { ...goodKey, pem: "" }, "integrity", true, /was answered without pem$/],
     ["no checksum", { ...goodKey, pemCrc32c: null }, "integrity", true, /was answered without pemCrc32c$/],
     ["a damaged PEM", { ...goodKey, pem: pem.replace("M", "N") }, "integrity", true, /pemCrc32c does not match/],
-    ["the PEM of another key type", withPem(p384), "unsupported_key", false, /^pem: /],
-    ["no PEM but its bytes", withPem(ecdh.getPublicKey("base64")), "integrity", false, /^pem: /],
+    [
+      "the PEM of another key type",
+      withPem(p384),
+      "unsupported_key",
+      false,
+      /^GetPublicKey of projects\/.*\/cryptoKeyVersions\/\d+: pem: /,
+    ],
+    [
+      "no PEM but its bytes",
+      withPem(ecdh.getPublicKey("base64")),
+      "integrity",
+      false,
+      /^GetPublicKey of projects\/.*\/cryptoKeyVersions\/\d+: pem: /,
+    ],
   ])("with %s is refused", (_what, answer, code, transient, message) => {
     const check = (): unknown => readPublicKey(answer, NAME);
     expect(check).toThrow(expect.objectContaining({ name: "SignerError", code, transient }));
