@@ -1,5 +1,6 @@
 import { endedError, onAbort, readInstant, type CallBounds, type Instant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
+import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
 
 /** A client whose credentials were found. */
@@ -18,8 +19,12 @@ export interface Search {
 /** One client of our own, from its making until it is closed. */
 export interface ClientLife {
   readonly client: GcpKmsClientLike;
+  /** What it asked for credentials. The SDK may begin with that when a client is made. */
+  readonly record: RequestRecord;
   /** Whether it was ready once. It holds a channel then. */
   readonly hasChannel: boolean;
+  /** Whether the service has answered a call with its credentials. */
+  readonly isAccepted: boolean;
   /** Whether another client took its place, or the signer was closed: no call may begin. */
   readonly isRetired: boolean;
   /** The search that runs, or another one. */
@@ -40,10 +45,13 @@ const MAX_UNANSWERED = 2;
  */
 const TELLING_MS = 200;
 
-/** `onSilence` is called when the channel is taken for dead. */
-export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife) => void): ClientLife {
+/** Makes a client. `onSilence` is called when its channel is taken for dead. */
+export function startLife(create: () => GcpKmsClientLike, onSilence: (life: ClientLife) => void): ClientLife {
+  const record: RequestRecord = { last: undefined };
+  const client = recordRequests(record, create);
   let running: Search | undefined;
   let hasChannel = false;
+  let accepted = false;
   let calls = 0;
   let retired = false;
   let closing: Promise<unknown> | undefined;
@@ -72,14 +80,18 @@ export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife
     if (unanswered >= MAX_UNANSWERED && !retired) onSilence(life);
   };
   const find = async (): Promise<ReadyLife> => {
-    const optionsOf = await makeReady(client, "always");
+    const optionsOf = await recordRequests(record, () => makeReady(client, "always"));
     hasChannel = true;
     return { life, optionsOf };
   };
   const life: ClientLife = {
     client,
+    record,
     get hasChannel() {
       return hasChannel;
+    },
+    get isAccepted() {
+      return accepted;
     },
     get isRetired() {
       return retired;
@@ -98,6 +110,7 @@ export function startLife(client: GcpKmsClientLike, onSilence: (life: ClientLife
       try {
         const answer = await make();
         heard();
+        accepted = true;
         return answer;
       } catch (error) {
         if (!bounds.signal.aborted) heard();

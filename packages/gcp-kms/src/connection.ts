@@ -2,6 +2,7 @@ import type { CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import { createOwnClients, readConnectionOptions, type GcpKmsConnectionOptions, type Keepalive } from "./client.ts";
 import type { CallSubject } from "./client-error.ts";
+import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 import { projectOf } from "./key-name.ts";
 import { ownConnection } from "./own-connection.ts";
 import { makeReady, readyInTime } from "./ready.ts";
@@ -32,7 +33,9 @@ export async function connect(
 function callersConnection(client: GcpKmsClientLike): Connection {
   return {
     call: async (bounds, subject, call) => {
-      const optionsOf = await readyInTime(makeReady(client, "rest"), bounds, subject);
+      const record: RequestRecord = { last: undefined };
+      const preparing = recordRequests(record, () => makeReady(client, "rest"));
+      const optionsOf = await readyInTime(preparing, record, bounds, subject);
       bounds.signal.throwIfAborted();
       return call(client, optionsOf(bounds));
     },

@@ -1,5 +1,6 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
+import type { SourceRequest } from "./credential-requests.ts";
 import { causeOf, isClosedClient, isNoJson, messageOf, networkCode, type CallSubject } from "./client-error.ts";
 
 // What happens before a call is made. A source of credentials that is configured and does not answer is an outage, which
@@ -15,6 +16,20 @@ export function credentialsError(error: unknown, { action, name }: CallSubject):
   if (error instanceof SignerError) return error;
   const { code, text } = classify(error);
   return new SignerError(code, `cannot ${action} ${name}: ${text}`, { cause: causeOf(error) });
+}
+
+/** The error for credentials that did not come in time, where it is known of whom they were asked last. */
+export function lateError(
+  last: SourceRequest | undefined,
+  { action, name }: CallSubject,
+  message: string,
+): SignerError | undefined {
+  if (last === undefined) return undefined;
+  const { origin, status } = last;
+  if (status === undefined) return new SignerError("timeout", `${message}: ${origin} does not answer`);
+  if (status < 300) return undefined;
+  const { code, text } = answered(status, sourceAt(origin));
+  return new SignerError(code, `cannot ${action} ${name}: ${text}`);
 }
 
 function classify(error: unknown): Failure {
@@ -80,7 +95,10 @@ function answered(status: number, asked: string): Failure {
 function askedHost(error: unknown): string {
   const url = memberOf(memberOf(error, "config"), "url");
   const text = url instanceof URL ? url.href : typeof url === "string" ? url : "";
-  const origin = URL.canParse(text) ? new URL(text).origin : undefined;
+  return sourceAt(URL.canParse(text) ? new URL(text).origin : undefined);
+}
+
+function sourceAt(origin: string | undefined): string {
   return origin === undefined ? "the source of Google credentials" : `the source of Google credentials, ${origin},`;
 }
 

@@ -52,6 +52,8 @@ const NUMBERS: Readonly<Record<string, number>> = {
   UNAUTHENTICATED: 16,
 };
 
+const PERMISSION_DENIED = 7;
+
 /** HTTP statuses that say more than their class (https://cloud.google.com/apis/design/errors#handling_errors). */
 const FROM_HTTP: Readonly<Record<number, number>> = {
   401: 16,
@@ -75,7 +77,8 @@ const FROM_HTTP: Readonly<Record<number, number>> = {
 export function signerErrorFrom(error: unknown, subject: CallSubject, state?: string): SignerError {
   const { code, text, transient, isPending } = classify(error, state);
   const { action, name, permission } = subject;
-  const hint = code === "access_denied" && permission !== undefined ? `; it takes ${permission}` : "";
+  const isDenied = code === "access_denied" && statusNumber(error) === PERMISSION_DENIED;
+  const hint = isDenied && permission !== undefined ? `; it takes ${permission}` : "";
   const message = `cannot ${action} ${name}: ${text}${hint}`;
   const mapped = new SignerError(code, message, { cause: causeOf(error), transient });
   if (isPending === true) pending.add(mapped);
@@ -154,6 +157,8 @@ export function stateInMessage(error: unknown): string | undefined {
 export function statusNumber(error: unknown): number | undefined {
   const code = memberOf(error, "code");
   if (typeof code === "string") return isNetworkCode(code) ? 14 : undefined;
+  // node-fetch's word for redirections without an end, as 5.x hands it on. 6.x says UNAVAILABLE.
+  if (code === undefined && memberOf(memberOf(error, "cause"), "type") === "max-redirect") return 14;
   if (typeof code !== "number") return undefined;
   const http = memberOf(error, "httpStatusCode");
   // 6.x calls every page of a proxy that it does not know FAILED_PRECONDITION, which is 400 when Google says it.

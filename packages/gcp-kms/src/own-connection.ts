@@ -42,7 +42,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
   let isClosed = false;
   let renewedAt: Instant | undefined;
 
-  const start = (auth?: GcpKmsClientLike["auth"]): ClientLife => (current = startLife(create(auth), onSilence));
+  const start = (auth?: GcpKmsClientLike["auth"]): ClientLife => (current = startLife(() => create(auth), onSilence));
   const leave = (life: ClientLife): void => {
     if (current === life) current = undefined;
     life.retire();
@@ -56,7 +56,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
   const renew = (life: ClientLife): boolean => {
     if (isClosed) return false;
     if (current !== life) return true;
-    if (renewedAt !== undefined && elapsedMs(renewedAt) < RENEWAL_PAUSE_MS) return false;
+    if (!life.isAccepted && renewedAt !== undefined && elapsedMs(renewedAt) < RENEWAL_PAUSE_MS) return false;
     renewedAt = readInstant();
     leave(life);
     start();
@@ -86,7 +86,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     const search = life.search();
     try {
       const first = late === undefined ? search.ready : Promise.race([search.ready, late]);
-      const found = await readyInTime(first, bounds, subject);
+      const found = await readyInTime(first, life.record, bounds, subject);
       hangs = 0;
       late = undefined;
       return found;

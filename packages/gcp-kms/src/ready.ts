@@ -1,6 +1,7 @@
-import { withinDeadline, type CallBounds } from "@signpost/core/adapter";
+import { memberOf, withinDeadline, type CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
-import { credentialsError, requireToken } from "./credential-errors.ts";
+import { credentialsError, lateError, requireToken } from "./credential-errors.ts";
+import type { RequestRecord } from "./credential-requests.ts";
 import type { CallSubject } from "./client-error.ts";
 
 /** The options of a call over the transport of a client that is ready. */
@@ -36,15 +37,21 @@ export function credentialsTime({ timeoutMs }: CallBounds): number {
 /** Waits for a client to be ready, as long as the call can. Always rejects with `SignerError`. */
 export async function readyInTime<Ready>(
   preparing: Promise<Ready>,
+  record: RequestRecord,
   bounds: CallBounds,
   subject: CallSubject,
 ): Promise<Ready> {
   const deadlineMs = credentialsTime(bounds);
-  const message = `cannot ${subject.action} ${subject.name}: Google credentials did not come within ${deadlineMs} ms`;
   const failed = (error: unknown): never => {
     throw credentialsError(error, subject);
   };
-  return withinDeadline(() => preparing.catch(failed), { deadlineMs, signal: bounds.signal, message });
+  const message = `cannot ${subject.action} ${subject.name}: Google credentials did not come within ${deadlineMs} ms`;
+  try {
+    return await withinDeadline(() => preparing.catch(failed), { deadlineMs, signal: bounds.signal, message });
+  } catch (error) {
+    const isLate = memberOf(error, "code") === "timeout" && memberOf(error, "message") === message;
+    throw (isLate ? lateError(record.last, subject, message) : undefined) ?? error;
+  }
 }
 
 // A stub of grpc-js has a channel; that of REST is a plain object of functions.

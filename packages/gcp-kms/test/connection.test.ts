@@ -224,3 +224,19 @@ describe("without credentials", () => {
     await signer.close();
   });
 });
+
+// Node keeps connections over REST, which the tests above would count.
+describe("a client of our own", () => {
+  test.each(["grpc", "rest"] as const)("over %s signs after its token was refused once", async (transport) => {
+    await using signer = await openGcpKmsSigner({
+      keyVersion: version.name,
+      endpoint: endpointOf(transport),
+      transport,
+      policy: { maxAttempts: 1 },
+    });
+    fake.faults.next("expired-credentials");
+    expect(await signsTruly(signer)).toBe(true);
+    fake.faults.next("expired-credentials", 2);
+    expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "access_denied" });
+  });
+});

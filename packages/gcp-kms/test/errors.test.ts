@@ -56,6 +56,12 @@ describe("what the client throws becomes one of our codes", () => {
     ["DATA_LOSS", grpcError(15, ""), "integrity", false],
     ["UNAUTHENTICATED", grpcError(16, ""), "access_denied", false],
     [
+      "redirections without an end, over REST in 5.x",
+      new Error("maximum redirect reached", { cause: Object.assign(new Error("x"), { type: "max-redirect" }) }),
+      "unavailable",
+      true,
+    ],
+    [
       "a request that a minified client cannot write",
       new Error("wrapperToProto3JSON: expected to see a number, a string, a boolean, or a Long, but got 1687901582"),
       "invalid_argument",
@@ -131,6 +137,7 @@ test("a permission that is missing is named", () => {
     /; it takes cloudkms\.cryptoKeyVersions\.useToSign$/,
   );
   expect(signerErrorFrom(grpcError(5, ""), subject).message).not.toContain("it takes");
+  expect(signerErrorFrom(grpcError(16, ""), subject).message).not.toContain("it takes");
 });
 
 describe("a version that cannot be used", () => {

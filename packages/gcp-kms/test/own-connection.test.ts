@@ -152,6 +152,16 @@ describe("credentials that the service refuses, though the client takes them for
     expect(answer).toBe("client 3");
   });
 
+  test("and are refused again after they were accepted are looked for at once", async () => {
+    const { connection, waits } = madeUpClients();
+    let oldest = 1;
+    waits.answer = async (client) => (client < oldest ? refused() : undefined);
+    for (const expected of ["client 1", "client 2", "client 3"]) {
+      expect(await ask(connection, 5_000)).toBe(expected);
+      oldest += 1;
+    }
+  });
+
   test("are not looked for by a signer that was closed", async () => {
     const { connection, waits, made } = madeUpClients();
     waits.answer = async () => pause(20).then(refused);

@@ -1,0 +1,52 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe } from "node:diagnostics_channel";
+import { ClientRequest } from "node:http";
+import { memberOf } from "@signpost/core/adapter";
+
+/** The last request of a search for credentials. */
+export interface SourceRequest {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** Undefined while there is no answer. */
+  status: number | undefined;
+}
+
+/** What one search for credentials asked. */
+export interface RequestRecord {
+  last: SourceRequest | undefined;
+}
+
+/** So that only the requests of the search count, and none that others make in this process. */
+const records = new AsyncLocalStorage<RequestRecord>();
+const watched = new WeakMap<object, SourceRequest>();
+let watching = false;
+
+/**
+ * Runs a search for credentials, and writes down in `record` what it asks last. The SDK asks a source that answers 5xx or 429
+ * again and again, for longer than a call has time, and says nothing of it meanwhile.
+ */
+export function recordRequests<Answer>(record: RequestRecord, search: () => Answer): Answer {
+  watch();
+  return records.run(record, search);
+}
+
+/** Nothing is added to a request: a listener for its response would change when Node drains it. */
+function watch(): void {
+  if (watching) return;
+  watching = true;
+  subscribe("http.client.request.start", (message) => {
+    const record = records.getStore();
+    const request = memberOf(message, "request");
+    if (record === undefined || !(request instanceof ClientRequest)) return;
+    // The request itself does not keep its port.
+    const url = `${request.protocol}//${String(request.getHeader("host"))}`;
+    if (!URL.canParse(url)) return;
+    record.last = { origin: new URL(url).origin, status: undefined };
+    watched.set(request, record.last);
+  });
+  subscribe("http.client.response.finish", (message) => {
+    const asked = watched.get(Object(memberOf(message, "request")));
+    const status = memberOf(memberOf(message, "response"), "statusCode");
+    if (asked !== undefined && typeof status === "number") asked.status = status;
+  });
+}
