@@ -55,7 +55,7 @@ describe("a module that cannot be loaded", () => {
     [
       "a module whose C_GetFunctionList fails",
       () => library("failing", "unsigned long C_GetFunctionList(void **list) { *list = 0; return 5; }"),
-      /CKR_GENERAL_ERROR/,
+      /^module: expected a module that gives its functions: C_GetFunctionList: CKR_GENERAL_ERROR \(0x5\)$/,
     ],
   ])("%s is a ConfigurationError, and the process goes on", async (_what, make, text) => {
     const module = await make();

@@ -62,4 +62,22 @@ describe("a signer on a token behind a socket", () => {
     expect(await outcome(await opener.open(base))).toBe("signed");
     await opener.closeAll();
   });
+
+  test.each(["thread", "process"] as const)(
+    "opening with an address that is none says where the address is, isolation %s",
+    async (isolation) => {
+      const address = process.env["P11_KIT_SERVER_ADDRESS"];
+      process.env["P11_KIT_SERVER_ADDRESS"] = "/run/p11-kit.socket";
+      const opening = opener.open({ ...base, isolation });
+      await expect(opening).rejects.toMatchObject({
+        name: "ConfigurationError",
+        message:
+          "module: expected a module that gives its functions: C_GetFunctionList: CKR_GENERAL_ERROR (0x5). " +
+          "p11-kit's client finds its server by P11_KIT_SERVER_ADDRESS",
+      });
+      process.env["P11_KIT_SERVER_ADDRESS"] = address;
+      expect(await outcome(await opener.open({ ...base, isolation }))).toBe("signed");
+      await opener.closeAll();
+    },
+  );
 });

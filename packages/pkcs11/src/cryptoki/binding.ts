@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { cryptoki, CryptokiError } from "./call.ts";
 
 /** A CK_SLOT_ID, CK_SESSION_HANDLE or CK_OBJECT_HANDLE, as pkcs11js gives it. */
 export type Handle = Buffer;
@@ -62,8 +63,9 @@ const HOW_TO_BUILD =
 export function loadModule(path: string): Binding {
   const binding = new (requireBinding())();
   try {
-    binding.load(path);
+    cryptoki("C_GetFunctionList", () => binding.load(path));
   } catch (error) {
+    if (error instanceof CryptokiError) throw error;
     throw new ModuleError(error instanceof Error ? error.message : String(error));
   }
   return binding;

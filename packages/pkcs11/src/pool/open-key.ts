@@ -4,7 +4,7 @@ import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { configurationHint } from "../request/configuration-hint.ts";
 import type { KeyRequest } from "../request/key-request.ts";
 import { selectToken } from "../request/select-token.ts";
-import { isInitialize, isNotInitialized, toPublicError } from "../wire/command-error.ts";
+import { failedCall, isNotInitialized, toPublicError } from "../wire/command-error.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import type { LoginPins } from "./login-pins.ts";
 import type { ThreadModule } from "./module.ts";
@@ -30,12 +30,17 @@ async function openInModule(module: ThreadModule, request: KeyRequest, pins: Log
   });
 }
 
-/** A module that cannot be initialized mostly does not find what it is configured with. */
+/** A module that cannot be initialized, or gives no functions, mostly does not find what it is configured with. */
 function explained(error: unknown, module: string): SignerError | ConfigurationError {
   const told = toPublicError(error);
+  const call = failedCall(error);
   const hint = configurationHint(module);
-  if (hint === undefined || !isInitialize(error) || told instanceof ConfigurationError) return told;
-  return new SignerError(told.code, `${told.message}. ${hint}`, { cause: told.cause });
+  if (hint === undefined || (call !== "C_Initialize" && call !== "C_GetFunctionList")) return told;
+  const { cause } = told;
+  if (told instanceof SignerError) return new SignerError(told.code, `${told.message}. ${hint}`, { cause });
+  // What a module cannot do at all is no matter of its configuration.
+  if (call === "C_Initialize") return told;
+  return new ConfigurationError(told.argument, `${told.message.slice(told.argument.length + 2)}. ${hint}`, { cause });
 }
 
 /** Modules list the tokens that were there when they were initialized: one that was made since takes a fresh start. */

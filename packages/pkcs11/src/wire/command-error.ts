@@ -51,9 +51,9 @@ export function isNotInitialized(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_CRYPTOKI_NOT_INITIALIZED;
 }
 
-/** C_Initialize failed. */
-export function isInitialize(error: unknown): boolean {
-  return error instanceof CommandError && error.failure.kind === "cryptoki" && error.failure.call === "C_Initialize";
+/** The function of the module that failed, where it was one. */
+export function failedCall(error: unknown): string | undefined {
+  return error instanceof CommandError && error.failure.kind === "cryptoki" ? error.failure.call : undefined;
 }
 
 /** The token allows no more sessions now. */
@@ -80,12 +80,11 @@ const UNUSABLE: ReadonlySet<number> = new Set([CKR_NEED_TO_CREATE_THREADS, CKR_C
 
 function cryptokiError(call: string, code: number, cause: CommandError): SignerError | ConfigurationError {
   const { message } = cause;
-  if (call !== "C_Initialize" || !UNUSABLE.has(code)) {
-    return new SignerError(ckrRule(code).signerCode, message, { cause });
-  }
-  return new ConfigurationError("module", `expected a module that runs with threads in this process: ${message}`, {
-    cause,
-  });
+  const unusable = (expected: string): ConfigurationError =>
+    new ConfigurationError("module", `expected a module that ${expected}: ${message}`, { cause });
+  if (call === "C_GetFunctionList") return unusable("gives its functions");
+  if (call === "C_Initialize" && UNUSABLE.has(code)) return unusable("runs with threads in this process");
+  return new SignerError(ckrRule(code).signerCode, message, { cause });
 }
 
 /** The typed error that a caller sees. */
