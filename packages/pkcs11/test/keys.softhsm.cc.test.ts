@@ -42,6 +42,18 @@ describe("the public half", () => {
     expect(byJwk.publicKey).toEqual(byPem.publicKey);
   });
 
+  test("is asked of the caller for a key without CKA_ID, which is told so", async () => {
+    const { module, tokenLabel: token, pin } = at.hsm;
+    const publicKey = generateP256Key({ module, token, pin, label: "no-id", id: Buffer.alloc(0) });
+    const options = { ...at.base, object: "no-id" };
+    await expect(at.opener.open(options)).rejects.toMatchObject({
+      code: "key_not_found",
+      message:
+        'publicKey: "no-id" has no CKA_ID, by which its public key or certificate is found; expected it as an option',
+    });
+    expect(await signsAndVerifies(await at.opener.open({ ...options, publicKey: pem(publicKey) }))).toBe(true);
+  });
+
   test("comes from a certificate with the same CKA_ID", async () => {
     const { publicKey } = await at.hsm.generateKey({ label: "certified", id: "0e", publicObject: false });
     const certificate = join(at.hsm.directory, "certificate.der");

@@ -76,7 +76,7 @@ describe("opening a key", () => {
     ],
     ["no name at all where there are several keys", {}, "ambiguous_key", /more than one private key on the token/],
     ["a P-384 key", { object: "p384" }, "unsupported_key", /expected P-256/],
-    ["an RSA key", { object: "rsa" }, "unsupported_key", /RSA key; expected EC P-256/],
+    ["an RSA key", { object: "rsa" }, "unsupported_key", /is of the key type RSA; expected EC P-256/],
     ["a wrong PIN", { object: "k1", pin: "00000000" }, "pin_incorrect", /CKR_PIN_INCORRECT/],
   ])("refuses %s", async (_name, options, code, text) => {
     const error: unknown = await openPkcs11Signer({ ...base, ...options }).catch((reason: unknown) => reason);

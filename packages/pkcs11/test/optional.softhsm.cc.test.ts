@@ -55,9 +55,14 @@ describe("what a key can do without, a module may refuse", () => {
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
-  test("the list of what there is: key_not_found stays what it is", async () => {
+  test("the list of what there is: key_not_found stays what it is, and says what is not known", async () => {
     at.shim.fail("C_FindObjectsInit", 0x06, { objectClass: CKO.public });
-    expect(await openingOutcome(at.opener.open({ ...at.base, object: "k2" }))).toBe("key_not_found");
+    await expect(at.opener.open({ ...at.base, object: "k2" })).rejects.toMatchObject({
+      code: "key_not_found",
+      message: expect.stringContaining(
+        'private keys: "k1" (id 01); public keys: not told (C_FindObjectsInit: CKR_FUNCTION_FAILED (0x6)); certificates: none',
+      ) as string,
+    });
   });
 });
 
@@ -67,6 +72,39 @@ describe("what a key cannot do without", () => {
     expect(await openingOutcome(at.opener.open(at.base))).toBe("key_not_found");
     const publicKey = at.key.publicKey.export({ type: "spki", format: "pem" }).toString();
     expect(await outcome(await at.opener.open({ ...at.base, publicKey }))).toBe("signed");
+  });
+
+  test.each<[what: string, fail: () => void, code: string, refusal: string]>([
+    [
+      "its attribute, by a code of one who does not know it",
+      () => at.shim.fail("C_GetAttributeValue", 0x07, { attribute: CKA.EC_POINT }),
+      "key_not_found",
+      "C_GetAttributeValue: CKR_ARGUMENTS_BAD (0x7)",
+    ],
+    [
+      "its attribute, while the device is away",
+      () => at.shim.fail("C_GetAttributeValue", 0x30, { attribute: CKA.EC_POINT }),
+      "unavailable",
+      "C_GetAttributeValue: CKR_DEVICE_ERROR (0x30)",
+    ],
+    [
+      "the search for it, while the device is away",
+      () => at.shim.fail("C_FindObjectsInit", 0x32, { objectClass: CKO.public }),
+      "unavailable",
+      "C_FindObjectsInit: CKR_DEVICE_REMOVED (0x32)",
+    ],
+    [
+      "the id that it is found by",
+      () => at.shim.fail("C_GetAttributeValue", 0x05, { attribute: CKA.ID }),
+      "key_not_found",
+      "C_GetAttributeValue: CKR_GENERAL_ERROR (0x5)",
+    ],
+  ])("is its public half: who is refused %s learns how", async (_what, fail, code, refusal) => {
+    fail();
+    await expect(at.opener.open(at.base)).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(`, or does not tell it (${refusal}); expected it as an option`) as string,
+    });
   });
 
   test.each([

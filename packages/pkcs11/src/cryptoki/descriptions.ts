@@ -13,6 +13,8 @@ export interface PrivateKeyDescription {
   readonly publicKeyInfos: readonly Uint8Array[];
   /** CKA_VALUE of X.509 certificate objects with the same CKA_ID. */
   readonly certificates: readonly Uint8Array[];
+  /** What the module refused first of all that may tell the public half. There may be one that it does not show. */
+  readonly untold: { readonly call: string; readonly code: number } | undefined;
 }
 
 /** CK_INFO of a module, its texts trimmed of padding. */

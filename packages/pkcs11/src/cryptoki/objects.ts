@@ -50,30 +50,44 @@ export function readAttribute(session: CryptokiSession, object: Handle, type: nu
   return value === undefined || value.length === 0 ? undefined : Buffer.from(value);
 }
 
-/** An attribute that a key can do without: a module may answer with whatever it likes. */
-export function readOptional(session: CryptokiSession, object: Handle, type: number): Buffer | undefined {
-  return unlessSessionLost(session, () => readAttribute(session, object, type), undefined);
+/** What a module refused to tell, in order. */
+export type Refusals = CryptokiError[];
+
+/** An attribute that a key can do without: a module may answer with whatever it likes. Its refusal is noted in `refusals`. */
+export function readOptional(
+  session: CryptokiSession,
+  object: Handle,
+  type: number,
+  refusals?: Refusals,
+): Buffer | undefined {
+  return unlessSessionLost(session, () => readAttribute(session, object, type), refusals);
 }
 
-/** A search for objects that need not be there: a module may refuse it altogether. */
+/** A search for objects that need not be there: a module may refuse it altogether, which is noted in `refusals`. */
 export function findOptional(
   session: CryptokiSession,
   template: readonly Attribute[],
   limit: number,
+  refusals?: Refusals,
 ): readonly Handle[] {
-  return unlessSessionLost(session, () => findObjects(session, template, limit), []);
+  return unlessSessionLost(session, () => findObjects(session, template, limit), refusals) ?? [];
 }
 
 /**
- * `otherwise` where the work failed and the session is alive. Modules differ in the code that they have for what they do
+ * Undefined where the work failed and the session is alive. Modules differ in the code that they have for what they do
  * not know, and none of them tells whether the session is lost: the session itself does.
  */
-function unlessSessionLost<Value>({ binding, handle }: CryptokiSession, work: () => Value, otherwise: Value): Value {
+function unlessSessionLost<Value>(
+  { binding, handle }: CryptokiSession,
+  work: () => Value,
+  refusals: Refusals = [],
+): Value | undefined {
   try {
     return work();
   } catch (error) {
     if (codeFrom(() => binding.C_GetSessionInfo(handle)) !== undefined) throw error;
-    return otherwise;
+    if (error instanceof CryptokiError) refusals.push(error);
+    return undefined;
   }
 }
 
@@ -92,8 +106,8 @@ export function readLabel(session: CryptokiSession, object: Handle): Uint8Array 
 }
 
 /** CKA_ID, or no bytes. */
-export function readId(session: CryptokiSession, object: Handle): Uint8Array {
-  return new Uint8Array(readOptional(session, object, CKA_ID) ?? []);
+export function readId(session: CryptokiSession, object: Handle, refusals?: Refusals): Uint8Array {
+  return new Uint8Array(readOptional(session, object, CKA_ID, refusals) ?? []);
 }
 
 /** Label and id of an object as text for an operator: `"sig-2026" (id 01)`. */

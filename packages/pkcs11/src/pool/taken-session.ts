@@ -1,4 +1,5 @@
 import { ecdsaRawToDer, EncodingError, type P256PublicJwk, SignerError } from "@signpost/core";
+import { ckrRule, describeCode } from "../cryptoki/ckr.ts";
 import { CKR_USER_NOT_LOGGED_IN } from "../cryptoki/constants.ts";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import { describeLabel } from "../cryptoki/label.ts";
@@ -74,12 +75,7 @@ export async function proveNewKey(
 ): Promise<P256PublicJwk> {
   const label = describeLabel(found.label);
   const publicKey = given ?? publicKeyOf(found);
-  if (publicKey === undefined) {
-    throw new SignerError(
-      "key_not_found",
-      `publicKey: the token holds no public key or certificate with the CKA_ID of ${label}; expected it as an option`,
-    );
-  }
+  if (publicKey === undefined) throw publicKeyMissing(label, found);
   if (await signsAs(taken, publicKey)) return publicKey;
   throw given === undefined
     ? new SignerError(
@@ -87,6 +83,18 @@ export async function proveNewKey(
         `a signature of ${label} does not verify under the public key that the token shows for it`,
       )
     : new SignerError("wrong_key", `publicKey: ${label} signs with another key`);
+}
+
+/** The token tells no public half. Where it refused for a reason that passes, it may tell it another time. */
+function publicKeyMissing(label: string, { id, untold }: PrivateKeyDescription): SignerError {
+  const missing =
+    id.length === 0
+      ? `${label} has no CKA_ID, by which its public key or certificate is found`
+      : `the token holds no public key or certificate with the CKA_ID of ${label}`;
+  const refusal = untold === undefined ? "" : `, or does not tell it (${untold.call}: ${describeCode(untold.code)})`;
+  const mayPass = untold !== undefined && ckrRule(untold.code).action === "reinitialize";
+  const message = `publicKey: ${missing}${refusal}; expected it as an option`;
+  return new SignerError(mayPass ? "unavailable" : "key_not_found", message);
 }
 
 /** What a key that is found in another session, or found anew, is held to. */

@@ -1,4 +1,5 @@
-import type { Handle } from "../cryptoki/binding.ts";
+import type { Attribute, Handle } from "../cryptoki/binding.ts";
+import { describeCode } from "../cryptoki/ckr.ts";
 import {
   CKA_ALWAYS_AUTHENTICATE,
   CKA_CERTIFICATE_TYPE,
@@ -28,6 +29,7 @@ import {
   readLabel,
   readOptional,
   readUlong,
+  type Refusals,
 } from "../cryptoki/objects.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import { shown } from "../request/misplaced-pin.ts";
@@ -58,25 +60,34 @@ export function findKey(
 ): { readonly handle: Handle; readonly found: PrivateKeyDescription } {
   const handle = findPrivateKey(session, query);
   requireP256SigningKey(session, handle);
-  const id = readId(session, handle);
-  const publicKeys = id.length === 0 ? [] : findOptional(session, classTemplate(CKO_PUBLIC_KEY, id), COMPANIONS);
-  const certificates =
-    id.length === 0
-      ? []
-      : findOptional(
-          session,
-          [...classTemplate(CKO_CERTIFICATE, id), { type: CKA_CERTIFICATE_TYPE, value: CKC_X_509 }],
-          COMPANIONS,
-        );
+  const refusals: Refusals = [];
+  const id = readId(session, handle, refusals);
+  const withSameId = (template: readonly Attribute[]): readonly Handle[] =>
+    id.length === 0 ? [] : findOptional(session, template, COMPANIONS, refusals);
+  const publicKeys = withSameId(classTemplate(CKO_PUBLIC_KEY, id));
+  const certificates = withSameId([
+    ...classTemplate(CKO_CERTIFICATE, id),
+    { type: CKA_CERTIFICATE_TYPE, value: CKC_X_509 },
+  ]);
+  const readAll = (objects: readonly Handle[], type: number): readonly Uint8Array[] =>
+    objects.flatMap((object) => {
+      const value = readOptional(session, object, type, refusals);
+      return value === undefined ? [] : [new Uint8Array(value)];
+    });
   const found: PrivateKeyDescription = {
     label: readLabel(session, handle),
     id,
     alwaysAuthenticate: readOptional(session, handle, CKA_ALWAYS_AUTHENTICATE)?.[0] === 1,
-    ecPoints: readAll(session, [handle, ...publicKeys], CKA_EC_POINT),
-    publicKeyInfos: readAll(session, [handle, ...publicKeys], CKA_PUBLIC_KEY_INFO),
-    certificates: readAll(session, certificates, CKA_VALUE),
+    ecPoints: readAll([handle, ...publicKeys], CKA_EC_POINT),
+    publicKeyInfos: readAll([handle, ...publicKeys], CKA_PUBLIC_KEY_INFO),
+    certificates: readAll(certificates, CKA_VALUE),
+    untold: firstOf(refusals),
   };
   return { handle, found };
+}
+
+function firstOf([refusal]: Refusals): PrivateKeyDescription["untold"] {
+  return refusal === undefined ? undefined : { call: refusal.call, code: refusal.code };
 }
 
 function findPrivateKey(session: CryptokiSession, query: PrivateKeyQuery): Handle {
@@ -111,7 +122,10 @@ function inventory(session: CryptokiSession): string {
     ["certificates", CKO_CERTIFICATE],
   ];
   const texts = kinds.map(([name, objectClass]) => {
-    const objects = findOptional(session, classTemplate(objectClass), LISTED + 1);
+    const refusals: Refusals = [];
+    const objects = findOptional(session, classTemplate(objectClass), LISTED + 1, refusals);
+    const [refusal] = refusals;
+    if (refusal !== undefined) return `${name}: not told (${refusal.call}: ${describeCode(refusal.code)})`;
     return `${name}: ${objects.length === 0 ? "none" : list(session, objects)}`;
   });
   return `the token has ${texts.join("; ")}`;
@@ -125,10 +139,10 @@ function list(session: CryptokiSession, objects: readonly Handle[]): string {
 function requireP256SigningKey(session: CryptokiSession, handle: Handle): void {
   const keyType = readUlong(readAttribute(session, handle, CKA_KEY_TYPE));
   if (keyType !== BigInt(CKK_EC)) {
-    const name = KEY_TYPE_NAMES.get(keyType ?? -1n) ?? `of type ${keyType ?? "unknown"}`;
+    const name = KEY_TYPE_NAMES.get(keyType ?? -1n) ?? keyType ?? "unknown";
     throw new KeySearchError(
       "unsupported_key",
-      `${describeObject(session, handle)} is an ${name} key; expected EC P-256`,
+      `${describeObject(session, handle)} is of the key type ${name}; expected EC P-256`,
     );
   }
   const parameters = readOptional(session, handle, CKA_EC_PARAMS);
@@ -142,11 +156,4 @@ function requireP256SigningKey(session: CryptokiSession, handle: Handle): void {
   if (readOptional(session, handle, CKA_SIGN)?.[0] === 0) {
     throw new KeySearchError("unsupported_key", `${describeObject(session, handle)} may not sign (CKA_SIGN is false)`);
   }
-}
-
-function readAll(session: CryptokiSession, objects: readonly Handle[], type: number): readonly Uint8Array[] {
-  return objects.flatMap((object) => {
-    const value = readOptional(session, object, type);
-    return value === undefined ? [] : [new Uint8Array(value)];
-  });
 }
