@@ -3,6 +3,7 @@ import { openSigner } from "@signpost/core";
 import { openPkcs11Signer, pkcs11, type Pkcs11SignerOptions } from "@signpost/pkcs11";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { type GeneratedKey, type SoftHsm, type SoftHsmToken, startSoftHsm } from "@signpost/test-backends/softhsm";
+import { moduleChild } from "./support/isolation.ts";
 import { createOpener, type GuardedOptions, outcome, signsAndVerifies, until } from "./support/signing.ts";
 
 /** As AWS CloudHSM numbers its slots: as numbers of JavaScript the two are one. */
@@ -189,4 +190,17 @@ describe("tokens that change places", () => {
     expect(shim.calls("C_Finalize")).toBe(1);
     expect(signer.health().status).toBe("ready");
   });
+  test.each(["by its slot", "by its label"])(
+    "between two child processes, a token that was asked for %s is found again",
+    async (how) => {
+      const name = how === "by its slot" ? { token: undefined, slotId: FIRST } : {};
+      const signer = await opener.open(onA({ isolation: "process", sessions: 1, ...name }));
+      expect(logins()).toEqual([1, 0]);
+      shim.slots({ first: FIRST, swapped: true });
+      process.kill(await moduleChild(), "SIGKILL");
+      await until(async () => (await outcome(signer)) === "signed");
+      expect(logins()).toEqual([2, 0]);
+      expect(signer.health().status).toBe("ready");
+    },
+  );
 });

@@ -3,7 +3,7 @@ import { ConfigurationError, SignerError } from "@signpost/core";
 import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { configurationHint } from "../request/configuration-hint.ts";
 import type { KeyRequest } from "../request/key-request.ts";
-import { selectToken } from "../request/select-token.ts";
+import { requireAgain, selectToken } from "../request/select-token.ts";
 import { failedCall, isNotInitialized, toPublicError } from "../wire/command-error.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import type { LoginPins } from "./login-pins.ts";
@@ -45,16 +45,18 @@ function explained(error: unknown, module: string): SignerError | ConfigurationE
 
 /** Modules list the tokens that were there when they were initialized: one that was made since takes a fresh start. */
 async function findToken(module: ThreadModule, request: KeyRequest): Promise<TokenDescription> {
-  const { selector } = request;
+  const { selector, tokenBefore } = request;
   const hint = configurationHint(request.module);
+  const select = (tokens: TokenList): TokenDescription =>
+    tokenBefore === undefined ? selectToken(tokens, selector, hint) : requireAgain(tokens, tokenBefore);
   const list = await listTokens(module);
   try {
-    return selectToken(list, selector, hint);
+    return select(list);
   } catch (error) {
     const isEmpty = list.tokens.length + list.unreadable.length === 0;
     const isMissing = error instanceof SignerError && error.code !== "ambiguous_key" && !isEmpty;
     if (!isMissing || !(await startAgain(module, list))) throw error;
-    return selectToken(await module.tokens(), selector, hint);
+    return select(await module.tokens());
   }
 }
 

@@ -58,7 +58,8 @@ export class Reopening {
     try {
       const refusal = this.#keys.refusal(key);
       if (refusal !== undefined) throw refusal;
-      const opened = await openInChild(child, key.request, key.pin);
+      // Another token may be in its slot, or match what was asked for, by now: the PIN is not for that one.
+      const opened = await openInChild(child, { ...key.request, tokenBefore: key.token }, key.pin);
       if (!this.#succession.isCurrent(child)) throw this.#succession.notYet();
       const current = { child, number: opened.key };
       await this.#requireSame(key, current, opened);

@@ -1,4 +1,5 @@
 import type { P256PublicJwk } from "@signpost/core";
+import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PinSource } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 
@@ -16,6 +17,8 @@ export interface KeyRequest {
   /** Passed to C_Initialize (`pReserved`), for the few modules that want it. */
   readonly libraryParameters: string | undefined;
   readonly selector: TokenSelector;
+  /** The token that was found before, in another child process: it comes before the selector, which others may match by now. */
+  readonly tokenBefore?: TokenDescription | undefined;
   readonly query: PrivateKeyQuery;
   readonly pin: PinSource;
   readonly sessions: number;

@@ -73,6 +73,13 @@ export function findAgain(list: TokenList, before: TokenDescription): TokenDescr
   return same.find((token) => token.slotId === before.slotId) ?? (same.length === 1 ? same[0] : undefined);
 }
 
+/** The same as `findAgain`. @throws SignerError `unavailable` when it is not there. */
+export function requireAgain(list: TokenList, before: TokenDescription): TokenDescription {
+  const token = findAgain(list, before);
+  if (token === undefined) throw missingToken(list, before);
+  return token;
+}
+
 /** Why a token that was there before is not found again. */
 export function missingToken({ unreadable }: TokenList, { label }: TokenDescription): SignerError {
   const name = JSON.stringify(label);
