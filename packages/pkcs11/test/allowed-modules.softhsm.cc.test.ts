@@ -66,6 +66,19 @@ describe("allowedModules", () => {
     }
   });
 
+  test("says what is wrong with a module that is in the list and cannot be read", async () => {
+    const missing = join(at.hsm.directory, "missing.so");
+    const message = (path: string): string =>
+      `expected the path of a PKCS#11 library, got "${path}", which cannot be read`;
+    await expect(open("", { module: missing, allowedModules: [missing] })).rejects.toMatchObject({
+      argument: "module",
+      message: `module: ${message(missing)} (ENOENT)`,
+    });
+    await expect(open("", { module: missing, allowedModules: [at.shim.module] })).rejects.toMatchObject({
+      argument: "allowedModules",
+    });
+  });
+
   test.each<[what: string, options: () => Pkcs11AdapterOptions, query: () => string]>([
     ["module-path", () => ({ module: at.shim.module }), () => `?module-path=${other.module}`],
     ["a relative module-path", () => ({}), () => `?module-path=${relative(process.cwd(), other.module)}`],

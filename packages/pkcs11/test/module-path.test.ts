@@ -1,4 +1,5 @@
 import * as promises from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openSigner } from "@signpost/core";
 import { openPkcs11Signer, pkcs11 } from "@signpost/pkcs11";
@@ -41,6 +42,8 @@ describe.each(["thread", "process"] as const)("a module on a mount that hangs, i
     expect(realpath).toHaveBeenCalledTimes(1);
     // The next one is looked at again.
     comeBack();
+    await Promise.allSettled(realpath.mock.results.map(({ value }) => value));
+    await nextTurn();
     await expect(openPkcs11Signer({ ...base, isolation })).rejects.toMatchObject({ argument: "module" });
     expect(realpath).toHaveBeenCalledTimes(2);
   });

@@ -35,8 +35,9 @@ export async function readModulePath(path: string, allowed?: readonly string[]):
     );
   };
   const found = realPath(path, () => realpath(path));
-  // A path that is not allowed is not told apart from one that is not there.
-  const real = await (allowed === undefined ? found.catch(unreadable) : found.catch(() => undefined));
+  // A path that is not allowed is not told apart from one that is not there. One that the list has as it is may be.
+  const isListed = allowed === undefined || allowed.includes(path);
+  const real = await (isListed ? found.catch(unreadable) : found.catch(() => undefined));
   if (allowed !== undefined) await requireAllowed(path, real, allowed);
   if (real === undefined) return unreadable(undefined);
   const magic = await start(real, () => firstBytes(real)).catch(unreadable);
