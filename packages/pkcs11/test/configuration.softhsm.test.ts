@@ -41,6 +41,16 @@ describe.each(["thread", "process"] as const)("SoftHSM, isolation %s", (isolatio
       "unavailable",
     ],
     [
+      "whose backend is none that it has",
+      () => file("backend.conf", `directories.tokendir = ${hsm.directory}/tokens\nobjectstore.backend = rubbish\n`),
+      "unavailable",
+    ],
+    [
+      "whose log level is none",
+      () => file("log.conf", `directories.tokendir = ${hsm.directory}/tokens\nlog.level = rubbish\n`),
+      "unavailable",
+    ],
+    [
       "whose folder of tokens is empty",
       async () => file("empty.conf", `directories.tokendir = ${await emptyFolder()}\nobjectstore.backend = file\n`),
       "key_not_found",

@@ -5,7 +5,8 @@ const SOURCES: readonly (readonly [library: RegExp, where: string])[] = [
   [
     /softhsm/i,
     "SoftHSM reads the file that SOFTHSM2_CONF names, and its tokens in the folder that directories.tokendir names there. " +
-      "C_Initialize fails where one of them is not there or cannot be read; a file that says nothing makes it look in its own folder",
+      "C_Initialize fails where one of them is not there or cannot be read, and where the file has a value that it does not know, such " +
+      "as a backend that it was built without; a file that says nothing makes it look in its own folder",
   ],
   [/softokn/i, "NSS takes its configuration from the option libraryParameters"],
   [/tpm2_pkcs11/i, "tpm2-pkcs11 takes its configuration from TPM2_PKCS11_STORE and TPM2_PKCS11_TCTI"],
