@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { moduleChild } from "./support/isolation.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
 import { outcome, until } from "./support/signing.ts";
 
@@ -47,6 +48,34 @@ describe("isolation: process", () => {
     at.shim.hang("C_Sign");
     await until(async () => (await outcome(signer)) === "wrong_key");
     expect(await outcome(signer)).toBe("wrong_key");
+  });
+
+  test("so it is behind a public object that was left over: what the token shows is not believed", async () => {
+    await at.hsm.generateKey({ label: "left-over", id: "3d" });
+    const signer = await at.opener.open({ ...at.base, object: "left-over", isolation: "process" });
+    await at.hsm.pkcs11Tool("--delete-object", "--type", "privkey", "--id", "3d");
+    await at.hsm.generateKey({ label: "left-over", id: "3e" });
+    await at.hsm.pkcs11Tool("--type", "privkey", "--id", "3e", "--set-id", "3d");
+    process.kill(await moduleChild(), "SIGKILL");
+    const seen: string[] = [];
+    await until(async () => {
+      seen.push(await outcome(signer));
+      return !["signed", "unavailable"].includes(seen.at(-1) ?? "");
+    });
+    expect(seen.at(-1)).toBe("wrong_key");
+  });
+
+  test("a key whose public object is gone by then is proven by a signature", async () => {
+    await at.hsm.generateKey({ label: "bared", id: "3b" });
+    const signer = await at.opener.open({ ...at.base, object: "bared", isolation: "process" });
+    await at.hsm.pkcs11Tool("--delete-object", "--type", "pubkey", "--id", "3b");
+    process.kill(await moduleChild(), "SIGKILL");
+    const seen: string[] = [];
+    await until(async () => {
+      seen.push(await outcome(signer));
+      return seen.at(-1) !== "unavailable";
+    });
+    expect(seen.at(-1)).toBe("signed");
   });
 
   test("signers of one module share a child, and its errors keep their types", async () => {

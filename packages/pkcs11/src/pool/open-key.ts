@@ -3,7 +3,7 @@ import { ConfigurationError, SignerError } from "@signpost/core";
 import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { configurationHint } from "../request/configuration-hint.ts";
 import type { KeyRequest } from "../request/key-request.ts";
-import { requireAgain, selectToken } from "../request/select-token.ts";
+import { selectAgain, selectToken } from "../request/select-token.ts";
 import { failedCall, isNotInitialized, toPublicError } from "../wire/command-error.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import type { LoginPins } from "./login-pins.ts";
@@ -45,10 +45,10 @@ function explained(error: unknown, module: string): SignerError | ConfigurationE
 
 /** Modules list the tokens that were there when they were initialized: one that was made since takes a fresh start. */
 async function findToken(module: ThreadModule, request: KeyRequest): Promise<TokenDescription> {
-  const { selector, tokenBefore } = request;
+  const { selector, before } = request;
   const hint = configurationHint(request.module);
   const select = (tokens: TokenList): TokenDescription =>
-    tokenBefore === undefined ? selectToken(tokens, selector, hint) : requireAgain(tokens, tokenBefore);
+    before === undefined ? selectToken(tokens, selector, hint) : selectAgain(tokens, before.token, hint);
   const list = await listTokens(module);
   try {
     return select(list);
@@ -83,9 +83,15 @@ async function listTokens(module: ThreadModule): Promise<TokenList> {
 }
 
 async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<SigningKey> {
-  const { query, pin, hangMs } = request;
+  const { query, pin, hangMs, before } = request;
   await pool.start(pin, request.sessions);
-  const { key, found, publicKey } = await pool.openKey({ query, publicKey: request.publicKey, pin, hangMs });
+  const { key, found, publicKey } = await pool.openKey({
+    query,
+    publicKey: request.publicKey,
+    publicKeyBefore: before?.publicKey,
+    pin,
+    hangMs,
+  });
   return {
     publicKey,
     token: pool.sessions.token,

@@ -23,6 +23,15 @@ export interface PoolKey extends ProvenKey {
   refusal: { readonly error: SignerError; readonly foundAt: Instant } | undefined;
 }
 
+/** Which key is opened, and what is known of its public half. */
+export interface KeyToOpen {
+  readonly query: PrivateKeyQuery;
+  /** The public half, where the caller gave it. */
+  readonly publicKey: P256PublicJwk | undefined;
+  /** The public half that was proven in another child process. */
+  readonly publicKeyBefore: P256PublicJwk | undefined;
+}
+
 /** A key that was opened in the pool. */
 export interface PoolOpenOutput {
   /** The key's number in the pool. */
@@ -63,17 +72,22 @@ export class PoolKeys {
   }
 
   /** Looks a key up in a session, and proves its public half. */
-  async open(taken: TakenSession, query: PrivateKeyQuery, given: P256PublicJwk | undefined): Promise<PoolOpenOutput> {
+  async open(taken: TakenSession, { query, publicKey: given, publicKeyBefore }: KeyToOpen): Promise<PoolOpenOutput> {
     const { key } = taken;
+    const pinned = given !== undefined;
     const recoveries = this.#recoveries();
+    const prove = async (found: PrivateKeyDescription): Promise<P256PublicJwk> => {
+      if (publicKeyBefore === undefined) return proveNewKey(taken, found, given);
+      await proveSameKey(taken, found, { publicKey: publicKeyBefore, pinned }, true);
+      return publicKeyBefore;
+    };
     const { found, publicKey } = await withLogin(taken, async () => {
       const description = await lookUpKey(taken, query);
-      return { found: description, publicKey: await proveNewKey(taken, description, given) };
+      return { found: description, publicKey: await prove(description) };
     });
     const { loggedIn } = await taken.run("session", null);
     // The login of another signer may show the key: that is not for those with a wrong PIN.
     if (loggedIn) await taken.login.admitLate(taken.pin);
-    const pinned = given !== undefined;
     this.#keys.set(key, {
       query,
       pin: taken.pin,

@@ -1,7 +1,6 @@
-import type { P256PublicJwk, SignerError, SignerHealth } from "@signpost/core";
+import type { SignerError, SignerHealth } from "@signpost/core";
 import { closedError } from "@signpost/core/adapter";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
-import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
 import { SupersededError, toPublicError } from "../wire/command-error.ts";
 import { isRefusedPin } from "../wire/pin-error.ts";
@@ -11,17 +10,14 @@ import { createJob, type Job, JobQueue } from "./job-queue.ts";
 import type { LoginPins } from "./login-pins.ts";
 import { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
-import { keepsSession, PoolKeys, type PoolOpenOutput } from "./pool-keys.ts";
+import { keepsSession, type KeyToOpen, PoolKeys, type PoolOpenOutput } from "./pool-keys.ts";
 import { createSerial } from "./serial.ts";
 import type { PooledSession } from "./session.ts";
 import { signDigest, type TakenSession } from "./taken-session.ts";
 import { TokenSessions } from "./token-sessions.ts";
 
 /** A key that is to be opened in the pool. */
-export interface PoolOpenInput {
-  readonly query: PrivateKeyQuery;
-  /** The public half, where the caller gave it. */
-  readonly publicKey: P256PublicJwk | undefined;
+export interface PoolOpenInput extends KeyToOpen {
   /** Of the key's signer. */
   readonly pin: PinSource;
   readonly hangMs: number;
@@ -76,10 +72,11 @@ export class TokenPool {
   }
 
   /** Looks a key up, and proves its public half. */
-  openKey({ query, publicKey, pin, hangMs }: PoolOpenInput): Promise<PoolOpenOutput> {
+  openKey(input: PoolOpenInput): Promise<PoolOpenOutput> {
+    const { pin, hangMs } = input;
     const key = this.#keys.nextNumber();
     return this.#inSession(undefined, (session) =>
-      this.#keys.open(this.#taken(session, { key, pin, hangMs, signal: undefined }), query, publicKey),
+      this.#keys.open(this.#taken(session, { key, pin, hangMs, signal: undefined }), input),
     );
   }
 

@@ -1,9 +1,6 @@
 import { SignerError } from "@signpost/core";
 import { closedError } from "@signpost/core/adapter";
-import { describeLabel } from "../cryptoki/label.ts";
 import { KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
-import { sameKey } from "../request/public-key.ts";
-import type { OpenedInChild } from "../wire/child-messages.ts";
 import { isPinRefusal } from "../wire/command-error.ts";
 import { PinError } from "../wire/pin-error.ts";
 import { tokenKey } from "../wire/token-name.ts";
@@ -59,10 +56,11 @@ export class Reopening {
       const refusal = this.#keys.refusal(key);
       if (refusal !== undefined) throw refusal;
       // Another token may be in its slot, or match what was asked for, by now: the PIN is not for that one.
-      const opened = await openInChild(child, { ...key.request, tokenBefore: key.token }, key.pin);
+      const { request, token, publicKey } = key;
+      const opened = await openInChild(child, { ...request, before: { token, publicKey } }, key.pin);
       if (!this.#succession.isCurrent(child)) throw this.#succession.notYet();
       const current = { child, number: opened.key };
-      await this.#requireSame(key, current, opened);
+      await this.#requireWanted(key, current);
       key.current = current;
       this.#keys.noteRefusal(key, refusalIn(current));
       return current;
@@ -75,13 +73,11 @@ export class Reopening {
     }
   }
 
-  /** What was opened has to be the key from before, and still wanted; else it is closed again. */
-  async #requireSame(key: ParentKey, { child, number }: KeyInChild, opened: OpenedInChild): Promise<void> {
-    const same = sameKey(opened.publicKey, key.publicKey);
-    if (same && this.#keys.has(key)) return;
+  /** Its signer may have been closed meanwhile. */
+  async #requireWanted(key: ParentKey, { child, number }: KeyInChild): Promise<void> {
+    if (this.#keys.has(key)) return;
     await child.call({ type: "close", key: number }).catch(() => {});
-    if (same) throw closedError();
-    throw new SignerError("wrong_key", `the token holds another key as ${describeLabel(opened.label)} now`);
+    throw closedError();
   }
 
   /** In the same child. What trying again may cure is tried by itself; the rest when a caller asks for it. */

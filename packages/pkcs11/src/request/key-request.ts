@@ -11,14 +11,21 @@ export interface PrivateKeyQuery {
   readonly id?: Uint8Array | undefined;
 }
 
+/** What a key is held to that was open before. */
+export interface KeyBefore {
+  /** It comes before the selector, which others may match by now. */
+  readonly token: TokenDescription;
+  readonly publicKey: P256PublicJwk;
+}
+
 /** Everything that says which key is meant, and how it is opened. */
 export interface KeyRequest {
   readonly module: string;
   /** Passed to C_Initialize (`pReserved`), for the few modules that want it. */
   readonly libraryParameters: string | undefined;
   readonly selector: TokenSelector;
-  /** The token that was found before, in another child process: it comes before the selector, which others may match by now. */
-  readonly tokenBefore?: TokenDescription | undefined;
+  /** Of a key that was open before, in another child process. */
+  readonly before?: KeyBefore | undefined;
   readonly query: PrivateKeyQuery;
   readonly pin: PinSource;
   readonly sessions: number;

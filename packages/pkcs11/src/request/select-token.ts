@@ -73,11 +73,9 @@ export function findAgain(list: TokenList, before: TokenDescription): TokenDescr
   return same.find((token) => token.slotId === before.slotId) ?? (same.length === 1 ? same[0] : undefined);
 }
 
-/** The same as `findAgain`. @throws SignerError `unavailable` when it is not there. */
-export function requireAgain(list: TokenList, before: TokenDescription): TokenDescription {
-  const token = findAgain(list, before);
-  if (token === undefined) throw missingToken(list, before);
-  return token;
+/** The same token as in an earlier child process. @throws SignerError as `selectToken` does, when it is not there. */
+export function selectAgain(list: TokenList, before: TokenDescription, hint?: string): TokenDescription {
+  return findAgain(list, before) ?? selectToken(list, { token: before.label, serial: before.serial }, hint);
 }
 
 /** Why a token that was there before is not found again. */
