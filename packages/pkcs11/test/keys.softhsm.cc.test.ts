@@ -158,6 +158,16 @@ describe("a key that changes while it is open", () => {
     expect(await outcome(neighbour)).toBe("signed");
   });
 
+  test("a second key of its label that is made meanwhile, as for a rotation, is another one: each session finds its own", async () => {
+    await at.hsm.generateKey({ label: "rotated", id: "1f01" });
+    const signer = await at.opener.open({ ...at.base, object: "rotated" });
+    await at.hsm.generateKey({ label: "rotated", id: "1f02" });
+    at.shim.fail("C_Sign", 0xb3, { times: 1 });
+    const signed = await Promise.all(Array.from({ length: 20 }, () => outcome(signer)));
+    expect(new Set(signed)).toEqual(new Set(["signed"]));
+    await expect(at.opener.open({ ...at.base, object: "rotated" })).rejects.toMatchObject({ code: "ambiguous_key" });
+  });
+
   test("a deleted key is believed to be gone at once where the module was initialised anew since it was found", async () => {
     await at.hsm.generateKey({ label: "gone", id: "4a" });
     const signer = await at.opener.open({ ...at.base, object: "gone" });

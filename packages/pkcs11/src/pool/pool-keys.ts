@@ -1,7 +1,7 @@
 import { ConfigurationError, type P256PublicJwk, SignerError } from "@signpost/core";
 import { closedError, elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
-import type { PrivateKeyQuery } from "../request/key-request.ts";
+import { type PrivateKeyQuery, queryAgain } from "../request/key-request.ts";
 import type { PinSource } from "../request/pin.ts";
 import { CommandError, toPublicError } from "../wire/command-error.ts";
 import { KEY_REFUSAL_MS } from "./limits.ts";
@@ -29,7 +29,7 @@ export interface KeyToOpen {
   /** The public half, where the caller gave it. */
   readonly publicKey: P256PublicJwk | undefined;
   /** The public half that was proven in another child process. */
-  readonly publicKeyBefore: P256PublicJwk | undefined;
+  readonly publicKeyBefore?: P256PublicJwk | undefined;
 }
 
 /** A key that was opened in the pool. */
@@ -89,7 +89,7 @@ export class PoolKeys {
     // The login of another signer may show the key: that is not for those with a wrong PIN.
     if (loggedIn) await taken.login.admitLate(taken.pin);
     this.#keys.set(key, {
-      query,
+      query: queryAgain(query, found),
       pin: taken.pin,
       publicKey,
       pinned,

@@ -1,6 +1,6 @@
-import type { P256PublicJwk, SignerError, SignerHealth } from "@signpost/core";
+import type { SignerError, SignerHealth } from "@signpost/core";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
-import type { KeyRequest } from "../request/key-request.ts";
+import { type KeyRequest, queryAgain } from "../request/key-request.ts";
 import type { OpenedInChild } from "../wire/child-messages.ts";
 import { fromWire } from "../wire/wire-error.ts";
 import type { ChildLink } from "./child-link.ts";
@@ -13,11 +13,11 @@ export interface KeyInChild {
 
 /** A key that a signer of this process uses, through whatever child there is. */
 export interface ParentKey {
+  /** For the next child: it holds the key to what was found when it was opened first. */
   readonly request: KeyRequest;
   readonly pin: number;
-  /** As it was opened first. Neither ever changes. */
+  /** As it was when the key was opened first. */
   readonly token: TokenDescription;
-  readonly publicKey: P256PublicJwk;
   /** Where it is open now. */
   current: KeyInChild | undefined;
   /** Why it is open nowhere, and on its way to no child. */
@@ -30,7 +30,8 @@ export interface ParentKey {
 export function parentKey(child: ChildLink, request: KeyRequest, pin: number, opened: OpenedInChild): ParentKey {
   const current = { child, number: opened.key };
   const { token, publicKey } = opened;
-  return { request, pin, token, publicKey, current, failure: undefined, opened: async () => current };
+  const again = { ...request, query: queryAgain(request.query, opened), before: { token, publicKey } };
+  return { request: again, pin, token, current, failure: undefined, opened: async () => current };
 }
 
 /** Opens a key in a child, which asks for its PIN by the number. */

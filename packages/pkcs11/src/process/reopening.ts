@@ -55,9 +55,7 @@ export class Reopening {
     try {
       const refusal = this.#keys.refusal(key);
       if (refusal !== undefined) throw refusal;
-      // Another token may be in its slot, or match what was asked for, by now: the PIN is not for that one.
-      const { request, token, publicKey } = key;
-      const opened = await openInChild(child, { ...request, before: { token, publicKey } }, key.pin);
+      const opened = await openInChild(child, key.request, key.pin);
       if (!this.#succession.isCurrent(child)) throw this.#succession.notYet();
       const current = { child, number: opened.key };
       await this.#requireWanted(key, current);

@@ -11,6 +11,11 @@ export interface PrivateKeyQuery {
   readonly id?: Uint8Array | undefined;
 }
 
+/** How a key that was found is found again: others that have its label by now are other keys, where it has an id. */
+export function queryAgain(query: PrivateKeyQuery, { id }: { readonly id: Uint8Array }): PrivateKeyQuery {
+  return id.length === 0 ? query : { ...query, id };
+}
+
 /** What a key is held to that was open before. */
 export interface KeyBefore {
   /** It comes before the selector, which others may match by now. */
