@@ -4,7 +4,7 @@ import { currentKeySet, isStillPublished } from "../keyset/source.ts";
 import type { ActiveKey, KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
-import { toJsonObject } from "./json.ts";
+import { type JsonObject, toJsonObject } from "./json.ts";
 import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.ts";
 
 /** Options of `signJws`. */
@@ -62,14 +62,17 @@ export async function signPayload(
   options: SignJwsOptions,
 ): Promise<string> {
   const body = encodeBase64url(payloadBytes(payload));
+  // Read once: a token that the next key makes is the one that was asked for, whatever became of the options meanwhile.
+  const { verify, signal } = options;
+  const members = headerMembers(options);
   for (let attempts = 1; attempts <= MAX_KEYS_TRIED; attempts += 1) {
     const { active } = currentKeySet(keys);
-    const header = encodeText(JSON.stringify(protectedHeader(active.keyId, options)));
-    const signed = await settled(signInput(active, encoder.encode(`${header}.${body}`), options));
+    const header = encodeText(JSON.stringify({ alg: "ES256", kid: active.keyId, ...members }));
+    const signed = await settled(signInput(active, encoder.encode(`${header}.${body}`), { verify, signal }));
     const published = stillPublished(keys, active, signed);
     if (published && "signature" in signed) return `${header}.${body}.${encodeBase64url(signed.signature)}`;
     // What a revoked key failed with says nothing of the next one.
-    if ("error" in signed && (published || isOver(options.signal))) throw signed.error;
+    if ("error" in signed && (published || isOver(signal))) throw signed.error;
   }
   throw new SignerError("unavailable", "each key that signed was withdrawn before its signature was there");
 }
@@ -100,7 +103,8 @@ function isOver(signal: AbortSignal | undefined): boolean {
 /** The key that signs, and the one that took its place while it did. */
 const MAX_KEYS_TRIED = 2;
 
-function protectedHeader(kid: string, { typ, cty, header = {} }: SignJwsOptions): Record<string, unknown> {
+/** What the header says besides `alg` and `kid`, which are the key's. */
+function headerMembers({ typ, cty, header = {} }: SignJwsOptions): JsonObject {
   const members = toJsonObject("header", header);
   for (const name of REFUSED_HEADER_MEMBERS) {
     if (Object.hasOwn(members, name))
@@ -109,13 +113,7 @@ function protectedHeader(kid: string, { typ, cty, header = {} }: SignJwsOptions)
         "not allowed: Signpost sets alg and kid, and does not support crit and b64",
       );
   }
-  return {
-    alg: "ES256",
-    kid,
-    ...mediaType("typ", typ, members),
-    ...mediaType("cty", cty, members),
-    ...members,
-  };
+  return { ...mediaType("typ", typ, members), ...mediaType("cty", cty, members), ...members };
 }
 
 function mediaType(name: "typ" | "cty", value: unknown, members: object): Record<string, string> {

@@ -44,6 +44,20 @@ describe("a key that is revoked while it signs", () => {
     expect(decodeProtectedHeader(await signJws(() => keys, "text"))).toMatchObject({ kid: "fresh" });
   });
 
+  test("gives the token that was asked for, whatever became of the options meanwhile", async () => {
+    const fresh = keyOf("fresh");
+    const header: Record<string, unknown> = { nonce: 1 };
+    const options: { typ: string; header: typeof header } = { typ: "at+jwt", header };
+    const revoked = keyOf("revoked", () => {
+      keys = createKeySet([fresh.entry]);
+      header["nonce"] = 2;
+      options.typ = "logout+jwt";
+    });
+    let keys: KeySet = createKeySet([revoked.entry]);
+    const token = await signJwt(() => keys, {}, options);
+    expect(decodeProtectedHeader(token)).toEqual({ alg: "ES256", kid: "fresh", typ: "at+jwt", nonce: 1 });
+  });
+
   test("gives its token when it only retires", async () => {
     const next = keyOf("next");
     const retiring = keyOf("retiring", () => {
