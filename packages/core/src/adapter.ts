@@ -40,6 +40,7 @@ export {
   readText,
   readWholeNumber,
 } from "./options/read-values.ts";
+export { ArrivalQueue } from "./signer/arrival-queue.ts";
 export { createSigner } from "./signer/create.ts";
 export type { SignerBackend } from "./signer/create.ts";
 export { closedError, endedError } from "./signer/endings.ts";

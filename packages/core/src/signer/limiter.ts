@@ -1,8 +1,9 @@
 import { SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readWholeNumber } from "../options/read-values.ts";
+import { ArrivalQueue } from "./arrival-queue.ts";
 import type { Limiter } from "./contract.ts";
-import { onOwnAbort } from "./on-abort.ts";
+import { onAbort } from "./on-abort.ts";
 
 /** `concurrency` and `maxQueue` of a limiter, and their bounds: see {@link createLimiter}. */
 export interface LimiterOptions {
@@ -46,8 +47,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   assertOptions("options", options, LIMITER_OPTIONS);
   const concurrency = readWholeNumber("concurrency", options.concurrency, 1, 10_000);
   const maxQueue = readWholeNumber("maxQueue", options.maxQueue, 0, 1_000_000);
-  // A Set keeps the order of arrival and drops an aborted waiter without a search.
-  const queue = new Set<Waiter>();
+  const queue = new ArrivalQueue<Waiter>();
   let active = 0;
 
   const slot = (): (() => void) => {
@@ -55,12 +55,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return () => {
       if (!held) return;
       held = false;
-      const [next] = queue;
+      const next = queue.next();
       if (next === undefined) active -= 1;
-      else {
-        queue.delete(next);
-        next.grant();
-      }
+      else next.grant();
     };
   };
 
@@ -83,8 +80,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
         );
       }
       return new Promise((resolve, reject) => {
-        const letGo = onOwnAbort(signal, () => {
-          queue.delete(waiter);
+        const letGo = onAbort(signal, () => {
+          queue.drop(waiter);
           reject(signal?.reason);
         });
         const waiter: Waiter = {

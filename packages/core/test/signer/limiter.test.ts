@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, createLimiter } from "@signpost/core";
 import { failure } from "../support/failure.ts";
@@ -73,6 +74,17 @@ describe("a limiter", () => {
     release();
     await waiting;
     expect(listeners).toBe(0);
+  });
+
+  test("puts one listener on a signal that many waiters share", async () => {
+    const limiter = createLimiter({ concurrency: 1, maxQueue: 100 });
+    await limiter.acquire();
+    const controller = new AbortController();
+    const waiters = Array.from({ length: 100 }, () => failure(Promise.resolve(limiter.acquire(controller.signal))));
+    expect(getEventListeners(controller.signal, "abort")).toHaveLength(1);
+    controller.abort("reason");
+    expect(new Set(await Promise.all(waiters))).toEqual(new Set(["reason"]));
+    expect(limiter.queued).toBe(0);
   });
 
   test.each([

@@ -1,4 +1,4 @@
-import { endedError, onAbort } from "@signpost/core/adapter";
+import { ArrivalQueue, endedError, onAbort } from "@signpost/core/adapter";
 import type { PooledSession } from "./session.ts";
 
 /** Work that needs a session, waiting for one or running in one. */
@@ -14,7 +14,7 @@ export interface Job {
 
 /** Jobs that wait for a session, in the order in which they came. One whose caller has gone is dropped at once. */
 export class JobQueue {
-  readonly #jobs: Set<Job> = new Set();
+  readonly #jobs: ArrivalQueue<Job> = new ArrivalQueue();
 
   get size(): number {
     return this.#jobs.size;
@@ -23,14 +23,12 @@ export class JobQueue {
   add(job: Job): void {
     if (job.settled) return;
     this.#jobs.add(job);
-    job.onSettled(() => this.#jobs.delete(job));
+    job.onSettled(() => this.#jobs.drop(job));
   }
 
   /** Takes out the job whose turn it is. */
   next(): Job | undefined {
-    const [job] = this.#jobs;
-    if (job !== undefined) this.#jobs.delete(job);
-    return job;
+    return this.#jobs.next();
   }
 
   rejectAll(error: unknown): void {
