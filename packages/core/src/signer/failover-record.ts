@@ -19,14 +19,22 @@ interface Departure {
 }
 
 export function createFailoverRecord(places: readonly Signer[]): FailoverRecord {
-  /** Why each place is not used, from the first that was left to the last. */
+  /** Why each place was left when it was used last, from the first that was left to the last. */
   const departures = new Map<number, Departure>();
 
   const lastOne = (): Departure | undefined => [...departures.values()].at(-1);
   const uriOf = (index: number): string => places[index]?.uri ?? "";
+  /** Not used since. The next outage of the first place would show whether it fails still. */
+  const failedLast = (): string =>
+    [...departures]
+      .filter(([index]) => index !== 0)
+      .map(([index, { at, code }]) => `; ${uriOf(index)} failed when it was used last, at ${at.toISOString()} (${code})`)
+      .join("");
   const signsAt = (current: number): string => {
     const last = lastOne();
-    if (current === 0 || last === undefined) return `signs at ${uriOf(current)}, the first of ${places.length} places`;
+    if (current === 0 || last === undefined) {
+      return `signs at ${uriOf(current)}, the first of ${places.length} places${failedLast()}`;
+    }
     const failed = [...departures].map(([index, { code }]) => `${uriOf(index)} failed (${code})`).join(", ");
     return `the standby ${uriOf(current)} signs since ${last.at.toISOString()}: ${failed}`;
   };
@@ -38,7 +46,7 @@ export function createFailoverRecord(places: readonly Signer[]): FailoverRecord 
       departures.delete(index);
       departures.set(index, { at: new Date(), code });
     },
-    returned: () => departures.clear(),
+    returned: () => void departures.delete(0),
     status: (current) => {
       const last = lastOne();
       const own: BackendStatus =

@@ -8,15 +8,15 @@ import { createFailoverRecord } from "./failover-record.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { requireBare } from "./mark.ts";
 import { onAbort } from "./on-abort.ts";
-import { markPlace, notePlace, placeOf } from "./places.ts";
+import { markPlace, notePlace, type Place, placeOf } from "./places.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
 
 /**
  * One key held in several places (a Multi-Region key, a pair of HSMs) as one bare signer: guard it outside,
  * so that the guard's attempts move along. Each `sign` uses one signer. A transient failure or a timed-out
- * attempt moves the next attempt to the next signer, and so does a standby's refusal for good; once 30 s have passed, one
- * call tries the first again, and its success brings the others back.
+ * attempt moves the next attempt to the next signer, and so does a standby's refusal for good, and a signature that
+ * `signWith` finds bad; once 30 s have passed, one call tries the first again, and its success brings the others back.
  *
  * While another signer than the first is used, the health of the guard is `degraded` at best, since one more failure may
  * be an outage. Its notes say which signer is used and why, and events name it as `place`.
@@ -42,6 +42,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   /** Of both clocks, since a machine that slept has waited too. */
   let leftFirstAt: Instant | undefined;
   const record = createFailoverRecord(all);
+  /** Which signer a signature comes from, by the place that it names: a session or client of the signer, or itself. */
+  const origins = new WeakMap<Place, number>();
 
   /** True for one call in 30 s that tries the first signer again: the others stay where signatures are made. */
   const probesFirst = (): boolean => {
@@ -54,6 +56,10 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     if (index !== current) return;
     current = (index + 1) % all.length;
     record.left(index, error.code);
+  };
+  const signedBadly = (place: Place, error: SignerError): void => {
+    const index = origins.get(place);
+    if (index !== undefined) leave(index, error);
   };
   const backToFirst = (): void => {
     current = 0;
@@ -75,7 +81,9 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       // Not a call that began before the first was left, and none that was given up: still too slow.
       if (probe && signal?.aborted !== true) backToFirst();
       // Each place gives bytes of this call alone, so that the mark is of this call too.
-      return markPlace(signature, placeOf(signature) ?? signer);
+      const place = placeOf(signature) ?? signer;
+      origins.set(place, index);
+      return markPlace(signature, place);
     } catch (error) {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;
@@ -110,6 +118,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       allowOverdue: (count) => {
         for (const place of all) insideOf(place)?.allowOverdue(count);
       },
+      signedBadly,
     }),
   );
 }

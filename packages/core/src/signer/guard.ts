@@ -12,7 +12,7 @@ import { type BackendStatus, createHealthRecord, type SignerStatus, worstStatus 
 import { type Inside, insideOf } from "./inside.ts";
 import { concurrencyOf } from "./limiter.ts";
 import { markGuarded, requireBare } from "./mark.ts";
-import { attemptedPlace, placeOf } from "./places.ts";
+import { attemptedPlace, type Place, placeOf } from "./places.ts";
 import { DEFAULT_CONCURRENCY, type PolicyDefaults, resolvePolicy, type ResolvedPolicy } from "./policy.ts";
 import { retryDelayMs } from "./retry.ts";
 import { type CallScope, openScope, pause } from "./scope.ts";
@@ -101,7 +101,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
       return signature;
     } catch (cause) {
       error = nameSigner(failureOf(call, cause), call.place ?? bare.uri);
-      if (error.uri !== bare.uri) call.place = error.uri;
+      if (error.uri !== undefined && error.uri !== bare.uri) call.place = error.uri;
       // An abort and a close of the caller's own say nothing about the backend.
       if (call.scope.ending === undefined || error.code === "timeout") health.failed(error);
       throw error;
@@ -126,7 +126,11 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     health: () => health.read(readStatus(details, inside), readNotes(details, inside)),
     [Symbol.asyncDispose]: () => guarded.close(),
   };
-  return Object.freeze(markGuarded(guarded, { failed: health.failed }));
+  const signedBadly = (place: Place, error: SignerError): void => {
+    health.failed(error);
+    inside?.signedBadly?.(place, error);
+  };
+  return Object.freeze(markGuarded(guarded, { signedBadly }));
 }
 
 function checkDetails(details: GuardDetails): void {

@@ -1,5 +1,7 @@
+import type { SignerError } from "../errors.ts";
 import type { Signer } from "./contract.ts";
 import type { BackendStatus } from "./health.ts";
+import type { Place } from "./places.ts";
 
 // `Symbol.for`, so that two copies of this package agree.
 const INSIDE = Symbol.for("@signpost/core/inside");
@@ -12,6 +14,8 @@ export interface Inside {
   readonly leftBehind: () => number;
   /** How many calls may run past their signal before no more are sent. The largest of all that were said counts. */
   readonly allowOverdue: (count: number) => void;
+  /** Told of a signature that does not verify, and where it was made. */
+  readonly signedBadly?: ((place: Place, error: SignerError) => void) | undefined;
 }
 
 interface Shown {

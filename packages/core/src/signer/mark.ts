@@ -1,12 +1,15 @@
 import { ConfigurationError, type SignerError } from "../errors.ts";
 import type { Signer } from "./contract.ts";
+import { insideOf } from "./inside.ts";
+import type { Place } from "./places.ts";
 
 // `Symbol.for`, so that two copies of this package agree.
 const GUARD = Symbol.for("@signpost/core/guard");
 
 /** What a guard offers to the rest of core, out of sight of its users. */
 export interface GuardPort {
-  failed(error: SignerError): void;
+  /** A signature does not verify. Its signer has seen a success. */
+  signedBadly(place: Place, error: SignerError): void;
 }
 
 interface Marked {
@@ -22,9 +25,9 @@ export function isGuarded(signer: Signer): boolean {
   return guardPort(signer) !== undefined;
 }
 
-/** Tells the guard of a failure that only shows outside of it: a signature that does not verify. */
-export function reportFailure(signer: Signer, error: SignerError): void {
-  guardPort(signer)?.failed(error);
+/** Tells a signer, which has seen a success, that its signature does not verify. */
+export function reportBadSignature(signer: Signer, place: Place, error: SignerError): void {
+  (guardPort(signer) ?? insideOf(signer))?.signedBadly?.(place, error);
 }
 
 export function requireBare(argument: string, signer: Signer): void {

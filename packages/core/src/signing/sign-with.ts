@@ -7,8 +7,8 @@ import { copiedBytes } from "../options/copied-bytes.ts";
 import { readChoice, readSignal } from "../options/read-values.ts";
 import type { Signer, SignOptions } from "../signer/contract.ts";
 import { insideOf } from "../signer/inside.ts";
-import { isGuarded, reportFailure } from "../signer/mark.ts";
-import { copiedSignature, placeOf } from "../signer/places.ts";
+import { isGuarded, reportBadSignature } from "../signer/mark.ts";
+import { copiedSignature, type Place, placeOf } from "../signer/places.ts";
 import { untilAborted } from "../signer/until-aborted.ts";
 
 /** Options of `signWith`, and of everything that signs through it. */
@@ -67,12 +67,14 @@ export async function signInput(entry: ActiveKey, input: Uint8Array, options: Si
   const digest = createHash("sha256").update(input).digest();
   // Another copy for the signer, which may write into it.
   const made = await call(entry.signer, digest, { signal: options.signal, signingInput: input.slice() });
-  const signature = requireSignature(made, entry);
   const place = placeOf(made) ?? entry.signer;
+  const signature = requireSignature(made, entry, place);
   const { key, proven } = verificationOf(entry);
   if (mode === "always" || !proven.has(place)) {
+    // For good only while nothing speaks against it.
+    proven.delete(place);
     if (!verify("sha256", input, { key, dsaEncoding: "ieee-p1363" }, signature)) {
-      throw badSignature(entry, placeOf(made)?.uri, "does not verify against the published key of its kid");
+      throw badSignature(entry, place, "does not verify against the published key of its kid");
     }
     proven.add(place);
   }
@@ -92,22 +94,22 @@ function isOurs(signer: Signer): boolean {
 }
 
 /** A copy, and the copy is what is verified and returned: a signer may write into its buffer later. */
-function requireSignature(made: unknown, entry: ActiveKey): Uint8Array {
+function requireSignature(made: unknown, entry: ActiveKey, place: Place): Uint8Array {
   const signature = copiedSignature(made);
   try {
     assertRawSignature(signature, "signature");
   } catch (cause) {
-    throw badSignature(entry, undefined, "is not 64 bytes r‖s with 1 ≤ r, s < n", cause);
+    throw badSignature(entry, place, "is not 64 bytes r‖s with 1 ≤ r, s < n", cause);
   }
   return signature;
 }
 
-/** Also told to the health of the signer, which has seen a success. */
-function badSignature(entry: ActiveKey, place: string | undefined, problem: string, cause?: unknown): SignerError {
-  const uri = place ?? entry.signer.uri;
+/** Also told to the signer, which has seen a success. */
+function badSignature({ signer }: ActiveKey, place: Place, problem: string, cause?: unknown): SignerError {
+  const { uri } = place;
   const options = cause === undefined ? { uri } : { uri, cause };
   const error = new SignerError("bad_signature", `the signature ${problem}`, options);
-  reportFailure(entry.signer, error);
+  reportBadSignature(signer, place, error);
   return error;
 }
 

@@ -88,6 +88,29 @@ describe("the health of a failover", () => {
     expect(guard.health()).toMatchObject({ status: "ready", notes: [expect.stringContaining("test:frankfurt")] });
   });
 
+  test("goes on telling of a standby that failed, while the first place signs again", async () => {
+    const refuses = fails(() => new SignerError("key_disabled", "off"));
+    const { bare, behaviours } = frankfurtAndDublin(down, refuses);
+    const guard = guardSigner(bare, { maxAttempts: 2 });
+    const failed = failure(guard.sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(1000);
+    await failed;
+    behaviours.frankfurt = signs;
+    await guard.sign(DIGEST);
+    expect(guard.health().status).toBe("ready");
+    expect(guard.health().notes[0]).toMatch(
+      /^signs at test:frankfurt, the first of 2 places; test:dublin failed when it was used last, at 2026-03-01T08:00:00\.0\d\dZ \(key_disabled\)$/,
+    );
+    behaviours.frankfurt = down;
+    behaviours.dublin = signs;
+    const signature = guard.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(31_000);
+    await signature;
+    behaviours.frankfurt = signs;
+    await guard.sign(DIGEST);
+    expect(guard.health().notes).toEqual(["signs at test:frankfurt, the first of 2 places"]);
+  });
+
   test("tells calls that were left behind in any place", async () => {
     const guard = guardSigner(frankfurtAndDublin(hangs, signs).bare, { attemptTimeoutMs: 100 });
     const signature = guard.sign(DIGEST);
@@ -132,6 +155,14 @@ describe("the event of a call", () => {
     expect(events).toMatchObject([{ code: "unavailable", place: "test:dublin" }]);
   });
 
+  test("names the place also of an error of a derived class, which names no signer", async () => {
+    class Refusal extends SignerError {}
+    const refuses = fails(() => new Refusal("access_denied", "no"));
+    const guard = guardSigner(frankfurtAndDublin(refuses, signs).bare);
+    const events = await eventsOf(() => failure(guard.sign(DIGEST)));
+    expect(events).toMatchObject([{ code: "access_denied", place: "test:frankfurt" }]);
+  });
+
   test("names none of a signer in one place", async () => {
     const [event] = await eventsOf(() => guardSigner(scriptedSigner().signer).sign(DIGEST));
     expect(event).not.toHaveProperty("place");
@@ -151,8 +182,65 @@ describe("the event of a call", () => {
   });
 });
 
+const wrongKey: Behaviour = ({ digest }) => scriptedSigner().signer.sign(digest);
+
+describe("a place whose signature does not verify", () => {
+  test.each([
+    ["guarded", guardSigner],
+    ["bare", (bare: Signer) => bare],
+  ])("is left for the next one, in a failover that is %s", async (_form, form) => {
+    const { bare } = frankfurtAndDublin(wrongKey, signs);
+    const entry = createKeySet([{ signer: form(bare) }]).active;
+    expect(await failure(signWith(entry, INPUT))).toMatchObject({ code: "bad_signature", uri: "test:frankfurt" });
+    expect(await signWith(entry, INPUT)).toHaveLength(64);
+  });
+
+  test("shows in the health of the failover", async () => {
+    const guard = guardSigner(frankfurtAndDublin(wrongKey, signs).bare);
+    const entry = createKeySet([{ signer: guard }]).active;
+    await failure(signWith(entry, INPUT));
+    await signWith(entry, INPUT);
+    expect(guard.health()).toMatchObject({
+      status: "degraded",
+      lastCode: "bad_signature",
+      notes: ["the standby test:dublin signs since 2026-03-01T08:00:00.000Z: test:frankfurt failed (bad_signature)"],
+    });
+  });
+
+  test("costs one call in 30 s, where it is the first place", async () => {
+    const { bare, behaviours } = frankfurtAndDublin(down, signs);
+    const entry = createKeySet([{ signer: guardSigner(bare) }]).active;
+    const signature = signWith(entry, INPUT);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await signature;
+    behaviours.frankfurt = wrongKey;
+    expect(await failure(signWith(entry, INPUT))).toMatchObject({ code: "bad_signature" });
+    for (let round = 0; round < 3; round += 1) await signWith(entry, INPUT);
+  });
+
+  test("is left by the place that it names itself, such as a session", async () => {
+    const { signer } = scriptedSigner();
+    const session = { uri: "test:session" };
+    const badly = createSigner({
+      uri: "test:first",
+      publicKey: signer.publicKey,
+      signDigest: async (digest) => markPlace(await scriptedSigner().signer.sign(digest), session),
+      close: async () => {},
+    });
+    const entry = createKeySet([{ signer: guardSigner(failoverSigner([badly, signer])) }]).active;
+    expect(await failure(signWith(entry, INPUT))).toMatchObject({ code: "bad_signature", uri: "test:session" });
+    await signWith(entry, INPUT);
+  });
+});
+
 describe('verify: "first"', () => {
-  const wrongKey: Behaviour = ({ digest }) => scriptedSigner().signer.sign(digest);
+  test("takes a proof back when a signature of its place is bad", async () => {
+    const { signer } = scriptedSigner(signs, wrongKey);
+    const entry = createKeySet([{ signer: guardSigner(signer) }]).active;
+    await signWith(entry, INPUT, { verify: "first" });
+    expect(await failure(signWith(entry, INPUT, { verify: "always" }))).toMatchObject({ code: "bad_signature" });
+    expect(await failure(signWith(entry, INPUT, { verify: "first" }))).toMatchObject({ code: "bad_signature" });
+  });
 
   test("proves the standby too: its claimed key may be wrong", async () => {
     const { bare, behaviours } = frankfurtAndDublin(signs, wrongKey);
