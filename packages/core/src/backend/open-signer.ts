@@ -6,6 +6,7 @@ import type { GuardPolicy, Signer } from "../signer/contract.ts";
 import { createSigner, type SignerBackend } from "../signer/create.ts";
 import { endedError } from "../signer/endings.ts";
 import { guardSigner, type GuardDetails } from "../signer/guard.ts";
+import { withinDeadline } from "./within-deadline.ts";
 import { openingBounds, retryOpening, type CallBounds, type OpeningBounds, type OpeningOptions } from "./opening.ts";
 
 /**
@@ -142,11 +143,14 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
       { notes: [...(backend.notes ?? []), ...notes] },
     );
   } catch (error) {
-    // Why it was not opened says more than a failure to close what is left of it.
-    await backend.close().catch(() => undefined);
+    // Why it was not opened says more than a failure to close what is left of it, and cannot wait for one that hangs.
+    await withinDeadline(() => backend.close(), { deadlineMs: CLOSING_MS }).catch(() => undefined);
     throw nameSigner(error instanceof SignpostError ? error : asSignerError(error), backend.uriOf(backend.name));
   }
 }
+
+/** How long an opening that failed waits for its backend to close. Milliseconds. */
+const CLOSING_MS = 1000;
 
 async function openKey({ bounds, pinned }: OpeningPlan, backend: RemoteBackend): Promise<OpenedKey> {
   if (bounds.signal?.aborted === true) throw endedError(bounds.signal.reason);

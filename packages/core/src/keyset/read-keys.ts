@@ -116,7 +116,7 @@ function requireSigner(value: unknown, argument: string): asserts value is Signe
 }
 
 /** The named members of an entry, each read once. */
-function readObject<Name extends string>(
+export function readObject<Name extends string>(
   value: unknown,
   argument: string,
   names: readonly Name[],

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { readSigningEntry } from "../keyset/read-keys.ts";
+import { readObject, readSigningEntry } from "../keyset/read-keys.ts";
 import type { KeySetEntry } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readMoment } from "./moment.ts";
@@ -90,7 +90,7 @@ export function emergencyRotation(entries: readonly ScheduledEntry[], options: E
   }
   if (options.replacement !== undefined) {
     const keyId = readReplacement(options.replacement, planned);
-    const entry: ScheduledEntry = { ...options.replacement, ...place, announcedFrom: new Date(at) };
+    const entry: ScheduledEntry = { ...copied(options.replacement), ...place, announcedFrom: new Date(at) };
     return { entries: [...change(others), entry], breaks: [gone, unannounced(keyId, at + holdMs)] };
   }
   if (next?.key.signer === undefined) {
@@ -110,7 +110,15 @@ function change(
   changed?: Planned,
   moments: Partial<Pick<ScheduledEntry, "announcedFrom" | "activeFrom" | "emergencyAt">> = {},
 ): readonly ScheduledEntry[] {
-  return entries.map(({ entry }) => (entry === changed?.entry ? { ...entry, ...moments } : entry));
+  return entries.map(({ entry }) => (entry === changed?.entry ? { ...copied(entry), ...moments } : entry));
+}
+
+const ENTRY_MEMBERS = ["keyId", "signer", "publicKey", "announcedFrom", "activeFrom", "emergencyAt"] as const;
+
+/** A spread takes own members alone, and an entry may be an instance of a class. */
+function copied<Entry extends KeySetEntry>(entry: Entry): Entry {
+  const members = Object.entries(readObject(entry, "entries", ENTRY_MEMBERS));
+  return Object.assign({ ...entry }, Object.fromEntries(members.filter(([, value]) => value !== undefined)));
 }
 
 function unannounced(keyId: string, knownFrom: number): string {

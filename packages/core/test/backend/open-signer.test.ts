@@ -97,6 +97,19 @@ describe("openAdapterSigner", () => {
     },
   );
 
+  test("does not wait for a backend that never closes to tell why it was not opened", async () => {
+    vi.useFakeTimers();
+    try {
+      const outcome = open({ openDeadlineMs: 10 }, { readKey: () => never, close: () => never }).catch(
+        (error: unknown) => error,
+      );
+      await vi.advanceTimersByTimeAsync(1010);
+      expect(await outcome).toMatchObject({ code: "timeout", uri: "test:given" });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("closes it once with the signer", async () => {
     const close = vi.fn<() => Promise<void>>(async () => {});
     const signer = await open({}, { close });

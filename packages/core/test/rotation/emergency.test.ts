@@ -38,6 +38,33 @@ describe("emergencyRotation", () => {
     expect(entries.find(({ keyId }) => keyId === "fresh")).toEqual({ keyId: "fresh", signer: fresh, ...moments });
   });
 
+  test("takes entries that are instances of a class", () => {
+    class Entry {
+      readonly #entry: ScheduledEntry;
+      constructor(entry: ScheduledEntry) {
+        this.#entry = entry;
+      }
+      get keyId() {
+        return this.#entry.keyId;
+      }
+      get signer() {
+        return "signer" in this.#entry ? this.#entry.signer : fresh;
+      }
+      get announcedFrom() {
+        return this.#entry.announcedFrom;
+      }
+      get activeFrom() {
+        return this.#entry.activeFrom;
+      }
+    }
+    const entries = ENTRIES.map((entry) => new Entry(entry));
+    const next = emergencyRotation(entries, { revokedKeyId: "b", at: atHour(150) });
+    expect(answersAt(next.entries, 150).published).toEqual(["c active"]);
+    const replacement = new Entry({ keyId: "fresh", signer: fresh, announcedFrom: atHour(0), activeFrom: atHour(0) });
+    const replaced = emergencyRotation(entries, { revokedKeyId: "b", at: atHour(150), replacement });
+    expect(answersAt(replaced.entries, 150).published).toEqual(["fresh active"]);
+  });
+
   test("does not bring an older key back, even on a replica whose clock is behind", () => {
     const options = { revokedKeyId: "b", at: atHour(150), replacement: { keyId: "fresh", signer: fresh } };
     const { entries } = emergencyRotation(ENTRIES, options);
