@@ -1,6 +1,7 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { asSignerError, ConfigurationError, nameSigner, SignerError } from "../errors.ts";
 import { given } from "../options/given.ts";
+import { readMilliseconds } from "../options/read-values.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { closedError, endedError } from "./endings.ts";
@@ -42,7 +43,7 @@ export interface SignerBackend {
  * behind is counted until it settles. When as many run past their signal as the guard lets through at once (16 without a
  * guard), further calls reject with `unavailable`, so that a dead backend does not collect them without end.
  *
- * @throws ConfigurationError for a backend that lacks a member.
+ * @throws ConfigurationError for a backend that lacks a member, or whose `callTimeoutMs` is out of bounds.
  * @example
  * ```ts
  * import type { P256PublicJwk } from "@signpost/core";
@@ -61,6 +62,7 @@ export interface SignerBackend {
  */
 export function createSigner(backend: SignerBackend): Signer {
   const publicKey = readPublicKey(backend);
+  const callTimeoutMs = readCallTimeout(backend);
   const inFlight = new Set<Promise<Uint8Array>>();
   const attempts = createSettling();
   let closing: Promise<void> | undefined;
@@ -71,7 +73,7 @@ export function createSigner(backend: SignerBackend): Signer {
     const { signal: caller } = checked;
     if (caller?.aborted === true) throw endedError(caller.reason);
     const copy = copiedDigest(digest);
-    const { signal, letGo } = boundedSignal(caller, backend.callTimeoutMs);
+    const { signal, letGo } = boundedSignal(caller, callTimeoutMs);
     const bounded = signal === caller ? checked : { ...checked, signal };
     const call = attempts.run(async () => backend.signDigest(copy, bounded), signal);
     inFlight.add(call);
@@ -122,6 +124,11 @@ function readPublicKey({ uri, publicKey, signDigest, close }: Partial<SignerBack
   }
   const { kty, crv, x, y } = publicKey;
   return Object.freeze({ kty, crv, x, y });
+}
+
+/** A timer fires at once for a time that is none, or too long for it. */
+function readCallTimeout({ callTimeoutMs }: SignerBackend): number | undefined {
+  return callTimeoutMs === undefined ? undefined : readMilliseconds("callTimeoutMs", callTimeoutMs);
 }
 
 interface BoundedSignal {
