@@ -1,12 +1,12 @@
-import { ConfigurationError, type SignerAdapter } from "@signpost/core";
+import { ConfigurationError, SignpostError, type SignerAdapter } from "@signpost/core";
 import {
-  assertPolicy,
   createAdapter,
   endedError,
   memberOf,
+  openingBounds,
   readRegularFile,
-  readSignal,
-  untilAborted,
+  withinDeadline,
+  type OpeningBounds,
 } from "@signpost/core/adapter";
 import { openKey, openLocalSigner } from "./open.ts";
 import { privateKeyObject } from "./private-key.ts";
@@ -25,26 +25,26 @@ import { parseKeyUri } from "./uri.ts";
  * ```
  */
 export function local(): SignerAdapter {
-  return createAdapter("local", async (uri, { policy, signal: given }) => {
+  return createAdapter("local", async (uri, options) => {
     const path = parseKeyUri(uri);
-    assertPolicy(policy);
-    const signal = readSignal("signal", given);
-    if (signal?.aborted === true) throw endedError(signal.reason);
+    const bounds = openingBounds(options);
+    const { policy } = options;
+    if (bounds.signal?.aborted === true) throw endedError(bounds.signal.reason);
     if (path === "") return openLocalSigner({ policy });
-    return openKey(privateKeyObject(await readPem(path, signal)), `local:${path}`, policy);
+    return openKey(privateKeyObject(await readPem(path, bounds)), `local:${path}`, policy);
   });
 }
 
 /** A key has some hundred. What is longer is another file. */
 const MAX_PEM_BYTES = 65_536;
 
-async function readPem(path: string, signal: AbortSignal | undefined): Promise<string> {
+async function readPem(path: string, { deadlineMs, signal }: OpeningBounds): Promise<string> {
   try {
-    const bytes = await untilAborted(readRegularFile("uri", path, MAX_PEM_BYTES), signal);
+    // It may lie on a file system that hangs.
+    const bytes = await withinDeadline(() => readRegularFile("uri", path, MAX_PEM_BYTES), { deadlineMs, signal });
     return new TextDecoder().decode(bytes);
   } catch (cause) {
-    if (signal?.aborted === true) throw endedError(signal.reason);
-    if (cause instanceof ConfigurationError) throw cause;
+    if (cause instanceof SignpostError) throw cause;
     // Without the cause, which repeats the path: it may be the key itself, by mistake.
     const code = String(memberOf(cause, "code"));
     throw new ConfigurationError("uri", `expected local: and the path of a readable PEM file (${code})`);
