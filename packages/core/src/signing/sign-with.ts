@@ -6,6 +6,7 @@ import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 import { readChoice, readSignal } from "../options/read-values.ts";
 import type { Signer, SignOptions } from "../signer/contract.ts";
+import { endedError } from "../signer/endings.ts";
 import { insideOf } from "../signer/inside.ts";
 import { isGuarded, reportBadSignature } from "../signer/mark.ts";
 import { copiedSignature, type Place, placeOf } from "../signer/places.ts";
@@ -86,6 +87,7 @@ async function call(signer: Signer, digest: Uint8Array, options: SignOptions): P
   const { signal } = options;
   if (signal === undefined || isOurs(signer)) return signer.sign(digest, options);
   readSignal("signal", signal);
+  if (signal.aborted) throw endedError(signal.reason);
   return untilAborted(Promise.resolve(signer.sign(digest, options)), signal);
 }
 

@@ -96,6 +96,14 @@ describe("what is no SignerError", () => {
 });
 
 describe("a signal that is not heeded", () => {
+  test("that has aborted already keeps signWith from asking a signer that was written by hand", async () => {
+    const { signer, calls } = scriptedSigner();
+    const { active } = createKeySet([{ signer }]);
+    const signing = signWith(active, new Uint8Array(1), { signal: AbortSignal.abort("reason") });
+    expect(await failure(signing)).toMatchObject({ code: "aborted", cause: "reason" });
+    expect(calls).toHaveLength(0);
+  });
+
   test("releases the caller of a signer that was written by hand", async () => {
     const { active } = createKeySet([{ signer: byHand({ sign: never }) }]);
     const controller = new AbortController();
