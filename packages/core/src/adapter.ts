@@ -47,7 +47,7 @@ export { closedError, endedError } from "./signer/endings.ts";
 export { onAbort } from "./signer/on-abort.ts";
 export { markPlace } from "./signer/places.ts";
 export type { Place } from "./signer/places.ts";
-export { assertPolicy } from "./signer/policy.ts";
+export { readPolicy } from "./signer/policy.ts";
 export type { PolicyDefaults } from "./signer/policy.ts";
 export { afterScheme } from "./signer/scheme.ts";
 export { untilAborted } from "./signer/until-aborted.ts";

@@ -93,11 +93,9 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
 }
 
 /** The plan, with the bound of a call in place of that of the guard's attempt. */
-export function planCalls({
-  callTimeoutMs,
-  ...options
-}: AdapterSignerOptions & Pick<GcpKmsSignerOptions, "callTimeoutMs">): OpeningPlan {
+export function planCalls(options: AdapterSignerOptions & Pick<GcpKmsSignerOptions, "callTimeoutMs">): OpeningPlan {
   const plan = planOpening(options);
+  const { callTimeoutMs } = options;
   if (callTimeoutMs === undefined) return plan;
   return { ...plan, bounds: { ...plan.bounds, attemptTimeoutMs: readMilliseconds("callTimeoutMs", callTimeoutMs) } };
 }

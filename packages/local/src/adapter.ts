@@ -4,6 +4,7 @@ import {
   endedError,
   memberOf,
   openingBounds,
+  readPolicy,
   readRegularFile,
   withinDeadline,
   type OpeningBounds,
@@ -27,8 +28,8 @@ import { parseKeyUri } from "./uri.ts";
 export function local(): SignerAdapter {
   return createAdapter("local", async (uri, options) => {
     const path = parseKeyUri(uri);
-    const bounds = openingBounds(options);
-    const { policy } = options;
+    const policy = readPolicy(options.policy);
+    const bounds = openingBounds({ policy, signal: options.signal });
     if (bounds.signal?.aborted === true) throw endedError(bounds.signal.reason);
     if (path === "") return openLocalSigner({ policy });
     return openKey(privateKeyObject(await readPem(path, bounds)), `local:${path}`, policy);

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { spkiToJwk, type GuardedSigner, type GuardPolicy, type Signer, type SignOptions } from "@signpost/core";
-import { assertOptions, assertPolicy, createAdapterSigner, type OptionNames } from "@signpost/core/adapter";
+import { assertOptions, createAdapterSigner, readPolicy, type OptionNames } from "@signpost/core/adapter";
 import { createDigestSigner } from "./digest-signer.ts";
 import { privateKeyObject, type PrivateJwkInput } from "./private-key.ts";
 import { formatKeyUri } from "./uri.ts";
@@ -39,9 +39,8 @@ export function openLocalSigner(
 export function openLocalSigner(options?: LocalSignerOptions): Promise<Signer>;
 export async function openLocalSigner(options: LocalSignerOptions = {}): Promise<Signer> {
   assertOptions("options", options, OPTIONS);
-  const { privateKey, policy } = options;
-  assertPolicy(policy);
-  return openKey(privateKeyObject(privateKey), undefined, policy);
+  const policy = readPolicy(options.policy);
+  return openKey(privateKeyObject(options.privateKey), undefined, policy);
 }
 
 /** `uri` defaults to one that names the key by its thumbprint. */

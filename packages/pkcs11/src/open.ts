@@ -7,11 +7,11 @@ import {
   type SignOptions,
 } from "@signpost/core";
 import {
-  assertPolicy,
   createAdapterSigner,
   markPlace,
   nameSigner,
   type Place,
+  readPolicy,
   withinDeadline,
 } from "@signpost/core/adapter";
 import { openThreadKey } from "./pool/open-key.ts";
@@ -57,9 +57,9 @@ export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Si
 type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
-export async function openKeySigner(read: ReadRequest, { policy, signal }: OpeningOptions): Promise<Signer> {
+export async function openKeySigner(read: ReadRequest, { policy: given, signal }: OpeningOptions): Promise<Signer> {
   // Before anything is opened that nobody would close.
-  assertPolicy(policy);
+  const policy = readPolicy(given);
   const { key, module } = await openWithin(read, signal);
   const uri = formatKeyUri(module, key);
   const placeOfSession = createPlaces(uri);

@@ -6,13 +6,14 @@ import type { GuardPolicy, Signer } from "../signer/contract.ts";
 import { createSigner, type SignerBackend } from "../signer/create.ts";
 import { endedError } from "../signer/endings.ts";
 import { guardSigner, type GuardDetails } from "../signer/guard.ts";
-import { withinDeadline } from "./within-deadline.ts";
+import { readPolicy } from "../signer/policy.ts";
 import { openingBounds, retryOpening, type CallBounds, type OpeningBounds, type OpeningOptions } from "./opening.ts";
+import { withinDeadline } from "./within-deadline.ts";
 
 /**
  * The signer of an opened key, as the caller's policy asks for it: bare for `false`, else guarded.
  *
- * @throws ConfigurationError for a policy out of bounds. Check it with `assertPolicy` before anything is opened.
+ * @throws ConfigurationError for a policy out of bounds. Read it with `readPolicy` before anything is opened.
  * @example
  * ```ts
  * import type { GuardPolicy, Signer } from "@signpost/core";
@@ -70,8 +71,9 @@ export interface OpeningPlan {
  * ```
  */
 export function planOpening(options: AdapterSignerOptions): OpeningPlan {
-  const bounds = openingBounds(options);
-  const { policy = {}, publicKey } = options;
+  const { openDeadlineMs, signal, publicKey } = options;
+  const policy = readPolicy(options.policy) ?? {};
+  const bounds = openingBounds({ policy, openDeadlineMs, signal });
   return { policy, bounds, pinned: publicKey === undefined ? undefined : p256JwkFrom(publicKey, "publicKey") };
 }
 

@@ -28,7 +28,9 @@ export function createFailoverRecord(places: readonly Signer[]): FailoverRecord 
   const failedLast = (): string =>
     [...departures]
       .filter(([index]) => index !== 0)
-      .map(([index, { at, code }]) => `; ${uriOf(index)} failed when it was used last, at ${at.toISOString()} (${code})`)
+      .map(
+        ([index, { at, code }]) => `; ${uriOf(index)} failed when it was used last, at ${at.toISOString()} (${code})`,
+      )
       .join("");
   const signsAt = (current: number): string => {
     const last = lastOne();

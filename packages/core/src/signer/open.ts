@@ -6,7 +6,7 @@ import type { GuardedSigner, GuardPolicy, Signer, SignerAdapter } from "./contra
 import { endedError } from "./endings.ts";
 import { guardSigner } from "./guard.ts";
 import { isGuarded } from "./mark.ts";
-import { assertPolicy } from "./policy.ts";
+import { readPolicy } from "./policy.ts";
 import { afterScheme, schemeOf } from "./scheme.ts";
 import { untilAborted } from "./until-aborted.ts";
 
@@ -67,11 +67,12 @@ export async function openSigner(
   if (matching.length > 1)
     throw new ConfigurationError("adapters", `expected one adapter for the scheme ${adapter.scheme}:`);
   // Before the adapter opens anything that nobody would close.
-  assertPolicy(options.policy);
+  const policy = readPolicy(options.policy);
+  const signal = readSignal("signal", options.signal);
   // In the adapter's own spelling, so that no adapter has to know that case does not count.
-  const signer = await opened(adapter, `${adapter.scheme}:${afterScheme(uri, adapter.scheme)}`, options);
+  const signer = await opened(adapter, `${adapter.scheme}:${afterScheme(uri, adapter.scheme)}`, { policy, signal });
   try {
-    return isGuardedSigner(signer) ? signer : guardSigner(signer, options.policy);
+    return isGuardedSigner(signer) ? signer : guardSigner(signer, policy);
   } catch (error) {
     // What an adapter of another make opened is not left open.
     closeUnused(signer);
@@ -81,7 +82,7 @@ export async function openSigner(
 
 /** An adapter of another make may not heed its signal: its caller is released all the same, and what comes late is closed. */
 async function opened(adapter: SignerAdapter, uri: string, options: OpenSignerOptions): Promise<Signer> {
-  const signal = readSignal("signal", options.signal);
+  const { signal } = options;
   if (signal?.aborted === true) throw endedError(signal.reason);
   const opening = Promise.resolve(adapter.open(uri, options));
   try {

@@ -51,19 +51,27 @@ export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): Re
 }
 
 /**
- * Refuses a policy that could never work. For adapters, before they open anything for it; `false` and `undefined`
- * are fine.
+ * A copy of a policy, so that what was checked is what is used when the key is open. Refuses one that could never work. For
+ * adapters, before they open anything for it; `false` and `undefined` are fine.
  *
  * @throws ConfigurationError that names the option and its bounds.
  * @example
  * ```ts
- * import { assertPolicy } from "@signpost/core/adapter";
+ * import { readPolicy } from "@signpost/core/adapter";
  *
- * assertPolicy({ deadlineMs: 3000 });
+ * const policy = readPolicy({ deadlineMs: 3000 });
  * ```
  */
-export function assertPolicy(policy: GuardPolicy | false | undefined): void {
-  if (policy !== undefined && policy !== false) resolvePolicy(policy, {});
+export function readPolicy(policy: GuardPolicy | undefined): GuardPolicy | undefined;
+/** The same where the signer may be bare. */
+export function readPolicy(policy: GuardPolicy | false | undefined): GuardPolicy | false | undefined;
+export function readPolicy(policy: GuardPolicy | false | undefined): GuardPolicy | false | undefined {
+  if (policy === undefined || policy === false) return policy;
+  assertOptions("policy", policy, POLICY_OPTIONS);
+  const { deadlineMs, attemptTimeoutMs, maxAttempts, concurrency, maxQueue, limiter } = policy;
+  const copy = { deadlineMs, attemptTimeoutMs, maxAttempts, concurrency, maxQueue, limiter };
+  resolvePolicy(copy, {});
+  return copy;
 }
 
 function resolveLimiter({ limiter, concurrency, maxQueue }: GuardPolicy): Limiter | undefined {

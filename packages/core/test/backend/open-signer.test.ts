@@ -97,6 +97,16 @@ describe("openAdapterSigner", () => {
     },
   );
 
+  test("guards by the policy that was checked, whatever becomes of it while the key is being opened", async () => {
+    const policy = { maxAttempts: 1 };
+    const signDigest = vi.fn<RemoteBackend["signDigest"]>(() => Promise.reject(outage()));
+    const opening = open({ policy }, { signDigest });
+    policy.maxAttempts = 3;
+    const signer = await opening;
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "unavailable" });
+    expect(signDigest).toHaveBeenCalledTimes(1);
+  });
+
   test("does not wait for a backend that never closes to tell why it was not opened", async () => {
     vi.useFakeTimers();
     try {

@@ -37,13 +37,16 @@ describe("createSigner", () => {
     expect(seen).toEqual([]);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, 2 ** 31])("refuses a call timeout of %d ms, which no timer keeps", (callTimeoutMs) => {
-    const { publicKey } = scriptedSigner().signer;
-    const backend = { uri: "test:key", publicKey, signDigest: async () => DIGEST, close: async () => {} };
-    expect(() => createSigner({ ...backend, callTimeoutMs })).toThrow(
-      expect.objectContaining({ name: "ConfigurationError", argument: "callTimeoutMs" }),
-    );
-  });
+  test.each([0, -1, 1.5, Number.NaN, 2 ** 31])(
+    "refuses a call timeout of %d ms, which no timer keeps",
+    (callTimeoutMs) => {
+      const { publicKey } = scriptedSigner().signer;
+      const backend = { uri: "test:key", publicKey, signDigest: async () => DIGEST, close: async () => {} };
+      expect(() => createSigner({ ...backend, callTimeoutMs })).toThrow(
+        expect.objectContaining({ name: "ConfigurationError", argument: "callTimeoutMs" }),
+      );
+    },
+  );
 
   test("refuses a signal that has aborted already", async () => {
     const { signer, seen } = created();
