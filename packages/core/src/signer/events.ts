@@ -1,7 +1,10 @@
 import { channel } from "node:diagnostics_channel";
 import type { SignerErrorCode } from "../errors.ts";
 
-/** Name of the `node:diagnostics_channel` on which each guarded call with valid arguments publishes one {@link SignEvent}. */
+/**
+ * Name of the `node:diagnostics_channel` on which each guarded call with valid arguments publishes one {@link SignEvent}. When
+ * `signWith` finds that its signature does not verify, a second one follows, with the code `bad_signature`.
+ */
 export const SIGN_CHANNEL = "signpost:sign";
 
 /** One signing call, published inside the caller's async context. Nothing of the payload is in it. */
@@ -10,7 +13,7 @@ export interface SignEvent {
   readonly uri: string;
   /** Key URI of the place that made the last attempt, where the signer has several (`failoverSigner`). */
   readonly place?: string;
-  /** Backend calls made: 0 when the call never got a slot. */
+  /** Backend calls made: 0 when the call never got a slot, and in the second event of a call. */
   readonly attempts: number;
   /** Milliseconds spent waiting for slots. */
   readonly queueMs: number;

@@ -94,9 +94,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
       const result = runCall(bare, resolved, call);
       calls.set(call, result);
       const signature = await result;
-      const place = placeOf(signature)?.uri ?? call.place;
-      // A signer's own sessions are no places to tell of.
-      call.place = place === bare.uri ? undefined : place;
+      call.place = distinct(placeOf(signature)?.uri ?? call.place);
       health.succeeded();
       return signature;
     } catch (cause) {
@@ -111,6 +109,9 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
       publishSign(() => signEvent(bare.uri, call, error));
     }
   };
+
+  /** A signer's own sessions are no places to tell of. */
+  const distinct = (place: string | undefined): string | undefined => (place === bare.uri ? undefined : place);
 
   const closeOnce = async (): Promise<void> => {
     for (const call of calls.keys()) if (call.attempts === 0) call.scope.end(closedError());
@@ -129,6 +130,10 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   const signedBadly = (place: Place, error: SignerError): void => {
     health.failed(error);
     inside?.signedBadly?.(place, error);
+    // The event of the call told of a success.
+    publishSign(() =>
+      signEvent(bare.uri, { place: distinct(place.uri), attempts: 0, queueMs: 0, backendMs: 0 }, error),
+    );
   };
   return Object.freeze(markGuarded(guarded, { signedBadly }));
 }
@@ -234,7 +239,9 @@ function failureOf({ scope, lastError }: Call, cause: unknown): SignerError {
   return cause instanceof SignerError ? cause : new SignerError("integrity", "the limiter failed", { cause });
 }
 
-function signEvent(uri: string, call: Call, error: SignerError | undefined): SignEvent {
+type Told = Pick<Call, "place" | "attempts" | "queueMs" | "backendMs">;
+
+function signEvent(uri: string, call: Told, error: SignerError | undefined): SignEvent {
   const { attempts, place, queueMs, backendMs } = call;
   return {
     uri,

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { guardSigner, SIGN_CHANNEL, type SignEvent, SignerError } from "@signpost/core";
+import { createKeySet, guardSigner, SIGN_CHANNEL, type SignEvent, SignerError, signWith } from "@signpost/core";
 import { failure } from "../support/failure.ts";
 import { fails, scriptedSigner, signs, signsAfter } from "../support/scripted-signer.ts";
 
@@ -31,6 +31,18 @@ describe("the channel signpost:sign", () => {
     expect(events.map(({ event }) => event)).toEqual([
       { uri: "scripted:key", attempts: 1, queueMs: expect.any(Number), backendMs: expect.any(Number) },
     ]);
+  });
+
+  test("gets a second message when the signature of a call does not verify", async () => {
+    const guard = guardSigner(scriptedSigner(({ digest }) => scriptedSigner().signer.sign(digest)).signer);
+    const { active } = createKeySet([{ signer: guard }]);
+    await request.run("a", () => failure(signWith(active, DIGEST)));
+    expect(events).toMatchObject([
+      { event: { attempts: 1 }, request: "a" },
+      { event: { uri: "scripted:key", attempts: 0, code: "bad_signature" }, request: "a" },
+    ]);
+    expect(events[0]?.event).not.toHaveProperty("code");
+    expect(events[1]?.event).not.toHaveProperty("place");
   });
 
   test("says how many attempts a call took, and its code when it failed", async () => {

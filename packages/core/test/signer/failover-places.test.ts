@@ -195,6 +195,12 @@ describe("a place whose signature does not verify", () => {
     expect(await signWith(entry, INPUT)).toHaveLength(64);
   });
 
+  test("is named by an event", async () => {
+    const entry = createKeySet([{ signer: guardSigner(frankfurtAndDublin(wrongKey, signs).bare) }]).active;
+    const events = await eventsOf(() => failure(signWith(entry, INPUT)));
+    expect(events).toMatchObject([{ attempts: 1 }, { code: "bad_signature", place: "test:frankfurt" }]);
+  });
+
   test("shows in the health of the failover", async () => {
     const guard = guardSigner(frankfurtAndDublin(wrongKey, signs).bare);
     const entry = createKeySet([{ signer: guard }]).active;
