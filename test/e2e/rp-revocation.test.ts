@@ -7,7 +7,7 @@ import type { Op } from "../bench/peers/op.ts";
 import { startOp } from "../bench/peers/op.ts";
 import { shiftTime } from "../bench/peers/shifted-time.ts";
 
-// For how long RPs trust a key that was revoked, and refuse the key in its place: the rows of docs/rotation.md for libraries
+// For how long RPs trust a key that was revoked, and refuse the key in its place: the rows of docs/emergency.md for libraries
 // that run on Node. A token of the revoked key comes every 30 s.
 
 const MINUTE = 60;
@@ -63,9 +63,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
 };
 
-const page = readFileSync(new URL("../../docs/rotation.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../docs/emergency.md", import.meta.url), "utf8");
 
-it.each(MORE_CLIENTS)("$name trusts a revoked key for as long as docs/rotation.md says", async (client) => {
+it.each(MORE_CLIENTS)("$name trusts a revoked key for as long as docs/emergency.md says", async (client) => {
   const row = ROWS[client.name];
   expect({
     library: row?.library,
@@ -164,6 +164,6 @@ function inWords(seconds = Number.NaN, client: Client): string {
   if (seconds === FOREVER)
     return client.name === "aws-jwt-verify" ? "until a restart" : "as long as it is used once a minute";
   if (seconds === 0) return "until the first one";
-  if (seconds >= HOUR) return "as the headers say: 1 h, up to 2 h where it is not used in between";
+  if (seconds >= HOUR) return "as the headers say: 1 h, or up to 2 h if it is not used in between";
   return seconds > MINUTE ? `${seconds / MINUTE} min` : `${seconds} s`;
 }
