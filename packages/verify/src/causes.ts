@@ -1,11 +1,11 @@
 import { memberOf } from "@signpost/core/adapter";
 
-/** How far causes of causes are followed. */
+/** How many nested causes are followed. */
 const MAX_DEPTH = 8;
 
 /**
- * An error and its causes, the outermost first; of several errors for several addresses, the first. By what they have and not by
- * their class: where tests run in a realm of their own, as under Jest, errors of the network are of another.
+ * An error and its causes, the outermost first. Of several errors for several addresses, only the first. It looks at members and not
+ * at classes, because tests may run in a separate realm (as under Jest), where network errors have other classes.
  */
 export function* causesOf(error: unknown): Iterable<unknown> {
   let current = error;
@@ -16,13 +16,13 @@ export function* causesOf(error: unknown): Iterable<unknown> {
   }
 }
 
-/** Names that say nothing. */
+/** Names that carry no information. */
 const ANY_ERROR: ReadonlySet<unknown> = new Set(["Error", "TypeError", "AggregateError"]);
 
 /**
- * The innermost code in a chain of causes, such as ECONNREFUSED or CERT_HAS_EXPIRED, or else the innermost name, such as
- * HTTPParserError or TimeoutError. An HTTP client says "fetch failed" around it. Messages are not repeated: they may hold the
- * whole URL.
+ * The innermost code in a chain of causes, such as ECONNREFUSED or CERT_HAS_EXPIRED. Without a code, the innermost name, such as
+ * HTTPParserError or TimeoutError. An HTTP client wraps it in "fetch failed". Messages are not repeated, because they may contain
+ * the full URL.
  */
 export function reasonOf(error: unknown): string | undefined {
   const causes = [...causesOf(error)];

@@ -3,24 +3,24 @@ import { markErrorClass } from "@signpost/core/adapter";
 import { causesOf } from "./causes.ts";
 
 /**
- * Why a key set gave no key. A code is transient where the network or the OP's answer is at fault.
+ * Why a key set returned no key. A code is transient if the network or the OP's answer is at fault.
  *
  * | code | meaning | transient |
  * |---|---|---|
- * | `unsupported_alg` | the header's `alg` is not one that a public key set can serve; nothing was looked up | no |
+ * | `unsupported_alg` | no public key can serve the header's `alg`; no key was looked up | no |
  * | `missing_kid` | the header has no `kid` | no |
- * | `unknown_kid` | no key with this `kid`, also after a forced refetch or while it is throttled (`retryAfterMs`) | no |
- * | `no_suitable_key` | the `kid` is known, but its key does not fit the `alg`, also after a forced refetch or while it is throttled (`retryAfterMs`) | no |
+ * | `unknown_kid` | no key has this `kid`, even after a forced refetch or while the next one is throttled (`retryAfterMs`) | no |
+ * | `no_suitable_key` | the key with this `kid` does not fit the `alg`, even after a forced refetch or while the next one is throttled (`retryAfterMs`) | no |
  * | `key_left_out` | the `kid` is in the set, but its entry cannot be used; the message says why | no |
  * | `kid_rebound` | the `kid` named another key before | no |
  * | `ambiguous_key` | more than one key fits | no |
  * | `fetch_failed`, `timeout`, `http_status`, `redirect_refused` | the request failed | yes |
- * | `address_refused` | the host resolved to an address that is not public | no |
- * | `guard_unavailable` | this runtime opens connections past the address guard, so that none was opened | no |
- * | `throttled` | the set was fetched a moment ago and dropped for those of other clients; asked again after `retryAfterMs` | yes |
- * | `unexpected_content_type`, `body_too_large`, `invalid_jwks`, `no_usable_key` | the answer cannot be used as a key set | yes, but for a registered `jwks` |
+ * | `address_refused` | the address of the host is not public | no |
+ * | `guard_unavailable` | this runtime does not use the address guard, so no connection was opened | no |
+ * | `throttled` | the set was fetched recently and then dropped to make room for other clients; try again after `retryAfterMs` | yes |
+ * | `unexpected_content_type`, `body_too_large`, `invalid_jwks`, `no_usable_key` | the answer is not a usable key set | yes, except for a registered `jwks` |
  * | `invalid_metadata`, `issuer_mismatch` | the discovery document cannot be used | yes |
- * | `aborted` | the caller's signal; its reason is the `cause` | no |
+ * | `aborted` | the caller's signal aborted; its reason is the `cause` | no |
  */
 export type KeySetErrorCode =
   | "unsupported_alg"
@@ -45,7 +45,7 @@ export type KeySetErrorCode =
   | "issuer_mismatch"
   | "aborted";
 
-/** Codes that are about the token, the configuration or the caller. Every other one comes from the network or from an answer. */
+/** Codes that are about the token, the configuration or the caller. All others come from the network or from an answer. */
 const NEVER_TRANSIENT: ReadonlySet<KeySetErrorCode> = new Set([
   "unsupported_alg",
   "missing_kid",
@@ -59,17 +59,17 @@ const NEVER_TRANSIENT: ReadonlySet<KeySetErrorCode> = new Set([
   "aborted",
 ]);
 
-/** What a `KeySetError` may be made with. */
+/** Options of the constructor of `KeySetError`. */
 export interface KeySetErrorOptions extends ErrorOptions {
   /** Milliseconds until another request may be sent. */
   readonly retryAfterMs?: number | undefined;
   /** Status of the HTTP answer. */
   readonly status?: number | undefined;
-  /** `false` for a set that was given and not fetched. Default: what the code says. */
+  /** `false` for a set that was passed and not fetched. Default: depends on the code. */
   readonly transient?: false | undefined;
 }
 
-/** A key set gave no key, or could not be read. */
+/** A key set returned no key, or could not be read. */
 export class KeySetError extends VerifyError {
   static {
     markErrorClass(this.prototype, "KeySetError");
@@ -77,11 +77,11 @@ export class KeySetError extends VerifyError {
 
   /** Name of the class. */
   override readonly name: string = "KeySetError";
-  /** Why there is no key: switch on it. */
+  /** Why there is no key. Switch on it. */
   declare readonly code: KeySetErrorCode;
-  /** Milliseconds until another request may be sent. Absent where asking again does not help. */
+  /** Milliseconds until another request may be sent. Absent if another request does not help. */
   readonly retryAfterMs: number | undefined;
-  /** Status of the HTTP answer, where there was one. */
+  /** Status of the HTTP answer, if there was one. */
   readonly status: number | undefined;
 
   constructor(code: KeySetErrorCode, message: string, options?: KeySetErrorOptions) {
@@ -103,15 +103,15 @@ export function findKeySetError(error: unknown): KeySetError | undefined {
  * | code | meaning |
  * |---|---|
  * | `malformed_jwt` | not a compact JWS of three unpadded base64url parts with JSON objects, or too long |
- * | `alg_not_allowed` | the `alg` is not on the list; no key was looked up |
+ * | `alg_not_allowed` | the `alg` is not in the list; no key was looked up |
  * | `unsupported_header` | the header has `crit` or `b64` |
  * | `invalid_typ` | the token is of another kind |
- * | `unknown_client` | no keys for this client |
+ * | `unknown_client` | there are no keys for this client |
  * | `client_mismatch` | `iss`, `sub` or `client_id` is not the client |
  * | `bad_signature` | the signature does not verify, or has the wrong length |
  * | `invalid_issuer`, `invalid_audience` | issued by, or meant for, another party |
- * | `expired`, `not_yet_valid`, `lifetime_too_long` | the times |
- * | `invalid_claim` | a claim is missing, of the wrong type, or forbidden; `claim` names it |
+ * | `expired`, `not_yet_valid`, `lifetime_too_long` | `exp`, `nbf` or `iat` is out of range |
+ * | `invalid_claim` | a claim is missing, has the wrong type, or is forbidden; `claim` names it |
  * | `replayed` | the `jti` was used before |
  * | `replay_store_unavailable` | the replay store did not answer, so the token is refused |
  */
@@ -132,7 +132,7 @@ export type TokenErrorCode =
   | "replayed"
   | "replay_store_unavailable";
 
-/** A token was refused. The message never holds a claim's value. */
+/** A token was refused. The message never contains a claim's value. */
 export class TokenError extends VerifyError {
   static {
     markErrorClass(this.prototype, "TokenError");
@@ -140,9 +140,9 @@ export class TokenError extends VerifyError {
 
   /** Name of the class. */
   override readonly name: string = "TokenError";
-  /** Why the token was refused: switch on it. */
+  /** Why the token was refused. Switch on it. */
   declare readonly code: TokenErrorCode;
-  /** The claim or header member that was judged, where it was one. */
+  /** The claim or header member at fault, if it was one. */
   readonly claim: string | undefined;
 
   constructor(code: TokenErrorCode, message: string, options?: ErrorOptions & { claim?: string | undefined }) {

@@ -7,7 +7,7 @@ export { createClientKeySets } from "./client/client-key-sets.ts";
 export type { ClientKeys, ClientKeySets, ClientKeySetsOptions } from "./client/client-key-sets.ts";
 export { verifyRequestObject } from "./client/request-object.ts";
 export type { RequestObjectOptions, VerifiedRequestObject } from "./client/request-object.ts";
-// The base class of the two below: who catches them all needs no other package for it.
+// The base class of the two below, so that callers can catch both with this package alone.
 export { VerifyError } from "@signpost/core";
 export { KeySetError, TokenError } from "./errors.ts";
 export type { KeySetErrorCode, KeySetErrorOptions, TokenErrorCode } from "./errors.ts";

@@ -1,33 +1,33 @@
 import { ConfigurationError } from "@signpost/core";
 import { given, readText } from "@signpost/core/adapter";
 
-// What core has no reader for.
+// Readers that core does not have.
 
-/** A list of strings that are not empty. The list may be. */
+/** A list of non-empty strings. The list may be empty. */
 export function readTexts(name: string, value: unknown): readonly string[] {
   if (!Array.isArray(value)) throw new ConfigurationError(name, `expected an array of strings, got ${given(value)}`);
   return value.map((text) => readText(name, text));
 }
 
-/** A string from a request, or `undefined`. It may be empty, and then equals nothing. */
+/** A string from a request, or `undefined`. It may be empty. An empty string never matches. */
 export function readRequestText(name: string, value: string | undefined): string | undefined {
   if (value === undefined || typeof value === "string") return value;
-  throw new ConfigurationError(name, `expected a string, or nothing, got ${given(value)}`);
+  throw new ConfigurationError(name, `expected a string or undefined, got ${given(value)}`);
 }
 
-/** A function that must be there. `expected` says which one. */
+/** A required function. `expected` describes it. */
 export function requireFunction<Callback>(name: string, value: Callback, expected: string): Callback {
   if (typeof value === "function") return value;
   throw new ConfigurationError(name, `expected ${expected}, got ${given(value)}`);
 }
 
-/** A signal, of whichever realm, or `undefined`. */
+/** A signal, from any realm, or `undefined`. */
 export function readSignal(name: string, value: AbortSignal | undefined): AbortSignal | undefined {
   if (value === undefined || isSignal(value)) return value;
-  throw new ConfigurationError(name, `expected an AbortSignal, or nothing, got ${given(value)}`);
+  throw new ConfigurationError(name, `expected an AbortSignal or undefined, got ${given(value)}`);
 }
 
-/** A signal that must be there. */
+/** A required signal. */
 export function requireSignal(name: string, value: AbortSignal): AbortSignal {
   if (isSignal(value)) return value;
   throw new ConfigurationError(name, `expected an AbortSignal, got ${given(value)}`);

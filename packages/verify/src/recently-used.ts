@@ -1,8 +1,8 @@
-/** The values that were used last, up to a number. */
+/** The most recently used values, up to a fixed number. */
 export interface RecentlyUsed<Value> {
   /** Also counts as a use. */
   get(key: string): Value | undefined;
-  /** Where that makes one too many, the one that was not used longest is dropped and returned. */
+  /** If there are too many, drops the least recently used value and returns it. */
   set(key: string, value: Value): readonly [key: string, value: Value] | undefined;
 }
 
@@ -14,8 +14,8 @@ interface Node<Value> {
 }
 
 /**
- * In the order of use, by a list through the entries. A Map alone keeps an order too, but taking a key out and adding it again
- * leaves a gap each time: in one of 10,000 entries, which is cleaned rarely, finding a key that is used often took 60 µs.
+ * Keeps the order of use in a linked list through the entries. A Map also keeps an order, but removing a key and adding it again
+ * leaves a gap each time. In a Map of 10,000 entries, which is rarely compacted, finding a frequently used key took 60 µs.
  */
 export function createRecentlyUsed<Value>(capacity: number): RecentlyUsed<Value> {
   const nodes = new Map<string, Node<Value>>();

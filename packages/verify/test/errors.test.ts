@@ -210,7 +210,7 @@ describe("the message of a failed fetch names host and reason", () => {
   it("where the address is refused", async () => {
     const keySet = createRemoteKeySet("https://127.0.0.1/jwks?secret", { publicAddressesOnly: true });
     const error = await failure(keySet(header));
-    expect(error.message).toBe("https://127.0.0.1/jwks: the host is at an address that is not public");
+    expect(error.message).toBe("https://127.0.0.1/jwks: the address of the host is not public");
     expect(error).toMatchObject({ code: "address_refused", transient: false });
   });
 });

@@ -25,16 +25,16 @@ import { parseClientJws, requireClientTyp, verifyClientSignature } from "./verif
 /** Options of `verifyClientAssertion`. */
 export interface ClientAssertionOptions extends ClientJwsOptions {
   /**
-   * Other values of `aud` to accept, such as the token endpoint's URL for older clients. With them, a list passes whose every
-   * member is the issuer or one of these: openid-client 4 and 5 send both. An assertion for such a value may have been meant for
-   * another OP with the same endpoint. Default none: `aud` is the issuer alone.
+   * Other values of `aud` to accept, such as the token endpoint's URL for older clients. A list is then accepted if every member is
+   * the issuer or one of these, because openid-client 4 and 5 send both. An assertion for such a value may have been meant for another
+   * OP with the same endpoint. Default none: `aud` must be only the issuer.
    */
   readonly otherAudiences?: readonly string[] | undefined;
-  /** The request's `client_id`, where it has one: the assertion must be this client's. */
+  /** The request's `client_id`, if it has one. The assertion must be from this client. */
   readonly clientId?: string | undefined;
-  /** The key function over the registered keys of a client, `undefined` for none. Called once, after `iss` and `sub` named the client. */
+  /** Returns the key function for a client's registered keys, or `undefined`. Called once, after `iss` and `sub` named the client. */
   readonly keysOf: (clientId: string) => KeyFunction | undefined | Promise<KeyFunction | undefined>;
-  /** Where used `jti`s are kept. All replicas share it. */
+  /** Keeps used `jti`s. All replicas must share it. */
   readonly replayStore: ReplayStore;
 }
 
@@ -46,9 +46,9 @@ const CLIENT_ASSERTION_OPTIONS: OptionNames<ClientAssertionOptions> = {
   replayStore: true,
 };
 
-/** An assertion that authenticates its client. */
+/** A verified assertion, which authenticates its client. */
 export interface VerifiedClientAssertion {
-  /** The client: `iss` and `sub`. */
+  /** The client's id: `iss` and `sub`. */
   readonly clientId: string;
   /** All claims of the assertion. */
   readonly claims: Readonly<Record<string, unknown>>;
@@ -58,17 +58,17 @@ const DEFAULT_LIFETIME_SECONDS = 300;
 const MAX_JTI_LENGTH = 1024;
 
 /**
- * A `jti` is kept longer than its assertion is accepted: another replica's clock may be behind, a clock may be set back, and a
- * store answers some time after it was asked.
+ * A `jti` is kept longer than its assertion is accepted. The clock of another replica may be behind, a clock may be set back, and a
+ * store needs time to answer.
  */
 const REPLAY_MARGIN_MS = 60_000;
 
 /**
- * Client authentication by `private_key_jwt` (RFC 7523 section 3, OpenID Connect Core 1.0 section 9): `iss` and `sub` are
- * the client, `aud` is the issuer, the lifetime is short, and each `jti` is taken once.
+ * Client authentication by `private_key_jwt` (RFC 7523 section 3, OpenID Connect Core 1.0 section 9). `iss` and `sub` are the client,
+ * `aud` is the issuer, the lifetime is short, and each `jti` is accepted once.
  *
- * Rejects with `TokenError`: every code but `invalid_issuer`; with `KeySetError` where the client's keys give none; with what
- * `keysOf` rejects with; and with `ConfigurationError` for an option that is missing, unknown or out of bounds.
+ * Rejects with `TokenError`: every code except `invalid_issuer`; with `KeySetError` if no key of the client fits; with the error of
+ * `keysOf`; and with `ConfigurationError` for an option that is missing, unknown or out of bounds.
  *
  * @example
  * ```ts
@@ -107,7 +107,7 @@ export async function verifyClientAssertion(
     throw mismatch("sub", "expected the request's client_id");
   const keys = (await options.keysOf(clientId)) ?? undefined;
   if (keys === undefined) throw new TokenError("unknown_client", "the client has no registered keys");
-  requireFunction("keysOf", keys, "a function that gives a key function, or nothing");
+  requireFunction("keysOf", keys, "a function that returns a key function or undefined");
   await verifyClientSignature(jwt, jws, keys);
 
   const time = rules.readTime();
@@ -119,7 +119,7 @@ export async function verifyClientAssertion(
   requireLifetime(claims, exp, { maxSeconds: rules.maxLifetimeSeconds, starts: ["iat"] }, time);
   const jti = requireString(claims, "jti");
   if (jti.length > MAX_JTI_LENGTH) throw invalid("jti", `expected at most ${MAX_JTI_LENGTH} characters`);
-  // Last, so that a refused assertion uses up nothing.
+  // Last, so a refused assertion does not use up its jti.
   const untilExpiryMs = (exp + time.endToleranceSeconds) * 1000 - time.nowMs;
   const id = replayId(rules.issuer, clientId, jti);
   await useOnce(() => rules.replayStore.claim(id, Math.ceil(untilExpiryMs + REPLAY_MARGIN_MS), { clientId }));
@@ -130,7 +130,7 @@ function readOptions(options: ClientAssertionOptions) {
   assertOptions("options", options, CLIENT_ASSERTION_OPTIONS);
   const { otherAudiences = [] } = options;
   const common = readClientJwsOptions(options);
-  requireFunction("keysOf", options.keysOf, "a function that gives the key function of a client");
+  requireFunction("keysOf", options.keysOf, "a function that returns the key function of a client");
   return {
     ...common,
     clientId: readRequestText("clientId", options.clientId),
@@ -140,7 +140,7 @@ function readOptions(options: ClientAssertionOptions) {
   };
 }
 
-/** Of one length, whatever the client wrote; two clients may use the same `jti`. */
+/** Always the same length, whatever the client wrote. Two clients may use the same `jti`. */
 function replayId(issuer: string, clientId: string, jti: string): string {
   return createHash("sha256")
     .update(JSON.stringify([issuer, clientId, jti]))
@@ -153,11 +153,11 @@ async function useOnce(claim: () => Promise<boolean>): Promise<void> {
     first = await claim();
   } catch (error) {
     const reason = error instanceof VerifyError ? error.message : reasonOf(error);
-    const message = `the replay store cannot say whether the jti is new${reason === undefined ? "" : `: ${reason}`}`;
+    const message = `the replay store could not check the jti${reason === undefined ? "" : `: ${reason}`}`;
     throw new TokenError("replay_store_unavailable", message, { cause: error });
   }
-  if (first === false) throw new TokenError("replayed", "jti: used before", { claim: "jti" });
-  if (first !== true) throw new TokenError("replay_store_unavailable", "the replay store answered neither yes nor no");
+  if (first === false) throw new TokenError("replayed", "jti: this assertion was used before", { claim: "jti" });
+  if (first !== true) throw new TokenError("replay_store_unavailable", "the replay store must return true or false");
 }
 
 function mismatch(claim: string, expected: string): TokenError {

@@ -6,18 +6,18 @@ import { TIME_OPTIONS, timeRules } from "../token/claims.ts";
 import type { RpSigningAlgorithm } from "./algorithms.ts";
 import { RP_SIGNING_ALGORITHMS } from "./algorithms.ts";
 
-/** The options for what a client signed: an assertion or a request object. */
+/** Options for a JWT that a client signed: an assertion or a request object. */
 export interface ClientJwsOptions extends TimeOptions {
-  /** This OP's issuer: the one accepted `aud`, unless other options say otherwise. */
+  /** This OP's issuer. It is the only accepted `aud`, unless other options say otherwise. */
   readonly issuer: string;
   /**
-   * What the client registered as `token_endpoint_auth_signing_alg` or `request_object_signing_alg`, or several. At least one.
+   * At least one accepted algorithm, such as the client's `token_endpoint_auth_signing_alg` or `request_object_signing_alg`.
    * Default `RP_SIGNING_ALGORITHMS`.
    */
   readonly algorithms?: readonly RpSigningAlgorithm[] | undefined;
   /**
-   * Longest time from `iat`, and from now, to `exp`; for a request object from `nbf` too. Seconds, 1 to 86,400. Default: 300 for an
-   * assertion; for a request object none, and `exp` is optional.
+   * Maximum time from `iat`, and from now, to `exp`. For a request object also from `nbf`. Seconds, 1 to 86,400. Default: 300 for an
+   * assertion. None for a request object, and then `exp` is optional.
    */
   readonly maxLifetimeSeconds?: number | undefined;
   /**
@@ -40,7 +40,7 @@ export interface ClientJwsRules {
   readonly issuer: string;
   readonly algorithms: readonly string[];
   readonly maxLifetimeSeconds: number | undefined;
-  /** Without a `typ` and with `JWT` as well. */
+  /** Also accepts `JWT` and a missing `typ`. */
   readonly anyTyp: boolean;
   readonly readTime: () => TimeRules;
 }
@@ -60,7 +60,7 @@ export function readClientJwsOptions(options: ClientJwsOptions): ClientJwsRules 
 function readAlgorithms(value: unknown = RP_SIGNING_ALGORITHMS): readonly string[] {
   const known: readonly unknown[] = RP_SIGNING_ALGORITHMS;
   if (!Array.isArray(value) || value.length === 0 || !value.every((alg) => known.includes(alg))) {
-    throw new ConfigurationError("algorithms", `expected some of ${known.join(", ")}`);
+    throw new ConfigurationError("algorithms", `expected a list of at least one of ${known.join(", ")}`);
   }
   return value;
 }

@@ -14,33 +14,34 @@ import { fetchLimits } from "../remote/remote-resource.ts";
 import { createRecentlyUsed } from "../recently-used.ts";
 import { createDroppedLimits } from "./dropped-limits.ts";
 
-/** Options of `createClientKeySets`: those of a remote set, for the sets of all clients. */
+/** Options of `createClientKeySets`. The options of a remote set apply to the sets of all clients. */
 export interface ClientKeySetsOptions extends Omit<RemoteKeySetOptions, "publicAddressesOnly"> {
   /**
-   * Clients whose sets are kept; the one that was not asked for longest is dropped. Its next set is fetched
-   * `minRevalidateIntervalMs` after this one at the earliest, so give more than there are clients in a minute. A whole number,
-   * 1 to 1,000,000, default 1000.
+   * Number of clients whose sets are kept. The least recently used one is dropped. Its next set is fetched after
+   * `minRevalidateIntervalMs` at the earliest, so choose more than the number of clients in a minute. A whole number, 1 to 1,000,000,
+   * default 1000.
    */
   readonly maxClients?: number | undefined;
-  /** Accepts a signature without `kid` where exactly one key of the client fits. Default true. */
+  /** Accepts a signature without `kid` if exactly one key of the client fits. Default true. */
   readonly allowMissingKid?: boolean | undefined;
 }
 
-/** What a client registered (RFC 7591 section 2): one of the two. */
+/** The keys that a client registered (RFC 7591 section 2): exactly one of the two. */
 export interface ClientKeys {
-  /** The set itself. Another object is another set. */
+  /** The set itself. A different object is a different set. */
   readonly jwks?: { readonly keys: readonly unknown[] } | undefined;
   /** An https URL of the set. */
   readonly jwksUri?: string | undefined;
 }
 
-/** Gives the key function of each client. */
+/** Returns the key function of each client. */
 export interface ClientKeySets {
   /**
-   * Finds the client's own keys. The same key function is given until `keys` holds another `jwks` object or another URI. The new
-   * one still knows which key each `kid` of the client named.
+   * Returns a key function for the client's own keys. It stays the same until `keys` has another `jwks` object or another URI. The
+   * next one still remembers which key each `kid` of the client named.
    *
-   * @throws ConfigurationError for a client without an id, and for a URI that is not https; KeySetError `invalid_jwks`, `no_usable_key` for a `jwks`.
+   * @throws ConfigurationError for a client without an id, and for a URI that is not https; KeySetError `invalid_jwks`,
+   * `no_usable_key` for a `jwks`.
    */
   keysOf(clientId: string, keys: ClientKeys): KeyFunction;
 }
@@ -49,14 +50,14 @@ const { publicAddressesOnly: _always, ...CLIENTS_OWN } = REMOTE_KEY_SET_OPTIONS;
 const CLIENT_KEY_SETS_OPTIONS: OptionNames<ClientKeySetsOptions> = { ...CLIENTS_OWN, maxClients: true };
 
 /**
- * Kids of all clients together, some 30 MB when full. They outlive the sets. A client that fills them makes the OP forget what
- * other clients' kids named, and gains nothing by it.
+ * Remembered kids of all clients together, about 30 MB when full. They outlive the sets. A client that fills this memory makes the OP
+ * forget what the kids of other clients named. That does not help the client.
  */
 const REMEMBERED_CLIENT_KIDS = 100_000;
 
 /**
- * Key functions of an OP's clients, each scoped to its client: what one client publishes never verifies for another, not
- * even at the same URI. Only public addresses are connected to, unless `fetch` or `dispatcher` is given.
+ * Key functions for an OP's clients. Each one belongs to its client: a key of one client never verifies for another, even at the
+ * same URI. It connects only to public addresses, unless you pass `fetch` or `dispatcher`.
  *
  * @throws ConfigurationError for an option that cannot work.
  * @example
@@ -73,7 +74,7 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
   const { maxClients = 1000, allowMissingKid = true, ...others } = options;
   readWholeNumber("maxClients", maxClients, 1, 1_000_000);
   const connects = others.fetch !== undefined || others.dispatcher !== undefined;
-  // One for all, so that connections are shared.
+  // Shared by all clients, so that they share connections.
   const loadFetch = publicFetch();
   const remote: RemoteKeySetOptions = {
     ...others,
@@ -98,7 +99,7 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
     keysOf(clientId, keys) {
       readText("clientId", clientId);
       if (typeof keys !== "object" || keys === null) {
-        throw new ConfigurationError("keys", `expected one of jwks and jwksUri, got ${given(keys)}`);
+        throw new ConfigurationError("keys", `expected an object with jwks or jwksUri, got ${given(keys)}`);
       }
       const source = keys.jwks ?? keys.jwksUri;
       const known = kept.get(clientId);
@@ -120,24 +121,24 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
       const limits = dropped.take(ownerOf(clientId, jwksUri));
       return { keySet: remoteKeySet(jwksUri, settings, known, limits), limits };
     }
-    throw new ConfigurationError("keys", "expected one of jwks and jwksUri");
+    throw new ConfigurationError("keys", "expected exactly one of jwks and jwksUri");
   }
 
-  /** A set that another client's takes the place of may have been fetched for a forged assertion, and so may the next. */
+  /** Keeps the limits of a dropped set. It may have been fetched for a forged assertion, and the next one may be too. */
   function drop(clientId: string, { source, limits }: ClientKeySet): void {
     if (limits !== undefined) dropped.keep(ownerOf(clientId, source), limits);
   }
 }
 
 interface ClientKeySet {
-  /** What the client registered. */
+  /** The registered `jwks` or `jwksUri`. */
   readonly source: unknown;
   readonly keySet: KeyFunction;
-  /** Of a set that is fetched. */
+  /** Only for a fetched set. */
   readonly limits: FetchLimits | undefined;
 }
 
-/** A client that registers another URI is not held back by what happened at the first. */
+/** The limits of one URI do not apply to another URI of the same client. */
 function ownerOf(clientId: string, jwksUri: unknown): string {
   return JSON.stringify([clientId, jwksUri]);
 }

@@ -3,16 +3,16 @@ import { elapsedMs } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import type { FetchLimits } from "../http/fetch-limits.ts";
 
-/** The limits of sets that were dropped, for as long as they hold anything back. */
+/** The limits of dropped sets, kept while they still limit requests. */
 export interface DroppedLimits {
-  /** Those of this owner, where they still count; else new ones. */
+  /** The limits of this owner if they still apply. Otherwise new ones. */
   take(owner: string): FetchLimits;
   /** Keeps them for the owner's next set. */
   keep(owner: string, limits: FetchLimits): void;
 }
 
 export interface DroppedLimitsOptions {
-  /** Afterwards none of them holds anything back. */
+  /** After this time, no limits apply any more. */
   readonly holdMs: number;
   readonly instant: () => Instant;
   readonly create: () => FetchLimits;
@@ -28,9 +28,9 @@ const BUCKETS = 4096;
 const ROWS_PER_BUCKET = 8;
 
 /**
- * A table of fixed size. What pushes sets out of a cache in the order of their use would push their limits out of a second one as
- * well, so a row stays for its time. Owners are spread by a hash with a random key, so that only chance fills a bucket. Where one
- * is full, an owner that is not in it may have been left out, and waits with its first request.
+ * A table of fixed size. An attack that pushes sets out of the cache would also push their limits out of a second cache, so each row
+ * stays for a fixed time. A hash with a random key distributes the owners, so an attacker cannot fill a chosen bucket. If a bucket is
+ * full, an owner that is not in it may have been left out, so its first request must wait.
  */
 export function createDroppedLimits({ holdMs, instant, create }: DroppedLimitsOptions): DroppedLimits {
   const key = randomBytes(32);

@@ -23,9 +23,9 @@ export interface RequestObjectOptions extends ClientJwsOptions {
   /** Finds the registered keys of that client. */
   readonly keyFunction: KeyFunction;
   /**
-   * Accepts other values of `aud` next to the issuer (OpenID Connect Core 1.0 section 6.1: "be or include"), which certification for
-   * FAPI 2.0 Message Signing asks for. Such a request object may be meant for another OP as well. Default false: `aud` is the issuer
-   * alone.
+   * Accepts other values of `aud` in addition to the issuer (OpenID Connect Core 1.0 section 6.1: "be or include"). Certification for
+   * FAPI 2.0 Message Signing requires this. Such a request object may also be meant for another OP. Default false: `aud` must be only
+   * the issuer.
    */
   readonly allowOtherAudiences?: boolean | undefined;
 }
@@ -37,19 +37,18 @@ const REQUEST_OBJECT_OPTIONS: OptionNames<RequestObjectOptions> = {
   allowOtherAudiences: true,
 };
 
-/** A request object that its client made for this OP. */
+/** A verified request object, made by the client for this OP. */
 export interface VerifiedRequestObject {
   /** The authorization request parameters, and the claims of the JWT. */
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /**
- * A signed request object (RFC 9101, JAR): made by the client of the request for this OP, of its own kind, and not a
- * carrier of another one.
+ * Verifies a signed request object (RFC 9101, JAR). It must be made by the client of the request for this OP. It must not be another
+ * kind of JWT, and must not contain another request object.
  *
- * Rejects with `TokenError`: every code but `unknown_client`, `invalid_issuer`, `replayed` and `replay_store_unavailable`; with
- * `KeySetError` where the client's keys give none; and with `ConfigurationError` for an option that is missing, unknown or out
- * of bounds.
+ * Rejects with `TokenError`: every code except `unknown_client`, `invalid_issuer`, `replayed` and `replay_store_unavailable`; with
+ * `KeySetError` if no key of the client fits; and with `ConfigurationError` for an option that is missing, unknown or out of bounds.
  *
  * @example
  * ```ts
@@ -59,7 +58,7 @@ export interface VerifiedRequestObject {
  *   const { claims } = await verifyRequestObject(request, {
  *     issuer: "https://op.example",
  *     clientId: client.id,
- *     // A client with one key may leave out its `kid`.
+ *     // A client with one key may omit its `kid`.
  *     keyFunction: createStaticKeySet(client.jwks, { allowMissingKid: true }),
  *   });
  *   return claims;
@@ -71,7 +70,7 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
   const { clientId, maxLifetimeSeconds } = rules;
   const jws = parseClientJws(jwt, rules.algorithms);
   const { claims } = jws;
-  // A library that signs any JWT writes `JWT`, and requiring more breaks clients (RFC 9101 section 10.8): the claims decide.
+  // General JWT libraries write `JWT`, and requiring more breaks clients (RFC 9101 section 10.8). The claims decide.
   requireClientTyp(jws, "oauth-authz-req+jwt", rules);
   await verifyClientSignature(jwt, jws, rules.keyFunction);
 
@@ -79,9 +78,10 @@ export async function verifyRequestObject(jwt: string, options: RequestObjectOpt
   if (claims["client_id"] !== clientId) throw mismatch("client_id");
   if (claims["iss"] !== undefined && claims["iss"] !== clientId) throw mismatch("iss");
   // RFC 9101 section 10.8: an object with sub = client_id could be used as a client assertion.
-  if (claims["sub"] === clientId) throw invalid("sub", "expected another value than the client_id");
+  if (claims["sub"] === clientId)
+    throw invalid("sub", "not allowed: the value of client_id, because such a JWT could be used as a client assertion");
   for (const claim of ["request", "request_uri"]) {
-    if (claims[claim] !== undefined) throw invalid(claim, "expected none inside a request object");
+    if (claims[claim] !== undefined) throw invalid(claim, "not allowed inside a request object");
   }
   if (rules.allowOtherAudiences) requireAmongAudiences(claims, rules.issuer);
   else requireSoleAudience(claims, rules.issuer);

@@ -4,7 +4,7 @@ import type { CompactJws } from "../token/compact.ts";
 import { parseCompactJws, requireTyp } from "../token/compact.ts";
 import { verifySignature } from "../token/signature.ts";
 
-/** Takes an RP's JWS apart; its `alg` is decided here, before anybody asks for a key. */
+/** Parses an RP's JWS. The `alg` is checked here, before a key is looked up. */
 export function parseClientJws(jwt: string, allowed: readonly string[]): CompactJws {
   const jws = parseCompactJws(jwt);
   if (!allowed.includes(jws.alg)) {
@@ -13,16 +13,16 @@ export function parseClientJws(jwt: string, allowed: readonly string[]): Compact
   return jws;
 }
 
-/** Refuses a JWT of another kind: `own` is the `typ` of this kind, in the short form. */
+/** Refuses a JWT of another kind. `own` is the `typ` of this kind, in the short form. */
 export function requireClientTyp(jws: CompactJws, own: string, { anyTyp }: { readonly anyTyp: boolean }): void {
   requireTyp(jws.header, anyTyp ? [undefined, "jwt", own] : [own]);
 }
 
-/** The client's keys are at hand already: the `kid` only selects among them. */
+/** The client's keys are already known. The `kid` only selects among them. */
 export async function verifyClientSignature(jwt: string, jws: CompactJws, keys: KeyFunction): Promise<void> {
   const { kid } = jws.header;
   if (kid !== undefined && typeof kid !== "string")
     throw new TokenError("malformed_jwt", "kid: expected a string", { claim: "kid" });
-  // The header is rebuilt from what selects a key: jku, x5u, jwk and x5c go nowhere.
+  // Only alg and kid are passed on. jku, x5u, jwk and x5c are never used.
   await verifySignature(jwt, jws, await keys(kid === undefined ? { alg: jws.alg } : { alg: jws.alg, kid }));
 }

@@ -3,8 +3,8 @@ import { untilAborted } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 
 /**
- * Waits for shared work on behalf of one caller. The signal releases that caller alone: the work goes on
- * for the others.
+ * Waits for shared work on behalf of one caller. The signal releases only that caller, and the work continues for the
+ * others.
  */
 export async function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {

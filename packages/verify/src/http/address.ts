@@ -23,11 +23,11 @@ const SPECIAL_IPV4 = [
   "203.0.113.0/24",
   "224.0.0.0/4",
   "240.0.0.0/4",
-  // Metadata and platform services of clouds, at addresses that look public.
+  // Metadata and platform services of clouds. Their addresses look public.
   "168.63.129.16/32",
 ] as const;
 
-/** Inside the one block that is routed globally, what the IANA IPv6 registry sets apart. */
+/** Blocks that the IANA IPv6 registry reserves inside the only globally routed block. */
 const GLOBAL_IPV6 = ["2000::/3"] as const;
 const SPECIAL_IPV6 = [
   // Protocol assignments, with Teredo and ORCHID.
@@ -40,26 +40,26 @@ const SPECIAL_IPV6 = [
 ] as const;
 
 /**
- * For translation inside one network (RFC 8215). Where in such an address the IPv4 address is, only that network knows: it
- * names its prefix.
+ * For translation inside one network (RFC 8215). Only the operator of that network knows where the IPv4 address is in such an
+ * address, and must configure the prefix.
  */
 const LOCAL_USE_NAT64 = "64:ff9b:1::/48";
 
-/** What a network's operator says of it. Names of the options that a ConfigurationError is about. */
+/** The operator's settings for the network. The names are those of the options, for a ConfigurationError. */
 export interface AddressRuleOptions {
   readonly allowSubnets?: readonly string[];
   readonly nat64Prefixes?: readonly string[];
 }
 
 export interface AddressRules {
-  /** Whether a socket may connect to this address: text, as a resolver or a socket gives it. */
+  /** Whether a socket may connect to this address, written as a resolver or a socket returns it. */
   isAllowed(address: string): boolean;
 }
 
 /**
- * Public unicast addresses, and those in `allowSubnets` (CIDR). An IPv4 address inside an IPv6 one is judged as IPv4 where it
- * is what a socket ends at: IPv4-mapped, and NAT64 (RFC 6052 section 3.1). Tunnels that carry any IPv4 address (6to4, Teredo,
- * ISATAP) are not public.
+ * Allows public unicast addresses, and those in `allowSubnets` (CIDR). If a socket would connect to an IPv4 address inside the
+ * IPv6 address, that IPv4 address is checked: IPv4-mapped, and NAT64 (RFC 6052 section 3.1). Tunnels that can carry any IPv4
+ * address (6to4, Teredo, ISATAP) are not public.
  */
 export function addressRules(options: AddressRuleOptions = {}): AddressRules {
   const localUse = registered([LOCAL_USE_NAT64]);
@@ -101,16 +101,16 @@ function allowedSubnets(subnets: readonly string[], localUse: readonly IpNetwork
   if (allowed.some(({ address }) => isIn(localUse, address))) {
     throw new ConfigurationError(
       "allowSubnets",
-      `${LOCAL_USE_NAT64} holds IPv4 addresses: expected its prefix in nat64Prefixes, and IPv4 subnets here`,
+      `not allowed: a subnet of ${LOCAL_USE_NAT64}, which contains IPv4 addresses. Put its prefix in nat64Prefixes, and IPv4 subnets here`,
     );
   }
   return allowed;
 }
 
-/** Those of this file. One that cannot be read would open what it is to close. */
+/** For the networks of this file. If one could not be parsed, its addresses would be allowed. */
 function registered(subnets: readonly string[]): readonly IpNetwork[] {
   const networks = parseNetworks(subnets);
-  if (networks === undefined) throw new TypeError("a registered network cannot be read");
+  if (networks === undefined) throw new TypeError("a registered network cannot be parsed");
   return networks;
 }
 

@@ -1,10 +1,11 @@
-/** Directives whose argument counts here. */
+/** Directives with an argument that is used here. */
 const SECONDS: ReadonlySet<string> = new Set(["max-age", "stale-while-revalidate", "stale-if-error"]);
 
 /**
- * `Cache-Control` for a library that compares names by case, cuts quoted arguments at their commas and takes the last of repeated
- * directives: lower-case names, each once, and whole seconds. The very same directive again, as of a header that was sent twice,
- * is one. Of `max-age` with two values the answer is stale (RFC 9111 section 4.2.1), and a stale window with two is none.
+ * Rewrites `Cache-Control` for a library that compares names by case, splits quoted arguments at their commas and uses the last of
+ * repeated directives. The result has each name once, in lower case, with whole seconds. An identical directive, as in a header
+ * that was sent twice, counts once. With two values of `max-age` the answer is stale (RFC 9111 section 4.2.1). A stale window with
+ * two values is ignored.
  */
 export function normalisedCacheControl(value: string): string {
   const given = new Map<string, Set<string>>();
@@ -17,8 +18,8 @@ export function normalisedCacheControl(value: string): string {
 }
 
 /**
- * At the commas outside quoted strings (RFC 9110 section 5.6.4: after a backslash a quote ends none). Where a quote is not closed,
- * at every comma: none may hide a `no-store`.
+ * Splits at the commas outside quoted strings (RFC 9110 section 5.6.4: a quote after a backslash does not end the string). If a
+ * quote is not closed, splits at every comma, so that an open quote cannot hide a `no-store`.
  */
 function splitDirectives(value: string): readonly string[] {
   const directives: string[] = [];
@@ -45,7 +46,7 @@ function soleSeconds(values: ReadonlySet<string>): number {
   return values.size === 1 ? deltaSeconds(value) : 0;
 }
 
-/** RFC 9111 section 1.2.2: digits alone; anything else counts as 0, and 2^31 stands for all that is longer. */
+/** RFC 9111 section 1.2.2: only digits. Any other value counts as 0, and a larger one as 2^31. */
 export function deltaSeconds(value: unknown): number {
   if (typeof value !== "string" || !/^\d+$/.test(value)) return 0;
   return Math.min(Number(value), 2 ** 31);

@@ -17,8 +17,8 @@ import { printableUrl } from "./url.ts";
 export type FetchReason = "first" | "revalidate" | "forced" | "refresh";
 
 /**
- * What came of it: a document, a 304, an answer that a newer one had overtaken, an answer that a cache on the way made before the
- * stored one, or nothing.
+ * The result: a document (`updated`), a 304 (`not_modified`), an answer that arrived after a newer one (`superseded`), a cached copy
+ * older than the stored document (`older`), or no usable answer (`failed`).
  */
 export type FetchOutcome = "updated" | "not_modified" | "superseded" | "older" | "failed";
 
@@ -35,20 +35,20 @@ interface Flight<T> {
   readonly startedAt: Instant;
 }
 
-/** Of a fetch that no timer has ended: more than its timeout, since loading what fetches comes first. */
+/** After this many timeouts, a fetch that no timer has ended is lost. More than one, because the HTTP client loads first. */
 const SLEPT_THROUGH_TIMEOUTS = 2;
 
 export interface CachedResourceOptions<T> {
   readonly requester: Requester;
   readonly rules: FreshnessRules;
   readonly revalidateWith: "get" | "head";
-  /** Throws a `KeySetError` for a body that must not be stored. */
+  /** Throws a `KeySetError` if the body must not be stored. */
   readonly parse: (body: Uint8Array) => T;
-  /** Of this document, and of those for the same URL before it. */
+  /** Shared by this document and earlier ones of the same URL. */
   readonly limits: FetchLimits;
-  /** How long the first request waits where one for the same URL was sent before, whose document was dropped. */
+  /** How long the first request must wait if an earlier document of the same URL was dropped. */
   readonly firstIntervalMs: number;
-  /** How long a failure is answered from memory, unless `Retry-After` asks for longer. */
+  /** How long a failure is returned from memory. `Retry-After` can make it longer. */
   readonly failureMemoryMs: number;
   readonly onFetch: (record: FetchRecord) => void;
   readonly onThrottled: (code: "unknown_kid" | "throttled") => void;
@@ -57,7 +57,7 @@ export interface CachedResourceOptions<T> {
 export type Newer<T> =
   | {
       readonly stored: Stored<T>;
-      /** It came straight from the server: asking again cannot help. */
+      /** It came directly from the server, so another request cannot help. */
       readonly bypassedCaches: boolean;
     }
   | { readonly throttledForMs: number };
@@ -67,22 +67,22 @@ export type MayBeStale = (state: { readonly failing: boolean }) => boolean;
 
 export interface CachedResource<T> {
   /**
-   * The document, as fresh as its caching headers demand. `mayBeStale` is asked where it has to be waited for, though its stale
-   * limits would allow it: true answers from it, and refreshes it behind.
+   * The document, as fresh as its caching headers require. If the caller would have to wait although the stale limits allow the
+   * stored document, `mayBeStale` is called. If it returns true, the stored document is returned and refreshed in the background.
    */
   current(signal?: AbortSignal, mayBeStale?: MayBeStale): Promise<Stored<T>>;
   /**
-   * A document newer than `seen`: one already here, or on its way, or by one shared refetch that bypasses
-   * every cache. `throttledForMs` where another must not be sent yet.
+   * A document newer than `seen`: already stored, in flight, or from one shared refetch that bypasses every cache. Returns
+   * `throttledForMs` if another refetch must not be sent yet.
    */
   newerThan(seen: Stored<T>, signal?: AbortSignal): Promise<Newer<T>>;
-  /** A request of its own, bypassing every cache, whatever else is known or under way. */
+  /** A separate request that bypasses every cache, even if another one is in flight. */
   refresh(signal?: AbortSignal): Promise<Stored<T>>;
-  /** What is stored, however old. */
+  /** The stored document, however old. */
   peek(): Stored<T> | undefined;
 }
 
-/** One document behind one URL, cached as RFC 9111 and RFC 5861 say. No timers: time passes only in use. */
+/** The document of one URL, cached by RFC 9111 and RFC 5861. It has no timers. Every call reads the clock. */
 export function createCachedResource<T>(options: CachedResourceOptions<T>): CachedResource<T> {
   const { requester, limits } = options;
   const { instant } = requester;
@@ -111,7 +111,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     return done;
   }
 
-  /** What is on its way. After the machine slept that is nothing: its connection is gone, which no timer has noticed yet. */
+  /** The request in flight. After the machine slept there is none: its connection is gone, but no timer has fired yet. */
   function underway(): Flight<T> | undefined {
     const longestMs = SLEPT_THROUGH_TIMEOUTS * requester.limits.timeoutMs;
     return newest !== undefined && elapsedMs(newest.startedAt, instant()) <= longestMs ? newest : undefined;
@@ -140,13 +140,13 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       throw failed("failed", asKeySetError(requester.url, thrown));
     }
     const { next, unchanged } = received;
-    // An answer to an older request, or about a document that is no longer the stored one, came too late.
+    // Too late: an answer to an older request, or a 304 about a document that is no longer stored.
     if (stored !== undefined && (number < appliedNumber || (unchanged && base !== stored))) {
       report("superseded");
       return stored;
     }
     if (stored !== undefined && isOlderCopy(received, stored)) {
-      // The stored one is newer, and stays as long as its own headers say: the copy of another one proves nothing about it.
+      // The stored document is newer. It stays as long as its own headers say, because an older copy proves nothing about it.
       if (!isFresh()) throw failed("older", olderCopy(requester.url));
       report("older");
       return stored;
@@ -158,7 +158,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     return next;
   }
 
-  /** What the stale limits leave of a document whose refresh failed. */
+  /** After a failed refresh: the stored document if its stale limits allow it. Otherwise throws the error. */
   function staleOrThrow(error: KeySetError): Stored<T> {
     if (stored !== undefined && storedForMs() < stored.freshness.staleIfErrorForMs) return stored;
     throw error;
@@ -172,7 +172,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     return stored === undefined ? Number.POSITIVE_INFINITY : elapsedMs(stored.freshness.receivedAt, instant());
   }
 
-  /** Whether a stale document is used before its refresh ends. */
+  /** Whether a stale document is returned before its refresh ends. */
   function answersBefore({ freshness }: Stored<T>, mayBeStale: MayBeStale = () => false): boolean {
     const elapsed = storedForMs();
     if (elapsed < freshness.staleWhileRevalidateForMs) return true;
@@ -182,7 +182,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     );
   }
 
-  /** So that a server that hangs makes callers wait once, not each time that the memory of its failure is over. */
+  /** If a server hangs, callers wait once, and not again each time the remembered failure expires. */
   function failedJustNow(): boolean {
     if (limits.failure === undefined) return false;
     const { since, forMs } = limits.failure;
@@ -197,14 +197,14 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     return new KeySetError(error.code, error.message, { cause: error, status: error.status, retryAfterMs });
   }
 
-  /** Where documents are dropped to make room, fetching each of them again and again must not be what that costs. */
+  /** Dropping documents to make room must not cause one fetch after another for the same URL. */
   function requireFirst(): void {
-    // After one of its own, this document goes by what came of that.
+    // After its first request, the result of that request decides.
     if (startedCount > 0 || limits.firstSentAt === undefined) return;
     const retryAfterMs = options.firstIntervalMs - elapsedMs(limits.firstSentAt, instant());
     if (retryAfterMs <= 0) return;
     options.onThrottled("throttled");
-    const message = `${printableUrl(requester.url)} was asked a moment ago, and what it answered had to make room`;
+    const message = `${printableUrl(requester.url)} was fetched recently, and its answer was dropped to make room for others`;
     throw new KeySetError("throttled", message, { retryAfterMs });
   }
 
@@ -214,7 +214,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       const known = remembered();
       const flight = underway();
       if (stored !== undefined && answersBefore(stored, mayBeStale)) {
-        // Its failure is reported and remembered by the run itself.
+        // `run` reports and remembers a failure.
         if (flight === undefined && known === undefined) start("revalidate").catch(() => {});
         return stored;
       }
@@ -257,6 +257,6 @@ function asKeySetError(url: URL, thrown: unknown): KeySetError {
 }
 
 function olderCopy(url: URL): KeySetError {
-  const message = `${printableUrl(url)} answered from a cache, with a copy that is older than what is stored`;
+  const message = `${printableUrl(url)} answered from a cache, with a copy that is older than the stored document`;
   return new KeySetError("fetch_failed", message);
 }

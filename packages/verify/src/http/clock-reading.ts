@@ -1,25 +1,25 @@
 import type { Clocks, Instant } from "@signpost/core/adapter";
 import { readInstant } from "@signpost/core/adapter";
 
-/** A moment to measure from. What its wall clock was set back before is made up for. */
+/** An instant to measure from. Earlier steps back of the wall clock are compensated. */
 export interface ClockReading extends Instant {
-  /** The wall clock as it is set. Milliseconds since 1970, for dates in headers alone. */
+  /** The wall clock, uncorrected. Milliseconds since 1970. Only for dates in headers. */
   readonly date: number;
 }
 
-/** Less is the rounding of the two clocks, and what time servers correct by degrees. */
+/** A smaller difference is rounding of the two clocks, or a gradual correction by a time server. */
 const LEAST_STEP_MS = 1000;
 
 /**
- * Reads the two clocks so that nothing grows younger between two readings. Where the monotonic clock stands still, the wall clock
- * alone tells how old a set is: once it is set back, it would have to catch up first, and a revoked key would be trusted until
- * then. So the wall clock goes on from where it was, with what the monotonic one has counted since.
+ * Reads the two clocks so that no age decreases between two readings. If the monotonic clock stops, only the wall clock tells how
+ * old a set is. If the wall clock is then set back, it would have to catch up first, and a revoked key would be trusted until then.
+ * So the wall clock continues from its last value, plus the time that the monotonic clock has counted since.
  *
- * Only whole steps are made up for, and never added twice: time does not run faster than the clocks.
+ * Only full steps back are compensated, and each only once. Time never runs faster than the clocks.
  */
 export function createClockReader(clocks: Clocks): () => ClockReading {
   let setBackMs = 0;
-  // How far the wall clock was ahead of the monotonic one, at most.
+  // The largest lead of the wall clock over the monotonic clock so far.
   let aheadMs = Number.NEGATIVE_INFINITY;
   return () => {
     const { monotonic, wall: date } = readInstant(clocks);

@@ -2,21 +2,21 @@ import type { LookupAddress } from "node:dns";
 import { isLoopbackHost } from "@signpost/core/adapter";
 import type { PromisedLookup } from "./guarded-lookup.ts";
 
-/** For the first answer of a server. The second try waits for longer. */
+/** Time for a server's first answer. The second try waits longer. */
 const TIMEOUT_MS = 1000;
 const TRIES = 2;
 
 /**
- * Asks the system's DNS servers, and no hosts file. `dns.lookup` asks on threads of libuv, two of which do so at once: two names
- * whose servers never answer hold up every lookup of the process, that of a KMS included. Here a name holds up itself alone.
+ * Queries the system's DNS servers, without the hosts file. `dns.lookup` runs on libuv's threads, two at a time, so two names whose
+ * servers never answer would block every lookup of the process, even that of a KMS. Here a slow name delays only itself.
  *
- * `servers` are others than the system's.
+ * `servers` replaces the system's servers.
  */
 export function createDnsLookup(servers?: readonly string[]): PromisedLookup {
   return async (hostname) => {
-    // RFC 6761 section 6.3: no server is asked for it.
+    // RFC 6761 section 6.3: this name is not sent to a server.
     if (isLoopbackHost(hostname)) return [{ address: "127.0.0.1", family: 4 }];
-    // A new one each time: the servers of a machine change.
+    // A new resolver each time, because a machine's servers change.
     const resolver = new (process.getBuiltinModule("node:dns").promises.Resolver)({
       timeout: TIMEOUT_MS,
       tries: TRIES,

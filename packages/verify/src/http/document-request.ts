@@ -3,14 +3,14 @@ import type { HttpAnswer, Send } from "./request.ts";
 import { soleValue } from "./sole-value.ts";
 import { printableUrl } from "./url.ts";
 
-/** What is asked about a document that is stored, or not. */
+/** A request for a document that may already be stored. */
 export interface DocumentRequest {
   readonly url: URL;
-  /** Of the stored document. Without one the answer brings a document in any case. */
+  /** ETag of the stored document. Without one, the answer always contains a document. */
   readonly etag: string | undefined;
-  /** No cache on the way may answer. */
+  /** Caches must not answer. */
   readonly pastCaches: boolean;
-  /** Something is stored: a cache on the way has to ask as well. */
+  /** A document is stored, so caches must revalidate too. */
   readonly revalidates: boolean;
   readonly revalidateWith: "get" | "head";
 }
@@ -21,7 +21,7 @@ export interface DocumentAnswer {
   readonly unchanged: boolean;
 }
 
-/** Asks for a document, by one request or as few more as it takes. */
+/** Fetches a document, with as few requests as possible. */
 export async function requestDocument(send: Send, request: DocumentRequest): Promise<DocumentAnswer> {
   const { url, pastCaches, revalidates } = request;
   const etag = entityTag(request.etag);
@@ -41,14 +41,14 @@ export async function requestDocument(send: Send, request: DocumentRequest): Pro
   }
   const http = await send("GET", conditional);
   if (http.status === 200) return { http, unchanged: false };
-  // A 304 that names another document than the one that was asked about says nothing.
+  // A 304 about another document than the one in the condition means nothing.
   return isAbout(http, etag) ? { http, unchanged: true } : unconditional(send, url, "no-cache");
 }
 
 async function unconditional(send: Send, url: URL, cacheControl: string | undefined): Promise<DocumentAnswer> {
   const http = await send("GET", cacheControl === undefined ? {} : { "cache-control": cacheControl });
   if (http.status === 200) return { http, unchanged: false };
-  // A 304 without a condition comes from a cache that lost its way: ask past it, once.
+  // A 304 to a request without a condition comes from a faulty cache. Bypass it once.
   const again = cacheControl === "no-cache" ? http : await send("GET", { "cache-control": "no-cache" });
   if (again.status === 200) return { http: again, unchanged: false };
   const message = `${printableUrl(url)} answered with status 304 to a request without a condition`;
@@ -56,8 +56,8 @@ async function unconditional(send: Send, url: URL, cacheControl: string | undefi
 }
 
 /**
- * Whether a server, or what stands before it, may answer GET where it did not answer HEAD: by a status, such as 405, 403 or 500,
- * by hanging up, or by what is no HTTP. One that asks for patience is not asked again at once.
+ * Whether a server or a proxy that refused HEAD may still answer GET. It refuses with a status such as 405, 403 or 500, by closing
+ * the connection, or with bytes that are not HTTP. After a `Retry-After`, no GET is sent.
  */
 function isRefusedHead(error: unknown): boolean {
   if (!(error instanceof KeySetError)) return false;
@@ -66,15 +66,16 @@ function isRefusedHead(error: unknown): boolean {
 }
 
 /**
- * An entity-tag to ask with (RFC 9110 section 8.8.3), also one that lacks its quotes, as servers send and compare it. Not `*`,
- * which every document matches, so that the stored one would stay for good; nor several, of which any would do.
+ * An entity-tag for the condition (RFC 9110 section 8.8.3). It may lack its quotes, because servers send and compare such tags. `*`
+ * is not used: every document matches it, so the stored one would never be replaced. A list is not used either, because any member
+ * would match.
  */
 function entityTag(etag = ""): string | undefined {
   const sole = soleValue(etag);
   return /^(?:(?:W\/)?"[^"]*"|[^\s",*]+)$/i.test(sole) ? sole : undefined;
 }
 
-/** Whether a 304 is about the stored document: it names none, or the same opaque tag (RFC 9110 section 8.8.3.2). */
+/** Whether a 304 is about the stored document: it has no tag, or the same opaque tag (RFC 9110 section 8.8.3.2). */
 function isAbout(notModified: HttpAnswer, etag: string): boolean {
   const named = notModified.headers["etag"];
   return named === undefined || opaqueTag(soleValue(named)) === opaqueTag(etag);

@@ -2,7 +2,7 @@ import type { Instant } from "@signpost/core/adapter";
 import type { KeySetError } from "../errors.ts";
 import type { Throttle } from "./throttle.ts";
 
-/** A request that failed, and how long that is answered from memory. */
+/** A failed request, and how long its error is returned from memory. */
 export interface RememberedFailure {
   readonly error: KeySetError;
   readonly since: Instant;
@@ -10,14 +10,14 @@ export interface RememberedFailure {
 }
 
 /**
- * What holds requests for one URL back. It may outlive the document: where that was dropped to make room, the next one for the
- * URL goes on with it.
+ * Limits requests for one URL. The limits outlive a document that is dropped to make room, and the next document of the URL
+ * continues with them.
  */
 export interface FetchLimits {
-  /** Of forced refetches. */
+  /** For forced refetches. */
   readonly throttle: Throttle;
   failure: RememberedFailure | undefined;
-  /** When the first request of a document was sent, unless it failed. Another document has to wait with its own. */
+  /** When the first request of a document was sent, unless it failed. The next document must wait before its first request. */
   firstSentAt: Instant | undefined;
 }
 

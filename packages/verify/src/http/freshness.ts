@@ -9,40 +9,39 @@ import { soleValue } from "./sole-value.ts";
 export type HeaderMap = Readonly<Record<string, string>>;
 
 export interface FreshnessRules {
-  /** Lifetime of an answer that states none. */
+  /** Lifetime of an answer that does not state one. */
   readonly defaultMaxAgeSeconds: number;
   /** Upper bound of every lifetime and stale window. */
   readonly maxAgeCapSeconds: number;
-  /** An answer that is stale on arrival is used this long all the same. */
+  /** How long an answer that is stale on arrival is used anyway. */
   readonly minRevalidateIntervalMs: number;
   readonly staleWhileRevalidate: boolean;
-  /** The caller's own bound past the lifetime, also past `must-revalidate`, while refreshing fails. */
+  /** The caller's limit beyond the lifetime while refreshing fails, even with `must-revalidate`. */
   readonly staleIfErrorSeconds: number;
 }
 
-/** When the server made an answer, on our own clocks: so long before its receipt. Never by `Date`, which is the server's clock. */
+/** When the server made an answer, as an age at its receipt on our own clocks. `Date` is not used: it is the server's clock. */
 export interface Birth {
   readonly receivedAt: Instant;
-  /** `Age`, and the time since the request. Milliseconds. */
+  /** `Age` plus the time since the request. Milliseconds. */
   readonly ageMs: number;
-  /** Whether there was an `Age`: the answer came from a cache on the way. */
+  /** Whether there was an `Age`, which means that a cache answered. */
   readonly ageIsStated: boolean;
 }
 
-/** All times count from the receipt of the answer, in milliseconds. */
+/** All times are milliseconds from the receipt of the answer. */
 export interface Freshness extends Birth {
-  /** How long it is used without asking. */
+  /** How long it is used without a request. */
   readonly freshForMs: number;
   /** How long it is used while it is revalidated in the background (RFC 5861 section 3). */
   readonly staleWhileRevalidateForMs: number;
-  /** How long it is used when revalidating failed (RFC 5861 section 4). */
+  /** How long it is used if revalidation fails (RFC 5861 section 4). */
   readonly staleIfErrorForMs: number;
 }
 
 /**
- * What RFC 9111 section 4.2 lets a private cache do with an answer. Age counts from the request
- * (section 4.2.3), so a slow answer is never taken for younger than it is. The cap bounds what is left of the lifetime, so that
- * an old answer of a long lifetime is stored as well.
+ * What RFC 9111 section 4.2 lets a private cache do with an answer. Age counts from the request (section 4.2.3), so a slow answer
+ * never looks younger than it is. The cap limits the rest of the lifetime, so an old answer with a long lifetime is stored too.
  */
 export async function freshnessOf(
   headers: HeaderMap,
@@ -59,14 +58,14 @@ export async function freshnessOf(
   const directives = policy.toObject().rescc;
   const capMs = rules.maxAgeCapSeconds * 1000;
 
-  // no-store forbids storing at all, and what varies by everything matches no request (RFC 9111 section 4.1): the least that one
-  // process can do is to keep it no longer than the interval that keeps it from asking in a loop.
+  // no-store forbids storing, and an answer with `Vary: *` matches no request (RFC 9111 section 4.1). Both are kept only for the
+  // interval that prevents one request after another.
   const neverFresh = "no-cache" in directives || "no-store" in directives || normal["vary"] === "*";
   const mustAsk = neverFresh || "must-revalidate" in directives;
   const stated = neverFresh || "max-age" in directives || normal["expires"] !== undefined;
   const statedAgeMs = ageSeconds(headers["age"]) * 1000;
   const ageMs = statedAgeMs + elapsedMs(requestedAt, receivedAt);
-  // What is left of a stated lifetime. Our own begins with the receipt, however long a cache has kept an answer that states none.
+  // The rest of a stated lifetime. Our default lifetime starts at the receipt, even if a cache kept the answer before.
   const leftMs = stated ? policy.maxAge() * 1000 - ageMs : rules.defaultMaxAgeSeconds * 1000;
   const expiresInMs = Math.min(capMs, leftMs);
   const freshForMs = expiresInMs > 0 ? expiresInMs : rules.minRevalidateIntervalMs;
@@ -82,7 +81,7 @@ export async function freshnessOf(
     staleIfErrorForMs: Math.max(
       staleWhileRevalidateForMs,
       expiresInMs + windowMs("stale-if-error"),
-      // A stored answer may not be fresh at all (max-age=0), so the caller's bound counts from its last check.
+      // A stored answer may never be fresh (max-age=0), so the caller's limit counts from its last check.
       freshForMs + rules.staleIfErrorSeconds * 1000,
     ),
   };
@@ -92,8 +91,8 @@ export async function freshnessOf(
 const AGE_ROUNDING_MS = 1000;
 
 /**
- * Whether a cache made its copy before the other answer was made. Only where it states an `Age`, and where both clocks agree: an
- * answer that is taken for older by mistake would keep a revoked key alive.
+ * Whether a cached copy was made before the other answer. Only true if the copy has an `Age` and both clocks agree. If a newer
+ * answer were treated as older by mistake, a revoked key would stay trusted.
  */
 export function isMadeBefore(copy: Birth, other: Birth): boolean {
   if (!copy.ageIsStated) return false;
@@ -101,8 +100,8 @@ export function isMadeBefore(copy: Birth, other: Birth): boolean {
 }
 
 /**
- * The stored headers after a 304 (RFC 9111 section 3.2): what it carries replaces what was stored. `Age`
- * and `Date` tell of one answer only, so those of the old one never stay.
+ * The stored headers after a 304 (RFC 9111 section 3.2): its headers replace the stored ones. `Age` and `Date` belong to one answer,
+ * so the old ones never stay.
  */
 export function headersAfter304(stored: HeaderMap, notModified: HeaderMap): HeaderMap {
   const { age: _age, date: _date, ...kept } = stored;
@@ -111,21 +110,21 @@ export function headersAfter304(stored: HeaderMap, notModified: HeaderMap): Head
 }
 
 /**
- * The library takes a negative Age for a later birth, reads dates by `Date.parse`, so that the year 0001 is 2001, measures `Expires` without `Date` against its
- * own clock, and sees `*` in `Vary` only where it stands alone.
+ * Corrects headers that the library reads differently. It treats a negative Age as a later creation, and reads the year 0001 as 2001
+ * (`Date.parse`). It measures `Expires` without `Date` against its own clock, and sees `*` in `Vary` only if it is the only member.
  */
 function normalised(headers: HeaderMap, wallClock: number): Record<string, string> {
   const normal: Record<string, string> = { ...headers };
   const { expires, pragma, vary = "" } = headers;
   const cacheControl = headers["cache-control"];
   if (cacheControl !== undefined) normal["cache-control"] = normalisedCacheControl(cacheControl);
-  // Without a date that can be read, an answer was made when it came (RFC 9110 section 6.6.1).
+  // Without a valid date, an answer was made when it arrived (RFC 9110 section 6.6.1).
   normal["date"] = normalisedDate(headers["date"], wallClock) ?? new Date(wallClock).toISOString();
-  // And an `Expires` that cannot is over (RFC 9111 section 5.3), however far back the server's own clock is.
+  // An invalid `Expires` is in the past (RFC 9111 section 5.3), even if the server's clock is far behind.
   if (expires !== undefined) normal["expires"] = normalisedDate(expires, wallClock) ?? normal["date"];
   if (vary.split(",").some((member) => member.trim() === "*")) normal["vary"] = "*";
   normal["age"] = String(ageSeconds(headers["age"]));
-  // Where there is no Cache-Control, `no-cache` here says the same (RFC 9111 section 5.4), in capitals or not.
+  // Without Cache-Control, `no-cache` in Pragma means the same (RFC 9111 section 5.4), in upper or lower case.
   if (pragma !== undefined) normal["pragma"] = pragma.toLowerCase();
   return normal;
 }
@@ -135,7 +134,7 @@ function normalisedDate(value: string | undefined, now: number): string | undefi
   return date === undefined ? undefined : new Date(date).toISOString();
 }
 
-/** RFC 9111 section 5.1: the first of several. */
+/** RFC 9111 section 5.1: the first of several values. */
 function ageSeconds(age = ""): number {
   return deltaSeconds(age.split(",", 1)[0]?.trim());
 }

@@ -4,8 +4,8 @@ import { findKeySetError, KeySetError } from "../errors.ts";
 type UndiciFetch = (typeof import("undici"))["fetch"];
 
 /**
- * Where a dispatcher with the address guard carries the proof that the guard works. `compose` keeps it. `Symbol.for`, so that a set
- * asks for the proof of a dispatcher that another copy of this package made.
+ * The member in which a dispatcher with the address guard carries the proof that the guard works. `compose` keeps it. It is a
+ * `Symbol.for`, so a set also finds it on a dispatcher from another copy of this package.
  */
 const PROOF = Symbol.for("@signpost/verify/guard-proof");
 
@@ -13,21 +13,21 @@ interface Guarded {
   readonly [PROOF]?: () => Promise<void>;
 }
 
-/** A name that no resolver is asked for: the guard's own lookup answers it. */
+/** A name that is never looked up in the DNS. The guard's own lookup answers it. */
 export const PROBE_HOST = "guard-probe.invalid";
 
 /**
- * Both ways to a loopback address: as a literal, and by a name. Nothing is behind the port, and where the guard works nothing is
- * connected to.
+ * The two ways to reach a loopback address: a literal and a name. Nothing listens on the port, and if the guard works, no connection
+ * is opened.
  */
 const PROBES = ["http://127.0.0.1:65535/", `http://${PROBE_HOST}:65535/`];
 
-/** Only a runtime without the guard makes a connection, and may wait for its answer. */
+/** Only a runtime that does not use the guard connects and waits for an answer. */
 const PROBE_TIMEOUT_MS = 5000;
 
 /**
- * Bun brings another undici, whose `fetch` ignores dispatchers, so that no address would be judged. Before the first request,
- * probes through the guard must end in the guard's own error. They are sent once for each dispatcher.
+ * The undici of Bun has a `fetch` that ignores dispatchers, so no address would be checked. Before the first request, probes through
+ * the guard must fail with the guard's own error. They are sent once for each dispatcher.
  */
 export function withGuardProof<D extends Dispatcher>(dispatcher: D, fetch: UndiciFetch, probe: () => Dispatcher): D {
   let proof: Promise<void> | undefined;
@@ -38,7 +38,7 @@ export function withGuardProof<D extends Dispatcher>(dispatcher: D, fetch: Undic
   return Object.assign(dispatcher, { [PROOF]: prove });
 }
 
-/** Rejects where this dispatcher's guard does not work. One without a guard needs no proof. */
+/** Rejects if this dispatcher's guard does not work. A dispatcher without a guard needs no proof. */
 export async function requireGuard(dispatcher: Dispatcher): Promise<void> {
   await (dispatcher as Guarded)[PROOF]?.();
 }
@@ -56,6 +56,6 @@ async function proveGuard(fetch: UndiciFetch, dispatcher: Dispatcher): Promise<v
 export function guardUnavailable(): KeySetError {
   return new KeySetError(
     "guard_unavailable",
-    "this runtime opens connections past the address guard, so that private addresses could be reached",
+    "this runtime does not use the address guard, so private addresses could be reached; use Node or Deno, or a fetch through a proxy that checks addresses",
   );
 }

@@ -4,14 +4,14 @@ import { KeySetError } from "../errors.ts";
 import type { AddressRules } from "./address.ts";
 import { parseAddress } from "./ip-network.ts";
 
-/** `dns.lookup` in the one form that is used: all addresses. One address and its family are understood as well. */
+/** `dns.lookup` with `all: true`, the only form that is called. An answer of one address and its family is accepted too. */
 export type LookupLike = (
   hostname: string,
   options: LookupOptions & { all: true },
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** The same by a promise, as `dns.promises.lookup`. */
+/** The same with a promise, like `dns.promises.lookup`. */
 export type PromisedLookup = (hostname: string) => Promise<LookupAddress[]>;
 
 /** net.connect's `lookup`. */
@@ -22,7 +22,7 @@ type NetLookup = (
 ) => void;
 
 /**
- * Resolves by `lookup` and gives up when one address is not allowed. Whatever `lookup` does ends in one call of the callback: an
+ * Resolves with `lookup`, and fails if one address is not allowed. The callback is called exactly once, whatever `lookup` does. An
  * exception in a callback of the resolver would end the process.
  */
 export function guardedLookup({ isAllowed }: AddressRules, lookup: LookupLike | PromisedLookup): NetLookup {
@@ -38,7 +38,7 @@ export function guardedLookup({ isAllowed }: AddressRules, lookup: LookupLike | 
     };
     const fail = (error: unknown): void =>
       done(error instanceof Error ? error : new Error("the lookup failed", { cause: error }));
-    // What a lookup of another shape answers is not what its type says.
+    // A lookup of another shape may answer with other types.
     const answered = (error: unknown, answer: unknown): void => {
       if (error !== null && error !== undefined) {
         fail(error);
@@ -51,14 +51,14 @@ export function guardedLookup({ isAllowed }: AddressRules, lookup: LookupLike | 
         fail(thrown);
         return;
       }
-      // One private address among public ones is an attack or a mistake; connecting would be a race between them.
+      // One private address among public ones is an attack or a mistake, and the socket could connect to any of them.
       const isRefused = addresses.length === 0 || !addresses.every(({ address }) => isAllowed(address));
       done(isRefused ? refusedAddress() : null, addresses);
     };
     try {
       const returned: unknown = lookup(hostname, { ...options, all: true }, answered);
-      // An async function that rejects would end the process, and one that resolves, as `dns.promises.lookup`, has answered.
-      // What else is returned, such as the request of `dns.lookup`, is no answer.
+      // An async function that rejects would end the process. One that resolves, like `dns.promises.lookup`, has answered. Any other
+      // return value, such as the request object of `dns.lookup`, is not an answer.
       if (typeof memberOf(returned, "then") === "function") {
         Promise.resolve(returned).then((answer) => answer === undefined || answered(null, answer), fail);
       }
@@ -68,7 +68,7 @@ export function guardedLookup({ isAllowed }: AddressRules, lookup: LookupLike | 
   };
 }
 
-/** The addresses of an answer, in each form that `dns.lookup` has. None where one of them is no address. */
+/** The addresses of an answer, in every form of `dns.lookup`. Empty if one of them is not an address. */
 function readAnswer(answer: unknown): LookupAddress[] {
   const list: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
   const addresses = list.map((one) => {
@@ -84,5 +84,5 @@ function familyOf(address: string): 4 | 6 {
 }
 
 export function refusedAddress(): KeySetError {
-  return new KeySetError("address_refused", "the host is at an address that is not public");
+  return new KeySetError("address_refused", "the address of the host is not public");
 }

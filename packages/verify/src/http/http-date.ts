@@ -5,7 +5,7 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const TIME = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)`;
 const [DAY, SHORT_DAY, MONTH] = [DAYS, SHORT_DAYS, MONTHS].map((names) => names.join("|"));
 
-/** RFC 9110 section 5.6.7. In capitals or not, as RFC 9111 section 4.2 asks of caches; no zone but GMT. */
+/** RFC 9110 section 5.6.7. Case does not matter (RFC 9111 section 4.2), and the only zone is GMT. */
 const FORMS: readonly RegExp[] = [
   // IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
   `(?<weekday>${SHORT_DAY}), (?<day>\\d\\d) (?<month>${MONTH}) (?<year>\\d{4}) ${TIME} GMT`,
@@ -18,8 +18,8 @@ const FORMS: readonly RegExp[] = [
 const MAX_YEARS_AHEAD = 50;
 
 /**
- * An HTTP-date as milliseconds since the epoch, `undefined` for anything else: `Date.parse` reads much that is none. `now` tells
- * the century of a year of two digits: the last one that is at most 50 years ahead.
+ * Parses an HTTP-date. Returns milliseconds since the epoch, or `undefined` for any other text, because `Date.parse` accepts many
+ * other formats. `now` decides the century of a two-digit year: the last one that is at most 50 years ahead.
  */
 export function parseHttpDate(text: string, now: number): number | undefined {
   const parts = FORMS.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
@@ -27,7 +27,7 @@ export function parseHttpDate(text: string, now: number): number | undefined {
   const { weekday = "", day = "", month = "", year = "", hour = "", minute = "", second = "" } = parts;
   const [dayNumber, monthIndex] = [Number(day), indexIn(MONTHS, month)];
   const time = [Number(hour), Number(minute), Number(second)] as const;
-  // A leap second is the first one of the next minute.
+  // A leap second is the first second of the next minute.
   if (time[0] > 23 || time[1] > 59 || time[2] > 60) return undefined;
   const at = (fullYear: number): Date => {
     const date = new Date(0);
@@ -35,7 +35,7 @@ export function parseHttpDate(text: string, now: number): number | undefined {
     return date;
   };
   const midnight = at(year.length === 2 ? fullYear(Number(year), at, now) : Number(year));
-  // The day after the last one of a month, and the wrong day of the week.
+  // Refuses a day after the end of the month, and the wrong day of the week.
   if (midnight.getUTCDate() !== dayNumber || midnight.getUTCDay() !== indexIn(SHORT_DAYS, weekday.slice(0, 3))) {
     return undefined;
   }

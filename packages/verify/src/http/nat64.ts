@@ -7,10 +7,10 @@ const WELL_KNOWN = "64:ff9b::/96";
 /** RFC 6052 section 2.2. */
 const PREFIX_LENGTHS: readonly number[] = [32, 40, 48, 56, 64, 96];
 
-/** Bits 64 to 71, which are zero in every address: none of the IPv4 address is there. */
+/** Bits 64 to 71. They are zero in every address and hold no part of the IPv4 address. */
 const U_OCTET = 8;
 
-/** The prefixes whose addresses a translator connects to as IPv4: the well-known one, and the network's. */
+/** The well-known prefix and the network's own. A translator connects to their addresses as IPv4. */
 export function nat64Prefixes(networks: readonly string[]): readonly IpNetwork[] | undefined {
   const prefixes = [WELL_KNOWN, ...networks].map(parsePrefix);
   return prefixes.every((prefix) => prefix !== undefined) ? prefixes : undefined;
@@ -26,7 +26,7 @@ function parsePrefix(text: string): IpNetwork | undefined {
 
 /**
  * The IPv4 address that a translator connects to, by the layout of RFC 6052 section 2.2: the four bytes after the prefix,
- * around the u-octet. `undefined` where the u-octet or the suffix is not zero: no resolver makes such an address.
+ * skipping the u-octet. `undefined` if the u-octet or the suffix is not zero, because no resolver makes such an address.
  */
 export function embeddedIpv4(address: IpAddress, { prefixLength }: IpNetwork): IpAddress | undefined {
   const positions = [...address.keys()]
@@ -37,7 +37,7 @@ export function embeddedIpv4(address: IpAddress, { prefixLength }: IpNetwork): I
   return Uint8Array.from(positions.slice(0, 4), (index) => address[index] ?? 0);
 }
 
-/** The longest of the prefixes that the address has. */
+/** The longest prefix that matches the address. */
 export function nat64PrefixOf(address: IpAddress, prefixes: readonly IpNetwork[]): IpNetwork | undefined {
   return prefixes.filter((prefix) => contains(prefix, address)).toSorted((a, b) => b.prefixLength - a.prefixLength)[0];
 }

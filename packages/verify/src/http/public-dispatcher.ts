@@ -16,18 +16,18 @@ type Undici = Pick<typeof import("undici"), "Agent" | "buildConnector" | "fetch"
 
 /** Options of `createPublicDispatcher`. */
 export interface PublicDispatcherOptions {
-  /** Networks that are allowed although they are not public, in CIDR notation such as `10.1.0.0/16`. Default none. */
+  /** Private networks to allow, in CIDR notation such as `10.1.0.0/16`. Default none. */
   readonly allowSubnets?: readonly string[] | undefined;
   /**
-   * The network's own NAT64 prefixes (RFC 6052), such as `2001:db8:64::/96`: 32, 40, 48, 56, 64 or 96 bits. The IPv4 address in
-   * such an address is judged, also by `allowSubnets`. `64:ff9b::/96` is always known. Default none.
+   * Your network's own NAT64 prefixes (RFC 6052), such as `2001:db8:64::/96`: 32, 40, 48, 56, 64 or 96 bits. The IPv4 address in
+   * such an address is checked, and `allowSubnets` applies to it. `64:ff9b::/96` is always known. Default none.
    */
   readonly nat64Prefixes?: readonly string[] | undefined;
   /** Certificate authorities to trust instead of Node's, PEM. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
   /**
-   * Resolves hosts. Default: asks the system's DNS servers, so that a name whose servers never answer holds up no other lookup of the
-   * process; with `allowSubnets`, `dns.lookup`, which also knows hosts files and search domains.
+   * Resolves hosts. The default queries the system's DNS servers, so a name whose servers never answer does not block other lookups
+   * of the process. With `allowSubnets`, the default is `dns.lookup`, which also knows hosts files and search domains.
    */
   readonly lookup?: LookupLike | undefined;
 }
@@ -40,12 +40,12 @@ const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = {
 };
 
 /**
- * An undici dispatcher for URLs that another party chose. The address is judged where the socket connects:
- * what was resolved is what is connected to, so a name that resolves differently the second time (DNS
- * rebinding) gains nothing. A refused address is a `KeySetError` `address_refused`, which `fetch` wraps.
+ * An undici dispatcher for URLs that another party chose. The address is checked when the socket connects, so a name that
+ * resolves differently the second time (DNS rebinding) does not get past it. A refused address is a `KeySetError`
+ * `address_refused`, which `fetch` wraps.
  *
- * @throws ConfigurationError for an option that cannot work, and where undici cannot be found; KeySetError `guard_unavailable` on a runtime whose undici makes no
- * connections through its dispatchers (Bun).
+ * @throws ConfigurationError for an option that cannot work, and if undici cannot be found; KeySetError `guard_unavailable` on a
+ * runtime whose undici does not connect through its dispatchers (Bun).
  * @example
  * ```ts
  * import { createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
@@ -57,26 +57,26 @@ const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = {
 export function createPublicDispatcher(options: PublicDispatcherOptions = {}): Dispatcher {
   assertOptions("options", options, PUBLIC_DISPATCHER_OPTIONS);
   const dispatcher = publicDispatcher(requireUndici(), options);
-  // Sets prove the guard before their first request. The caller's own `fetch` does not: an Agent that cannot even dispatch, as
-  // Bun's, would be passed over by it.
+  // A set proves the guard before its first request. The caller's own `fetch` does not, and would silently ignore an Agent that
+  // cannot dispatch, like Bun's.
   if (typeof (dispatcher as Partial<Dispatcher>).dispatch !== "function") throw guardUnavailable();
   return dispatcher;
 }
 
-/** `import` is not for a function that answers at once, and undici is CommonJS: this is the one that `import` gives. */
+/** A synchronous function cannot `import`. undici is CommonJS, so this is the same module that `import` returns. */
 function requireUndici(): Undici {
-  // A bundle in CommonJS has no URL: packages are found from the program that was started.
+  // A CommonJS bundle has no URL, so packages are resolved from the program that was started.
   const from: string | undefined = import.meta.url ?? process.argv[1];
   try {
     return createRequire(from ?? process.cwd())("undici") as Undici;
   } catch (cause) {
     if (memberOf(cause, "code") !== "MODULE_NOT_FOUND") throw cause;
-    const problem = "expected the package undici to be installed, and left out of a bundle (external)";
+    const problem = "could not be loaded: install the package undici, and exclude it from your bundle (external)";
     throw new ConfigurationError("undici", problem, { cause });
   }
 }
 
-/** The dispatcher, made of an undici that is loaded. */
+/** The dispatcher, from an undici that is already loaded. */
 export function publicDispatcher(undici: Undici, options: PublicDispatcherOptions = {}): Dispatcher {
   const { allowSubnets = [], nat64Prefixes = [] } = options;
   const rules = addressRules({
@@ -90,11 +90,11 @@ export function publicDispatcher(undici: Undici, options: PublicDispatcherOption
     lookup,
     options.ca === undefined ? {} : { ca: authorities(options.ca) },
   );
-  // What the caller allows is no part of the question whether the guard is asked at all.
+  // The probe uses no options of the caller: it only shows whether the guard is called at all.
   return withGuardProof(dispatcher, undici.fetch, () => guardedAgent(undici, addressRules(), probeLookup));
 }
 
-/** Names inside a network may be in a hosts file, or need its search domains. Public ones are in the DNS. */
+/** Names of a private network may be in a hosts file, or need its search domains. Public names are in the DNS. */
 function defaultLookup(allowSubnets: readonly string[]): LookupLike | PromisedLookup {
   return allowSubnets.length === 0 ? createDnsLookup() : process.getBuiltinModule("node:dns").lookup;
 }
@@ -111,7 +111,7 @@ function guardedAgent(
   const connect = buildConnector({ lookup: guardedLookup(rules, lookup), ...tls });
   return new Agent({
     connect(target, callback) {
-      // A literal address is connected to without a lookup.
+      // A literal address is not looked up.
       const literal = target.hostname.replace(/^\[|\]$/g, "");
       if (parseAddress(literal) !== undefined && !rules.isAllowed(literal)) {
         callback(refusedAddress(), null);
@@ -122,7 +122,7 @@ function guardedAgent(
           callback(error, null);
           return;
         }
-        // The last word has the socket itself. One that the other side has reset by now is at no address any more.
+        // The address of the socket decides. A socket that the other side has already reset has no address.
         const { remoteAddress } = socket;
         if (remoteAddress !== undefined && rules.isAllowed(remoteAddress)) {
           callback(null, socket);
@@ -135,12 +135,12 @@ function guardedAgent(
   });
 }
 
-/** As Node says it where the reset is found out later. */
+/** The error that Node reports if it notices the reset later. */
 function resetConnection(): Error {
   return Object.assign(new Error("the connection was reset"), { code: "ECONNRESET" });
 }
 
-/** As node:tls takes them. */
+/** In the form that node:tls takes. */
 function authorities(ca: unknown): (string | Buffer)[] {
   const list: readonly unknown[] = Array.isArray(ca) ? ca : [ca];
   return list.map((one) => {

@@ -10,25 +10,25 @@ export interface Stored<T> {
   readonly body: Uint8Array;
   readonly headers: HeaderMap;
   readonly freshness: Freshness;
-  /** When its server made it, as far as we know. A 304 from an older copy, or the same bytes, changes its freshness alone. */
+  /** When the server made it. A 304 from an older copy, or the same bytes, changes only its freshness. */
   readonly madeAt: Birth;
 }
 
-/** What an answer makes of the document. */
+/** The document after an answer. */
 export interface Received<T> {
   readonly next: Stored<T>;
-  /** By a 304 or its like. */
+  /** The answer was a 304, or a HEAD answer with the same ETag. */
   readonly unchanged: boolean;
 }
 
-/** How an answer is asked for and read. */
+/** How a document is requested and read. */
 export interface Reading<T> {
   readonly url: URL;
-  /** What was stored when the request began: a 304 is about it. */
+  /** The document that was stored when the request began. A 304 is about this one. */
   readonly base: Stored<T> | undefined;
-  /** What is stored now. */
+  /** The document that is stored now. */
   readonly stored: () => Stored<T> | undefined;
-  /** No cache on the way may answer. */
+  /** Caches must not answer. */
   readonly pastCaches: boolean;
   readonly revalidateWith: "get" | "head";
   readonly parse: (body: Uint8Array) => T;
@@ -37,8 +37,8 @@ export interface Reading<T> {
 }
 
 /**
- * Asks for a document and reads the answer. A copy that a cache made before the stored document is none: the server is asked past
- * the caches.
+ * Requests a document and reads the answer. If a cache returns a copy that is older than the stored document, sends a second request
+ * that bypasses the caches.
  */
 export async function receiveDocument<T>(send: Send, reading: Reading<T>): Promise<Received<T>> {
   const received = await ask(send, reading, reading.pastCaches);
@@ -59,7 +59,7 @@ async function ask<T>(send: Send, reading: Reading<T>, pastCaches: boolean): Pro
   const headers = notModified === undefined ? http.headers : headersAfter304(notModified.headers, http.headers);
   const times = { requestedAt: http.requestedAt, receivedAt: reading.instant() };
   const freshness = await freshnessOf(headers, times, reading.rules);
-  // The same bytes again say what a 304 says.
+  // The same bytes mean the same as a 304.
   const stored = reading.stored();
   const same = notModified ?? (isSameBody(stored, http.body) ? stored : undefined);
   if (same === undefined) {
@@ -70,7 +70,7 @@ async function ask<T>(send: Send, reading: Reading<T>, pastCaches: boolean): Pro
   return { next: { value: same.value, body: same.body, headers, freshness, madeAt }, unchanged };
 }
 
-/** Whether a cache on the way made this answer before the stored document was made. */
+/** Whether this answer is a cached copy that is older than the stored document. */
 export function isOlderCopy<T>({ next, unchanged }: Received<T>, stored: Stored<T> | undefined): boolean {
   if (stored === undefined || unchanged || isSameBody(stored, next.body)) return false;
   return isMadeBefore(next.freshness, stored.madeAt);

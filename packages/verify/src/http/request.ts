@@ -12,33 +12,33 @@ import { printableUrl } from "./url.ts";
 
 /** What a `fetch` is called with. */
 export interface FetchInit {
-  /** `HEAD` comes with `revalidateWith: "head"` alone. */
+  /** `HEAD` only with `revalidateWith: "head"`. */
   readonly method: "GET" | "HEAD";
-  /** By lower-case name. */
+  /** The names are in lower case. */
   readonly headers: Record<string, string>;
   /** A redirect is refused and never followed. */
   readonly redirect: "manual";
-  /** Aborts when `timeoutMs` is over. */
+  /** Aborts after `timeoutMs`. */
   readonly signal: AbortSignal;
 }
 
 /** The part of a Fetch API response that is read. */
 export interface FetchResponseLike {
-  /** 200 and 304 are read, everything else is refused. */
+  /** 200 and 304 are read. Any other status is refused. */
   readonly status: number;
-  /** `null` for a header that is not there. */
+  /** Returns `null` if the header is missing. */
   readonly headers: { get(name: string): string | null };
-  /** Decompressed. `null` for none. */
+  /** The decompressed body, or `null`. */
   readonly body: ReadableStream<Uint8Array> | null;
 }
 
-/** undici's `fetch`, the built-in one, or anything of that shape. */
+/** undici's `fetch`, the built-in one, or any function with the same shape. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<FetchResponseLike>;
 
 export interface RequestLimits {
-  /** Connecting, waiting and reading together, of all requests for one answer. */
+  /** Time for connecting, waiting and reading, over all requests for one answer. */
   readonly timeoutMs: number;
-  /** Of the decoded body. */
+  /** Limit for the decoded body. */
   readonly maxBodyBytes: number;
   readonly contentTypes: readonly string[] | "any";
 }
@@ -46,7 +46,7 @@ export interface RequestLimits {
 export interface Requester {
   readonly url: URL;
   readonly limits: RequestLimits;
-  /** Asked before each request. What it takes to load is not the server's time. */
+  /** Called before the requests. The time to load is not part of `timeoutMs`. */
   readonly loadFetch: () => Promise<FetchLike>;
   readonly accept: string;
   readonly instant: () => ClockReading;
@@ -63,14 +63,14 @@ export interface HttpAnswer {
 
 const READ_HEADERS = ["age", "cache-control", "content-type", "date", "etag", "expires", "pragma", "vary"] as const;
 
-/** The longest Retry-After that is followed: a key set must come back soon after its server did. */
+/** The longest Retry-After that is followed, so that a key set works again soon after its server does. */
 export const MAX_RETRY_AFTER_MS = 60_000;
 
-/** One bounded request: no redirects, 200 or 304 alone, everything else a `KeySetError`. */
+/** One bounded request: no redirects, only 200 or 304. Anything else is a `KeySetError`. */
 export type Send = (method: "GET" | "HEAD", headers: Readonly<Record<string, string>>) => Promise<HttpAnswer>;
 
 /**
- * What it takes to get one answer: all its requests share one time. Rejects with `KeySetError`, and with whatever else the work
+ * Runs all requests for one answer under one time limit. Rejects with `KeySetError`, and with any other error that the work
  * throws.
  */
 export async function withRequests<T>(requester: Requester, work: (send: Send) => Promise<T>): Promise<T> {
@@ -120,7 +120,7 @@ async function exchange(
     throw refusedStatus(answer, url, requester.instant().date);
   }
   const read: Record<string, string> = {};
-  // White space around a value is none of it (RFC 9110 section 5.5), and not each client takes it away.
+  // Whitespace around a value is not part of it (RFC 9110 section 5.5), but not every client removes it.
   for (const name of READ_HEADERS) {
     const value = answer.headers.get(name);
     if (value !== null) read[name] = value.trim();
@@ -140,9 +140,8 @@ async function exchange(
 }
 
 /**
- * Whether the server closed a connection that had been kept open, as a proxy does that is reloaded, before it answered: it may
- * not have seen the request, which is sent again once (RFC 9112 section 9.3.1). A server that hangs up on a new connection
- * has decided so.
+ * Whether the server closed a kept connection before it answered, as a proxy does when it reloads. It may not have seen the request,
+ * which is sent again once (RFC 9112 section 9.3.1). If a server closes a new connection, it did so on purpose.
  */
 function wasKeptConnectionLost(error: unknown): boolean {
   for (const cause of causesOf(error)) {
@@ -154,11 +153,11 @@ function wasKeptConnectionLost(error: unknown): boolean {
 }
 
 function refusedStatus(answer: FetchResponseLike, url: URL, wallClock: number): KeySetError {
-  // A browser-like fetch hides a refused redirect behind status 0.
+  // A fetch that behaves like a browser reports a refused redirect as status 0.
   if (answer.status === 0 || (answer.status >= 300 && answer.status < 400)) {
     return new KeySetError(
       "redirect_refused",
-      `${printableUrl(url)} answered with a redirect, which is never followed`,
+      `${printableUrl(url)} answered with a redirect, which is never followed; use the URL that it leads to`,
       {
         status: answer.status,
       },
@@ -170,7 +169,7 @@ function refusedStatus(answer: FetchResponseLike, url: URL, wallClock: number): 
   });
 }
 
-/** RFC 9110 section 10.2.3: seconds or a date, here bounded by a minute. */
+/** RFC 9110 section 10.2.3: seconds or a date, at most a minute here. */
 function retryAfterMs(value: string | null, wallClock: number): number | undefined {
   if (value === null) return undefined;
   const sole = soleValue(value.trim());
@@ -184,7 +183,7 @@ async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): 
   let length = 0;
   // Leaving the loop early cancels the body.
   for await (const chunk of answer.body ?? []) {
-    // A `fetch` that is given may bring text, whose bytes are not counted, and no limit would hold.
+    // A caller's `fetch` may return text. Its bytes are not counted, so the limit would not apply.
     if (!ArrayBuffer.isView(chunk)) throw new TypeError("expected a body of bytes");
     length += chunk.byteLength;
     if (length > maxBytes) {
@@ -195,12 +194,12 @@ async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): 
   return Buffer.concat(chunks, length);
 }
 
-/** An unread body would hold its connection. The streams of some clients, such as node-fetch, cannot be cancelled. */
+/** An unread body would keep its connection busy. The streams of some clients, such as node-fetch, cannot be canceled. */
 async function discard(answer: FetchResponseLike): Promise<void> {
   try {
     await answer.body?.cancel();
   } catch {
-    // The answer is read without it.
+    // The answer does not need its body.
   }
 }
 
@@ -216,7 +215,7 @@ function asKeySetError(error: unknown, url: URL): KeySetError {
   return new KeySetError("fetch_failed", message, { cause: causeWithout(url.search.slice(1), error) });
 }
 
-/** The error of a `fetch`, but for what repeats the query of the URL. */
+/** The error of a `fetch`, without the parts that repeat the query of the URL. */
 function causeWithout(query: string, error: unknown): unknown {
   if (query === "") return error;
   return safeCause(error, {

@@ -2,11 +2,11 @@ import { elapsedMs } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 
 export interface Throttle {
-  /** Takes one permit: 0, or the milliseconds until there is one. */
+  /** Takes one permit. Returns 0, or the milliseconds until there is one. */
   take(): number;
 }
 
-/** Token bucket: `burst` permits at first, one more every `intervalMs`, as the faster clock counts them. */
+/** Token bucket: `burst` permits at first, then one every `intervalMs`, measured by the faster clock. */
 export function createThrottle(options: { burst: number; intervalMs: number; instant: () => Instant }): Throttle {
   const { burst, intervalMs, instant } = options;
   let permits = burst;

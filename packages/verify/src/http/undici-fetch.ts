@@ -1,11 +1,11 @@
-// undici's own `fetch`, which belongs together with its dispatchers: Node's built-in one may be of another version. It is
-// loaded with the first request: it takes longer to load than the rest of this package and core together.
+// undici's own `fetch`, which matches its dispatchers. Node's built-in one may be of another version. It is loaded with the first
+// request, because it takes longer to load than the rest of this package and core together.
 import type { Dispatcher } from "undici";
 import { requireGuard } from "./guard-proof.ts";
 import { publicDispatcher } from "./public-dispatcher.ts";
 import type { FetchLike } from "./request.ts";
 
-/** How a set connects that was given no `fetch`. Asked for again and again, it gives the same connections. */
+/** How a set without its own `fetch` connects. Every call uses the same connections. */
 export function fetchThrough(dispatcher: Dispatcher | undefined): () => Promise<FetchLike> {
   return async () => {
     const { fetch } = await import("undici");
@@ -15,7 +15,7 @@ export function fetchThrough(dispatcher: Dispatcher | undefined): () => Promise<
   };
 }
 
-/** The same, and to public addresses alone. */
+/** The same, but only to public addresses. */
 export function publicFetch(): () => Promise<FetchLike> {
   let dispatcher: Dispatcher | undefined;
   return async () => {

@@ -2,8 +2,8 @@ import { ConfigurationError } from "@signpost/core";
 import { isLoopbackHost } from "@signpost/core/adapter";
 
 /**
- * The URL of a key set or discovery document: `https:`, or `http:` on a loopback host where the caller
- * allowed it. Credentials in a URL would end up in logs, a fragment never reaches the server.
+ * The URL of a key set or discovery document: `https:`, or `http:` on a loopback host if the caller allows it. Credentials in a URL
+ * would end up in logs, and a fragment never reaches the server.
  */
 export function checkedUrl(argument: string, value: string | URL, allowInsecureLoopback: boolean): URL {
   const url = parsed(argument, value);
@@ -22,12 +22,12 @@ function parsed(argument: string, value: string | URL): URL {
   try {
     return new URL(value);
   } catch {
-    // Without the cause: it quotes the URL, which may hold credentials.
+    // No cause: it quotes the URL, which may contain credentials.
     throw new ConfigurationError(argument, "expected an absolute URL");
   }
 }
 
-/** Origin and path: a query may hold what must not be printed. */
+/** Origin and path. A query may contain secrets. */
 export function printableUrl(url: URL): string {
   return url.origin + url.pathname;
 }

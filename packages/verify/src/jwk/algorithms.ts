@@ -1,4 +1,4 @@
-/** What a JWS `alg` asks of a key (RFC 7518 section 3.1, RFC 8037, RFC 9864). */
+/** The key that a JWS `alg` needs (RFC 7518 section 3.1, RFC 8037, RFC 9864). */
 export interface AlgorithmKey {
   readonly kty: "RSA" | "EC" | "OKP";
   readonly crv: string | undefined;
@@ -21,7 +21,7 @@ const ALGORITHMS: ReadonlyMap<string, AlgorithmKey> = new Map([
   ["Ed25519", ED25519],
 ]);
 
-/** RFC 9864 section 2.2: `EdDSA` left the curve open, and on the one curve that is served here both names say the same. */
+/** RFC 9864 section 2.2: `EdDSA` does not name the curve. This package supports one curve, so both names mean the same. */
 const SECOND_NAMES: ReadonlyMap<string, string> = new Map([["Ed25519", "EdDSA"]]);
 
 /** Whether two names stand for one algorithm. */
@@ -29,7 +29,7 @@ export function isSameAlgorithm(a: string, b: string): boolean {
   return (SECOND_NAMES.get(a) ?? a) === (SECOND_NAMES.get(b) ?? b);
 }
 
-/** Byte-exact: `es256` and `none` are nothing. */
+/** The comparison is byte for byte: `es256` and `none` are unknown. */
 export function algorithmKey(alg: string): AlgorithmKey | undefined {
   return ALGORITHMS.get(alg);
 }
@@ -41,7 +41,7 @@ export function servesKeyType(kty: string): boolean {
   return SERVED.some((key) => key.kty === kty);
 }
 
-/** Whether there is an algorithm for keys on this curve. RSA has none, and its `crv` says nothing. */
+/** Whether there is an algorithm for keys on this curve. RSA keys have no curve, so their `crv` is ignored. */
 export function servesCurve(kty: string, crv: string): boolean {
   return SERVED.some((key) => key.kty === kty && (key.crv === undefined || key.crv === crv));
 }

@@ -3,8 +3,8 @@ const P = 2n ** 255n - 19n;
 const D = 0x52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3n;
 
 /**
- * Judges an encoded public key of 32 bytes. OpenSSL takes any 32 bytes for one, and under a point of small order it accepts
- * one constant signature for whatever message.
+ * Checks an encoded public key of 32 bytes. OpenSSL accepts any 32 bytes. With a point of small order, it accepts one constant
+ * signature for every message.
  */
 export function ed25519PointFault(encoded: Uint8Array): "malformed" | "small_order" | undefined {
   // Little-endian; the top bit is the sign of x, the rest is y.
@@ -12,7 +12,7 @@ export function ed25519PointFault(encoded: Uint8Array): "malformed" | "small_ord
   if (y >= P) return "malformed";
   const yy = (y * y) % P;
   if (isSmallOrder(y, yy)) return "small_order";
-  // x² = u/v, which is a square exactly where u·v is one.
+  // x² = u/v, which is a square exactly if u·v is one.
   const [u, v] = [yy - 1n, D * yy + 1n];
   return isSquare(modP(u * v)) ? undefined : "malformed";
 }

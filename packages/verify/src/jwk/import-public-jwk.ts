@@ -1,6 +1,6 @@
 import type { CryptoKey, JWK } from "jose";
 
-/** Imports by jose, which is loaded with the first key: a process that serves before it verifies starts without it. */
+/** Imports with jose. It is loaded with the first key, so a process starts without it. */
 export async function importPublicJwk(publicJwk: Readonly<JWK>, alg: string): Promise<CryptoKey> {
   const { importJWK } = await import("jose/key/import");
   const key = await importJWK({ ...publicJwk }, alg);

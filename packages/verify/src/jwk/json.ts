@@ -5,8 +5,8 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * UTF-8 JSON, `undefined` where it is not; a byte order mark is skipped (RFC 8259 section 8.1 allows it). The parser's own
- * error is left out, since its message quotes the document.
+ * Parses UTF-8 JSON. Returns `undefined` if it is invalid. A byte order mark is skipped (RFC 8259 section 8.1 allows it). The
+ * parser's own error is dropped, because its message quotes the document.
  */
 export function parseJson(body: Uint8Array): { readonly value: unknown } | undefined {
   try {

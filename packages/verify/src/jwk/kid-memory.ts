@@ -3,27 +3,27 @@ import { KeySetError } from "../errors.ts";
 import { createRecentlyUsed } from "../recently-used.ts";
 import type { VerificationKey } from "./parse-jwk.ts";
 
-/** What a key function remembers of the kids that it gave keys for. */
+/** The kids that a key function has returned keys for. */
 export interface KidMemory {
   /**
-   * Judges a key before it is given. `named` are all keys of the set with its `kid`. Returns a `KeySetError` where the `kid` was
-   * given for another key of this type before.
+   * Checks a key before it is returned. `named` are all keys of the set with its `kid`. Returns a `KeySetError` if the `kid` named
+   * another key of this type before.
    */
   refusalOf(key: VerificationKey, named: readonly VerificationKey[]): KeySetError | undefined;
 }
 
-/** Of one key function. */
+/** Number of kids per key function. */
 export const REMEMBERED_KIDS = 10_000;
 
-/** Keys that share kid and type, and are told apart by their `alg`. More are never of use. */
+/** Keys that share a kid and a type and differ by `alg`. More are never needed. */
 const MAX_KEYS_OF_A_KID = 8;
-/** A longer text is remembered as its digest. */
+/** A longer text is stored as its digest. */
 const MAX_SLOT_LENGTH = 100;
 
 /**
- * Remembers the last `capacity` kids with the thumbprints of their keys. A `kid` names one key of its type for good: keys of other
- * types may share it, as alternatives (RFC 7517 section 4.5). What stood together in the set that a kid was first given
- * from stays, so that a forged `alg` decides nothing.
+ * Remembers the last `capacity` kids with the thumbprints of their keys. A `kid` names one key of its type permanently. Keys of other
+ * types may share it, as alternatives (RFC 7517 section 4.5). All keys that had the kid in the set at its first use are accepted, so a
+ * forged `alg` cannot choose which one is remembered.
  */
 export function createKidMemory(capacity: number): { of(owner: string): KidMemory } {
   const thumbprints = createRecentlyUsed<readonly string[]>(capacity);
@@ -38,7 +38,7 @@ export function createKidMemory(capacity: number): { of(owner: string): KidMemor
         if (known.includes(key.thumbprint())) return undefined;
         return new KeySetError(
           "kid_rebound",
-          "this kid named another key before; a new key needs a kid that was never used",
+          "this kid named another key before; give a new key a kid that was never used",
         );
       },
     }),

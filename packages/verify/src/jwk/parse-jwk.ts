@@ -13,7 +13,7 @@ import { readPublicJwk } from "./public-jwk.ts";
 export interface VerificationKey {
   readonly kid: string | undefined;
   readonly publicJwk: PublicJwk;
-  /** Absent: any algorithm of its type. */
+  /** If absent: any algorithm of its type. */
   readonly alg: string | undefined;
   /** Imported once for each algorithm. */
   cryptoKey(alg: string): Promise<CryptoKey>;
@@ -26,30 +26,30 @@ export interface VerificationKey {
  *
  * | reason | meaning |
  * |---|---|
- * | `not_an_object`, `malformed` | no JWK, or one that is not exact |
- * | `symmetric`, `private` | it holds a secret |
- * | `unsupported_kty`, `unsupported_crv`, `unsupported_alg` | no signature here is verified with such a key |
+ * | `not_an_object`, `malformed` | not a JWK, or not an exact one |
+ * | `symmetric`, `private` | it contains a secret |
+ * | `unsupported_kty`, `unsupported_crv`, `unsupported_alg` | this package does not verify signatures of such a key |
  * | `weak_rsa` | RSA of fewer than 2048 bits |
- * | `small_order` | an Ed25519 point under which one signature fits every message |
- * | `not_for_signatures` | its `use` or `key_ops` is another |
+ * | `small_order` | an Ed25519 point for which one signature fits every message |
+ * | `not_for_signatures` | its `use` or `key_ops` does not allow verification |
  */
 export type DropReason = KeyFault | "unsupported_alg" | "not_for_signatures";
 
 /** An entry that is not used. */
 export interface LeftOut {
-  /** Absent where it names none. */
+  /** Absent if the entry has none. */
   readonly kid: string | undefined;
   readonly reason: DropReason;
-  /** Where the fault is. It holds no value of the entry. */
+  /** The fault. It contains no value of the entry. */
   readonly detail: string;
 }
 
-/** Why entries are not used, each reason once. Empty for no entries. */
+/** Why entries are left out, each reason once. Empty if there are no entries. */
 export function describeLeftOut(entries: readonly LeftOut[]): string {
   return [...new Set(entries.map(({ reason, detail }) => `${reason} (${detail})`))].join("; ");
 }
 
-/** What an entry of a set says its key is for. */
+/** The purpose that an entry states for its key. */
 interface Purpose {
   readonly kid: string | undefined;
   readonly alg: string | undefined;
@@ -57,9 +57,9 @@ interface Purpose {
 
 type Fault = Omit<LeftOut, "kid">;
 
-/** Reads one entry of a set: a key that may verify signatures, or why it is not one. */
+/** Reads one entry of a set. Returns a key that may verify signatures, or why it cannot. */
 export function parseJwk(value: unknown): VerificationKey | LeftOut {
-  if (!isObject(value)) return { kid: undefined, reason: "not_an_object", detail: "it is no JSON object" };
+  if (!isObject(value)) return { kid: undefined, reason: "not_an_object", detail: "it is not a JSON object" };
   const entry = withoutNulls(value);
   const { kid } = entry;
   const fault = (found: Fault): LeftOut => ({ kid: typeof kid === "string" && kid !== "" ? kid : undefined, ...found });
@@ -69,25 +69,25 @@ export function parseJwk(value: unknown): VerificationKey | LeftOut {
   return "reason" in purpose ? fault(purpose) : verificationKey(purpose, publicJwk);
 }
 
-/** Many serializers write `null` for a member that is not there. */
+/** Many serializers write `null` for a missing member. */
 function withoutNulls(entry: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null));
 }
 
 function readPurpose(entry: JsonObject, publicJwk: PublicJwk): Purpose | Fault {
   const { kid, use, alg } = entry;
-  if (!isOptionalString(kid) || kid === "") return malformed('the member "kid" is no text, or empty');
-  if (!isOptionalString(use)) return malformed('the member "use" is no string');
+  if (!isOptionalString(kid) || kid === "") return malformed('the member "kid" is not a string, or is empty');
+  if (!isOptionalString(use)) return malformed('the member "use" is not a string');
   if (use !== undefined && use !== "sig") {
     return { reason: "not_for_signatures", detail: 'the member "use" is not "sig"' };
   }
   const keyOpsFault = readKeyOps(entry["key_ops"]);
   if (keyOpsFault !== undefined) return keyOpsFault;
   if (alg === undefined) return { kid, alg };
-  if (!isOptionalString(alg)) return malformed('the member "alg" is no string');
+  if (!isOptionalString(alg)) return malformed('the member "alg" is not a string');
   const asked = algorithmKey(alg);
   if (asked === undefined)
-    return { reason: "unsupported_alg", detail: 'the member "alg" is no signature algorithm here' };
+    return { reason: "unsupported_alg", detail: 'the member "alg" is not a supported signature algorithm' };
   return fits(publicJwk, asked) ? { kid, alg } : malformed('the member "alg" does not fit the key');
 }
 
@@ -95,12 +95,12 @@ function readPurpose(entry: JsonObject, publicJwk: PublicJwk): Purpose | Fault {
 function readKeyOps(keyOps: unknown): Fault | undefined {
   if (keyOps === undefined) return undefined;
   if (!Array.isArray(keyOps) || keyOps.some((operation) => typeof operation !== "string")) {
-    return malformed('the member "key_ops" is no array of strings');
+    return malformed('the member "key_ops" is not an array of strings');
   }
-  if (new Set(keyOps).size !== keyOps.length) return malformed('the member "key_ops" has a value twice');
+  if (new Set(keyOps).size !== keyOps.length) return malformed('the member "key_ops" contains a value twice');
   return keyOps.includes("verify")
     ? undefined
-    : { reason: "not_for_signatures", detail: 'the member "key_ops" does not have "verify"' };
+    : { reason: "not_for_signatures", detail: 'the member "key_ops" does not contain "verify"' };
 }
 
 function isOptionalString(value: unknown): value is string | undefined {
@@ -111,7 +111,7 @@ function malformed(detail: string): Fault {
   return { reason: "malformed", detail };
 }
 
-/** Whether a key is of the type and curve that an algorithm asks for. */
+/** Whether a key has the type and curve that an algorithm needs. */
 export function fits(key: PublicJwk, asked: AlgorithmKey): boolean {
   return key.kty === asked.kty && (key.kty === "RSA" || key.crv === asked.crv);
 }

@@ -4,13 +4,13 @@ import { isObject, parseJson } from "./json.ts";
 import type { DropReason, LeftOut, VerificationKey } from "./parse-jwk.ts";
 import { describeLeftOut, parseJwk } from "./parse-jwk.ts";
 
-/** A set as it is used. */
+/** A parsed set. */
 export interface ParsedJwks {
-  /** An entry that is there twice is one key. */
+  /** Identical entries are one key. */
   readonly keys: readonly VerificationKey[];
-  /** The same by `kid`: a set may have thousands, and each token asks. */
+  /** The same keys by `kid`, because a set may have thousands and every token needs one. */
   readonly byKid: ReadonlyMap<string, readonly VerificationKey[]>;
-  /** To tell whose `kid` is asked for. */
+  /** For the error if a token has the `kid` of one. */
   readonly leftOut: readonly LeftOut[];
   readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
 }
@@ -21,13 +21,14 @@ export function readMaxKeys(value: number | undefined): number {
 }
 
 /**
- * Reads a JWK Set. Entries are judged one by one (RFC 7517 section 5: unknown ones are ignored); a set
- * without a single usable key is refused, so that it never replaces one that works.
+ * Reads a JWK Set. Entries are checked one by one (RFC 7517 section 5: unknown ones are ignored). A set without any usable key is
+ * refused, so it never replaces one that works.
  */
 export function parseJwks(document: unknown, maxKeys: number): ParsedJwks {
   const entries = isObject(document) ? document["keys"] : undefined;
-  if (!Array.isArray(entries)) throw new KeySetError("invalid_jwks", "expected a JSON object with an array keys");
-  if (entries.length > maxKeys) throw new KeySetError("invalid_jwks", `expected at most ${maxKeys} keys`);
+  if (!Array.isArray(entries)) throw new KeySetError("invalid_jwks", 'expected a JSON object with an array "keys"');
+  if (entries.length > maxKeys)
+    throw new KeySetError("invalid_jwks", `expected at most ${maxKeys} keys (maxKeys), got ${entries.length}`);
   const keys: VerificationKey[] = [];
   const leftOut: LeftOut[] = [];
   const seen = new Set<string>();
@@ -37,7 +38,7 @@ export function parseJwks(document: unknown, maxKeys: number): ParsedJwks {
       leftOut.push(parsed);
       continue;
     }
-    // Its members are in one order and one spelling, so equal keys are equal texts.
+    // Members have a fixed order and spelling, so equal keys have equal texts.
     const text = JSON.stringify([parsed.kid, parsed.alg, parsed.publicJwk]);
     if (!seen.has(text)) keys.push(parsed);
     seen.add(text);
@@ -66,7 +67,7 @@ function countReasons(leftOut: readonly LeftOut[]): Partial<Record<DropReason, n
   return counts;
 }
 
-/** The same from the bytes of an HTTP answer. */
+/** The same for the bytes of an HTTP answer. */
 export function parseJwksBody(body: Uint8Array, maxKeys: number): ParsedJwks {
   const json = parseJson(body);
   if (json === undefined) throw new KeySetError("invalid_jwks", "expected JSON in UTF-8");

@@ -17,26 +17,26 @@ export type KeyFault =
   | "malformed"
   | "not_an_object";
 
-/** What core's refusal means here, where type and curve were judged before. */
+/** The meaning of an error from core here, after type and curve were checked. */
 const FAULTS: Readonly<Partial<Record<EncodingErrorCode, KeyFault>>> = {
   invalid_jwk: "malformed",
   weak_key: "weak_rsa",
-  // An RSA modulus that is too long for OpenSSL.
+  // An RSA modulus too long for OpenSSL.
   unsupported_key: "malformed",
 };
 
-/** A longer member costs time before it is refused. */
+/** A longer member would cost time before it is refused. */
 const MAX_MEMBER_LENGTH = 8192;
-/** A long exponent is valid, and makes each verification slow. */
+/** A longer exponent is valid but makes each verification slow. */
 const MAX_RSA_EXPONENT_BYTES = 8;
 
-/** A fault and where it is, without any value: what stands there may be a secret. */
+/** A fault and its location. It contains no value, because the value may be a secret. */
 export interface FaultyKey {
   readonly reason: KeyFault;
   readonly detail: string;
 }
 
-/** The public key in an entry of a set that another party wrote: what is not exact is refused, never mended. */
+/** The public key in an entry that another party wrote. An entry that is not exact is refused, never corrected. */
 export function readPublicJwk(entry: JsonObject): PublicJwk | FaultyKey {
   const unusable = unusableEntry(entry);
   if (unusable !== undefined) return unusable;
@@ -44,7 +44,7 @@ export function readPublicJwk(entry: JsonObject): PublicJwk | FaultyKey {
   return "reason" in jwk ? jwk : (unsafeKey(jwk) ?? jwk);
 }
 
-/** What an entry says of itself, before its key is read. */
+/** Checks the entry before its key is read. */
 function unusableEntry(entry: JsonObject): FaultyKey | undefined {
   if (Object.values(entry).some((value) => typeof value === "string" && value.length > MAX_MEMBER_LENGTH)) {
     return { reason: "malformed", detail: `a member has more than ${MAX_MEMBER_LENGTH} characters` };
@@ -54,9 +54,9 @@ function unusableEntry(entry: JsonObject): FaultyKey | undefined {
   const secret = PRIVATE_JWK_MEMBERS.find((name) => name in entry);
   if (secret !== undefined) return { reason: "private", detail: `it has the private member "${secret}"` };
   if (typeof kty !== "string") return { reason: "malformed", detail: 'the member "kty" is missing' };
-  if (!servesKeyType(kty)) return { reason: "unsupported_kty", detail: 'the member "kty" is none of RSA, EC and OKP' };
+  if (!servesKeyType(kty)) return { reason: "unsupported_kty", detail: 'the member "kty" is not RSA, EC or OKP' };
   return typeof crv === "string" && !servesCurve(kty, crv)
-    ? { reason: "unsupported_crv", detail: 'no algorithm is served on the curve in the member "crv"' }
+    ? { reason: "unsupported_crv", detail: 'the curve in the member "crv" is not supported' }
     : undefined;
 }
 
@@ -70,8 +70,8 @@ function readByCore(entry: JsonObject): PublicJwk | FaultyKey {
 }
 
 /**
- * A modulus without the zero byte that DER, and what reads it, puts in front of a number whose top bit is set. RFC 7518 section
- * 6.3.1.1 tells writers to leave it out. It changes nothing in the number, and without it a key has one thumbprint.
+ * Removes the zero byte that DER puts in front of a modulus whose top bit is set. RFC 7518 section 6.3.1.1 tells writers to omit it.
+ * The number stays the same, and without that byte a key has only one thumbprint.
  */
 function withoutSignByte(n: unknown): unknown {
   const bytes = typeof n === "string" ? decodeBase64url(n) : undefined;
@@ -79,7 +79,7 @@ function withoutSignByte(n: unknown): unknown {
   return encodeBase64url(bytes.subarray(1));
 }
 
-/** Keys that are valid, but not safe to verify with. */
+/** Checks for keys that are valid but not safe to verify with. */
 function unsafeKey(jwk: PublicJwk): FaultyKey | undefined {
   switch (jwk.kty) {
     case "RSA":
@@ -88,14 +88,14 @@ function unsafeKey(jwk: PublicJwk): FaultyKey | undefined {
         : undefined;
     case "OKP": {
       const reason = ed25519PointFault(bytesOf(jwk.x));
-      return reason === undefined ? undefined : { reason, detail: 'the member "x" is no safe point of the curve' };
+      return reason === undefined ? undefined : { reason, detail: 'the member "x" is not a safe point of the curve' };
     }
     case "EC":
       return undefined;
   }
 }
 
-/** Core has read it: it is base64url. */
+/** Core has already checked that it is base64url. */
 function bytesOf(text: string): Uint8Array {
   return decodeBase64url(text) ?? new Uint8Array();
 }

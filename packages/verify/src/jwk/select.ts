@@ -10,7 +10,7 @@ import type { ParsedJwks } from "./parse-jwks.ts";
 export interface KeyRequest {
   readonly alg: string;
   readonly wanted: AlgorithmKey;
-  /** Absent only where the caller allows it. */
+  /** Absent only if the caller allows it. */
   readonly kid: string | undefined;
 }
 
@@ -20,14 +20,14 @@ export interface SelectingHeader {
   readonly kid?: string | undefined;
 }
 
-/** Judges the header before anything is looked up or fetched. */
+/** Checks the header before anything is looked up or fetched. */
 export function keyRequest(header: SelectingHeader | undefined, allowMissingKid: boolean): KeyRequest {
   const { alg, kid } = header ?? {};
   const wanted = typeof alg === "string" ? algorithmKey(alg) : undefined;
   if (alg === undefined || wanted === undefined) {
-    throw new KeySetError("unsupported_alg", "alg: expected a signature algorithm with a public key");
+    throw new KeySetError("unsupported_alg", "alg: expected a supported signature algorithm with a public key");
   }
-  if (kid === undefined && !allowMissingKid) throw new KeySetError("missing_kid", "kid: expected one in the header");
+  if (kid === undefined && !allowMissingKid) throw new KeySetError("missing_kid", "kid: expected a kid in the header");
   if (kid !== undefined && (typeof kid !== "string" || kid === "")) {
     throw new KeySetError("missing_kid", "kid: expected a non-empty string");
   }
@@ -35,8 +35,8 @@ export function keyRequest(header: SelectingHeader | undefined, allowMissingKid:
 }
 
 /**
- * The one key that fits, or why there is none. Never another key: a set of one key is no exception. Several keys may share a
- * `kid`; exactly one of them must fit the algorithm.
+ * Returns the key that fits, or why there is none. Never returns another key, even if the set has only one. Several keys may share a
+ * `kid`, but exactly one of them must fit the algorithm.
  */
 export function selectKey(set: ParsedJwks, request: KeyRequest, kids?: KidMemory): VerificationKey | KeySetError {
   const { alg, wanted, kid } = request;
@@ -50,7 +50,7 @@ export function selectKey(set: ParsedJwks, request: KeyRequest, kids?: KidMemory
   return (kid === undefined ? undefined : kids?.refusalOf(only, named)) ?? only;
 }
 
-/** One key may have several entries, such as one for each `alg`. */
+/** One key may have several entries, for example one for each `alg`. */
 function distinct(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length < 2) return keys;
   return [...new Map(keys.map((key) => [key.thumbprint(), key])).values()];

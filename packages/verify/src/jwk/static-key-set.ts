@@ -11,22 +11,22 @@ import { keyRequest, selectKey } from "./select.ts";
 
 /** Options of `createStaticKeySet`. */
 export interface StaticKeySetOptions {
-  /** Accepts a header without `kid` where exactly one key fits. Default false. */
+  /** Accepts a header without `kid` if exactly one key fits. Default false. */
   readonly allowMissingKid?: boolean | undefined;
-  /** Most entries in the set. A whole number, 1 to 10,000, default 64. */
+  /** Maximum number of entries in the set. A whole number, 1 to 10,000, default 64. */
   readonly maxKeys?: number | undefined;
 }
 
 const STATIC_KEY_SET_OPTIONS: OptionNames<StaticKeySetOptions> = { allowMissingKid: true, maxKeys: true };
 
-/** Finds keys in a JWK Set that is at hand: a key function for jose. */
+/** Finds keys in a JWK Set that you already have. A key function for jose. */
 export interface StaticKeyFunction extends KeyFunction {
   /** Entries that were left out, by reason. */
   readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
 }
 
 /**
- * A key function over a `jwks` that a client registered, read and selected from by the same rules as a remote set.
+ * A key function for a `jwks` that a client registered. It follows the same rules as a remote set.
  *
  * The key function rejects with `KeySetError`: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`,
  * `ambiguous_key`, `key_left_out`.
@@ -50,7 +50,7 @@ export function createStaticKeySet(
   });
 }
 
-/** The same by settings that were read. A set that takes the place of another knows the kids that this one gave. */
+/** The same with checked settings. A set that replaces another one shares its `kids`. */
 export function staticKeySet(
   jwks: { readonly keys: readonly unknown[] },
   settings: { readonly allowMissingKid: boolean; readonly maxKeys: number },
@@ -66,7 +66,7 @@ export function staticKeySet(
   return Object.assign(keyFunction, { dropped: set.dropped });
 }
 
-/** No network is at fault: the same set stays unusable. */
+/** The network is not at fault, so the set stays unusable and the error is not transient. */
 function parseGiven(jwks: unknown, maxKeys: number): ParsedJwks {
   try {
     return parseJwks(jwks, maxKeys);

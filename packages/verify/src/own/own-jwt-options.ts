@@ -7,9 +7,9 @@ import type { TimeOptions, TimeRules } from "../token/claims.ts";
 import { TIME_OPTIONS, timeRules } from "../token/claims.ts";
 import type { OwnKeyFunction } from "./own-key-set.ts";
 
-/** What every purpose has in common. */
+/** Options of every purpose. */
 export interface OwnJwtCommon extends TimeOptions {
-  /** Finds the OP's own keys: what `createOwnKeySet` returns. */
+  /** The key function that `createOwnKeySet` returns. */
   readonly keyFunction: OwnKeyFunction;
   /** This OP's issuer, compared byte for byte. */
   readonly issuer: string;
@@ -19,7 +19,7 @@ export interface OwnJwtCommon extends TimeOptions {
 export interface AccessTokenOptions extends OwnJwtCommon {
   /** An access token that is a JWT. */
   readonly purpose: "access_token";
-  /** The resource server, or several names of it: one of them must be in `aud`. */
+  /** The resource server, or several names for it. One of them must be in `aud`. */
   readonly audience: string | readonly string[];
 }
 
@@ -27,22 +27,22 @@ export interface AccessTokenOptions extends OwnJwtCommon {
 export interface LogoutTokenOptions extends OwnJwtCommon {
   /** A logout token. */
   readonly purpose: "logout_token";
-  /** The client that is told. */
+  /** The client that receives the token. */
   readonly audience: string;
 }
 
 /**
- * `id_token_hint` of RP-Initiated Logout 1.0 and of authorization requests: an ID token that this OP issued once. It
- * may have expired, and its key may be withdrawn.
+ * `id_token_hint` of RP-Initiated Logout 1.0 and of authorization requests: an ID token that this OP issued earlier. It may have
+ * expired, and its key may be withdrawn.
  */
 export interface IdTokenHintOptions extends OwnJwtCommon {
-  /** An ID token that comes back. */
+  /** An ID token that a client sends back. */
   readonly purpose: "id_token_hint";
-  /** The client, where the request names one. Default: any. */
+  /** The client, if the request names one. Default: any client. */
   readonly audience?: string | undefined;
 }
 
-/** Options of `verifyOwnJwt`: they differ by purpose. */
+/** Options of `verifyOwnJwt`. They differ by purpose. */
 export type VerifyOwnJwtOptions = AccessTokenOptions | LogoutTokenOptions | IdTokenHintOptions;
 
 const OWN_JWT_OPTIONS: OptionNames<AccessTokenOptions> &
@@ -52,15 +52,15 @@ const OWN_JWT_OPTIONS: OptionNames<AccessTokenOptions> &
 /** The options, checked. */
 export interface OwnJwtRules {
   readonly purpose: VerifyOwnJwtOptions["purpose"];
-  /** The one for the purpose. */
+  /** The key function for the purpose. */
   readonly keyFunction: KeyFunction;
   readonly issuer: string;
-  /** One of them must be in `aud`. Absent: any will do. */
+  /** One of them must be in `aud`. If absent, any `aud` is accepted. */
   readonly audiences: readonly string[] | undefined;
   readonly readTime: () => TimeRules;
 }
 
-/** A missing option would compare with nothing, and let a token pass that lacks the claim. */
+/** A missing option would equal a missing claim, so the token would be accepted. */
 export function readOwnJwtOptions(options: VerifyOwnJwtOptions): OwnJwtRules {
   assertOptions("options", options, OWN_JWT_OPTIONS);
   const readTime = timeRules(options);
@@ -85,7 +85,8 @@ function readAudiences(options: VerifyOwnJwtOptions): readonly string[] | undefi
   switch (purpose) {
     case "access_token": {
       const names = typeof audience === "string" ? [readText("audience", audience)] : readTexts("audience", audience);
-      if (names.length === 0) throw new ConfigurationError("audience", "expected at least one");
+      if (names.length === 0)
+        throw new ConfigurationError("audience", "expected at least one audience, got an empty list");
       return names;
     }
     case "logout_token":

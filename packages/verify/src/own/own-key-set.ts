@@ -12,29 +12,29 @@ import { keyRequest } from "../jwk/select.ts";
 /** Options of `createOwnKeySet`. */
 export interface OwnKeySetOptions {
   /**
-   * Keys that left the set and are accepted for an `id_token_hint` alone. It is called for each `kid` of a hint that is not
-   * in the set. Default: the withdrawn keys of the schedule, else none.
+   * Returns keys that left the set and are accepted only for an `id_token_hint`. It is called for each hint with a `kid` that is not in
+   * the set. Default: the withdrawn keys of the schedule, or none without a schedule.
    */
   readonly withdrawn?: (() => readonly PublishedKey[]) | undefined;
 }
 
 const OWN_KEY_SET_OPTIONS: OptionNames<OwnKeySetOptions> = { withdrawn: true };
 
-/** Finds the OP's own keys, for the OP's own verification: a key function for jose and for `verifyOwnJwt`. */
+/** Finds the OP's own keys, so the OP can verify its tokens. A key function for jose and for `verifyOwnJwt`. */
 export interface OwnKeyFunction extends KeyFunction {
-  /** The same with the withdrawn keys: for an `id_token_hint` alone. */
+  /** The same with the withdrawn keys. Only for an `id_token_hint`. */
   readonly forIdTokenHint: KeyFunction;
 }
 
 /**
- * A key function over the OP's own keys, by the rules that hold for RPs: byte-equal on `kid`, in the set as it is now, and
- * never the active key for a `kid` that is not there. `keys` is what signs as well: a list of entries, a set, a function or a
- * rotation schedule, which brings its withdrawn keys with it.
+ * A key function for the OP's own keys. The rules are the same as for RPs: the `kid` must match a key of the current set byte for
+ * byte, and it never falls back to the active key. Pass the same `keys` that you sign with: a list of entries, a set, a function or
+ * a rotation schedule. A schedule includes its withdrawn keys.
  *
- * The key function rejects with `KeySetError`: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`; and with
- * what a function that was given as `keys` throws.
+ * The key function rejects with `KeySetError`: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`; and with the
+ * error of a function that you passed as `keys`.
  *
- * @throws ConfigurationError for `keys` that are none, and whatever `createKeySet` refuses in a list of entries.
+ * @throws ConfigurationError for invalid `keys`, and for anything that `createKeySet` refuses in a list of entries.
  * @example
  * ```ts
  * import { openLocalSigner } from "@signpost/local";
@@ -66,7 +66,7 @@ export function createOwnKeySet(keys: OwnKeys, options: OwnKeySetOptions = {}): 
     const { alg, kid } = keyRequest(header, false);
     const published = find(kid ?? "");
     if (published === undefined || published.use !== "sig") {
-      throw new KeySetError("unknown_kid", "no signing key with this kid in the key set");
+      throw new KeySetError("unknown_kid", "no signing key in the key set has this kid");
     }
     if (!isSameAlgorithm(published.alg, alg))
       throw new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");

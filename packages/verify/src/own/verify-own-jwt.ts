@@ -20,19 +20,19 @@ import { readOwnJwtOptions } from "./own-jwt-options.ts";
 export interface VerifiedOwnJwt {
   /** The protected header. */
   readonly header: Readonly<Record<string, unknown>>;
-  /** The claims, judged by what the purpose asks for. */
+  /** The claims, checked for the purpose. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Whether `exp` has passed. Only an `id_token_hint` may be. */
+  /** Whether `exp` has passed. Only an `id_token_hint` may have expired. */
   readonly expired: boolean;
 }
 
 const LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout";
 
 /**
- * Verifies a token that this OP issued, for one purpose: a token of one kind is never taken for another.
+ * Verifies a token that this OP issued, for one purpose. A token of one kind is never accepted as another kind.
  *
  * Rejects with `TokenError`: `malformed_jwt`, `alg_not_allowed`, `unsupported_header`, `invalid_typ`, `bad_signature`,
- * `invalid_issuer`, `invalid_audience`, `expired`, `not_yet_valid`, `invalid_claim`; with `KeySetError` where the key is not
+ * `invalid_issuer`, `invalid_audience`, `expired`, `not_yet_valid`, `invalid_claim`; with `KeySetError` if the key is not
  * found: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`; and with `ConfigurationError` for an option that
  * is missing, unknown or out of bounds.
  *
@@ -74,13 +74,13 @@ const TYPES = {
   id_token_hint: [undefined, "jwt"],
 } as const;
 
-/** A kid that is no string is none. */
+/** A kid that is not a string is ignored. */
 function kidOf(header: JsonObject): { kid?: string } {
   const { kid } = header;
   return typeof kid === "string" ? { kid } : {};
 }
 
-/** What the purpose asks of the claims. Returns whether the token has expired. */
+/** Checks the claims for the purpose. Returns whether the token has expired. */
 function judge(claims: JsonObject, { purpose, audiences: accepted }: OwnJwtRules, time: TimeRules): boolean {
   const exp = requireTime(claims, "exp");
   requireTime(claims, "iat");
@@ -98,8 +98,8 @@ function judge(claims: JsonObject, { purpose, audiences: accepted }: OwnJwtRules
     case "id_token_hint":
       requireString(claims, "sub");
       requireAudience(claims, accepted);
-      // A logout token without typ would otherwise pass for a hint.
-      if (claims["events"] !== undefined) throw invalid("events", "expected none in an ID token");
+      // Otherwise a logout token without typ would be accepted as a hint.
+      if (claims["events"] !== undefined) throw invalid("events", "not allowed in an ID token");
       return time.nowMs >= exp * 1000;
   }
 }
@@ -107,16 +107,19 @@ function judge(claims: JsonObject, { purpose, audiences: accepted }: OwnJwtRules
 function requireAudience(claims: JsonObject, accepted: readonly string[] | undefined): void {
   const present = audiences(claims);
   if (accepted !== undefined && !accepted.some((audience) => present.includes(audience))) {
-    throw new TokenError("invalid_audience", "aud: expected the given audience", { claim: "aud" });
+    throw new TokenError("invalid_audience", "aud: expected a value or list that contains the given audience", {
+      claim: "aud",
+    });
   }
 }
 
 function requireLogoutEvent(claims: JsonObject): void {
   requireString(claims, "jti");
   const { events, sub, sid } = claims;
-  if (!isObject(events) || !isObject(events[LOGOUT_EVENT])) throw invalid("events", "expected the logout event");
+  if (!isObject(events) || !isObject(events[LOGOUT_EVENT]))
+    throw invalid("events", "expected an object with the back-channel logout event");
   if (sub === undefined && sid === undefined) throw invalid("sub", "expected sub, sid or both");
   if (sub !== undefined) requireString(claims, "sub");
   if (sid !== undefined) requireString(claims, "sid");
-  if (claims["nonce"] !== undefined) throw invalid("nonce", "expected none in a logout token");
+  if (claims["nonce"] !== undefined) throw invalid("nonce", "not allowed in a logout token");
 }

@@ -17,27 +17,27 @@ import type { FetchCounters } from "./remote-resource.ts";
 import { createRemoteResource } from "./remote-resource.ts";
 
 /**
- * Finds keys in the set that an OP's discovery document names: a key function for jose. `preload` and `refresh` fetch both.
- * Where the document cannot be read, `refresh` fetches the set at the known place all the same, and then rejects.
+ * Finds keys in the set that an OP's discovery document names. A key function for jose. `preload` and `refresh` fetch both. If the
+ * document cannot be read, `refresh` still fetches the set at the known URL, and then rejects.
  */
 export interface DiscoveredKeyFunction extends FetchedKeyFunction {
-  /** The issuer, as it was given. */
+  /** The issuer that you passed. */
   readonly issuer: string;
-  /** What happened so far, and what is stored now. For metrics. */
+  /** Counters so far, and the state of the stored documents. For metrics. */
   stats(): DiscoveredKeySetStats;
 }
 
-/** Counters of the discovery document and of the set that it names. */
+/** Counters for the discovery document and for the set that it names. */
 export interface DiscoveredKeySetStats {
-  /** Where the set is now; `undefined` before the discovery document was read. */
+  /** The current URL of the set. `undefined` before the discovery document was read. */
   readonly jwksUri: string | undefined;
-  /** Of the discovery document. */
+  /** Counters for the discovery document. */
   readonly discovery: FetchCounters;
-  /** Of the set at the present `jwksUri`. */
+  /** Counters for the set at the current `jwksUri`. */
   readonly keySet: RemoteKeySetStats | undefined;
 }
 
-/** What is read from the discovery document (OpenID Connect Discovery 1.0 section 3). */
+/** The part of the discovery document that is used (OpenID Connect Discovery 1.0 section 3). */
 interface Metadata {
   readonly jwksUri: string;
 }
@@ -45,12 +45,12 @@ interface Metadata {
 type Discovery = CachedResource<Metadata>;
 
 /**
- * The document names a place and holds no keys, and often has no lifetime of its own: while it cannot be read, the set at the
- * known place goes by its own headers, for so long.
+ * How long the last document stays valid while it cannot be read. It contains no keys and often states no lifetime. Meanwhile the set
+ * at the known URL follows its own headers.
  */
 const DISCOVERY_STALE_IF_ERROR_SECONDS = 7200;
 
-/** A set at another URI may help where this one does not know the key, or is gone. */
+/** Codes for which the set may have moved to another URI. */
 const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
   "unknown_kid",
   "no_suitable_key",
@@ -66,15 +66,15 @@ const MAY_HAVE_MOVED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A key function over the JWKS of the OP with this issuer. Its discovery document (`/.well-known/openid-configuration`) is
- * read first and cached by the same rules as the set. Its `issuer` must equal the given one, and its `jwks_uri` is relied on,
- * also when it changes. While the document cannot be read, the last one counts for two hours more; within them it is read again in
- * the background while the set is fresh. An unknown `kid` costs at
- * most one refetch of each of the two every 20 seconds. It takes the options of `createRemoteKeySet`.
+ * A key function for the JWKS of the OP with this issuer. It first reads the OP's discovery document
+ * (`/.well-known/openid-configuration`) and caches it by the same rules as the set. The document's `issuer` must equal the one that
+ * you passed. Its `jwks_uri` is used, even if it changes later. While the document cannot be read, the last one stays valid for two
+ * more hours. During that time it is read in the background while the set is fresh. An unknown `kid` causes at most one refetch of
+ * each of the two every 20 seconds. It takes the options of `createRemoteKeySet`.
  *
  * The key function rejects with `KeySetError`: every code of a remote set, and `invalid_metadata` and `issuer_mismatch`.
  *
- * @throws ConfigurationError for an issuer that is no https URL or has a query, or an option that cannot work.
+ * @throws ConfigurationError for an issuer that is not an https URL or has a query, or an option that cannot work.
  * @example
  * ```ts
  * import { discoverKeySet } from "@signpost/verify";
@@ -106,14 +106,14 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
   const kids = createKidMemory(REMEMBERED_KIDS).of("");
   let keySet: RemoteKeyFunction | undefined;
 
-  /** The set at the URI of the newest document; one at an earlier URI is forgotten with its keys, but not what they were called. */
+  /** The set at the URI of the newest document. The set at an earlier URI is dropped with its keys, but its kids are remembered. */
   function keySetAt(metadata: Metadata): RemoteKeyFunction {
     const { jwksUri } = discovery.peek()?.value ?? metadata;
     if (keySet?.jwksUri !== jwksUri) keySet = remoteKeySet(jwksUri, settings, kids);
     return keySet;
   }
 
-  /** A server that hangs must not make callers wait whose set is fresh, and none for longer than it takes to find out. */
+  /** If the server hangs, callers with a fresh set do not wait, and the others wait only until the first failure. */
   function needsNoDiscovery({ failing }: { readonly failing: boolean }): boolean {
     return failing || (keySet?.stats().freshForSeconds ?? 0) > 0;
   }
@@ -138,7 +138,7 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
       await keySetAt((await discovery.current(signal, needsNoDiscovery)).value).preload({ signal });
     },
     refresh: async (signal) => {
-      // A revoked key has to go also where the document cannot be read, and at once where that takes long.
+      // A revoked key must go even if the document cannot be read, and without waiting for a slow document.
       const known = keySet;
       const [read, fetched] = await Promise.allSettled([discovery.refresh(signal), known?.refresh({ signal })]);
       if (read.status === "rejected") throw read.reason;
@@ -166,13 +166,13 @@ function call(
   return signal === undefined ? keySet(header) : keySet.withSignal(signal)(header);
 }
 
-/** Where the set is now, if that is elsewhere: asked past the caches, as often as the throttle allows. */
+/** The new location of the set, if it moved. The request bypasses the caches, and the throttle limits it. */
 async function movedFrom(discovery: Discovery, jwksUri: string, signal?: AbortSignal): Promise<Metadata | undefined> {
   let seen = discovery.peek();
   for (let asked = false; seen !== undefined;) {
     if (seen.value.jwksUri !== jwksUri) return seen.value;
     if (asked) return undefined;
-    // Where discovery fails too, the error of the set says more.
+    // If discovery fails too, the error of the set is more useful.
     const newer = await discovery.newerThan(seen, signal).catch((error: unknown) => {
       if (error instanceof KeySetError && error.code !== "aborted") return undefined;
       throw error;
@@ -184,7 +184,7 @@ async function movedFrom(discovery: Discovery, jwksUri: string, signal?: AbortSi
   return undefined;
 }
 
-/** OpenID Connect Discovery 1.0 section 4: appended to the issuer, whose path stays. */
+/** OpenID Connect Discovery 1.0 section 4: the issuer, with its path, plus the well-known path. */
 function discoveryUrl(issuer: string, allowInsecureLoopback: boolean): URL {
   const url = checkedUrl("issuer", readText("issuer", issuer), allowInsecureLoopback);
   if (issuer.includes("?")) throw new ConfigurationError("issuer", "expected a URL without a query");
@@ -195,13 +195,19 @@ function readMetadata(body: Uint8Array, issuer: string, allowInsecureLoopback: b
   const metadata = parseJson(body)?.value;
   if (!isObject(metadata)) throw new KeySetError("invalid_metadata", "expected a discovery document: a JSON object");
   if (metadata["issuer"] !== issuer) {
-    throw new KeySetError("issuer_mismatch", "the discovery document is another issuer's");
+    throw new KeySetError(
+      "issuer_mismatch",
+      "issuer: expected the given issuer in the discovery document, got another one",
+    );
   }
   const jwksUri = metadata["jwks_uri"];
-  if (typeof jwksUri !== "string") throw new KeySetError("invalid_metadata", "jwks_uri: expected one");
+  if (typeof jwksUri !== "string")
+    throw new KeySetError("invalid_metadata", "jwks_uri: expected a string in the discovery document");
   try {
     return { jwksUri: checkedUrl("jwks_uri", jwksUri, allowInsecureLoopback).href };
   } catch (error) {
-    throw new KeySetError("invalid_metadata", "jwks_uri: expected an https URL", { cause: error });
+    throw new KeySetError("invalid_metadata", "jwks_uri: expected an https URL in the discovery document", {
+      cause: error,
+    });
   }
 }

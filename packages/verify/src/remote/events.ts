@@ -5,25 +5,25 @@ import type { KeySetErrorCode } from "../errors.ts";
 /** Name of the `node:diagnostics_channel` that remote key sets publish to. */
 export const KEY_SET_CHANNEL = "signpost:keyset";
 
-/** One message per fetch, and one per request that was held back. */
+/** One message for each fetch, and one for each request that was throttled. */
 export interface KeySetEvent {
   /** Origin and path, never the query. */
   readonly url: string;
-  /** Why a request was sent, or `throttled` where none was. */
+  /** Why a request was sent, or `throttled` if none was. */
   readonly reason: FetchReason | "throttled";
-  /** What came of it. `refused` where none was sent. */
+  /** The result of the fetch. `refused` if no request was sent. */
   readonly outcome: FetchOutcome | "refused";
-  /** Milliseconds from the request to the answer that was read; 0 where none was sent. */
+  /** Milliseconds from the request to the end of the answer. 0 if no request was sent. */
   readonly durationMs: number;
-  /** Code of the error, where it failed. */
+  /** Code of the error, if it failed. */
   readonly code: KeySetErrorCode | undefined;
-  /** Status of the answer that was refused, where there was one. */
+  /** Status of a refused answer. */
   readonly status: number | undefined;
 }
 
 const events = channel(KEY_SET_CHANNEL);
 
-/** Free of cost without a subscriber. */
+/** Costs nothing without a subscriber. */
 export function publishKeySetEvent(make: () => KeySetEvent): void {
   if (events.hasSubscribers) events.publish(make());
 }

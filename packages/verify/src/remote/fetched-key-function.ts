@@ -6,32 +6,32 @@ import { readSignal, requireSignal } from "../read-options.ts";
 
 /** Options of `preload` and `refresh`. */
 export interface FetchNowOptions {
-  /** Releases this caller when it aborts: `KeySetError` `aborted`. The request goes on for the others. Default none. */
+  /** Releases this caller when it aborts: `KeySetError` `aborted`. The request continues for other callers. Default none. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A key function whose keys are fetched: what `createRemoteKeySet` and `discoverKeySet` have in common. */
+/** A key function that fetches its keys. `createRemoteKeySet` and `discoverKeySet` return one. */
 export interface FetchedKeyFunction extends KeyFunction {
-  /** The same key function for a caller that may leave: aborting releases that caller alone. */
+  /** The same key function for a caller that can abort. Aborting releases only that caller. */
   withSignal(signal: AbortSignal): KeyFunction;
-  /** Fetches what is needed to verify, unless it is stored and usable. Rejects with `KeySetError`. */
+  /** Fetches the keys, unless usable ones are stored. Rejects with `KeySetError`. */
   preload(options?: FetchNowOptions): Promise<void>;
   /**
-   * Fetches everything now, past every cache and throttle: for an emergency revocation. What it brings replaces what is stored,
-   * unless a cache answers all the same, with a copy that is older than the stored set: that one stays, and `stats()` counts it as
-   * `older`. When it fails, the stored set stays within its limits. Rejects with `KeySetError`.
+   * Fetches everything immediately and bypasses every cache and throttle. Call it after an emergency revocation. The result replaces
+   * the stored set. If a cache still answers with a copy that is older than the stored set, the stored set stays, and `stats()`
+   * counts the copy as `older`. If the fetch fails, the stored set stays within its limits. Rejects with `KeySetError`.
    */
   refresh(options?: FetchNowOptions): Promise<void>;
 }
 
-/** How a set is asked. */
+/** The operations behind the function. */
 export interface FetchedKeys {
   keyFor(header: JWSHeaderParameters | undefined, signal: AbortSignal | undefined): Promise<CryptoKey>;
   preload(signal: AbortSignal | undefined): Promise<void>;
   refresh(signal: AbortSignal | undefined): Promise<void>;
 }
 
-/** The function that callers get, over what asks the set. */
+/** Makes the function that callers get. */
 export function fetchedKeyFunction(keys: FetchedKeys): FetchedKeyFunction {
   return Object.assign((header?: JWSHeaderParameters) => keys.keyFor(header, undefined), {
     withSignal: (signal: AbortSignal): KeyFunction => {

@@ -19,65 +19,64 @@ import { readTexts } from "../read-options.ts";
 
 /** Options of `createRemoteKeySet` and `discoverKeySet`. */
 export interface RemoteKeySetOptions {
-  /** Default: undici's `fetch`. Called with `redirect: "manual"`; it must not follow redirects on its own. Excludes `dispatcher`. */
+  /** Called with `redirect: "manual"`. It must not follow redirects. Excludes `dispatcher`. Default: undici's `fetch`. */
   readonly fetch?: FetchLike | undefined;
   /** An undici 7 dispatcher, for proxies, client certificates or private certificate authorities. Excludes `fetch`. Default: undici's own. */
   readonly dispatcher?: Dispatcher | undefined;
   /**
-   * For URLs that another party chose (an RP's `jwks_uri`): hosts are resolved by us, and private, loopback,
-   * link-local and metadata addresses are refused when the socket connects. Excludes `fetch` and
-   * `dispatcher`; to allow some networks, or to share connections between many sets, pass
+   * For URLs that another party chose (an RP's `jwks_uri`). Refuses private, loopback, link-local and metadata addresses when the
+   * socket connects. Excludes `fetch` and `dispatcher`. To allow some networks, or to share connections between many sets, pass
    * `createPublicDispatcher({ allowSubnets })` as `dispatcher` instead. Default false.
    */
   readonly publicAddressesOnly?: boolean | undefined;
   /** Allows `http:` on loopback hosts, for development. Default false. */
   readonly allowInsecureLoopback?: boolean | undefined;
   /**
-   * Time for one answer: connecting, waiting and reading together, of every request that it takes (HEAD, then GET). Whole
-   * milliseconds, 1 to 60,000, default 5000.
+   * Time for one answer: connecting, waiting and reading, over all requests that it needs (HEAD, then GET). Whole milliseconds, 1 to
+   * 60,000, default 5000.
    */
   readonly timeoutMs?: number | undefined;
-  /** Largest body, after decompression. Whole bytes, 1 to 16,777,216, default 65,536. */
+  /** Maximum size of the body, after decompression. Whole bytes, 1 to 16,777,216, default 65,536. */
   readonly maxBodyBytes?: number | undefined;
-  /** Most entries in a set, usable or not. A whole number, 1 to 10,000, default 64. */
+  /** Maximum number of entries in a set, usable or not. A whole number, 1 to 10,000, default 64. */
   readonly maxKeys?: number | undefined;
   /**
-   * Media types that are read, at least one, in lower case and without parameters, or `"any"`: of the set, and of a discovery document too.
+   * Accepted media types of the set and of a discovery document: at least one, in lower case and without parameters, or `"any"`.
    * Default `application/jwk-set+json` and `application/json` for the set, `application/json` for a discovery document.
    */
   readonly contentTypes?: readonly string[] | "any" | undefined;
-  /** Lifetime of an answer that states none. Seconds, 0 to 86,400, default 300. */
+  /** Lifetime of an answer that does not state one. Seconds, 0 to 86,400, default 300. */
   readonly defaultMaxAgeSeconds?: number | undefined;
-  /** Upper bound of every lifetime and stale window. Seconds, 0 to 2,678,400 (31 days), default 86,400. */
+  /** Maximum for every lifetime and stale window. Seconds, 0 to 2,678,400 (31 days), default 86,400. */
   readonly maxAgeCapSeconds?: number | undefined;
   /**
-   * How long an answer is used that is stale on arrival (`max-age=0`, `no-cache`, `no-store`). 0 asks on
-   * every use. Milliseconds, 0 to 3,600,000, default 10,000.
+   * How long an answer is used that is stale on arrival (`max-age=0`, `no-cache`, `no-store`). 0 sends a request on every use.
+   * Milliseconds, 0 to 3,600,000, default 10,000.
    */
   readonly minRevalidateIntervalMs?: number | undefined;
-  /** `false` waits for each revalidation instead of answering from the stale set before it ends. Default true. */
+  /** With `false`, callers wait for each revalidation. With `true`, they get the stale set meanwhile. Default true. */
   readonly staleWhileRevalidate?: boolean | undefined;
   /**
-   * How long past its lifetime a set may be used while refreshing it fails, also past `must-revalidate`. A
-   * key that was revoked stays trusted for as long. Seconds, 0 to 86,400, default 0.
+   * How long after its lifetime a set may be used while refreshing fails, even with `must-revalidate`. A revoked key stays trusted for
+   * that long. Seconds, 0 to 86,400, default 0.
    */
   readonly staleIfErrorSeconds?: number | undefined;
-  /** `head` asks by HEAD first, and by GET only when the ETag differs or HEAD is refused. Default `get`. */
+  /** `head` sends HEAD first, and GET only if the ETag differs or HEAD is refused. Default `get`. */
   readonly revalidateWith?: "get" | "head" | undefined;
-  /** One forced refetch for an unknown `kid` per this time. 0 never holds one back. Milliseconds, 0 to 3,600,000, default 20,000. */
+  /** Time between two forced refetches for an unknown `kid`. 0 means no limit. Milliseconds, 0 to 3,600,000, default 20,000. */
   readonly forcedRefetchIntervalMs?: number | undefined;
-  /** Forced refetches that may follow each other at once. A whole number, 1 to 1000, default 1. */
+  /** Number of forced refetches that may follow each other without a pause. A whole number, 1 to 1000, default 1. */
   readonly forcedRefetchBurst?: number | undefined;
-  /** How long a failed request is answered from memory. `Retry-After` may ask for longer. Milliseconds, 0 to 3,600,000, default 5000. */
+  /** How long a failed request is not repeated. `Retry-After` can make it longer. Milliseconds, 0 to 3,600,000, default 5000. */
   readonly failureMemoryMs?: number | undefined;
-  /** Accepts a header without `kid` where exactly one key fits. Default false. */
+  /** Accepts a header without `kid` if exactly one key fits. Default false. */
   readonly allowMissingKid?: boolean | undefined;
   /**
-   * Gives monotonic milliseconds. Default `performance.now`. It may stand still while the machine sleeps, so what is stored ages by
-   * this clock and by `now`: the faster one counts.
+   * Returns monotonic milliseconds. It may stop while the machine sleeps, so ages follow this clock or `now`, whichever is faster.
+   * Default `performance.now`.
    */
   readonly clock?: (() => number) | undefined;
-  /** Gives milliseconds since the epoch. It may be set. Default `Date.now`. */
+  /** Returns milliseconds since the epoch. This clock may be changed. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
@@ -104,21 +103,21 @@ export const REMOTE_KEY_SET_OPTIONS: OptionNames<RemoteKeySetOptions> = {
   now: true,
 };
 
-/** Every option present and within its bounds. */
+/** All options, checked and with defaults. */
 export type RemoteSettings = {
   readonly [Name in Exclude<keyof RemoteKeySetOptions, "fetch" | "dispatcher" | "clock" | "now">]-?: Exclude<
     RemoteKeySetOptions[Name],
     undefined
   >;
 } & Pick<Required<RemoteKeySetOptions>, "fetch" | "dispatcher"> & {
-    /** Both clocks, read in one way by all that these settings are for: moments of two readers have no difference. */
+    /** Reads both clocks. All users of the settings share it, because instants of two readers cannot be compared. */
     readonly instant: () => ClockReading;
   };
 
 const HOUR_MS = 3_600_000;
 const DAY_SECONDS = 86_400;
 
-/** Reads the options once, for all that a set does. */
+/** Checks the options once for a set. */
 export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
   assertOptions("options", options, REMOTE_KEY_SET_OPTIONS);
   const whole = (name: keyof RemoteKeySetOptions, fallback: number, min: number, max: number): number =>
@@ -156,7 +155,7 @@ function readConnection({
   if ([fetch !== undefined, dispatcher !== undefined, publicOnly].filter(Boolean).length > 1) {
     throw new ConfigurationError(
       "fetch",
-      "expected one of fetch, dispatcher and publicAddressesOnly: each connects on its own",
+      "expected at most one of fetch, dispatcher and publicAddressesOnly: each opens its own connections",
     );
   }
   if (dispatcher !== undefined && typeof (Object(dispatcher) as Partial<Dispatcher>).dispatch !== "function") {
@@ -169,7 +168,7 @@ function readContentTypes(value: RemoteKeySetOptions["contentTypes"]): readonly 
   if (value === undefined) return ["application/jwk-set+json", "application/json"];
   if (value === "any") return value;
   const types = readTexts("contentTypes", value);
-  // Any other text equals no answer's type, so that each of them would be refused.
+  // No answer's type can equal any other text, so every answer would be refused.
   if (types.length > 0 && types.every(isMediaType)) return types;
   throw new ConfigurationError(
     "contentTypes",

@@ -18,33 +18,33 @@ import { remoteSettings } from "./options.ts";
 import type { FetchCounters } from "./remote-resource.ts";
 import { createRemoteResource } from "./remote-resource.ts";
 
-/** Counters since the set was made, and the state of what is stored now. */
+/** Counters since the key function was created, and the state of the stored set. */
 export interface RemoteKeySetStats extends FetchCounters {
   /** Usable keys in the stored set. */
   readonly keys: number;
   /** Entries of the stored set that were left out, by reason. */
   readonly dropped: Readonly<Partial<Record<DropReason, number>>>;
-  /** Age of the stored set, as its headers tell; `undefined` before the first. */
+  /** Age of the stored set in seconds, by its headers. `undefined` before the first set. */
   readonly ageSeconds: number | undefined;
-  /** How many seconds longer it is used without asking; negative once stale, `undefined` before the first. */
+  /** Seconds for which the set is still used without a request. Negative once it is stale. `undefined` before the first set. */
   readonly freshForSeconds: number | undefined;
 }
 
-/** Finds keys in the JWKS behind a URL: a key function for jose. */
+/** Finds keys in the JWKS at a URL. A key function for jose. */
 export interface RemoteKeyFunction extends FetchedKeyFunction {
-  /** Where the set is fetched, as it was given. */
+  /** The URL of the set. */
   readonly jwksUri: string;
-  /** What happened so far, and what is stored now. For metrics. */
+  /** Counters so far, and the state of the stored set. For metrics. */
   stats(): RemoteKeySetStats;
 }
 
 /**
- * A key function over the JWKS of an OP, fetched on first use and cached as its HTTP headers say: `Cache-Control`, `Age`,
- * `Expires`, `ETag`, `stale-while-revalidate` (RFC 9111, RFC 5861), as the faster of two clocks counts. An unknown `kid` leads to one
- * shared refetch past the caches, at most one every 20 seconds; there is no fallback to another key, ever.
- * Make one per URL and keep it.
+ * A key function for the JWKS of an OP. The set is fetched on first use and cached by its HTTP headers: `Cache-Control`, `Age`,
+ * `Expires`, `ETag`, `stale-while-revalidate` (RFC 9111, RFC 5861). Ages follow the faster of two clocks. An unknown `kid` causes one
+ * shared refetch that bypasses the caches, at most one every 20 seconds. It never falls back to another key. Create one for each URL
+ * and keep it.
  *
- * The key function rejects with `KeySetError`: any code but `invalid_metadata` and `issuer_mismatch`.
+ * The key function rejects with `KeySetError`: any code except `invalid_metadata` and `issuer_mismatch`.
  *
  * @throws ConfigurationError for a URL that is not https, or an option that cannot work.
  * @example
@@ -64,8 +64,7 @@ export function createRemoteKeySet(jwksUri: string | URL, options: RemoteKeySetO
 }
 
 /**
- * The same by settings that were read. A set that takes the place of another knows the kids that this one gave, and is held back
- * by the limits of this one where they are of the same URL.
+ * The same with checked settings. A set that replaces another one shares its `kids`, and its `limits` if the URL is the same.
  */
 export function remoteKeySet(
   jwksUri: string | URL,
@@ -107,7 +106,7 @@ export function remoteKeySet(
   });
 }
 
-/** A newer set may have the key. */
+/** Codes for which a newer set may have the key. */
 const NEWER_MAY_HELP: ReadonlySet<string> = new Set(["unknown_kid", "no_suitable_key"]);
 
 async function findKey(
@@ -120,11 +119,11 @@ async function findKey(
     const key = selectKey(stored.value, request, kids);
     if (!(key instanceof KeySetError)) return key.cryptoKey(request.alg);
     if (!NEWER_MAY_HELP.has(key.code)) throw key;
-    if (asked) throw new KeySetError(key.code, `${key.message}, also after a refetch`);
+    if (asked) throw new KeySetError(key.code, `${key.message}, even after a refetch`);
     const newer = await resource.newerThan(stored, signal);
     if ("throttledForMs" in newer) {
       const { throttledForMs: retryAfterMs } = newer;
-      throw new KeySetError(key.code, `${key.message}, and the next refetch has to wait`, { retryAfterMs });
+      throw new KeySetError(key.code, `${key.message}, and the next refetch must wait`, { retryAfterMs });
     }
     stored = newer.stored;
     asked = newer.bypassedCaches;

@@ -11,23 +11,23 @@ import { printableUrl } from "../http/url.ts";
 import { publishKeySetEvent } from "./events.ts";
 import type { RemoteSettings } from "./options.ts";
 
-/** Counters of one document since it was first asked for. */
+/** Counters for one document since its first request. */
 export interface FetchCounters {
-  /** HTTP requests sent, of every kind. */
+  /** HTTP requests of every kind. */
   readonly requests: number;
-  /** Answers that brought a document. */
+  /** Answers with a document. */
   readonly updated: number;
-  /** Answers that said the stored document is still current. */
+  /** Answers that confirmed the stored document. */
   readonly notModified: number;
-  /** Answers that arrived after a newer one, and were left. */
+  /** Answers that arrived after a newer one, and were ignored. */
   readonly superseded: number;
-  /** Answers from a cache on the way, made before the document that is stored, and left: by `Age`, on our own clocks. */
+  /** Answers from a cache that are older than the stored document, and were ignored. Measured by `Age`, on our own clocks. */
   readonly older: number;
-  /** Fetches that failed, or whose answer could not be used. */
+  /** Fetches that failed, or that returned an unusable answer. */
   readonly failed: number;
-  /** Fetches past every cache, for an unknown `kid`. */
+  /** Fetches for an unknown `kid`. They bypass every cache. */
   readonly forced: number;
-  /** Unknown `kid`s, and first requests of a client's set that was dropped, that were turned away without a request. */
+  /** Calls that were refused without a request: for an unknown `kid`, or for the first request of a client's set after a drop. */
   readonly throttled: number;
 }
 
@@ -36,7 +36,7 @@ export interface RemoteResource<T> {
   counters(): FetchCounters;
 }
 
-/** A cached document by a caller's settings, counted and published on the channel. */
+/** A cached document with the caller's settings. Its fetches are counted and published on the channel. */
 export function createRemoteResource<T>(
   url: URL,
   settings: RemoteSettings,
@@ -94,7 +94,7 @@ export function createRemoteResource<T>(
     revalidateWith: settings.revalidateWith,
     parse: (body) => naming(url, () => document.parse(body)),
     limits,
-    // As often as an answer is asked for that is stale on arrival.
+    // The same interval as for an answer that is stale on arrival.
     firstIntervalMs: settings.minRevalidateIntervalMs,
     failureMemoryMs: settings.failureMemoryMs,
     onFetch,
@@ -103,7 +103,7 @@ export function createRemoteResource<T>(
   return { resource, counters: () => ({ ...counts }) };
 }
 
-/** What is wrong with an answer, and where it came from. */
+/** Adds the URL to the error of an unusable answer. */
 function naming<T>(url: URL, parse: () => T): T {
   try {
     return parse();
@@ -113,7 +113,7 @@ function naming<T>(url: URL, parse: () => T): T {
   }
 }
 
-/** New ones, which hold nothing back yet. */
+/** New limits, without earlier requests. */
 export function fetchLimits(settings: RemoteSettings): FetchLimits {
   return createFetchLimits(
     createThrottle({

@@ -14,32 +14,32 @@ import { assertClaim } from "./replay-store.ts";
 /** Options of `createMemoryReplayStore`. */
 export interface MemoryReplayStoreOptions {
   /**
-   * Most ids kept. When all of them still count, a new one is refused: forgetting one would let it be replayed. Each client has a
-   * tenth of them at most, so that one client cannot lock the others out. A whole number, 1 to 10,000,000, default 100,000.
+   * Maximum number of ids. If none of them has expired, a new one is refused, because a forgotten id could be replayed. Each client
+   * gets at most a tenth of them, so one client cannot lock out the others. A whole number, 1 to 10,000,000, default 100,000.
    */
   readonly maxEntries?: number | undefined;
   /**
-   * Gives monotonic milliseconds. Default `performance.now`. An id is kept until its time is over by this clock and by `now`: with
-   * one alone, setting the wall clock forward would forget it early, and setting it back would make it replayable.
+   * Returns monotonic milliseconds. An id is kept until its time is over by this clock and by `now`. With only one of them, a change
+   * of the wall clock could make a used id acceptable again. Default `performance.now`.
    */
   readonly clock?: (() => number) | undefined;
-  /** Gives milliseconds since the epoch. It may be set. Default `Date.now`. */
+  /** Returns milliseconds since the epoch. This clock may be changed. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
-/** What part of the store one client may fill. */
+/** The part of the store that one client may fill. */
 const CLIENT_SHARE = 0.1;
 
-/** A full store would otherwise be swept with each further claim. */
+/** Without it, a full store would be swept on every claim. */
 const CROWDED_SWEEP_INTERVAL_MS = 1000;
 
 const MEMORY_REPLAY_STORE_OPTIONS: OptionNames<MemoryReplayStoreOptions> = { maxEntries: true, clock: true, now: true };
 
 /**
- * A replay store for an OP of one process and one thread: each worker thread that made its own would take a `jti` once more. It
- * forgets when the process ends.
+ * A replay store for an OP with one process and one thread. If each worker thread had its own, each would accept the same `jti`. The
+ * ids are lost when the process ends.
  *
- * `claim` rejects with `VerifyError` `replay_store_full`, and with `ConfigurationError` for an id or a time that is none.
+ * `claim` rejects with `VerifyError` `replay_store_full`, and with `ConfigurationError` for an invalid id or time.
  *
  * @throws ConfigurationError for an option that cannot work.
  * @example
@@ -62,7 +62,7 @@ export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}):
   let sweptAt = readInstant(clocks);
   let sweepPauseMs = 0;
 
-  /** Each sweep is paid for by as many claims as it leaves entries; where they do not fit any more, by time. */
+  /** The next sweep waits for as many claims as this one leaves entries. If that many do not fit, it waits for a time. */
   function sweep(at: Instant): void {
     for (const [id, entry] of entries) if (isOver(entry, at)) forget(id, entry);
     sweepAtSize = Math.min(maxEntries, Math.max(1024, entries.size * 2));
@@ -78,7 +78,7 @@ export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}):
     if (share?.ids.size === 0) shares.delete(clientId);
   }
 
-  /** The same for the ids of one client, when its share is used up. */
+  /** The same for the ids of one client, if its share is full. */
   function sweepShare(share: Share, at: Instant): void {
     if (elapsedMs(share.sweptAt, at) < CROWDED_SWEEP_INTERVAL_MS) return;
     share.sweptAt = at;
@@ -88,15 +88,18 @@ export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}):
     }
   }
 
-  /** Throws where there is none for a new id. */
+  /** Throws if there is no room for a new id. */
   function requireRoom(clientId: string | undefined, at: Instant): void {
     if (entries.size >= sweepAtSize && elapsedMs(sweptAt, at) >= sweepPauseMs) sweep(at);
     const share = clientId === undefined ? undefined : shares.get(clientId);
     if (share !== undefined && share.ids.size >= maxShare) sweepShare(share, at);
     if (share !== undefined && share.ids.size >= maxShare) {
-      throw full(`the replay store holds ${maxShare} ids of this client that still count, which is its share`);
+      throw full(
+        `the replay store holds ${maxShare} ids of this client that have not expired, which is the limit of one client`,
+      );
     }
-    if (entries.size >= maxEntries) throw full(`the replay store holds ${maxEntries} ids that still count`);
+    if (entries.size >= maxEntries)
+      throw full(`the replay store is full: ${maxEntries} ids have not expired; raise maxEntries`);
   }
 
   function keep(id: string, entry: Entry, at: Instant): void {
@@ -123,12 +126,12 @@ export function createMemoryReplayStore(options: MemoryReplayStoreOptions = {}):
   };
 }
 
-/** A used id: over at that moment, on both clocks. */
+/** A used id, with its expiry on both clocks. */
 interface Entry extends Instant {
   readonly clientId: string | undefined;
 }
 
-/** What one client has used. */
+/** The used ids of one client. */
 interface Share {
   readonly ids: Set<string>;
   sweptAt: Instant;

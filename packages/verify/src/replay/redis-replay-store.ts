@@ -6,8 +6,8 @@ import type { ReplayStore } from "./replay-store.ts";
 import { assertClaim } from "./replay-store.ts";
 
 /**
- * What is used of a Redis client, so that both usual ones fit: `redis` sends a command as one list, `ioredis` by
- * name and list. The client stays yours: connected and closed by you.
+ * The part of a Redis client that is used. Both common clients fit: `redis` takes a command as one list, `ioredis` as a name and a
+ * list. You connect and close the client.
  */
 export type RedisClientLike =
   | { sendCommand(command: string[]): Promise<unknown> }
@@ -15,23 +15,23 @@ export type RedisClientLike =
 
 /** Options of `createRedisReplayStore`. */
 export interface RedisReplayStoreOptions {
-  /** Goes before each id, to keep uses of one Redis apart. It may be empty. Default `signpost:replay:`. */
+  /** Text before each id, to separate several uses of one Redis. It may be empty. Default `signpost:replay:`. */
   readonly keyPrefix?: string | undefined;
-  /** An answer that takes longer is none. Whole milliseconds, 1 to 60,000, default 1000. */
+  /** Time for an answer. A later answer is ignored. Whole milliseconds, 1 to 60,000, default 1000. */
   readonly timeoutMs?: number | undefined;
 }
 
 const REDIS_REPLAY_STORE_OPTIONS: OptionNames<RedisReplayStoreOptions> = { keyPrefix: true, timeoutMs: true };
 
 /**
- * A replay store for any number of processes: `SET … NX PX`, one atomic command. While Redis does not answer,
- * `claim` rejects, and what depends on it is refused.
+ * A replay store for any number of processes. It uses one atomic command, `SET … NX PX`. While Redis does not answer, `claim`
+ * rejects, and the assertion is refused.
  *
- * `claim` and `ready` reject with `VerifyError` `replay_store_unavailable`, whose `cause` is what the client rejects with; `claim`
- * also with `ConfigurationError` for an id or a time that is none. `ready` writes, by the same command: a replica and a Redis whose
- * memory is full still answer, and take no id.
+ * `claim` and `ready` reject with `VerifyError` `replay_store_unavailable`. Its `cause` is the error of the client. `claim` also
+ * rejects with `ConfigurationError` for an invalid id or time. `ready` writes with the same command, because a replica or a full
+ * Redis still answers but stores nothing.
  *
- * @throws ConfigurationError for a client that is none, or an option that cannot work.
+ * @throws ConfigurationError for an object that is not a Redis client, or an option that cannot work.
  * @example
  * ```ts
  * import { createRedisReplayStore } from "@signpost/verify";
@@ -57,7 +57,7 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
     );
     if (reply === "OK") return true;
     if (reply === null) return false;
-    throw unavailable("Redis gave an answer that SET does not have");
+    throw unavailable("Redis returned neither OK nor null for SET");
   };
 
   return {
@@ -71,7 +71,7 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
   };
 }
 
-/** Written to find out whether Redis takes ids. It is gone after a millisecond, and is no id that `verifyClientAssertion` makes. */
+/** Written to check that Redis stores ids. It expires after a millisecond, and `verifyClientAssertion` never makes this id. */
 const READY_ID = "ready";
 
 function requireClient(client: unknown): void {
@@ -80,7 +80,7 @@ function requireClient(client: unknown): void {
   throw new ConfigurationError("client", `expected a client of redis or ioredis, got ${given(client)}`);
 }
 
-/** Clients queue commands while they reconnect, without end. */
+/** While a client reconnects, it queues commands without a limit. */
 async function withinTime<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   try {
     return await withinDeadline(work, {
@@ -90,11 +90,11 @@ async function withinTime<T>(timeoutMs: number, work: () => Promise<T>): Promise
   } catch (error) {
     if (error instanceof SignerError && error.code === "timeout") throw unavailable(error.message);
     const reason = replyCode(error) ?? reasonOf(error);
-    throw unavailable(`Redis cannot be asked${reason === undefined ? "" : `: ${reason}`}`, { cause: error });
+    throw unavailable(`Redis cannot store ids${reason === undefined ? "" : `: ${reason}`}`, { cause: error });
   }
 }
 
-/** An error of Redis begins with its code, such as READONLY, OOM, LOADING or NOAUTH. What follows is left to the cause. */
+/** An error of Redis begins with its code, such as READONLY, OOM, LOADING or NOAUTH. The rest is only in the cause. */
 function replyCode(error: unknown): string | undefined {
   return /^[A-Z]{2,32}(?= )/.exec(String(memberOf(error, "message")))?.[0];
 }

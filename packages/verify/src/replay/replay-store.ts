@@ -4,28 +4,28 @@ import type { OptionNames } from "@signpost/core/adapter";
 
 /** Options of `claim`. */
 export interface ReplayClaimOptions {
-  /** Who brought the id: a store with little room gives each client a share of it. Default: no share, all of the room. */
+  /** The client of the id. A store with limited room gives each client a share of it. Default: no client, and no share. */
   readonly clientId?: string | undefined;
 }
 
 const REPLAY_CLAIM_OPTIONS: OptionNames<ReplayClaimOptions> = { clientId: true };
 
-/** Keeps what must be used once only. */
+/** Keeps ids that may be used only once. */
 export interface ReplayStore {
   /**
-   * Takes `id` for `ttlMs` milliseconds: true for the first, false for every other until then, by whichever process. Atomic.
-   * `ttlMs` is 1 to 31,622,400,000 (366 days). Rejects where that cannot be said, which refuses the token.
+   * Takes `id` for `ttlMs` milliseconds. Returns true for the first caller, and false for every other until then, in any process. It
+   * is atomic. `ttlMs` is 1 to 31,622,400,000 (366 days). If the store does not know, it rejects, and the token is refused.
    *
-   * An id is one id, whichever client brings it. A store may leave the third argument alone.
+   * Two clients with the same id share it. A store may ignore the third argument.
    */
   claim(id: string, ttlMs: number, options?: ReplayClaimOptions): Promise<boolean>;
-  /** Resolves while the store can be asked and can write: for a readiness check. */
+  /** Resolves while the store can be reached and can write. For a readiness check. */
   ready(): Promise<void>;
 }
 
 const MAX_TTL_MS = 366 * 86_400_000;
 
-/** An id that is kept for no time, or for `NaN`, would be taken again and again. */
+/** An id that is kept for 0 or `NaN` milliseconds would be accepted every time. */
 export function assertClaim(id: unknown, ttlMs: unknown, options: ReplayClaimOptions): void {
   readText("id", id);
   readNumber("ttlMs", ttlMs, 1, MAX_TTL_MS);

@@ -7,20 +7,20 @@ import type { JsonObject } from "../jwk/json.ts";
 export interface TimeRules {
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
-  /** For `iat` and `nbf`: the other side's clock is ahead. */
+  /** For `iat` and `nbf`, if the other side's clock is ahead. */
   readonly startToleranceSeconds: number;
-  /** For `exp`: the other side's clock is behind. */
+  /** For `exp`, if the other side's clock is behind. */
   readonly endToleranceSeconds: number;
 }
 
-/** The options that every verification shares. */
+/** Options of every verification. */
 export interface TimeOptions {
   /**
-   * How far the other side's clock may be off. Seconds, 0 to 60: an `iat` or `nbf` that is further ahead must be refused (FAPI
-   * 2.0 section 5.3.2.1). Default: 10 for `iat` and `nbf`, which the same section asks for, and 5 for `exp`.
+   * How much the other side's clock may differ. Seconds, 0 to 60, because an `iat` or `nbf` further ahead must be refused (FAPI 2.0
+   * section 5.3.2.1). Default: 10 for `iat` and `nbf`, as the same section requires, and 5 for `exp`.
    */
   readonly clockToleranceSeconds?: number | undefined;
-  /** Gives milliseconds since the epoch. Default `Date.now`. */
+  /** Returns milliseconds since the epoch. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
@@ -30,7 +30,7 @@ const MAX_TOLERANCE_SECONDS = 60;
 
 export const TIME_OPTIONS: OptionNames<TimeOptions> = { clockToleranceSeconds: true, now: true };
 
-/** Judges the options at once, and reads the clock when it is asked: fetching a key takes time. */
+/** Checks the options now, and reads the clock later, because fetching a key takes time. */
 export function timeRules({ clockToleranceSeconds, now = Date.now }: TimeOptions): () => TimeRules {
   const given =
     clockToleranceSeconds === undefined
@@ -41,8 +41,8 @@ export function timeRules({ clockToleranceSeconds, now = Date.now }: TimeOptions
   readCallback("now", now);
   return () => {
     const nowMs = now();
-    // Nothing would be later than NaN, so that no token had expired.
-    if (!Number.isFinite(nowMs)) throw new ConfigurationError("now", "expected a function that gives milliseconds");
+    // Nothing is later than NaN, so no token would ever expire.
+    if (!Number.isFinite(nowMs)) throw new ConfigurationError("now", "expected a function that returns milliseconds");
     return { nowMs, startToleranceSeconds, endToleranceSeconds };
   };
 }
@@ -53,7 +53,7 @@ export function requireString(claims: JsonObject, claim: string): string {
   return value;
 }
 
-/** NumericDate (RFC 7519 section 2), where there is one. */
+/** A NumericDate (RFC 7519 section 2), or `undefined`. */
 export function optionalTime(claims: JsonObject, claim: string): number | undefined {
   const value = claims[claim];
   if (value === undefined) return undefined;
@@ -68,7 +68,8 @@ export function requireTime(claims: JsonObject, claim: string): number {
 }
 
 export function requireIssuer(claims: JsonObject, issuer: string): void {
-  if (claims["iss"] !== issuer) throw new TokenError("invalid_issuer", "iss: expected this issuer", { claim: "iss" });
+  if (claims["iss"] !== issuer)
+    throw new TokenError("invalid_issuer", "iss: expected the given issuer", { claim: "iss" });
 }
 
 /** `aud` as a list (RFC 7519 section 4.1.3). */
@@ -81,21 +82,22 @@ export function audiences(claims: JsonObject): readonly string[] {
   return list;
 }
 
-/** This issuer alone, as text or as the one member of a list: a token for several audiences could be used at each of them. */
+/** Only this issuer, as text or as the only member of a list. A token for several audiences could be used at each of them. */
 export function requireSoleAudience(claims: JsonObject, issuer: string): void {
   const [only, ...more] = audiences(claims);
-  if (only !== issuer || more.length > 0) throw wrongAudience("expected this issuer alone");
+  if (only !== issuer || more.length > 0) throw wrongAudience("expected only the given issuer");
 }
 
-/** This issuer, and whatever else. */
+/** This issuer, and any others. */
 export function requireAmongAudiences(claims: JsonObject, issuer: string): void {
-  if (!audiences(claims).includes(issuer)) throw wrongAudience("expected this issuer among them");
+  if (!audiences(claims).includes(issuer))
+    throw wrongAudience("expected a value or list that contains the given issuer");
 }
 
-/** One or more values, and all of them accepted. */
+/** One or more values, all of them accepted. */
 export function requireAcceptedAudiences(claims: JsonObject, accepted: readonly string[]): void {
   if (!audiences(claims).every((audience) => accepted.includes(audience))) {
-    throw wrongAudience("expected this issuer or otherAudiences, and nothing else");
+    throw wrongAudience("expected only the given issuer or values from otherAudiences");
   }
 }
 
@@ -109,7 +111,7 @@ export function requireNotExpired(exp: number, { nowMs, endToleranceSeconds }: T
   }
 }
 
-/** `nbf` and `iat`, where they are present, must have come. */
+/** `nbf` and `iat`, if present, must not be in the future. */
 export function requireStarted(claims: JsonObject, { nowMs, startToleranceSeconds }: TimeRules): void {
   for (const claim of ["nbf", "iat"]) {
     const time = optionalTime(claims, claim);
@@ -119,7 +121,7 @@ export function requireStarted(claims: JsonObject, { nowMs, startToleranceSecond
   }
 }
 
-/** From now, and from those of `starts` that there are. A clock that is ahead writes a later `exp` as well. */
+/** Counts from now, and from the present claims of `starts`. A clock that is ahead also writes a later `exp`. */
 export function requireLifetime(
   claims: JsonObject,
   exp: number,
@@ -129,7 +131,9 @@ export function requireLifetime(
   const times = starts.map((claim) => optionalTime(claims, claim)).filter((time) => time !== undefined);
   const latest = Math.min(nowMs / 1000, ...times) + maxSeconds + startToleranceSeconds;
   if (exp > latest)
-    throw new TokenError("lifetime_too_long", `exp: expected at most ${maxSeconds} seconds`, { claim: "exp" });
+    throw new TokenError("lifetime_too_long", `exp: expected a lifetime of at most ${maxSeconds} seconds`, {
+      claim: "exp",
+    });
 }
 
 export function invalid(claim: string, expected: string): TokenError {

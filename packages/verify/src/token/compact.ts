@@ -3,7 +3,7 @@ import { TokenError } from "../errors.ts";
 import type { JsonObject } from "../jwk/json.ts";
 import { isObject, parseJson } from "../jwk/json.ts";
 
-/** A compact JWS taken apart; nothing of it is trusted yet. */
+/** A parsed compact JWS. Nothing in it is trusted yet. */
 export interface CompactJws {
   readonly header: JsonObject;
   readonly alg: string;
@@ -11,13 +11,12 @@ export interface CompactJws {
   readonly signature: Uint8Array;
 }
 
-/** Longest token that is read, in characters. */
+/** Maximum length of a token, in characters. */
 const MAX_LENGTH = 65_536;
 
 /**
- * Takes a compact JWS apart by the letter of RFC 7515: three parts, unpadded base64url without spare bits, UTF-8,
- * JSON objects. `crit` names extensions that must be understood, and none is (section 4.1.11); `b64` would
- * change what was signed (RFC 7797).
+ * Parses a compact JWS strictly by RFC 7515: three parts, unpadded base64url without spare bits, UTF-8, JSON objects. `crit` names
+ * extensions that must be understood, and none is supported (section 4.1.11). `b64` would change the signed bytes (RFC 7797).
  */
 export function parseCompactJws(jwt: string): CompactJws {
   if (typeof jwt !== "string") throw malformed();
@@ -27,7 +26,7 @@ export function parseCompactJws(jwt: string): CompactJws {
   if (parts.length !== 3 || header === undefined || claims === undefined || signature === undefined) throw malformed();
   for (const name of ["crit", "b64"]) {
     if (Object.hasOwn(header, name))
-      throw new TokenError("unsupported_header", `${name}: expected none`, { claim: name });
+      throw new TokenError("unsupported_header", `${name}: not allowed in the header`, { claim: name });
   }
   const alg = header["alg"];
   if (typeof alg !== "string") throw new TokenError("alg_not_allowed", "alg: expected a string", { claim: "alg" });
@@ -42,7 +41,7 @@ export function typOf(header: JsonObject): string | undefined {
   return typ.toLowerCase().replace(/^application\//, "");
 }
 
-/** Refuses a token whose `typ` is none of `allowed`; `undefined` stands for an absent one. */
+/** Refuses a token with a `typ` that is not in `allowed`. `undefined` means no `typ`. */
 export function requireTyp(header: JsonObject, allowed: readonly (string | undefined)[]): void {
   if (!allowed.includes(typOf(header))) {
     const names = allowed.map((typ) => typ ?? "none").join(" or ");

@@ -2,7 +2,7 @@ import type { CryptoKey } from "jose";
 import { TokenError } from "../errors.ts";
 import type { CompactJws } from "./compact.ts";
 
-/** Signatures of one length: r‖s (RFC 7518 section 3.4) and Ed25519 (RFC 8032). */
+/** Algorithms with a fixed signature length: r‖s (RFC 7518 section 3.4) and Ed25519 (RFC 8032). */
 const SIGNATURE_BYTES: ReadonlyMap<string, number> = new Map([
   ["ES256", 64],
   ["ES384", 96],
@@ -11,7 +11,7 @@ const SIGNATURE_BYTES: ReadonlyMap<string, number> = new Map([
   ["Ed25519", 64],
 ]);
 
-/** Verifies by jose. The length is judged before: a DER signature never reaches the cryptography. */
+/** Verifies with jose. The length is checked first, so a DER signature never reaches the cryptography. */
 export async function verifySignature(jwt: string, jws: CompactJws, key: CryptoKey): Promise<void> {
   const bytes = SIGNATURE_BYTES.get(jws.alg) ?? jws.signature.length;
   if (jws.signature.length !== bytes) throw new TokenError("bad_signature", `expected a signature of ${bytes} bytes`);

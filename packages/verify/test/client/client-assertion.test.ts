@@ -287,18 +287,21 @@ describe("each assertion", () => {
     const replayStore: ReplayStore = { claim: () => Promise.reject(new Error("down")), ready: async () => {} };
     await expect(verifyClientAssertion(await sign(), options({ replayStore }))).rejects.toMatchObject({
       code: "replay_store_unavailable",
-      message: "the replay store cannot say whether the jti is new",
+      message: "the replay store could not check the jti",
       cause: new Error("down"),
     });
   });
 
   it.each([
     [Object.assign(new Error("connect 10.0.0.1"), { code: "ECONNREFUSED" }), "ECONNREFUSED"],
-    [new VerifyError("replay_store_unavailable", "Redis cannot be asked: READONLY"), "Redis cannot be asked: READONLY"],
+    [
+      new VerifyError("replay_store_unavailable", "Redis cannot store ids: READONLY"),
+      "Redis cannot store ids: READONLY",
+    ],
   ])("%s of the store: its reason is in the first line", async (failure, reason) => {
     const replayStore: ReplayStore = { claim: () => Promise.reject(failure), ready: async () => {} };
     await expect(verifyClientAssertion(await sign(), options({ replayStore }))).rejects.toMatchObject({
-      message: `the replay store cannot say whether the jti is new: ${reason}`,
+      message: `the replay store could not check the jti: ${reason}`,
       cause: failure,
     });
   });

@@ -129,7 +129,7 @@ describe("answers that are no usable set", () => {
   it.each([
     [undefined, "Text/HTML; charset=utf-8", "text/html, expected application/jwk-set+json or application/json"],
     [["application/jwk-set+json"], "application/json", "application/json, expected application/jwk-set+json"],
-    [undefined, "<secret>", "a content type that is none, expected application/jwk-set+json or application/json"],
+    [undefined, "<secret>", "an invalid content type, expected application/jwk-set+json or application/json"],
     [undefined, "", "no content type, expected application/jwk-set+json or application/json"],
   ])("contentTypes: %j of a set of %j: the message says what came and what may", async (contentTypes, type, said) => {
     const { verify, keySet } = await setup({ headers: { "content-type": type }, body: "{}" }, { contentTypes });

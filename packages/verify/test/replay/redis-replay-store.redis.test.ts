@@ -97,7 +97,7 @@ describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (libr
         name: "VerifyError",
         code: "replay_store_unavailable",
         transient: true,
-        message: `Redis cannot be asked: ${code}`,
+        message: `Redis cannot store ids: ${code}`,
         cause: expect.any(Error),
       });
     await operator.replicaof("127.0.0.1", 1);
