@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 
 describe("another copy of this package", () => {
-  it("has classes of its own, whose errors are instances of ours of the same name", () => {
+  it("has separate classes, and its errors are instances of our classes of the same name", () => {
     expect(copy.KeySetError).not.toBe(KeySetError);
     const classes = [KeySetError, TokenError, VerifyError];
     const errors = [
@@ -26,7 +26,7 @@ describe("another copy of this package", () => {
     ]);
   });
 
-  it("does not make one class of two where a program derives its own", () => {
+  it("does not mix up two classes that a program derives", () => {
     class OwnError extends KeySetError {}
     expect(new copy.KeySetError("unknown_kid", "no key")).not.toBeInstanceOf(OwnError);
     expect(new OwnError("unknown_kid", "no key")).toBeInstanceOf(copy.KeySetError);

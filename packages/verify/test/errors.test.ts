@@ -79,7 +79,7 @@ describe("transient", () => {
     expect(new TokenError(code, "message")).toMatchObject({ transient });
   });
 
-  it("is false for an unknown kid, also while its refetch is held back", async () => {
+  it("is false for an unknown kid, even while its refetch is throttled", async () => {
     const { verify } = await setup(origin([key], LONG_CACHE));
     await verify(key.token());
     const other = testKey("other");
@@ -99,13 +99,13 @@ describe("transient", () => {
     expect(second).toMatchObject({ code: "fetch_failed", transient: true, message: first.message, retryAfterMs: 5000 });
   });
 
-  it("is false for a jwks that was given: no network is at fault", () => {
+  it("is false for a jwks that was passed, because the network is not at fault", () => {
     const given = (jwks: unknown) => () => createStaticKeySet(jwks as never);
     expect(given({})).toThrow(expect.objectContaining({ code: "invalid_jwks", transient: false }));
     expect(given({ keys: [] })).toThrow(expect.objectContaining({ code: "no_usable_key", transient: false }));
   });
 
-  it("is true where a replay store cannot say", async () => {
+  it("is true if a replay store does not know", async () => {
     const memory = createMemoryReplayStore({ maxEntries: 1 });
     await memory.claim("a", 1000);
     expect(await failure(memory.claim("b", 1000))).toMatchObject({ code: "replay_store_full", transient: true });
@@ -133,7 +133,7 @@ describe("the message of a failed fetch names host and reason", () => {
   const foreign = (code: string): unknown => runInNewContext("Object.assign(new Error('secret'), { code })", { code });
   const throwing = (thrown: unknown): RemoteKeySetOptions => ({ fetch: () => Promise.reject(thrown) });
 
-  it("where nothing listens", async () => {
+  it("if nothing listens", async () => {
     const server = await startCountingJwksServer(() => "destroy");
     await server.stop();
     const { message } = await failure(createRemoteKeySet(server.jwksUri, loopback)(header));
@@ -143,7 +143,7 @@ describe("the message of a failed fetch names host and reason", () => {
     expect(discovered.message).toBe(`${localhost}/.well-known/openid-configuration could not be fetched: ECONNREFUSED`);
   });
 
-  it("where the name does not resolve", async () => {
+  it("if the name does not resolve", async () => {
     const dispatcher = new Agent({
       connect: { lookup: (_host, _options, callback) => callback(coded("ENOTFOUND"), []) },
     });
@@ -160,7 +160,7 @@ describe("the message of a failed fetch names host and reason", () => {
     ],
     ["one of several addresses", new AggregateError([coded("EHOSTUNREACH")]), ": EHOSTUNREACH"],
     ["no code", new Error("https://op.example/jwks?secret"), ""],
-    ["a code that is no name", Object.assign(new Error("x"), { code: "see https://op.example/jwks?secret" }), ""],
+    ["a code that is not a name", Object.assign(new Error("x"), { code: "see https://op.example/jwks?secret" }), ""],
     ["a code that is a number", Object.assign(new Error("x"), { code: 20 }), ""],
     ["no error", "secret", ""],
     ["a name alone", new TypeError("fetch failed", { cause: named("HTTPParserError") }), ": HTTPParserError"],
@@ -187,14 +187,14 @@ describe("the message of a failed fetch names host and reason", () => {
     expect(error.message).not.toContain("secret");
   });
 
-  it("where a 304 answers what was asked without a condition", async () => {
+  it("if a 304 answers a request without a condition", async () => {
     const fetch = async () => new Response(null, { status: 304 });
     const error = await failure(createRemoteKeySet("https://op.example/jwks?secret", { fetch })(header));
     expect(error).toMatchObject({ code: "http_status", status: 304, transient: true });
     expect(error.message).toBe("https://op.example/jwks answered with status 304 to a request without a condition");
   });
 
-  it("where the HTTP client cannot be loaded", async () => {
+  it("if the HTTP client cannot be loaded", async () => {
     const requester: Requester = {
       url: new URL("https://op.example/jwks"),
       limits: { timeoutMs: 1000, maxBodyBytes: 1, contentTypes: "any" },
@@ -207,7 +207,7 @@ describe("the message of a failed fetch names host and reason", () => {
     expect(error.message).toBe("https://op.example/jwks could not be fetched: ERR_MODULE_NOT_FOUND");
   });
 
-  it("where the address is refused", async () => {
+  it("if the address is refused", async () => {
     const keySet = createRemoteKeySet("https://127.0.0.1/jwks?secret", { publicAddressesOnly: true });
     const error = await failure(keySet(header));
     expect(error.message).toBe("https://127.0.0.1/jwks: the address of the host is not public");
@@ -234,7 +234,7 @@ describe("the cause of a failed fetch", () => {
     }
   });
 
-  it("is the error itself where there is no query", async () => {
+  it("is the error itself if there is no query", async () => {
     const own = thrown("https://op.example/jwks");
     const error = await failure(
       createRemoteKeySet("https://op.example/jwks", { fetch: () => Promise.reject(own) })(header),

@@ -332,7 +332,7 @@ it.each([
   }
 });
 
-describe("arguments that are no options", () => {
+describe("arguments that are not options", () => {
   it.each([[undefined], [null], ["redis://127.0.0.1"], [{}]])(
     "createRedisReplayStore refuses the client %j",
     (value) => {
@@ -359,7 +359,7 @@ describe("arguments that are no options", () => {
   it.each<[string, unknown, unknown, string]>([
     ["no client id", undefined, { jwksUri }, "clientId"],
     ["an empty client id", "", { jwksUri }, "clientId"],
-    ["a client id that is no string", 7, { jwksUri }, "clientId"],
+    ["a client id that is not a string", 7, { jwksUri }, "clientId"],
     ["no keys", "client", undefined, "keys"],
     ["null for keys", "client", null, "keys"],
     ["a URI for keys", "client", jwksUri, "keys"],
@@ -371,7 +371,7 @@ describe("arguments that are no options", () => {
     );
   });
 
-  it("verifyClientAssertion takes null from keysOf for no client, and refuses what is no key function", async () => {
+  it("verifyClientAssertion accepts null from keysOf for an unknown client, and refuses anything else but a key function", async () => {
     const given = async (keys: unknown) =>
       refusal(() => subjects["verifyClientAssertion"]?.call({ ...assertionOptions, keysOf: () => keys } as never));
     expect(await given(null)).toMatchObject({ code: "unknown_client" });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createRecentlyUsed } from "../src/recently-used.ts";
 
-it("keeps what was used last, and gives back what it drops", () => {
+it("keeps the most recently used values, and returns the dropped one", () => {
   const used = createRecentlyUsed<number>(3);
   for (const [key, value] of [
     ["a", 1],

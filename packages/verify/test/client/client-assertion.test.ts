@@ -76,7 +76,7 @@ describe("a client assertion", () => {
     ["the issuer with a slash as aud", { aud: `${issuer}/` }, "invalid_audience"],
     ["several audiences", { aud: [issuer, "https://other-op.example"] }, "invalid_audience"],
     ["no audience in the list", { aud: [] }, "invalid_audience"],
-    ["an audience that is no string", { aud: [{}] }, "invalid_audience"],
+    ["an audience that is not a string", { aud: [{}] }, "invalid_audience"],
     ["no exp", { exp: undefined }, "invalid_claim"],
     ["exp as text", { exp: String(now + 60) }, "invalid_claim"],
     ["exp in the past", { exp: now - 5 }, "expired"],
@@ -87,7 +87,7 @@ describe("a client assertion", () => {
     ["nbf as text", { nbf: "now" }, "invalid_claim"],
     ["no jti", { jti: undefined }, "invalid_claim"],
     ["an empty jti", { jti: "" }, "invalid_claim"],
-    ["a jti that is no string", { jti: 1 }, "invalid_claim"],
+    ["a jti that is not a string", { jti: 1 }, "invalid_claim"],
     ["a jti of more than 1024 characters", { jti: "x".repeat(1025) }, "invalid_claim"],
   ])("is refused with %s", async (_name, change, code) => {
     await expect(verifyClientAssertion(await sign(change), options())).rejects.toMatchObject({
@@ -108,7 +108,7 @@ describe("a client assertion", () => {
     ["one value that is not allowed among others", [issuer, `${issuer}/token`, "https://other-op.example"], false],
     ["another value alone", `${issuer}/introspect`, false],
     ["no value", [], false],
-    ["a value that is no string among others", [issuer, 7], false],
+    ["a value that is not a string among others", [issuer, 7], false],
   ])("with otherAudiences, is judged for %s", async (_name, aud, accepted) => {
     const result = verifyClientAssertion(await sign({ aud }), options({ otherAudiences: [`${issuer}/token`] }));
     if (accepted) await expect(result).resolves.toBeDefined();
@@ -157,7 +157,7 @@ describe("a client assertion", () => {
     await expect(verifyClientAssertion(await sign(change), options())).resolves.toBeDefined();
   });
 
-  it.each(["iat", "nbf"])("%s may be 60 s ahead where the caller allows it, and no more", async (claim) => {
+  it.each(["iat", "nbf"])("%s may be 60 s ahead if the caller allows it, and no more", async (claim) => {
     const tolerant = options({ clockToleranceSeconds: 60 });
     const result = verifyClientAssertion(await sign({ [claim]: now + 60 }), tolerant);
     await expect(result).resolves.toBeDefined();
@@ -251,7 +251,7 @@ describe("each assertion", () => {
     await expect(verifyClientAssertion(jwt, { ...shared, keysOf })).rejects.toMatchObject({ code: "expired" });
   });
 
-  it.each([30, 59])("is not taken again where the clock was set back by %d s", async (seconds) => {
+  it.each([30, 59])("is not accepted again if the clock was set back by %d s", async (seconds) => {
     const clock = fakeClock();
     const shared = options({ replayStore: createMemoryReplayStore({ clock, now: clock.now }) });
     const jwt = await sign();
@@ -277,7 +277,7 @@ describe("each assertion", () => {
     });
   });
 
-  it("is refused where the clock gives no number", async () => {
+  it("is refused if the clock returns no number", async () => {
     await expect(verifyClientAssertion(await sign(), options({ now: () => Number.NaN }))).rejects.toMatchObject({
       argument: "now",
     });

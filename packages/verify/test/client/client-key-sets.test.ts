@@ -9,7 +9,7 @@ const a = testKey("k");
 const b = testKey("k");
 
 describe("the key sets of clients", () => {
-  it("are scoped to their client: one client's key is nothing to another, also under one kid", async () => {
+  it("belong to their client: one client's key never verifies for another, even under the same kid", async () => {
     const keySets = createClientKeySets();
     const [setA, setB] = [
       keySets.keysOf("a", { jwks: { keys: [a.jwk] } }),
@@ -21,7 +21,7 @@ describe("the key sets of clients", () => {
     });
   });
 
-  it("are fetched once for each client, and again where another URI is registered", async () => {
+  it("are fetched once for each client, and again if another URI is registered", async () => {
     const server = await startCountingJwksServer(origin([a], LONG_CACHE));
     onTestFinished(() => server.stop());
     const keySets = createClientKeySets({
@@ -57,7 +57,7 @@ describe("the key sets of clients", () => {
     expect(keySets.keysOf("two", two)).not.toBe(second);
   });
 
-  it("take a signature without kid where exactly one key fits, unless told otherwise", async () => {
+  it("accept a signature without kid if exactly one key fits, unless switched off", async () => {
     const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256" }).sign(a.privateKey);
     const jwks = { keys: [testKey("r", "RS256").jwk, a.jwk] };
     await expect(jwtVerify(token, createClientKeySets().keysOf("one", { jwks }))).resolves.toBeDefined();

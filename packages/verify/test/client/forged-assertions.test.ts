@@ -78,7 +78,7 @@ describe("505 forged assertions for one client more than sets are kept", () => {
     expect(requested).toHaveLength(202);
   });
 
-  it("cost each client no refetch where its set was asked before", async () => {
+  it("cost each client no refetch if its set was used before", async () => {
     const { requested, clock, forge } = setup(published);
     await forge();
     clock.advanceSeconds(10);
@@ -88,13 +88,13 @@ describe("505 forged assertions for one client more than sets are kept", () => {
     expect(requested.length - before).toBe(101);
   });
 
-  it("cost each client one fetch where its host is down", async () => {
+  it("cost each client one fetch if its host is down", async () => {
     const { requested, forge } = setup(async () => Promise.reject(new TypeError("fetch failed")));
     expect(await forge()).toEqual(new Map([["fetch_failed", 505]]));
     expect(requested).toHaveLength(101);
   });
 
-  it("cost each client one fetch where its host never answers", async () => {
+  it("cost each client one fetch if its host never answers", async () => {
     const { requested, forge, lookUp } = setup(async () => new Promise<Response>(() => {}), { timeoutMs: 100 });
     const first = await Promise.all(Array.from({ length: 101 }, async (_, client) => lookUp(`c${client}`)));
     expect(new Set(first)).toEqual(new Set(["timeout"]));
@@ -112,7 +112,7 @@ describe("505 forged assertions for one client more than sets are kept", () => {
   });
 });
 
-it("a set that is asked for again says when, and that it may succeed then", async () => {
+it("a dropped set says when it can be fetched again, and that it may succeed then", async () => {
   const { keysOf, requested, clock } = setup(published, { maxClients: 1 });
   const header = { alg: "ES256", kid: "real" };
   await keysOf("one")(header);
@@ -139,7 +139,7 @@ it("a request that is on its way counts, though its set was dropped", async () =
   await expect(keysOf("one")(header)).rejects.toMatchObject({ code: "timeout", retryAfterMs: expect.any(Number) });
 });
 
-it("a set is not held back by its own first request", async () => {
+it("a set is not throttled by its own first request", async () => {
   const clock = fakeClock();
   const answers = [async () => new Promise<Response>(() => {}), published];
   const fetch: FetchLike = async () => (answers.shift() ?? published)();
@@ -158,7 +158,7 @@ it("a set is not held back by its own first request", async () => {
   await expect(lost).resolves.toBeDefined();
 });
 
-it("a client that registers another URI is not held back", async () => {
+it("a client that registers another URI is not throttled", async () => {
   const clock = fakeClock();
   const requested: string[] = [];
   const fetch: FetchLike = async (url) => {
@@ -203,7 +203,7 @@ describe("the table of limits", () => {
     expect(limits.take("a")).not.toBe(mine);
   });
 
-  it("keeps what is there, however many come, and lets the others wait", () => {
+  it("keeps its rows, however many owners come, and makes the others wait", () => {
     const { clock, create, limits } = table();
     const known = new Map<string, FetchLimits>();
     for (let index = 0; index < 1024; index += 1) known.set(`known-${index}`, create());

@@ -75,7 +75,7 @@ describe("a request object", () => {
     else await expect(result).rejects.toMatchObject({ code: "invalid_typ" });
   });
 
-  it("is no client assertion with typ JWT, and no assertion is a request object", async () => {
+  it("with typ JWT is not a client assertion, and an assertion is not a request object", async () => {
     const assertion = { iss: "client", sub: "client", jti: "1", exp: now + 60 };
     for (const change of [
       assertion,
@@ -96,7 +96,7 @@ describe("a request object", () => {
   it.each<[string, Record<string, unknown>, string]>([
     ["no client_id", { client_id: undefined }, "client_mismatch"],
     ["another client_id", { client_id: "other" }, "client_mismatch"],
-    ["a client_id that is no string", { client_id: ["client"] }, "client_mismatch"],
+    ["a client_id that is not a string", { client_id: ["client"] }, "client_mismatch"],
     ["another iss", { iss: "other" }, "client_mismatch"],
     ["the client as sub", { sub: "client" }, "invalid_claim"],
     ["a request inside", { request: "a.b.c" }, "invalid_claim"],
@@ -116,7 +116,7 @@ describe("a request object", () => {
     });
   });
 
-  it("must end soon where the caller says how soon", async () => {
+  it("must expire within the limit that the caller sets", async () => {
     const limited = options({ maxLifetimeSeconds: 600 });
     await expect(verifyRequestObject(await sign({ iat: now, exp: now + 600 }), limited)).resolves.toBeDefined();
     await expect(verifyRequestObject(await sign(), limited)).rejects.toMatchObject({

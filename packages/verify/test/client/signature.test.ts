@@ -125,7 +125,7 @@ describe.each(Object.entries(purposes))("the signature of %s", (_name, purpose) 
     await expect(verify(jwt, () => other({ alg: "RS256", kid: "r" }))).rejects.toMatchObject({ code: "bad_signature" });
   });
 
-  it("a signature of zeros is none", async () => {
+  it("a signature of zeros does not verify", async () => {
     for (const alg of ["ES256", "EdDSA"] as const) {
       const jwt = rawJws({ alg, kid: keys[alg].kid }, purpose.claims(), () => new Uint8Array(64));
       await expect(verify(jwt)).rejects.toMatchObject({ code: "bad_signature" });
@@ -226,9 +226,9 @@ describe.each(Object.entries(purposes))("the signature of %s", (_name, purpose) 
     ],
     ["an empty header", (jwt) => jwt.slice(jwt.indexOf("."))],
     ["an empty payload", (jwt) => jwt.replace(/\..*\./, "..")],
-    ["a header that is no object", (jwt) => encoded("[]") + jwt.slice(jwt.indexOf("."))],
-    ["a header that is no JSON", (jwt) => encoded("{") + jwt.slice(jwt.indexOf("."))],
-    ["a payload that is no object", (jwt) => jwt.replace(/\..*\./, `.${encoded("7")}.`)],
+    ["a header that is not an object", (jwt) => encoded("[]") + jwt.slice(jwt.indexOf("."))],
+    ["a header that is not JSON", (jwt) => encoded("{") + jwt.slice(jwt.indexOf("."))],
+    ["a payload that is not an object", (jwt) => jwt.replace(/\..*\./, `.${encoded("7")}.`)],
     ["more than 64 KiB", (jwt) => jwt.replace(/\..*\./, `.${"A".repeat(65_536)}.`)],
     ["nothing at all", () => ""],
   ])("a JWS with %s is refused before any key is looked up", async (_what, change) => {
@@ -236,7 +236,7 @@ describe.each(Object.entries(purposes))("the signature of %s", (_name, purpose) 
     await expect(verify(change(jwt), noLookup)).rejects.toMatchObject({ code: "malformed_jwt" });
   });
 
-  it("a JWS that is too long is told so", async () => {
+  it("a JWS that is too long gets that error", async () => {
     const code = "malformed_jwt";
     await expect(verify("A".repeat(65_537), noLookup)).rejects.toMatchObject({
       code,
@@ -248,7 +248,7 @@ describe.each(Object.entries(purposes))("the signature of %s", (_name, purpose) 
     });
   });
 
-  it("a kid that is no string is refused", async () => {
+  it("a kid that is not a string is refused", async () => {
     await expect(
       verify(rawJws({ alg: "ES256", kid: 7 }, purpose.claims(), es256(key.privateKey))),
     ).rejects.toMatchObject({ claim: "kid" });

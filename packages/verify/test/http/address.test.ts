@@ -104,7 +104,7 @@ describe("addresses", () => {
     expect(["10.2.0.1", "127.0.0.1", "fd00:2::5"].map(rules.isAllowed)).toEqual([false, false, false]);
   });
 
-  it("a network that the caller names is judged in the family that it has", () => {
+  it("a network that the caller allows is checked in its own family", () => {
     const everyIpv6 = addressRules({ allowSubnets: ["::/0"] });
     expect(["fd00::1", "::ffff:10.0.0.1", "10.0.0.1"].map(everyIpv6.isAllowed)).toEqual([true, false, false]);
     const mapped = addressRules({ allowSubnets: ["::ffff:10.0.0.0/104"] });
@@ -194,12 +194,12 @@ describe("NAT64", () => {
     expect(addresses.map(rules.isAllowed)).toEqual([true, false, true, false]);
   });
 
-  it("a private network is reached through it where the caller allows that network", () => {
+  it("a private network is reached through it if the caller allows that network", () => {
     const rules = addressRules({ allowSubnets: ["10.1.0.0/16"] });
     expect(["64:ff9b::10.1.2.3", "64:ff9b::10.2.0.1"].map(rules.isAllowed)).toEqual([true, false]);
   });
 
-  it("prefixes for local use (RFC 8215) count where their length is known", () => {
+  it("prefixes for local use (RFC 8215) count if their length is known", () => {
     expect(addressRules({ allowSubnets: ["::/0"] }).isAllowed("64:ff9b:1::1.1.1.1")).toBe(false);
     expect(() => addressRules({ allowSubnets: ["64:ff9b:1:2::/64"] })).toThrow(
       expect.objectContaining({ argument: "allowSubnets", message: expect.stringContaining("nat64Prefixes") }),
@@ -212,7 +212,7 @@ describe("NAT64", () => {
     ]);
   });
 
-  it("the longest prefix counts where one is inside another", () => {
+  it("the longest prefix counts if one is inside another", () => {
     const { isAllowed } = addressRules({ nat64Prefixes: ["2001:db8::/32", "2001:db8:122:344::/96"] });
     expect(isAllowed("2001:db8:122:344::8.8.8.8")).toBe(true);
   });
@@ -335,7 +335,7 @@ describe("where the socket connects", () => {
     ["a list with null", [null, [null]], "address_refused"],
     ["a list without addresses", [null, [{ address: 7, family: 4 }]], "address_refused"],
     ["a good and a bad one", [null, [{ address: "1.1.1.1", family: 4 }, {}]], "address_refused"],
-    ["an error that is none", ["ENOTFOUND"], "another error"],
+    ["an error that is not an Error", ["ENOTFOUND"], "another error"],
     ["undefined for no error, and one private address", [undefined, "127.0.0.1", 4], "address_refused"],
     ["an address that cannot be read", [null, [unreadable]], "another error"],
   ])("a lookup that answers with %s is an error", async (_name, answer, code) => {
@@ -350,13 +350,13 @@ describe("where the socket connects", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("down"))],
-    ["throws what is no error", () => Promise.reject(7)],
+    ["throws a value that is not an Error", () => Promise.reject(7)],
     ["rejects by a promise of another realm", () => runInNewContext("Promise.reject(7)")],
   ])("a lookup that %s is an error", async (_name, lookup) => {
     expect(await get("http://intranet.example/", { lookup })).toBe("another error");
   });
 
-  it("what a lookup returns otherwise is no answer, as the request that dns.lookup returns", async () => {
+  it("any other return value of a lookup is not an answer, such as the request that dns.lookup returns", async () => {
     const target = await server();
     const allowSubnets = ["127.0.0.0/8", "::1/128"];
     expect(await get(`http://localhost:${target.port}/`, { allowSubnets })).toBe("reached");
@@ -365,7 +365,7 @@ describe("where the socket connects", () => {
     expect(await get(`http://intranet.example:${target.port}/`, { allowSubnets, lookup })).toBe("reached");
   });
 
-  it("a lookup that resolves with what it found is understood, and judged", async () => {
+  it("a lookup that resolves with its result is accepted, and checked", async () => {
     const target = await server();
     const url = `http://localhost:${target.port}/`;
     const lookup: unknown = async () => [{ address: "127.0.0.1", family: 4 }];
@@ -390,7 +390,7 @@ describe("where the socket connects", () => {
     expect(await get(url, { allowSubnets, lookup: wrongFamily })).toBe("reached");
   });
 
-  it("a connection that was reset before it was judged is a failure of the network", async () => {
+  it("a connection that was reset before the check is a network failure", async () => {
     // Neither a peer nor an address is known of such a socket any more.
     const sockets: Socket[] = [];
     const buildConnector: typeof undici.buildConnector = () => (_target, callback) => {

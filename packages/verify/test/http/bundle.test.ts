@@ -29,10 +29,10 @@ beforeAll(async () => {
 afterAll(() => Promise.all([empty, installed].map((folder) => rm(folder, { recursive: true }))));
 
 test.each([
-  ["esm", "where undici is installed", () => installed, "function"],
-  ["cjs", "where undici is installed", () => installed, "function"],
-  ["esm", "where it is not", () => empty, "ConfigurationError undici"],
-  ["cjs", "where it is not", () => empty, "ConfigurationError undici"],
+  ["esm", "with undici installed", () => installed, "function"],
+  ["cjs", "with undici installed", () => installed, "function"],
+  ["esm", "without undici", () => empty, "ConfigurationError undici"],
+  ["cjs", "without undici", () => empty, "ConfigurationError undici"],
 ] as const)("createPublicDispatcher in a bundle, %s, %s", async (format, _where, folder, printed) => {
   const outfile = join(folder(), `program.${format === "esm" ? "mjs" : "cjs"}`);
   const resolveDir = fileURLToPath(new URL("..", import.meta.url));

@@ -30,7 +30,7 @@ it("a name that is not there is an error with its code", async () => {
   await expect(lookup("nowhere.example")).rejects.toMatchObject({ code: "ENOTFOUND" });
 });
 
-it("localhost is loopback, and no server is asked for it", async () => {
+it("localhost is loopback and is not sent to a server", async () => {
   const { lookup, asked } = await server({});
   expect(await lookup("localhost")).toEqual([{ address: "127.0.0.1", family: 4 }]);
   expect(asked).toEqual([]);

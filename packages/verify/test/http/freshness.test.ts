@@ -76,7 +76,7 @@ describe("times from the receipt on", () => {
     });
   });
 
-  it("Vary by what is the same in each request is no reason to ask", async () => {
+  it("Vary by a header that is the same in each request causes no request", async () => {
     const headers = { vary: "accept, accept-encoding, x-*", "cache-control": "max-age=60" };
     expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 });
   });
@@ -95,7 +95,7 @@ describe("times from the receipt on", () => {
     expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 });
   });
 
-  it("immutable is no reason to go past Expires", async () => {
+  it("immutable does not extend Expires", async () => {
     const headers = { "cache-control": "immutable", expires: new Date(wallClock + 60_000).toUTCString() };
     expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs: 60_000 });
   });
@@ -135,7 +135,7 @@ describe("times from the receipt on", () => {
   it.each([
     ["both clocks", 20_000, 20_000, 20_000],
     ["the wall clock, while the other stood still", 50, 20_000, 20_000],
-    ["the monotonic clock, where the other was set back", 20_000, -3_600_000, 20_000],
+    ["the monotonic clock, if the other was set back", 20_000, -3_600_000, 20_000],
   ])("the time from the request counts by %s", async (_name, monotonicMs, wallMs, ageMs) => {
     const requestedAt = { monotonic: 1000 - monotonicMs, wall: wallClock - wallMs };
     const headers = { "cache-control": "max-age=60" };
@@ -168,7 +168,7 @@ describe("times from the receipt on", () => {
 });
 
 describe("stored headers after a 304", () => {
-  it("take what it carries and keep the rest, but never an old Age or Date", () => {
+  it("take its headers and keep the rest, but never an old Age or Date", () => {
     const stored = {
       etag: '"1"',
       "cache-control": "max-age=60",

@@ -35,7 +35,7 @@ function dispatcherOn(fetch: UndiciFetch): Probing {
 const PROBES = ["http://127.0.0.1:65535/", "http://guard-probe.invalid:65535/"];
 
 describe("the proof of the guard", () => {
-  it("is sent once for each dispatcher, whatever that one allows", async () => {
+  it("is sent once for each dispatcher, whatever the dispatcher allows", async () => {
     const { dispatcher, asked } = dispatcherOn(undici.fetch);
     await Promise.all([requireGuard(dispatcher), requireGuard(dispatcher)]);
     await requireGuard(dispatcher);
@@ -57,7 +57,7 @@ describe("the proof of the guard", () => {
     expect(asked).toHaveLength(probes);
   });
 
-  it("is asked for by every set with the guard, and survives compose", async () => {
+  it("is used by every set with the guard, and survives compose", async () => {
     const key = testKey("k");
     const server = await startCountingJwksServer(origin([key], LONG_CACHE));
     onTestFinished(() => server.stop());

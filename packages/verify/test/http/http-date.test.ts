@@ -50,7 +50,7 @@ describe("an HTTP-date", () => {
     ["a long day of the week", "Thursday, 18 Aug 2050 02:01:18 GMT"],
     ["a short day of the week before dashes", "Thu, 18-Aug-50 02:01:18 GMT"],
     ["no day of the week", "18 Aug 2050 02:01:18 GMT"],
-    ["a day that is none", "Wed, 31 Nov 2050 02:01:18 GMT"],
+    ["a day that does not exist", "Wed, 31 Nov 2050 02:01:18 GMT"],
     ["no leap year", "Wed, 29 Feb 2023 00:00:00 GMT"],
     ["day 0", "Wed, 00 Aug 2050 02:01:18 GMT"],
     ["hour 24", "Thu, 18 Aug 2050 24:00:00 GMT"],

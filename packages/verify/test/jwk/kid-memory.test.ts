@@ -23,7 +23,7 @@ function again(key: VerificationKey): VerificationKey {
 const REBOUND = { name: "KeySetError", code: "kid_rebound" };
 
 describe("what a kid named", () => {
-  it("stays its key, also in another set, and no other key does", () => {
+  it("stays the same key, even in another set, and no other one is accepted", () => {
     const kids = createKidMemory(10).of("");
     const [first, second] = [made("a"), made("a")];
     for (const key of [first, again(first)]) expect(kids.refusalOf(key, [key])).toBeUndefined();
@@ -41,7 +41,7 @@ describe("what a kid named", () => {
     expect(kids.refusalOf(other, [other])).toMatchObject(REBOUND);
   });
 
-  it("is not what a forged alg asks for first, where two keys of one type stood together", () => {
+  it("does not depend on a forged alg if two keys of one type shared the kid", () => {
     const kids = createKidMemory(10).of("");
     const [right, decoy] = [made("a", "RS256"), made("a", "PS256")];
     expect(kids.refusalOf(decoy, [right, decoy])).toBeUndefined();
@@ -50,7 +50,7 @@ describe("what a kid named", () => {
     expect(kids.refusalOf(late, [right, late])).toMatchObject(REBOUND);
   });
 
-  it("is told apart by owner, and by a kid of any length", () => {
+  it("is separate for each owner, and for kids of any length", () => {
     const kids = createKidMemory(10);
     const long = "k".repeat(5000);
     const keys = [made(long), made(`${long}1`), made('"'), made("a")];
@@ -63,8 +63,8 @@ describe("what a kid named", () => {
   });
 });
 
-describe("what is remembered", () => {
-  it("are the kids that were used last", () => {
+describe("the memory", () => {
+  it("holds the most recently used kids", () => {
     const kids = createKidMemory(2).of("");
     const [a, b, c] = [made("a"), made("b"), made("c")];
     for (const key of [a, b, a, c]) expect(kids.refusalOf(key, [key])).toBeUndefined();

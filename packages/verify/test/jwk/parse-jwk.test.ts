@@ -46,7 +46,7 @@ describe("keys that are taken", () => {
     ["Ed25519", ed25519],
     ["without alg and use", { ...p256, alg: undefined, use: undefined }],
     ["key_ops verify", { ...p256, key_ops: ["verify"] }],
-    ["members that nobody knows", { ...p256, x5c: ["AA=="], exp: 1 }],
+    ["unknown members", { ...p256, x5c: ["AA=="], exp: 1 }],
     ["alg Ed25519, which RFC 9864 calls what EdDSA is here", { ...ed25519, alg: "Ed25519" }],
     // What serializers write for members that are not there.
     ...["use", "alg", "key_ops", "kid", "d", "k", "oth", "x5c", "n"].map((name): [string, JsonWebKey] => [
@@ -61,7 +61,7 @@ describe("keys that are taken", () => {
     expect(dropReason(entry)).toBeUndefined();
   });
 
-  it("hold their full length also where a coordinate starts with a zero byte", () => {
+  it("keep their full length even if a coordinate starts with a zero byte", () => {
     const leadingZero = (): JsonWebKey => {
       for (;;) {
         const jwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
@@ -95,7 +95,7 @@ describe("entries that are left out", () => {
     ["null", null, "not_an_object"],
     ["an array", [p256], "not_an_object"],
     ["no kty", { ...p256, kty: undefined }, "malformed"],
-    ["kty that is no string", { ...p256, kty: 1 }, "malformed"],
+    ["kty that is not a string", { ...p256, kty: 1 }, "malformed"],
     ["kty in lower case", { ...p256, kty: "ec" }, "unsupported_kty"],
     ["an ML-DSA key", { kty: "AKP", alg: "ML-DSA-65", pub: "AAAA" }, "unsupported_kty"],
     ["an ML-DSA key with its private part", { kty: "AKP", alg: "ML-DSA-65", pub: "AAAA", priv: "AAAA" }, "private"],
@@ -110,7 +110,7 @@ describe("entries that are left out", () => {
     ["X25519", { ...ed25519, crv: "X25519", alg: undefined }, "unsupported_crv"],
     ["no crv", { ...p256, crv: undefined }, "malformed"],
     ["no y", { ...p256, y: undefined }, "malformed"],
-    ["y that is no string", { ...p256, y: 7 }, "malformed"],
+    ["y that is not a string", { ...p256, y: 7 }, "malformed"],
     ["x of 31 bytes", { ...p256, x: respelled(p256.x, shorter) }, "malformed"],
     ["x of 33 bytes", { ...p256, x: respelled(p256.x, longer) }, "malformed"],
     ["x with padding", { ...p256, x: respelled(p256.x, padded) }, "malformed"],
@@ -138,7 +138,7 @@ describe("entries that are left out", () => {
     ["an even n", { ...rsa, n: respelled(rsa.n, (bytes) => (bytes.writeUInt8(0xfe, 255), bytes)) }, "malformed"],
     ["n with two leading zero bytes", { ...rsa, n: respelled(rsa.n, (bytes) => longer(longer(bytes))) }, "malformed"],
     [
-      "n with a zero byte that is no sign",
+      "n with a zero byte that is not a sign byte",
       { ...rsa, n: respelled(rsa.n, (bytes) => longer(Buffer.concat([Buffer.of(0x7f), bytes]))) },
       "malformed",
     ],
@@ -148,16 +148,16 @@ describe("entries that are left out", () => {
     ["an even e", { ...rsa, e: "AQAA" }, "malformed"],
     ["e of nine bytes", { ...rsa, e: Buffer.alloc(9, 0xff).toString("base64url") }, "malformed"],
     ["no e", { ...rsa, e: undefined }, "malformed"],
-    ["a kid that is no string", { ...p256, kid: 7 }, "malformed"],
+    ["a kid that is not a string", { ...p256, kid: 7 }, "malformed"],
     ["an empty kid", { ...p256, kid: "" }, "malformed"],
     ["use enc", { ...p256, use: "enc", alg: undefined }, "not_for_signatures"],
     ["use that is empty", { ...p256, use: "" }, "not_for_signatures"],
     ["use in upper case", { ...p256, use: "SIG" }, "not_for_signatures"],
-    ["use that is no string", { ...p256, use: ["sig"] }, "malformed"],
+    ["use that is not a string", { ...p256, use: ["sig"] }, "malformed"],
     ["key_ops without verify", { ...p256, key_ops: ["sign"] }, "not_for_signatures"],
     ["key_ops that are empty", { ...p256, key_ops: [] }, "not_for_signatures"],
     ["key_ops that are empty, with use sig", { ...p256, use: "sig", key_ops: [] }, "not_for_signatures"],
-    ["key_ops that are no array", { ...p256, key_ops: "verify" }, "malformed"],
+    ["key_ops that are not an array", { ...p256, key_ops: "verify" }, "malformed"],
     ["key_ops twice the same", { ...p256, key_ops: ["verify", "verify"] }, "malformed"],
     ["an encryption alg", { ...rsa, use: undefined, alg: "RSA-OAEP-256" }, "unsupported_alg"],
     ["alg HS256", { ...p256, alg: "HS256" }, "unsupported_alg"],
@@ -165,7 +165,7 @@ describe("entries that are left out", () => {
     ["alg of another curve", { ...p256, alg: "ES384" }, "malformed"],
     ["alg of another type", { ...p256, alg: "RS256" }, "malformed"],
     ["alg that is empty", { ...p256, alg: "" }, "unsupported_alg"],
-    ["alg that is no string", { ...p256, alg: 7 }, "malformed"],
+    ["alg that is not a string", { ...p256, alg: 7 }, "malformed"],
     ["alg Ed25519 for another key", { ...p256, alg: "Ed25519" }, "malformed"],
     ["a member of more than 8 KiB", { ...p256, note: "x".repeat(8193) }, "malformed"],
   ])("%s", (_name, entry, reason) => {
@@ -173,7 +173,7 @@ describe("entries that are left out", () => {
     expect(dropReason(JSON.parse(JSON.stringify(entry)))).toBe(reason);
   });
 
-  it("a private member that is there, also without a value", () => {
+  it("a private member, even without a value", () => {
     expect(dropReason({ ...p256, d: undefined })).toBe("private");
   });
 
@@ -188,7 +188,7 @@ describe("entries that are left out", () => {
     expect(dropReason({ ...jwk, x: jwk.x?.replaceAll("-", "+").replaceAll("_", "/") })).toBe("malformed");
   });
 
-  it("whatever is thrown at it never throws, and what is taken is a key for node:crypto", () => {
+  it("no input makes it throw, and node:crypto accepts every key that it accepts", () => {
     const member = fc.constantFrom("kty", "crv", "x", "y", "n", "e", "alg", "use", "kid", "key_ops", "d", "__proto__");
     const value = fc.oneof(
       fc.string(),
@@ -213,7 +213,7 @@ it("takes every Ed25519 key that is generated", () => {
   }
 });
 
-describe("a set that is given, not fetched", () => {
+describe("a static set", () => {
   it.each(["ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA"] as const)("verifies %s by jose", async (alg) => {
     const key = testKey("k", alg);
     const keySet = createStaticKeySet({ keys: [testKey("other").jwk, key.jwk] });
@@ -316,7 +316,7 @@ describe("a set that is given, not fetched", () => {
     });
   });
 
-  it("says both reasons of two entries, and neither where a third one can be used", async () => {
+  it("says both reasons of two entries, and neither if a third one can be used", async () => {
     const unused = [
       { ...p256, use: "enc" },
       { ...p384, y: p384.x },
@@ -330,7 +330,7 @@ describe("a set that is given, not fetched", () => {
     await expect(keySet({ alg: "ES256", kid: "k" })).resolves.toBeDefined();
   });
 
-  it("takes a token without kid only where it is told to and one key fits", async () => {
+  it("accepts a token without kid only if allowed and exactly one key fits", async () => {
     const key = testKey("k");
     const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256" }).sign(key.privateKey);
     await expect(jwtVerify(token, createStaticKeySet({ keys: [key.jwk] }))).rejects.toMatchObject({

@@ -72,7 +72,7 @@ describe("the own key set", () => {
   });
 
   it.each([["ONE"], ["one "], ["three"], [""]])(
-    "knows no key for the kid %j, also where the active key made the signature",
+    "knows no key for the kid %j, even if the active key made the signature",
     async (kid) => {
       const key = testKey("one");
       const { privateKey } = key;
@@ -93,7 +93,7 @@ describe("the own key set", () => {
     await expect(keySet({ alg: "none", kid: "two" })).rejects.toMatchObject({ code: "unsupported_alg" });
   });
 
-  it("follows its source: a key that left the set is untrusted at once", async () => {
+  it("follows its source: a key that left the set is untrusted immediately", async () => {
     let current = after;
     const keySet = createOwnKeySet(() => current);
     const token = await signJwt(before, idClaims());
@@ -185,14 +185,14 @@ describe("an access token", () => {
   it.each<[string, JwtClaims, string]>([
     ["another issuer", { iss: "https://op.example/" }, "invalid_issuer"],
     ["another audience", { aud: "https://api.example/" }, "invalid_audience"],
-    ["an audience that is no string", { aud: 7 as never }, "invalid_audience"],
+    ["an audience that is not a string", { aud: 7 as never }, "invalid_audience"],
     ["an empty audience", { aud: [] }, "invalid_audience"],
     ["exp in the past", { exp: now - 60 }, "expired"],
-    ["exp that is no number", { exp: "soon" as never }, "invalid_claim"],
+    ["exp that is not a number", { exp: "soon" as never }, "invalid_claim"],
     ["nbf in the future", { nbf: now + 60 }, "not_yet_valid"],
     ["iat in the future", { iat: now + 60 }, "not_yet_valid"],
     ["sub that is empty", { sub: "" }, "invalid_claim"],
-    ["client_id that is no string", { client_id: 7 }, "invalid_claim"],
+    ["client_id that is not a string", { client_id: 7 }, "invalid_claim"],
   ])("is refused with %s", async (_name, change, code) => {
     const claims = { ...accessClaims(), ...change };
     // Signed by jose, since core refuses to sign times that are no numbers.
@@ -212,13 +212,13 @@ describe("an access token", () => {
     await expect(result).rejects.toMatchObject({ name: "TokenError", claim });
   });
 
-  it("is refused under a withdrawn key, also where the active key is all there is", async () => {
+  it("is refused with a withdrawn key, even if there is only the active key", async () => {
     await expect(
       verifyOwnJwt(await sign(accessClaims(), "at+jwt", before), options("access_token")),
     ).rejects.toMatchObject({ code: "unknown_kid" });
   });
 
-  it("is accepted a little after exp where clocks may differ", async () => {
+  it("is accepted a little after exp if clocks may differ", async () => {
     const token = await sign({ ...accessClaims(), exp: now - 30 }, "at+jwt");
     await expect(verifyOwnJwt(token, options("access_token"))).rejects.toMatchObject({ code: "expired" });
     await expect(verifyOwnJwt(token, { ...options("access_token"), clockToleranceSeconds: 60 })).resolves.toBeDefined();
@@ -230,7 +230,7 @@ describe("an access token", () => {
     });
   });
 
-  it("is accepted where its iat and nbf are a little ahead", async () => {
+  it("is accepted if its iat and nbf are a little ahead", async () => {
     const ahead = { iat: now + 9, nbf: now + 9, exp: now + 600 };
     await expect(
       verifyOwnJwt(await sign({ ...accessClaims(), ...ahead }, "at+jwt"), options("access_token")),
@@ -266,10 +266,10 @@ describe("a logout token", () => {
   it.each<[string, JwtClaims]>([
     ["a nonce", { nonce: "n" }],
     ["no logout event", { events: { other: {} } }],
-    ["an event that is no object", { events: { [LOGOUT_EVENT]: true } }],
-    ["events that are no object", { events: [LOGOUT_EVENT] }],
+    ["an event that is not an object", { events: { [LOGOUT_EVENT]: true } }],
+    ["events that are not an object", { events: [LOGOUT_EVENT] }],
     ["an empty jti", { jti: "" }],
-    ["a sid that is no string", { sid: 7 }],
+    ["a sid that is not a string", { sid: 7 }],
   ])("is refused with %s", async (_name, change) => {
     const token = await sign({ ...logoutClaims(), ...change }, "logout+jwt");
     await expect(verifyOwnJwt(token, options("logout_token"))).rejects.toMatchObject({ code: "invalid_claim" });
@@ -307,7 +307,7 @@ describe("an id_token_hint", () => {
     ).rejects.toMatchObject({ code: "unknown_kid" });
   });
 
-  it("is judged for its client where the request names one", async () => {
+  it("is checked for its client if the request names one", async () => {
     const token = await sign(idClaims());
     await expect(verifyOwnJwt(token, { ...options("id_token_hint"), audience: "c" })).resolves.toBeDefined();
     await expect(verifyOwnJwt(token, { ...options("id_token_hint"), audience: "d" })).rejects.toMatchObject({
@@ -341,7 +341,7 @@ describe("a token of one kind", () => {
     await expect(verifyOwnJwt(token, options(purpose))).rejects.toMatchObject({ code: "invalid_typ" });
   });
 
-  it("a logout token without typ is no hint", async () => {
+  it("a logout token without typ is not a hint", async () => {
     await expect(verifyOwnJwt(await sign(logoutClaims()), options("id_token_hint"))).rejects.toMatchObject({
       claim: "events",
     });

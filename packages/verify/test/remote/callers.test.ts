@@ -63,7 +63,7 @@ describe("a caller that leaves", () => {
     expect(keySet.stats()).toMatchObject({ failed: 0 });
   });
 
-  it("may be one of many with the same signal, which is no leak", async () => {
+  it("can share a signal with many others, without a leak", async () => {
     const { keySet } = await setup(origin([a], LONG_CACHE));
     const warnings: Error[] = [];
     const listen = (warning: Error): number => warnings.push(warning);
@@ -115,7 +115,7 @@ describe("a caller that leaves", () => {
 });
 
 describe("refresh", () => {
-  it("replaces a fresh set at once, past every cache: a revoked key is untrusted", async () => {
+  it("replaces a fresh set immediately and bypasses every cache: a revoked key is untrusted", async () => {
     const { keySet, verify, server, last } = await setup(origin([a, b], LONG_CACHE));
     await verify(b.token());
     server.answerWith(origin([a], LONG_CACHE));
@@ -202,7 +202,7 @@ describe("what can be injected", () => {
     expect(hosts).toEqual([server.origin]);
   });
 
-  it("but not several at once", () => {
+  it("but not several together", () => {
     expect(() => createRemoteKeySet("https://op.example/jwks", { fetch, publicAddressesOnly: true })).toThrow(
       expect.objectContaining({ argument: "fetch" }),
     );

@@ -126,7 +126,7 @@ describe("while the monotonic clock stands still", () => {
     await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status" });
   });
 
-  it("a set that is stale on arrival is asked for again", async () => {
+  it("a set that is stale on arrival is requested again", async () => {
     const { verify, clock, count } = await setup(origin([a], { "cache-control": "no-cache" }));
     await verify(a.token());
     clock.moveWallSeconds(10);
@@ -159,7 +159,7 @@ describe("while the monotonic clock stands still", () => {
   });
 });
 
-describe("where the wall clock is set back", () => {
+describe("if the wall clock is set back", () => {
   it("a set does not become younger", async () => {
     const { keySet, verify, server, clock } = await setup(origin([a], ROTATION_CACHE));
     await verify(a.token());
@@ -216,7 +216,7 @@ it("a wall clock that is set forward costs a request, and no more", async () => 
   expect(count()).toBe(2);
 });
 
-it("a Retry-After date counts from the given wall clock", async () => {
+it("a Retry-After date counts from the wall clock option", async () => {
   const { verify, clock, server } = await setup(() => ({ status: 503 }));
   clock.moveWallSeconds(30 * day);
   server.answerWith(() => ({

@@ -110,7 +110,7 @@ describe("discovery", () => {
     expect(made.paths()).toEqual([DISCOVERY]);
   });
 
-  it("refuses a document that is no JSON", async () => {
+  it("refuses a document that is not JSON", async () => {
     const made = await op();
     made.discoveryReply = { headers: { "content-type": "application/json" }, body: "<html>" };
     await expect(made.verify(a)).rejects.toMatchObject({ code: "invalid_metadata" });
@@ -146,7 +146,7 @@ describe("a jwks_uri that changed", () => {
     expect(made.keySet.stats()).toMatchObject({ jwksUri: `${made.server.origin}/new` });
   });
 
-  it("is followed at once for an unknown kid", async () => {
+  it("is followed immediately for an unknown kid", async () => {
     const made = await op();
     await made.verify(a);
     made.metadata = { ...made.metadata, jwks_uri: `${made.server.origin}/new` };
@@ -155,7 +155,7 @@ describe("a jwks_uri that changed", () => {
     expect(made.paths()).toEqual([DISCOVERY, "/elsewhere/keys", "/elsewhere/keys", DISCOVERY, "/new"]);
   });
 
-  it("is followed where the old one is gone", async () => {
+  it("is followed if the old one is gone", async () => {
     const made = await op();
     await made.keySet.preload();
     made.metadata = { ...made.metadata, jwks_uri: `${made.server.origin}/new` };
@@ -216,7 +216,7 @@ describe("a document that cannot be read again", () => {
     await expect(made.verify(a)).rejects.toMatchObject({ code: "http_status", status: 503 });
   });
 
-  it("keeps no caller waiting while the set is fresh, and is asked for behind", async () => {
+  it("does not make callers wait while the set is fresh, and is requested in the background", async () => {
     const made = await op();
     made.discoveryReply = { headers: unstated, body: JSON.stringify(made.metadata) };
     await made.verify(a);

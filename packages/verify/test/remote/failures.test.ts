@@ -61,7 +61,7 @@ describe("a kept connection that the server closes", () => {
     expect(keySet.stats()).toMatchObject({ requests: 3, failed: 0, forced: 1 });
   });
 
-  it("is an error where a new one is closed as well", async () => {
+  it("is an error if the new one is closed too", async () => {
     const { keySet, verify, server, count } = await setup(origin([a], LONG_CACHE));
     await verify(a.token());
     await new Promise((later) => setTimeout(later, 50));
@@ -72,12 +72,12 @@ describe("a kept connection that the server closes", () => {
   });
 });
 
-describe("answers that are no usable set", () => {
+describe("answers that are not a usable set", () => {
   const answers: readonly [string, Answer, string][] = [
     ["an empty set", () => ({ headers: json, body: '{"keys":[]}' }), "no_usable_key"],
     ["no usable key", () => ({ headers: json, body: '{"keys":[{"kty":"oct","k":"AAAA"}]}' }), "no_usable_key"],
     ["no keys member", () => ({ headers: json, body: "{}" }), "invalid_jwks"],
-    ["keys that are no array", () => ({ headers: json, body: '{"keys":{}}' }), "invalid_jwks"],
+    ["keys that are not an array", () => ({ headers: json, body: '{"keys":{}}' }), "invalid_jwks"],
     ["null", () => ({ headers: json, body: "null" }), "invalid_jwks"],
     ["an array", () => ({ headers: json, body: "[]" }), "invalid_jwks"],
     ["no JSON", () => ({ headers: json, body: "{" }), "invalid_jwks"],
@@ -139,7 +139,7 @@ describe("answers that are no usable set", () => {
     });
   });
 
-  it("any media type is read where the caller says so", async () => {
+  it("any media type is read if the caller allows it", async () => {
     const { verify } = await setup(
       { headers: { "content-type": "text/html" }, body: JSON.stringify({ keys: [a.jwk] }) },
       { contentTypes: "any" },
@@ -190,7 +190,7 @@ describe("while the OP is down", () => {
     await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status", status: 503 });
   });
 
-  it("staleIfErrorSeconds goes past must-revalidate, within its bound", async () => {
+  it("staleIfErrorSeconds overrides must-revalidate, within its limit", async () => {
     const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), { staleIfErrorSeconds: 600 });
     await verify(a.token());
     server.answerWith(down);
@@ -220,7 +220,7 @@ describe("while the OP is down", () => {
     await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status" });
   });
 
-  it("a server that hangs makes callers wait once, and one that is asked for the first time in a while again", async () => {
+  it("a server that hangs makes callers wait once, and again after a long time without requests", async () => {
     const { keySet, server, clock, count } = await setup(origin([a, b], ROTATION_CACHE), {
       staleIfErrorSeconds: 600,
       timeoutMs: 100,

@@ -44,7 +44,7 @@ describe("how long a set is used without asking", () => {
     ["the rotation mode of our endpoint", ROTATION_CACHE, 300],
     ["max-age less Age", { "cache-control": "max-age=600", age: "400" }, 200],
     ["a negative Age counts as none", { "cache-control": "max-age=600", age: "-400" }, 600],
-    ["Age that is no number counts as none", { "cache-control": "max-age=600", age: "soon" }, 600],
+    ["Age that is not a number counts as none", { "cache-control": "max-age=600", age: "soon" }, 600],
     ["Expires less Date", { date, expires: at(450) }, 450],
     ["the same with spaces after both", { date: `${date} `, expires: `${at(450)}\t ` }, 450],
     ["max-age before Expires", { "cache-control": "max-age=60", date, expires: at(450) }, 60],
@@ -57,7 +57,7 @@ describe("how long a set is used without asking", () => {
     ["immutable without a lifetime", { "cache-control": "public, immutable" }, 300],
     ["no headers at all", {}, 300],
     ["no lifetime in Cache-Control", { "cache-control": "public" }, 300],
-    ["Last-Modified is no reason to guess", { "last-modified": at(-30 * day) }, 300],
+    ["Last-Modified does not set a lifetime", { "last-modified": at(-30 * day) }, 300],
     ["at most a day", { "cache-control": "max-age=31536000" }, day],
     ["at most a day more, however old it is", { "cache-control": "max-age=604800", age: "100000" }, day],
     ["what a long lifetime leaves", { "cache-control": "max-age=604800", age: "604000" }, 800],
@@ -143,7 +143,7 @@ describe("answers that are stale on arrival", () => {
     expect(count()).toBe(2);
   });
 
-  it("an Age beyond the lifetime is no reason for a loop", async () => {
+  it("an Age beyond the lifetime does not cause a loop", async () => {
     const { verify, clock, count } = await setup(origin([a], { "cache-control": "max-age=60", age: "90" }));
     await verify(a.token());
     clock.advanceSeconds(5);
@@ -151,7 +151,7 @@ describe("answers that are stale on arrival", () => {
     expect(count()).toBe(1);
   });
 
-  it("pragma: no-cache counts where there is no Cache-Control", async () => {
+  it("pragma: no-cache counts if there is no Cache-Control", async () => {
     const { verify, clock, count } = await setup(origin([a], { pragma: "no-cache" }));
     await verify(a.token());
     clock.advanceSeconds(11);
@@ -159,7 +159,7 @@ describe("answers that are stale on arrival", () => {
     expect(count()).toBe(2);
   });
 
-  it("are asked for on every use where the interval is 0", async () => {
+  it("are requested on every use if the interval is 0", async () => {
     const { verify, clock, count } = await setup(origin([a], { "cache-control": "no-cache" }), {
       minRevalidateIntervalMs: 0,
     });

@@ -51,14 +51,14 @@ describe("the URL", () => {
   });
 
   it.each([["https://127.0.0.1/jwks"], ["https://[::ffff:169.254.169.254]/jwks"], ["https://localhost/jwks"]])(
-    "%s is refused where only public addresses are wanted",
+    "%s is refused if only public addresses are allowed",
     async (url) => {
       const keySet = createRemoteKeySet(url, { publicAddressesOnly: true });
       await expect(keySet.preload()).rejects.toMatchObject({ code: "address_refused" });
     },
   );
 
-  it("never shows its credentials in an error, also where it cannot be parsed", () => {
+  it("never shows its credentials in an error, even if it cannot be parsed", () => {
     for (const url of ["https://user:top-secret@op example/jwks", "https://user:top-secret@op.example/jwks"]) {
       let error: unknown;
       try {
@@ -104,7 +104,7 @@ describe("an answer", () => {
     await expect(keySet.preload()).rejects.toMatchObject({ code: "timeout" });
   });
 
-  it("that is text is refused at once: its bytes would not be counted", async () => {
+  it("that is text is refused immediately, because its bytes would not be counted", async () => {
     let pulls = 0;
     const text = new ReadableStream<string>({
       pull(controller) {
@@ -119,7 +119,7 @@ describe("an answer", () => {
     expect(pulls).toBeLessThan(10);
   });
 
-  it("that cannot be cancelled, as a stream of node-fetch, is left where it is not read", async () => {
+  it("that cannot be canceled, like a stream of node-fetch, is ignored if it is not read", async () => {
     const clock = fakeClock();
     const stream = (text: string) => Readable.from([Buffer.from(text)]) as unknown as ReadableStream<Uint8Array>;
     let status = 200;
@@ -142,7 +142,7 @@ describe("an answer", () => {
     await expect(keySet({ alg: "ES256", kid: "a" })).rejects.toMatchObject({ code: "http_status", status: 503 });
   });
 
-  it("is given up also where fetch ignores the signal", async () => {
+  it("is given up even if fetch ignores the signal", async () => {
     const keySet = createRemoteKeySet("https://op.example/jwks", { fetch: () => new Promise(() => {}), timeoutMs: 50 });
     await expect(keySet.preload()).rejects.toMatchObject({ code: "timeout" });
   });

@@ -32,7 +32,7 @@ describe("an older copy", () => {
     await expect(verify(b.token())).rejects.toMatchObject({ code: "unknown_kid" });
   });
 
-  it("of an ordinary request is asked about past the caches", async () => {
+  it("for an ordinary request causes a request that bypasses the caches", async () => {
     const { keySet, verify, server, clock, last } = await setup(origin([a, b], ROTATION_CACHE));
     await verify(b.token());
     clock.advanceSeconds(301);
@@ -64,7 +64,7 @@ describe("an older copy", () => {
     expect(keySet.stats()).toMatchObject({ older: 2, failed: 0 });
   });
 
-  it("of the very same bytes is no older one: a stale set goes on by its headers", async () => {
+  it("with the same bytes is not older: a stale set continues with its headers", async () => {
     const { keySet, verify, server, clock, count } = await setup(origin([a], ROTATION_CACHE));
     await verify(a.token());
     clock.advanceSeconds(301);
@@ -92,12 +92,12 @@ describe("an older copy", () => {
     expect(count()).toBe(3);
   });
 
-  it("is taken where no set is stored", async () => {
+  it("is used if no set is stored", async () => {
     const { verify } = await setup(origin([a], { "cache-control": "max-age=86400", ...fiftyMinutes }));
     await verify(a.token());
   });
 
-  it("is the newer one where it was made later than the stored copy", async () => {
+  it("is the newer one if it was made later than the stored copy", async () => {
     const { keySet, verify, server, clock } = await setup(origin([a], { ...LONG_CACHE, age: "3000" }));
     await verify(a.token());
     clock.advanceSeconds(60);

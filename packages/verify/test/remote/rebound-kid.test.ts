@@ -49,7 +49,7 @@ describe("a kid of a remote set that comes back for another key", () => {
     await verify(between.token());
   });
 
-  it("is accepted where no key was given for it before", async () => {
+  it("is accepted if no key was returned for it before", async () => {
     const { verify, keySet, server } = await setup(origin([first], LONG_CACHE));
     await keySet.preload();
     server.answerWith(origin([second], LONG_CACHE));
@@ -68,7 +68,7 @@ describe("a kid of a remote set that comes back for another key", () => {
   });
 });
 
-it("a discovered set knows its kids also at another jwks_uri", async () => {
+it("a discovered set still knows its kids at another jwks_uri", async () => {
   let jwksPath = "/one";
   const sets = new Map([
     ["/one", origin([first], LONG_CACHE)],
@@ -102,7 +102,7 @@ describe("a kid of a client that comes back for another key", () => {
     await jwtVerify(await second.token(), keySets.keysOf("two", jwks(second)));
   });
 
-  it("is refused also where the client moved to a jwks_uri, and where its set was dropped in between", async () => {
+  it("is refused even if the client moved to a jwks_uri, or its set was dropped in between", async () => {
     const server = await startCountingJwksServer(origin([second], LONG_CACHE));
     onTestFinished(() => server.stop());
     const keySets = createClientKeySets({

@@ -14,7 +14,7 @@ describe("which key verifies", () => {
     await expect(verify(token)).rejects.toMatchObject({ code: "unknown_kid" });
   });
 
-  it("a set of one key is no exception", async () => {
+  it("never another one, even from a set of one key", async () => {
     const { verify } = await setup(origin([a], LONG_CACHE));
     const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256", kid: "b" }).sign(a.privateKey);
     await expect(verify(token)).rejects.toMatchObject({ code: "unknown_kid" });
@@ -120,17 +120,17 @@ describe("no kid", () => {
     expect(count()).toBe(0);
   });
 
-  it.each([[""], [7], [null]])("a kid of %j counts as none, also where none is allowed", async (kid) => {
+  it.each([[""], [7], [null]])("a kid of %j counts as missing, even if a missing kid is allowed", async (kid) => {
     const { keySet } = await setup(origin([a], LONG_CACHE), { allowMissingKid: true });
     await expect(keySet({ alg: "ES256", kid: kid as string })).rejects.toMatchObject({ code: "missing_kid" });
   });
 
-  it("is accepted with allowMissingKid where exactly one key fits", async () => {
+  it("is accepted with allowMissingKid if exactly one key fits", async () => {
     const { verify } = await setup(origin([testKey("r", "RS256"), a], LONG_CACHE), { allowMissingKid: true });
     await expect(verify(kidless)).resolves.toBeDefined();
   });
 
-  it("is refused with allowMissingKid where two keys fit", async () => {
+  it("is refused with allowMissingKid if two keys fit", async () => {
     const { verify } = await setup(origin([a, testKey("b")], LONG_CACHE), { allowMissingKid: true });
     await expect(verify(kidless)).rejects.toMatchObject({ code: "ambiguous_key" });
   });
@@ -144,18 +144,18 @@ describe("several keys with one kid", () => {
     for (const key of [a, ...decoys]) await expect(verify(key.token())).resolves.toBeDefined();
   });
 
-  it("a key of use enc is no candidate", async () => {
+  it("a key with use enc is not a candidate", async () => {
     const { verify } = await setup(origin([{ ...testKey("a").jwk, use: "enc", alg: "ECDH-ES" }, a], LONG_CACHE));
     await expect(verify(a.token())).resolves.toBeDefined();
   });
 
-  it("a key of key_ops without verify is no candidate", async () => {
+  it("a key with key_ops without verify is not a candidate", async () => {
     const { use: _use, ...jwk } = testKey("a").jwk;
     const { verify } = await setup(origin([{ ...jwk, key_ops: ["deriveBits"] }, a], LONG_CACHE));
     await expect(verify(a.token())).resolves.toBeDefined();
   });
 
-  it("are refused where more than one remains", async () => {
+  it("are refused if more than one remains", async () => {
     const { verify } = await setup(origin([testKey("a"), a], LONG_CACHE));
     await expect(verify(a.token())).rejects.toMatchObject({ code: "ambiguous_key" });
   });

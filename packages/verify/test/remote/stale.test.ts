@@ -41,7 +41,7 @@ describe("inside stale-while-revalidate", () => {
     await expect(verify(a.token())).rejects.toMatchObject({ code: "unknown_kid" });
   });
 
-  it("waits at once where the caller wants no stale sets", async () => {
+  it("waits immediately if the caller wants no stale sets", async () => {
     const { verify, server, clock, count } = await setup(origin([a], LONG_CACHE), { staleWhileRevalidate: false });
     await verify(a.token());
     clock.advanceSeconds(3601);
@@ -77,7 +77,7 @@ describe("inside stale-while-revalidate", () => {
     expect(keySet.stats()).toMatchObject({ forced: 0 });
   });
 
-  it("an unknown kid forces a refetch where that answer does not know it either", async () => {
+  it("an unknown kid forces a refetch if that answer does not know it either", async () => {
     const { keySet, verify, server, clock, count } = await setup(origin([a], LONG_CACHE));
     await verify(a.token());
     clock.advanceSeconds(3601);
@@ -105,7 +105,7 @@ describe("revalidation", () => {
   );
 
   it.each([["*"], [""], ['"a", *'], ['"a", "b"'], ['"open'], ["two words"]])(
-    "never asks with the ETag %s, which is none: a revoked key would be trusted for good",
+    "never sends the invalid ETag %s, or a revoked key would be trusted forever",
     async (etag) => {
       const answer =
         (keys: readonly unknown[]) => (request: { headers: { "if-none-match"?: string | undefined } }) => ({
@@ -143,7 +143,7 @@ describe("revalidation", () => {
     expect(keySet.stats()).toMatchObject({ notModified: 1 });
   });
 
-  it("is unconditional where there was no ETag", async () => {
+  it("is unconditional if there was no ETag", async () => {
     const body = JSON.stringify({ keys: [a.jwk] });
     const { verify, clock, count, last } = await setup({
       headers: { ...ROTATION_CACHE, "content-type": "application/json" },
@@ -201,7 +201,7 @@ describe("revalidation", () => {
     expect(count()).toBe(2);
   });
 
-  it("a 304 about another ETag is asked past the caches, once", async () => {
+  it("a 304 about another ETag causes one request that bypasses the caches", async () => {
     const { verify, server, clock, count, last } = await setup(origin([a], ROTATION_CACHE));
     await verify(a.token());
     clock.advanceSeconds(301);
@@ -224,7 +224,7 @@ describe("revalidation", () => {
     expect(count()).toBe(2);
   });
 
-  it("a 304 to the very first request is asked past the caches, once", async () => {
+  it("a 304 to the very first request causes one request that bypasses the caches", async () => {
     const { verify, server, count } = await setup({ status: 304 });
     server.answerWith((request) =>
       request.headers["cache-control"] === "no-cache" ? origin([a], LONG_CACHE)(request) : { status: 304 },
@@ -241,7 +241,7 @@ describe("revalidation", () => {
 });
 
 describe("revalidation by HEAD", () => {
-  it("needs no GET where the ETag is the same", async () => {
+  it("needs no GET if the ETag is the same", async () => {
     const { verify, clock, count, last, keySet } = await setup(origin([a], ROTATION_CACHE), { revalidateWith: "head" });
     await verify(a.token());
     clock.advanceSeconds(301);
@@ -261,7 +261,7 @@ describe("revalidation by HEAD", () => {
     expect(count()).toBe(2);
   });
 
-  it("fetches by GET where the ETag differs", async () => {
+  it("sends GET if the ETag differs", async () => {
     const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), { revalidateWith: "head" });
     await verify(a.token());
     clock.advanceSeconds(301);
@@ -270,7 +270,7 @@ describe("revalidation by HEAD", () => {
     expect(server.requests.map(({ method }) => method)).toEqual(["GET", "HEAD", "GET"]);
   });
 
-  it.each([400, 401, 403, 404, 405, 500, 501, 502, 302])("goes on by GET where HEAD answers %i", async (status) => {
+  it.each([400, 401, 403, 404, 405, 500, 501, 502, 302])("sends GET if HEAD answers %i", async (status) => {
     const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), { revalidateWith: "head" });
     await verify(a.token());
     clock.advanceSeconds(301);
@@ -280,7 +280,7 @@ describe("revalidation by HEAD", () => {
     expect(server.requests.at(-1)?.headers["if-none-match"]).toBeDefined();
   });
 
-  it("goes on by GET where HEAD gets no answer that is HTTP, as from a firewall that knows GET alone", async () => {
+  it("sends GET if the answer to HEAD is not HTTP, as from a firewall that knows only GET", async () => {
     const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), { revalidateWith: "head" });
     await verify(a.token());
     clock.advanceSeconds(301);

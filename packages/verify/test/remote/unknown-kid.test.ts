@@ -12,7 +12,7 @@ function unknown(kid: string): Promise<string> {
 }
 
 describe("an unknown kid", () => {
-  it("verifies one second after a fetch, by one refetch past the caches", async () => {
+  it("verifies one second after a fetch, with one refetch that bypasses the caches", async () => {
     const { keySet, verify, server, clock, count, last } = await setup(origin([a], LONG_CACHE));
     await verify(a.token());
     clock.advanceSeconds(1);
@@ -87,7 +87,7 @@ describe("an unknown kid", () => {
     expect(keySet.stats()).toMatchObject({ forced: 1 });
   });
 
-  it("uses up its permit also when the refetch fails", async () => {
+  it("uses up its permit even if the refetch fails", async () => {
     const { verify, server, clock, count } = await setup(origin([a], LONG_CACHE), { failureMemoryMs: 0 });
     await verify(a.token());
     server.answerWith(() => ({ status: 500 }));
@@ -98,7 +98,7 @@ describe("an unknown kid", () => {
     await verify(a.token());
   });
 
-  it("at the first use costs the first fetch and one past the caches", async () => {
+  it("at the first use costs the first fetch and one that bypasses the caches", async () => {
     const { verify, count } = await setup(origin([a], LONG_CACHE));
     await expect(verify(unknown("x"))).rejects.toMatchObject({ code: "unknown_kid" });
     expect(count()).toBe(2);
@@ -116,7 +116,7 @@ describe("an unknown kid", () => {
     expect(count()).toBe(2);
   });
 
-  it("may come in bursts where the caller allows it", async () => {
+  it("may come in bursts if the caller allows it", async () => {
     const { verify, clock, count } = await setup(origin([a], LONG_CACHE), {
       forcedRefetchBurst: 3,
       forcedRefetchIntervalMs: 1000,

@@ -30,7 +30,7 @@ describe("the replay store in memory", () => {
     expect(await store.claim("a", 1000)).toBe(true);
   });
 
-  it("keeps an id longer where the wall clock was set back", async () => {
+  it("keeps an id longer if the wall clock was set back", async () => {
     const clock = fakeClock();
     const store = createMemoryReplayStore({ clock, now: clock.now });
     await store.claim("a", 1000);
@@ -81,7 +81,7 @@ describe("the replay store in memory", () => {
     expect(await store.claim("c", 1000)).toBe(true);
   });
 
-  it("forgets what has expired, so that it never grows past what counts", async () => {
+  it("forgets expired ids, so it never grows beyond the others", async () => {
     const clock = fakeClock();
     const store = createMemoryReplayStore({ clock, now: clock.now, maxEntries: 2000 });
     for (let index = 0; index < 10_000; index += 1) {

@@ -86,7 +86,7 @@ describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (libr
     await expect(store.ready()).rejects.toMatchObject({ code: "replay_store_unavailable", transient: true });
   });
 
-  it("is not ready where Redis answers and takes no id, and says why", async () => {
+  it("is not ready if Redis answers but stores no id, and says why", async () => {
     const broken = await startRedis();
     onTestFinished(() => broken.stop());
     const store = createRedisReplayStore(await client(broken.url));
