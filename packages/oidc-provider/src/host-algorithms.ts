@@ -12,8 +12,13 @@ const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES384 ES512 EdDSA Ed2551
 
 /** What the host signs with its own keys, next to ES256 of the plug. */
 export interface HostAlgorithms {
-  /** Whether it signs by an algorithm under a kid that is published for it. Undefined while that is not known. */
-  signs(alg: string): boolean | undefined;
+  /**
+   * Whether it signs by an algorithm under a kid that is published for it: the one that is asked for, or that of its first
+   * key. Undefined while that is not known.
+   */
+  signs(alg: string, kid?: unknown): boolean | undefined;
+  /** Whether a kid may be that of a key of the host's, by an algorithm that is not known. */
+  mayName(kid: string): boolean;
   /** Whether it is known to have no other key than ours. */
   hasNone(): boolean;
 }
@@ -56,14 +61,17 @@ export function askHostAlgorithms(
   };
   void askAll();
   return {
-    signs: (alg) => {
+    signs: (alg, kid) => {
       if (!ALGORITHMS.includes(alg)) return false;
       const answer = answers.get(alg);
-      if (answer === undefined) return undefined;
       if (answer === "no key") return false;
+      // Of several keys, the host takes the one that is named, and looks at no name but a string.
+      const signing = typeof kid === "string" ? kid : answer?.kid;
+      if (signing === undefined) return undefined;
       // A key may sign by more algorithms than the one that relying parties may use it with.
-      return published().some((key) => key["kid"] === answer.kid && key["alg"] === alg);
+      return published().some((key) => key["kid"] === signing && key["alg"] === alg);
     },
+    mayName: (kid) => published().some((key) => key["kid"] === kid),
     hasNone: () => ALGORITHMS.every((alg) => answers.get(alg) === "no key"),
   };
 }

@@ -105,13 +105,17 @@ function signableJwt(identifier: string, info: ResourceServerInfo, abilities: Si
 const HMAC = new Set(["HS256", "HS384", "HS512"]);
 
 function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: SigningAbilities): string | undefined {
-  // The host's own default.
-  if (alg === undefined) return undefined;
+  if (alg === undefined) {
+    // The host's own default, by the key that is named.
+    if (typeof kid !== "string" || host.mayName(kid)) return undefined;
+    return `expected no jwt.sign.kid, or that of a published key, got ${JSON.stringify(kid)}`;
+  }
   if (typeof alg !== "string") return `expected jwt.sign.alg "ES256", got ${given(alg)}`;
   if (HMAC.has(alg)) return key ? undefined : "expected jwt.sign.key, which HMAC needs";
   if (alg !== "ES256") {
-    if (host.signs(alg) !== false) return undefined;
-    return `expected jwt.sign.alg "ES256", got ${JSON.stringify(alg)}, for which no published key is here`;
+    if (host.signs(alg, kid) !== false) return undefined;
+    const named = kid === undefined ? "" : ` and jwt.sign.kid ${JSON.stringify(kid)}`;
+    return `expected jwt.sign.alg "ES256", got ${JSON.stringify(alg)}${named}, for which no published key is here`;
   }
   if (kid === undefined || kid === activeKid()) return undefined;
   return `expected no jwt.sign.kid, or the active key's, got ${JSON.stringify(kid)}`;

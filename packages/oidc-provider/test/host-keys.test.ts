@@ -58,8 +58,14 @@ async function attached({ inFront = [], behind = [] }: OwnKeys, options: AttachO
   return provider;
 }
 
-function resourceServerOf(provider: Provider, alg: "RS256" | "PS256" | "ES256"): ResourceServer {
-  const info: ResourceServer = { scope: "", accessTokenFormat: "jwt", jwt: { sign: { alg } } };
+type Sign = Extract<NonNullable<ResourceServer["jwt"]>["sign"], object>;
+
+function resourceServerOf(provider: Provider, alg: "RS256" | "PS256" | "ES256", kid?: string): ResourceServer {
+  return resourceServerThatSays(provider, { alg, ...(kid !== undefined && { kid }) });
+}
+
+function resourceServerThatSays(provider: Provider, sign: Sign): ResourceServer {
+  const info: ResourceServer = { scope: "", accessTokenFormat: "jwt", jwt: { sign } };
   return new provider.ResourceServer("urn:example:api", info);
 }
 
@@ -104,6 +110,30 @@ describe("a key of the host's own, behind the plug's", () => {
     const provider = await attached({ behind: [new Key()] });
     expect(resourceServerOf(provider, "RS256")).toMatchObject({ jwt: { sign: { alg: "RS256" } } });
     expect(told).toEqual([]);
+  });
+
+  test("signs for resource servers under a kid that is published, and under no other that it has or has not", async () => {
+    const other = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+    const behind = [rsa.privateKey, other].map((key, index) =>
+      privateJwk(key, { kid: ["rs", "rs-old"][index], alg: "RS256" }),
+    );
+    const provider = await attached({ behind });
+    await vi.waitFor(() => {
+      expect(() => resourceServerOf(provider, "PS256")).toThrow(expect.objectContaining({ error: "server_error" }));
+    });
+    expect(resourceServerOf(provider, "RS256", "rs")).toMatchObject({ jwt: { sign: { alg: "RS256", kid: "rs" } } });
+    for (const kid of ["rs-old", "typo", "a", ""]) {
+      const cause: unknown = expect.objectContaining({
+        argument: "getResourceServerInfo",
+        message: expect.stringContaining(JSON.stringify(kid)),
+      });
+      expect(() => resourceServerOf(provider, "RS256", kid), kid).toThrow(expect.objectContaining({ cause }));
+      if (kid === "a") continue;
+      // By the algorithm that is the host's default.
+      const sign: Sign = { kid };
+      expect(() => resourceServerThatSays(provider, sign), kid).toThrow(expect.objectContaining({ cause }));
+    }
+    expect(resourceServerThatSays(provider, { kid: "rs" })).toMatchObject({ jwt: { sign: { kid: "rs" } } });
   });
 
   test("of our algorithm never signs, and is nothing to tell", async () => {
