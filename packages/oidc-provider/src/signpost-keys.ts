@@ -17,6 +17,7 @@ import {
   type OidcProviderErrorsLike,
   type OidcProviderSigningLike,
   requireKnownHook,
+  requestContext,
   requireSigningHost,
 } from "./host.ts";
 import { askHostAlgorithms, isQuestion } from "./host-algorithms.ts";
@@ -219,11 +220,16 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
 
 /**
  * A second provider with the same keys publishes those of its construction, and nothing tells it of others. The issuer
- * tells them apart; where the OP has written another one into a token, the request that is answered does.
+ * tells them apart; where the OP has written another one into a token, or both have the same, the request that is answered
+ * does.
  */
 function requireAttached(provider: OidcProviderSigningLike, issuer: unknown): void {
-  if (issuer === undefined || issuer === provider.issuer) return;
-  if (answeredRequest(provider) !== undefined) return;
+  const answering = requestContext(provider)?.oidc?.provider;
+  if (answering === provider) return;
+  const isOther = issuer !== undefined && issuer !== provider.issuer;
+  // Of the same issuer, the one that answers a request signs for itself.
+  const isTwin = (answering as Partial<OidcProviderSigningLike> | undefined)?.issuer === provider.issuer;
+  if (!isOther && !isTwin) return;
   const problem = `expected the one that was attached, of ${provider.issuer}: make keys for each provider, and attach each`;
   throw new ConfigurationError("provider", problem);
 }

@@ -183,6 +183,17 @@ test("of two providers with the same keys, the one that was not attached signs n
   ]);
 });
 
+test("of two providers of one issuer, the one that was not attached signs nothing for the requests that it answers", async () => {
+  const signpost = plug();
+  const [first, second] = [make("https://op.example", signpost), make("https://op.example", signpost)];
+  first.attach();
+  const failures = failuresOf(second.provider);
+  const [firstServer, secondServer] = [await serve(first.provider.callback()), await serve(second.provider.callback())];
+  expect((await askToken(firstServer)).status).toBe(200);
+  expect((await askToken(secondServer)).status).toBe(500);
+  expect(failures).toEqual([expect.objectContaining({ cause: expect.objectContaining({ argument: "provider" }) })]);
+});
+
 test("a provider signs while another one answers, and under an issuer that the OP writes", async () => {
   const other = make("https://b.example");
   other.attach(undefined, { servesRequests: false });
