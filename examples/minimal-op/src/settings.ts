@@ -19,7 +19,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     port: wholeNumber(env, "PORT", 3000),
     scheduleFile: required(env, "SCHEDULE_FILE"),
     clientsFile: required(env, "CLIENTS_FILE"),
-    redisUrl: env["REDIS_URL"] || undefined,
+    redisUrl: redisUrlOf(env["REDIS_URL"] || undefined),
     drainMs: wholeNumber(env, "DRAIN_MS", 5000),
   };
 }
@@ -28,6 +28,12 @@ function required(env: NodeJS.ProcessEnv, name: string): string {
   const value = env[name];
   if (value === undefined || value === "") throw new Error(`${name} is not set`);
   return value;
+}
+
+/** Looked at here, since Node prints what is no URL when the process ends by it, and this one has a password. */
+function redisUrlOf(url: string | undefined): string | undefined {
+  if (url === undefined || URL.canParse(url)) return url;
+  throw new Error("REDIS_URL is no URL: percent-encode what its password has of / ? # @ and %");
 }
 
 function wholeNumber(env: NodeJS.ProcessEnv, name: string, otherwise: number): number {

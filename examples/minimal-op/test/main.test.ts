@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { readSettings } from "../src/settings.ts";
 import { filesFor, startProgram } from "./program.ts";
@@ -38,4 +39,20 @@ test("it does not start without its settings, or with a port that is not a numbe
   expect(() => readSettings({ ISSUER, SCHEDULE_FILE: "a", CLIENTS_FILE: "b", PORT: "x" })).toThrow(
     "PORT is not a whole number: x",
   );
+});
+
+test("a Redis URL that is none is refused without a word of it, since it has a password", () => {
+  const env = { ISSUER, SCHEDULE_FILE: "a", CLIENTS_FILE: "b" };
+  for (const REDIS_URL of ["redis://:s3cret/word@redis:6379", "redis://:s3cret#word@redis:6379", "s3cret"]) {
+    let failure: unknown;
+    try {
+      readSettings({ ...env, REDIS_URL });
+    } catch (error) {
+      failure = error;
+    }
+    expect(inspect(failure)).toContain("REDIS_URL is no URL");
+    expect(inspect(failure)).not.toContain("s3cret");
+  }
+  const REDIS_URL = "redis://:s3cret%2Fword@redis:6379";
+  expect(readSettings({ ...env, REDIS_URL }).redisUrl).toBe(REDIS_URL);
 });
