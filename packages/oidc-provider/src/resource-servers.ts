@@ -58,12 +58,20 @@ export function checkBeforeSpending(
   const { AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode } = provider;
   const models = [AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode];
   const check = async (context: RequestContext, granted: unknown): Promise<void> => {
-    const asked = context.oidc?.params?.["resource"] ?? granted;
+    const requested = context.oidc?.params?.["resource"];
+    const asked = requested ?? granted;
     // Of several, the host picks one by a function of the OP's.
     const identifier: unknown = Array.isArray(asked) && asked.length === 1 ? asked[0] : asked;
     // What was not granted is refused by the host, and the OP's function is never asked about it.
     if (typeof identifier !== "string" || ![granted].flat().includes(identifier)) return;
-    const info = await getResourceServerInfo(context as never, identifier, context.oidc?.client as never);
+    let info: unknown;
+    try {
+      info = await getResourceServerInfo(context as never, identifier, context.oidc?.client as never);
+    } catch (error) {
+      // Where none is requested the host may make a token for userinfo, without a question about one that is no more.
+      if (requested === undefined) return;
+      throw error;
+    }
     // What is no object is refused by the host.
     if (typeof info === "object" && info !== null) signableJwt(identifier, info, abilities);
   };

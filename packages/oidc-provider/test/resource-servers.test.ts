@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader } from "jose";
-import type { Provider, ResourceServer } from "oidc-provider";
+import { errors, type Provider, type ResourceServer } from "oidc-provider";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createKeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
@@ -315,6 +315,38 @@ describe("what was granted before the resource server changed", () => {
       expect(await refusal(await exchange(code, { resource }))).toEqual([400, "invalid_target"]);
       expect(asked).toEqual([]);
     }
+  });
+
+  test("a resource server that is no more keeps the refresh token, which the host uses for userinfo", async () => {
+    let isGone = false;
+    const info: ResourceServer = { scope: "api", audience: RESOURCE, accessTokenFormat: "jwt" };
+    const getResourceServerInfo = (): ResourceServer => {
+      if (isGone) throw new errors.InvalidTarget();
+      return info;
+    };
+    await open({
+      keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+      attach: { getResourceServerInfo },
+      configuration: {
+        rotateRefreshToken: true,
+        clients: [
+          {
+            client_id: "rp",
+            client_secret: SECRET,
+            redirect_uris: [REDIRECT_URI],
+            grant_types: ["authorization_code", "refresh_token"],
+          },
+        ],
+        // The host's default: without `resource` in the request, a token for userinfo.
+        features: { resourceIndicators: { enabled: true, getResourceServerInfo, useGrantedResource: () => false } },
+      },
+    });
+    const { refresh_token = "" } = await tokensOf(await exchange((await authorize()).get("code")));
+    isGone = true;
+    const refresh = (form: Record<string, string>) => post("/token", { grant_type: "refresh_token", ...form });
+    // Asked for by name, it is refused before the token is spent.
+    expect(await refusal(await refresh({ refresh_token, resource: RESOURCE }))).toEqual([400, "invalid_target"]);
+    expect(await tokensOf(await refresh({ refresh_token }))).toHaveProperty("id_token");
   });
 
   test("a code for the userinfo endpoint has no resource server to ask for", async () => {
