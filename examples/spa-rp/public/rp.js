@@ -19,7 +19,7 @@ export function createBrowserKeySet(jwksUri) {
 
   const keySet = async (header, token) => {
     // Without a kid, jose would use the only key that matches. This OP puts a kid into every token.
-    if (header.kid === undefined) throw new errors.JWTInvalid("expected a kid");
+    if (typeof header.kid !== "string") throw new errors.JWTInvalid("expected a kid");
     try {
       return await (
         await load("default")
