@@ -40,6 +40,8 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
       server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
       server.close();
       server.closeIdleConnections();
+      // One that says nothing is no idle one either, and Node would wait for it for good.
+      setTimeout(() => server.closeAllConnections(), 5000).unref();
       await closed;
       await signer.close();
     },

@@ -35,6 +35,10 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
     },
   );
   app.get(discoveryPath, () => ({ issuer, ...endpoint.metadata }));
+  // Fastify waits for started requests, and Node for good for a connection that says nothing.
+  app.addHook("preClose", async () => {
+    setTimeout(() => app.server.closeAllConnections(), 5000).unref();
+  });
   app.addHook("onClose", () => signer.close());
 
   await app.listen({ port });

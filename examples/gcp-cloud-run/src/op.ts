@@ -111,6 +111,8 @@ async function stop(server: Server, signer: GuardedSigner): Promise<void> {
   server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
   server.close();
   server.closeIdleConnections();
+  // One that says nothing is no idle one either, and Node would wait for it for good. Longer than a signature may take.
+  setTimeout(() => server.closeAllConnections(), 5000).unref();
   await closed;
   await signer.close();
 }

@@ -35,7 +35,11 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
       // A busy connection would stay open for as long as its client sends requests.
       server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
       server.close();
-      if ("closeIdleConnections" in server) server.closeIdleConnections();
+      if ("closeIdleConnections" in server) {
+        server.closeIdleConnections();
+        // One that says nothing is no idle one either, and Node would wait for it for good.
+        setTimeout(() => server.closeAllConnections(), 5000).unref();
+      }
       await closed;
       await signer.close();
     },

@@ -6,7 +6,7 @@ import { createJwksEndpoint, requestPath, SignerError } from "@signpost/core";
 import type { ReplayStore } from "@signpost/verify";
 import { type Answer, send } from "./http.ts";
 import { createReadiness } from "./readiness.ts";
-import type { OpenedSchedule } from "./schedule.ts";
+import { type OpenedSchedule, SIGNING_DEADLINE_MS } from "./schedule.ts";
 import { type Clients, createTokenEndpoint } from "./token-endpoint.ts";
 import { createUserinfo } from "./userinfo.ts";
 
@@ -31,6 +31,9 @@ type Route = (request: IncomingMessage) => Promise<Answer> | Answer;
 
 export const READY_PATH = "/ready";
 export const ALIVE_PATH = "/alive";
+
+/** For what goes on when the OP stops listening: longer than a signature may take. */
+const LAST_REQUESTS_MS = SIGNING_DEADLINE_MS + 2000;
 
 export async function startOp(options: OpOptions): Promise<RunningOp> {
   const { issuer, opened, clients, replayStore, drainMs } = options;
@@ -82,6 +85,8 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
     server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
     server.close();
     server.closeIdleConnections();
+    // One that says nothing is no idle one either, and Node would wait for it for good.
+    setTimeout(() => server.closeAllConnections(), LAST_REQUESTS_MS).unref();
     await closed;
     await Promise.all(signers.map((signer) => signer.close()));
   };

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { Agent, type ClientRequest, get, type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Schedule } from "../src/schedule.ts";
@@ -272,5 +273,21 @@ describe("shutdown", () => {
     await answered(busy.end("x"));
     expect((await answered(get(`${op.url}/alive`, { agent }))).headers.connection).toBe("close");
     await closed;
+  });
+
+  test("a connection that says nothing is ended, once a signature would have been there", async () => {
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => timers.mockRestore());
+    const silent = connect(op.port, "127.0.0.1");
+    onTestFinished(() => void silent.destroy());
+    await once(silent, "connect");
+    expect((await fetch(`${op.url}/alive`)).status).toBe(200);
+    const ended = once(silent, "close");
+    const closed = op.close();
+    const timer = await vi.waitUntil(() => timers.mock.calls.find(([, ms]) => ms === 5000));
+    expect(backend.closed()).toBe(false);
+    timer[0]();
+    await Promise.all([ended, closed]);
+    expect(backend.closed()).toBe(true);
   });
 });
