@@ -253,6 +253,9 @@ describe("what was set on the response before", () => {
     "Cache-Control": "no-cache",
     ETag: 'W/"a"',
     Pragma: "no-cache",
+    "Surrogate-Control": "max-age=86400",
+    "CDN-Cache-Control": "max-age=86400",
+    "Vendor-CDN-Cache-Control": "max-age=86400",
     "Content-Encoding": "gzip",
     "Transfer-Encoding": "chunked",
   };

@@ -16,6 +16,11 @@ const OWN_HEADERS = [
   "pragma",
 ];
 
+/** For CDNs alone, where it counts more than `Cache-Control` (RFC 9213 section 2): a key that was revoked would stay there. */
+function isForCdns(name: string): boolean {
+  return name === "surrogate-control" || name.endsWith("cdn-cache-control");
+}
+
 /**
  * Writes status, headers and bytes as they are, past the conveniences of a framework. Other headers that were set
  * before stay, but none that speaks of one origin where any may read. Where something answered the request before, there
@@ -34,7 +39,7 @@ const OWN_HEADERS = [
  */
 export function writeResponse(res: ServerResponse, { status, headers, body }: JwksResponse): void {
   if (res.headersSent || res.writableEnded) return;
-  for (const name of OWN_HEADERS) res.removeHeader(name);
+  for (const name of [...OWN_HEADERS, ...res.getHeaderNames().filter(isForCdns)]) res.removeHeader(name);
   if (headers["Access-Control-Allow-Origin"] === "*") removeOrigin(res);
   res.writeHead(status, headers);
   if (body === null) res.end();
