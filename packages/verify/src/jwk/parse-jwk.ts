@@ -5,7 +5,7 @@ import type { AlgorithmKey } from "./algorithms.ts";
 import { algorithmKey } from "./algorithms.ts";
 import type { JsonObject } from "./json.ts";
 import { isObject } from "./json.ts";
-import { importPublicJwk } from "./import-public-jwk.ts";
+import { importOnce } from "./import-public-jwk.ts";
 import type { KeyFault } from "./public-jwk.ts";
 import { readPublicJwk } from "./public-jwk.ts";
 
@@ -122,11 +122,7 @@ function verificationKey(purpose: Purpose, publicJwk: PublicJwk): VerificationKe
   return {
     ...purpose,
     publicJwk,
-    cryptoKey(alg) {
-      const key = imported.get(alg) ?? importPublicJwk(publicJwk, alg);
-      imported.set(alg, key);
-      return key;
-    },
+    cryptoKey: (alg) => importOnce(imported, alg, publicJwk, alg),
     thumbprint: () => (thumbprint ??= jwkThumbprint(publicJwk)),
   };
 }

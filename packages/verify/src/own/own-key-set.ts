@@ -5,7 +5,7 @@ import type { OptionNames } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import { isSameAlgorithm } from "../jwk/algorithms.ts";
-import { importPublicJwk } from "../jwk/import-public-jwk.ts";
+import { importOnce } from "../jwk/import-public-jwk.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { keyRequest } from "../jwk/select.ts";
 
@@ -70,9 +70,7 @@ export function createOwnKeySet(keys: OwnKeys, options: OwnKeySetOptions = {}): 
     }
     if (!isSameAlgorithm(published.alg, alg))
       throw new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
-    const key = imported.get(published) ?? importPublicJwk(published.publicKey, alg);
-    imported.set(published, key);
-    return key;
+    return importOnce(imported, published, published.publicKey, alg);
   }
 
   const live = (kid: string): PublishedKey | undefined => currentKeySet(own.source).find(kid);
