@@ -88,12 +88,12 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   const { instant } = requester;
   const reading = {
     url: requester.url,
-    revalidateWith: options.revalidateWith,
     parse: options.parse,
     rules: options.rules,
     instant,
   };
   let stored: Stored<T> | undefined;
+  let { revalidateWith } = options;
   let newest: Flight<T> | undefined;
   let startedCount = 0;
   let appliedNumber = 0;
@@ -134,10 +134,13 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     try {
       const pastCaches = reason === "forced" || reason === "refresh";
       received = await withRequests(requester, (send) =>
-        receiveDocument(send, { base, stored: () => stored, pastCaches, ...reading }),
+        receiveDocument(send, { base, stored: () => stored, pastCaches, revalidateWith, ...reading }),
       );
     } catch (thrown) {
-      throw failed("failed", asKeySetError(requester.url, thrown));
+      const error = asKeySetError(requester.url, thrown);
+      // A HEAD that is never answered leaves no time for GET, and would fail each time.
+      if (error.code === "timeout") revalidateWith = "get";
+      throw failed("failed", error);
     }
     const { next, unchanged } = received;
     // Too late: an answer to an older request, or a 304 about a document that is no longer stored.

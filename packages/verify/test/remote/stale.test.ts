@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { testKey } from "../support/keys.ts";
 import { eventually, gate, LONG_CACHE, origin, ROTATION_CACHE, setup } from "../support/remote.ts";
 
@@ -287,6 +287,27 @@ describe("revalidation by HEAD", () => {
     server.answerWith((request) => (request.method === "HEAD" ? "destroy" : origin([a], ROTATION_CACHE)(request)));
     await verify(a.token());
     expect(server.requests.at(-1)).toMatchObject({ method: "GET", headers: { "if-none-match": expect.any(String) } });
+  });
+
+  it("goes on by GET, the next time, where HEAD is never answered", async () => {
+    const { verify, server, clock } = await setup(origin([a], ROTATION_CACHE), {
+      revalidateWith: "head",
+      timeoutMs: 150,
+    });
+    await verify(a.token());
+    const never = gate();
+    onTestFinished(never.open);
+    server.answerWith((request) =>
+      request.method === "HEAD" ? { after: never.opened } : origin([a], ROTATION_CACHE)(request),
+    );
+    clock.advanceSeconds(301);
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "timeout" });
+    clock.advanceSeconds(6);
+    await verify(a.token());
+    clock.advanceSeconds(301);
+    await verify(a.token());
+    expect(server.requests.map(({ method }) => method)).toEqual(["GET", "HEAD", "GET", "GET"]);
+    expect(server.requests.at(-1)?.headers["if-none-match"]).toBeDefined();
   });
 
   it.each<[string, number, Record<string, string>]>([
