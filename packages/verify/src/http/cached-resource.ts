@@ -138,7 +138,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       );
     } catch (thrown) {
       const error = asKeySetError(requester.url, thrown);
-      // A HEAD that is never answered leaves no time for GET, and would fail each time.
+      // A HEAD request that is never answered leaves no time for the GET, so every revalidation would fail.
       if (error.code === "timeout") revalidateWith = "get";
       throw failed("failed", error);
     }

@@ -39,7 +39,11 @@ export async function requestDocument(send: Send, request: DocumentRequest): Pro
       return unchanged ? { http: head, unchanged } : unconditional(send, url, "max-age=0");
     }
   }
-  const http = await send("GET", conditional);
+  const http = await send("GET", conditional).catch((error: unknown) => {
+    if (isRefusedCondition(error)) return undefined;
+    throw error;
+  });
+  if (http === undefined) return unconditional(send, url, "max-age=0");
   if (http.status === 200) return { http, unchanged: false };
   // A 304 about another document than the one in the condition means nothing.
   return isAbout(http, etag) ? { http, unchanged: true } : unconditional(send, url, "no-cache");
@@ -63,6 +67,15 @@ function isRefusedHead(error: unknown): boolean {
   if (!(error instanceof KeySetError)) return false;
   if (error.code === "fetch_failed") return true;
   return error.status !== undefined && error.status !== 429 && error.retryAfterMs === undefined;
+}
+
+/**
+ * Whether a server refused the condition itself: with 400, because its own ETag has no quotes but it requires them in a request, or
+ * with 412, because it reports an unchanged document as an error.
+ */
+function isRefusedCondition(error: unknown): boolean {
+  if (!(error instanceof KeySetError) || error.retryAfterMs !== undefined) return false;
+  return error.status === 400 || error.status === 412;
 }
 
 /**

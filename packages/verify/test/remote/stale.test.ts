@@ -240,6 +240,34 @@ describe("revalidation", () => {
   });
 });
 
+describe("revalidation with a condition", () => {
+  it.each([
+    [400, "because its own ETag has no quotes", "get"],
+    [412, "because nothing has changed", "get"],
+    [412, "because nothing has changed", "head"],
+  ] as const)("goes on without it where the server answers %i, %s: %s", async (status, _why, revalidateWith) => {
+    const withoutCondition = origin([a], { ...ROTATION_CACHE, etag: "v1" });
+    const { verify, server, clock, keySet } = await setup(withoutCondition, { revalidateWith });
+    await verify(a.token());
+    server.answerWith((request) =>
+      "if-none-match" in request.headers ? { status } : withoutCondition({ ...request, headers: {} }),
+    );
+    clock.advanceSeconds(301);
+    await verify(a.token());
+    expect(server.requests.at(-1)).toMatchObject({ method: "GET", headers: { "cache-control": "max-age=0" } });
+    expect(keySet.stats()).toMatchObject({ failed: 0, updated: 2 });
+  });
+
+  it("fails where the server answers so without it, too", async () => {
+    const { verify, server, clock, count } = await setup(origin([a], ROTATION_CACHE));
+    await verify(a.token());
+    server.answerWith(() => ({ status: 400 }));
+    clock.advanceSeconds(301);
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status", status: 400 });
+    expect(count()).toBe(3);
+  });
+});
+
 describe("revalidation by HEAD", () => {
   it("needs no GET if the ETag is the same", async () => {
     const { verify, clock, count, last, keySet } = await setup(origin([a], ROTATION_CACHE), { revalidateWith: "head" });
