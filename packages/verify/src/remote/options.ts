@@ -61,7 +61,7 @@ export interface RemoteKeySetOptions {
    * that long. Seconds, 0 to 86,400, default 0.
    */
   readonly staleIfErrorSeconds?: number | undefined;
-  /** `head` sends HEAD first, and GET only if the ETag differs or HEAD is refused. Default `get`. */
+  /** `head` sends HEAD first, and GET only if the ETag differs or HEAD is refused. After a timeout, only GET is sent. Default `get`. */
   readonly revalidateWith?: "get" | "head" | undefined;
   /** Time between two forced refetches for an unknown `kid`. 0 means no limit. Milliseconds, 0 to 3,600,000, default 20,000. */
   readonly forcedRefetchIntervalMs?: number | undefined;
