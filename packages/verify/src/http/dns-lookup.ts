@@ -1,10 +1,19 @@
 import type { LookupAddress } from "node:dns";
-import { isLoopbackHost } from "@signpost/core/adapter";
+import { isLoopbackHost, memberOf } from "@signpost/core/adapter";
 import type { PromisedLookup } from "./guarded-lookup.ts";
 
 /** Time for a server's first answer. The second try waits longer. */
 const TIMEOUT_MS = 1000;
 const TRIES = 2;
+
+/**
+ * How long to wait for one address family after the other was found: enough for one lost packet. Some servers never answer for
+ * IPv6, and trying two of them takes longer than a fetch may.
+ */
+export const OTHER_FAMILY_MS = 1500;
+
+/** Codes of an answer without addresses. */
+const NOTHING: ReadonlySet<unknown> = new Set(["ENODATA", "ENOTFOUND"]);
 
 /**
  * Queries the system's DNS servers, without the hosts file. `dns.lookup` runs on libuv's threads, two at a time, so two names whose
@@ -22,12 +31,31 @@ export function createDnsLookup(servers?: readonly string[]): PromisedLookup {
       tries: TRIES,
     });
     if (servers !== undefined) resolver.setServers(servers);
-    const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    if (ipv4.status === "rejected" && ipv6.status === "rejected") throw ipv4.reason;
-    return [...addressesOf(ipv4, 4), ...addressesOf(ipv6, 6)];
+    const found: [ipv4: LookupAddress[], ipv6: LookupAddress[]] = [[], []];
+    const asked = [
+      resolver.resolve4(hostname).then((answer) => void (found[0] = addressesOf(answer, 4))),
+      resolver.resolve6(hostname).then((answer) => void (found[1] = addressesOf(answer, 6))),
+    ];
+    await Promise.any(asked).catch((error: AggregateError) => {
+      throw mostTelling(error.errors);
+    });
+    await atMost(OTHER_FAMILY_MS, Promise.allSettled(asked));
+    return found.flat();
   };
 }
 
-function addressesOf(answer: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
-  return answer.status === "fulfilled" ? answer.value.map((address) => ({ address, family })) : [];
+function addressesOf(answer: readonly string[], family: 4 | 6): LookupAddress[] {
+  return answer.map((address) => ({ address, family }));
+}
+
+/** A server that did not answer is the better reason than one without addresses. */
+function mostTelling(errors: readonly unknown[]): unknown {
+  return errors.find((error) => !NOTHING.has(memberOf(error, "code"))) ?? errors[0];
+}
+
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work, over]);
+  clearTimeout(timer);
 }

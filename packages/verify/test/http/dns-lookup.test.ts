@@ -1,15 +1,20 @@
 import dns from "node:dns";
 import { createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
-import { createDnsLookup } from "../../src/http/dns-lookup.ts";
+import { createDnsLookup, OTHER_FAMILY_MS } from "../../src/http/dns-lookup.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 
 // Clients choose the names. Whoever serves a name may never answer for it.
 
-afterEach(() => void vi.restoreAllMocks());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 async function server(names: Readonly<Record<string, readonly string[]>>) {
-  const started = await startDnsServer((name) => (name.startsWith("hangs") ? undefined : (names[name] ?? [])));
+  const started = await startDnsServer((name, family) =>
+    name.startsWith("hangs") || (name.startsWith("drops-ipv6") && family === 6) ? undefined : (names[name] ?? []),
+  );
   onTestFinished(() => started[Symbol.asyncDispose]());
   return { ...started, lookup: createDnsLookup([started.address]) };
 }
@@ -28,6 +33,27 @@ it("names that are never answered hold up no other", async () => {
 it("a name that is not there is an error with its code", async () => {
   const { lookup } = await server({});
   await expect(lookup("nowhere.example")).rejects.toMatchObject({ code: "ENOTFOUND" });
+});
+
+it("a server that never answers for IPv6 delays the IPv4 addresses only briefly", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { lookup } = await server({ "drops-ipv6.example": ["192.0.2.1"] });
+  const found = lookup("drops-ipv6.example");
+  await expect.poll(() => vi.getTimerCount()).toBe(1);
+  vi.advanceTimersByTime(OTHER_FAMILY_MS);
+  expect(await found).toEqual([{ address: "192.0.2.1", family: 4 }]);
+});
+
+it.each([
+  ["ENODATA", "ETIMEOUT", "ETIMEOUT"],
+  ["ESERVFAIL", "ENODATA", "ESERVFAIL"],
+  ["ENODATA", "ENOTFOUND", "ENODATA"],
+])("where IPv4 ends in %s and IPv6 in %s, the error is %s", async (ipv4, ipv6, code) => {
+  const { Resolver } = dns.promises;
+  const failing = (name: string) => Promise.reject(Object.assign(new Error(name), { code: name }));
+  vi.spyOn(Resolver.prototype, "resolve4").mockImplementation(() => failing(ipv4));
+  vi.spyOn(Resolver.prototype, "resolve6").mockImplementation(() => failing(ipv6));
+  await expect(createDnsLookup()("rp.example")).rejects.toMatchObject({ code });
 });
 
 it("localhost is loopback and is not sent to a server", async () => {

@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 
-/** A DNS server on loopback. It never answers for a name whose IPv4 addresses are `undefined`. */
+/** A DNS server on loopback. It has IPv4 addresses alone, and never answers where they are `undefined`. */
 export interface DnsServer extends AsyncDisposable {
   /** As `setServers` takes it. */
   readonly address: string;
@@ -13,15 +13,18 @@ const TYPE_A = 1;
 const FOUND = 0;
 const NO_SUCH_NAME = 3;
 
-export async function startDnsServer(addressesOf: (name: string) => readonly string[] | undefined): Promise<DnsServer> {
+export async function startDnsServer(
+  addressesOf: (name: string, family: 4 | 6) => readonly string[] | undefined,
+): Promise<DnsServer> {
   const socket = createSocket("udp4");
   const asked: string[] = [];
   socket.on("message", (query, { port, address }) => {
     const { name, end } = readName(query);
     asked.push(name);
-    const found = addressesOf(name);
+    const family = query.readUInt16BE(end) === TYPE_A ? 4 : 6;
+    const found = addressesOf(name, family);
     if (found === undefined) return;
-    const records = query.readUInt16BE(end) === TYPE_A ? found.map(recordOf) : [];
+    const records = family === 4 ? found.map(recordOf) : [];
     const header = Buffer.from(query.subarray(0, 12));
     header.writeUInt16BE(0x8180 + (found.length === 0 ? NO_SUCH_NAME : FOUND), 2);
     header.writeUInt16BE(records.length, 6);
