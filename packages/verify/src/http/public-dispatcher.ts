@@ -65,8 +65,8 @@ export function createPublicDispatcher(options: PublicDispatcherOptions = {}): D
 
 /** A synchronous function cannot `import`. undici is CommonJS, so this is the same module that `import` returns. */
 function requireUndici(): Undici {
-  // A CommonJS bundle has no URL, so packages are resolved from the program that was started.
-  const from: string | undefined = import.meta.url ?? process.argv[1];
+  // A CommonJS bundle has no URL. The program that was started may be another file, as on AWS Lambda.
+  const from: string | undefined = import.meta.url ?? (typeof __filename === "string" ? __filename : process.argv[1]);
   try {
     return createRequire(from ?? process.cwd())("undici") as Undici;
   } catch (cause) {

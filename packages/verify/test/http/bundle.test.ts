@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -34,7 +34,17 @@ test.each([
   ["esm", "without undici", () => empty, "ConfigurationError undici"],
   ["cjs", "without undici", () => empty, "ConfigurationError undici"],
 ] as const)("createPublicDispatcher in a bundle, %s, %s", async (format, _where, folder, printed) => {
-  const outfile = join(folder(), `program.${format === "esm" ? "mjs" : "cjs"}`);
+  expect(await printedBy(await bundle(folder(), format))).toBe(printed);
+});
+
+test.each(["esm", "cjs"] as const)("in a bundle, %s, that a program elsewhere loads", async (format) => {
+  const starter = join(empty, "starter.mjs");
+  await writeFile(starter, `import(${JSON.stringify(pathToFileURL(await bundle(installed, format)))});`);
+  expect(await printedBy(starter)).toBe("function");
+});
+
+async function bundle(folder: string, format: "esm" | "cjs"): Promise<string> {
+  const outfile = join(folder, `program.${format === "esm" ? "mjs" : "cjs"}`);
   const resolveDir = fileURLToPath(new URL("..", import.meta.url));
   await build({
     stdin: { contents: PROGRAM, resolveDir },
@@ -46,7 +56,11 @@ test.each([
     logLevel: "error",
     logOverride: { "empty-import-meta": "silent" },
   });
+  return outfile;
+}
+
+async function printedBy(program: string): Promise<string> {
   // What starts the tests may set NODE_PATH, by which undici would be found anywhere.
   const { NODE_PATH: _path, ...env } = process.env;
-  expect((await run(process.execPath, [outfile], { env })).stdout.trim()).toBe(printed);
-});
+  return (await run(process.execPath, [program], { env })).stdout.trim();
+}
