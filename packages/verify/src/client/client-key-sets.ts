@@ -118,7 +118,8 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
       return { keySet: staticKeySet(jwks, settings, known), limits: undefined };
     }
     if (jwks === undefined && jwksUri !== undefined) {
-      const limits = dropped.take(ownerOf(clientId, jwksUri));
+      // A URL object would be another source each time, and its set fetched each time.
+      const limits = dropped.take(ownerOf(clientId, readText("jwksUri", jwksUri)));
       return { keySet: remoteKeySet(jwksUri, settings, known, limits), limits };
     }
     throw new ConfigurationError("keys", "expected exactly one of jwks and jwksUri");

@@ -76,6 +76,13 @@ describe("the key sets of clients", () => {
     expect(() => keySets.keysOf("one", { jwks, jwksUri: "https://rp.example/jwks" })).toThrow(
       expect.objectContaining({ argument: "keys" }),
     );
+    const url: unknown = new URL("https://rp.example/jwks");
+    expect(() => keySets.keysOf("one", { jwksUri: url as string })).toThrow(
+      expect.objectContaining({
+        argument: "jwksUri",
+        message: "jwksUri: expected a string that is not empty, got an object",
+      }),
+    );
     expect(() => keySets.keysOf("one", { jwksUri: "http://rp.example/jwks" })).toThrow(
       expect.objectContaining({ argument: "jwksUri" }),
     );
