@@ -102,13 +102,27 @@ function defaultLookup(allowSubnets: readonly string[]): LookupLike | PromisedLo
 const probeLookup: LookupLike = (_hostname, _options, callback) =>
   callback(null, [{ address: "127.0.0.1", family: 4 }]);
 
+/**
+ * Time for one address before the next one is tried. Node's 250 ms is less than a connection to another continent may take. Where
+ * the next address is of a family that this machine does not have, such a host would never be reached.
+ */
+const LEAST_ATTEMPT_MS = 1000;
+
+function attemptTimeoutMs(): number {
+  return Math.max(LEAST_ATTEMPT_MS, process.getBuiltinModule("node:net").getDefaultAutoSelectFamilyAttemptTimeout());
+}
+
 function guardedAgent(
   { Agent, buildConnector }: Undici,
   rules: AddressRules,
   lookup: LookupLike | PromisedLookup,
   tls: { readonly ca?: (string | Buffer)[] } = {},
 ): Dispatcher {
-  const connect = buildConnector({ lookup: guardedLookup(rules, lookup), ...tls });
+  const connect = buildConnector({
+    lookup: guardedLookup(rules, lookup),
+    autoSelectFamilyAttemptTimeout: attemptTimeoutMs(),
+    ...tls,
+  });
   return new Agent({
     connect(target, callback) {
       // A literal address is not looked up.

@@ -1,4 +1,4 @@
-import { Socket } from "node:net";
+import net, { Socket } from "node:net";
 import { runInNewContext } from "node:vm";
 import { ConfigurationError } from "@signpost/core";
 import { createPublicDispatcher } from "@signpost/verify";
@@ -6,7 +6,7 @@ import type { LookupLike } from "@signpost/verify";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import type { CountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import * as undici from "undici";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { findKeySetError } from "../../src/errors.ts";
 import { addressRules } from "../../src/http/address.ts";
 import { publicDispatcher } from "../../src/http/public-dispatcher.ts";
@@ -403,6 +403,20 @@ describe("where the socket connects", () => {
     const error: unknown = await undici.fetch("http://rp.example/", { dispatcher }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ message: "fetch failed", cause: { code: "ECONNRESET" } });
     expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]);
+  });
+
+  it.each([
+    [250, 1000],
+    [3000, 3000],
+  ])("where Node gives an address %i ms, the guard gives it %i ms", (ofNode, expected) => {
+    vi.spyOn(net, "getDefaultAutoSelectFamilyAttemptTimeout").mockReturnValue(ofNode);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const buildConnector = vi.fn<typeof undici.buildConnector>(undici.buildConnector);
+    const dispatcher = publicDispatcher({ ...undici, buildConnector });
+    onTestFinished(() => dispatcher.close());
+    expect(buildConnector).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ autoSelectFamilyAttemptTimeout: expected }),
+    );
   });
 
   it("an allowed network is reached by name and by address", async () => {
