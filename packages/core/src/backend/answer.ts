@@ -1,8 +1,8 @@
 import { EncodingError, SignerError } from "../errors.ts";
 
 /**
- * The error for an answer that lacks a member: `integrity`, and transient, because a proxy that cuts answers short does
- * not always do so.
+ * The error for an answer with a missing member: `integrity`, and transient, because a proxy that cuts off one answer may
+ * pass the next one.
  *
  * @example
  * ```ts
@@ -19,8 +19,8 @@ export function incompleteAnswer(operation: string, member: string): SignerError
 }
 
 /**
- * Decodes a member of an answer. What does not decode is `integrity`, r or s out of range `bad_signature`, and a key of
- * another type or curve `unsupported_key`.
+ * Decodes a member of an answer. Malformed bytes become `integrity`, r or s out of range becomes `bad_signature`, and a
+ * key of another type or curve becomes `unsupported_key`.
  *
  * @throws SignerError `integrity`, `bad_signature`, `unsupported_key`.
  * @example

@@ -4,9 +4,10 @@ import type { AdapterOpenOptions, Signer, SignerAdapter } from "../signer/contra
 const OPEN_OPTIONS: OptionNames<AdapterOpenOptions> = { policy: true, signal: true };
 
 /**
- * An adapter for the key URIs of one scheme. Its `open` is strict about the options that it is given, as `openSigner` is.
+ * An adapter for the key URIs of one scheme. Its `open` refuses unknown options, as `openSigner` does.
  *
- * `scheme` is in lower case and has no colon. `open` reads the URI, and is given the policy and the signal alone.
+ * `scheme` is in lower case, without a colon. The function `open` reads the URI. Its options are only the policy and the
+ * signal.
  *
  * @example
  * ```ts

@@ -5,36 +5,36 @@ import { onOwnAbort } from "../signer/on-abort.ts";
 import { resolvePolicy } from "../signer/policy.ts";
 import { withinDeadline } from "./within-deadline.ts";
 
-/** The options of an adapter's open function that bound it. */
+/** The options of an adapter's open function that limit how long it takes. */
 export interface OpeningOptions {
   /** The guard's policy, or `false` for a bare signer. */
   readonly policy?: GuardPolicy | false | undefined;
-  /** Bound of opening, every attempt included. Milliseconds, 1 to 2,147,483,647. Default: the policy's `deadlineMs`. */
+  /** Time limit for opening, all attempts together. Milliseconds, 1 to 2,147,483,647. Default: the policy's `deadlineMs`. */
   readonly openDeadlineMs?: number | undefined;
   /** Aborts the opening. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How long opening may take, and how often it may try. */
+/** How long opening may take, and how many attempts it may make. */
 export interface OpeningBounds {
-  /** Of all attempts together. Milliseconds. */
+  /** Time limit for all attempts together. Milliseconds. */
   readonly deadlineMs: number;
-  /** Of one attempt. Milliseconds. Also the bound of a call that no guard of ours bounds. */
+  /** Time limit for one attempt, and for a call of a signer without a guard. Milliseconds. */
   readonly attemptTimeoutMs: number;
-  /** The first attempt included. */
+  /** Number of attempts, including the first. */
   readonly maxAttempts: number;
-  /** The caller's. */
+  /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** Bound of one call of a bare signer, which the guard around it may not know. Milliseconds. */
+/** Time limit for one call of a bare signer. Milliseconds. */
 const UNGUARDED_ATTEMPT_MS = 5000;
 
 /**
- * The bounds of opening: those that the policy sets for a signature. Without a guard (`policy: false`) one attempt may
- * take 5 s, and the rest are the policy's defaults: 5 s in all, 3 attempts.
+ * The bounds of opening. They are the ones that the policy sets for a signature. Without a guard (`policy: false`) one
+ * attempt may take 5 s, and the policy's defaults apply: 5 s in all, 3 attempts.
  *
- * @throws ConfigurationError for a policy, a deadline or a signal that could never work.
+ * @throws ConfigurationError for an invalid policy, deadline or signal.
  * @example
  * ```ts
  * import { openingBounds } from "@signpost/core/adapter";
@@ -53,29 +53,29 @@ export function openingBounds({ policy = {}, openDeadlineMs, signal }: OpeningOp
   };
 }
 
-/** What ends one call of a backend. */
+/** The limits of one backend call. */
 export interface CallBounds {
-  /** Aborts when the call's time is over, when the deadline is, and with the caller's signal. */
+  /** Aborts at the end of the call's time, at the deadline, and when the caller's signal aborts. */
   readonly signal: AbortSignal;
-  /** The same time, for a client that takes it as a number. Whole milliseconds, from 1. */
+  /** The call's time as a number, for clients with a timeout option. Whole milliseconds, at least 1. */
   readonly timeoutMs: number;
 }
 
-/** Two of them are longer than the second after which a gRPC channel connects again. */
+/** The pauses after the first two attempts add up to more than the second that a gRPC channel waits to reconnect. */
 const FIRST_PAUSE_MS = 400;
 const MAX_PAUSE_MS = 1000;
-/** What a last look at a key that is being made has left of the deadline. */
+/** Time reserved before the deadline for a last look at a key that is still being created. */
 const LAST_ATTEMPT_MS = 200;
-/** Less is no pause. */
+/** Anything shorter is not worth a pause. */
 const SHORTEST_PAUSE_MS = 10;
 
 /**
- * Asks a backend for its key, and asks again after a transient error. It stops after `maxAttempts` failures and at the
- * deadline, whichever comes first. A key that `isPending` recognises in an error is still being made: waiting for it
- * costs no attempt, and ends at the deadline.
+ * Asks a backend for its key, and asks again after a transient error. It stops after `maxAttempts` failures or at the
+ * deadline, whichever comes first. If `isPending` returns true for an error, the key is still being created. That failure
+ * does not count as an attempt, and the wait ends at the deadline.
  *
- * Rejects with the last failure. An attempt that the deadline cut short says less than the one before it, and gives way
- * to it.
+ * Rejects with the last failure. If the deadline cut the last attempt short, it rejects with the failure before that,
+ * which says more.
  *
  * @example
  * ```ts
@@ -104,14 +104,14 @@ export async function retryOpening<Result>(
       message,
     });
   };
-  /** How long to wait before the next attempt. Throws when there is none. */
+  /** How long to wait before the next attempt. Throws if there is no next attempt. */
   const pauseAfter = (error: unknown, pauseMs: number, leftMs: number): number => {
     if (!(error instanceof SignerError) || !error.transient) throw error;
     if (error.code !== "timeout" || leftMs >= bounds.attemptTimeoutMs || reason === undefined) reason = error;
     const waits = isPending(error);
     if (!waits) failures += 1;
     const latestMs = until - performance.now() - (waits ? LAST_ATTEMPT_MS : 0);
-    // A key that is being made gets a last look shortly before the deadline.
+    // A key that is still being created gets a last look shortly before the deadline.
     const nextMs = waits ? Math.min(pauseMs, latestMs) : pauseMs;
     if (failures >= bounds.maxAttempts || nextMs > latestMs || nextMs < SHORTEST_PAUSE_MS) throw reason;
     return nextMs;
@@ -130,7 +130,7 @@ export async function retryOpening<Result>(
   try {
     return await withinDeadline(run, bounds);
   } catch (error) {
-    // The deadline itself. Why it was reached says more.
+    // The deadline itself. The failure before it says more.
     throw error instanceof SignerError && error.code === "timeout" ? (reason ?? error) : error;
   }
 }

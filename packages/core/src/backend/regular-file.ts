@@ -2,10 +2,11 @@ import { constants, type FileHandle, open, stat } from "node:fs/promises";
 import { ConfigurationError } from "../errors.ts";
 
 /**
- * The bytes of a regular file. A FIFO or a device may never answer, or never end, so they are refused before they are opened.
+ * The bytes of a regular file. Reading a FIFO or a device may never return or never end, so these are refused before they
+ * are opened.
  *
- * @throws ConfigurationError, which does not repeat the path: `argument` leads to no regular file, or to one of more than
- * `maxBytes`. An error of the system where it cannot be read.
+ * @throws ConfigurationError if the path does not lead to a regular file, or the file has more than `maxBytes`. The
+ * message contains `argument`, not the path. Throws the system's error if the file cannot be read.
  * @example
  * ```ts
  * import { readRegularFile } from "@signpost/core/adapter";
@@ -14,7 +15,7 @@ import { ConfigurationError } from "../errors.ts";
  * ```
  */
 export async function readRegularFile(argument: string, path: string, maxBytes: number): Promise<Uint8Array> {
-  // Looked at before it is opened: opening some devices does something.
+  // Checked before it is opened, since just opening some devices has side effects.
   requireRegular(argument, await stat(path));
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {

@@ -1,6 +1,6 @@
 /**
- * A member of whatever was thrown. Not by `instanceof Error`: a client may live in another realm, as under Jest, where
- * system errors are not of the class that the tests see.
+ * Reads a member of a thrown value. It does not use `instanceof Error`, because the client may live in another realm.
+ * Under Jest, for example, system errors are not instances of the `Error` that the tests see.
  *
  * @example
  * ```ts
@@ -14,25 +14,26 @@ export function memberOf(thrown: unknown, name: string): unknown {
   try {
     return Reflect.get(thrown, name);
   } catch {
-    // A getter or a Proxy may throw. What it keeps to itself is not there.
+    // A getter or a Proxy may throw. Such a member counts as missing.
     return undefined;
   }
 }
 
-/** What of a client's error may be kept. */
+/** Which parts of a client's error may be kept. */
 export interface CauseRules {
-  /** Members that say what happened, besides `message`, `name` and `stack`. Only text, numbers and flags of them are kept. */
+  /** Members to keep in addition to `message`, `name` and `stack`. Only strings, numbers and booleans are kept. */
   readonly members: readonly string[];
-  /** True for an error whose message repeats what was sent: the message and the stack, which begins with it, are left out. */
+  /** True for an error whose message repeats what was sent. The message and the stack, which starts with it, are left out. */
   readonly hides?: ((error: unknown, message: string) => boolean) | undefined;
 }
 
-/** How far causes of causes are followed. */
+/** How many levels of causes are followed. */
 const MAX_DEPTH = 4;
 
 /**
- * A copy of a client's error that is fit for a `cause`. SDKs hang the request and the response on their errors, with
- * credentials, digests and headers; only what `rules` names is copied. Gives undefined for what is no error.
+ * A copy of a client's error that is safe to use as a `cause`. SDKs attach the request and the response to their errors,
+ * with credentials, digests and headers. Only the members that `rules` names are copied. Returns undefined for a value
+ * that is not an error.
  *
  * @example
  * ```ts
@@ -63,7 +64,7 @@ function copyError(error: unknown, rules: CauseRules, depth: number): unknown {
   return copy;
 }
 
-/** Text, a number or a flag; of an object those of its members. */
+/** A string, number or boolean as it is. For an object, only its members of these types. */
 function plainData(value: unknown): unknown {
   if (isScalar(value)) return value;
   if (typeof value !== "object" || value === null) return undefined;

@@ -1,32 +1,32 @@
 import { ConfigurationError } from "../errors.ts";
 import { isLoopbackHost } from "../loopback-host.ts";
 
-/** Where a service is reached. */
+/** The address of a service. */
 export interface ServiceEndpoint {
   /** Scheme, host and port: `https://kms.example.com`, `http://127.0.0.1:4566`. */
   readonly url: string;
-  /** Host, and port unless it is the scheme's own: `kms.example.com`, `127.0.0.1:4566`. */
+  /** Host, and the port unless it is the scheme's default: `kms.example.com`, `127.0.0.1:4566`. */
   readonly host: string;
-  /** Host alone. An IPv6 address stands in brackets. */
+  /** Host without the port. An IPv6 address is in brackets. */
   readonly hostname: string;
-  /** Port, the scheme's own where none is named. */
+  /** Port. If the URL has none, the scheme's default. */
   readonly port: number;
-  /** True for `http:`, which is accepted on the loopback interface, and elsewhere only where that was asked for. */
+  /** True for `http:`, which is accepted on the loopback interface, and for other hosts only with `allowInsecure`. */
   readonly plaintext: boolean;
 }
 
-/** What of an endpoint is accepted. */
+/** Which endpoints are accepted. */
 export interface EndpointRules {
-  /** Accepts `http:` to any host: for an emulator in another container, and never by default. Default false. */
+  /** Accepts `http:` to any host, for an emulator in another container. Default false. */
   readonly allowInsecure?: boolean | undefined;
 }
 
 const EXPECTED = "expected https://HOST[:PORT], or http://HOST[:PORT] on the loopback interface";
 
 /**
- * Reads the endpoint of a service: `https://HOST[:PORT]` for a private one, `http://HOST[:PORT]` for an emulator on the
- * loopback interface. Digests and credentials do not travel in the clear, so plain HTTP to any other host is refused,
- * unless the rules allow it.
+ * Reads the endpoint of a service: `https://HOST[:PORT]` for a private endpoint, `http://HOST[:PORT]` for an emulator on
+ * the loopback interface. Digests and credentials must not be sent in the clear, so plain HTTP to any other host is
+ * refused unless the rules allow it.
  *
  * @throws ConfigurationError that names the option.
  * @example

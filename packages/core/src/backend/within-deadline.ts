@@ -2,22 +2,22 @@ import { SignerError } from "../errors.ts";
 import { endedError } from "../signer/endings.ts";
 import { onAbort } from "../signer/on-abort.ts";
 
-/** What ends a piece of work from outside. */
+/** What can end a piece of work before it settles. */
 export interface Deadline {
-  /** Whole milliseconds, from 1. */
+  /** Whole milliseconds, at least 1. */
   readonly deadlineMs: number;
   /** The caller's signal. */
   readonly signal?: AbortSignal | undefined;
-  /** The message when the time is over. Default: `not opened within the deadline of N ms`. */
+  /** The message of the `timeout` error. Default: `not opened within the deadline of N ms`. */
   readonly message?: string | undefined;
 }
 
 /**
- * Runs work until it settles, the time is over, or the caller aborts. The work gets a signal that aborts in the last two
- * cases. If it does not end then, it is left behind and its result is dropped.
+ * Runs work until it settles, the deadline passes, or the caller aborts. In the last two cases the signal that the work
+ * received aborts. If the work does not end then, it is abandoned and its result is dropped.
  *
- * Rejects with `SignerError`: `timeout` when the time is over, else what `endedError` makes of the caller's reason; and
- * with whatever the work rejects with.
+ * Rejects with `SignerError` `timeout` at the deadline, with the `endedError` of the caller's reason after an abort, or
+ * with the error of the work.
  *
  * @example
  * ```ts

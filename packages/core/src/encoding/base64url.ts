@@ -13,9 +13,9 @@ export function encodeBase64url(bytes: Uint8Array): string {
 }
 
 /**
- * The bytes of an unpadded base64url text, or undefined when `text` is not the one text that encodes them:
- * padding, the standard alphabet, line breaks, other characters, a lone last character and trailing bits
- * that are not zero are all refused. Node's own decoder accepts every one of these.
+ * The bytes of an unpadded base64url text, or undefined if `text` is not canonical. Padding, the standard alphabet, line
+ * breaks, other characters, a lone last character and nonzero trailing bits are all refused. Node's decoder accepts all
+ * of these.
  *
  * @example
  * ```ts

@@ -23,7 +23,7 @@ export type EcCurveName = "P-256" | "P-384" | "P-521";
 
 export interface EcCurve {
   readonly crv: EcCurveName;
-  /** Bytes of one coordinate, which is always written in full (RFC 7518 section 6.2.1.2). */
+  /** Bytes of one coordinate. Leading zeros are always written (RFC 7518 section 6.2.1.2). */
   readonly coordinateBytes: number;
   /** The curve's name in node:crypto. */
   readonly nodeName: string;
@@ -31,7 +31,7 @@ export interface EcCurve {
 
 export const P256: EcCurve = { crv: "P-256", coordinateBytes: 32, nodeName: "prime256v1" };
 
-/** The NIST curves of RFC 7518 section 6.2.1.1 by their JOSE names. */
+/** The same curves by name. */
 export const EC_CURVES: ReadonlyMap<string, EcCurve> = new Map([
   ["P-256", P256],
   ["P-384", { crv: "P-384", coordinateBytes: 48, nodeName: "secp384r1" }],
@@ -39,14 +39,14 @@ export const EC_CURVES: ReadonlyMap<string, EcCurve> = new Map([
 ]);
 
 /**
- * x‖y of a SEC 1 point in uncompressed (04) or compressed (02, 03) form. OpenSSL decompresses, and refuses
- * coordinates that are not below the field's prime and points off the curve.
+ * x‖y of a SEC 1 point in uncompressed (04) or compressed (02, 03) form. OpenSSL decompresses the point. It refuses
+ * points off the curve, and coordinates that are not below the prime of the field.
  */
 export function affineCoordinates(curve: EcCurve, point: Uint8Array, subject: Subject): Uint8Array {
   const format = point[0];
   const uncompressed = format === 0x04 && point.length === 1 + 2 * curve.coordinateBytes;
   const compressed = (format === 0x02 || format === 0x03) && point.length === 1 + curve.coordinateBytes;
-  // Hybrid points (06, 07) and the point at infinity (00) would be read by OpenSSL.
+  // OpenSSL would accept hybrid points (06, 07) and the point at infinity (00).
   if (!uncompressed && !compressed) {
     throw fault(subject, "the point is neither uncompressed (04) nor compressed (02, 03)");
   }
@@ -66,8 +66,8 @@ export function uncompressedPoint(affine: Uint8Array): Uint8Array {
 const OCTET_STRING = 0x04;
 
 /**
- * Converts a P-256 point to a JWK. The length alone decides what the bytes are, since a raw point may begin
- * like a wrapped one:
+ * Converts a P-256 point to a JWK. Only the length decides the form, since a raw point may start with the same bytes as
+ * a wrapped one:
  *
  * | bytes | form |
  * |---|---|
@@ -77,7 +77,7 @@ const OCTET_STRING = 0x04;
  * | 67 | uncompressed, inside a DER OCTET STRING (`CKA_EC_POINT` of PKCS#11) |
  * | 35 | compressed, inside a DER OCTET STRING |
  *
- * @throws EncodingError `invalid_point` for another length or form, or a point that is not on the curve.
+ * @throws EncodingError `invalid_point` for any other length or form, or a point that is not on the curve.
  * @example
  * ```ts
  * import { createECDH } from "node:crypto";

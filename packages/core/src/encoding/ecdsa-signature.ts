@@ -4,8 +4,8 @@ import type { Subject } from "./fault.ts";
 /** Bytes of a P-256 field element or scalar. */
 const HALF = 32;
 
-// Read by hand and not by an ASN.1 library: a signature has one fixed layout, it is on the path of every token, and the
-// strictness would have to be ours in any case.
+// Parsed by hand, without an ASN.1 library. A signature has one fixed layout, every token goes through this code, and a
+// library would still need our strict checks around it.
 const SEQUENCE = 0x30;
 const INTEGER = 0x02;
 
@@ -17,8 +17,8 @@ const ZERO = Buffer.alloc(HALF);
  * Converts an ECDSA P-256 signature from DER (`Ecdsa-Sig-Value`, RFC 3279 section 2.2.3) to the raw form of
  * JWS (RFC 7518 section 3.4): r‖s, 64 bytes, each half left-padded to 32.
  *
- * Only the one DER encoding (X.690 section 10) is accepted: a SEQUENCE in definite short-form length of exactly
- * two minimal, non-negative INTEGERs and nothing after it. So `ecdsaRawToDer(ecdsaDerToRaw(der))` is always `der`.
+ * Only the one DER encoding (X.690 section 10) is accepted: a SEQUENCE with a short-form length and exactly two minimal,
+ * non-negative INTEGERs, and no bytes after it. So `ecdsaRawToDer(ecdsaDerToRaw(der))` always equals `der`.
  *
  * @throws EncodingError `invalid_der` for anything else, `invalid_signature` when r or s is outside 1 to n - 1.
  * @example
@@ -35,12 +35,12 @@ export function ecdsaDerToRaw(der: Uint8Array): Uint8Array {
   const subject: Subject = { name: "der", code: "invalid_der" };
   assertBytes(der, subject);
   if (der[0] !== SEQUENCE) throw fault(subject, "expected a SEQUENCE (0x30)");
-  // r and s take 70 bytes at most, so that DER always has the short form here: 0x80 (indefinite) and what is
-  // above it (long form) are never minimal.
+  // r and s take 70 bytes at most, so DER always uses the short form here. 0x80 means an indefinite length, and higher
+  // values the long form.
   const length = der[1];
   if (length === undefined || length >= 0x80) throw fault(subject, "the SEQUENCE has no short-form length");
   if (length > der.length - 2) throw fault(subject, "the SEQUENCE is truncated");
-  if (length < der.length - 2) throw fault(subject, "bytes follow the SEQUENCE");
+  if (length < der.length - 2) throw fault(subject, "there are bytes after the SEQUENCE");
   const raw = new Uint8Array(2 * HALF);
   const end = readInteger(der, 2, raw.subarray(0, HALF), "r", subject);
   if (readInteger(der, end, raw.subarray(HALF), "s", subject) !== der.length) {
@@ -89,7 +89,7 @@ function assertScalar(scalar: Uint8Array, label: string, subject: Subject): void
   if (Buffer.compare(scalar, GROUP_ORDER) >= 0) throw fault(subject, `${label} is not below the group order`);
 }
 
-/** Writes the INTEGER at `start`, left-padded, into `half`; gives the offset behind it. */
+/** Writes the INTEGER at `start`, left-padded, into `half`. Returns the offset after it. */
 function readInteger(der: Uint8Array, start: number, half: Uint8Array, label: string, subject: Subject): number {
   if (der[start] !== INTEGER) throw fault(subject, `expected ${label} as an INTEGER (0x02)`);
   const length = der[start + 1];
@@ -102,7 +102,7 @@ function readInteger(der: Uint8Array, start: number, half: Uint8Array, label: st
   if (first === undefined || end > der.length) throw fault(subject, `${label} is truncated`);
   if (first >= 0x80) throw fault(subject, `${label} is negative`);
   if (length > 1 && first === 0 && (der[start + 3] ?? 0) < 0x80) {
-    throw fault(subject, `${label} is not minimal: it starts with a needless zero byte`);
+    throw fault(subject, `${label} is not minimal: it starts with an unneeded zero byte`);
   }
   if (length === HALF + 1 && first !== 0) throw fault(subject, `${label} is longer than 32 bytes`);
   const value = der.subarray(length === HALF + 1 ? start + 3 : start + 2, end);

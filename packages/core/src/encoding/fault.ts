@@ -2,28 +2,28 @@ import { isUint8Array } from "node:util/types";
 import { EncodingError } from "../errors.ts";
 import type { EncodingErrorCode } from "../errors.ts";
 
-/** Where a fault is reported: the name of the argument that was wrong, and the code of its encoding. */
+/** What an error is about: the name of the faulty argument, and the error code of its encoding. */
 export interface Subject {
   readonly name: string;
   readonly code: EncodingErrorCode;
 }
 
-/** An `EncodingError` that names its argument first. `problem` never holds a value of the input. */
+/** An `EncodingError` whose message starts with the argument's name. `problem` must never contain a value of the input. */
 export function fault(subject: Subject, problem: string, options?: ErrorOptions): EncodingError {
   return new EncodingError(subject.code, `${subject.name}: ${problem}`, options);
 }
 
-/** For a key that is well-formed, but of a type or curve that is not supported where it was given. */
+/** For a well-formed key whose type or curve is not supported here. */
 export function unsupportedKey(subject: Subject, problem: string): EncodingError {
   return fault({ ...subject, code: "unsupported_key" }, problem);
 }
 
-/** For a key that is well-formed and of a supported type, but too short to be safe. */
+/** For a well-formed key of a supported type that is too short to be safe. */
 export function weakKey(subject: Subject, problem: string): EncodingError {
   return fault({ ...subject, code: "weak_key" }, problem);
 }
 
-/** Also passes a Uint8Array of another realm (test runners, vm), which `instanceof` would refuse. */
+/** Also accepts a Uint8Array from another realm (test runners, vm), which `instanceof` would refuse. */
 export function assertBytes(value: unknown, subject: Subject): asserts value is Uint8Array {
   if (!isUint8Array(value)) throw fault(subject, "expected a Uint8Array");
 }

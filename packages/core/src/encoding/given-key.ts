@@ -6,11 +6,11 @@ import { readP256PublicJwk, readPublicJwk, refusePrivateMembers } from "./public
 import type { PublicJwk } from "./public-jwk.ts";
 import { publicKeyPemToDer, spkiPemToJwk } from "./spki.ts";
 
-// What callers give as a public key: a JWK object, or SPKI PEM.
+// Public keys as callers give them: a JWK object, or SPKI PEM.
 
 /**
- * A P-256 public key that a caller gave as a JWK object or as SPKI PEM, as exactly `{ kty, crv, x, y }`. `name` is the
- * caller's argument, which every message begins with.
+ * Reads a P-256 public key that a caller gave as a JWK object or as SPKI PEM. Returns exactly `{ kty, crv, x, y }`. Every
+ * message starts with `name`, the caller's argument.
  *
  * @throws EncodingError `invalid_jwk`, `invalid_spki`, `unsupported_key`.
  * @example
@@ -27,12 +27,12 @@ export function p256JwkFrom(value: unknown, name: string): P256PublicJwk {
 }
 
 const MIN_RSA_BITS = 2048;
-/** The largest modulus that OpenSSL, and with it most RPs, will use. */
+/** The largest modulus that OpenSSL accepts. Most RPs use OpenSSL. */
 const MAX_RSA_BITS = 16_384;
 
 /**
- * A public key of any supported type that a caller gave as a JWK or as SPKI PEM, as its public members alone. RSA keys
- * have 2048 to 16384 bits (RFC 7518 sections 3.3 and 4.3) and an odd exponent above 1.
+ * Reads a public key of any supported type that a caller gave as a JWK or as SPKI PEM. Returns its public members only.
+ * RSA keys must have 2048 to 16384 bits (RFC 7518 sections 3.3 and 4.3) and an odd exponent above 1.
  *
  * @throws EncodingError `invalid_jwk`, `invalid_spki`, `unsupported_key` or `weak_key`.
  * @example
@@ -56,12 +56,12 @@ function anySpkiPemToJwk(pem: string, subject: Subject): unknown {
   try {
     const key = createPublicKey({ key: Buffer.from(der), format: "der", type: "spki" });
     const jwk = key.export({ format: "jwk" });
-    // OpenSSL reads BER and ignores what follows the key.
+    // OpenSSL also reads BER, and ignores bytes after the key.
     if (key.export({ format: "der", type: "spki" }).equals(der)) return jwk;
   } catch (cause) {
-    throw fault(subject, "not a SubjectPublicKeyInfo of a key type that a JWK can hold", { cause });
+    throw fault(subject, "not a SubjectPublicKeyInfo, or its key type has no JWK form", { cause });
   }
-  throw fault(subject, "not DER, or bytes follow the key");
+  throw fault(subject, "not DER, or there are bytes after the key");
 }
 
 function requireUsableRsa(members: { readonly n: string; readonly e: string }, subject: Subject): void {
@@ -71,9 +71,9 @@ function requireUsableRsa(members: { readonly n: string; readonly e: string }, s
   const size = `an RSA key of ${bits} bits, expected ${MIN_RSA_BITS} to ${MAX_RSA_BITS}`;
   if (bits < MIN_RSA_BITS) throw weakKey(subject, size);
   if (bits > MAX_RSA_BITS) throw unsupportedKey(subject, size);
-  if (!isOdd(modulus)) throw fault(subject, 'the member "n" is even, so it is no RSA modulus');
+  if (!isOdd(modulus)) throw fault(subject, 'the member "n" is even, so it is not an RSA modulus');
   if (!isOdd(exponent) || (exponent.length === 1 && exponent[0] === 1)) {
-    throw fault(subject, 'the member "e" is even or 1, so it is no RSA exponent');
+    throw fault(subject, 'the member "e" is even or 1, so it is not an RSA exponent');
   }
 }
 

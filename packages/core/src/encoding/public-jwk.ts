@@ -4,7 +4,7 @@ import type { EcCurveName, P256PublicJwk } from "./ec-point.ts";
 import { fault, unsupportedKey } from "./fault.ts";
 import type { Subject } from "./fault.ts";
 
-/** The members that make up a public key, and no other, in the order in which the JWKS writes them. */
+/** Only the members that make up a public key, in the order of the JWKS document. */
 export type PublicJwk =
   | { readonly kty: "EC"; readonly crv: EcCurveName; readonly x: string; readonly y: string }
   | { readonly kty: "RSA"; readonly n: string; readonly e: string }
@@ -26,21 +26,21 @@ export interface JwkMembers {
   readonly e?: string | undefined;
 }
 
-/** A JWK of any origin: of node:crypto, of Web Crypto, or any other type that has these members. Others may be there. */
+/** A JWK from anywhere: node:crypto, Web Crypto, or any other type with these members. It may have other members too. */
 export type JwkInput = JwkMembers | (JwkMembers & { readonly [member: string]: unknown });
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A member as it was written, and what it stands for. */
+/** A member as text, and its decoded bytes. */
 interface Decoded {
   readonly text: string;
   readonly bytes: Uint8Array;
 }
 
-/** The private and symmetric members of every type of JWK (RFC 7518 section 6, RFC 8037 section 2), and `priv` of AKP. */
+/** The private and symmetric members of all JWK types (RFC 7518 section 6, RFC 8037 section 2), and `priv` of AKP. */
 export const PRIVATE_JWK_MEMBERS: readonly string[] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
 
-/** Bytes of `x` by curve (RFC 8037 section 2). */
+/** Length of `x` in bytes, by curve (RFC 8037 section 2). */
 const OKP_BYTES: ReadonlyMap<string, number> = new Map([
   ["Ed25519", 32],
   ["Ed448", 57],
@@ -48,7 +48,7 @@ const OKP_BYTES: ReadonlyMap<string, number> = new Map([
   ["X448", 56],
 ]);
 
-/** Refuses a JWK that carries a private member. One that is `undefined` is absent, as it is in JSON. */
+/** Refuses a JWK with a private member. A member that is `undefined` counts as absent, as in JSON. */
 export function refusePrivateMembers(jwk: unknown, subject: Subject): void {
   const members = membersOf(jwk, subject);
   for (const name of PRIVATE_JWK_MEMBERS) {
@@ -59,9 +59,9 @@ export function refusePrivateMembers(jwk: unknown, subject: Subject): void {
 }
 
 /**
- * The public members of an EC (P-256, P-384, P-521), RSA or OKP key. Each is checked to be the one text that
- * encodes its value: full size, canonical unpadded base64url, EC points on their curve. Other members, private
- * ones too, are left out.
+ * The public members of an EC (P-256, P-384, P-521), RSA or OKP key. Each must be the canonical encoding of its value:
+ * full size and unpadded base64url. EC points must be on their curve. Other members are left out, including private
+ * ones.
  */
 export function readPublicJwk(jwk: unknown, subject: Subject): PublicJwk {
   const members = membersOf(jwk, subject);
@@ -80,8 +80,8 @@ export function readPublicJwk(jwk: unknown, subject: Subject): PublicJwk {
 }
 
 /**
- * Exactly `{ kty, crv, x, y }` of a P-256 public JWK, frozen. Private members, another key type or curve, points off
- * the curve and coordinates in any but their one encoding are refused; other members are left out.
+ * Exactly `{ kty, crv, x, y }` of a P-256 public JWK, frozen. Private members, other key types and curves, points off the
+ * curve and non-canonical coordinates are refused. Other members are left out.
  */
 export function readP256PublicJwk(jwk: unknown, subject: Subject): P256PublicJwk {
   refusePrivateMembers(jwk, subject);
@@ -122,7 +122,7 @@ function fixedSize(members: Members, name: string, bytes: number, subject: Subje
   return decoded;
 }
 
-/** Base64urlUInt (RFC 7518 section 2): the fewest bytes, and here never zero. */
+/** Base64urlUInt (RFC 7518 section 2): as few bytes as possible. Zero is refused. */
 function unsignedInteger(members: Members, name: string, subject: Subject): string {
   const { text, bytes } = base64urlMember(members, name, subject);
   if (bytes.length === 0 || bytes[0] === 0) {

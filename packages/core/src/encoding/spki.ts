@@ -9,17 +9,17 @@ import type { JwkInput } from "./public-jwk.ts";
 const SEQUENCE = 0x30;
 const OBJECT_IDENTIFIER = 0x06;
 
-/** Far above any public key there is. */
+/** Far above the size of any real public key. */
 const MAX_DER_BYTES = 16_384;
 
-// Contents and elements of DER (RFC 5480 section 2.1.1).
+// Parts of the DER (RFC 5480 section 2.1.1).
 const ID_EC_PUBLIC_KEY = Buffer.from("2a8648ce3d0201", "hex");
 const NAMED_CURVE_P256 = Buffer.from("06082a8648ce3d030107", "hex");
 /** AlgorithmIdentifier: id-ecPublicKey with the named curve P-256. */
 const ALGORITHM = Buffer.from("301306072a8648ce3d020106082a8648ce3d030107", "hex");
-/** What comes before the point: tag and length of the whole, the algorithm, then tag, length and no unused bits of the key. */
+/** Bytes before the point: outer tag and length, the algorithm, then the BIT STRING's tag, length and unused bits (0). */
 const HEADER_BYTES = 2 + ALGORITHM.length + 3;
-/** Beyond any form of a point on P-256; lengths up to here are one byte. */
+/** More than any form of a P-256 point takes. Lengths up to this take one byte in DER. */
 const MAX_POINT_BYTES = 96;
 
 // Labels of RFC 7468 section 13.
@@ -27,9 +27,9 @@ const BEGIN = "-----BEGIN PUBLIC KEY-----";
 const END = "-----END PUBLIC KEY-----";
 
 /**
- * Converts a SubjectPublicKeyInfo (RFC 5480), as DER bytes or as a PEM text with the one label `PUBLIC KEY` (RFC 7468
- * section 13), to a JWK. The key is id-ecPublicKey with the named curve P-256; its point is uncompressed or
- * compressed, and on the curve. Only DER is accepted (X.690 section 10), without a byte after it.
+ * Converts a SubjectPublicKeyInfo (RFC 5480) to a JWK. It can be DER bytes, or PEM text with the label `PUBLIC KEY`
+ * (RFC 7468 section 13). The key must be id-ecPublicKey with the named curve P-256, and its point, uncompressed or
+ * compressed, must be on the curve. Only DER is accepted (X.690 section 10), with no bytes after it.
  *
  * @throws EncodingError `invalid_spki`, or `unsupported_key` for a key of another type or curve.
  * @example
@@ -47,7 +47,7 @@ export function spkiToJwk(spki: Uint8Array | string): P256PublicJwk {
   return typeof spki === "string" ? spkiPemToJwk(spki, subject) : spkiDerToJwk(spki, subject);
 }
 
-/** As `spkiToJwk` for PEM alone. */
+/** Same as `spkiToJwk`, for PEM only. */
 export function spkiPemToJwk(pem: string, subject: Subject): P256PublicJwk {
   return spkiDerToJwk(publicKeyPemToDer(pem, subject), subject);
 }
@@ -75,18 +75,18 @@ export function jwkToSpki(jwk: JwkInput): Uint8Array {
 function spkiDerToJwk(der: unknown, subject: Subject): P256PublicJwk {
   assertBytes(der, subject);
   if (der.length > MAX_DER_BYTES) throw fault(subject, `longer than ${MAX_DER_BYTES} bytes`);
-  // A given point has one DER encoding here, and nothing varies before the point but two lengths that follow from it. So
-  // nothing is parsed: whatever is not that encoding is refused.
+  // A point has exactly one DER encoding here. The bytes before it are fixed, except for two lengths that depend on the
+  // point. So there is no parsing: the key is encoded again, and any difference is refused.
   const point = der.subarray(HEADER_BYTES);
   if (point.length > MAX_POINT_BYTES || Buffer.compare(encodeSpki(point), der) !== 0) throw refusal(der, subject);
   return pointToJwk(point, subject);
 }
 
-/** Another kind of key is told from what is no key at all, as far as its type and curve can be read. */
+/** Tells a key of an unsupported kind from bytes that are not a key, if its type and curve are readable. */
 function refusal(der: Uint8Array, subject: Subject): EncodingError {
   const [algorithm] = split(split(der, SEQUENCE)?.[0], SEQUENCE) ?? [];
   const [type, parameters] = split(algorithm, OBJECT_IDENTIFIER) ?? [];
-  // An identifier that begins with 0x80 is padded, which DER forbids.
+  // An identifier that starts with 0x80 is padded, and DER forbids that.
   if (type === undefined || parameters === undefined || type[0] === 0x80) {
     return fault(subject, "not a SubjectPublicKeyInfo, or not DER");
   }
@@ -96,10 +96,10 @@ function refusal(der: Uint8Array, subject: Subject): EncodingError {
   if (Buffer.compare(parameters.subarray(0, NAMED_CURVE_P256.length), NAMED_CURVE_P256) !== 0) {
     return unsupportedKey(subject, "expected the named curve P-256");
   }
-  return fault(subject, "not a SubjectPublicKeyInfo, not DER, or bytes follow the key");
+  return fault(subject, "not a SubjectPublicKeyInfo, not DER, or there are bytes after the key");
 }
 
-/** The contents of the element with this tag, and the bytes behind it. */
+/** The contents of the element with this tag, and the bytes after it. */
 function split(der: Uint8Array | undefined, tag: number): [contents: Uint8Array, rest: Uint8Array] | undefined {
   if (der === undefined || der[0] !== tag) return undefined;
   const form = der[1] ?? 0x80;
@@ -115,21 +115,21 @@ function encodeSpki(point: Uint8Array): Uint8Array {
 }
 
 /**
- * The DER inside one PEM block labelled `PUBLIC KEY` (RFC 7468 section 13). White space around the block and any
- * line width are accepted; another label, a second block, text around it, headers and sloppy base64 are not.
+ * The DER inside one PEM block labeled `PUBLIC KEY` (RFC 7468 section 13). White space around the block and any line
+ * width are accepted. Another label, a second block, other text around it, headers and malformed base64 are refused.
  */
 export function publicKeyPemToDer(pem: string, subject: Subject): Uint8Array {
   const text = pem.trim();
   if (!text.startsWith(BEGIN) || !text.endsWith(END) || text.length < BEGIN.length + END.length) {
-    throw fault(subject, 'expected exactly one PEM block labelled "PUBLIC KEY"');
+    throw fault(subject, 'expected exactly one PEM block labeled "PUBLIC KEY"');
   }
   const body = text.slice(BEGIN.length, -END.length);
   if (!/^[\r\n]/.test(body) || !/[\r\n]$/.test(body)) {
-    throw fault(subject, "the PEM boundaries are not lines of their own");
+    throw fault(subject, "the BEGIN and END lines of the PEM must stand alone");
   }
   const base64 = body.replaceAll(/[\r\n]/g, "");
   const der = Buffer.from(base64, "base64");
-  // A second block, a header or other text between the boundaries is not base64 either.
+  // This also refuses a second block, a header or other text between the BEGIN and END lines.
   if (base64 === "" || der.toString("base64") !== base64) throw fault(subject, "the PEM block is not padded base64");
   return new Uint8Array(der);
 }

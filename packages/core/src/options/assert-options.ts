@@ -3,18 +3,17 @@ import { given } from "./given.ts";
 import { nearestName } from "./nearest-name.ts";
 import { isPlainObject } from "./plain-object.ts";
 
-/** Every option of `Options` by name. The compiler refuses a list that misses one, or that has one too many. */
+/** Every option of `Options` by name. The compiler refuses a list with a missing or an extra name. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
 
 /**
- * Refuses an options argument that is no object, or a plain object with an option that `names` does not have: a
- * misspelled `deadlineMS` must not mean the default. An unknown option whose value is `undefined` passes. An instance of
- * a class passes too, since its members are not all meant as options.
+ * Refuses an options argument that is not an object, and a plain object with an option that is not in `names`. A
+ * misspelled `deadlineMS` must not silently mean the default. An unknown option passes if its value is `undefined`. An
+ * instance of a class passes too, since it can have members that are not options.
  *
- * `argument` is the argument's name in messages. For anything but `options` it comes before the option, as in
- * `policy.deadlineMS`.
+ * Messages start with the option's name. If `argument` is not `options`, it comes first, as in `policy.deadlineMS`.
  *
- * @throws ConfigurationError that names the unknown option and the known one that comes closest.
+ * @throws ConfigurationError that names the unknown option and the closest known one.
  * @example
  * ```ts
  * import { assertOptions, type OptionNames } from "@signpost/core/adapter";

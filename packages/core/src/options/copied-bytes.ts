@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 
-/** A copy of the caller's bytes. Undefined for what is no Uint8Array, and for one whose memory was moved elsewhere. */
+/** A copy of the caller's bytes. Undefined if the value is not a Uint8Array, or if its buffer was transferred away. */
 export function copiedBytes(value: unknown): Uint8Array | undefined {
   if (!isUint8Array(value)) return undefined;
   try {

@@ -1,6 +1,6 @@
 /**
- * What a caller gave, for a message: numbers and the like as they are, of anything else the type alone. A text may be a
- * secret in the wrong place.
+ * Describes for a message what the caller gave: the value of a number or boolean, but only the type of anything else. A
+ * string may be a secret in the wrong place.
  *
  * @example
  * ```ts

@@ -10,10 +10,10 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return close[0]?.candidate;
 }
 
-/** Longer names are no slips of the keyboard, and must not cost time. */
+/** A longer name is not a typo, and must not take time to compare. */
 const MAX_LENGTH = 64;
 
-/** Levenshtein distance: the fewest letters to insert, delete or replace. */
+/** Levenshtein distance: the smallest number of letters to insert, delete or replace. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let row = 1; row <= a.length; row += 1) {

@@ -1,5 +1,6 @@
 /**
- * An object literal, also one without a prototype and one of another realm (test runners, vm). No instance of a class.
+ * True for an object literal, including one without a prototype or from another realm (test runners, vm). False for an
+ * instance of a class.
  *
  * @example
  * ```ts

@@ -2,7 +2,7 @@ import { ConfigurationError } from "../errors.ts";
 import { given } from "./given.ts";
 
 /**
- * A whole number between the bounds, which are included.
+ * A whole number between the bounds, inclusive.
  *
  * @throws ConfigurationError that names the option, its bounds and what was given.
  * @example
@@ -18,7 +18,7 @@ export function readWholeNumber(name: string, value: unknown, min: number, max: 
 }
 
 /**
- * A number between the bounds, which are included. It may have a fraction; NaN and infinity are refused.
+ * A number between the bounds, inclusive. Fractions are allowed. NaN and infinity are refused.
  *
  * @throws ConfigurationError that names the option, its bounds and what was given.
  * @example
@@ -33,11 +33,11 @@ export function readNumber(name: string, value: unknown, min: number, max: numbe
   throw new ConfigurationError(name, `expected a number from ${min} to ${max}, got ${given(value)}`);
 }
 
-/** The longest delay that a Node timer takes; a longer one fires at once. */
+/** The longest delay that a Node timer accepts. A timer with a longer delay fires immediately. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /**
- * A time that a Node timer can keep: whole milliseconds from 1 to 2,147,483,647, or to `max`.
+ * A duration that a Node timer accepts: whole milliseconds from 1 to 2,147,483,647, or to `max`.
  *
  * @throws ConfigurationError that names the option, its bounds and what was given.
  * @example
@@ -52,8 +52,8 @@ export function readMilliseconds(name: string, value: unknown, max: number = MAX
 }
 
 /**
- * A switch: `true`, `false`, or `undefined` for `fallback`. Anything else is refused, since a truthy `"false"` would turn
- * it on.
+ * A switch: `true`, `false`, or `undefined` for `fallback`. Anything else is refused, since `"false"` is truthy and would
+ * turn it on.
  *
  * @throws ConfigurationError that names the option.
  * @example
@@ -70,9 +70,9 @@ export function readFlag(name: string, value: unknown, fallback: boolean = false
 }
 
 /**
- * A string that is not empty.
+ * A non-empty string.
  *
- * @throws ConfigurationError that names the option, and never its value.
+ * @throws ConfigurationError that names the option but never shows its value.
  * @example
  * ```ts
  * import { readText } from "@signpost/core/adapter";
@@ -82,13 +82,13 @@ export function readFlag(name: string, value: unknown, fallback: boolean = false
  */
 export function readText(name: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
-  throw new ConfigurationError(name, `expected a string that is not empty, got ${given(value)}`);
+  throw new ConfigurationError(name, `expected a non-empty string, got ${given(value)}`);
 }
 
 /**
- * One of a few words.
+ * One of the strings in `choices`.
  *
- * @throws ConfigurationError that names the option and its words.
+ * @throws ConfigurationError that names the option and the choices.
  * @example
  * ```ts
  * import { readChoice } from "@signpost/core/adapter";
@@ -104,7 +104,7 @@ export function readChoice<Choice extends string>(name: string, value: unknown, 
 }
 
 /**
- * A function, or `undefined`. What it takes and returns is the caller's promise.
+ * A function, or `undefined`. Its parameters and result are not checked.
  *
  * @throws ConfigurationError that names the option.
  * @example
@@ -117,11 +117,11 @@ export function readChoice<Choice extends string>(name: string, value: unknown, 
  */
 export function readCallback<Callback>(name: string, value: Callback): Callback {
   if (value === undefined || typeof value === "function") return value;
-  throw new ConfigurationError(name, `expected a function, or nothing, got ${given(value)}`);
+  throw new ConfigurationError(name, `expected a function or undefined, got ${given(value)}`);
 }
 
 /**
- * An AbortSignal, or `undefined`. Known by what it can do, since a signal may come from another realm.
+ * An AbortSignal, or `undefined`. Recognized by its methods, since a signal may come from another realm.
  *
  * @throws ConfigurationError that names the option.
  * @example
@@ -133,5 +133,5 @@ export function readCallback<Callback>(name: string, value: Callback): Callback 
  */
 export function readSignal(name: string, value: AbortSignal | undefined): AbortSignal | undefined {
   if (value === undefined || typeof value?.addEventListener === "function") return value;
-  throw new ConfigurationError(name, `expected an AbortSignal, or nothing, got ${given(value)}`);
+  throw new ConfigurationError(name, `expected an AbortSignal or undefined, got ${given(value)}`);
 }

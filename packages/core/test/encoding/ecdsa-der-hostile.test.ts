@@ -37,8 +37,8 @@ const table: readonly Row[] = [
   ["a primitive SEQUENCE tag", tlv(0x10, r, s), "invalid_der", /expected a SEQUENCE/],
   ["a context tag", tlv(0xa0, r, s), "invalid_der", /expected a SEQUENCE/],
   ["a long-form tag", concat(hex("3f10"), tlv(0x30, r, s).subarray(1)), "invalid_der", /expected a SEQUENCE/],
-  ["one trailing byte", concat(valid, hex("00")), "invalid_der", /bytes follow the SEQUENCE/],
-  ["a second signature behind it", concat(valid, valid), "invalid_der", /bytes follow the SEQUENCE/],
+  ["one trailing byte", concat(valid, hex("00")), "invalid_der", /there are bytes after the SEQUENCE/],
+  ["a second signature behind it", concat(valid, valid), "invalid_der", /there are bytes after the SEQUENCE/],
   ["a byte in front", concat(hex("00"), valid), "invalid_der", /expected a SEQUENCE/],
   [
     "long-form length",
@@ -65,7 +65,7 @@ const table: readonly Row[] = [
     "a length one too short",
     concat(Uint8Array.from([0x30, valid.length - 3]), r, s),
     "invalid_der",
-    /bytes follow the SEQUENCE/,
+    /there are bytes after the SEQUENCE/,
   ],
   ["a SEQUENCE inside a SEQUENCE", tlv(0x30, valid), "invalid_der", /expected r as an INTEGER/],
 

@@ -49,7 +49,7 @@ describe("publicJwkFrom", () => {
     ["an even exponent", { ...rsa, e: "AQAA" }],
     ["an exponent of 1", { ...rsa, e: "AQ" }],
   ])("refuses %s", (_name, jwk) => {
-    expectEncodingError(() => publicJwkFrom(jwk, "key"), "invalid_jwk", /so it is no RSA/);
+    expectEncodingError(() => publicJwkFrom(jwk, "key"), "invalid_jwk", /so it is not an RSA/);
   });
 
   it.each([...PRIVATE_JWK_MEMBERS])("refuses the private member %s", (name) => {

@@ -22,7 +22,7 @@ describe("PEM", () => {
   });
 
   const body = Buffer.from(valid).toString("base64");
-  const label = /^spki: expected exactly one PEM block labelled "PUBLIC KEY"$/;
+  const label = /^spki: expected exactly one PEM block labeled "PUBLIC KEY"$/;
   const base64 = /^spki: the PEM block is not padded base64$/;
   const refused: readonly (readonly [string, string, RegExp])[] = [
     ["empty", "", label],
@@ -45,14 +45,14 @@ describe("PEM", () => {
     ["no beginning", pem.slice(20), label],
     ["boundaries that share their dashes", "-----BEGIN PUBLIC KEY-----END PUBLIC KEY-----", label],
     ["an empty block", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----", base64],
-    ["everything in one line", pem.replaceAll("\n", ""), /boundaries are not lines of their own/],
-    ["no newline after the first boundary", pem.replace("\n", ""), /boundaries are not lines of their own/],
+    ["everything in one line", pem.replaceAll("\n", ""), /BEGIN and END lines of the PEM must stand alone/],
+    ["no newline after the first boundary", pem.replace("\n", ""), /BEGIN and END lines of the PEM must stand alone/],
     [
       "no newline before the last boundary",
       pem.replace("\n-----END", "-----END"),
-      /boundaries are not lines of their own/,
+      /BEGIN and END lines of the PEM must stand alone/,
     ],
-    ["escaped newlines", pem.trim().replaceAll("\n", "\\n"), /boundaries are not lines of their own/],
+    ["escaped newlines", pem.trim().replaceAll("\n", "\\n"), /BEGIN and END lines of the PEM must stand alone/],
     ["a header", pem.replace("\n", "\nProc-Type: 4,ENCRYPTED\n\n"), base64],
     ["base64url", pem.replace(body.slice(0, 64), body.slice(0, 60).concat("-_-_")), base64],
     ["no padding", pem.replace("=", ""), base64],
@@ -78,7 +78,11 @@ describe("PEM", () => {
   });
 
   it("holds DER under the same rules as bytes", () => {
-    expectEncodingError(() => spkiToJwk(pemOf(concat(valid, hex("00")))), "invalid_spki", /bytes follow the key/);
+    expectEncodingError(
+      () => spkiToJwk(pemOf(concat(valid, hex("00")))),
+      "invalid_spki",
+      /there are bytes after the key/,
+    );
     expectEncodingError(() => spkiToJwk(pemOf(spki(hex("00")))), "invalid_spki", /neither uncompressed/);
   });
 });

@@ -127,8 +127,8 @@ describe("spkiToJwk", () => {
     ],
 
     // DER, and nothing beside it
-    ["one trailing byte", concat(valid, hex("00")), "invalid_spki", /not DER, or bytes follow the key/],
-    ["a second key behind it", concat(valid, valid), "invalid_spki", /not DER, or bytes follow the key/],
+    ["one trailing byte", concat(valid, hex("00")), "invalid_spki", /not DER, or there are bytes after the key/],
+    ["a second key behind it", concat(valid, valid), "invalid_spki", /not DER, or there are bytes after the key/],
     ["a SET for the outer SEQUENCE", tlv(0x31, algorithm, bits(point)), "invalid_spki", /not/],
     ["a SET for the inner SEQUENCE", tlv(0x30, tlv(0x31, EC, NAMED_P256), bits(point)), "invalid_spki", /not/],
     ["a third element", tlv(0x30, algorithm, bits(point), hex("0500")), "invalid_spki", /not a SubjectPublicKeyInfo/],

@@ -77,8 +77,8 @@ describe("readText, readChoice, readCallback and readSignal", () => {
   });
 
   test.each([
-    ["readText", () => readText("token", ""), "token: expected a string that is not empty, got an empty string"],
-    ["readText", () => readText("token", 7), "token: expected a string that is not empty, got 7"],
+    ["readText", () => readText("token", ""), "token: expected a non-empty string, got an empty string"],
+    ["readText", () => readText("token", 7), "token: expected a non-empty string, got 7"],
     [
       "readChoice",
       () => readChoice("transport", "http3", ["grpc", "rest"]),
@@ -87,9 +87,9 @@ describe("readText, readChoice, readCallback and readSignal", () => {
     [
       "readSignal",
       () => readSignal("signal", {} as never),
-      "signal: expected an AbortSignal, or nothing, got an object",
+      "signal: expected an AbortSignal or undefined, got an object",
     ],
-    ["readCallback", () => readCallback("onError", "log"), "onError: expected a function, or nothing, got a string"],
+    ["readCallback", () => readCallback("onError", "log"), "onError: expected a function or undefined, got a string"],
   ])("%s refuses what does not, and never repeats a text", (_name, read, message) => {
     expect(thrownBy(read)).toMatchObject({ name: "ConfigurationError", message });
   });
