@@ -1,6 +1,6 @@
 import type { PlannedKey } from "./timeline.ts";
 
-/** Tells `onDrop` of each entry once. Its own failure is a warning: signing goes on. */
+/** Calls `onDrop` once for each dropped entry. If it fails, a warning is emitted and signing goes on. */
 export function dropReporter<Entry>(
   keys: readonly PlannedKey<Entry>[],
   onDrop: ((entry: Entry) => void | Promise<void>) | undefined,
@@ -11,7 +11,7 @@ export function dropReporter<Entry>(
     try {
       await onDrop(key.entry);
     } catch {
-      // Not the error itself: it is the caller's, and may say anything.
+      // Without the error: it comes from the caller's code and may contain a secret.
       process.emitWarning(`onDrop failed for ${key.argument}`, "SignpostWarning");
     }
   };

@@ -9,21 +9,21 @@ import { type PlannedEntry, toDateTime } from "./timeline.ts";
 
 /** Options of `emergencyRotation`. */
 export interface EmergencyOptions {
-  /** The `kid` of the key that must not be trusted any more. */
+  /** The `kid` of the key that must no longer be trusted. */
   readonly revokedKeyId: string;
-  /** When it happened: from then on short caching is on for the rotation window. */
+  /** When the key was revoked. Short caching is on from this time until the end of the rotation window. */
   readonly at: Date | string;
-  /** What signs instead, when the revoked key is the one that signs. Default: the next entry of the schedule. */
+  /** The entry that signs instead, if the revoked key is active. Default: the next entry of the schedule. */
   readonly replacement?: KeySetEntry | undefined;
-  /** As in the schedule: for how long caches may hold the set of before. Default 4 hours; 2 to 8784. */
+  /** Same as in the schedule: how many hours a cache may serve the older set. Default 4; 2 to 8784. */
   readonly announceHours?: number | undefined;
 }
 
-/** What to roll out after a key was revoked, and what that breaks. */
+/** What to deploy after a key was revoked, and what that breaks. */
 export interface EmergencyRotation {
-  /** The entries to roll out, like any change of configuration. The revoked key is not among them. */
+  /** The entries to deploy, like any configuration change. The revoked key is not among them. */
   readonly entries: readonly ScheduledEntry[];
-  /** What this breaks, and until when if it is rolled out at once, for the operator. */
+  /** For the operator: what this breaks, and until when if it is deployed immediately. */
   readonly breaks: readonly string[];
 }
 
@@ -37,12 +37,12 @@ const EMERGENCY_OPTIONS: OptionNames<EmergencyOptions> = {
 type Planned = PlannedEntry<ScheduledEntry>;
 
 /**
- * Takes a key out of a schedule at once: neither published nor withdrawn but gone. When it is the one that signs, the
- * replacement takes its place in time, so that no other key's life changes. A pure function; it may break the
- * announcement rule, and says what it breaks. May be applied to its own result.
+ * Removes a key from a schedule immediately. The key is no longer published, and it is not kept as withdrawn either. If
+ * it is the active key, the replacement takes over its dates, so that the dates of all other keys stay the same. This is
+ * a pure function. It may break the announcement rule, and reports what it breaks. It also accepts its own result.
  *
- * @throws ConfigurationError when no entry has that kid, when nothing could sign in its place, and for a replacement
- * that is not needed, cannot sign, or has the kid or the key of an entry, the revoked one included.
+ * @throws ConfigurationError if no entry has that kid, if no other entry can sign instead, and for a replacement that is
+ * not needed, cannot sign, or has the kid or the key of an existing entry, including the revoked one.
  * @example
  * ```ts
  * import { createRotationSchedule, emergencyRotation, type ScheduledEntry, type Signer } from "@signpost/core";
@@ -65,15 +65,16 @@ export function emergencyRotation(entries: readonly ScheduledEntry[], options: E
   const planned = readEntries(entries).toSorted((a, b) => a.activeFrom - b.activeFrom);
   const index = planned.findIndex((entry) => keyIdOf(entry) === options.revokedKeyId);
   const revoked = planned[index];
-  if (revoked === undefined) throw new ConfigurationError("revokedKeyId", "expected the kid of one of the entries");
+  if (revoked === undefined) throw new ConfigurationError("revokedKeyId", "no entry has this kid");
   const next = planned[index + 1];
   const others = planned.filter((entry) => entry !== revoked);
-  const trusted = `a relying party may trust it until ${toDateTime(at + holdMs)}, when the last cache has the new set`;
-  const gone = `kid ${keyIdOf(revoked)}: its tokens and id_token_hints are refused here at once; ${trusted}`;
+  const trusted = `a relying party may trust it until ${toDateTime(at + holdMs)}, when every cache has the new set`;
+  const gone = `kid ${keyIdOf(revoked)}: its tokens and id_token_hints are refused here immediately; ${trusted}`;
 
-  // Not active yet: whoever signs goes on. Nothing was signed by it, but what was announced is trusted already.
+  // Not active yet: the active key goes on signing. The revoked key has signed nothing, but if it was announced, it is
+  // already trusted.
   if (revoked.activeFrom > at) {
-    refuseReplacement(options.replacement, "it does not sign yet");
+    refuseReplacement(options.replacement, "it has not started to sign");
     const active = revoked.announcedFrom > at ? undefined : others.findLast((entry) => entry.activeFrom <= at);
     const taken = `kid ${keyIdOf(revoked)}: it will not become active`;
     return {
@@ -82,10 +83,10 @@ export function emergencyRotation(entries: readonly ScheduledEntry[], options: E
     };
   }
 
-  // The time of the revoked key passes on as well: else the key before it would seem to have signed until later.
+  // The revoked key's dates are passed on. Otherwise the key before it would seem to have signed until later.
   const place = { activeFrom: new Date(revoked.activeFrom), emergencyAt: new Date(at) };
   if (next !== undefined && next.activeFrom <= at) {
-    refuseReplacement(options.replacement, "another key signs already");
+    refuseReplacement(options.replacement, "another key already signs");
     return { entries: change(others, next, place), breaks: [gone] };
   }
   if (options.replacement !== undefined) {
@@ -94,7 +95,10 @@ export function emergencyRotation(entries: readonly ScheduledEntry[], options: E
     return { entries: [...change(others), entry], breaks: [gone, unannounced(keyId, at + holdMs)] };
   }
   if (next?.key.signer === undefined) {
-    throw new ConfigurationError("replacement", "expected an entry with a signer: no later entry could sign instead");
+    throw new ConfigurationError(
+      "replacement",
+      "expected an entry with a signer, since no later entry can sign instead",
+    );
   }
   const announcedFrom = Math.min(next.announcedFrom, at);
   const known = announcedFrom + holdMs;
@@ -104,7 +108,7 @@ export function emergencyRotation(entries: readonly ScheduledEntry[], options: E
   };
 }
 
-/** The entries as they were configured, one of them with other moments. */
+/** The configured entries, one of them with changed dates. */
 function change(
   entries: readonly Planned[],
   changed?: Planned,
@@ -122,20 +126,20 @@ function copied<Entry extends KeySetEntry>(entry: Entry): Entry {
 }
 
 function unannounced(keyId: string, knownFrom: number): string {
-  return `kid ${keyId}: it signs before every cache has it; a relying party that does not refetch on an unknown kid refuses its tokens until ${toDateTime(knownFrom)}`;
+  return `kid ${keyId}: it signs before every cache has it; a relying party that does not refetch the JWKS for an unknown kid refuses its tokens until ${toDateTime(knownFrom)}`;
 }
 
-/** The kid of a replacement that can sign and is new: neither kid nor key of any entry, least of all of the revoked one. */
+/** The kid of the replacement. It must be able to sign, and no entry may have its kid or its key, not even the revoked one. */
 function readReplacement(replacement: KeySetEntry, planned: readonly Planned[]): string {
   const { published, signer } = readSigningEntry(replacement, "replacement", "active");
   if (signer === undefined) throw new ConfigurationError("replacement", "expected an entry with a signer");
   for (const { argument, key } of planned) {
     const { keyId, publicKey } = key.published;
     if (keyId === published.keyId) {
-      throw new ConfigurationError("replacement", `expected a kid of its own, got that of ${argument}`);
+      throw new ConfigurationError("replacement", `expected a new kid, got the kid of ${argument}`);
     }
     if (publicKey.x === published.publicKey.x && publicKey.y === published.publicKey.y) {
-      throw new ConfigurationError("replacement", `expected a key of its own, got that of ${argument}`);
+      throw new ConfigurationError("replacement", `expected a new key, got the key of ${argument}`);
     }
   }
   return published.keyId;
@@ -143,7 +147,7 @@ function readReplacement(replacement: KeySetEntry, planned: readonly Planned[]):
 
 function refuseReplacement(replacement: unknown, why: string): void {
   if (replacement !== undefined)
-    throw new ConfigurationError("replacement", `expected none: the revoked key is not active, ${why}`);
+    throw new ConfigurationError("replacement", `remove it: the revoked key is not active, ${why}`);
 }
 
 function keyIdOf(entry: Planned): string {

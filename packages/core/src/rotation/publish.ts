@@ -4,17 +4,17 @@ import { PublishedKeySet } from "../keyset/published-set.ts";
 import type { ActiveKey, KeySet, PublishedKey } from "../keyset/types.ts";
 import { type Phase, phaseAt, type PlannedKey } from "./timeline.ts";
 
-/** What is published, and what is withdrawn, at a moment. */
+/** What is published and what is withdrawn at a given time. */
 export interface Publisher {
   readonly keySetAt: (time: number) => KeySet;
   readonly withdrawnAt: (time: number) => readonly PublishedKey[];
 }
 
 /**
- * Gives the same object whenever the same keys are in the same phases, also when the clock steps back and forth.
+ * Returns the same object whenever the same keys are in the same phases, even if the clock jumps back and forth.
  *
- * A set holds the active key, the retiring ones from the newest, the announced ones from the next, then the keys that
- * are no part of the schedule.
+ * Order in a set: the active key, the retiring keys from newest to oldest, the announced keys from the next one on, then
+ * the keys that are not part of the schedule.
  */
 export function createPublisher<Entry>(
   keys: readonly PlannedKey<Entry>[],
@@ -48,7 +48,7 @@ function oncePerConstellation<Made>(
 ): (time: number) => Made {
   const made = new Map<string, Made>();
   return (time) => {
-    // Of the few keys that count: a long schedule has thousands of others.
+    // Only the few keys that matter now. A long schedule has thousands of others.
     const constellation = keys
       .flatMap((key, index) => {
         const phase = phaseAt(key, time);
@@ -63,7 +63,7 @@ function oncePerConstellation<Made>(
   };
 }
 
-/** An entry has one `ActiveKey` in all sets: on it hangs whether its first signature was verified. */
+/** An entry has the same `ActiveKey` in all sets, because that object records whether its first signature was verified. */
 function activeKeyOf<Entry>(key: PlannedKey<Entry>, activeKeys: Map<PlannedKey<Entry>, ActiveKey>): ActiveKey {
   let active = activeKeys.get(key);
   if (active === undefined) {
@@ -75,7 +75,7 @@ function activeKeyOf<Entry>(key: PlannedKey<Entry>, activeKeys: Map<PlannedKey<E
   return active;
 }
 
-/** A kid names one key for good, and a key has one kid: over the whole schedule, not only in one set. */
+/** In the whole schedule, not only in one set, a kid names one key and a key has one kid. */
 export function requireDistinct(keys: readonly PlannedKey<unknown>[], trailing: readonly PublishedKey[]): void {
   refuseDuplicates("entries", [...keys.map((key) => key.key.published), ...trailing]);
   const seen = new Map<string, string>();
@@ -83,7 +83,7 @@ export function requireDistinct(keys: readonly PlannedKey<unknown>[], trailing: 
     const { x, y } = key.published.publicKey;
     const before = seen.get(`${x}.${y}`);
     if (before !== undefined)
-      throw new ConfigurationError(argument, `expected a key of its own, got that of ${before}`);
+      throw new ConfigurationError(argument, `expected a different key, got the key of ${before}`);
     seen.set(`${x}.${y}`, argument);
   }
 }

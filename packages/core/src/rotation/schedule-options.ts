@@ -9,24 +9,24 @@ import { type Durations, phaseAt, type PlannedEntry, type PlannedKey, toDateTime
 
 /** Options of `createRotationSchedule`. */
 export interface RotationScheduleOptions extends KeySetOptions {
-  /** The longest life of any token that is signed, in seconds: a retiring key stays published for it. 1 to 315,360,000. */
+  /** The longest lifetime of any token, in seconds. A retiring key stays published that long. 1 to 315,360,000. */
   readonly maxTokenLifetimeSeconds: number;
   /**
-   * Hours that a key is published before it signs, at least. Default 4: max-age plus stale-while-revalidate is 2 h,
-   * and once more behind a shared cache that sends no `Age`. From 4 up to 8784; from 2 with `sharedCaches: false`.
+   * Minimum hours that a key is published before it signs. Default 4: max-age plus stale-while-revalidate is 2 h, and
+   * twice that behind a shared cache that sends no `Age`. 4 to 8784, or 2 to 8784 with `sharedCaches: false`.
    */
   readonly announceHours?: number | undefined;
-  /** `false` says that no shared cache stands between the OP and its relying parties. Default true. */
+  /** `false` means that there is no shared cache between the OP and its relying parties. Default true. */
   readonly sharedCaches?: boolean | undefined;
   /** Hours of short caching after an activation. Default 24; 0 to 8784. */
   readonly rotationWindowHours?: number | undefined;
-  /** Hours for which a withdrawn key still accepts an expired `id_token_hint`. Default 336 (14 days); 0 to 87,840. */
+  /** How many hours a withdrawn key still verifies an expired `id_token_hint`. Default 336 (14 days); 0 to 87,840. */
   readonly hintAcceptanceHours?: number | undefined;
-  /** How far two clocks may be apart, in seconds. Default 60; 0 to 3600. */
+  /** How much two clocks may differ, in seconds. Default 60; 0 to 3600. */
   readonly clockSkewSeconds?: number | undefined;
   /** The clock, in milliseconds since 1970. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** Told once of each entry that is of no use any more, so that its signer can be closed. Default: nothing is told. */
+  /** Called once for each entry that is no longer needed, so that you can close its signer. Default: not called. */
   readonly onDrop?: ((entry: ScheduledEntry) => void | Promise<void>) | undefined;
 }
 
@@ -42,9 +42,9 @@ export const SCHEDULE_OPTIONS: OptionNames<RotationScheduleOptions> = {
   onDrop: true,
 };
 
-/** max-age and stale-while-revalidate (RFC 5861 section 3): how long one cache may hold a set. */
+/** max-age plus stale-while-revalidate (RFC 5861 section 3): how long one cache may serve a set. */
 const CACHE_HOURS = 2;
-/** Once more behind a shared cache: without `Age`, what it hands out looks new. */
+/** Twice that behind a shared cache: without `Age`, a response from it looks new. */
 const SHARED_CACHE_HOURS = 2 * CACHE_HOURS;
 const HOUR_MS = 3_600_000;
 const MAX_HOURS = 8784;
@@ -72,7 +72,7 @@ export function readEntries(entries: unknown): readonly PlannedEntry<ScheduledEn
   return readList("entries", entries).map((value, index) => {
     const argument = `entries[${index}]`;
     const key = readSigningEntry(value, argument, "announced");
-    // readSigningEntry has refused everything that is no object.
+    // readSigningEntry has already refused anything that is not an object.
     const entry = value as ScheduledEntry;
     const { emergencyAt } = entry;
     return {
@@ -86,7 +86,7 @@ export function readEntries(entries: unknown): readonly PlannedEntry<ScheduledEn
   });
 }
 
-/** There is a key that signs now, and each that signs now or later has a signer. */
+/** Checks that a key signs now, and that each key that signs now or later has a signer. */
 export function requireUsable(keys: readonly PlannedKey<ScheduledEntry>[], time: number): void {
   const [first] = keys;
   if (first === undefined) throw new ConfigurationError("entries", "expected at least one entry");
@@ -99,12 +99,12 @@ export function requireUsable(keys: readonly PlannedKey<ScheduledEntry>[], time:
   }
   for (const { argument, key, retiringFrom } of keys) {
     if (key.signer === undefined && retiringFrom > time) {
-      throw new ConfigurationError(argument, "expected a signer: the entry signs now or is still to sign");
+      throw new ConfigurationError(argument, "expected a signer: the entry signs now or will sign later");
     }
   }
 }
 
-/** Whole milliseconds, so that every moment of a schedule can be written down and reached. */
+/** Rounded to whole milliseconds, the resolution of a Date. */
 function hoursToMs(name: string, value: unknown, fallback: number, min: number, max: number): number {
   return Math.round(readNumber(name, value === undefined ? fallback : value, min, max) * HOUR_MS);
 }

@@ -15,7 +15,7 @@ import {
 import type { ScheduledEntry } from "./scheduled-entry.ts";
 import { changesOf, isCachedShortly, planTimeline } from "./timeline.ts";
 
-/** What the schedule answers between two changes. */
+/** What the schedule returns between two changes. */
 interface State {
   readonly from: number;
   readonly until: number;
@@ -25,15 +25,15 @@ interface State {
 }
 
 /**
- * A rotation as a pure function of time. Each key is announced (published, not signing), active, retiring (published
- * until the longest token signed by it has expired), withdrawn (kept for `id_token_hint` alone), and dropped. Replicas
- * with the same entries need no coordination: they publish the same bytes, and with clocks apart by less than the skew
- * no token is ever signed by a key that another one does not publish.
+ * A rotation as a pure function of time. Each key goes through these phases: announced (published, not signing), active,
+ * retiring (published until the last token it signed has expired), withdrawn (kept only for `id_token_hint`), and
+ * dropped. Replicas with the same entries need no coordination, since they publish the same bytes. As long as their
+ * clocks differ by less than the skew, no replica signs a token with a key that another replica does not publish.
  *
- * No timer runs: it is asked on use.
+ * There is no timer. The schedule reads the clock each time you use it.
  *
- * @throws ConfigurationError for a schedule that cannot work, with the earliest legal moment: an activation too soon
- * after its announcement, nothing active now, one key or one kid twice, a key without a signer that is still to sign.
+ * @throws ConfigurationError for a schedule that cannot work: a key activated too soon after its announcement (with the
+ * earliest allowed time), no key active now, a duplicate key or kid, or no signer for a key that signs now or later.
  * @example
  * ```ts
  * import { createJwksEndpoint, createRotationSchedule, type Signer } from "@signpost/core";

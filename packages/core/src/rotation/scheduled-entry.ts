@@ -1,11 +1,11 @@
 import type { KeySetEntry } from "../keyset/types.ts";
 
-/** A signing key with its place in time. Moments are a Date, or an RFC 3339 date and time with `Z` or an offset. */
+/** A signing key with its dates. Each is a Date, or an RFC 3339 date and time with `Z` or an offset. */
 export type ScheduledEntry = KeySetEntry & {
-  /** Published from this moment on, behind the others, and not signing. */
+  /** From this time on the key is published, after the others, but does not sign. */
   readonly announcedFrom: Date | string;
-  /** Signs from this moment on, until the next entry's `activeFrom`. */
+  /** From this time on the key signs, until the next entry's `activeFrom`. */
   readonly activeFrom: Date | string;
-  /** Set by `emergencyRotation`: when it happened. The announcement rule does not hold for this entry. */
+  /** Set by `emergencyRotation`: when the emergency happened. The announcement rule does not apply to this entry. */
   readonly emergencyAt?: Date | string | undefined;
 };

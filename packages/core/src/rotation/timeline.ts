@@ -1,18 +1,18 @@
 import { ConfigurationError } from "../errors.ts";
 import type { ReadSigningEntry } from "../keyset/read-keys.ts";
 
-/** The lengths of a schedule, all in milliseconds. */
+/** The durations of a schedule, all in milliseconds. */
 export interface Durations {
-  /** From the announcement to the activation, at least. */
+  /** Minimum time from the announcement to the activation. */
   readonly announceMs: number;
-  /** How far the clocks of two replicas, or of a replica and a relying party, may be apart. */
+  /** How much the clocks of two replicas, or of a replica and a relying party, may differ. */
   readonly skewMs: number;
   readonly tokenLifetimeMs: number;
   readonly hintAcceptanceMs: number;
   readonly rotationWindowMs: number;
 }
 
-/** An entry as it was configured, its moments in milliseconds since 1970. */
+/** A configured entry, with its dates in milliseconds since 1970. */
 export interface PlannedEntry<Entry> {
   readonly entry: Entry;
   /** The name of the entry in messages: `entries[2]`. */
@@ -26,19 +26,19 @@ export interface PlannedEntry<Entry> {
 
 export type Phase = "unpublished" | "announced" | "active" | "retiring" | "withdrawn" | "dropped";
 
-/** From its first moment, until its second one. */
+/** The time `from` is inside the interval, the time `until` is not. */
 type Interval = readonly [from: number, until: number];
 
-/** One key's whole life. Each moment is the first one of its phase. */
+/** The whole life of one key. Each time is the start of a phase. */
 export interface PlannedKey<Entry> extends PlannedEntry<Entry> {
   readonly retiringFrom: number;
   readonly withdrawnFrom: number;
   readonly droppedFrom: number;
-  /** The times of short caching that belong to this key's arrival. */
+  /** When short caching is on because of this key. */
   readonly shortCaching: readonly Interval[];
 }
 
-/** The lives of all keys in the order in which they become active. Pure: the same on every replica. */
+/** The lives of all keys, in the order in which they become active. Pure: the same on every replica. */
 export function planTimeline<Entry>(
   entries: readonly PlannedEntry<Entry>[],
   durations: Durations,
@@ -47,7 +47,7 @@ export function planTimeline<Entry>(
   return ordered.map((planned, index) => {
     requireAnnounced(planned, ordered[index - 1], durations);
     const retiringFrom = ordered[index + 1]?.activeFrom ?? Number.POSITIVE_INFINITY;
-    // One skew between who verifies and who publishes, and one that verifiers allow beyond `exp` (RFC 7519 section 4.1.4).
+    // One skew for the clocks of verifier and publisher, and one that verifiers allow after `exp` (RFC 7519 section 4.1.4).
     const withdrawnFrom = retiringFrom + durations.tokenLifetimeMs + 2 * durations.skewMs;
     return {
       ...planned,
@@ -59,7 +59,7 @@ export function planTimeline<Entry>(
   });
 }
 
-/** What a key is at a moment. */
+/** The phase of a key at a given time. */
 export function phaseAt(key: PlannedKey<unknown>, time: number): Phase {
   if (time >= key.droppedFrom) return "dropped";
   if (time >= key.withdrawnFrom) return "withdrawn";
@@ -72,21 +72,21 @@ export function isCachedShortly(keys: readonly PlannedKey<unknown>[], time: numb
   return keys.some((key) => key.shortCaching.some(([from, until]) => time >= from && time < until));
 }
 
-/** Every moment at which something changes, in order, each once: what is published, withdrawn, or cached shortly. */
+/** All times when the published keys, the withdrawn keys or the cache mode change. In order, without duplicates. */
 export function changesOf(keys: readonly PlannedKey<unknown>[]): readonly number[] {
   const cacheModes = mergeIntervals(keys.flatMap((key) => key.shortCaching)).flat();
   const moments = new Set([...keys.flatMap(phaseChangesOf), ...cacheModes]);
   return [...moments].filter(Number.isFinite).toSorted((a, b) => a - b);
 }
 
-/** The moments at which a key's phase changes. An emergency activates a key before its announcement, which then changes nothing. */
+/** The times when a key's phase changes. If an emergency activates a key before its announcement, that date changes nothing. */
 function phaseChangesOf(key: PlannedKey<unknown>): readonly number[] {
   const starts = [key.announcedFrom, key.activeFrom, key.retiringFrom, key.withdrawnFrom, key.droppedFrom];
-  // Moments are whole milliseconds.
+  // All times are whole milliseconds.
   return starts.filter((moment) => phaseAt(key, moment) !== phaseAt(key, moment - 1));
 }
 
-/** The same times as fewer intervals, in order: none overlaps or touches the next. */
+/** Merges intervals that overlap or touch. The result is in order. */
 function mergeIntervals(intervals: readonly Interval[]): readonly Interval[] {
   const merged: [from: number, until: number][] = [];
   for (const [from, until] of intervals
@@ -106,22 +106,22 @@ function requireAnnounced(
 ): void {
   const { argument, announcedFrom, activeFrom, emergencyAt } = planned;
   if (activeFrom === previous?.activeFrom) {
-    const problem = `expected a moment of its own, got that of ${previous.argument}`;
+    const problem = `must differ from the activeFrom of ${previous.argument}`;
     throw new ConfigurationError(`${argument}.activeFrom`, problem);
   }
-  // An emergency is no plan: `emergencyRotation` gives a key the place in time of one that was active before it.
+  // No rule for an emergency: `emergencyRotation` gives a key the dates of the key that was active before it.
   if (emergencyAt !== undefined && emergencyAt >= activeFrom) return;
-  // Before the first key there was no set that a cache could hold.
+  // Before the first key there was no set that a cache could serve.
   const lead = previous === undefined ? 0 : announceMs + skewMs;
   const earliest = announcedFrom + lead;
   if (activeFrom >= earliest) return;
   const why =
     lead === 0
       ? ""
-      : `, and caches may hold the set without it for ${announceMs / 3_600_000} h, clocks be ${skewMs / 1000} s apart`;
+      : `; caches may serve the set without it for ${announceMs / 3_600_000} h, and clocks may differ by ${skewMs / 1000} s`;
   throw new ConfigurationError(
     `${argument}.activeFrom`,
-    `expected ${toDateTime(earliest)} or later: announced from ${toDateTime(announcedFrom)}${why}`,
+    `expected ${toDateTime(earliest)} or later: the key is announced from ${toDateTime(announcedFrom)}${why}`,
   );
 }
 
@@ -129,7 +129,7 @@ function shortCachingOf(
   { announcedFrom, activeFrom, emergencyAt }: PlannedEntry<unknown>,
   { rotationWindowMs }: Durations,
 ): readonly Interval[] {
-  // A key that was not announced arrived in an emergency, or is the first one: nothing is rotated when that appears.
+  // A key that was never announced came in an emergency, or is the first key, which is no rotation.
   const announced: readonly Interval[] =
     announcedFrom < activeFrom ? [[announcedFrom, activeFrom + rotationWindowMs]] : [];
   return emergencyAt === undefined ? announced : [...announced, [emergencyAt, emergencyAt + rotationWindowMs]];

@@ -5,7 +5,7 @@ import { readMoment } from "./moment.ts";
 
 /** Options of `rotationWindow`. */
 export interface RotationWindowOptions {
-  /** The start: a Date, or an RFC 3339 date and time with `Z` or an offset, so that every replica reads the same moment. */
+  /** The start: a Date, or an RFC 3339 date and time with `Z` or an offset, so that every replica reads the same time. */
   readonly startedAt: Date | string;
   /** Length in hours, above 0 and up to 8784 (a year). Default 24. */
   readonly hours?: number | undefined;
@@ -19,10 +19,10 @@ const HOUR_MS = 3_600_000;
 const MAX_HOURS = 8784;
 
 /**
- * A predicate for `jwksRotationActive`: true from `startedAt` until `hours` later, the end excluded. It depends on the
- * clock alone, so replicas need to share nothing.
+ * A predicate for `jwksRotationActive`: true from `startedAt` until `hours` later, not including the end. It depends only
+ * on the clock, so replicas need no shared state.
  *
- * @throws ConfigurationError for a start that is no moment, or hours outside of the bounds.
+ * @throws ConfigurationError for an invalid start, or hours out of bounds.
  * @example
  * ```ts
  * import { rotationWindow } from "@signpost/core";

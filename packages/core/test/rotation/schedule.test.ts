@@ -195,14 +195,14 @@ describe("an impossible schedule is refused", () => {
     ],
     ["nothing active now", [at(10)], {}, "2026-01-01T10:00:00.000Z"],
     ["one kid twice", [first, at(100, 90, "a")], {}, '"a" twice'],
-    ["one key twice", [first, at(100, 90, "b", a)], {}, "a key of its own, got that of entries[0]"],
+    ["one key twice", [first, at(100, 90, "b", a)], {}, "a different key, got the key of entries[0]"],
     [
       "a kid of an encryption key",
       [first],
       { encryptionKeyset: [{ keyId: "a", publicKey: { ...c.publicKey } }] },
       '"a" twice',
     ],
-    ["two activations at once", [first, at(0)], {}, "a moment of its own"],
+    ["two activations at once", [first, at(0)], {}, "must differ from the activeFrom of entries[0]"],
     ["no entries", [], {}, "at least one entry"],
     ["a moment without a zone", [{ ...first, activeFrom: "2026-01-01T00:00:00" }], {}, "entries[0].activeFrom"],
     [
