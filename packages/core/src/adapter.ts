@@ -1,4 +1,4 @@
-// The door for packages that build on core: adapters for a backend, verifiers, plugs for a host. Users need `@signpost/core` alone.
+// The entry point for packages that build on core: adapters, verifiers and plugs. Users only need `@signpost/core`.
 export { decodedAnswer, incompleteAnswer } from "./backend/answer.ts";
 export { createAdapter } from "./backend/create-adapter.ts";
 export { createAdapterSigner, openAdapterSigner, planOpening } from "./backend/open-signer.ts";

@@ -1,4 +1,4 @@
-// On the prototype of each class: the class's name. `Symbol.for`, so that two copies of this package agree.
+// A member of each class's prototype that holds the class's name. `Symbol.for`, so that two copies of this package agree.
 const CLASS = Symbol.for("@signpost/core/error");
 
 interface Marked {
@@ -6,8 +6,8 @@ interface Marked {
 }
 
 /**
- * Makes a class of errors one that `instanceof` knows across installed copies of its package: each copy marks its own class with
- * the same name. For a static block, `this.prototype` and the name of the class, which no other package may use.
+ * Makes `instanceof` work for an error class across installed copies of its package: each copy marks its class with the
+ * same name. Call it in a static block with `this.prototype` and the class's name, which no other package may use.
  *
  * @example
  * ```ts
@@ -25,9 +25,9 @@ export function markErrorClass(prototype: object, name: string): void {
   Object.defineProperty(prototype, CLASS, { value: name });
 }
 
-/** Whether an object is of the class that was marked so, or of one derived from it. */
+/** Whether an object is an instance of the class marked with this name, or of a derived class. */
 function isMarked(value: object, name: unknown): boolean {
-  // What has no mark at all, as almost everything that is asked about, is known at once.
+  // The fast path: most values have no mark at all.
   if ((value as Marked)[CLASS] === undefined) return false;
   for (let link: unknown = value; typeof link === "object" && link !== null; link = Object.getPrototypeOf(link)) {
     if (Object.hasOwn(link, CLASS) && (link as Marked)[CLASS] === name) return true;
@@ -36,30 +36,30 @@ function isMarked(value: object, name: unknown): boolean {
 }
 
 /**
- * Base class of every error that Signpost throws on purpose: switch on `code`, never on the message.
+ * Base class of every error that Signpost throws on purpose. Switch on `code`, never on the message.
  *
- * `instanceof` also holds for the errors of another installed copy of this package (an adapter may bring one).
+ * `instanceof` also works for errors from another installed copy of this package, such as one that an adapter depends on.
  */
 export class SignpostError extends Error {
   static {
     markErrorClass(this.prototype, "SignpostError");
   }
 
-  /** True for errors of another copy of this package too. */
+  /** Also true for errors from another copy of this package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     try {
       if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
       if (typeof value !== "object" || value === null || !Object.hasOwn(this.prototype, CLASS)) return false;
       return isMarked(value, (this.prototype as Marked)[CLASS]);
     } catch {
-      // A Proxy that throws, or was revoked, is asked as any error is.
+      // A Proxy may throw, or may be revoked.
       return false;
     }
   }
 
   /** Name of the class. */
   override readonly name: string = "SignpostError";
-  /** What went wrong, for programs. */
+  /** Machine-readable reason. */
   readonly code: string;
 
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -69,24 +69,24 @@ export class SignpostError extends Error {
 }
 
 /**
- * Why a signature was not made.
+ * Why a signer failed.
  *
  * | code | meaning | transient |
  * |---|---|---|
- * | `unavailable` | the backend cannot be reached, or lost its session | yes |
- * | `throttled` | the backend refuses for now: rate or quota | yes |
+ * | `unavailable` | the backend cannot be reached, or the session with it was lost | yes |
+ * | `throttled` | the backend refuses for now, because of a rate limit or quota | yes |
  * | `timeout` | an attempt or the deadline ran out | yes |
- * | `overloaded` | our own queue is full; nothing was sent | yes |
- * | `aborted` | the caller's signal; its reason is the `cause` | no |
+ * | `overloaded` | the guard's queue is full; nothing was sent | yes |
+ * | `aborted` | the caller's signal aborted; its reason is the `cause` | no |
  * | `closed` | the signer was closed | no |
  * | `key_not_found`, `key_disabled`, `access_denied` | the backend refuses this key | no |
- * | `ambiguous_key` | more than one key matches what was asked for | no |
+ * | `ambiguous_key` | more than one key matches | no |
  * | `unsupported_key` | not a P-256 key that may sign ES256 | no |
- * | `wrong_key` | another key than the one that was opened | no |
- * | `pin_incorrect`, `pin_locked` | PKCS#11 user PIN; never tried again by itself | no |
- * | `bad_signature` | a signature that does not verify or is out of range | no |
- * | `integrity` | an answer that is incomplete or was corrupted on the way | may be |
- * | `invalid_argument` | the caller's argument | no |
+ * | `wrong_key` | not the key that was opened | no |
+ * | `pin_incorrect`, `pin_locked` | PKCS#11 user PIN; never retried automatically | no |
+ * | `bad_signature` | the signature does not verify, or is out of range | no |
+ * | `integrity` | the answer is incomplete or was corrupted in transit | sometimes |
+ * | `invalid_argument` | the caller passed an invalid argument | no |
  */
 export type SignerErrorCode =
   | "unavailable"
@@ -109,11 +109,11 @@ export type SignerErrorCode =
 
 const ALWAYS_TRANSIENT: ReadonlySet<SignerErrorCode> = new Set(["unavailable", "throttled", "timeout", "overloaded"]);
 
-/** What a `SignerError` may be made with. */
+/** Options of the `SignerError` constructor. */
 export interface SignerErrorOptions extends ErrorOptions {
-  /** Whether the same call may succeed later. Only read for `integrity`. Default false. */
+  /** Whether the same call may succeed later. Only used for `integrity`. Default false. */
   readonly transient?: boolean | undefined;
-  /** Key URI of the signer. Default: the guard and `createSigner` fill it in. */
+  /** Key URI of the signer. If it is missing, the guard and `createSigner` add it. */
   readonly uri?: string | undefined;
 }
 
@@ -125,14 +125,14 @@ export class SignerError extends SignpostError {
 
   /** Name of the class. */
   override readonly name: string = "SignerError";
-  /** What went wrong, for programs. */
+  /** Machine-readable reason. */
   declare readonly code: SignerErrorCode;
   /** Whether the same call may succeed later. */
   readonly transient: boolean;
-  /** Key URI of the signer that failed, or of the key that could not be opened. Undefined where neither is known. */
+  /** Key URI of the signer that failed, or of the key that could not be opened. Undefined if neither is known. */
   readonly uri: string | undefined;
 
-  /** `transient` is only read for `integrity`: every other code decides it by itself. */
+  /** The option `transient` is only used for `integrity`. For every other code it follows from the code. */
   constructor(code: SignerErrorCode, message: string, options?: SignerErrorOptions) {
     super(code, message, options);
     this.uri = options?.uri;
@@ -141,9 +141,9 @@ export class SignerError extends SignpostError {
 }
 
 /**
- * The error with the key URI of its signer. One that names none is copied: it is its thrower's own, which may throw it
- * again for another signer, or have frozen it. An error of a class derived from this one stays as it is. What is no
- * `SignerError` passes.
+ * Adds the key URI of the signer to an error without one. It returns a copy, because the code that threw the error may
+ * throw it again for another signer, or may have frozen it. Errors of a class derived from `SignerError`, and values that
+ * are not a `SignerError`, are returned unchanged.
  *
  * @example
  * ```ts
@@ -158,14 +158,14 @@ export class SignerError extends SignpostError {
  * ```
  */
 export function nameSigner(error: SignerError, uri: string): SignerError;
-/** The same for whatever was thrown. */
+/** Same, for any thrown value. */
 export function nameSigner(error: unknown, uri: string): unknown;
 export function nameSigner(error: unknown, uri: string): unknown {
   if (!(error instanceof SignerError) || error.constructor !== SignerError) return error;
   return error.uri === undefined ? namedCopy(error, uri) : error;
 }
 
-/** Every failure of a signer is a SignerError: one of ours as it is, anything else as the cause of `integrity`. */
+/** Makes every failure of a signer a SignerError. Anything else becomes the `cause` of an `integrity` error. */
 export function asSignerError(error: unknown): SignerError {
   if (error instanceof SignerError) return error;
   return new SignerError("integrity", "the signer failed with something other than a SignerError", { cause: error });
@@ -178,7 +178,7 @@ function namedCopy(error: SignerError, uri: string): SignerError {
   return named;
 }
 
-/** An option or argument that can never work. `argument` is its name, the message says what was expected. */
+/** An option or argument is invalid. `argument` is its name, and the message says what was expected. */
 export class ConfigurationError extends SignpostError {
   static {
     markErrorClass(this.prototype, "ConfigurationError");
@@ -195,7 +195,7 @@ export class ConfigurationError extends SignpostError {
   }
 }
 
-/** Bytes or a JWK that break an encoding rule: `invalid_der`, `invalid_spki`, `invalid_point`, `invalid_jwk`, `invalid_signature`, `unsupported_key`, `weak_key`. */
+/** Bytes, or a JWK, are not valid in their encoding. `code` says which encoding. */
 export class EncodingError extends SignpostError {
   static {
     markErrorClass(this.prototype, "EncodingError");
@@ -203,7 +203,7 @@ export class EncodingError extends SignpostError {
 
   /** Name of the class. */
   override readonly name: string = "EncodingError";
-  /** Which encoding was broken. */
+  /** Which encoding is invalid, or why the key is refused. */
   declare readonly code: EncodingErrorCode;
 
   constructor(code: EncodingErrorCode, message: string, options?: ErrorOptions) {
@@ -212,8 +212,8 @@ export class EncodingError extends SignpostError {
 }
 
 /**
- * Which encoding was broken. `unsupported_key` is a well-formed key of another type, curve or size; `weak_key` is an RSA key of
- * fewer than 2048 bits.
+ * Which encoding is invalid. `unsupported_key` is a well-formed key of another type, curve or size. `weak_key` is an RSA
+ * key of fewer than 2048 bits.
  */
 export type EncodingErrorCode =
   | "invalid_der"
@@ -224,15 +224,15 @@ export type EncodingErrorCode =
   | "unsupported_key"
   | "weak_key";
 
-/** What a `VerifyError` may be made with. */
+/** Options of the `VerifyError` constructor. */
 export interface VerifyErrorOptions extends ErrorOptions {
   /** Whether the same call may succeed later. Default false. */
   readonly transient?: boolean | undefined;
 }
 
 /**
- * A token or key set that was refused. `transient` tells the two kinds apart: `false` is about the token (a gateway answers
- * 401), `true` about something that could not be asked (503).
+ * A token or key set was refused. `transient: false` means that the token is at fault, and a gateway answers 401.
+ * `transient: true` means that something needed for the check did not work, and a gateway answers 503.
  */
 export class VerifyError extends SignpostError {
   static {
@@ -241,7 +241,7 @@ export class VerifyError extends SignpostError {
 
   /** Name of the class. */
   override readonly name: string = "VerifyError";
-  /** Whether the same call may succeed later: the network, another party's answer or a store is at fault, not the token. */
+  /** Whether the same call may succeed later: the network, another party's answer or a store failed, not the token. */
   readonly transient: boolean;
 
   constructor(code: string, message: string, options?: VerifyErrorOptions) {

@@ -1,28 +1,29 @@
 import { ConfigurationError } from "./errors.ts";
 
 /**
- * A moment, read on two clocks. The monotonic one is never set, but it may stand still while a machine sleeps or a function is
- * frozen: on Linux it does not count suspension. The wall clock counts that time, but it may be set, forward or back.
+ * A point in time on two clocks. The monotonic clock is never set, but it may stop while a machine sleeps or a serverless
+ * function is frozen. On Linux it does not count suspended time. The wall clock counts that time, but it can be set
+ * forward or back.
  */
 export interface Instant {
-  /** Milliseconds from some beginning, on a clock that only goes forward. */
+  /** Milliseconds since an arbitrary start, on a clock that only goes forward. */
   readonly monotonic: number;
   /** Milliseconds since 1970. */
   readonly wall: number;
 }
 
-/** Two clocks, for callers that bring their own. */
+/** Custom clocks. */
 export interface Clocks {
-  /** Gives monotonic milliseconds. Default `performance.now`. */
+  /** Returns monotonic milliseconds. Default `performance.now`. */
   readonly clock?: (() => number) | undefined;
-  /** Gives milliseconds since 1970. Default `Date.now`. */
+  /** Returns milliseconds since 1970. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
 /**
- * The present moment on both clocks.
+ * The current time on both clocks.
  *
- * @throws ConfigurationError for a clock that gives no number, or none that is finite.
+ * @throws ConfigurationError for a clock that does not return a finite number.
  * @example
  * ```ts
  * import { elapsedMs, readInstant } from "@signpost/core/adapter";
@@ -38,17 +39,17 @@ export function readInstant({ clock, now }: Clocks = {}): Instant {
   };
 }
 
-/** Nothing is before or after NaN: every limit would be off. */
+/** NaN compares false with everything, so no limit would work. */
 function milliseconds(name: string, value: number): number {
   if (Number.isFinite(value)) return value;
   throw new ConfigurationError(name, "expected a function that gives milliseconds");
 }
 
 /**
- * Milliseconds since a moment, as the faster of the two clocks counts them. For all that must not last too long: trust in what was
- * fetched, throttles, the memory of failures. It ends when either clock says so.
+ * Milliseconds since `since` on the faster of the two clocks. Use it for limits that must not last too long: trust in
+ * fetched data, throttles, remembered failures. The limit is reached when either clock reaches it.
  *
- * Never add up several of these: between two readings each clock may be ahead, and the sum would run faster than both.
+ * Never add up several results. Each may come from a different clock, so the sum would run faster than either.
  *
  * @example
  * ```ts
@@ -63,8 +64,8 @@ export function elapsedMs(since: Instant, until: Instant = readInstant()): numbe
 }
 
 /**
- * Milliseconds since a moment, as the slower of the two clocks counts them. For all that must not end too early, such as the memory
- * of ids that may be used only once. It ends when both clocks say so.
+ * Milliseconds since `since` on the slower of the two clocks. Use it for limits that must not end too early, such as
+ * remembering ids that may be used only once. The limit is reached when both clocks reach it.
  *
  * @example
  * ```ts

@@ -1,7 +1,6 @@
 /**
- * Whether `hostname` names this machine, so that plain HTTP to it never leaves the machine.
- * It is the `hostname` of a WHATWG `URL`, where every spelling of an IPv4 address is already dotted decimal and an IPv6
- * address stands in brackets.
+ * Whether `hostname` is this machine, so that plain HTTP to it never leaves the machine. Pass the `hostname` of a WHATWG
+ * `URL`: it normalizes IPv4 addresses to dotted decimal, and puts IPv6 addresses in brackets.
  *
  * @example
  * ```ts

@@ -2,18 +2,18 @@ import type { ServerResponse } from "node:http";
 import { splitTokens } from "./tokens.ts";
 import type { JwksResponse } from "./respond.ts";
 
-/** The request headers by which a browser asks before it sends (Fetch standard, "CORS-preflight request"). */
+/** The request headers of a browser's preflight (Fetch standard, "CORS-preflight request"). */
 export interface PreflightHeaders {
   /** `Origin`. */
   readonly origin?: string | null | undefined;
-  /** `Access-Control-Request-Method`. Without it and `origin`, OPTIONS is no preflight. */
+  /** `Access-Control-Request-Method`. An OPTIONS request without this header or without `Origin` is not a preflight. */
   readonly requestMethod?: string | null | undefined;
-  /** `Access-Control-Request-Headers`, joined when it came more than once. */
+  /** `Access-Control-Request-Headers`, joined if the request has more than one. */
   readonly requestHeaders?: string | null | undefined;
 }
 
 /**
- * Reads them from the headers of a request, by their names in lower case.
+ * Reads the preflight headers of a request. `header` is called with lower-case names.
  *
  * @example
  * ```ts
@@ -33,13 +33,13 @@ export function askedOf(header: (name: string) => string | null | undefined): Pr
 
 const OPEN = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag" };
 
-/** The request headers that RPs send and that browsers do not allow by themselves. */
+/** Request headers that RPs send and that browsers do not allow by default. */
 const USUAL_HEADERS = "If-None-Match, Cache-Control";
 
 /**
- * The response that lets browsers of any origin read it. A preflight, which is OPTIONS with `Origin` and
- * `Access-Control-Request-Method`, becomes `204`: the key set is public, so every asked header is allowed. What is asked
- * goes back only where it is a list of header names.
+ * The same response with headers that let browsers of any origin read it. A preflight (OPTIONS with `Origin` and
+ * `Access-Control-Request-Method`) gets `204`. The key set is public, so every requested header is allowed. The requested
+ * headers are only echoed if they are a valid list of header names.
  *
  * @example
  * ```ts
@@ -63,8 +63,8 @@ export function withAnyOrigin(response: JwksResponse, method: string, asked: Pre
 }
 
 /**
- * Takes off a response what middleware in front has set for one origin: `Access-Control-*`, and `Origin` in `Vary`,
- * which would make shared caches keep a copy for each origin. Of one that is on its way nothing can be taken off.
+ * Removes the headers that middleware has set for one origin: `Access-Control-*`, and `Origin` in `Vary`, which would make
+ * shared caches keep a copy for each origin. Does nothing if the headers were already sent.
  *
  * @example
  * ```ts

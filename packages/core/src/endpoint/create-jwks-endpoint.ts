@@ -21,18 +21,18 @@ import { writeResponse } from "./write-response.ts";
 /** Options of `createJwksEndpoint`. */
 export interface JwksEndpointOptions extends RouteOptions {
   /**
-   * The OP's own keys: a set made by `createKeySet`, a function that returns the one of this moment (the same object
-   * until something changed), a rotation schedule, which brings its cache mode with it, or the list of entries itself.
+   * The OP's own keys: a set from `createKeySet`, a function that returns the current set (the same object until something
+   * changes), a rotation schedule, which also provides its cache mode, or a list of entries.
    */
   readonly keys: OwnKeys;
-  /** Only with a list of entries: a set has its own. Default none. */
+  /** Only with a list of entries. For a set, pass it to `createKeySet`. Default none. */
   readonly encryptionKeyset?: readonly EncryptionKey[] | undefined;
-  /** Only with a list of entries: a set has its own. Default none. */
+  /** Only with a list of entries. For a set, pass it to `createKeySet`. Default none. */
   readonly legacyVerificationKeys?: readonly LegacyKey[] | undefined;
   /**
-   * Asked on every GET and HEAD; `true` puts the short cache lifetime on that response. Anything else, no predicate,
-   * or one that throws or returns a promise means the long one. Default: the schedule's own where `keys` is one, which
-   * `null` switches off; else none.
+   * Called on every GET and HEAD. `true` gives that response the short cache lifetime. Any other result gives it the long
+   * one, and so does a predicate that throws or returns a promise. Default: the predicate of the schedule if `keys` is one
+   * (`null` turns it off), otherwise none.
    */
   readonly jwksRotationActive?: (() => boolean) | null | undefined;
   /**
@@ -41,14 +41,13 @@ export interface JwksEndpointOptions extends RouteOptions {
    */
   readonly weakIfNoneMatch?: WeakIfNoneMatch | undefined;
   /**
-   * Lets browsers of any origin read the set, and answers their preflights. Default false; what is mounted by
-   * `@signpost/oidc-provider` can be read from any origin in either case.
+   * Lets browsers of any origin read the set, and answers their preflights. Default false. An endpoint that
+   * `@signpost/oidc-provider` mounts is readable from any origin in either case.
    */
   readonly cors?: boolean | undefined;
   /**
-   * Told when the key source or the predicate fails, once until it works again, and once when the first request that
-   * `listener` or `fetch` sees asks for another path than `pathname`. What it throws is dropped. Default: nothing is
-   * told.
+   * Called when the key source or the predicate fails, once until it works again. Also called once if the first request to
+   * `listener` or `fetch` has another path than `pathname`. Errors that it throws are dropped. Default: not called.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -57,49 +56,50 @@ export interface JwksEndpointOptions extends RouteOptions {
 export interface JwksMetadata {
   /** The absolute URL of the key set. */
   jwks_uri: string;
-  /** The one algorithm of the OP's ID tokens. */
+  /** The only algorithm of the OP's ID tokens. */
   id_token_signing_alg_values_supported: ["ES256"];
 }
 
 /**
- * The endpoint of an OP's key set. The members are bound. No request is refused for its URL: mounting is the router's, and
- * proxies strip prefixes. Where the first one asks for another path than `pathname`, `onError` is told.
+ * The endpoint of an OP's key set. You can pass its methods around without `this`. It does not check the URL of a request,
+ * since routing is your server's job and proxies may strip prefixes. But if the first request has another path than
+ * `pathname`, `onError` is called.
  */
 export interface JwksEndpoint {
   /** The absolute URL that RPs fetch: `https://op.example/oidc/jwks`. */
   readonly jwksUri: string;
-  /** Its path, as a server at the root of its host sees it: `/oidc/jwks`. */
+  /** The path of that URL, as a server at the root of the host sees it: `/oidc/jwks`. */
   readonly pathname: string;
-  /** The path below the issuer's own path, for a router that is mounted there: `/jwks`. The same as `pathname` for an issuer without a path. */
+  /** The path below the issuer's path, for a router mounted there: `/jwks`. Equals `pathname` if the issuer has no path. */
   readonly routePath: string;
   /**
-   * Whether a request target, as in `req.url` of `node:http`, is the endpoint's: its path is `pathname`, byte for byte,
-   * with or without a query. The target may be in absolute form (RFC 9112 section 3.2.2).
+   * Whether a request target, such as `req.url` of `node:http`, is for this endpoint: its path must equal `pathname` byte
+   * for byte, with or without a query. The target may be in absolute form (RFC 9112 section 3.2.2).
    */
   matches(requestTarget: string | undefined): boolean;
   /**
-   * To be spread into the OP's own discovery document. ES256 is the one algorithm that this OP signs with; OpenID
-   * Connect Discovery 1.0 section 3 asks OPs to support RS256 as well, and Signpost decides against it.
+   * Spread this into the OP's discovery document. ES256 is the only algorithm that this OP signs with. OpenID Connect
+   * Discovery 1.0 section 3 also requires RS256, but Signpost does not support it by design.
    */
   readonly metadata: Readonly<JwksMetadata>;
   /**
-   * The response to a method, which is case-sensitive, and an `If-None-Match` value (joined, when it came more than once).
-   * With `cors: true`, OPTIONS is a preflight where `asked` says so, and else `405`.
+   * The response to a request with this method (case-sensitive) and `If-None-Match` value (joined if the request has more
+   * than one). With `cors: true`, OPTIONS is answered as a preflight if `asked` has its headers, and with `405` otherwise.
    */
   respond(method: string, ifNoneMatch?: string | null, asked?: PreflightHeaders): JwksResponse;
-  /** For servers in the style of the Fetch standard: Hono, Next, Deno, Bun and others. */
+  /** For servers that use the Fetch standard: Hono, Next, Deno, Bun and others. */
   fetch(request: Request): Response;
   /** For `node:http`, Express, Fastify (raw, after `reply.hijack()`) and Koa (raw, with `ctx.respond = false`). */
   listener(req: IncomingMessage, res: ServerResponse): void;
 }
 
 /**
- * Makes the endpoint that publishes the OP's keys (RFC 7517 section 5), with its caching contract.
+ * Creates the endpoint that publishes the OP's keys (RFC 7517 section 5) with the right cache headers.
  *
- * A key source that throws, or gives a set that is refused, leaves the endpoint with the last set that it accepted;
- * until there was one, the answer is `500` with `Cache-Control: no-store`.
+ * If the key source throws, or returns a set that is refused, the endpoint keeps serving the last accepted set. If there
+ * is none yet, the response is `500` with `Cache-Control: no-store`.
  *
- * @throws ConfigurationError naming the option.
+ * @throws ConfigurationError that names the option.
  * @example
  * ```ts
  * import { createServer } from "node:http";
@@ -170,7 +170,7 @@ function readKeys({ keys, encryptionKeyset, legacyVerificationKeys }: JwksEndpoi
   if (Array.isArray(keys)) return readOwnKeys(keys, { encryptionKeyset, legacyVerificationKeys });
   for (const [name, value] of Object.entries({ encryptionKeyset, legacyVerificationKeys })) {
     if (value !== undefined) {
-      throw new ConfigurationError(name, "expected only with a list of entries; give it to createKeySet instead");
+      throw new ConfigurationError(name, "only allowed if keys is a list of entries; pass it to createKeySet instead");
     }
   }
   return readOwnKeys(keys);

@@ -6,8 +6,8 @@ export interface FailureReport {
 }
 
 /**
- * Tells `onError` of a failure once, until `recovered`: requests come by the thousand and would all say the same.
- * Nothing that `onError` does reaches the caller.
+ * Reports a failure to `onError` only once until `recovered`, since thousands of requests would all report the same. If
+ * `onError` throws, the caller does not see it.
  */
 export function createFailureReport(onError: ((error: unknown) => void) | undefined): FailureReport {
   let failing = false;
@@ -19,7 +19,7 @@ export function createFailureReport(onError: ((error: unknown) => void) | undefi
         const result: unknown = onError?.(error);
         if (isThenable(result)) swallowRejection(result);
       } catch {
-        // There is nobody left to tell, and the request is answered all the same.
+        // There is nowhere else to report it, and the request still gets its answer.
       }
     },
     recovered() {

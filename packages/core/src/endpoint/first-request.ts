@@ -4,14 +4,14 @@ import { createFailureReport } from "./failure-report.ts";
 import { requestPath } from "./request-path.ts";
 import type { Routes } from "./routes.ts";
 
-/** The path that the client asked for. Routers in the style of Connect take their prefix off `url` and keep it in `originalUrl`. */
+/** The path that the client requested. Connect-style routers strip their prefix from `url` and keep `originalUrl`. */
 export function requestedPath(req: IncomingMessage & { readonly originalUrl?: unknown }): string | undefined {
   return requestPath(typeof req.originalUrl === "string" ? req.originalUrl : req.url);
 }
 
 /**
- * Looks at the path of the first request, and tells `onError` where the endpoint seems to be mounted at another place
- * than RPs are told. It may be right all the same: a proxy may strip a prefix.
+ * Checks the path of the first request, and reports to `onError` if the endpoint seems to be mounted somewhere else than
+ * the published URL says. It is only a hint, since a proxy may strip a prefix.
  */
 export function createFirstLook(
   { jwksUri, pathname }: Routes,
@@ -25,13 +25,13 @@ export function createFirstLook(
     looked = true;
     if (folded(path) === folded(pathname)) return;
     const problem =
-      `the first request asked for ${JSON.stringify(path)}, and relying parties are told ${jwksUri}: mount the endpoint at ` +
-      `${JSON.stringify(pathname)}, unless a proxy or router in front strips a prefix`;
+      `the first request had the path ${JSON.stringify(path)}, but the published jwks_uri is ${jwksUri}: mount the endpoint ` +
+      `at ${JSON.stringify(pathname)}, unless a proxy or router in front strips a prefix`;
     report.failed(new ConfigurationError("pathname", problem));
   };
 }
 
-/** Many routers take a path in any case, and with a trailing slash: that is no other place. */
+/** Many routers ignore case and a trailing slash, so these do not count as a difference. */
 function folded(path: string): string {
   return path.toLowerCase().replace(/\/$/, "");
 }

@@ -4,9 +4,9 @@ import { trimWhitespace } from "./tokens.ts";
 export type WeakIfNoneMatch = "ignore" | "match";
 
 /**
- * Whether an `If-None-Match` value (RFC 9110 section 13.1.2) selects `304` for a strong entity tag. `*` counts
- * alone only. A list is split on commas outside quotes and each member is compared byte for byte, so a member that
- * is no entity tag cannot equal one and spoils none of the others.
+ * Whether an `If-None-Match` value (RFC 9110 section 13.1.2) selects `304` for a strong entity tag. `*` only counts as the
+ * whole value. A list is split at commas outside quotes, and each member is compared byte for byte. So a malformed member
+ * never matches, and does not affect the others.
  */
 export function matchesIfNoneMatch(value: string, etag: string, weak: WeakIfNoneMatch): boolean {
   if (value === etag) return true;
@@ -18,7 +18,7 @@ export function matchesIfNoneMatch(value: string, etag: string, weak: WeakIfNone
   for (let index = 0; index <= value.length; index += 1) {
     if (index < value.length) {
       const character = value[index];
-      // An entity tag has no escapes: every quote opens or closes.
+      // An entity tag has no escapes, so every quote opens or closes one.
       if (character === '"') quoted = !quoted;
       if (quoted || character !== ",") continue;
     }

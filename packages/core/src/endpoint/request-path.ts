@@ -1,13 +1,13 @@
-// Absolute form has a host (RFC 9110 section 4.2.1), and only its path may be missing.
+// Absolute form always has a host (RFC 9110 section 4.2.1), but its path may be missing.
 const TARGET = /^(?<origin>https?:\/\/[^/?#]+)?(?<path>\/[^?]*)?(?:\?|$)/i;
 
 /**
- * The path that a request asks for, for servers that route by it themselves: of a target in origin form
- * (`/jwks?a=b`), and of one in absolute form (`http://op.example/jwks`), which every server must accept
- * (RFC 9112 section 3.2.2). It is neither decoded nor normalised. A target in another form has none.
+ * The path of a request target in origin form (`/jwks?a=b`) or absolute form (`http://op.example/jwks`), which every
+ * server must accept (RFC 9112 section 3.2.2). The path is neither decoded nor normalized. Returns undefined for a target
+ * in any other form.
  *
- * For servers on `node:http`, whose `req.url` is the target as it was sent. Routers of frameworks do this themselves,
- * and for the JWKS endpoint `endpoint.matches(req.url)` does.
+ * Use it in a plain `node:http` server, where `req.url` is the target as it was sent. Framework routers do this for you.
+ * For the JWKS endpoint, use `endpoint.matches(req.url)`.
  *
  * @example
  * ```ts

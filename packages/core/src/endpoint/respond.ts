@@ -3,22 +3,22 @@ import { type PreflightHeaders, withAnyOrigin } from "./cors.ts";
 import { matchesIfNoneMatch } from "./if-none-match.ts";
 import type { WeakIfNoneMatch } from "./if-none-match.ts";
 
-/** What to send, for a server that has neither `fetch` nor `node:http`. */
+/** A response, for servers that use neither `fetch` nor `node:http`. */
 export interface JwksResponse {
   /** 200, 304, 405, 500, or 204 for a CORS preflight. */
   readonly status: number;
-  /** By their usual names: `Cache-Control`. */
+  /** The headers, with names like `Cache-Control`. */
   readonly headers: Record<string, string>;
-  /** `null` where no body is sent. The bytes are shared by all responses: read them, never change them. */
+  /** `null` if there is no body. All responses share these bytes, so never change them. */
   readonly body: Uint8Array | null;
 }
 
 export interface ResponseState {
   readonly weakIfNoneMatch: WeakIfNoneMatch;
   readonly cors: boolean;
-  /** The document of this moment, or undefined while there is none. */
+  /** The current document, or undefined if there is none yet. */
   readonly document: () => JwksDocument | undefined;
-  /** The `Cache-Control` of this moment. */
+  /** The current `Cache-Control` value. */
   readonly cacheControl: () => string;
 }
 
@@ -27,7 +27,7 @@ const ALLOWED_METHODS = "GET, HEAD";
 const METHOD_NOT_ALLOWED = new TextEncoder().encode("method not allowed\n");
 const INTERNAL_SERVER_ERROR = new TextEncoder().encode("internal server error\n");
 
-/** One request: nothing is hashed and nothing is serialised here. */
+/** The response to one request. The document is already hashed and serialized. */
 export function respondTo(
   state: ResponseState,
   method: string,
@@ -44,7 +44,7 @@ function respondToOwnOrigin(
   ifNoneMatch: string | null | undefined,
 ): JwksResponse {
   if (method !== "GET" && method !== "HEAD") return plainText(405, METHOD_NOT_ALLOWED, { Allow: ALLOWED_METHODS });
-  // The document first: a rotation that begins in between then meets the old keys with the short lifetime.
+  // The document first. If a rotation starts in between, the old keys get the short lifetime.
   const document = state.document();
   const cacheControl = state.cacheControl();
   if (document === undefined) return withoutBodyOf(method, plainText(500, INTERNAL_SERVER_ERROR));
@@ -75,7 +75,7 @@ function plainText(status: number, body: Uint8Array, headers: Record<string, str
   };
 }
 
-/** HEAD has the headers of GET, its `Content-Length` included (RFC 9110 section 9.3.2). */
+/** HEAD has the same headers as GET, including `Content-Length` (RFC 9110 section 9.3.2). */
 function withoutBodyOf(method: string, response: JwksResponse): JwksResponse {
   return method === "HEAD" ? { ...response, body: null } : response;
 }

@@ -3,14 +3,14 @@ import { isLoopbackHost } from "../loopback-host.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readFlag } from "../options/read-values.ts";
 
-/** Where the endpoint is: the issuer, and the path below it. */
+/** Options for the URL of the endpoint: the issuer, and the path below it. */
 export interface RouteOptions {
   /**
-   * The issuer of the OP, exactly as it stands in its tokens: `https:`, without query and fragment. Its own path is
-   * kept. `http:` is accepted for loopback hosts.
+   * The issuer of the OP, exactly as in its tokens: an `https:` URL without query or fragment. It may have a path. `http:` is
+   * only accepted for loopback hosts.
    */
   readonly issuer: string;
-  /** Accepts any `http:` issuer. Default false (OpenID Connect Discovery 1.0 section 3 and RFC 8414 section 2 ask for https). */
+  /** Accepts any `http:` issuer. Default false (OpenID Connect Discovery 1.0 section 3 and RFC 8414 section 2 require https). */
   readonly allowInsecureIssuer?: boolean | undefined;
   /** Where the OP's routes are mounted: empty (the default) or like `/oidc`. */
   readonly mountPrefix?: string | undefined;
@@ -31,14 +31,14 @@ export const ROUTE_OPTIONS: OptionNames<RouteOptions> = {
   endpoints: true,
 };
 
-/** The three places of the endpoint: of the RP, of a server at the root of its host, of a router below the issuer's path. */
+/** The endpoint's address for RPs, for a server at the root of its host, and for a router below the issuer's path. */
 export interface Routes {
   readonly jwksUri: string;
   readonly pathname: string;
   readonly routePath: string;
 }
 
-/** Joins issuer, mount prefix and path as they are: what is published must be what RPs request, byte for byte. */
+/** Joins issuer, mount prefix and path unchanged: the published URL must be what RPs request, byte for byte. */
 export function resolveRoutes(options: RouteOptions): Routes {
   const base = readIssuer(options.issuer, readFlag("allowInsecureIssuer", options.allowInsecureIssuer));
   const { mountPrefix = "", endpoints = {} } = options;
@@ -48,24 +48,24 @@ export function resolveRoutes(options: RouteOptions): Routes {
   requirePath("endpoints.jwks", jwks);
   const routePath = mountPrefix + jwks;
   const jwksUri = base + routePath;
-  // What the issuer's own path and the route are made of is never escaped or resolved by the parser.
+  // The parser changes nothing here: the checks above refuse everything that it would escape or resolve.
   return { jwksUri, pathname: new URL(jwksUri).pathname, routePath };
 }
 
-// Unreserved characters and the few of RFC 3986's `pchar` that no router reads as a pattern: `:`, `*`, `(`, `)`,
-// `+`, `!`, `{` and `}` are a parameter, a wildcard or a group in one of them.
+// Unreserved characters, and the few others of RFC 3986's `pchar` that no router treats as a pattern. In some router,
+// `:`, `*`, `(`, `)`, `+`, `!`, `{` and `}` mean a parameter, a wildcard or a group.
 const SEGMENT = /^[A-Za-z0-9\-._~@$&,;=]+$/;
 
 function requirePath(name: string, value: unknown): asserts value is string {
   if (typeof value !== "string") throw new ConfigurationError(name, "expected a path like /jwks");
   const segments = value.split("/");
-  // An absolute path begins with an empty piece; any other empty piece is `//` or a trailing slash.
+  // An absolute path starts with an empty segment. Any other empty segment is `//` or a trailing slash.
   const absolute = segments.length > 1 && segments[0] === "";
   if (absolute && segments.slice(1).every(isPlainSegment)) return;
   throw new ConfigurationError(
     name,
-    "expected a path like /jwks: it starts with a slash, does not end with one, has no empty, `.` or `..` segment, " +
-      "no query, fragment, percent escape or router pattern",
+    "expected a path like /jwks: with a leading slash, without a trailing slash, an empty, `.` or `..` segment, " +
+      "a query, a fragment, a percent escape or a router pattern",
   );
 }
 
@@ -75,8 +75,8 @@ function isPlainSegment(segment: string): boolean {
 
 /** The issuer without one trailing slash. */
 function readIssuer(issuer: unknown, allowInsecure: boolean): string {
-  // `new URL` alone is too kind: it trims, drops tabs, turns backslashes into slashes and escapes the rest. The two
-  // parts cannot share a character, so that a long text is read once.
+  // `new URL` alone is too lenient: it trims, drops tabs, turns backslashes into slashes and escapes the rest. The two
+  // groups share no character, so the pattern cannot backtrack on a long text.
   const parts =
     typeof issuer === "string"
       ? /^https?:\/\/([^/?#]+)((?:[/?#](?:[!$&-;=?#@-Z_a-z~]|%[0-9a-f]{2})*)?)$/i.exec(issuer)
@@ -85,18 +85,18 @@ function readIssuer(issuer: unknown, allowInsecure: boolean): string {
     throw new ConfigurationError("issuer", "expected an absolute https URL like https://op.example");
   }
   const [, authority = "", rest = ""] = parts;
-  if (/[?#]/.test(rest)) throw new ConfigurationError("issuer", "expected no query and no fragment");
-  if (authority.includes("@")) throw new ConfigurationError("issuer", "expected no user name and no password");
+  if (/[?#]/.test(rest)) throw new ConfigurationError("issuer", "must not have a query or a fragment");
+  if (authority.includes("@")) throw new ConfigurationError("issuer", "must not have a user name or a password");
   if (!/^[A-Za-z0-9\-._~:[\]]+$/.test(authority)) {
-    throw new ConfigurationError("issuer", "expected a host name in ASCII (a name in another script in its xn-- form)");
+    throw new ConfigurationError("issuer", "expected a host name in ASCII (use the xn-- form for other scripts)");
   }
   const url = new URL(issuer);
-  // A parser that resolves `.`, `..` or `%2e` would request another path than the one that is published.
+  // A client whose parser resolves `.`, `..` or `%2e` would request another path than the published one.
   if (rest.includes("//") || url.pathname !== (rest === "" ? "/" : rest)) {
-    throw new ConfigurationError("issuer", "expected a path without empty, `.` and `..` segments");
+    throw new ConfigurationError("issuer", "the path must not have empty, `.` or `..` segments");
   }
   if (url.protocol === "http:" && !allowInsecure && !isLoopbackHost(url.hostname)) {
-    throw new ConfigurationError("issuer", "expected https; http is for loopback hosts, or with allowInsecureIssuer");
+    throw new ConfigurationError("issuer", "expected https; http needs a loopback host, or allowInsecureIssuer");
   }
   return issuer.endsWith("/") ? issuer.slice(0, -1) : issuer;
 }

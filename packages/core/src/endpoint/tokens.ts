@@ -1,6 +1,6 @@
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** The members of a list of tokens (RFC 9110 section 5.6.1), empty ones left out. Undefined where one is no token, or there is none. */
+/** The members of a list of tokens (RFC 9110 section 5.6.1). Undefined if one is not a token, or if there are none. */
 export function splitTokens(list: string): string[] | undefined {
   const members = list.split(",").map((member) => trimWhitespace(member, 0, member.length));
   const tokens = members.filter((member) => member !== "");
@@ -8,8 +8,8 @@ export function splitTokens(list: string): string[] | undefined {
 }
 
 /**
- * The part of a text without the white space at its ends. Optional white space is SP and HTAB (RFC 9110 section 5.6.3):
- * `trim()` would take more than that, and a pattern for the end would try each space of a long run again.
+ * Trims the white space at both ends. Optional white space is SP and HTAB (RFC 9110 section 5.6.3). `trim()` would remove
+ * more than that, and a regular expression for the end would be quadratic on a long run of spaces.
  */
 export function trimWhitespace(text: string, from: number, to: number): string {
   let start = from;

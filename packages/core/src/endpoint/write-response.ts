@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { removeOrigin } from "./cors.ts";
 import type { JwksResponse } from "./respond.ts";
 
-/** Headers that are this endpoint's alone to decide: where a response does not carry one, nobody before may have set it. */
+/** Headers that only this endpoint may set. If its response does not have one, a value set earlier is removed. */
 const OWN_HEADERS = [
   "content-type",
   "content-length",
@@ -22,9 +22,9 @@ function isForCdns(name: string): boolean {
 }
 
 /**
- * Writes status, headers and bytes as they are, past the conveniences of a framework. Other headers that were set
- * before stay, but none that speaks of one origin where any may read. Where something answered the request before, there
- * is nothing left to write.
+ * Writes status, headers and bytes unchanged, without a framework's additions. Other headers that were set before are
+ * kept. If any origin may read the response, headers for a single origin are removed. Does nothing if the request was
+ * already answered.
  *
  * @example
  * ```ts

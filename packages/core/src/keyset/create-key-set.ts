@@ -4,28 +4,28 @@ import { PublishedKeySet } from "./published-set.ts";
 import { readEncryptionKey, readLegacyKey, readSigningEntry } from "./read-keys.ts";
 import type { EncryptionKey, KeySet, KeySetEntry, LegacyKey, PublishedKey } from "./types.ts";
 
-/** The keys of a set besides those that sign ES256. */
+/** The other keys of a set: those that do not sign ES256. */
 export interface KeySetOptions {
   /** Public encryption keys, published after all signing keys with `use: "enc"`. Default none. */
   readonly encryptionKeyset?: readonly EncryptionKey[] | undefined;
   /**
-   * Public RS256, PS256 or EdDSA keys of an OP that is moving to ES256, published between the signing and the
-   * encryption keys for the time of the move. They never sign. Default none.
+   * Public RS256, PS256 or EdDSA keys of an OP that is moving to ES256. They are published during the move, between the
+   * signing and the encryption keys, and never sign. Default none.
    */
   readonly legacyVerificationKeys?: readonly LegacyKey[] | undefined;
 }
 
 /**
- * Makes the immutable set of an OP's keys. The first entry is the active one and signs; the later ones are retiring:
- * they stay published so that RPs can verify the tokens they have. The public keys are read, the document and its ETag
- * computed here and never again. The set owns no signer: close them where they were opened.
+ * Creates the immutable set of an OP's keys. The first entry is active: it signs. The others are retiring: they stay
+ * published so that RPs can verify the tokens they already have. The public keys are read once, here, and the document
+ * and its ETag are computed once. The set does not close its signers. Close them where you opened them.
  *
- * `keyId` becomes the `kid`: 1 to 256 characters, unique in the whole set. It defaults to the RFC 7638 thumbprint.
+ * `keyId` becomes the `kid`: 1 to 256 characters, unique in the set. It defaults to the RFC 7638 thumbprint.
  *
- * @throws ConfigurationError naming the entry, for example `entries[1].publicKey`: no entry at all, a first entry
+ * @throws ConfigurationError that names the entry, for example `entries[1].publicKey`: no entry at all, a first entry
  * without a signer, a key that is not on P-256 or not strictly encoded (RFC 7518 section 6.2.1), a private member, a
- * duplicate `keyId`, an encryption key that is neither RSA of 2048 bits or more nor EC, or a JWK whose own `kid`, `alg`
- * or `use` contradicts what would be published.
+ * duplicate `keyId`, an encryption key that is neither RSA with at least 2048 bits nor EC, or a JWK with a `kid`, `alg`
+ * or `use` that differs from what would be published.
  * @example
  * ```ts
  * import { createKeySet, type KeySet, type Signer } from "@signpost/core";
@@ -45,13 +45,13 @@ export function createKeySet(entries: readonly KeySetEntry[], options: KeySetOpt
 
 export const KEY_SET_OPTIONS: OptionNames<KeySetOptions> = { encryptionKeyset: true, legacyVerificationKeys: true };
 
-/** As `createKeySet`, for a list that the caller knows as `argument`. */
+/** Same as `createKeySet`. Messages call the list `argument`. */
 export function readKeySet(argument: string, entries: readonly KeySetEntry[], options: KeySetOptions): KeySet {
   const [first, ...later] = readList(argument, entries);
   if (first === undefined) throw new ConfigurationError(argument, "expected at least one signing entry");
   const { published: active, signer } = readSigningEntry(first, `${argument}[0]`, "active");
   if (signer === undefined) {
-    throw new ConfigurationError(`${argument}[0]`, "expected a signer: the first entry is the one that signs");
+    throw new ConfigurationError(`${argument}[0]`, "expected a signer: the first entry signs");
   }
   const keys: readonly PublishedKey[] = [
     active,
@@ -62,7 +62,7 @@ export function readKeySet(argument: string, entries: readonly KeySetEntry[], op
   return new PublishedKeySet(Object.freeze({ keyId: active.keyId, publicKey: active.publicKey, signer }), keys);
 }
 
-/** The keys behind the signing keys, in the order of the document. */
+/** The keys after the signing keys, in the order of the document. */
 export function readTrailingKeys({
   legacyVerificationKeys = [],
   encryptionKeyset = [],
@@ -78,7 +78,7 @@ export function readTrailingKeys({
 }
 
 export function readList(argument: string, value: unknown): readonly unknown[] {
-  // `Array.from` also fills the holes of a sparse array, which `map` would step over.
+  // `Array.from` also fills the holes of a sparse array, which `map` would skip.
   if (Array.isArray(value)) return Array.from<unknown>(value);
   throw new ConfigurationError(argument, "expected an array");
 }
@@ -89,7 +89,7 @@ export function refuseDuplicates(argument: string, keys: readonly PublishedKey[]
     if (seen.has(keyId)) {
       throw new ConfigurationError(
         argument,
-        `expected each keyId once in the whole set, got ${JSON.stringify(keyId)} twice`,
+        `each keyId must be unique in the set, got ${JSON.stringify(keyId)} twice`,
       );
     }
     seen.add(keyId);

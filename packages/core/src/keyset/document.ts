@@ -3,14 +3,14 @@ import type { JwkMembers } from "../encoding/public-jwk.ts";
 import type { JwksDocument, PublishedKey } from "./types.ts";
 
 /**
- * Every member that may describe a key, in the order of the document. The order is part of the ETag. A member that
- * is not in this list cannot be published, whatever the key object holds.
+ * Every member that may describe a key, in the order of the document. The ETag depends on the order. A member that is
+ * not in this list is never published, even if the key object has it.
  */
 const KEY_MEMBERS = ["kty", "crv", "x", "y", "n", "e"] as const;
 
-/** The whole document of a list of keys that was validated before. */
+/** The document of a list of validated keys. */
 export function encodeDocument(keys: readonly PublishedKey[]): JwksDocument {
-  // Not a Buffer, which may share its memory with others.
+  // Not a Buffer, since Buffers may share memory.
   const body = new TextEncoder().encode(JSON.stringify({ keys: keys.map(toMembers) }));
   const etag = `"${createHash("sha256").update(body).digest("hex")}"`;
   return Object.freeze({ body, etag });
@@ -20,7 +20,7 @@ function toMembers(key: PublishedKey): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   const publicKey: JwkMembers = key.publicKey;
   for (const name of KEY_MEMBERS) {
-    // What a polluted `Object.prototype` holds is no member of the key.
+    // A member of a polluted `Object.prototype` is not a member of the key.
     if (Object.hasOwn(publicKey, name)) members[name] = publicKey[name];
   }
   return { ...members, kid: key.keyId, alg: key.alg, use: key.use };

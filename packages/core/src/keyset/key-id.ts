@@ -4,7 +4,7 @@ import { ConfigurationError } from "../errors.ts";
 
 const MAX_LENGTH = 256;
 
-/** The `kid` of an entry: as given, never trimmed or folded (RFC 7517 section 4.5), or else the key's thumbprint. */
+/** The `kid` of an entry: exactly as given, never trimmed or case-folded (RFC 7517 section 4.5). Default: the thumbprint. */
 export function readKeyId(argument: string, keyId: unknown, publicKey: PublicJwk): string {
   if (keyId === undefined) return thumbprintOf(publicKey);
   if (typeof keyId === "string" && keyId !== "" && keyId.length <= MAX_LENGTH && keyId.isWellFormed()) {

@@ -2,25 +2,25 @@ import { readKeySet, type KeySetOptions } from "./create-key-set.ts";
 import { isSchedule, requireSource } from "./source.ts";
 import type { KeySetEntry, KeySetSource, OwnKeys, PublishedKey } from "./types.ts";
 
-/** What `keys` stands for: where the set comes from, and what a schedule brings with it. */
+/** The option `keys`, read: the source of the key set, and the settings that a schedule adds. */
 export interface ReadOwnKeys {
-  /** The set, or where the set of each moment comes from. */
+  /** The set, or the function or schedule that returns the current set. */
   readonly source: KeySetSource;
-  /** The cache mode of a schedule. */
+  /** The cache mode of a schedule. Undefined without a schedule. */
   readonly jwksRotationActive: (() => boolean) | undefined;
-  /** The keys of a schedule that are accepted for an `id_token_hint` alone. */
+  /** The keys of a schedule that are only accepted for an `id_token_hint`. */
   readonly withdrawn: () => readonly PublishedKey[];
-  /** The latest `exp` that a schedule can keep. Undefined where nothing bounds it. */
+  /** The latest `exp` that a schedule allows. Undefined if there is no limit. */
   readonly latestExpiry: (() => number) | undefined;
 }
 
 const NONE: readonly PublishedKey[] = Object.freeze([]);
 
 /**
- * Reads the option `keys`. A list of entries becomes a set, now and once: call it where something is made, and not for
- * each token. A function is not called.
+ * Reads the option `keys`. A list of entries becomes a key set each time, so call this once at construction, not for each
+ * token. If `keys` is a function, it is not called.
  *
- * @throws ConfigurationError for anything that is no `OwnKeys`, and whatever `createKeySet` refuses.
+ * @throws ConfigurationError for anything that is not `OwnKeys`, and for anything that `createKeySet` refuses.
  * @example
  * ```ts
  * import { currentKeySet, type OwnKeys } from "@signpost/core";

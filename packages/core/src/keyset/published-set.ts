@@ -3,8 +3,8 @@ import { encodeDocument } from "./document.ts";
 import type { ActiveKey, JwksDocument, KeySet, PublishedKey } from "./types.ts";
 
 /**
- * What `createKeySet` returns. Private fields make the mark of a validated set: an object of the same shape, a spread
- * copy or a proxy does not carry it. They also keep the document with its set, so that the two are one object to swap.
+ * What `createKeySet` returns. The private fields prove that a set was validated: an object of the same shape, a spread
+ * copy or a proxy does not have them. They also keep the document with its set, so that both are swapped as one object.
  */
 export class PublishedKeySet implements KeySet {
   readonly active: ActiveKey;
@@ -30,7 +30,7 @@ export class PublishedKeySet implements KeySet {
     return typeof value === "object" && value !== null && #document in value;
   }
 
-  /** RFC 7638, by kid. Computed with the set, since a request hashes nothing. */
+  /** RFC 7638 thumbprints by kid. Computed once with the set, so that requests need no hashing. */
   static thumbprintsOf(set: PublishedKeySet): ReadonlyMap<string, string> {
     return set.#thumbprints;
   }

@@ -12,13 +12,13 @@ const ENCRYPTION_ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
   EC: ["ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A192KW", "ECDH-ES+A256KW"],
 };
 
-/** A signing entry: what is published of it, and what signs with it, if anything does. */
+/** A signing entry: the published key, and its signer if it has one. */
 export interface ReadSigningEntry {
   readonly published: PublishedKey & { readonly publicKey: P256PublicJwk };
   readonly signer: Signer | undefined;
 }
 
-/** Reads one entry of the signing list. The signer's public key is read here, once and for good. */
+/** Reads one signing entry. The signer's public key is read once, here, and never again. */
 export function readSigningEntry(entry: unknown, argument: string, role: KeyRole): ReadSigningEntry {
   const { keyId, signer, publicKey } = readObject(entry, argument, ["keyId", "signer", "publicKey"]);
   if ((signer === undefined) === (publicKey === undefined)) {
@@ -39,7 +39,7 @@ export function readSigningEntry(entry: unknown, argument: string, role: KeyRole
   return { published: Object.freeze(published), signer };
 }
 
-/** Reads one key of `encryptionKeyset`: RSA, or EC on any of the three curves. */
+/** Reads one key of `encryptionKeyset`: RSA, or EC on one of the three curves. */
 export function readEncryptionKey(entry: unknown, argument: string): PublishedKey {
   const { keyId, publicKey, alg } = readObject(entry, argument, ["keyId", "publicKey", "alg"]);
   const name = `${argument}.publicKey`;
@@ -63,7 +63,7 @@ export function readEncryptionKey(entry: unknown, argument: string): PublishedKe
   });
 }
 
-/** Reads one key of `legacyVerificationKeys`: RS256 and PS256 are made by RSA keys, EdDSA by Ed25519 keys. */
+/** Reads one key of `legacyVerificationKeys`: RSA for RS256 and PS256, Ed25519 for EdDSA. */
 export function readLegacyKey(entry: unknown, argument: string): PublishedKey {
   const { keyId, publicKey, alg } = readObject(entry, argument, ["keyId", "publicKey", "alg"]);
   if (alg !== "RS256" && alg !== "PS256" && alg !== "EdDSA") {
@@ -92,7 +92,7 @@ function publish(source: unknown, name: string, key: PublishedKey): PublishedKey
   return Object.freeze({ ...key, publicKey: Object.freeze(key.publicKey) });
 }
 
-/** A JWK that says of itself something else than what would be published of it was meant for another place. */
+/** Refuses a JWK with a `kid`, `alg` or `use` that differs from the published one. It was meant for another purpose. */
 function refuseContradiction(source: unknown, name: string, key: PublishedKey): void {
   if (typeof source !== "object" || source === null) return;
   const stated = source as Readonly<Record<string, unknown>>;
@@ -100,10 +100,10 @@ function refuseContradiction(source: unknown, name: string, key: PublishedKey): 
   for (const [member, value] of Object.entries(published)) {
     const own = stated[member];
     if (own === undefined || own === value) continue;
-    const remedy = member === "kid" ? "; set keyId to the kid that is meant" : "";
+    const remedy = member === "kid" ? "; to publish another kid, set keyId" : "";
     throw new ConfigurationError(
       name,
-      `the JWK's own "${member}" is not ${JSON.stringify(value)}, as it would be published${remedy}`,
+      `the JWK's "${member}" must be ${JSON.stringify(value)}, as in the published key${remedy}`,
     );
   }
 }
@@ -126,7 +126,7 @@ export function readObject<Name extends string>(
   return Object.fromEntries(names.map((name) => [name, members[name]])) as Record<Name, unknown>;
 }
 
-/** The encodings report an `EncodingError`; here it is the configuration that is wrong. */
+/** Turns an `EncodingError` into a `ConfigurationError`, since here the configuration is at fault. */
 function asConfigured<T>(argument: string, read: () => T): T {
   try {
     return read();

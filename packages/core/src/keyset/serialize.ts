@@ -3,11 +3,11 @@ import { PublishedKeySet } from "./published-set.ts";
 import type { JwksDocument, KeySet } from "./types.ts";
 
 /**
- * The JWKS document of a set (RFC 7517 section 5): compact JSON in UTF-8, and its strong ETag, the lower-case SHA-256
- * hex of exactly these bytes in quotes. Both were computed when the set was made: every call returns the same object.
- * Its bytes are shared with the endpoint, so they are to be read and not changed.
+ * The JWKS document of a set (RFC 7517 section 5): compact JSON in UTF-8, and its strong ETag, the lower-case SHA-256 hex
+ * of exactly these bytes in quotes. Both were computed when the set was created, so every call returns the same object.
+ * The endpoint serves the same bytes, so do not change them.
  *
- * @throws ConfigurationError when `keys` does not come from `createKeySet`.
+ * @throws ConfigurationError if `keys` does not come from `createKeySet`.
  * @example
  * ```ts
  * import { createKeySet, serializeJwks, type Signer } from "@signpost/core";

@@ -4,31 +4,31 @@ import { isThenable, swallowRejection } from "../thenable.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import type { ActiveKey, KeySet, KeySetSource, RotationSchedule } from "./types.ts";
 
-/** What a source function gave and was accepted. */
+/** The sets that a source function returned and that were accepted. */
 interface Accepted {
-  /** The last one. */
+  /** The last accepted set. */
   readonly set: PublishedKeySet;
-  /** Thumbprints by kid, the kid that was not published for longest first. A kid names one key for good. */
+  /** Thumbprints by kid, the least recently published first. A kid must always name the same key. */
   readonly named: Map<string, string>;
 }
 
 /**
- * What each source function gave. It hangs on the caller's own function, so everything that shares a source (an endpoint,
- * signing, a second endpoint) also shares what its kids named: a set that one of them refuses is refused by all.
+ * The accepted sets of each source function. The function itself is the key. So everything that shares a source (signing,
+ * one or more endpoints) also shares which kid names which key: if one of them refuses a set, all refuse it.
  */
 const accepted = new WeakMap<object, Accepted>();
 
 const MAX_REMEMBERED_KIDS = 10_000;
 
 /**
- * The set that a source stands for now. A function is called each time; while it returns the same object, that costs
- * one comparison.
+ * The current set of a source. A function is called each time. As long as it returns the same object, the only cost is one
+ * comparison.
  *
- * Whatever a source function throws passes through as it is, and changes nothing: the next set is held against the last
- * 10,000 kids of all sets that were accepted.
+ * If the source function throws, the error passes through unchanged. Each new set is checked against the last 10,000 kids
+ * of all accepted sets.
  *
- * @throws ConfigurationError when the source gives anything but a set made by `createKeySet`, and
- * (`code: "kid_rebound"`) when a `kid` of the set named another key in a set before it.
+ * @throws ConfigurationError if the source returns anything but a set from `createKeySet`, and with `code: "kid_rebound"`
+ * if a `kid` named another key in an earlier set.
  * @example
  * ```ts
  * import { currentKeySet, type KeySetSource } from "@signpost/core";
@@ -46,18 +46,18 @@ export function currentKeySet(keys: KeySetSource): KeySet {
   return next;
 }
 
-/** The set to go on with while the source fails: the last one it gave that was accepted, if any. */
+/** The set to use while the source fails: the last accepted one, if any. */
 export function lastKeySet(keys: KeySetSource): KeySet | undefined {
   return isSchedule(keys) || typeof keys === "function" ? accepted.get(memoryKey(keys))?.set : keys;
 }
 
-/** A schedule's own function, which may be given by itself too. A method that schedules of a class share is not its own. */
+/** The schedule's own `keySet` function, since callers may also pass that alone. Not a method shared through a class. */
 function memoryKey(keys: RotationSchedule | (() => KeySet)): object {
   return typeof keys === "object" && Object.hasOwn(keys, "keySet") ? keys.keySet : keys;
 }
 
 /**
- * Whether a key that signs is published in a set: its kid, for this very key. A kid may have come back for another one.
+ * Whether a set still publishes a signing key under its kid. The kid alone is not enough, since it may name another key.
  *
  * @example
  * ```ts
@@ -74,12 +74,12 @@ export function isStillPublished(keys: KeySet, key: ActiveKey): boolean {
   return x === key.publicKey.x && y === key.publicKey.y;
 }
 
-/** Checks what can be checked without calling the source. */
+/** Checks everything that can be checked without calling the source. */
 export function requireSource(value: unknown): asserts value is KeySetSource {
   if (typeof value !== "function" && !isSchedule(value)) requireMade(value);
 }
 
-/** By its members: an OP may write its own, over plans of this package. */
+/** Recognized by its members, since an OP may write its own schedule on top of ours. */
 export function isSchedule(value: unknown): value is RotationSchedule {
   if (typeof value !== "object" || value === null || PublishedKeySet.isMade(value)) return false;
   const { keySet, jwksRotationActive, withdrawn, latestExpiry } = value as Partial<RotationSchedule>;
@@ -90,13 +90,13 @@ function requireMade(value: unknown): PublishedKeySet {
   if (PublishedKeySet.isMade(value)) return value;
   if (isThenable(value)) {
     swallowRejection(value);
-    throw new ConfigurationError("keys", "expected a source that returns its key set at once, got a promise");
+    throw new ConfigurationError("keys", "expected a function that returns its key set synchronously, got a promise");
   }
   if (Array.isArray(value)) {
-    throw new ConfigurationError("keys", "got a list of entries; make a set of it once, with createKeySet(entries)");
+    throw new ConfigurationError("keys", "got a list of entries; call createKeySet(entries) once and pass its result");
   }
   const problem = isKeySetLike(value)
-    ? "got a copy of a key set, or one of another copy of @signpost/core; give the one that createKeySet returned, of this copy"
+    ? "got a copy of a key set, or one from another copy of @signpost/core; pass the object that createKeySet of this copy returned"
     : "expected a key set made by createKeySet, a function that returns one, or a rotation schedule";
   throw new ConfigurationError("keys", problem);
 }
@@ -105,13 +105,13 @@ function isKeySetLike(value: unknown): boolean {
   return typeof value === "object" && value !== null && "active" in value && "keys" in value;
 }
 
-/** What is remembered after a set. Nothing is, where one of its kids named another key before. */
+/** The remembered kids after this set. Throws, and remembers nothing of the set, if one of its kids named another key. */
 function namesAfter(named: Map<string, string>, next: PublishedKeySet): Map<string, string> {
   const names = PublishedKeySet.thumbprintsOf(next);
   for (const [kid, thumbprint] of names) {
     const before = named.get(kid);
     if (before === undefined || before === thumbprint) continue;
-    const problem = `the kid ${JSON.stringify(kid)} named another key in a set before; give the new key a kid that was never used`;
+    const problem = `the kid ${JSON.stringify(kid)} named another key in an earlier set; give the new key an unused kid`;
     throw new ConfigurationError("keys", problem, { code: "kid_rebound" });
   }
   for (const [kid, thumbprint] of names) {

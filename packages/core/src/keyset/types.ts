@@ -3,14 +3,14 @@ import type { JwkInput, PublicJwk } from "../encoding/public-jwk.ts";
 import type { Signer } from "../signer/contract.ts";
 
 /**
- * One signing key of the set, in order. `keyId` defaults to the RFC 7638 thumbprint. The second form is
- * published and never signs (a retiring key whose signer is gone).
+ * One signing key of the set. `keyId` defaults to the RFC 7638 thumbprint. The second form, without a signer, is published
+ * but never signs: a retiring key whose signer is gone.
  */
 export type KeySetEntry =
   | { readonly keyId?: string | undefined; readonly signer: Signer }
   | { readonly keyId?: string | undefined; readonly publicKey: JwkInput | string };
 
-/** A public encryption key: RSA of at least 2048 bits or EC P-256, P-384 or P-521, as a JWK or SPKI PEM. */
+/** A public encryption key, as a JWK or SPKI PEM: RSA with at least 2048 bits, or EC P-256, P-384 or P-521. */
 export interface EncryptionKey {
   /** The `kid`. Default: the RFC 7638 thumbprint. */
   readonly keyId?: string | undefined;
@@ -20,91 +20,90 @@ export interface EncryptionKey {
   readonly alg?: string | undefined;
 }
 
-/** A public key of an OP that is moving to ES256: published, never signing. */
+/** An old public key of an OP that is moving to ES256. It is published but never signs. */
 export interface LegacyKey {
   /** The `kid`. Default: the RFC 7638 thumbprint. */
   readonly keyId?: string | undefined;
   /** JWK or SPKI PEM. Private members are refused. */
   readonly publicKey: JwkInput | string;
-  /** What the key signed with: RSA keys RS256 or PS256, Ed25519 keys EdDSA. */
+  /** The algorithm that the key signed with: RS256 or PS256 for an RSA key, EdDSA for an Ed25519 key. */
   readonly alg: "RS256" | "PS256" | "EdDSA";
 }
 
 /**
- * `retiring` and `legacy` keys only verify; `encryption` keys are for RPs to encrypt to. `announced` and `withdrawn` come
- * from a rotation schedule alone; a withdrawn key is in no published set.
+ * `retiring` and `legacy` keys only verify. RPs encrypt with `encryption` keys. Only a rotation schedule has `announced`
+ * and `withdrawn` keys. A withdrawn key is not in the published set.
  */
 export type KeyRole = "active" | "announced" | "retiring" | "withdrawn" | "legacy" | "encryption";
 
-/** A public key as it is published: `publicKey` holds the key members alone (`kty,crv,x,y` and so on). */
+/** A public key as it is published. `publicKey` contains only the key members (`kty`, `crv`, `x`, `y` and so on). */
 export interface PublishedKey {
   /** The `kid` (RFC 7517 section 4.5). */
   readonly keyId: string;
-  /** The key members alone. */
+  /** Only the key members. */
   readonly publicKey: PublicJwk;
   /** The `alg` (RFC 7517 section 4.4). */
   readonly alg: string;
   /** The `use` (RFC 7517 section 4.2). */
   readonly use: "sig" | "enc";
-  /** What the key is for at this moment. It is not published. */
+  /** What the key is used for at this time. Not part of the document. */
   readonly role: KeyRole;
 }
 
-/** The entry that signs. It comes only from a set's `active`. */
+/** The entry that signs. It can only come from the `active` member of a set. */
 export interface ActiveKey {
-  /** The `kid` of the headers that it signs. */
+  /** The `kid` in the header of each token that it signs. */
   readonly keyId: string;
-  /** The published key, against which each signature is verified. */
+  /** The published key. Signatures are verified with it. */
   readonly publicKey: P256PublicJwk;
-  /** What signs. Who opened it closes it. */
+  /** The signer. Close it where you opened it. */
   readonly signer: Signer;
 }
 
-/** Immutable. Made by `createKeySet`, validated, frozen and serialised at once. */
+/** An immutable set of keys. `createKeySet` validates it, freezes it and serializes it once. */
 export interface KeySet {
   /** The entry that signs: the first one. */
   readonly active: ActiveKey;
   /** In the order of the document. */
   readonly keys: readonly PublishedKey[];
-  /** Byte-equal lookup; never another key. */
+  /** The key with exactly this `kid`, compared byte by byte. */
   find(keyId: string): PublishedKey | undefined;
 }
 
 /**
- * When the set and the cache mode change, as a pure function of the entries and the clock. Made by
- * `createRotationSchedule`.
+ * The key set and the cache mode as a pure function of the entries and the clock. Created by `createRotationSchedule`.
  */
 export interface RotationSchedule {
-  /** The set that holds now. The same object until something changed. */
+  /** The current set. The same object until something changes. */
   readonly keySet: () => KeySet;
   /** For the endpoint's `jwksRotationActive`: from each announcement until `rotationWindowHours` after the activation. */
   readonly jwksRotationActive: () => boolean;
-  /** Keys that are published no more and only serve to accept an expired `id_token_hint`. The same array until something changed. */
+  /** Keys that are no longer published, and only verify an expired `id_token_hint`. The same array until something changes. */
   readonly withdrawn: () => readonly PublishedKey[];
-  /** The next moment at which any of the above changes, or null. */
+  /** When any of the above changes next, or null. */
   readonly nextChange: () => Date | null;
   /**
-   * The latest `exp` that a token signed now may have: `maxTokenLifetimeSeconds` and the clock skew from now. Seconds since
-   * the epoch. The token's key stays published until then.
+   * The latest `exp` that a token signed now may have: now plus `maxTokenLifetimeSeconds` plus the clock skew. Seconds
+   * since 1970. The token's key stays published until then.
    */
   readonly latestExpiry: () => number;
 }
 
 /**
- * The OP's own keys for signing: a set, a function that returns the one of this moment, or a rotation schedule. A
- * function returns the same object until something changed: everything cached hangs on that identity.
+ * The OP's own keys for signing: a set, a function that returns the current set, or a rotation schedule. A function must
+ * return the same object until something changes, because caches depend on its identity.
  */
 export type KeySetSource = KeySet | (() => KeySet) | RotationSchedule;
 
 /**
- * The OP's own keys, wherever something is made from them: a `KeySetSource`, or the list of entries itself, which is
- * read once. A schedule brings its cache mode and its withdrawn keys with it.
+ * The OP's own keys, as the option `keys` accepts them: a `KeySetSource`, or a list of entries, which is read once. A
+ * schedule also provides its cache mode and its withdrawn keys.
  */
 export type OwnKeys = KeySetSource | readonly KeySetEntry[];
 
 /** The exact bytes of the published set and their strong entity tag (RFC 9110 section 8.8.3). */
 export interface JwksDocument {
-  /** Compact JSON in UTF-8. To be read and not changed. */
+  /** Compact JSON in UTF-8. Do not change it. */
   readonly body: Uint8Array;
   /** The lower-case SHA-256 hex of the body, in quotes. */
   readonly etag: string;

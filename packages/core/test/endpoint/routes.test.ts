@@ -166,11 +166,11 @@ describe("an issuer is refused when it is", () => {
   });
 
   test.for([
-    ["https://op.example?tenant=a", /no query and no fragment/],
-    ["https://op.example/#a", /no query and no fragment/],
-    ["https://user:hunter2@op.example", /no user name and no password/],
+    ["https://op.example?tenant=a", /must not have a query or a fragment/],
+    ["https://op.example/#a", /must not have a query or a fragment/],
+    ["https://user:hunter2@op.example", /must not have a user name or a password/],
     ["https://öp.example", /ASCII/],
-    ["https://op.example/a/../b", /path without empty/],
+    ["https://op.example/a/../b", /path must not have empty/],
     ["http://op.example", /https.*allowInsecureIssuer/],
   ] as const)("%s, with a message that says what was expected and repeats no password", ([issuer, expected]) => {
     const { message } = thrownBy(() => endpoint({ issuer })) as Error;

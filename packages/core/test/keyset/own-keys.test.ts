@@ -236,7 +236,7 @@ describe.each<[string, Sign]>([
     expect(await failure(sign(entries as unknown as KeySetSource))).toMatchObject({
       name: "ConfigurationError",
       argument: "keys",
-      message: "keys: got a list of entries; make a set of it once, with createKeySet(entries)",
+      message: "keys: got a list of entries; call createKeySet(entries) once and pass its result",
     });
     expect(calls).toHaveLength(0);
     expect(decodeProtectedHeader(await sign(createKeySet(entries))).kid).toBe("a");

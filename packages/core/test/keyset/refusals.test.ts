@@ -284,7 +284,7 @@ describe("a JWK that contradicts what would be published of it is refused", () =
     [
       "its kid is not the keyId",
       "entries[1].publicKey",
-      /own "kid".*"old"/,
+      /JWK's "kid" must be "old"/,
       [good, { keyId: "old", publicKey: { ...jwk, kid: "other" } }],
     ],
     [
@@ -296,26 +296,26 @@ describe("a JWK that contradicts what would be published of it is refused", () =
     [
       "it is for encryption and listed for signing",
       "entries[1].publicKey",
-      /own "use"/,
+      /JWK's "use" must be "sig"/,
       [good, { publicKey: { ...jwk, use: "enc" } }],
     ],
     [
       "it is for another algorithm",
       "entries[1].publicKey",
-      /own "alg"/,
+      /JWK's "alg" must be "ES256"/,
       [good, { publicKey: { ...jwk, alg: "ECDH-ES" } }],
     ],
     [
       "it is for signing and listed for encryption",
       "encryptionKeyset[0].publicKey",
-      /own "use"/,
+      /JWK's "use" must be "enc"/,
       [good],
       { encryptionKeyset: [{ publicKey: { ...RSA.jwk, use: "sig" } }] },
     ],
     [
       "the default algorithm is not its own",
       "encryptionKeyset[0].publicKey",
-      /own "alg"/,
+      /JWK's "alg" must be "RSA-OAEP-256"/,
       [good],
       { encryptionKeyset: [{ publicKey: { ...RSA.jwk, alg: "RSA-OAEP" } }] },
     ],
