@@ -14,8 +14,8 @@ import { privateKeyObject } from "./private-key.ts";
 import { parseKeyUri } from "./uri.ts";
 
 /**
- * Key URIs of this adapter: `local:path/to/key.pem` (relative to the working directory, the path as it is,
- * nothing decoded), and `local:` alone for a new key that is gone with the process. It takes no options.
+ * The adapter for key URIs like `local:path/to/key.pem`. The path is relative to the working directory and used as it is,
+ * without decoding. `local:` alone creates a new key that exists only in this process. There are no options.
  *
  * @example
  * ```ts
@@ -36,18 +36,18 @@ export function local(): SignerAdapter {
   });
 }
 
-/** A key has some hundred. What is longer is another file. */
+/** A key has a few hundred bytes. A longer file is not a key. */
 const MAX_PEM_BYTES = 65_536;
 
 async function readPem(path: string, { deadlineMs, signal }: OpeningBounds): Promise<string> {
   try {
-    // It may lie on a file system that hangs.
+    // The file may be on a file system that hangs.
     const bytes = await withinDeadline(() => readRegularFile("uri", path, MAX_PEM_BYTES), { deadlineMs, signal });
     return new TextDecoder().decode(bytes);
   } catch (cause) {
     if (cause instanceof SignpostError) throw cause;
-    // Without the cause, which repeats the path: it may be the key itself, by mistake.
+    // Without the cause, which contains the path. The caller may have passed the key itself by mistake.
     const code = String(memberOf(cause, "code"));
-    throw new ConfigurationError("uri", `expected local: and the path of a readable PEM file (${code})`);
+    throw new ConfigurationError("uri", `expected local: followed by the path of a readable PEM file (${code})`);
   }
 }

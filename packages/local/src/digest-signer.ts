@@ -1,9 +1,9 @@
 import { createHash, sign, timingSafeEqual, type KeyObject } from "node:crypto";
 
 /**
- * Signs a given digest with a key of this process. node:crypto cannot (it hashes its input again), so it is
- * only used when the signing input came along and hashes to the digest: that takes 18 µs instead of 360. What
- * the other way takes is loaded the first time: `signJwt` never needs it.
+ * Signs a digest with a key in this process. node:crypto cannot sign a digest, because it hashes its input again. So it is
+ * only used if the signing input was passed too and hashes to the digest. That takes 18 µs instead of 360. The library for
+ * the other way is loaded on first use. `signJwt` never needs it.
  */
 export function createDigestSigner(
   key: KeyObject,

@@ -8,8 +8,8 @@ import { formatKeyUri } from "./uri.ts";
 /** Options of `openLocalSigner`. */
 export interface LocalSignerOptions {
   /**
-   * A P-256 private key as KeyObject, JWK or PEM (PKCS#8 or SEC1, not encrypted). Default: a new key that
-   * is gone with the process.
+   * A P-256 private key as KeyObject, JWK or PEM (PKCS#8 or SEC1, not encrypted). Default: a new key that exists only in
+   * this process.
    */
   readonly privateKey?: KeyObject | PrivateJwkInput | string | undefined;
   /** Queue, attempts and deadline of each signature. `false` opens the bare signer. Default: the guard's defaults. */
@@ -19,9 +19,10 @@ export interface LocalSignerOptions {
 const OPTIONS: OptionNames<LocalSignerOptions> = { privateKey: true, policy: true };
 
 /**
- * Opens a signer whose key lives in this process: for development and tests, and the adapter to read first.
+ * Opens a signer with a key in this process, for development and tests. If you want to write an adapter, read this one
+ * first.
  *
- * @throws ConfigurationError for an option that is unknown or out of bounds, and for anything that is no private key;
+ * @throws ConfigurationError for an option that is unknown or out of bounds, and for anything that is not a private key;
  * SignerError `unsupported_key` for a key that is not on P-256.
  * @example
  * ```ts
@@ -31,7 +32,7 @@ const OPTIONS: OptionNames<LocalSignerOptions> = { privateKey: true, policy: tru
  * ```
  */
 export function openLocalSigner(options: LocalSignerOptions & { readonly policy: false }): Promise<Signer>;
-/** With the guard around it. */
+/** Opens a guarded signer. */
 export function openLocalSigner(
   options?: LocalSignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
@@ -43,7 +44,7 @@ export async function openLocalSigner(options: LocalSignerOptions = {}): Promise
   return openKey(privateKeyObject(options.privateKey), undefined, policy);
 }
 
-/** `uri` defaults to one that names the key by its thumbprint. */
+/** The default `uri` names the key by its thumbprint. */
 export function openKey(key: KeyObject, uri: string | undefined, policy: GuardPolicy | false | undefined): Signer {
   const publicKey = spkiToJwk(createPublicKey(key).export({ type: "spki", format: "der" }));
   const signDigest = createDigestSigner(key);

@@ -15,7 +15,7 @@ export interface PrivateJwkMembers extends JwkMembers {
   readonly d?: string | undefined;
 }
 
-/** A private JWK of any origin: of node:crypto, of Web Crypto, or any other type that has these members. */
+/** A private JWK from anywhere: node:crypto, Web Crypto, or any other type with these members. */
 export type PrivateJwkInput = PrivateJwkMembers | (PrivateJwkMembers & { readonly [member: string]: unknown });
 
 /** The given P-256 private key, or a new one. */
@@ -23,28 +23,28 @@ export function privateKeyObject(privateKey: KeyObject | PrivateJwkInput | strin
   if (privateKey === undefined) return detached(generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey);
   const key = privateKey instanceof KeyObject ? detached(privateKey) : imported(privateKey);
   if (key.type !== "private")
-    throw new ConfigurationError("privateKey", `expected a private key, got a ${key.type} one`);
+    throw new ConfigurationError("privateKey", `expected a private key, got a ${key.type} key`);
   const curve = key.asymmetricKeyDetails?.namedCurve;
   if (key.asymmetricKeyType !== "ec" || curve !== "prime256v1") {
     const found = [key.asymmetricKeyType, curve].filter((part) => part !== undefined).join(" ");
     throw new SignerError("unsupported_key", `privateKey: expected an EC key on P-256, got ${found}`);
   }
   if (!belongsTogether(key)) {
-    throw new ConfigurationError("privateKey", "expected a public half that belongs to the private key");
+    throw new ConfigurationError("privateKey", "its public half does not belong to its private half");
   }
   return key;
 }
 
 /**
- * The same key without what generated it. Node 20 locks a generated key while it reads it, and again when garbage collection
- * finds the generator meanwhile: the process then stands still for good.
+ * A copy of the key that is detached from its generator. Node 20 locks a generated key while it reads it. If garbage
+ * collection finds the generator at that time, it takes the same lock, and the process hangs forever.
  */
 function detached(key: KeyObject): KeyObject {
   if (key.type !== "private") return key;
   return createPrivateKey({ key: key.export({ format: "der", type: "pkcs8" }), format: "der", type: "pkcs8" });
 }
 
-/** A JWK and a PEM file carry the public half beside the private one, and OpenSSL takes both as they come. */
+/** A JWK or PEM file contains both halves of the key, and OpenSSL does not check that they belong together. */
 function belongsTogether(key: KeyObject): boolean {
   const probe = Buffer.from("signpost");
   return verify("sha256", probe, createPublicKey(key), sign("sha256", probe, key));
@@ -56,7 +56,7 @@ function imported(privateKey: PrivateJwkInput | string): KeyObject {
       ? createPrivateKey(privateKey)
       : createPrivateKey({ key: privateKey as JsonWebKeyInput["key"], format: "jwk" });
   } catch {
-    // Without the cause: what OpenSSL says of a private key stays here.
+    // Without the cause: an OpenSSL error about a private key must not get out.
     throw new ConfigurationError("privateKey", "expected a private key as KeyObject, JWK or unencrypted PEM");
   }
 }
