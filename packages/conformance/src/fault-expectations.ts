@@ -3,21 +3,21 @@ import type { Fault } from "./fault.ts";
 
 /** What a signer must do while a fault is on. */
 export interface FaultExpectation {
-  /** `sign`: calls fail, opening may. `open`: opening fails, and signers opened before go on. */
+  /** `sign`: calls fail, and opening may fail. `open`: opening fails, and signers that are already open keep working. */
   readonly fails: "sign" | "open";
-  /** Allowed codes of a call through `signWith`, which adds `bad_signature` where a signature does not verify. */
+  /** Allowed codes of a call through `signWith`, which adds `bad_signature` if a signature does not verify. */
   readonly codes: readonly SignerErrorCode[];
-  /** Where given, an `integrity` error must have this flag: corruption on the way may be tried again. */
+  /** If set, an `integrity` error must have this `transient` flag: corruption in transit may be retried. */
   readonly integrityIsTransient?: boolean;
-  /** The backend says nothing: a bare signer ends by its signal alone, a guarded one by its attempt timeout. */
+  /** The backend does not answer: only the signal ends a bare call, and the attempt timeout ends a guarded one. */
   readonly silent?: boolean;
-  /** The signer may get over it at once, while the fault is on. */
+  /** The signer may recover immediately, while the fault is still on. */
   readonly mayRecover?: boolean;
 }
 
-/** The one place that says what each word of `Fault` means to a caller. */
+/** What each `Fault` means to a caller. Defined only here. */
 export const FAULT_EXPECTATIONS: Readonly<Record<Fault, FaultExpectation>> = {
-  // A connection that nobody takes may also just run into the time limit.
+  // A connection that is never accepted may also run into the time limit.
   unreachable: { fails: "sign", codes: ["unavailable", "timeout"] },
   unavailable: { fails: "sign", codes: ["unavailable"] },
   throttle: { fails: "sign", codes: ["throttled"] },
@@ -30,7 +30,7 @@ export const FAULT_EXPECTATIONS: Readonly<Record<Fault, FaultExpectation>> = {
   truncated: { fails: "sign", codes: ["integrity", "unavailable"] },
   empty: { fails: "sign", codes: ["integrity"] },
   html: { fails: "sign", codes: ["unavailable", "integrity"] },
-  // Without a checksum it shows when the signature is decoded, range-checked or verified.
+  // Without a checksum it is detected when the signature is decoded, range-checked or verified.
   corrupted: { fails: "sign", codes: ["integrity", "bad_signature"] },
   "corrupted-request": { fails: "sign", codes: ["integrity"], integrityIsTransient: true },
   "missing-checksum": { fails: "sign", codes: ["integrity"] },
@@ -46,11 +46,11 @@ export const FAULT_EXPECTATIONS: Readonly<Record<Fault, FaultExpectation>> = {
   "key-destroyed": { fails: "sign", codes: ["key_disabled", "key_not_found"] },
   "unsupported-key": { fails: "open", codes: ["unsupported_key"] },
   "ambiguous-key": { fails: "open", codes: ["ambiguous_key"] },
-  // An adapter waits for it as long as its deadline allows.
+  // An adapter waits for the key as long as its deadline allows.
   "key-pending": { fails: "open", codes: ["key_disabled", "unavailable", "timeout"] },
   "pin-incorrect": { fails: "open", codes: ["pin_incorrect"] },
   "pin-locked": { fails: "open", codes: ["pin_locked"] },
 };
 
-/** Opening reads the key and not a signature, so damage shows there in more ways. */
+/** Opening reads the key and not a signature, so a damaged answer can lead to more codes. */
 export const OPENING_CODES: readonly SignerErrorCode[] = ["integrity", "unsupported_key", "unavailable", "timeout"];

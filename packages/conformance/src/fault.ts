@@ -1,59 +1,59 @@
 /**
- * How a backend can fail, in words that every fake and every adapter's harness share. A fake offers those
- * that make sense for its protocol. A fault that is on applies to every call until it is switched off.
+ * The ways a backend can fail. All fakes and harnesses use these names. A fake offers the faults that make sense for its
+ * protocol. A fault that is on applies to every call until it is switched off.
  *
- * The backend is away or too slow:
+ * The backend is unreachable or too slow:
  *
  * | fault | the backend … |
  * |---|---|
- * | `unreachable` | takes no connection: refused, process gone, module finalised, token removed |
- * | `unavailable` | answers that it cannot serve for now: HTTP 5xx, gRPC `UNAVAILABLE`, `CKR_DEVICE_ERROR` |
- * | `throttle` | answers that the caller is over its rate or quota |
- * | `backend-timeout` | answers that one of its own parts was too slow: `DependencyTimeoutException`, `DEADLINE_EXCEEDED` |
- * | `session-lost` | has forgotten the session or login: expired once, at the moment the fault is switched on |
- * | `reset` | takes the request and cuts the connection without an answer |
- * | `hang` | takes the request and never answers, connection open |
- * | `hang-after-headers` | sends the head of an answer and then nothing more, connection open |
+ * | `unreachable` | accepts no connection: refused, process gone, module finalized, token removed |
+ * | `unavailable` | answers that it is unavailable: HTTP 5xx, gRPC `UNAVAILABLE`, `CKR_DEVICE_ERROR` |
+ * | `throttle` | answers that the caller has exceeded its rate or quota |
+ * | `backend-timeout` | answers that something behind it was too slow: `DependencyTimeoutException`, `DEADLINE_EXCEEDED` |
+ * | `session-lost` | has lost the session or login. It expires once, when the fault is switched on |
+ * | `reset` | accepts the request and closes the connection without an answer |
+ * | `hang` | accepts the request and never answers. The connection stays open |
+ * | `hang-after-headers` | sends the headers of an answer and then nothing more. The connection stays open |
  * | `slow` | answers correctly, but only after `SLOW_FAULT_MS` |
  *
- * The answer is damaged or is none:
+ * The answer is damaged or missing:
  *
  * | fault | the backend … |
  * |---|---|
  * | `truncated` | ends the answer in the middle (valid framing, half of the content) |
  * | `empty` | answers success without a signature |
- * | `html` | is hidden by a proxy, which answers in HTML with a 5xx status |
- * | `corrupted` | returns a signature with a bit changed on the way, the checksum (where there is one) of the original |
- * | `corrupted-request` | says that the digest it received does not match its checksum |
- * | `missing-checksum` | leaves out the checksums that its protocol requires |
+ * | `html` | is behind a proxy that answers with HTML and a 5xx status |
+ * | `corrupted` | returns a signature with one flipped bit, and the checksum of the original if there is a checksum |
+ * | `corrupted-request` | answers that the digest it received does not match its checksum |
+ * | `missing-checksum` | omits the checksums that its protocol requires |
  *
- * The answer is well formed and wrong:
+ * The answer is well-formed but wrong:
  *
  * | fault | the backend … |
  * |---|---|
  * | `wrong-key` | signs with another key and names that key in its answer |
  * | `foreign-signature` | signs with another key under our key's name |
- * | `bad-signature` | signs another digest with our key, for instance the digest hashed again |
- * | `malformed-signature` | returns bytes that break the signature encoding: bad DER, or not 64 bytes where raw is expected |
- * | `out-of-range-signature` | returns well-formed r and s of which one is zero, or the group order or above |
+ * | `bad-signature` | signs another digest with our key, for example the digest hashed again |
+ * | `malformed-signature` | returns an invalid signature encoding: bad DER, or not 64 bytes if raw is expected |
+ * | `out-of-range-signature` | returns well-formed r and s, one of them zero or not below the group order |
  *
  * The backend refuses:
  *
  * | fault | the backend … |
  * |---|---|
  * | `access-denied` | knows the caller and does not allow this call |
- * | `expired-credentials` | refuses the caller's credentials as expired or unknown, new ones as well |
- * | `key-not-found` | has no such key any more |
- * | `key-disabled` | has the key, disabled |
+ * | `expired-credentials` | refuses the caller's credentials as expired or unknown, even new ones |
+ * | `key-not-found` | no longer has this key |
+ * | `key-disabled` | has disabled the key |
  * | `key-destroyed` | has destroyed the key, or scheduled it for destruction |
  *
- * Opening is what fails (a signer opened before goes on signing):
+ * Only opening fails (a signer that is already open keeps signing):
  *
  * | fault | the backend … |
  * |---|---|
  * | `unsupported-key` | has a key of another type, curve or usage under that name |
  * | `ambiguous-key` | has more than one key that matches |
- * | `key-pending` | has the key, not generated yet |
+ * | `key-pending` | has not generated the key yet |
  * | `pin-incorrect` | refuses the user PIN |
  * | `pin-locked` | has locked the user PIN |
  */

@@ -1,42 +1,43 @@
 import type { GuardPolicy, Signer } from "@signpost/core";
 import type { Fault } from "./fault.ts";
 
-/** What the checks need from an adapter and its backend. A plain object is refused when it has any other member. */
+/** What the checks need from an adapter and its backend. A plain object with any other member is refused. */
 export interface SignerHarness {
   /**
-   * Opens a signer on one and the same key each time: guarded when a policy is given or absent, bare with
-   * `false`. Each call makes another signer, which the checks close. Required.
+   * Opens a signer, always on the same key: bare for `false`, otherwise guarded. Each call opens another signer, and the
+   * checks close it. Required.
    */
   open(policy?: GuardPolicy | false): Promise<Signer>;
   /**
-   * What must never be shown: PIN, credentials, private key. Each at least 6 characters, so that none is
-   * found by chance. May be empty where a backend has none; digests are looked for in any case. Required.
+   * Texts that must never be shown: PIN, credentials, private key. Each must have at least 6 characters, so that it does
+   * not match by chance. The list may be empty if the backend has no secrets. The checks always search for digests too.
+   * Required.
    */
   readonly secrets: readonly string[];
   /**
-   * How to make the backend fail: switches the fault on or off and resolves when that holds. One check per
-   * fault and form is made of each. Signers that are open stay open meanwhile. Default: no fault is checked.
+   * Functions that make the backend fail. Each switches its fault on or off, and resolves when that is done. There are
+   * checks for each fault and form. Open signers must stay open. Default: no faults are checked.
    */
   readonly faults?: Partial<Record<Fault, (on: boolean) => Promise<void>>> | undefined;
   /**
-   * How long after a fault ended signatures and openings may still fail with a transient error. Whole milliseconds, 0 to
-   * 600,000. Default 5000. For backends whose recovery is held back on purpose.
+   * How long after the end of a fault signing and opening may still fail with a transient error. Increase it for a backend
+   * that delays its recovery on purpose. Whole milliseconds, 0 to 600,000. Default 5000.
    */
   readonly recoveryMs?: number | undefined;
 }
 
 /** One check: `run` rejects with an `AssertionError` that says what the signer did wrong. */
 export interface SignerCheck {
-  /** `bare: …` or `guarded: …`, and what the check is about. Each name once. */
+  /** `bare: …` or `guarded: …`, followed by what is checked. Names are unique. */
   readonly name: string;
   /** Runs the check. Give it a minute. */
   readonly run: () => Promise<void>;
 }
 
-/** The two forms in which an adapter hands out signers. */
+/** The two forms of signer that an adapter can open. */
 export type SignerForm = "bare" | "guarded";
 
-/** What one check sees of the harness: the form is decided, the policy only reaches guarded signers. */
+/** The harness as one check sees it. The form is fixed, and only guarded signers get the policy. */
 export interface CheckContext {
   readonly form: SignerForm;
   readonly secrets: readonly string[];
@@ -49,5 +50,5 @@ export interface CheckDefinition {
   readonly run: (context: CheckContext) => Promise<void>;
 }
 
-/** For every check that is not about time: generous, so that a busy machine changes no result. */
+/** For all checks that are not about time. Generous, so that a busy machine does not change the result. */
 export const STEADY_POLICY: GuardPolicy = { deadlineMs: 30_000, attemptTimeoutMs: 15_000 };

@@ -7,25 +7,25 @@ import { compactVerify, importJWK } from "jose";
 /** Something to sign: a JWS signing input (RFC 7515 section 5.1), so that a JOSE library can verify it too. */
 export interface Message {
   readonly signingInput: Uint8Array;
-  /** A fresh copy of SHA-256 of the signing input, for callers that may lose it. */
+  /** The SHA-256 of the signing input. A new copy each time, since a signer may overwrite it. */
   digest(): Uint8Array;
 }
 
 const PROTECTED_HEADER = Buffer.from('{"alg":"ES256"}').toString("base64url");
 
-/** A message that no other call has. */
+/** A random message, different for each call. */
 export function newMessage(): Message {
   const signingInput = new TextEncoder().encode(`${PROTECTED_HEADER}.${randomBytes(24).toString("base64url")}`);
   const digest = createHash("sha256").update(signingInput).digest();
   return { signingInput, digest: () => Uint8Array.from(digest) };
 }
 
-/** node:crypto's own key, so that many signatures cost one import. */
+/** The key as a KeyObject, imported once for many signatures. */
 export function nodeKeyOf(publicKey: P256PublicJwk): KeyObject {
   return createPublicKey({ key: { ...publicKey }, format: "jwk" });
 }
 
-/** Whether these are 64 bytes r‖s over the message by that key, by node:crypto. */
+/** Whether this is a 64-byte r‖s signature over the message that node:crypto verifies with the key. */
 export function isSignatureOver(key: KeyObject, message: Message, signature: unknown): signature is Uint8Array {
   return (
     signature instanceof Uint8Array &&
@@ -34,7 +34,7 @@ export function isSignatureOver(key: KeyObject, message: Message, signature: unk
   );
 }
 
-/** Asserts the form and, by node:crypto, the value of a signature. */
+/** Asserts the form of a signature, and that node:crypto verifies it. */
 export function assertSignature(
   key: KeyObject,
   message: Message,

@@ -1,7 +1,7 @@
 import { ok } from "node:assert/strict";
 import { inspect } from "node:util";
 
-/** Asserts that nothing a logger prints of an error, or of what caused it, holds a secret or the digest. */
+/** Asserts that a log line with this error, or with one of its causes, contains no secret and not the digest. */
 export function assertErrorKeepsSecrets(
   error: unknown,
   secrets: readonly string[],
@@ -11,7 +11,7 @@ export function assertErrorKeepsSecrets(
   for (const [part, text] of printedForms(error)) assertTextKeepsSecrets(text, secrets, digest, `${part} of ${what}`);
 }
 
-/** The same for anything else that may be logged. */
+/** Same, for any other value that may be logged. */
 export function assertValueKeepsSecrets(value: unknown, secrets: readonly string[], what: string): void {
   assertTextKeepsSecrets(printed(value), secrets, undefined, what);
   assertTextKeepsSecrets(toJson(value), secrets, undefined, `JSON of ${what}`);
@@ -24,7 +24,7 @@ function assertTextKeepsSecrets(
   what: string,
 ): void {
   const haystack = withoutSpace(text);
-  // The message gives the position, since repeating the secret would print it once more.
+  // The message contains the index, since the secret itself must not be printed again.
   secrets.forEach((secret, index) => {
     ok(!secretForms(secret).some((form) => haystack.includes(form)), `${what} shows secrets[${index}]`);
   });
@@ -47,7 +47,7 @@ function printed(value: unknown): string {
   return inspect(value, { depth: Infinity, maxArrayLength: null, maxStringLength: null, breakLength: Infinity });
 }
 
-/** As JSON.stringify, but circular members end and big integers print, so that no error escapes the search. */
+/** Like JSON.stringify, but it also prints circular objects and big integers, so that every error can be searched. */
 function toJson(value: unknown): string {
   const ancestors = new WeakSet();
   const text = JSON.stringify(value, (_name, member: unknown) => {
@@ -65,7 +65,7 @@ function secretForms(secret: string): string[] {
   return [withoutSpace(secret), withoutSpace(json), encodeURIComponent(secret), ...byteForms(Buffer.from(secret))];
 }
 
-/** The usual prints of bytes: hexadecimal, base64 and base64url, decimal lists, and the JSON of a Uint8Array. */
+/** The usual text forms of bytes: hexadecimal, base64 and base64url, decimal lists, and the JSON of a Uint8Array. */
 function byteForms(bytes: Uint8Array): string[] {
   const buffer = Buffer.from(bytes);
   const hex = buffer.toString("hex");

@@ -3,13 +3,13 @@ import type { GuardPolicy, Signer, SignerErrorCode } from "@signpost/core";
 import type { CheckContext } from "./harness.ts";
 import { STEADY_POLICY } from "./harness.ts";
 
-/** Longer than any deadline of `STEADY_POLICY`: reached only by a call that hangs. Milliseconds. */
+/** Longer than any deadline of `STEADY_POLICY`, so only a call that hangs reaches it. Milliseconds. */
 export const CALL_BOUND_MS = 35_000;
 
-/** How long a call may take after its signal aborted: the contract says a second, the rest is for busy machines. Milliseconds. */
+/** How long a call may take after its signal aborted. The contract says a second, the rest is for busy machines. Milliseconds. */
 export const ABORT_BOUND_MS = 3_000;
 
-/** The parts of a `SignerError` that the checks read; recognised by shape, since two copies of core may be installed. */
+/** The members of a `SignerError` that the checks read. Recognized by shape, since two copies of core may be installed. */
 export interface SignerErrorLike extends Error {
   readonly code: SignerErrorCode;
   readonly transient: boolean;
@@ -17,7 +17,7 @@ export interface SignerErrorLike extends Error {
 
 export type Outcome = { readonly signature: Uint8Array } | { readonly error: unknown };
 
-/** Fails when the promise has not settled in time; otherwise settles as it does. */
+/** Settles like the promise, but rejects if that takes too long. */
 export async function within<T>(promise: Promise<T>, boundMs: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -30,7 +30,7 @@ export async function within<T>(promise: Promise<T>, boundMs: number, what: stri
   }
 }
 
-/** Runs a call that must answer by its promise alone, and in time. */
+/** Runs a call that must return a promise, not throw, and settle in time. */
 export async function outcomeOf(call: () => Promise<Uint8Array>, boundMs: number, what: string): Promise<Outcome> {
   const promise = started(call, what);
   const outcome = promise.then(
@@ -40,7 +40,7 @@ export async function outcomeOf(call: () => Promise<Uint8Array>, boundMs: number
   return within(outcome, boundMs, what);
 }
 
-/** The error of a call that must reject, with one of the codes. */
+/** The error of a call that must reject with one of the codes. */
 export async function rejectionOf(
   call: () => Promise<Uint8Array>,
   codes: readonly SignerErrorCode[],
@@ -82,7 +82,7 @@ function isSignerError(error: unknown): error is SignerErrorLike {
 }
 
 function describe(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : `a ${typeof error} that is no Error`;
+  return error instanceof Error ? `${error.name}: ${error.message}` : `a ${typeof error} that is not an Error`;
 }
 
 function started(call: () => Promise<Uint8Array>, what: string): Promise<Uint8Array> {
@@ -96,12 +96,12 @@ function started(call: () => Promise<Uint8Array>, what: string): Promise<Uint8Ar
   return promise;
 }
 
-/** Attempts of one of many calls. A bare signer makes one, and its transient failures are the guard's to try again. */
+/** Attempts for one of many calls. A bare signer does not retry transient failures, so the check does. */
 export const ATTEMPTS: Readonly<Record<CheckContext["form"], number>> = { bare: 3, guarded: 1 };
 
 /**
- * One of many calls whose subject is the signature: with hundreds of them a connection may break once, which is
- * no fault of a bare signer.
+ * Makes one of many calls in a check that is about signatures. With hundreds of calls a connection may break once, and a
+ * bare signer is not to blame for that.
  */
 export async function oneOfMany({ form }: CheckContext, call: () => Promise<Uint8Array>): Promise<Uint8Array> {
   for (let attempt = 1; ; attempt += 1) {
@@ -117,7 +117,7 @@ export function isTransient(error: unknown): boolean {
   return isSignerError(error) && error.transient;
 }
 
-/** Opens a signer, runs, and closes it whatever happens; a failure to close only counts when all else went well. */
+/** Opens a signer, calls `run`, and always closes the signer. A failure to close only counts if `run` succeeded. */
 export async function withSigner(
   context: CheckContext,
   run: (signer: Signer) => Promise<void>,

@@ -23,13 +23,13 @@ const FAULTS = Object.keys(FAULT_EXPECTATIONS) as readonly Fault[];
 const FAULT_NAMES = Object.fromEntries(FAULTS.map((fault) => [fault, true])) as OptionNames<Record<Fault, unknown>>;
 
 /**
- * The checks that every signer must pass, in both forms in which an adapter hands it out: bare
- * (`open(false)`) and guarded (`open(policy)`). They know no test runner: each is a name and a function that
- * rejects when the signer is wrong. Give each check a minute; a run of all of them on a fast backend takes
- * seconds, plus some seconds for each fault.
+ * The checks that every signer must pass, in both forms that an adapter can open: bare (`open(false)`) and guarded
+ * (`open(policy)`). They work with any test runner: each check is a name and a function that rejects if the signer is
+ * wrong. Give each check a timeout of one minute. On a fast backend all checks together take seconds, plus a few seconds
+ * for each fault.
  *
- * @throws ConfigurationError for a member of the harness that is missing, unknown or of another type, for a secret under 6
- * characters, and for a fault that has no such name.
+ * @throws ConfigurationError for a harness member that is missing, unknown or of the wrong type, for a secret shorter than
+ * 6 characters, and for an unknown fault.
  * @example
  * ```ts
  * import { signerChecks } from "@signpost/conformance";
@@ -71,7 +71,7 @@ function assertSecrets(secrets: unknown): void {
     if (typeof secret === "string" && secret.length >= MIN_SECRET_LENGTH) return;
     throw new ConfigurationError(
       `secrets[${index}]`,
-      `expected text of at least ${MIN_SECRET_LENGTH} characters, so that it is not found by chance`,
+      `expected a string of at least ${MIN_SECRET_LENGTH} characters, since a shorter one could match by chance`,
     );
   });
 }

@@ -5,9 +5,9 @@ import { harnessOf } from "./broken.ts";
 import type { BrokenSigner } from "./broken.ts";
 import { waitUnlessAborted } from "./reference.ts";
 
-const BEFORE = "a signal that is aborted already rejects with aborted, the signal's reason as cause";
-const DURING = "an abort during the call ends that call alone, with aborted or with its signature";
-const LISTENERS = "a signal that outlives its calls keeps no listener of theirs";
+const BEFORE = "a signal that is already aborted rejects with aborted, with the signal's reason as cause";
+const DURING = "an abort during a call ends only that call, with aborted or with its signature";
+const LISTENERS = "a signal that outlives its calls has none of their listeners left";
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -78,7 +78,7 @@ export const BROKEN_ABORTS: readonly BrokenSigner[] = [
   {
     check: DURING,
     broken: "ends every call when one is aborted",
-    complaint: /a call beside others that are aborted .* rejected/,
+    complaint: /a call next to others that were aborted .* rejected/,
     harness: harnessOf((bare) => {
       const controller = new AbortController();
       setMaxListeners(0, controller.signal);

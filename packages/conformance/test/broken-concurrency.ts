@@ -67,7 +67,7 @@ export const BROKEN_CONCURRENCY: readonly BrokenSigner[] = [
   {
     check: TWO_SIGNERS,
     broken: "shares a slot for the digest between signers",
-    complaint: /beside another signer's does not verify/,
+    complaint: /next to another signer does not verify/,
     harness: () => {
       let current: Uint8Array;
       const change: Change = (bare) => ({

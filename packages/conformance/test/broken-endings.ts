@@ -4,7 +4,7 @@ import type { SignerHarness } from "@signpost/conformance";
 import { harnessOf } from "./broken.ts";
 import type { BrokenSigner } from "./broken.ts";
 
-const CLOSE_AGAIN = "close can be called again, at once and later";
+const CLOSE_AGAIN = "close can be called again, immediately and later";
 const AFTER_CLOSE = "a call after close rejects with closed";
 const CLOSED_IN_FLIGHT = ["in the same tick as the calls", "one tick after the calls", "5 ms after the calls"].map(
   (moment) => `closed ${moment}, a started call ends with its signature, a queued one with that or with closed`,

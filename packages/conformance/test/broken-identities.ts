@@ -6,9 +6,9 @@ import type { BrokenSigner } from "./broken.ts";
 import { createReferenceBackend, createTestKey } from "./reference.ts";
 
 const URI = "uri is a canonical URI: with a scheme, and equal for every signer on the key";
-const PUBLIC_KEY = "publicKey is a valid P-256 key with the members kty, crv, x and y alone";
+const PUBLIC_KEY = "publicKey is a valid P-256 key with only the members kty, crv, x and y";
 const SAME = "uri and publicKey stay the same while signing and after close";
-const FORM = "open hands out the form that was asked for";
+const FORM = "open returns the requested form";
 
 const publishing = (change: (publicKey: P256PublicJwk) => object) =>
   harnessOf(({ publicKey }) => ({ publicKey: change(publicKey) as P256PublicJwk }));

@@ -5,7 +5,7 @@ import { harnessOf } from "./broken.ts";
 import type { BrokenSigner } from "./broken.ts";
 
 const ERRORS = "errors show no secret and no digest: message, stack, causes, JSON and util.inspect";
-const PRINTED = "the signer shows no secret when it is printed, nor do its uri and its health";
+const PRINTED = "the signer, its uri and its health show no secret when they are printed";
 
 /** Signers that tell what they should not. */
 export const BROKEN_SECRECY: readonly BrokenSigner[] = [

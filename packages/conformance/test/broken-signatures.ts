@@ -7,7 +7,7 @@ import { createTestKey } from "./reference.ts";
 
 const JOSE_AND_NODE = "a signature is 64 bytes that jose and node:crypto verify";
 const LEADING_ZEROS = "r and s with leading zero bytes keep their 32 bytes";
-const LEADING_ZEROS_NATIVE = `${LEADING_ZEROS} when the signing input comes along`;
+const LEADING_ZEROS_NATIVE = `${LEADING_ZEROS} when the signing input is passed too`;
 const OTHER_INPUT =
   "a signing input that does not hash to the digest changes nothing: the signature is over the digest";
 const OWN_RESULT = "a returned signature belongs to the caller: later calls do not change it";

@@ -6,9 +6,9 @@ import type { CheckDefinition } from "../harness.ts";
 import { assertSignature, newMessage, nodeKeyOf } from "../message.ts";
 import { ABORT_BOUND_MS, CALL_BOUND_MS, outcomeOf, rejectionOf, signerError, within, withSigner } from "../settle.ts";
 
-const REASONS: readonly unknown[] = [new Error("the caller went away"), "a reason that is no Error", undefined];
+const REASONS: readonly unknown[] = [new Error("the caller went away"), "a reason that is not an Error", undefined];
 
-/** When to abort a call, counted from the call. */
+/** When to abort, counted from the start of the call. */
 const MOMENTS: readonly (readonly [name: string, wait: () => Promise<void>])[] = [
   ["in the same tick", async () => undefined],
   ["one tick later", () => macrotask()],
@@ -16,13 +16,13 @@ const MOMENTS: readonly (readonly [name: string, wait: () => Promise<void>])[] =
   ["20 ms later", () => pause(20)],
 ];
 
-/** How many calls share one round: every second one is aborted. */
+/** How many calls one round has. Every second one is aborted. */
 const CALLS = 20;
 
-/** What a signer does when its caller gives up. */
+/** Checks that a signer handles aborted calls correctly. */
 export const abortChecks: readonly CheckDefinition[] = [
   {
-    name: "a signal that is aborted already rejects with aborted, the signal's reason as cause",
+    name: "a signal that is already aborted rejects with aborted, with the signal's reason as cause",
     run: (context) =>
       withSigner(context, async (signer) => {
         for (const reason of REASONS) {
@@ -34,14 +34,14 @@ export const abortChecks: readonly CheckDefinition[] = [
       }),
   },
   {
-    name: "an abort during the call ends that call alone, with aborted or with its signature",
+    name: "an abort during a call ends only that call, with aborted or with its signature",
     run: (context) =>
       withSigner(context, async (signer) => {
         for (const [name, wait] of MOMENTS) await abortEverySecond(signer, name, wait);
       }),
   },
   {
-    name: "a signal that outlives its calls keeps no listener of theirs",
+    name: "a signal that outlives its calls has none of their listeners left",
     run: (context) =>
       withSigner(context, async (signer) => {
         const { signal } = controllerForMany();
@@ -60,7 +60,7 @@ async function abortEverySecond(signer: Signer, name: string, wait: () => Promis
     const message = newMessage();
     const aborts = index % 2 === 1;
     const options = aborts ? { signal: controller.signal } : {};
-    const what = aborts ? `a call aborted ${name}` : `a call beside others that are aborted ${name}`;
+    const what = aborts ? `a call aborted ${name}` : `a call next to others that were aborted ${name}`;
     const outcome = await outcomeOf(() => signer.sign(message.digest(), options), CALL_BOUND_MS, what);
     if ("signature" in outcome) {
       assertSignature(key, message, outcome.signature, `the signature of ${what}`);
@@ -75,7 +75,7 @@ async function abortEverySecond(signer: Signer, name: string, wait: () => Promis
   });
   const aborted = calls.filter((_, index) => index % 2 === 1);
   const all = Promise.all(calls);
-  // The rejection of `all` is awaited below; until then it must not count as unhandled.
+  // `all` is awaited below. Until then, its rejection must not count as unhandled.
   all.catch(() => undefined);
   await wait();
   controller.abort(reason);
@@ -83,14 +83,14 @@ async function abortEverySecond(signer: Signer, name: string, wait: () => Promis
   await all;
 }
 
-/** Node warns of a leak above ten listeners on one signal; here so many calls share one on purpose. */
+/** Node warns about a leak above ten listeners on one signal. Here many calls share a signal on purpose. */
 function controllerForMany(): AbortController {
   const controller = new AbortController();
   setMaxListeners(0, controller.signal);
   return controller;
 }
 
-/** Listeners may go a moment after the call has settled, for instance when a socket closes. */
+/** Listeners may be removed shortly after the call settled, for example when a socket closes. */
 async function listenersLeft(signal: AbortSignal): Promise<number> {
   for (let round = 0; round < 40 && getEventListeners(signal, "abort").length > 0; round += 1) await pause(50);
   return getEventListeners(signal, "abort").length;

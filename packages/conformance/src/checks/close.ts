@@ -8,7 +8,7 @@ import { ATTEMPTS, isTransient, outcomeOf, rejectionOf, signerError, within, wit
 /** Calls in flight when the signer is closed: more than any default of slots. */
 const CALLS = 50;
 const CLOSE_POLICY = { deadlineMs: 3_000, attemptTimeoutMs: 2_000 };
-/** Started calls finish within their deadline; the rest is for busy machines. Milliseconds. */
+/** Started calls finish within their deadline. The rest is for busy machines. Milliseconds. */
 const CLOSE_BOUND_MS = 5_000;
 const IN_FLIGHT = "a call in flight at close()";
 
@@ -18,10 +18,10 @@ const MOMENTS: readonly (readonly [name: string, wait: () => Promise<void>])[] =
   ["5 ms after the calls", () => pause(5)],
 ];
 
-/** How a signer ends. */
+/** Checks that a signer closes correctly. */
 export const closeChecks: readonly CheckDefinition[] = [
   {
-    name: "close can be called again, at once and later",
+    name: "close can be called again, immediately and later",
     run: (context) =>
       withSigner(context, async (signer) => {
         await within(signer.sign(newMessage().digest()), CLOSE_BOUND_MS, "sign()");
@@ -47,7 +47,7 @@ export const closeChecks: readonly CheckDefinition[] = [
   },
 ];
 
-/** The same again where a call failed with the backend: with many of them a connection may break once. */
+/** Repeats the check if the backend failed: with many calls a connection may break once. */
 async function closedWithCallsInFlight(context: CheckContext, wait: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     let failure: unknown;
@@ -60,7 +60,7 @@ async function closedWithCallsInFlight(context: CheckContext, wait: () => Promis
   }
 }
 
-/** A transient failure of one of the calls, if there was one; anything else that is wrong is thrown. */
+/** Returns the transient failure of a call, if there was one. Throws for anything else that is wrong. */
 async function closeWithCallsInFlight(signer: Signer, wait: () => Promise<void>): Promise<unknown> {
   const key = nodeKeyOf(signer.publicKey);
   let failure: unknown;
@@ -71,11 +71,11 @@ async function closeWithCallsInFlight(signer: Signer, wait: () => Promise<void>)
       return assertSignature(key, message, outcome.signature, `the signature of ${IN_FLIGHT}`);
     if (isTransient(outcome.error)) failure ??= outcome.error;
     else signerError(outcome.error, ["closed"], IN_FLIGHT);
-    // Every signer has room for one call: the first of them is started, whatever waits behind it.
+    // Every signer can run at least one call, so the first call is started.
     ok(index > 0 || failure !== undefined, "the first call had started before close(), and was not finished");
   });
   const all = Promise.all(calls);
-  // Awaited below; until then its rejection must not count as unhandled.
+  // `all` is awaited below. Until then, its rejection must not count as unhandled.
   all.catch(() => undefined);
   await wait();
   await within(signer.close(), CLOSE_BOUND_MS, "close() with calls in flight");

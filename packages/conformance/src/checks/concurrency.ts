@@ -4,7 +4,7 @@ import { CALL_BOUND_MS, oneOfMany, within, withSigner } from "../settle.ts";
 
 const CONCURRENT = 200;
 
-/** What a signer does with many callers. */
+/** Checks that a signer handles many callers correctly. */
 export const concurrencyChecks: readonly CheckDefinition[] = [
   {
     name: `${CONCURRENT} concurrent calls each get the signature of their own digest`,
@@ -17,7 +17,7 @@ export const concurrencyChecks: readonly CheckDefinition[] = [
             signer.sign(message.digest(), index % 2 === 0 ? {} : { signingInput: message.signingInput }),
           ),
         );
-        // Verified when all are there, so that results which share a buffer are found out.
+        // Verified after all calls are done, to catch results that share a buffer.
         const signatures = await Promise.all(calls);
         messages.forEach((message, index) => {
           assertSignature(key, message, signatures[index], `signature ${index + 1} of ${CONCURRENT} concurrent ones`);
@@ -32,7 +32,7 @@ export const concurrencyChecks: readonly CheckDefinition[] = [
           const signing = [one, other, one, other].map(async (signer) => {
             const message = newMessage();
             const signature = await within(signer.sign(message.digest()), CALL_BOUND_MS, "sign()");
-            assertSignature(nodeKeyOf(signer.publicKey), message, signature, "a signature beside another signer's");
+            assertSignature(nodeKeyOf(signer.publicKey), message, signature, "a signature made next to another signer");
           });
           await Promise.all(signing);
           await within(other.close(), CALL_BOUND_MS, "close()");

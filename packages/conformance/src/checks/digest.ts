@@ -5,7 +5,7 @@ import { CALL_BOUND_MS, rejectionOf, within, withSigner } from "../settle.ts";
 
 const WRONG_LENGTHS = [0, 1, 20, 31, 33, 48, 64];
 
-/** Not bytes, though each has 32 of something. For callers without types. */
+/** Values that are not bytes but have 32 of something. JavaScript callers may pass them. */
 const NOT_BYTES: readonly (readonly [name: string, value: unknown])[] = [
   ["a string of 32 characters", "0".repeat(32)],
   ["an array of 32 numbers", Array.from({ length: 32 }, () => 1)],
@@ -14,7 +14,7 @@ const NOT_BYTES: readonly (readonly [name: string, value: unknown])[] = [
   ["undefined", undefined],
 ];
 
-/** What a signer does with the digest that it is given. */
+/** Checks that a signer handles its digest correctly. */
 export const digestChecks: readonly CheckDefinition[] = [
   {
     name: "a digest that is not 32 bytes is refused with invalid_argument",
@@ -49,7 +49,7 @@ export const digestChecks: readonly CheckDefinition[] = [
     run: (context) =>
       withSigner(context, async (signer) => {
         const key = nodeKeyOf(signer.publicKey);
-        // A Buffer's own slice() copies nothing: a signer that copies by it passes with a Uint8Array alone.
+        // Buffer.slice() does not copy. A signer that copies with slice() only passes with a Uint8Array.
         const kinds = [(bytes: Uint8Array) => bytes, (bytes: Uint8Array) => Buffer.from(bytes)];
         for (const kind of kinds) {
           for (const withInput of [false, true]) {

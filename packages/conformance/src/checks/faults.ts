@@ -12,13 +12,13 @@ import { assertErrorKeepsSecrets } from "../secrets.ts";
 import { ABORT_BOUND_MS, CALL_BOUND_MS, isTransient, outcomeOf, signerError, within, withSigner } from "../settle.ts";
 import type { Outcome } from "../settle.ts";
 
-/** A silent backend costs this much time, so that it is short: two attempts. */
+/** Short, because each check of a silent backend takes this much time: two attempts. */
 const SILENT_POLICY = { deadlineMs: 2_000, attemptTimeoutMs: 600, maxAttempts: 2 } satisfies GuardPolicy;
-/** A backend that answers costs none of this time, so that a busy machine changes no result. */
+/** Long, because a backend that answers does not use it up, and a busy machine must not change the result. */
 const SPEAKING_POLICY = { deadlineMs: 15_000, attemptTimeoutMs: 5_000, maxAttempts: 2 } satisfies GuardPolicy;
-/** A caller is released at its deadline; the rest is for busy machines. Milliseconds. */
+/** A call ends at its deadline. The rest is for busy machines. Milliseconds. */
 const BEYOND_DEADLINE_MS = 1_500;
-/** Opening has no deadline of its own: more than any client's default time limits for a connection. Milliseconds. */
+/** Time limit for opening, longer than the default connection timeouts of all clients. Milliseconds. */
 const OPENING_BOUND_MS = 15_000;
 const CALLERS = 8;
 
@@ -60,7 +60,7 @@ export function faultChecks(switchable: SwitchableFault): readonly CheckDefiniti
 
 async function signingFails(context: CheckContext, faultCase: FaultCase): Promise<void> {
   const { fault, expected, recoveryMs } = faultCase;
-  // The fault of the check before this one may linger: a client waits before it connects again.
+  // The fault of the previous check may still have an effect, since clients wait before they reconnect.
   const open: CheckContext["open"] = (policy) => recovers(() => context.open(policy), recoveryMs);
   await withSigner(
     { ...context, open },
@@ -95,7 +95,7 @@ async function callDuring(context: CheckContext, signer: Signer, { fault, expect
     const outcome = await outcomeOf(() => signThrough(signer, message.signingInput), boundMs, what);
     return { outcome, digest: message.digest() };
   }
-  // A bare signer has no clock: its caller's signal is what ends a silent backend.
+  // A bare signer has no timeout. Only the caller's signal ends a call to a silent backend.
   const abortMs = policyFor(expected).attemptTimeoutMs;
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(new Error("the caller's time is up")), abortMs);
@@ -106,7 +106,7 @@ async function callDuring(context: CheckContext, signer: Signer, { fault, expect
 
 function assertFailed(context: CheckContext, { outcome, digest }: FaultyCall, { fault, expected }: FaultCase): void {
   const what = `a call while ${fault}`;
-  // `signWith` has verified it.
+  // `signWith` has verified the signature.
   if ("signature" in outcome)
     return ok(expected.mayRecover, `${what} gave a signature, expected ${expected.codes.join(" or ")}`);
   const codes =
@@ -153,7 +153,7 @@ function policyFor({ silent }: FaultExpectation): typeof SILENT_POLICY {
   return silent === true ? SILENT_POLICY : SPEAKING_POLICY;
 }
 
-/** Switches the fault off whatever happens in between. */
+/** Always switches the fault off again. */
 async function whileOn<T>({ toggle }: FaultCase, run: () => Promise<T>): Promise<T> {
   await toggle(true);
   try {
@@ -163,7 +163,7 @@ async function whileOn<T>({ toggle }: FaultCase, run: () => Promise<T>): Promise
   }
 }
 
-/** Tries until it works; what fails meanwhile must be transient. */
+/** Retries until it works. All failures until then must be transient. */
 async function recovers<Result>(attempt: () => Promise<Result>, recoveryMs: number): Promise<Result> {
   const until = performance.now() + recoveryMs;
   for (;;) {
@@ -182,10 +182,10 @@ async function assertSigns(signer: Signer, when: string): Promise<void> {
   assertSignature(nodeKeyOf(signer.publicKey), message, signature, `the signature ${when}`);
 }
 
-/** As the library's users sign: a signature that does not verify is an error and never a result. */
+/** Signs the way users of the library do: a signature that does not verify is an error, never a result. */
 function signThrough(signer: Signer, signingInput: Uint8Array, signal?: AbortSignal): Promise<Uint8Array> {
   if (signal === undefined) return signWith(createKeySet([{ signer }]).active, signingInput);
-  // The signal goes to the signer alone: `signWith` would release its caller, whatever the signer does.
+  // Only the signer gets the signal: `signWith` would reject by itself, no matter what the signer does.
   const judged: Signer = {
     uri: signer.uri,
     publicKey: signer.publicKey,

@@ -8,7 +8,7 @@ import { CALL_BOUND_MS, within, withSigner } from "../settle.ts";
 const COORDINATE = /^[A-Za-z0-9_-]{43}$/;
 const URI = /^[a-z][a-z0-9+.-]*:./;
 
-/** What a signer says about itself, and which form it is handed out in. */
+/** Checks of a signer's uri, its public key and its form. */
 export const identityChecks: readonly CheckDefinition[] = [
   {
     name: "uri is a canonical URI: with a scheme, and equal for every signer on the key",
@@ -21,7 +21,7 @@ export const identityChecks: readonly CheckDefinition[] = [
       ),
   },
   {
-    name: "publicKey is a valid P-256 key with the members kty, crv, x and y alone",
+    name: "publicKey is a valid P-256 key with only the members kty, crv, x and y",
     run: (context) =>
       withSigner(context, async ({ publicKey }) => {
         deepEqual(Object.keys(publicKey).toSorted(), ["crv", "kty", "x", "y"], "publicKey has other members");
@@ -29,7 +29,7 @@ export const identityChecks: readonly CheckDefinition[] = [
         equal(publicKey.crv, "P-256", "publicKey.crv");
         match(publicKey.x, COORDINATE, "publicKey.x is not 32 bytes of unpadded base64url");
         match(publicKey.y, COORDINATE, "publicKey.y is not 32 bytes of unpadded base64url");
-        // Node refuses a point off the curve; the way back shows that it read the same coordinates.
+        // Node refuses a point off the curve. Converting it back shows that Node read the same coordinates.
         const spki = nodeKeyOf(publicKey).export({ type: "spki", format: "der" });
         deepEqual({ ...spkiToJwk(spki) }, { ...publicKey }, "publicKey is not the canonical form of its key");
       }),
@@ -51,7 +51,7 @@ export const identityChecks: readonly CheckDefinition[] = [
       }),
   },
   {
-    name: "open hands out the form that was asked for",
+    name: "open returns the requested form",
     run: (context) =>
       withSigner(context, async (signer) => {
         const guarded = isGuardedSigner(signer);

@@ -4,7 +4,7 @@ import { newMessage } from "../message.ts";
 import { assertErrorKeepsSecrets, assertValueKeepsSecrets } from "../secrets.ts";
 import { CALL_BOUND_MS, outcomeOf, within, withSigner } from "../settle.ts";
 
-/** What may be logged. The errors of faults are looked through by the checks of the faults. */
+/** Checks that nothing that may be logged contains a secret. The checks of faults search their own errors. */
 export const secrecyChecks: readonly CheckDefinition[] = [
   {
     name: "errors show no secret and no digest: message, stack, causes, JSON and util.inspect",
@@ -29,7 +29,7 @@ export const secrecyChecks: readonly CheckDefinition[] = [
       }),
   },
   {
-    name: "the signer shows no secret when it is printed, nor do its uri and its health",
+    name: "the signer, its uri and its health show no secret when they are printed",
     run: (context) =>
       withSigner(context, async (signer) => {
         const { secrets } = context;

@@ -5,12 +5,12 @@ import type { CheckContext, CheckDefinition } from "../harness.ts";
 import { assertSignature, assertSignatureByJose, newMessage, nodeKeyOf } from "../message.ts";
 import { CALL_BOUND_MS, oneOfMany, within, withSigner } from "../settle.ts";
 
-/** One signature in 256 has such an r, and one such an s: 5,000 without are 3 in a billion. */
+/** One signature in 256 has such an r, and one in 256 such an s. The odds that 5,000 have none are 3 in a billion. */
 const MAX_SIGNATURES = 5_000;
-/** Calls at once, the guard's default: a backend of 50 ms then needs two seconds. */
+/** Concurrent calls, the guard's default. With a backend of 50 ms the check takes two seconds. */
 const IN_FLIGHT = 16;
 
-/** What a signature is. */
+/** Checks that signatures are correct. */
 export const signatureChecks: readonly CheckDefinition[] = [
   {
     name: "a signature is 64 bytes that jose and node:crypto verify",
@@ -30,7 +30,7 @@ export const signatureChecks: readonly CheckDefinition[] = [
     run: (context) => untilLeadingZeros(context, false),
   },
   {
-    name: "r and s with leading zero bytes keep their 32 bytes when the signing input comes along",
+    name: "r and s with leading zero bytes keep their 32 bytes when the signing input is passed too",
     run: (context) => untilLeadingZeros(context, true),
   },
   {
@@ -70,7 +70,7 @@ async function untilLeadingZeros(context: CheckContext, withInput: boolean): Pro
         const signature = await oneOfMany(context, () => signer.sign(message.digest(), options));
         assertSignature(key, message, signature, `signature ${seen.count}`);
         await noteLeadingZeros(signer, message, signature, seen);
-        // A signer that answers at once would keep every timer of the process waiting.
+        // A signer that answers immediately would block every timer of the process.
         await macrotask();
       }
     };
@@ -79,8 +79,8 @@ async function untilLeadingZeros(context: CheckContext, withInput: boolean): Pro
       throw error;
     };
     await Promise.all(Array.from({ length: IN_FLIGHT }, () => worker().catch(stopping)));
-    ok(seen.r, `none of ${seen.count} signatures has an r that begins with a zero byte`);
-    ok(seen.s, `none of ${seen.count} signatures has an s that begins with a zero byte`);
+    ok(seen.r, `none of ${seen.count} signatures has an r that starts with a zero byte`);
+    ok(seen.s, `none of ${seen.count} signatures has an s that starts with a zero byte`);
   });
 }
 
