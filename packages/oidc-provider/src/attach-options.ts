@@ -5,16 +5,16 @@ import type { ResourceServerInfoFunction } from "./resource-servers.ts";
 /** Options of `attach`. */
 export interface AttachOptions extends Pick<MountJwksOptions, "cors"> {
   /**
-   * `false` in a process that serves no requests: a worker, or one that only sends logout tokens. It signs at once, and
-   * what it signs is published by others; for a request that it answers all the same, nothing is signed unless the plug has
-   * seen it. Default true: nothing is signed before the plug has seen a request, since an endpoint that is not mounted
-   * publishes no key.
+   * Set it to `false` in a process that serves no requests, such as a worker that only sends logout tokens. It then signs
+   * immediately, and other processes publish its key. If it does answer a request, it signs for it only if the plug has
+   * seen the request. Default true: the plug signs nothing until it has seen a request, since an endpoint that is not
+   * mounted does not publish the key.
    */
   readonly servesRequests?: boolean | undefined;
   /**
    * The host's `features.resourceIndicators.getResourceServerInfo`. With it, a code or refresh token for a resource server
-   * whose tokens cannot be signed is refused before it is spent. Without it that holds for new authorizations alone, and
-   * one that was granted before the resource server changed is lost. Default none.
+   * whose tokens cannot be signed is refused before it is used up. Without it, only new authorizations are refused. A code
+   * or refresh token from before the resource server changed is then lost. Default none.
    */
   readonly getResourceServerInfo?: ResourceServerInfoFunction | undefined;
 }

@@ -3,13 +3,13 @@ import type { OidcProviderContextLike, OidcProviderErrorsLike } from "./host.ts"
 
 const RETRY_AFTER_SECONDS = "2";
 
-/** The host errors that were made here; their cause, which the host's events carry, holds the code. */
+/** The host errors that were created here. Their `cause`, which the host's events contain, has the code. */
 const passingErrors = new WeakSet<object>();
 const lastingErrors = new WeakSet<object>();
 
 /**
- * The host's own error for a failure to sign: the client learns whether to try again, and from the authorization
- * endpoint learns it in the redirect; the operator sees the cause.
+ * The host's error for a failure to sign. It tells the client whether to try again (the authorization endpoint sends it in
+ * the redirect). The operator sees the cause.
  */
 export function hostFailure(
   cause: unknown,
@@ -20,16 +20,16 @@ export function hostFailure(
     lastingErrors.add(error);
     return error;
   }
-  const error = new TemporarilyUnavailable("the signing key cannot be reached at the moment");
-  // The host's default for this error is 400, as for a fault of the client.
+  const error = new TemporarilyUnavailable("the signing key is currently unavailable");
+  // The host would answer 400 for this error, as if it were the client's fault.
   Object.assign(error, { cause, status: 503, statusCode: 503 });
   passingErrors.add(error);
   return error;
 }
 
 /**
- * Outside of the host's own error handling: adds `Retry-After` to its 503, takes a challenge off it, and answers with a
- * plain page where not even the error response could be signed (JARM). The host's events told of the failure before.
+ * Runs outside the host's error handling. It adds `Retry-After` to a 503 and removes a challenge from it. If not even the
+ * error response could be signed (JARM), it answers with a plain page. The host has already emitted its error events.
  */
 export async function answerFailures(context: OidcProviderContextLike, next: () => Promise<void>): Promise<void> {
   try {
@@ -40,9 +40,9 @@ export async function answerFailures(context: OidcProviderContextLike, next: () 
     else throw error;
   }
   if (context.status !== 503) return;
-  // Another 503, say for maintenance, may know better when to come back.
+  // Another 503, for example during maintenance, may already say when to come back.
   if (!context.res.hasHeader("Retry-After")) context.set("Retry-After", RETRY_AFTER_SECONDS);
-  // The host's userinfo challenges on every error, which would tell the client that its token is at fault.
+  // The host's userinfo endpoint sends a challenge with every error, which would blame the client's token.
   if (String(context.res.getHeader("WWW-Authenticate")).includes('error="temporarily_unavailable"')) {
     context.remove("WWW-Authenticate");
   }
@@ -59,12 +59,12 @@ function isIn(errors: WeakSet<object>, error: unknown): boolean {
 }
 
 export function unknownKid(): ConfigurationError {
-  return new ConfigurationError("kid", "expected the kid of the active key or of the one before it");
+  return new ConfigurationError("kid", "expected the kid of the active key or of the previous one");
 }
 
-/** The header is the host's, so the token cannot be made by another key. The host makes a new one when it is asked again. */
+/** The host wrote the header, so no other key can sign this token. A retry gets a new header from the host. */
 export function withdrawnMeanwhile(kid: string, cause?: unknown): SignerError {
-  const problem = `the key of kid ${JSON.stringify(kid)} was withdrawn before its signature was there`;
+  const problem = `the key with kid ${JSON.stringify(kid)} was withdrawn before it returned its signature`;
   return new SignerError("unavailable", problem, cause === undefined ? {} : { cause });
 }
 

@@ -5,39 +5,39 @@ import type { TellOperator } from "./operator-reports.ts";
 import type { Published } from "./published.ts";
 import { readJoseHeader } from "./signing-input.ts";
 
-// All asymmetric ones that the host may have a key for, except our own.
+// All asymmetric algorithms that the host may have a key for, except ES256.
 const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES384 ES512 EdDSA Ed25519 ML-DSA-44 ML-DSA-65 ML-DSA-87".split(
   " ",
 );
 
-/** What the host signs with its own keys, next to ES256 of the plug. */
+/** What the host can sign with its own keys. The plug signs ES256. */
 export interface HostAlgorithms {
   /**
-   * Whether it signs by an algorithm under a kid that is published for it: the one that is asked for, or that of its first
-   * key. Undefined while that is not known.
+   * Whether the host signs with an algorithm under a kid that is published for this algorithm: the given kid, or the kid of
+   * its first key. Undefined while unknown.
    */
   signs(alg: string, kid?: unknown): boolean | undefined;
-  /** Whether a kid may be that of a key of the host's, by an algorithm that is not known. */
+  /** Whether a key with this kid may exist at the host, for an unknown algorithm. */
   mayName(kid: string): boolean;
-  /** Whether it is known to have no other key than ours. */
+  /** Whether the host is known to have no keys except ours. */
   hasNone(): boolean;
 }
 
-/** The claim of what is signed only to see who signs it. */
+/** A claim that marks a token as a question: it is only signed to see which key signs. */
 const QUESTION = randomUUID();
 
-/** Whether the host was asked who signs, and our key is the answer. It makes no signature for that. */
+/** Whether the token is such a question. If it reaches our key, that is the answer, and it makes no signature. */
 export function isQuestion(claims: Readonly<Record<string, unknown>>): boolean {
   return Object.hasOwn(claims, QUESTION);
 }
 
-/** What asking for an algorithm has shown: the kid of the host's key, that it has none, or nothing. */
+/** The answer for an algorithm: the kid of the host's key, that it has no key, or undefined if unknown. */
 type Answer = { readonly kid: unknown } | "no key" | undefined;
 
 /**
- * Asks the host which other algorithms it has keys for, as during a move from RS256: its key store is its own, but it
- * signs an authorization response (JARM) for any client. What it signs goes nowhere. The operator is told of a key that
- * the endpoint does not publish, and where ES256 is not signed by ours.
+ * Asks the host which other algorithms it has keys for, for example during a move from RS256. Its key store is private, but
+ * it signs an authorization response (JARM) for any client. These responses are never sent. The operator gets a report of
+ * a key that the endpoint does not publish, and if ES256 is not signed with our key.
  */
 export function askHostAlgorithms(
   provider: OidcProviderSigningLike,
@@ -50,13 +50,13 @@ export function askHostAlgorithms(
     await Promise.all(ALGORITHMS.map(async (alg) => answers.set(alg, await askFor(provider, alg))));
     for (const kid of new Set([...answers.values()].map(kidOf))) {
       if (kid === undefined || published().some((key) => key["kid"] === kid)) continue;
-      const problem = `expected the host's own key ${JSON.stringify(kid)} too, since tokens that it signs cannot be verified`;
+      const problem = `add the host's own key ${JSON.stringify(kid)}: RPs cannot verify the tokens that it signs`;
       tell(new ConfigurationError("legacyVerificationKeys", problem));
     }
     const kid = kidOf(await askFor(provider, "ES256"));
     if (oursWasAsked()) return;
     const signing = kid === undefined ? "another key, or with none" : `its own key ${JSON.stringify(kid)}`;
-    const problem = `expected those of these signpostKeys, before all others: the host signs ES256 with ${signing}`;
+    const problem = `put the keys of these signpostKeys before all others: the host signs ES256 with ${signing}`;
     tell(new ConfigurationError("jwks", problem));
   };
   void askAll();
@@ -65,10 +65,10 @@ export function askHostAlgorithms(
       if (!ALGORITHMS.includes(alg)) return false;
       const answer = answers.get(alg);
       if (answer === "no key") return false;
-      // Of several keys, the host takes the one that is named, and looks at no name but a string.
+      // If there are several keys, the host uses the one with the given kid, and ignores a kid that is not a string.
       const signing = typeof kid === "string" ? kid : answer?.kid;
       if (signing === undefined) return undefined;
-      // A key may sign by more algorithms than the one that relying parties may use it with.
+      // A key may be able to sign with more algorithms than the one that it is published for.
       return published().some((key) => key["kid"] === signing && key["alg"] === alg);
     },
     mayName: (kid) => published().some((key) => key["kid"] === kid),
@@ -85,12 +85,12 @@ async function askFor(provider: OidcProviderSigningLike, alg: string): Promise<A
     token.set(QUESTION, chosen);
     return { kid: readJoseHeader(await token.issue({ use: "authorization" }))["kid"] };
   } catch {
-    // Failures of a key that is there may pass, and say nothing.
+    // If the host has a key, the failure may be temporary and tells us nothing.
     return chosen.isThere ? undefined : "no key";
   }
 }
 
-/** A claim that the host writes down only when it has found a key: it says so by failing before. */
+/** A claim that is only serialized if the host has found a key. Otherwise the host fails earlier. */
 class ChosenKey {
   isThere = false;
 

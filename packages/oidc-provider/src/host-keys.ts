@@ -5,7 +5,7 @@ import type { LiveKeys } from "./live-keys.ts";
 
 type Getters = Readonly<Record<string, () => unknown>>;
 
-/** The key that signs: its members are those of whichever key is active at that moment. */
+/** The key that signs. Its members are those of the currently active key. */
 export function signingKey<Key extends object>(
   hostClass: ExternalSigningKeyClassLike<Key>,
   keys: LiveKeys,
@@ -18,9 +18,9 @@ export function signingKey<Key extends object>(
 }
 
 /**
- * The place of the nth key that only verifies. The host fixes how many keys it knows when it is constructed, not which:
- * a free place holds the active key under a kid that no token has. Until the plug is attached every place is free, so
- * that the host reads nothing but ES256 from it.
+ * The place for the nth key that only verifies. The host fixes the number of its keys at construction, but not the keys. A
+ * free place holds the active key under a kid that no token has. Until the plug is attached every place is free, so that
+ * the host only sees ES256 there.
  */
 export function verifyingPlace<Key extends object>(
   hostClass: ExternalSigningKeyClassLike<Key>,
@@ -33,13 +33,13 @@ export function verifyingPlace<Key extends object>(
     taken() ?? { keyId: `signpost-free-place-${index}`, publicKey: keys.active().publicKey };
   return define(
     new hostClass(),
-    // key_ops keeps the host from ever choosing it for a signature.
+    // Because of key_ops, the host never chooses it for a signature.
     { ...publicGetters(key), key_ops: () => ["verify"] },
     {
       keyObject: () => {
         const found = taken();
         if (found === undefined)
-          throw new ConfigurationError("kid", "expected the kid of a key, got that of a free place");
+          throw new ConfigurationError("kid", "expected the kid of a key, got the kid of a free place");
         return importKey(found.publicKey);
       },
       sign: () =>
@@ -63,19 +63,19 @@ function publicGetters(key: () => PublicMembers): Getters {
     crv: () => "P-256",
     x: () => key().publicKey.x,
     y: () => key().publicKey.y,
-    // Of other key types; the host's own getters would ask keyObject() once and keep the answer.
+    // Members of other key types. The host's getters would call keyObject() once and keep the result.
     ...Object.fromEntries(["n", "e", "pub"].map((name) => [name, () => undefined])),
   };
 }
 
-/** Own members in front of those of the host's class: no subclass, so that the host's class needs no type of ours. */
+/** Defines members that hide those of the host's class. A subclass would need our own type for the host's class. */
 function define<Key extends object>(key: Key, getters: Getters, methods: Readonly<Record<string, unknown>>): Key {
   for (const [name, get] of Object.entries(getters)) Object.defineProperty(key, name, { get, enumerable: true });
   for (const [name, value] of Object.entries(methods)) Object.defineProperty(key, name, { value });
   return key;
 }
 
-// Keyed by the key set's own frozen object: the host asks for the KeyObject again on each verification.
+// The key is the frozen object of the key set. A cache, because the host asks for the KeyObject on each verification.
 const imported = new WeakMap<object, KeyObject>();
 
 function importKey(publicKey: PublicKeyMembers): KeyObject {

@@ -2,42 +2,42 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { ConfigurationError } from "@signpost/core";
 import { given } from "@signpost/core/adapter";
 
-/** What is used of the host's `ExternalSigningKey` class: an instance whose members are then defined by us. */
+/** The parts of the host's `ExternalSigningKey` class that the plug uses. The plug defines the members of its instances. */
 export type ExternalSigningKeyClassLike<Key extends object = object> = new () => Key;
 
-/** What is used of the host's `errors`. */
+/** The parts of the host's `errors` that the plug uses. */
 export interface OidcProviderErrorsLike {
   /** The class for an error that is not the client's fault. */
   readonly OIDCProviderError: new (status: number, message: string) => Error;
-  /** The class for an error that passes, whose status we set. */
+  /** The class for a temporary error. The plug sets its status. */
   readonly TemporarilyUnavailable: new (description?: string) => Error & { status: number; statusCode: number };
 }
 
-/** What is used of a request's Koa context. */
+/** The parts of a request's Koa context that the plug uses. */
 export interface OidcProviderContextLike {
-  /** The path below the place where the host is mounted. */
+  /** The path below the mount path of the host. */
   readonly path: string;
-  /** The Koa app that was asked, which knows whether to trust a proxy: that of `koa-mount`, or the provider. */
+  /** The Koa app, which knows whether to trust a proxy: the outer app of `koa-mount`, or the provider. */
   readonly app: { readonly proxy?: boolean | undefined };
-  /** The host that was asked, with its port where that is not the scheme's own. */
+  /** The host name of the request, with the port unless it is the scheme's default. */
   readonly host: string;
-  /** The scheme that was asked by, as far as Koa knows of proxies. */
+  /** The scheme of the request, as Koa sees it. */
   readonly protocol: string;
   /** Node's request. */
   readonly req: IncomingMessage;
   /** Node's response. */
   readonly res: ServerResponse;
-  /** Koa's request: its URL is the one below the place where the host is mounted. */
+  /** Koa's request. Its URL is relative to the mount path of the host. */
   readonly request: { readonly url: string };
-  /** Where `koa-mount` has mounted the host. */
+  /** The path at which `koa-mount` has mounted the host. */
   readonly mountPath?: string | undefined;
   /** The status of the response. */
   status: number;
   /** The media type of the response. */
   type: string;
-  /** The body of the response, as Koa takes it. */
+  /** The body of the response, in a form that Koa accepts. */
   body: unknown;
-  /** `false` tells Koa that the response is written without it. */
+  /** `false` tells Koa not to write the response. */
   respond?: boolean | undefined;
   /** The name of the host's route that answered. */
   readonly routerName?: string | undefined;
@@ -47,7 +47,7 @@ export interface OidcProviderContextLike {
   remove(field: string): void;
 }
 
-/** What is used of a `Provider`. */
+/** The parts of a `Provider` that `mountJwks` uses. */
 export interface OidcProviderLike {
   /** The issuer that it was constructed with. */
   readonly issuer: string;
@@ -55,19 +55,19 @@ export interface OidcProviderLike {
   use(middleware: (context: OidcProviderContextLike, next: () => Promise<void>) => Promise<void>): unknown;
   /** The path of a named route, below `mountPath`. */
   pathFor(name: string, options?: { mountPath?: string | undefined }): string;
-  /** The listeners of an event: Koa's `callback()` adds its own. */
+  /** The listeners of an event. Koa's `callback()` adds its own. */
   listeners?(event: "error"): readonly unknown[];
   /** Koa's own listener of errors. */
   readonly onerror?: unknown;
 }
 
-/** What is used of a class of the host: what its instances share. */
+/** The part of a host class that the plug uses: its prototype. */
 export interface OidcProviderClassLike {
-  /** Of what is spent (a code, a refresh token), it has `consume`. */
+  /** For codes and refresh tokens it has the method `consume`. */
   readonly prototype: object;
 }
 
-/** What is used of a `Provider` that signs with keys of Signpost. */
+/** The parts of a `Provider` that `attach` uses. */
 export interface OidcProviderSigningLike extends OidcProviderLike {
   /** The class of this provider's ID tokens. */
   readonly IdToken: {
@@ -83,7 +83,7 @@ export interface OidcProviderSigningLike extends OidcProviderLike {
   };
   /** The class of this provider's clients. */
   readonly Client: OidcProviderClassLike;
-  /** The class that holds what `getResourceServerInfo` gives. */
+  /** The class for the results of `getResourceServerInfo`. */
   readonly ResourceServer: new (identifier: string, info: never) => object;
   /** The class of authorization codes. */
   readonly AuthorizationCode: OidcProviderClassLike;
@@ -97,7 +97,7 @@ export interface OidcProviderSigningLike extends OidcProviderLike {
   readonly PreAuthorizedCode: OidcProviderClassLike;
 }
 
-/** What is used of the request that a provider answers. */
+/** The parts of the current request that the plug uses. */
 export interface RequestContext {
   readonly oidc?: {
     readonly provider?: unknown;
@@ -106,28 +106,28 @@ export interface RequestContext {
   };
 }
 
-/** The request that is answered now, by this provider or by another one of its class. Undefined outside of requests. */
+/** The current request of this provider, or of another provider of its class. Undefined outside a request. */
 export function requestContext(provider: OidcProviderLike): RequestContext | undefined {
   return (provider.constructor as { readonly ctx?: RequestContext }).ctx;
 }
 
-/** The request that this very provider answers now. */
+/** The current request, if this provider answers it. */
 export function answeredRequest(provider: OidcProviderLike): RequestContext | undefined {
   const context = requestContext(provider);
   return context?.oidc?.provider === provider ? context : undefined;
 }
 
-/** The experimental hook that this package was written for and tested against: host 9.11 to 9.13. */
+/** The experimental hook that this package uses and is tested with: host 9.11 to 9.13. */
 export const ACKNOWLEDGED_HOOK = "experimental-01";
 
 const HOOK_MEMBERS = ["kid", "alg", "use", "kty", "crv", "x", "y", "key_ops", "keyObject", "sign"];
 
-/** Refuses a host whose hook has other members than the one that we know. */
+/** Refuses a host whose hook has changed. */
 export function requireKnownHook(hostClass: unknown, errors: unknown): void {
   if (typeof hostClass !== "function") {
     throw new ConfigurationError(
       "ExternalSigningKey",
-      `expected the class of this name that oidc-provider exports, got ${given(hostClass)}`,
+      `expected the class with this name from oidc-provider, got ${given(hostClass)}`,
     );
   }
   const prototype: object = Object(hostClass.prototype);
@@ -135,13 +135,13 @@ export function requireKnownHook(hostClass: unknown, errors: unknown): void {
   if (missing.length > 0) {
     throw new ConfigurationError(
       "ExternalSigningKey",
-      `expected the class of an oidc-provider whose external signing hook is "${ACKNOWLEDGED_HOOK}" (9.11 or later); ` +
-        `this one has changed (missing: ${missing.join(", ")}), and needs another version of @signpost/oidc-provider`,
+      `expected the class from oidc-provider 9.11 or later with the signing hook "${ACKNOWLEDGED_HOOK}"; this one is ` +
+        `different (missing: ${missing.join(", ")}) and needs another version of @signpost/oidc-provider`,
     );
   }
   const { OIDCProviderError, TemporarilyUnavailable }: Partial<OidcProviderErrorsLike> = Object(errors);
   if (typeof OIDCProviderError !== "function" || typeof TemporarilyUnavailable !== "function") {
-    throw new ConfigurationError("errors", `expected the \`errors\` that oidc-provider exports, got ${given(errors)}`);
+    throw new ConfigurationError("errors", `expected \`errors\` from oidc-provider, got ${given(errors)}`);
   }
 }
 
@@ -156,10 +156,10 @@ const HOST_CLASSES = [
   "PreAuthorizedCode",
 ] as const;
 
-/** Refuses a provider without the classes that we put checks in front of. */
+/** Refuses a provider without the classes that the plug adds checks to. */
 export function requireSigningHost(provider: Partial<OidcProviderSigningLike>): void {
   const missing = HOST_CLASSES.filter((name) => typeof provider[name] !== "function");
   if (missing.length === 0) return;
-  const problem = `expected a Provider of oidc-provider 9.11 or later; this one has changed (missing: ${missing.join(", ")})`;
+  const problem = `expected a Provider from oidc-provider 9.11 or later; this one is different (missing: ${missing.join(", ")})`;
   throw new ConfigurationError("provider", problem);
 }

@@ -1,23 +1,23 @@
 import { currentKeySet, type ActiveKey, type KeySet, type PublishedKey } from "@signpost/core";
 import { isStillPublished, type ReadOwnKeys } from "@signpost/core/adapter";
 
-/** The keys of an OP as they are now, for a host that holds on to what it was constructed with. */
+/** The current keys of an OP, for a host that keeps the key objects of its construction. */
 export interface LiveKeys {
-  /** The key that signs now. While the source fails, the one that signed last: the host reads it where nothing may fail. */
+  /** The active key. While the source fails, the last known one, since the host reads it where errors are not allowed. */
   active(): ActiveKey;
   /**
-   * The key that a header names, if it may sign: the active one, or the one before while it is published. Throws what
-   * the source throws.
+   * The key with this kid, if it may sign: the active key, or the previous one while it is still published. Throws what the
+   * source throws.
    */
   signing(keyId: string): ActiveKey | undefined;
   /** Whether a key that signed is still published. Throws what the source throws. */
   isPublished(key: ActiveKey): boolean;
-  /** Whether a kid was that of the active key, and is published no more. Throws what the source throws. */
+  /** Whether a kid named the previous active key, which is no longer published. Throws what the source throws. */
   wasWithdrawn(keyId: string): boolean;
   /**
-   * Every ES256 key but the active one that may have signed a token, each once, withdrawn ones last. While
-   * the source fails, the last ones it gave. Legacy keys are left out: the host accepts a hint only under the client's
-   * present algorithm. The same array until something changed.
+   * All ES256 keys except the active one that may have signed a token, without duplicates, withdrawn ones last. While the
+   * source fails, the last known ones. Legacy keys are left out, since the host only accepts a hint with the client's
+   * current algorithm. The same array until something changes.
    */
   verifying(): readonly PublishedKey[];
 }
@@ -43,7 +43,7 @@ export function liveKeys({ source, withdrawn }: Pick<ReadOwnKeys, "source" | "wi
     try {
       return now();
     } catch {
-      // The next signature fails with it, and says so.
+      // The next signature fails with the same error.
       return current;
     }
   };
@@ -52,7 +52,7 @@ export function liveKeys({ source, withdrawn }: Pick<ReadOwnKeys, "source" | "wi
     signing: (keyId) => {
       const set = now();
       if (keyId === set.active.keyId) return set.active;
-      // The host wrote its header just before the set changed. A key that was revoked since is published no more.
+      // The host may have written the header just before the set changed. A key revoked since then is not published.
       return keyId === previous?.keyId && isStillPublished(set, previous) ? previous : undefined;
     },
     isPublished: (key) => isStillPublished(now(), key),

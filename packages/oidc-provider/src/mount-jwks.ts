@@ -14,34 +14,35 @@ import { announcementCheck } from "./announced-path.ts";
 import type { OidcProviderContextLike, OidcProviderLike } from "./host.ts";
 import { operatorReport, type TellOperator } from "./operator-reports.ts";
 
-/** What is used of the endpoint that `createJwksEndpoint` makes. */
+/** The parts of a `JwksEndpoint` that the plug uses. */
 export type JwksEndpointLike = Pick<JwksEndpoint, "jwksUri" | "respond">;
 
 /** Options of `mountJwks`. */
 export interface MountJwksOptions {
   /**
-   * Lets browsers of any origin read the key set, as the host lets them read its own. `false` leaves it to the endpoint's
-   * option of this name. Default true.
+   * Lets browsers of any origin read the key set, as the host does for its own. With `false`, the endpoint's own `cors`
+   * option decides. Default true.
    */
   readonly cors?: boolean | undefined;
   /**
-   * Told once when, by the first request of one of its routes, the host announces its JWKS at another place than the
-   * endpoint's `jwksUri`. What it throws is dropped. Default: a warning of the process.
+   * Called once if the first request shows that the host announces another URL for its JWKS than the endpoint's `jwksUri`.
+   * Errors that it throws are dropped. Default: a process warning.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
 }
 
 /**
- * Serves the endpoint at the host's own JWKS path, before its routes: the host's document has neither `Cache-Control`
- * nor ETag and is frozen at construction. The host's discovery document keeps naming that path.
+ * Serves the endpoint at the host's JWKS path, in front of the host's routes. The host's own document has no
+ * `Cache-Control` and no ETag, and never changes after construction. The discovery document of the host stays the same.
  *
- * Any origin may read it, as the host's own document; its answer names no origin, so shared caches keep one copy.
+ * Any origin may read it, like the host's own document. The response does not depend on the origin, so shared caches keep
+ * one copy.
  *
- * `attach` of `signpostKeys` calls it. By itself it is for a Provider that signs with its own keys.
+ * `attach` of `signpostKeys` calls it for you. Call it yourself for a Provider that signs with its own keys.
  *
- * @throws ConfigurationError when the endpoint's `jwksUri` is not the URL at which the host announces its JWKS: its
- * issuer, where it is mounted if the issuer does not say so already, and the path of its `routes.jwks`; and when it was
- * called for the provider before, by itself or by `attach`, or `provider.callback()` was.
+ * @throws ConfigurationError if the endpoint's `jwksUri` cannot be the JWKS URL of the host: the issuer, the mount path if
+ * the issuer does not contain it, and the path `routes.jwks`. Also if `mountJwks`, `attach` or `provider.callback()` was
+ * already called for the provider.
  * @example
  * ```ts
  * import type { Provider } from "oidc-provider";
@@ -67,12 +68,12 @@ export function mountJwks(
   mountEndpoint(provider, endpoint, cors, tell);
 }
 
-/** Those that have an endpoint: of two, the first one alone is ever asked. */
+/** The providers that have an endpoint. With two endpoints, only the first one would ever be called. */
 const mounted = new WeakSet<object>();
 
 const MOUNT_OPTIONS: OptionNames<MountJwksOptions> = { cors: true, onError: true };
 
-/** As `mountJwks`, with arguments that were checked before. */
+/** Same as `mountJwks`, for checked arguments. */
 export function mountEndpoint(
   provider: OidcProviderLike,
   endpoint: JwksEndpointLike,
@@ -88,7 +89,7 @@ export function mountEndpoint(
       const { routerName } = context;
       if (routerName === undefined) return;
       if (routerName !== "jwks" && routerName !== "cors.jwks") return look(context);
-      // The path was rewritten further in, and what the host answered there is its own document or preflight.
+      // A later middleware rewrote the path, and the host answered with its own document or preflight.
       removeOrigin(context.res);
     }
     look(context);
@@ -96,17 +97,17 @@ export function mountEndpoint(
   });
 }
 
-/** Koa composes its middleware when `callback()` is called, and what comes later is never asked. */
+/** Koa composes its middleware when `callback()` is called. Middleware added later never runs. */
 export function requireUnserved(provider: OidcProviderLike): void {
-  // It is then that Koa makes itself a listener of errors.
+  // `callback()` is also where Koa adds its error listener.
   if (provider.onerror === undefined || provider.listeners?.("error").includes(provider.onerror) !== true) return;
   throw new ConfigurationError(
     "provider",
-    "expected before provider.callback(), which takes no middleware that comes later",
+    "must be called before provider.callback(), since middleware added later never runs",
   );
 }
 
-/** Written past Koa, which would add a charset to the media type. */
+/** Bypasses Koa, which would add a charset to the media type. */
 function answer(context: OidcProviderContextLike, endpoint: JwksEndpointLike, cors: boolean): void {
   const { req, res } = context;
   context.respond = false;
@@ -116,34 +117,34 @@ function answer(context: OidcProviderContextLike, endpoint: JwksEndpointLike, co
   writeResponse(res, cors ? withAnyOrigin(response, method, asked) : response);
 }
 
-/** For callers without types: what is missing is named here, and not by the host. */
+/** For callers without types: names the wrong argument, instead of a TypeError from inside the host. */
 export function requireMountable(provider: Partial<OidcProviderLike>, endpoint: Partial<JwksEndpointLike>): void {
   if (typeof provider?.use !== "function" || typeof provider.pathFor !== "function") {
-    throw new ConfigurationError("provider", `expected a Provider of oidc-provider, got ${given(provider)}`);
+    throw new ConfigurationError("provider", `expected a Provider from oidc-provider, got ${given(provider)}`);
   }
   if (mounted.has(provider)) {
     throw new ConfigurationError(
       "provider",
-      "expected one call of mountJwks or attach, which calls it: the first would answer alone",
+      "mountJwks or attach was already called for it, and only the first endpoint would ever answer",
     );
   }
   if (typeof endpoint?.jwksUri !== "string" || typeof endpoint.respond !== "function") {
-    throw new ConfigurationError("endpoint", `expected what createJwksEndpoint returns, got ${given(endpoint)}`);
+    throw new ConfigurationError("endpoint", `expected a result of createJwksEndpoint, got ${given(endpoint)}`);
   }
 }
 
-/** Refuses an endpoint that is not the provider's: of another issuer, or at another path below it. */
+/** Refuses an endpoint whose issuer or path differs from the provider's. */
 export function requireOwnEndpoint(provider: OidcProviderLike, { jwksUri }: JwksEndpointLike): void {
   const path = provider.pathFor("jwks", { mountPath: "" });
   const issuer = provider.issuer.replace(/\/$/, "");
   if (jwksUri.startsWith(`${issuer}/`) && jwksUri.slice(issuer.length).endsWith(path)) return;
   throw new ConfigurationError(
     "endpoint",
-    `expected a jwksUri like ${issuer}${path}, of the provider's own issuer and path, got ${jwksUri}`,
+    `expected a jwksUri like ${issuer}${path}, with the issuer and the path of the provider, got ${jwksUri}`,
   );
 }
 
-/** As the host's router compares: in any case, and with one trailing slash or none. */
+/** Compares like the host's router: ignores case and one trailing slash. */
 function isRoute(requested: string, path: string): boolean {
   const folded = requested.toLowerCase();
   const expected = path.toLowerCase();

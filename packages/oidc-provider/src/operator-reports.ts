@@ -1,9 +1,9 @@
 import { ConfigurationError } from "@signpost/core";
 
-/** Where the operator is told of what fails no request. */
+/** Reports a problem that makes no request fail to the operator. */
 export type TellOperator = (problem: ConfigurationError) => void;
 
-/** Tells `onError`, later and by itself: what it throws reaches no request. Default: a warning of the process. */
+/** Calls `onError` in a microtask, so that its errors reach no request. Default: a process warning. */
 export function operatorReport(
   onError: TellOperator = (problem) => process.emitWarning(problem.message, "SignpostWarning"),
 ): TellOperator {
@@ -13,21 +13,21 @@ export function operatorReport(
   };
 }
 
-/** Hints that are refused for want of a place look like any other refused hint, so the operator must be told. */
+/** A hint that is refused because there is no place for its key looks like any other refused hint. So this is reported. */
 export function crowdReport(places: number, tell: TellOperator): (count: number) => void {
   let crowded = false;
   return (count) => {
     const before = crowded;
     crowded = places > 0 && count > places;
     if (!crowded || before) return;
-    const problem = `expected at least ${count}, the number of keys without the active one: hints of the oldest are refused`;
+    const problem = `expected at least ${count}, the number of keys that only verify; hints of the oldest keys are refused`;
     tell(new ConfigurationError("verifyingKeys", problem));
   };
 }
 
 /**
- * A token that outlives its key's place in the schedule is refused by RPs before it expires. It is signed all the same,
- * since the host has spent the code by then; the operator is told once.
+ * RPs refuse a token that lives longer than the schedule publishes its key. It is still signed, because the host has
+ * already used up the code by then. The operator gets one report.
  */
 export function expiryReport(latestExpiry: (() => number) | undefined, tell: TellOperator): (exp: unknown) => void {
   let told = false;
@@ -36,7 +36,7 @@ export function expiryReport(latestExpiry: (() => number) | undefined, tell: Tel
     const excess = exp - latestExpiry();
     if (excess <= 0) return;
     told = true;
-    const problem = `expected at least ${Math.ceil(excess)} s more: a token of the host expires later than its key is published`;
+    const problem = `increase it by at least ${Math.ceil(excess)} s: a token of the host expires after its key is withdrawn`;
     tell(new ConfigurationError("maxTokenLifetimeSeconds", problem));
   };
 }

@@ -4,7 +4,7 @@ import type { JwksEndpointLike } from "./mount-jwks.ts";
 /** A key of the published document. */
 export type Published = Readonly<Partial<Record<string, unknown>>>;
 
-/** The keys that an endpoint publishes now. Undefined while it has no document, which it reports itself. */
+/** The keys that an endpoint publishes now. Undefined while it has no document. The endpoint reports that itself. */
 export function publishedKeys(endpoint: JwksEndpointLike): readonly Published[] | undefined {
   const { status, body } = endpoint.respond("GET");
   if (status !== 200 || body === null) return undefined;
@@ -12,8 +12,8 @@ export function publishedKeys(endpoint: JwksEndpointLike): readonly Published[] 
 }
 
 /**
- * Keeps a key that RPs cannot find from signing: an endpoint that was made from `schedule.keySet()` instead of
- * `schedule` goes on publishing the keys of the day on which it was made.
+ * Checks that RPs can find a key before it signs. An endpoint created with `schedule.keySet()` instead of `schedule` never
+ * publishes new keys.
  */
 export function publicationCheck(): (endpoint: JwksEndpointLike, key: ActiveKey) => void {
   const found = new WeakSet<ActiveKey>();
@@ -24,7 +24,7 @@ export function publicationCheck(): (endpoint: JwksEndpointLike, key: ActiveKey)
     if (!keys.some(({ kid, x }) => kid === key.keyId && x === key.publicKey.x)) {
       throw new ConfigurationError(
         "endpoint",
-        `expected an endpoint of the same keys, which publishes the active one: ${JSON.stringify(key.keyId)}`,
+        `must be created with the same keys: it does not publish the active key ${JSON.stringify(key.keyId)}`,
       );
     }
     found.add(key);

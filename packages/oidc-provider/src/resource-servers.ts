@@ -3,7 +3,7 @@ import { given } from "@signpost/core/adapter";
 import type { HostAlgorithms } from "./host-algorithms.ts";
 import { type OidcProviderSigningLike, type RequestContext, requestContext } from "./host.ts";
 
-/** What is read of the host's `ResourceServer`: how the JWT access tokens for it are signed. */
+/** The parts of the host's `ResourceServer` that say how its JWT access tokens are signed. */
 interface ResourceServerInfo {
   readonly accessTokenFormat?: unknown;
   readonly jwt?: { readonly sign?: JwtSigning | false; readonly encrypt?: JwtEncryption | false };
@@ -23,7 +23,7 @@ interface JwtEncryption {
 export type ResourceServerInfoFunction = (context: never, resource: string, client: never) => unknown;
 
 export interface SigningAbilities {
-  /** The kid under which tokens are signed now. */
+  /** The kid of the active key. */
   readonly activeKid: () => string;
   readonly host: HostAlgorithms;
   /** The host's error for a failure to sign. */
@@ -31,15 +31,15 @@ export interface SigningAbilities {
 }
 
 /**
- * Has the provider refuse a resource server whose tokens cannot be signed as soon as it reads of it, which is at the
- * authorization request. The host itself finds out when it signs, and the code is spent by then.
+ * Makes the provider refuse a resource server whose tokens cannot be signed when it reads its settings, which is at the
+ * authorization request. The host itself would only notice when it signs, and the code is used up by then.
  */
 export function requireSignableResourceServers(provider: OidcProviderSigningLike, abilities: SigningAbilities): void {
   const value = new Proxy(provider.ResourceServer, {
     construct: (target, [identifier, info]: [string, ResourceServerInfo], newTarget) => {
       const jwt = signableJwt(identifier, info, abilities);
       const made = Reflect.construct(target, [identifier, info], newTarget) as object;
-      // What the OP gives may be an object of a class: it is handed on as it is, and not copied.
+      // The OP's object may be an instance of a class, so it is passed on, not copied.
       return jwt === info.jwt ? made : Object.assign(made, { jwt });
     },
   });
@@ -47,8 +47,8 @@ export function requireSignableResourceServers(provider: OidcProviderSigningLike
 }
 
 /**
- * Asks for the resource server of a code or refresh token before it is spent: it may be older than the resource
- * server's present algorithm.
+ * Checks the resource server of a code or refresh token before the token is used up. The resource server may have changed
+ * its algorithm since the token was issued.
  */
 export function checkBeforeSpending(
   provider: OidcProviderSigningLike,
@@ -60,19 +60,19 @@ export function checkBeforeSpending(
   const check = async (context: RequestContext, granted: unknown): Promise<void> => {
     const requested = context.oidc?.params?.["resource"];
     const asked = requested ?? granted;
-    // Of several, the host picks one by a function of the OP's.
+    // If there are several, the host lets a function of the OP pick one.
     const identifier: unknown = Array.isArray(asked) && asked.length === 1 ? asked[0] : asked;
-    // What was not granted is refused by the host, and the OP's function is never asked about it.
+    // The host refuses a resource that was not granted, without calling the OP's function.
     if (typeof identifier !== "string" || ![granted].flat().includes(identifier)) return;
     let info: unknown;
     try {
       info = await getResourceServerInfo(context as never, identifier, context.oidc?.client as never);
     } catch (error) {
-      // Where none is requested the host may make a token for userinfo, without a question about one that is no more.
+      // If none was requested, the host may make a token for userinfo. Then it does not matter if a granted resource is gone.
       if (requested === undefined) return;
       throw error;
     }
-    // What is no object is refused by the host.
+    // The host refuses anything that is not an object.
     if (typeof info === "object" && info !== null) signableJwt(identifier, info, abilities);
   };
   for (const model of models) {
@@ -92,7 +92,7 @@ interface Consumable {
 
 type Jwt = ResourceServerInfo["jwt"];
 
-/** How the host is to sign tokens for it: as the OP says, with ES256 where that says nothing. Throws where it cannot. */
+/** The `jwt` settings that the host should use: the OP's, or ES256 if they have no algorithm. Throws if that cannot work. */
 function signableJwt(identifier: string, info: ResourceServerInfo, abilities: SigningAbilities): Jwt {
   const { jwt } = info;
   if (info.accessTokenFormat !== "jwt") return jwt;
@@ -100,10 +100,10 @@ function signableJwt(identifier: string, info: ResourceServerInfo, abilities: Si
     abilities.failure(new ConfigurationError("getResourceServerInfo", `${problem}, for ${identifier}`));
   if (!jwt?.sign && jwt?.encrypt) {
     if (jwt.encrypt.key?.type !== "public") return jwt;
-    throw refused("expected jwt.sign too: the host encrypts to a public key only what it has signed");
+    throw refused("jwt.sign is missing: the host only encrypts signed tokens to a public key");
   }
   const { alg, kid, key } = jwt?.sign || {};
-  // The host's default is that of ID tokens. Where all its keys are ours, it can only mean this one.
+  // The host's default algorithm is the one of ID tokens. If all its keys are ours, that is ES256.
   const ours = alg === undefined && key === undefined && abilities.host.hasNone();
   const problem = signingProblem({ alg: ours ? "ES256" : alg, kid, key }, abilities);
   if (problem !== undefined) throw refused(problem);
@@ -116,15 +116,15 @@ function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: Sign
   if (alg === undefined) {
     // The host's own default, by the key that is named.
     if (typeof kid !== "string" || host.mayName(kid)) return undefined;
-    return `expected no jwt.sign.kid, or that of a published key, got ${JSON.stringify(kid)}`;
+    return `expected no jwt.sign.kid, or the kid of a published key, got ${JSON.stringify(kid)}`;
   }
   if (typeof alg !== "string") return `expected jwt.sign.alg "ES256", got ${given(alg)}`;
-  if (HMAC.has(alg)) return key ? undefined : "expected jwt.sign.key, which HMAC needs";
+  if (HMAC.has(alg)) return key ? undefined : "jwt.sign.key is missing, which HMAC needs";
   if (alg !== "ES256") {
     if (host.signs(alg, kid) !== false) return undefined;
     const named = kid === undefined ? "" : ` and jwt.sign.kid ${JSON.stringify(kid)}`;
-    return `expected jwt.sign.alg "ES256", got ${JSON.stringify(alg)}${named}, for which no published key is here`;
+    return `expected jwt.sign.alg "ES256", got ${JSON.stringify(alg)}${named}, for which there is no published key`;
   }
   if (kid === undefined || kid === activeKid()) return undefined;
-  return `expected no jwt.sign.kid, or the active key's, got ${JSON.stringify(kid)}`;
+  return `expected no jwt.sign.kid, or the kid of the active key, got ${JSON.stringify(kid)}`;
 }

@@ -35,72 +35,72 @@ import { publicationCheck, publishedKeys } from "./published.ts";
 import { checkBeforeSpending, requireSignableResourceServers } from "./resource-servers.ts";
 import { readSigningInput } from "./signing-input.ts";
 
-/** Options of `signpostKeys`. `Key` is the host's class of external keys. */
+/** Options of `signpostKeys`. `Key` is the host's class for external keys. */
 export interface SignpostKeysOptions<Key extends object> {
-  /** The host's own class: `import { ExternalSigningKey } from "oidc-provider"`. Required. */
+  /** The class of the host: `import { ExternalSigningKey } from "oidc-provider"`. Required. */
   readonly ExternalSigningKey: ExternalSigningKeyClassLike<Key>;
-  /** The host's own errors: `import { errors } from "oidc-provider"`. Required. */
+  /** The errors of the host: `import { errors } from "oidc-provider"`. Required. */
   readonly errors: OidcProviderErrorsLike;
   /**
-   * The OP's own keys: a rotation schedule, which brings its withdrawn keys with it, a set made by `createKeySet`, a
-   * function that returns the one of this moment (the same object until something changed), or the list of entries
-   * itself, which is read once. Required. Give the same to the endpoint.
+   * The OP's own keys: a rotation schedule, which also provides its withdrawn keys, a set from `createKeySet`, a function
+   * that returns the current set (the same object until something changes), or a list of entries, which is read once. Pass
+   * the same to the endpoint. Required.
    */
   readonly keys: OwnKeys;
   /**
-   * How many keys, the active one not counted, can verify an `id_token_hint` at once: announced, retiring and withdrawn
-   * ones. The host fixes this number when it is constructed. When there are more, hints of those withdrawn first are
-   * refused, and `onError` is told. Default 16; 0 to 256, and 0 is for an OP that takes hints of the active key alone.
+   * How many keys can verify an `id_token_hint` in addition to the active key: announced, retiring and withdrawn ones. The
+   * host fixes this number at construction. If there are more keys, hints of the keys withdrawn first are refused, and
+   * `onError` is called. Default 16; 0 to 256. With 0, only hints of the active key are accepted.
    */
   readonly verifyingKeys?: number | undefined;
   /**
-   * Told when there are more keys than `verifyingKeys`, once until they fit again; once when the host signs a token that
-   * expires later than the schedule publishes its key; once when, by the first request of one of its routes, the host
-   * announces its JWKS at another place than the endpoint's; of a key of the host's own that signs and is not published by
-   * the endpoint; and where the host has not our keys, or others before them. What it throws is dropped. Default: a
-   * warning of the process.
+   * Called with a problem that makes no request fail. Once until the keys fit again: there are more keys than
+   * `verifyingKeys`. Once each: the host signs a token that expires after its key is withdrawn, or announces another URL for
+   * its JWKS than the endpoint's. At `attach`: the endpoint does not publish a key that the host signs with, or the host does
+   * not have our keys before all others. Errors that it throws are dropped. Default: a process warning.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
-  /** As for `signWith`: `"always"` (default) or `"first"`. */
+  /** Same as for `signWith`: `"always"` (default) or `"first"`. */
   readonly verify?: SignWithOptions["verify"];
 }
 
-/** What `signpostKeys` makes for one Provider. */
+/** What `signpostKeys` returns, for one Provider. */
 export interface SignpostKeys<Key extends object> {
-  /** For the host's configuration: the key that signs, and the places of those that only verify. */
+  /** For the host's configuration: the key that signs, and the places for keys that only verify. */
   readonly jwks: { readonly keys: Key[] };
-  /** To be spread into the host's `features`. */
+  /** Spread this into the host's `features`. */
   readonly features: { readonly externalSigningSupport: { readonly enabled: true; readonly ack: string } };
-  /** To be spread into the host's `clientDefaults`: its own defaults of RS256 would break each client. */
+  /** Spread this into the host's `clientDefaults`. The host's defaults of RS256 would break every client. */
   readonly clientDefaults: {
     readonly id_token_signed_response_alg: "ES256";
     readonly authorization_signed_response_alg: "ES256";
     readonly introspection_signed_response_alg: "ES256";
   };
   /**
-   * Serves `endpoint` as the provider's JWKS, readable from any origin, and lets failures reach clients as OAuth errors.
-   * Call it once, right after construction: before other middleware, and before `provider.callback()` or a mount. Nothing is
-   * signed for a request that did not come by, nor before the first one that did, unless `servesRequests` is false.
+   * Serves `endpoint` as the provider's JWKS, readable from any origin, and turns failures into OAuth errors for clients.
+   * Call it once, right after construction: before other middleware, and before `provider.callback()` or a mount. Unless
+   * `servesRequests` is false, nothing is signed before the plug has seen a request. A request that the plug has not seen
+   * gets no signature.
    *
-   * From then on the provider refuses an `id_token_hint` without a kid, and a resource server whose tokens cannot be
-   * signed (`jwt.sign.alg: "RS256"`) at the authorization request.
+   * From then on the provider refuses an `id_token_hint` without a kid. At the authorization request, it refuses a resource
+   * server whose tokens cannot be signed (`jwt.sign.alg: "RS256"`).
    *
-   * The host spends an authorization code, a device code, a CIBA request or a refresh token that rotates before it signs:
-   * after a 503 of the token endpoint the same one is refused as `invalid_grant`. What the guard retries, or a second signer of
-   * `failoverSigner` answers, is spared that.
+   * The host uses up an authorization code, a device code, a CIBA request or a rotating refresh token before it signs. After
+   * a 503 from the token endpoint, a retry with the same one gets `invalid_grant`. A retry of the guard, or a second signer of
+   * `failoverSigner`, avoids that.
    *
-   * @throws ConfigurationError when the endpoint has another issuer or path than the provider, or does not publish the
-   * active key, when it is called twice, and when `provider.callback()` was called before.
+   * @throws ConfigurationError if the endpoint has another issuer or path than the provider, or does not publish the active
+   * key; if `attach` was already called; and if `provider.callback()` was already called.
    */
   attach(provider: OidcProviderSigningLike, endpoint: JwksEndpointLike, options?: AttachOptions): void;
 }
 
 /**
- * What the host needs to sign with the OP's own keys, with live rotation: keys that appear later sign, and verify
+ * Creates what the host needs to sign with the OP's own keys. Rotation is live: keys that are added later sign, and verify
  * hints, without a new Provider.
  *
- * @throws ConfigurationError naming the option, also when the host's hook is not the one that this package was made
- * for, and whatever a source function or a schedule throws.
+ * @throws ConfigurationError that names the option, also if the host's hook has changed. Whatever a source function or a
+ * schedule throws.
  * @example
  * ```ts
  * import { errors, ExternalSigningKey, Provider } from "oidc-provider";
@@ -139,12 +139,12 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   const sign = async (data: Uint8Array): Promise<Uint8Array> => {
     try {
       if (attached === undefined) {
-        throw new ConfigurationError("provider", "expected attach(provider, endpoint) before the first token");
+        throw new ConfigurationError("provider", "call attach(provider, endpoint) before the first token");
       }
       const { kid, claims } = readSigningInput(data);
       if (isQuestion(claims)) {
         asked = true;
-        throw new Error("asked who signs, and not to sign");
+        throw new Error("this was only a question which key signs");
       }
       requireAttached(attached.provider, claims["iss"]);
       const request = answeredRequest(attached.provider);
@@ -159,7 +159,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       throw hostFailure(error, errors);
     }
   };
-  /** The signature, if the key is still published when it is there. A revoked key's own failure says less than that. */
+  /** The signature, if the key is still published afterward. If a key was revoked, that says more than its failure. */
   const signPublished = async (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
     try {
       const signature = await signWith(entry, data, { verify });
@@ -184,7 +184,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
     },
     attach: (provider, endpoint, options) => {
       if (attached !== undefined)
-        throw new ConfigurationError("provider", "expected to be attached once: make keys for each provider");
+        throw new ConfigurationError("provider", "attach was already called: call signpostKeys for each provider");
       const { cors, servesRequests, getResourceServerInfo } = readAttachOptions(options);
       requireMountable(provider, endpoint);
       requireSigningHost(provider);
@@ -219,26 +219,26 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
 }
 
 /**
- * A second provider with the same keys publishes those of its construction, and nothing tells it of others. The issuer
- * tells them apart; where the OP has written another one into a token, or both have the same, the request that is answered
- * does.
+ * Refuses to sign for a second provider that was constructed with the same keys. It would not publish keys that are added
+ * later. The issuer tells the providers apart. If the OP has put another issuer into the token, or both providers have the
+ * same one, the current request does.
  */
 function requireAttached(provider: OidcProviderSigningLike, issuer: unknown): void {
   const answering = requestContext(provider)?.oidc?.provider;
   if (answering === provider) return;
   const isOther = issuer !== undefined && issuer !== provider.issuer;
-  // Of the same issuer, the one that answers a request signs for itself.
+  // Another provider of the same issuer is answering this request, and must use its own keys.
   const isTwin = (answering as Partial<OidcProviderSigningLike> | undefined)?.issuer === provider.issuer;
   if (!isOther && !isTwin) return;
-  const problem = `expected the one that was attached, of ${provider.issuer}: make keys for each provider, and attach each`;
+  const problem = `these keys are attached to the provider of ${provider.issuer}: call signpostKeys and attach for each provider`;
   throw new ConfigurationError("provider", problem);
 }
 
-/** The endpoint may not be mounted: tokens would leave under a kid that is published nowhere. */
+/** The endpoint may not be mounted, and then the kid of the tokens would not be published anywhere. */
 function unserved(): ConfigurationError {
   const problem =
-    "no request has come by, or not this one: call attach before provider.callback(), and before the provider is mounted. In a process that " +
-    "serves no requests: attach(provider, endpoint, { servesRequests: false })";
+    "the plug has not seen a request yet, or not this one: call attach before provider.callback(), and before the provider is " +
+    "mounted. In a process that serves no requests: attach(provider, endpoint, { servesRequests: false })";
   return new ConfigurationError("servesRequests", problem);
 }
 

@@ -16,7 +16,7 @@ describe("at construction", () => {
     }
     const refused = () => signpostKeys({ ExternalSigningKey: Changed, errors, keys });
     expect(refused).toThrow(ConfigurationError);
-    expect(refused).toThrow(/external signing hook.*has changed \(missing: .*sign\)/);
+    expect(refused).toThrow(/signing hook.*is different \(missing: .*sign\)/);
   });
 
   test.each([
@@ -60,7 +60,7 @@ describe("at construction", () => {
 
   test("options without anything name the option that is missing first", () => {
     expect(() => signpostKeys({} as never)).toThrow(
-      "ExternalSigningKey: expected the class of this name that oidc-provider exports, got undefined",
+      "ExternalSigningKey: expected the class with this name from oidc-provider, got undefined",
     );
     expect(() => signpostKeys(undefined as never)).toThrow("options: expected an object, got undefined");
   });
