@@ -133,7 +133,7 @@ export function describeFailover(starts: readonly [Start, Start], keyId: string)
       // It signs, at the standby.
       expect(signer.health()).toMatchObject({
         status: "degraded",
-        notes: [expect.stringMatching(/^the standby .* signs since .* failed \(unavailable\)$/)],
+        notes: [expect.stringMatching(/^the standby .* has signed since .* failed \(unavailable\)$/)],
       });
     });
   });

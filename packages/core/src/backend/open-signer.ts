@@ -11,7 +11,7 @@ import { openingBounds, retryOpening, type CallBounds, type OpeningBounds, type 
 import { withinDeadline } from "./within-deadline.ts";
 
 /**
- * The signer of an opened key, as the caller's policy asks for it: bare for `false`, else guarded.
+ * Creates the signer for an opened key: bare if the policy is `false`, otherwise guarded.
  *
  * @throws ConfigurationError for a policy out of bounds. Read it with `readPolicy` before anything is opened.
  * @example
@@ -30,7 +30,7 @@ export function createAdapterSigner(
   details: GuardDetails = {},
 ): Signer {
   const { notes = [], status, defaults } = details;
-  // On the signer itself: a failover over bare signers shows them too.
+  // On the bare signer, so that a failover over bare signers shows them too.
   const signer = createSigner({
     ...backend,
     notes: typeof notes === "function" ? notes : () => notes,
@@ -39,29 +39,29 @@ export function createAdapterSigner(
   return policy === false ? signer : guardSigner(signer, policy, { defaults });
 }
 
-/** The options that an adapter of a remote backend has, whatever the backend. */
+/** The options that every adapter of a remote backend has. */
 export interface AdapterSignerOptions extends OpeningOptions {
   /**
-   * The key's public half, as JWK or SPKI PEM: opening then makes no call, and `signWith` proves it by the first
-   * signature. For cold starts, and for starting while the backend is away. Default: the backend is asked for it.
+   * The key's public half, as JWK or SPKI PEM. Opening then makes no call, and `signWith` checks the key with the first
+   * signature. Use it for faster cold starts, and to start while the backend is down. Default: read from the backend.
    */
   readonly publicKey?: JwkInput | string | undefined;
 }
 
-/** What of an adapter's options is the same for every backend, checked. */
+/** The common options of all adapters, checked. */
 export interface OpeningPlan {
   /** The guard's policy, or `false` for a bare signer. */
   readonly policy: GuardPolicy | false;
-  /** Of opening, and of each call. */
+  /** The limits of opening and of each call. */
   readonly bounds: OpeningBounds;
-  /** The public key that the caller gave. */
+  /** The public key that the caller passed. */
   readonly pinned: P256PublicJwk | undefined;
 }
 
 /**
- * Checks the options that every adapter has, before anything is opened for them.
+ * Checks the options that every adapter has. Call it before you open anything.
  *
- * @throws ConfigurationError for a policy, a deadline or a signal that could never work; EncodingError `invalid_jwk`,
+ * @throws ConfigurationError for an invalid policy, deadline or signal; EncodingError `invalid_jwk`,
  * `invalid_spki`, `unsupported_key` for `publicKey`.
  * @example
  * ```ts
@@ -77,41 +77,41 @@ export function planOpening(options: AdapterSignerOptions): OpeningPlan {
   return { policy, bounds, pinned: publicKey === undefined ? undefined : p256JwkFrom(publicKey, "publicKey") };
 }
 
-/** A key that a backend was asked for. */
+/** A key as the backend returned it. */
 export interface OpenedKey {
-  /** What every signature is asked of: a key ARN, the name of a version. It never changes. */
+  /** The name that signing uses: a key ARN, the name of a key version. It never changes. */
   readonly name: string;
   /** The key's public half. */
   readonly publicKey: P256PublicJwk;
-  /** What an operator should know, never a secret. Shown by `health()`. Default none. */
+  /** Notes for the operator, never a secret. Shown by `health()`. Default none. */
   readonly notes?: readonly string[] | undefined;
 }
 
-/** What an adapter of a remote backend brings: the calls, one attempt each, and what its keys are called. */
+/** What an adapter of a remote backend implements: the calls, with one attempt each, and the names of its keys. */
 export interface RemoteBackend {
-  /** Names the key that the caller asked for. A pinned public key is believed to be that of this name. */
+  /** The key that the caller wants to open. A public key that the caller passed is assumed to belong to this name. */
   readonly name: string;
-  /** Asks for the public key. Rejects with `SignerError`. */
+  /** Reads the public key. Rejects with `SignerError`. */
   readKey(bounds: CallBounds): Promise<OpenedKey>;
-  /** True for an error that says that the key is still being made. Default: never. */
+  /** True for an error that means that the key is still being created. Default: never. */
   isPending?(error: SignerError): boolean;
-  /** What an operator should know about how the backend is reached, never a secret. Shown by `health()`. Default none. */
+  /** Notes for the operator about the connection to the backend, never a secret. Shown by `health()`. Default none. */
   readonly notes?: readonly string[] | undefined;
-  /** The canonical key URI. With the name that the caller gave, it names the key in an error of opening. */
+  /** The canonical key URI for a name. Opening errors contain the URI for the caller's name. */
   uriOf(name: string): string;
-  /** Asks for one signature of 64 bytes r‖s. Rejects with `SignerError`. */
+  /** Makes one signature, 64 bytes r‖s. Rejects with `SignerError`. */
   signDigest(name: string, digest: Uint8Array, bounds: CallBounds): Promise<Uint8Array>;
-  /** Ends what was opened for this signer. Called once: by the signer's `close()`, or when opening fails. */
+  /** Closes what was opened for this signer. Called once: by the signer's `close()`, or if opening fails. */
   close(): Promise<void>;
 }
 
 /**
- * Opens a signer on a key of a remote backend. Opening is bounded by the plan's deadline and attempts. Each call is bounded
- * by its attempt timeout, also that of a bare signer. The place of a call that was ended stays taken until the backend has
- * settled it, at most a second.
+ * Opens a signer with a key of a remote backend. The plan's deadline and attempts limit opening. The attempt timeout limits
+ * each call, even of a bare signer. A call that was ended keeps its slot until the backend settles it, for at most a
+ * second.
  *
- * Rejects with the last `SignerError` of `readKey`, or with `timeout` or `aborted`; its `uri` names the key that was asked
- * for. The backend is closed then.
+ * Rejects with the last `SignerError` of `readKey`, or with `timeout` or `aborted`. Its `uri` names the key. The backend is
+ * closed then.
  *
  * @example
  * ```ts
@@ -134,9 +134,9 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
       {
         uri: backend.uriOf(name),
         publicKey,
-        // The guard bounds its attempts by the same time, and gives each a signal.
+        // A guard uses the same attempt timeout, and passes a signal to each attempt.
         callTimeoutMs: plan.policy === false ? attemptTimeoutMs : undefined,
-        // So there is always a signal; the type cannot say so.
+        // So there is always a signal, but the type does not show that.
         signDigest: (digest, { signal = AbortSignal.timeout(attemptTimeoutMs) }) =>
           inTime(backend.signDigest(name, digest, { signal, timeoutMs: attemptTimeoutMs }), signal),
         close: () => backend.close(),
@@ -145,13 +145,13 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
       { notes: [...(backend.notes ?? []), ...notes] },
     );
   } catch (error) {
-    // Why it was not opened says more than a failure to close what is left of it, and cannot wait for one that hangs.
+    // The reason matters more than a failure to close the backend, and must not wait for a close that hangs.
     await withinDeadline(() => backend.close(), { deadlineMs: CLOSING_MS }).catch(() => undefined);
     throw nameSigner(error instanceof SignpostError ? error : asSignerError(error), backend.uriOf(backend.name));
   }
 }
 
-/** How long an opening that failed waits for its backend to close. Milliseconds. */
+/** How long a failed opening waits for the backend to close. Milliseconds. */
 const CLOSING_MS = 1000;
 
 async function openKey({ bounds, pinned }: OpeningPlan, backend: RemoteBackend): Promise<OpenedKey> {
@@ -166,7 +166,7 @@ async function openKey({ bounds, pinned }: OpeningPlan, backend: RemoteBackend):
   );
 }
 
-/** What comes after the end of a call is dropped, whatever it is: why the call was ended is what its caller learns. */
+/** If the call was ended, drops its result or error, and rejects with the reason of the signal. */
 async function inTime(call: Promise<Uint8Array>, signal: AbortSignal): Promise<Uint8Array> {
   const [outcome] = await Promise.allSettled([call]);
   if (signal.aborted) throw endedError(signal.reason);

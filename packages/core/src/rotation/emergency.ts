@@ -119,7 +119,7 @@ function change(
 
 const ENTRY_MEMBERS = ["keyId", "signer", "publicKey", "announcedFrom", "activeFrom", "emergencyAt"] as const;
 
-/** A spread takes own members alone, and an entry may be an instance of a class. */
+/** An entry may be an instance of a class, and a spread only copies own members. */
 function copied<Entry extends KeySetEntry>(entry: Entry): Entry {
   const members = Object.entries(readObject(entry, "entries", ENTRY_MEMBERS));
   return Object.assign({ ...entry }, Object.fromEntries(members.filter(([, value]) => value !== undefined)));

@@ -3,9 +3,9 @@ import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 import type { SignOptions } from "./contract.ts";
 
-/** A copy of a SHA-256 digest: the caller may use its buffer again while the call waits. */
+/** A copy of a SHA-256 digest, since the caller may reuse its buffer while the call waits. */
 export function copiedDigest(digest: unknown): Uint8Array {
-  // The copy is what is measured: a subclass may say anything of its own length.
+  // Checks the length of the copy, since a subclass may report any length.
   const copy = copiedBytes(digest);
   if (copy?.length === 32) return copy;
   throw new SignerError("invalid_argument", "digest: expected a Uint8Array of 32 bytes (a SHA-256 digest)");
@@ -14,8 +14,8 @@ export function copiedDigest(digest: unknown): Uint8Array {
 const SIGN_OPTIONS: OptionNames<SignOptions> = { signal: true, signingInput: true };
 
 /**
- * A copy of the options, each read once. For callers without types: what a backend would choke on must not look like the
- * backend's failure. The signing input is copied as well: the caller may use its buffer again while the call waits.
+ * A copy of the options, each read once. JavaScript callers may pass anything, and a wrong option must not look like a
+ * failure of the backend. The signing input is copied too, since the caller may reuse its buffer while the call waits.
  */
 export function checkedOptions(options: SignOptions): SignOptions {
   try {

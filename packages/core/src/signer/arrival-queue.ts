@@ -1,6 +1,6 @@
 /**
- * What waits, in the order in which it came. Any of it may leave before its turn. Adding, leaving and taking out cost the same
- * however long the queue is.
+ * A first-in, first-out queue whose items may leave before their turn. All operations take the same time, no matter how
+ * long the queue is.
  *
  * @example
  * ```ts
@@ -14,29 +14,29 @@
 export class ArrivalQueue<Item> implements Iterable<Item> {
   readonly #items: Set<Item> = new Set();
   /**
-   * Kept from turn to turn: in a Set, each new iterator steps over the places of all that left. It cannot come to its end,
-   * since all that is in the queue came after what it gave.
+   * Kept between calls of `next`, because a new iterator of a Set steps over the holes of all removed items. It never
+   * reaches its end too early, since every item in the queue was added after the last one it returned.
    */
   #turns: IterableIterator<Item> | undefined;
 
-  /** How many wait. */
+  /** Number of waiting items. */
   get size(): number {
     return this.#items.size;
   }
 
-  /** Adds an item at the end, unless it waits already. */
+  /** Adds an item at the end, unless it is already waiting. */
   add(item: Item): void {
     this.#items.add(item);
   }
 
-  /** Takes out an item before its turn. */
+  /** Removes an item before its turn. */
   drop(item: Item): void {
     this.#items.delete(item);
-    // A kept iterator keeps what it has not stepped over yet from being collected.
+    // As long as the iterator is kept, removed items that it has not passed yet cannot be collected.
     if (this.#items.size === 0) this.#turns = undefined;
   }
 
-  /** Takes out the item whose turn it is. */
+  /** Removes and returns the first item. */
   next(): Item | undefined {
     if (this.#items.size === 0) return undefined;
     this.#turns ??= this.#items.values();
@@ -45,7 +45,7 @@ export class ArrivalQueue<Item> implements Iterable<Item> {
     return value;
   }
 
-  /** From the first to the last. */
+  /** Iterates from the first item to the last. */
   [Symbol.iterator](): Iterator<Item> {
     return this.#items.values();
   }

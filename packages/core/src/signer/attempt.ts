@@ -8,17 +8,18 @@ export interface AttemptInput {
   readonly digest: Uint8Array;
   readonly signingInput: Uint8Array | undefined;
   readonly timeoutMs: number;
-  /** Of the call: what ends it ends the attempt. */
+  /** The call. If it ends, the attempt ends. */
   readonly scope: CallScope;
-  /** The attempt's own: it is aborted when the call ends, or when the time is up. */
+  /** The attempt's own controller. It aborts when the call ends, or after the timeout. */
   readonly controller: AbortController;
-  /** Called once, when the backend has settled, however late: the slot is taken until then. */
+  /** Called once when the backend has settled, no matter how late. The slot is taken until then. */
   readonly settled: () => void;
 }
 
 /**
- * One call of the backend: bounded in time, its result checked and copied, its error always a `SignerError`. `signer` is
- * one of `createSigner`, which copies what it is given: a backend that writes into its bytes spoils no other attempt.
+ * One call of the backend. It has a timeout, its result is checked and copied, and its error is always a `SignerError`.
+ * `signer` comes from `createSigner`, which copies its arguments. So if a backend writes into them, no other attempt is
+ * affected.
  */
 export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint8Array> {
   const { controller, timeoutMs } = input;
@@ -27,7 +28,7 @@ export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint
   let timer: NodeJS.Timeout | undefined;
   try {
     const result = await new Promise<Uint8Array>((resolve, reject) => {
-      // No listener on our own signal, which would cost more than all the rest of this.
+      // No listener on our own signal: that would cost more than everything else here.
       const end = (reason: SignerError): void => {
         controller.abort(reason);
         reject(reason);
@@ -55,8 +56,8 @@ async function invoke(
 }
 
 function checkedSignature(result: unknown): Uint8Array {
-  // A copy, and the copy is what is checked: the backend may use its buffer again, a Buffer would be a view of a shared
-  // pool, and a subclass may say anything of its own length.
+  // Checks a copy: the backend may reuse its buffer, a Buffer may be a view of a shared pool, and a subclass may report
+  // any length.
   const signature = copiedSignature(result);
   try {
     assertRawSignature(signature, "signature");

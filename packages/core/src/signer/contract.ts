@@ -2,84 +2,83 @@ import type { P256PublicJwk } from "../encoding/ec-point.ts";
 
 /** Options of one call of `sign`. */
 export interface SignOptions {
-  /** Aborts this call: it rejects with `SignerError("aborted", { cause: signal.reason })`. */
+  /** Aborts this call. It then rejects with `SignerError` `aborted`, with the signal's reason as the `cause`. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The bytes whose SHA-256 is `digest`, for signers that hash and sign natively. The result is a
-   * signature over `digest` in every case.
+   * The bytes whose SHA-256 is `digest`, for signers that can only hash and sign in one step. The result is always a
+   * signature over `digest`.
    */
   readonly signingInput?: Uint8Array | undefined;
 }
 
 /**
- * Signs SHA-256 digests with one P-256 key held anywhere. This is what an adapter implements: one attempt
- * per call, settled within a second of its signal. Retries, limits and deadlines wrap it from outside
- * (`guardSigner`).
+ * Signs SHA-256 digests with one P-256 key. This is what an adapter implements: each call makes one attempt, and settles
+ * within a second of its signal. `guardSigner` adds retries, limits and deadlines.
  */
 export interface Signer {
   /** Canonical key URI, never a secret: `awskms:///arn:aws:kms:…`. */
   readonly uri: string;
-  /** Known from the moment the signer is open, and never changing. */
+  /** The public key. Known once the signer is open, and never changes. */
   readonly publicKey: P256PublicJwk;
   /**
-   * 32 bytes in, 64 bytes r‖s out (RFC 7518 section 3.4). Safe for concurrent use. The digest is not kept
-   * and not changed. Rejects with `SignerError`.
+   * Signs a digest of 32 bytes. Resolves with 64 bytes r‖s (RFC 7518 section 3.4). Safe for concurrent use. Neither keeps
+   * nor changes the digest. Rejects with `SignerError`.
    */
   sign(digest: Uint8Array, options?: SignOptions): Promise<Uint8Array>;
-  /** Idempotent. Started calls finish within their deadline, queued ones reject with `closed`. */
+  /** Closes the signer. Can be called again. Started calls finish within their deadline, queued ones reject with `closed`. */
   close(): Promise<void>;
 }
 
-/** How a signer is doing, as its calls showed and as its adapter sees it. The worse of the two counts. */
+/** The health of a signer, from its calls and from its adapter. The worse of the two counts. */
 export interface SignerHealth {
-  /** `ready`: the last call succeeded. `degraded`: it failed, and may succeed later. `down`: it fails until an operator acts. */
+  /** `ready`: the last call succeeded. `degraded`: it failed, and a retry may succeed. `down`: it fails until an operator acts. */
   readonly status: "ready" | "degraded" | "down";
   /** When the status last changed. */
   readonly since: Date;
   /** The code of the last failure, while the status is not `ready`. */
   readonly lastCode?: string;
-  /** What an operator should know, never a secret. */
+  /** Notes for the operator, never a secret. */
   readonly notes: readonly string[];
 }
 
-/** A signer inside the guard: queue, slots, attempts, deadline, events and health. */
+/** A signer with a guard around it: queue, slots, attempts, deadline, events and health. */
 export interface GuardedSigner extends Signer, AsyncDisposable {
-  /** How the signer is doing now. Costs no call of the backend. */
+  /** The current health of the signer. Makes no backend call. */
   health(): SignerHealth;
 }
 
-/** One budget of concurrent backend calls, for one signer or shared by many. */
+/** A limit for concurrent backend calls, for one signer or shared by several. */
 export interface Limiter {
-  /** Calls that hold a slot now. */
+  /** Number of calls that hold a slot. */
   readonly active: number;
-  /** Calls that wait for one. */
+  /** Number of calls that wait for a slot. */
   readonly queued: number;
   /**
-   * A function that gives the slot back (idempotent): at once where a slot is free, else when one is.
-   * Rejects with `overloaded` when the queue is full, and with the signal's reason when it aborts while waiting.
+   * Takes a slot. Returns a function that gives it back, or a promise of that function if no slot is free. The function can
+   * be called again. Rejects with `overloaded` if the queue is full, and with the signal's reason if it aborts while waiting.
    */
   acquire(signal?: AbortSignal): (() => void) | Promise<() => void>;
 }
 
-/** The bounds of a guarded signer. */
+/** The limits of a guarded signer. */
 export interface GuardPolicy {
-  /** Queueing and every attempt included. Whole milliseconds, 1 to 2,147,483,647. Default 5000. */
+  /** Time limit for a call, including the queue and all attempts. Whole milliseconds, 1 to 2,147,483,647. Default 5000. */
   readonly deadlineMs?: number | undefined;
-  /** Bound of one attempt, which aborts that attempt's signal. Whole milliseconds, 1 to 2,147,483,647. Default 2000. */
+  /** Time limit for one attempt, after which its signal aborts. Whole milliseconds, 1 to 2,147,483,647. Default 2000. */
   readonly attemptTimeoutMs?: number | undefined;
-  /** Attempts per call, the first one included. 1 to 100. Default 3. */
+  /** Attempts per call, including the first. 1 to 100. Default 3. */
   readonly maxAttempts?: number | undefined;
-  /** Backend calls at once. 1 to 10,000. Default 16. */
+  /** Concurrent backend calls. 1 to 10,000. Default 16. */
   readonly concurrency?: number | undefined;
-  /** Calls that may wait for a slot; one more is `overloaded` at once. 0 to 1,000,000. Default 1000. */
+  /** Calls that may wait for a slot. One more rejects with `overloaded` immediately. 0 to 1,000,000. Default 1000. */
   readonly maxQueue?: number | undefined;
-  /** A shared budget, instead of `concurrency` and `maxQueue`. Default: a limiter for this signer alone. */
+  /** A shared limiter, instead of `concurrency` and `maxQueue`. Default: a limiter only for this signer. */
   readonly limiter?: Limiter | undefined;
 }
 
 /** What `openSigner` passes to an adapter. */
 export interface AdapterOpenOptions {
-  /** Queue, attempts and deadline. `false` opens the bare signer, to be guarded outside (failover). */
+  /** Queue, attempts and deadline. `false` opens the bare signer, for a guard outside (failover). */
   readonly policy?: GuardPolicy | false | undefined;
   /** Aborts the opening. */
   readonly signal?: AbortSignal | undefined;
@@ -89,6 +88,6 @@ export interface AdapterOpenOptions {
 export interface SignerAdapter {
   /** Without the colon: `awskms`. */
   readonly scheme: string;
-  /** Opens the key that the URI names. */
+  /** Opens the key with this URI. */
   open(uri: string, options?: AdapterOpenOptions): Promise<Signer>;
 }

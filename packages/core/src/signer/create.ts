@@ -11,39 +11,39 @@ import { onAbort } from "./on-abort.ts";
 import { copiedSignature } from "./places.ts";
 import { createSettling } from "./settling.ts";
 
-/** What an adapter brings: the key it opened, and one attempt at one signature. */
+/** What an adapter implements: the key that it opened, and one attempt to sign. */
 export interface SignerBackend {
   /** Canonical key URI, never a secret. */
   readonly uri: string;
-  /** The key that is open. */
+  /** The public key. */
   readonly publicKey: P256PublicJwk;
   /**
-   * One attempt. `digest` has 32 bytes and is this call's own copy. Settles soon after its signal, and rejects
-   * with `SignerError`. One that has not settled a second after its signal is left behind: its call ends, and
-   * what it gives later is dropped.
+   * Makes one attempt. `digest` has 32 bytes and is a copy for this call. It must settle soon after its signal, and reject
+   * with `SignerError`. If it has not settled a second after its signal, it is abandoned: the call ends, and a later result
+   * is dropped.
    */
   signDigest(digest: Uint8Array, options: SignOptions): Promise<Uint8Array>;
   /**
-   * Bound of one attempt, after which its signal aborts with `timeout`. Whole milliseconds, 1 to 2,147,483,647. Default:
-   * none, since the guard around it has one.
+   * Time limit for one attempt, after which its signal aborts with `timeout`. Whole milliseconds, 1 to 2,147,483,647.
+   * Default: none, since a guard has its own.
    */
   readonly callTimeoutMs?: number | undefined;
-  /** What an operator should know, never a secret. Asked by each `health()` of the guard around it. Default: nothing. */
+  /** Notes for the operator, never a secret. Called by each `health()` of the guard. Default: none. */
   readonly notes?: (() => readonly string[]) | undefined;
-  /** The adapter's own view of its backend. Asked by each `health()` of the guard around it. Default: `ready`. */
+  /** The status of the backend, as the adapter sees it. Called by each `health()` of the guard. Default: `ready`. */
   readonly status?: (() => SignerStatus) | undefined;
-  /** Called once, after the last attempt has settled or was left behind. */
+  /** Called once, after the last attempt has settled or was abandoned. */
   close(): Promise<void>;
 }
 
 /**
- * The part of the `Signer` contract that is the same for every adapter: the digest is checked and copied, a
- * signal that is aborted already and a closed signer reject at once, no call outlives its signal by more than
- * a second whatever the backend does, `close()` is idempotent and waits for the calls in flight. A call that is left
- * behind is counted until it settles. When as many run past their signal as the guard lets through at once (16 without a
- * guard), further calls reject with `unavailable`, so that a dead backend does not collect them without end.
+ * Implements the part of the `Signer` contract that is the same for every adapter. It checks and copies the digest. It
+ * rejects immediately if the signal is already aborted or the signer is closed. Whatever the backend does, no call outlives
+ * its signal by more than a second. `close()` can be called again, and waits for the calls in flight. When as many calls
+ * are unsettled after their signal as the guard allows concurrently (16 without a guard), further calls reject with
+ * `unavailable`. So calls to a dead backend do not pile up.
  *
- * @throws ConfigurationError for a backend that lacks a member, or whose `callTimeoutMs` is out of bounds.
+ * @throws ConfigurationError for a backend with a missing member, or with a `callTimeoutMs` out of bounds.
  * @example
  * ```ts
  * import type { P256PublicJwk } from "@signpost/core";
@@ -78,7 +78,7 @@ export function createSigner(backend: SignerBackend): Signer {
     const call = attempts.run(async () => backend.signDigest(copy, bounded), signal);
     inFlight.add(call);
     try {
-      // The backend may use its buffer again. What is no signature is for the guard or `signWith` to refuse.
+      // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
       return copiedSignature(await call) as Uint8Array;
     } finally {
       inFlight.delete(call);
@@ -113,7 +113,7 @@ export function createSigner(backend: SignerBackend): Signer {
   );
 }
 
-/** Member by member, since a key may be an instance of a class. Refuses what could never sign. */
+/** Copies member by member, since a key may be an instance of a class. Refuses a backend that could never sign. */
 function readPublicKey({ uri, publicKey, signDigest, close }: Partial<SignerBackend>): P256PublicJwk {
   if (typeof uri !== "string") throw new ConfigurationError("uri", `expected a key URI, got ${given(uri)}`);
   for (const [name, member] of Object.entries({ signDigest, close })) {
@@ -126,18 +126,18 @@ function readPublicKey({ uri, publicKey, signDigest, close }: Partial<SignerBack
   return Object.freeze({ kty, crv, x, y });
 }
 
-/** A timer fires at once for a time that is none, or too long for it. */
+/** A timer fires immediately if its time is invalid or too long. */
 function readCallTimeout({ callTimeoutMs }: SignerBackend): number | undefined {
   return callTimeoutMs === undefined ? undefined : readMilliseconds("callTimeoutMs", callTimeoutMs);
 }
 
 interface BoundedSignal {
   readonly signal: AbortSignal | undefined;
-  /** Ends the timer, and takes the listener from the caller's signal. */
+  /** Stops the timer, and removes the listener from the caller's signal. */
   readonly letGo: () => void;
 }
 
-/** The caller's signal, or one that aborts with it and when the time is over. */
+/** The caller's signal, or one that aborts with it and after the timeout. */
 function boundedSignal(caller: AbortSignal | undefined, timeoutMs: number | undefined): BoundedSignal {
   if (timeoutMs === undefined) return { signal: caller, letGo: () => {} };
   const controller = new AbortController();
@@ -151,7 +151,7 @@ function boundedSignal(caller: AbortSignal | undefined, timeoutMs: number | unde
   return { signal: controller.signal, letGo };
 }
 
-/** A signer that was written by hand, under the rules of `createSigner`; any other as it is. */
+/** Puts the rules of `createSigner` around a signer that was written by hand. Returns any other signer as it is. */
 export function settlingSigner(signer: Signer): Signer {
   if (insideOf(signer) !== undefined) return signer;
   return createSigner({

@@ -5,7 +5,7 @@ export function abortedError(reason: unknown): SignerError {
 }
 
 /**
- * The error of a call on a signer that was closed.
+ * The error of a call on a closed signer.
  *
  * @example
  * ```ts
@@ -21,8 +21,8 @@ export function closedError(): SignerError {
 }
 
 /**
- * The `SignerError` that a call rejects with once its signal has aborted: the guard's own reason as it is
- * (`timeout`, `closed`), any other reason as the cause of `aborted`.
+ * The `SignerError` that a call rejects with after its signal has aborted. A `SignerError` as the reason (the guard's
+ * `timeout` or `closed`) is returned as it is. Any other reason becomes the cause of `aborted`.
  *
  * @example
  * ```ts

@@ -3,9 +3,9 @@ import type { Signer } from "./contract.ts";
 import { type BackendStatus, worstStatus } from "./health.ts";
 import { insideOf } from "./inside.ts";
 
-/** What a failover tells the guard around it: which place is used, and why not the first. */
+/** What a failover reports to its guard: which place is used, and why it is not the first. */
 export interface FailoverRecord {
-  /** The place with this index was left because of an error with this code. */
+  /** The failover moved away from the place with this index, because of an error with this code. */
   readonly left: (index: number, code: SignerErrorCode) => void;
   /** The first place signs again. */
   readonly returned: () => void;
@@ -19,18 +19,16 @@ interface Departure {
 }
 
 export function createFailoverRecord(places: readonly Signer[]): FailoverRecord {
-  /** Why each place was left when it was used last, from the first that was left to the last. */
+  /** Why each place was left after its last use, in the order in which they were left. */
   const departures = new Map<number, Departure>();
 
   const lastOne = (): Departure | undefined => [...departures.values()].at(-1);
   const uriOf = (index: number): string => places[index]?.uri ?? "";
-  /** Not used since. The next outage of the first place would show whether it fails still. */
+  /** Standbys that failed and were not used since. They may still fail when the first place has its next outage. */
   const failedLast = (): string =>
     [...departures]
       .filter(([index]) => index !== 0)
-      .map(
-        ([index, { at, code }]) => `; ${uriOf(index)} failed when it was used last, at ${at.toISOString()} (${code})`,
-      )
+      .map(([index, { at, code }]) => `; ${uriOf(index)} failed when last used, at ${at.toISOString()} (${code})`)
       .join("");
   const signsAt = (current: number): string => {
     const last = lastOne();
@@ -38,12 +36,12 @@ export function createFailoverRecord(places: readonly Signer[]): FailoverRecord 
       return `signs at ${uriOf(current)}, the first of ${places.length} places${failedLast()}`;
     }
     const failed = [...departures].map(([index, { code }]) => `${uriOf(index)} failed (${code})`).join(", ");
-    return `the standby ${uriOf(current)} signs since ${last.at.toISOString()}: ${failed}`;
+    return `the standby ${uriOf(current)} has signed since ${last.at.toISOString()}: ${failed}`;
   };
 
   return {
     left: (index, code) => {
-      // Around the circle: what was known of a place is old.
+      // The next place is tried again, so its old failure no longer counts.
       departures.delete((index + 1) % places.length);
       departures.delete(index);
       departures.set(index, { at: new Date(), code });

@@ -13,15 +13,15 @@ import { markPlace, notePlace, type Place, placeOf } from "./places.ts";
 const RETRY_FIRST_AFTER_MS = 30_000;
 
 /**
- * One key held in several places (a Multi-Region key, a pair of HSMs) as one bare signer: guard it outside,
- * so that the guard's attempts move along. Each `sign` uses one signer. A transient failure or a timed-out
- * attempt moves the next attempt to the next signer, and so does a standby's refusal for good, and a signature that
- * `signWith` finds bad; once 30 s have passed, one call tries the first again, and its success brings the others back.
+ * One bare signer for a key in several places (a Multi-Region key, a pair of HSMs). Put a guard around it, so that the
+ * guard's attempts can use different places. Each `sign` uses one signer. The next attempt uses the next signer after a
+ * transient failure, a timed-out attempt, a permanent refusal by a standby, or a signature that `signWith` finds bad. After
+ * 30 s one call tries the first signer again. If it succeeds, all calls return to the first signer.
  *
- * While another signer than the first is used, the health of the guard is `degraded` at best, since one more failure may
- * be an outage. Its notes say which signer is used and why, and events name it as `place`.
+ * While a signer other than the first is used, the health of the guard is at best `degraded`, since one more failure may be
+ * an outage. The notes say which signer is used and why, and events name it as `place`.
  *
- * `close()` closes all of them.
+ * `close()` closes all signers.
  *
  * @throws ConfigurationError for an empty list, a guarded signer, or public keys that differ.
  * @example
@@ -39,13 +39,13 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   const all = [first, ...others];
 
   let current = 0;
-  /** Of both clocks, since a machine that slept has waited too. */
+  /** On both clocks, since time counts while the machine sleeps. */
   let leftFirstAt: Instant | undefined;
   const record = createFailoverRecord(all);
-  /** Which signer a signature comes from, by the place that it names: a session or client of the signer, or itself. */
+  /** The index of the signer for each place: a session or client of the signer, or the signer itself. */
   const origins = new WeakMap<Place, number>();
 
-  /** True for one call in 30 s that tries the first signer again: the others stay where signatures are made. */
+  /** True for one call in 30 s, which tries the first signer again. All other calls stay with the current signer. */
   const probesFirst = (): boolean => {
     if (current === 0 || (leftFirstAt !== undefined && elapsedMs(leftFirstAt) < RETRY_FIRST_AFTER_MS)) return false;
     leftFirstAt = readInstant();
@@ -72,15 +72,15 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     const index = probe ? 0 : current;
     const signer = all[index] ?? first;
     notePlace(signal, signer);
-    // A timed-out attempt shows in its signal at once; its backend may not settle before the next attempt begins.
+    // A timeout aborts the signal immediately. The backend may not settle before the next attempt starts.
     const letGo = onAbort(signal, () => {
       if (isTransient(signal?.reason)) leave(index, signal.reason);
     });
     try {
       const signature = await signer.sign(digest, checked);
-      // Not a call that began before the first was left, and none that was given up: still too slow.
+      // Only for a probe, not for a call from before the failover. And not if it timed out: then it is still too slow.
       if (probe && signal?.aborted !== true) backToFirst();
-      // Each place gives bytes of this call alone, so that the mark is of this call too.
+      // The bytes belong to this call alone, so the mark cannot get onto another signature.
       const place = placeOf(signature) ?? signer;
       origins.set(place, index);
       return markPlace(signature, place);
@@ -88,8 +88,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;
       if (isTransient(error)) leave(index, error);
-      // A place that refuses for good (its replica disabled) must not cost a caller its signature: the first, where one call
-      // tries it again, and a standby, which the others were moved to.
+      // A permanent refusal (a disabled replica) must not cost the caller its signature. This applies to the first place if
+      // this call is a probe, and to every standby.
       else if ((probe || index !== 0) && isRefusal(error)) {
         leave(index, error);
         throw placeRefuses(named, signer.uri, index);
@@ -123,7 +123,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   );
 }
 
-/** Bare signers of one key, each of which settles. */
+/** Bare signers of one key, each with the rules of `createSigner`. */
 function readPlaces(signers: unknown): readonly Signer[] {
   if (!Array.isArray(signers)) {
     throw new ConfigurationError("signers", `expected a list of signers, got ${given(signers)}`);
@@ -141,11 +141,12 @@ function readPlaces(signers: unknown): readonly Signer[] {
 }
 
 function placeRefuses(cause: unknown, uri: string, index: number): SignerError {
-  const problem = index === 0 ? "the first signer still fails" : "the standby refuses, and the next place is tried";
+  const problem =
+    index === 0 ? "the first signer still fails" : "the standby refuses; the next attempt uses the next place";
   return new SignerError("unavailable", problem, { cause, uri });
 }
 
-/** What no other place would do better. */
+/** Failures that would be the same at every place. */
 const OF_THE_CALLER: ReadonlySet<SignerErrorCode> = new Set(["invalid_argument", "closed", "aborted"]);
 
 function isRefusal(error: unknown): error is SignerError {

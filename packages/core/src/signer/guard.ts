@@ -17,16 +17,16 @@ import { DEFAULT_CONCURRENCY, type PolicyDefaults, resolvePolicy, type ResolvedP
 import { retryDelayMs } from "./retry.ts";
 import { type CallScope, openScope, pause } from "./scope.ts";
 
-/** What an adapter knows about its backend. `notes` and `status` are asked on each `health()`. */
+/** What an adapter knows about its backend. Each `health()` calls `notes` and `status`. */
 export interface GuardDetails {
   /**
-   * For what the policy leaves open, instead of the general defaults: as many calls at once as there are sessions,
-   * for instance. A shared limiter in the policy replaces `concurrency` and `maxQueue` here as well.
+   * The adapter's defaults for the policy, instead of the general ones. For example, as many concurrent calls as there are
+   * sessions. A shared limiter in the policy also replaces `concurrency` and `maxQueue` here.
    */
   readonly defaults?: PolicyDefaults | undefined;
-  /** For the operator; never a secret. */
+  /** Notes for the operator, never a secret. */
   readonly notes?: readonly string[] | (() => readonly string[]) | undefined;
-  /** The adapter's own view, for instance while it reconnects. The worse of this and what the calls showed counts. */
+  /** The status as the adapter sees it, for example while it reconnects. The worse of this and the calls' status counts. */
   readonly status?: (() => SignerStatus) | undefined;
 }
 
@@ -44,28 +44,28 @@ interface Call {
   readonly digest: Uint8Array;
   readonly signingInput: Uint8Array | undefined;
   readonly scope: CallScope;
-  /** Backend calls made. A call that has made one is started, and finishes even when the signer is closed. */
+  /** Number of backend calls. With the first one the call is started, and finishes even if the signer is closed. */
   attempts: number;
-  /** Why the next attempt is made. */
+  /** The error of the last attempt. */
   lastError: SignerError | undefined;
-  /** Key URI of the place that made the last attempt, where there are several. */
+  /** Key URI of the place that made the last attempt, if there are several places. */
   place: string | undefined;
   queueMs: number;
   backendMs: number;
 }
 
 /**
- * Puts everything that is not the backend's own business around a bare signer: a bounded queue and slots,
- * a timeout for each attempt, retries with jitter for transient errors, one deadline over all of it, a check
- * of length and range of the result, health, and one event per call on the channel `signpost:sign`.
+ * Puts a guard around a bare signer: a bounded queue and slots, a timeout for each attempt, retries with jitter for
+ * transient errors, and one deadline for all of that. It also checks the length and range of the result, keeps track of
+ * the health, and publishes one event per call on the channel `signpost:sign`.
  *
- * - An aborted or timed-out caller is released at once. Its slot comes back when the backend has settled, or a second
- *   later when it has not, and a late result is dropped. When as many calls run past their signal as may run at once
- *   (16 with a limiter of another make), calls reject with `unavailable` until one comes back.
- * - A full queue rejects with `overloaded` at once.
- * - `close()` rejects queued calls with `closed`, waits for started ones, then closes the signer inside.
+ * - A call that is aborted or times out rejects immediately. Its slot is free again when the backend has settled, or a
+ *   second later at the latest, and a late result is dropped. When `concurrency` calls (16 with a custom limiter) are
+ *   unsettled after their signal, new calls reject with `unavailable` until one of them settles.
+ * - If the queue is full, calls reject with `overloaded` immediately.
+ * - `close()` rejects queued calls with `closed`, waits for started ones, then closes the bare signer.
  *
- * @throws ConfigurationError when the signer is guarded already or the policy is out of bounds.
+ * @throws ConfigurationError if the signer is already guarded, or the policy is out of bounds.
  * @example
  * ```ts
  * import { guardSigner, type Signer } from "@signpost/core";
@@ -100,7 +100,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     } catch (cause) {
       error = nameSigner(failureOf(call, cause), call.place ?? bare.uri);
       if (error.uri !== undefined && error.uri !== bare.uri) call.place = error.uri;
-      // An abort and a close of the caller's own say nothing about the backend.
+      // An abort or close by the caller says nothing about the backend.
       if (call.scope.ending === undefined || error.code === "timeout") health.failed(error);
       throw error;
     } finally {
@@ -110,7 +110,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     }
   };
 
-  /** A signer's own sessions are no places to tell of. */
+  /** The sessions of one signer have its URI, and do not count as places in an event. */
   const distinct = (place: string | undefined): string | undefined => (place === bare.uri ? undefined : place);
 
   const closeOnce = async (): Promise<void> => {
@@ -130,7 +130,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   const signedBadly = (place: Place, error: SignerError): void => {
     health.failed(error);
     inside?.signedBadly?.(place, error);
-    // The event of the call told of a success.
+    // The first event of the call reported a success.
     publishSign(() =>
       signEvent(bare.uri, { place: distinct(place.uri), attempts: 0, queueMs: 0, backendMs: 0 }, error),
     );
@@ -163,10 +163,10 @@ function openCall(digest: unknown, options: SignOptions, deadlineMs: number): Ca
 async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Promise<Uint8Array> {
   const { scope } = call;
   for (;;) {
-    // Of this round alone: the wait for a slot, and the attempt.
+    // Only for this round: the wait for a slot, and the attempt.
     const controller = new AbortController();
     const letGo = scope.onEnd((ending) => controller.abort(ending));
-    // Without an await where a slot is free: such a call is started as soon as it is made.
+    // No await if a slot is free, so that such a call starts synchronously.
     const slot = policy.limiter.acquire(controller.signal);
     const release = typeof slot === "function" ? slot : await queued(slot, call, controller);
     const startedAt = performance.now();
@@ -199,14 +199,14 @@ async function queued(slot: Promise<() => void>, call: Call, controller: AbortCo
   try {
     return await granted(slot, scope, controller);
   } catch (error) {
-    // The backend's failure says more than the full queue that kept us from another attempt.
+    // The backend's failure says more than the full queue that prevented another attempt.
     throw scope.ending ?? call.lastError ?? error;
   } finally {
     call.queueMs += performance.now() - startedAt;
   }
 }
 
-/** The slot, or what ends the call: a limiter of the caller's own may never grant one, whatever its signal says. */
+/** Waits for the slot or the end of the call, since a custom limiter may ignore its signal and never grant one. */
 function granted(slot: Promise<() => void>, scope: CallScope, controller: AbortController): Promise<() => void> {
   return new Promise((resolve, reject) => {
     scope.onEnd((ending) => {
@@ -214,7 +214,7 @@ function granted(slot: Promise<() => void>, scope: CallScope, controller: AbortC
       reject(ending);
     });
     Promise.resolve(slot).then((release) => {
-      if (typeof release !== "function") reject(new TypeError("expected a function that gives the slot back"));
+      if (typeof release !== "function") reject(new TypeError("expected a function that releases the slot"));
       else if (scope.ending === undefined) resolve(release);
       else giveBack(release);
     }, reject);
@@ -226,16 +226,16 @@ function giveBack(release: () => void): void {
     const given: unknown = release();
     if (isThenable(given)) swallowRejection(given);
   } catch {
-    // A limiter of the caller's own that fails here has lost the slot. The signature is made all the same.
+    // A custom limiter that fails here has lost the slot. The call still returns its signature.
   }
 }
 
 function failureOf({ scope, lastError }: Call, cause: unknown): SignerError {
-  // A deadline that ran out between attempts says less than the attempt before it.
+  // If the deadline ran out between attempts, the error of the last attempt says more.
   if (scope.ending?.code === "timeout" && lastError !== undefined) {
     return new SignerError("timeout", scope.ending.message, { cause: lastError });
   }
-  // Only a broken limiter of the caller's own can bring anything else here.
+  // Only a broken custom limiter can cause anything else.
   return cause instanceof SignerError ? cause : new SignerError("integrity", "the limiter failed", { cause });
 }
 
@@ -263,6 +263,6 @@ function readNotes({ notes = [] }: GuardDetails, inside: Inside | undefined): re
   return [
     ...(typeof notes === "function" ? notes() : notes),
     ...(inside?.notes() ?? []),
-    ...(left === 0 ? [] : [`${left} calls have not come back from the backend, and were left behind`]),
+    ...(left === 0 ? [] : [`abandoned calls that the backend has not answered: ${left}`]),
   ];
 }

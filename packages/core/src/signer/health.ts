@@ -1,21 +1,21 @@
 import type { SignerError, SignerErrorCode } from "../errors.ts";
 import type { SignerHealth } from "./contract.ts";
 
-/** How a signer is doing. */
+/** The status of a signer. */
 export type SignerStatus = SignerHealth["status"];
 
 const SEVERITY: Readonly<Record<SignerStatus, number>> = { ready: 0, degraded: 1, down: 2 };
 
-/** A status that is seen from below the guard. */
+/** The status as the signer inside the guard sees it. */
 export interface BackendStatus {
   readonly status: SignerStatus;
-  /** When it began. Default: when the guard was first told of it. */
+  /** When the status began. Default: when the guard first saw it. */
   readonly since?: Date | undefined;
   /** The failure that led to it. */
   readonly lastCode?: SignerErrorCode | undefined;
 }
 
-/** The worst of several views, the first of those that are equally bad. */
+/** The worst of several statuses. Of equally bad ones, the first. */
 export function worstStatus(...views: readonly BackendStatus[]): BackendStatus {
   const [first = { status: "ready" }, ...others] = views;
   return others.reduce((worst, view) => (SEVERITY[view.status] > SEVERITY[worst.status] ? view : worst), first);
@@ -29,9 +29,9 @@ interface Observed {
 
 export interface HealthRecord {
   succeeded(): void;
-  /** For what the backend did, or failed to do in time. */
+  /** For an error of the backend, or a timeout. */
   failed(error: SignerError): void;
-  /** `backend` is the view from below the guard: the worse of the two counts. */
+  /** `backend` is the status as the signer inside the guard sees it. The worse of the two counts. */
   read(backend: BackendStatus, notes: readonly string[]): SignerHealth;
 }
 
@@ -50,7 +50,7 @@ export function createHealthRecord(): HealthRecord {
       move(error.transient ? "degraded" : "down", error.code);
     },
     read: ({ status, since, lastCode }, notes) => {
-      // The adapter is only asked here, so that its status holds since it was first seen, unless it knows better.
+      // The adapter's status is only read here. Unless it says since when, that is the time when it was first seen.
       const known = since ?? (status === told.status ? told.since : new Date());
       told = lastCode === undefined ? { status, since: known } : { status, since: known, lastCode };
       const worse = SEVERITY[told.status] > SEVERITY[observed.status] ? told : {};

@@ -6,15 +6,15 @@ import type { Place } from "./places.ts";
 // `Symbol.for`, so that two copies of this package agree.
 const INSIDE = Symbol.for("@signpost/core/inside");
 
-/** What a bare signer of ours tells the guard around it, out of sight of its users. */
+/** What one of our bare signers offers to its guard, hidden from users. */
 export interface Inside {
   readonly status: () => BackendStatus;
   readonly notes: () => readonly string[];
-  /** Calls that never came back, and were left behind. */
+  /** Number of abandoned calls that have not settled. */
   readonly leftBehind: () => number;
-  /** How many calls may run past their signal before no more are sent. The largest of all that were said counts. */
+  /** How many calls may be unsettled after their signal before no more are sent. The largest count wins. */
   readonly allowOverdue: (count: number) => void;
-  /** Told of a signature that does not verify, and where it was made. */
+  /** Called for a signature that does not verify, with the place that made it. */
   readonly signedBadly?: ((place: Place, error: SignerError) => void) | undefined;
 }
 
@@ -27,7 +27,7 @@ export function showInside<Bare extends Signer>(signer: Bare, inside: Inside): B
   return signer;
 }
 
-/** Undefined for a signer that was written by hand, also one that has a signer of ours as its prototype. */
+/** Undefined for a signer that was written by hand, even if its prototype is one of our signers. */
 export function insideOf(signer: Signer): Inside | undefined {
   return Object.hasOwn(signer, INSIDE) ? (signer as Shown)[INSIDE] : undefined;
 }

@@ -7,7 +7,7 @@ import { onAbort } from "./on-abort.ts";
 
 /** `concurrency` and `maxQueue` of a limiter, and their bounds: see {@link createLimiter}. */
 export interface LimiterOptions {
-  /** Backend calls at once: 1 to 10,000. */
+  /** Concurrent backend calls: 1 to 10,000. */
   readonly concurrency: number;
   /** Calls that may wait: 0 to 1,000,000. */
   readonly maxQueue: number;
@@ -15,10 +15,10 @@ export interface LimiterOptions {
 
 const LIMITER_OPTIONS: OptionNames<LimiterOptions> = { concurrency: true, maxQueue: true };
 
-/** Keyed by the caller's limiter: how many calls it lets through at once. */
+/** The concurrency of each limiter. */
 const concurrencies = new WeakMap<Limiter, number>();
 
-/** How many calls a limiter of `createLimiter` lets through at once. Undefined for one of another make. */
+/** The concurrency of a limiter from `createLimiter`. Undefined for a custom limiter. */
 export function concurrencyOf(limiter: Limiter): number | undefined {
   return concurrencies.get(limiter);
 }
@@ -28,10 +28,10 @@ interface Waiter {
 }
 
 /**
- * One budget of backend calls, first come, first served. Give the same limiter to the guards of several
- * signers that share a client, an HSM or a quota.
+ * Creates a limiter for backend calls, first come, first served. Pass the same limiter to the guards of several signers
+ * that share a client, an HSM or a quota.
  *
- * @throws ConfigurationError when `concurrency` or `maxQueue` is out of bounds.
+ * @throws ConfigurationError if `concurrency` or `maxQueue` is out of bounds.
  * @example
  * ```ts
  * import { createLimiter, guardSigner, type Signer } from "@signpost/core";

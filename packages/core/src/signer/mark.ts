@@ -6,9 +6,9 @@ import type { Place } from "./places.ts";
 // `Symbol.for`, so that two copies of this package agree.
 const GUARD = Symbol.for("@signpost/core/guard");
 
-/** What a guard offers to the rest of core, out of sight of its users. */
+/** What a guard offers to the rest of core, hidden from users. */
 export interface GuardPort {
-  /** A signature does not verify. Its signer has seen a success. */
+  /** Called if a signature does not verify. The guard has already counted a success. */
   signedBadly(place: Place, error: SignerError): void;
 }
 
@@ -25,7 +25,7 @@ export function isGuarded(signer: Signer): boolean {
   return guardPort(signer) !== undefined;
 }
 
-/** Tells a signer, which has seen a success, that its signature does not verify. */
+/** Reports to a signer that its signature does not verify. The signer has already counted a success. */
 export function reportBadSignature(signer: Signer, place: Place, error: SignerError): void {
   (guardPort(signer) ?? insideOf(signer))?.signedBadly?.(place, error);
 }
@@ -37,7 +37,7 @@ export function requireBare(argument: string, signer: Signer): void {
   if (isGuarded(signer)) {
     throw new ConfigurationError(
       argument,
-      "expected a bare signer (open it with `policy: false`), got one that is guarded already",
+      "expected a bare signer (open it with `policy: false`), got one that is already guarded",
     );
   }
 }

@@ -4,14 +4,14 @@ interface Shared {
 }
 
 /**
- * Keyed by the caller's own signal: it carries one listener of ours, however many calls share it. A signal that
- * outlives its calls often is shared: Node warns of a leak above ten listeners, and takes longer to remove each of many.
+ * Keyed by the caller's signal, so that it has only one of our listeners, no matter how many calls share it. Long-lived
+ * signals are often shared. With more than ten listeners Node warns about a leak, and removing one of many is slow.
  */
 const sharedBySignal = new WeakMap<AbortSignal, Shared>();
 
 /**
- * Calls `callback` once: when the signal aborts, or now when it has. Gives a function that takes it back. Many calls may share a
- * signal: it carries one listener for all of them, and none when they have taken theirs back.
+ * Calls `callback` once: when the signal aborts, or now if it has already aborted. Returns a function that removes the
+ * callback. Many calls may share a signal. It has one listener for all of them, and none after all are removed.
  *
  * @example
  * ```ts
@@ -27,7 +27,7 @@ const sharedBySignal = new WeakMap<AbortSignal, Shared>();
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined || signal.aborted) return onOwnAbort(signal, callback);
   const { callbacks, listener } = sharedBySignal.get(signal) ?? listen(signal);
-  // A function of its own, so that two calls may bring the same callback.
+  // A new function, since two calls may pass the same callback.
   const own = (): void => callback();
   callbacks.add(own);
   return () => {
@@ -38,7 +38,8 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
 }
 
 /**
- * As `onAbort`, for a signal that one call made for itself. Apart, because the map costs some microseconds for each new signal.
+ * Same as `onAbort`, for a signal that belongs to one call. Separate, because the map costs a few microseconds for each new
+ * signal.
  */
 export function onOwnAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal?.aborted === true) callback();

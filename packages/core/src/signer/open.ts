@@ -12,7 +12,7 @@ import { untilAborted } from "./until-aborted.ts";
 
 /** Options of `openSigner`. */
 export interface OpenSignerOptions {
-  /** Queue, attempts and deadline. Passed to the adapter, which knows its backend's defaults. */
+  /** Queue, attempts and deadline. Passed to the adapter, which has its own defaults. */
   readonly policy?: GuardPolicy | undefined;
   /** Aborts the opening. */
   readonly signal?: AbortSignal | undefined;
@@ -21,11 +21,11 @@ export interface OpenSignerOptions {
 const OPEN_OPTIONS: OptionNames<OpenSignerOptions> = { policy: true, signal: true };
 
 /**
- * Opens the signer that a key URI names, by the adapter with its scheme, in upper or lower case. The rest of the URI is
- * the adapter's to parse.
+ * Opens the signer with this key URI. The scheme of the URI, in upper or lower case, selects the adapter, which parses the
+ * rest.
  *
- * @throws ConfigurationError when no adapter, or more than one, has the scheme. The message never repeats
- * the URI, which might hold a PIN.
+ * @throws ConfigurationError if no adapter, or more than one, has the scheme. The message never contains the URI, which may
+ * contain a PIN.
  * @example
  * ```ts
  * import { openSigner } from "@signpost/core";
@@ -46,13 +46,13 @@ export async function openSigner(
   const scheme = schemeOf(uri);
   for (const [index, candidate] of adapters.entries()) {
     if (typeof candidate?.scheme === "string" && typeof candidate.open === "function") continue;
-    const hint = typeof candidate === "function" ? "; call it: local() and not local" : "";
+    const hint = typeof candidate === "function" ? "; call it: local(), not local" : "";
     throw new ConfigurationError(`adapters[${index}]`, `expected an adapter, got ${given(candidate)}${hint}`);
   }
   if (Object.is(options.policy, false)) {
     throw new ConfigurationError(
       "policy",
-      "expected an object, got false; open a bare signer by its adapter's own function",
+      "expected an object, got false; to open a bare signer, use the adapter's own open function",
     );
   }
   const matching = adapters.filter((adapter) => adapter.scheme.toLowerCase() === scheme);
@@ -61,26 +61,26 @@ export async function openSigner(
     const schemes = adapters.map((candidate) => `${candidate.scheme}:`).join(", ");
     throw new ConfigurationError(
       "uri",
-      `expected a key URI that begins with one of the adapters' schemes: ${schemes || "none given"}`,
+      `expected a key URI that starts with one of the adapters' schemes: ${schemes || "none given"}`,
     );
   }
   if (matching.length > 1)
     throw new ConfigurationError("adapters", `expected one adapter for the scheme ${adapter.scheme}:`);
-  // Before the adapter opens anything that nobody would close.
+  // Before the adapter opens anything that would never be closed.
   const policy = readPolicy(options.policy);
   const signal = readSignal("signal", options.signal);
-  // In the adapter's own spelling, so that no adapter has to know that case does not count.
+  // With the adapter's spelling of the scheme, so that adapters do not have to ignore case.
   const signer = await opened(adapter, `${adapter.scheme}:${afterScheme(uri, adapter.scheme)}`, { policy, signal });
   try {
     return isGuardedSigner(signer) ? signer : guardSigner(signer, policy);
   } catch (error) {
-    // What an adapter of another make opened is not left open.
+    // A signer from a custom adapter must not stay open.
     closeUnused(signer);
     throw error;
   }
 }
 
-/** An adapter of another make may not heed its signal: its caller is released all the same, and what comes late is closed. */
+/** A custom adapter may ignore its signal. The call rejects anyway, and a signer that arrives later is closed. */
 async function opened(adapter: SignerAdapter, uri: string, options: OpenSignerOptions): Promise<Signer> {
   const { signal } = options;
   if (signal?.aborted === true) throw endedError(signal.reason);

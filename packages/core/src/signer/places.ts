@@ -2,12 +2,13 @@ import { isUint8Array } from "node:util/types";
 import { ConfigurationError } from "../errors.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 
-// A signer may sign in several places: Regions, HSMs, sessions, clients. What one place proved says nothing of another.
+// A signer may have several places: Regions, HSMs, sessions, clients. A good signature of one place proves nothing about
+// another.
 
 // `Symbol.for`, so that two copies of this package agree.
 const PLACE = Symbol.for("@signpost/core/place");
 
-/** Where a signature was made. Two are the same place when they are the same object. */
+/** Where a signature was made. Two places are the same if they are the same object. */
 export interface Place {
   /** Key URI of the place. */
   readonly uri: string;
@@ -18,11 +19,11 @@ interface Placed {
 }
 
 /**
- * Says of a signature where it was made, out of sight: for signers whose place may change between two signatures. With
- * `verify: "first"` each place is then proven by itself. Gives the same bytes. Mark bytes that only this call has: a
- * buffer that is used again would carry its mark into another signature.
+ * Attaches a hidden mark to a signature that says where it was made. It is for signers that may change their place between
+ * two signatures. With `verify: "first"`, each place then has to prove itself. Returns the same bytes. Only mark bytes that
+ * belong to this call: a reused buffer would keep its mark for another signature.
  *
- * @throws ConfigurationError for a place that is no object.
+ * @throws ConfigurationError for a place that is not an object.
  * @example
  * ```ts
  * import { markPlace } from "@signpost/core/adapter";
@@ -43,12 +44,12 @@ export function markPlace<Signature>(signature: Signature, place: Place): Signat
   return signature;
 }
 
-/** Where a signature was made, if its signer said so. */
+/** Where a signature was made, if its signer marked it. */
 export function placeOf(signature: unknown): Place | undefined {
   return typeof signature === "object" && signature !== null ? (signature as Placed)[PLACE] : undefined;
 }
 
-/** A copy of bytes, with the mark of where they were made. Anything that cannot be copied as it is. */
+/** A copy of the bytes, with the mark of their place. Anything that is not bytes is returned as it is. */
 export function copiedSignature(signature: unknown): unknown {
   if (!isUint8Array(signature)) return signature;
   const copy = copiedBytes(signature);
@@ -56,15 +57,15 @@ export function copiedSignature(signature: unknown): unknown {
   return place === undefined ? copy : markPlace(copy, place);
 }
 
-/** Keyed by the signal of an attempt: where it was made. Set by the signer that chose the place. */
+/** The place of each attempt, by its signal. Set by the signer that chose the place. */
 const attempted = new WeakMap<AbortSignal, Place>();
 
-/** Says where an attempt is made before its outcome is known: one that times out has no other trace. */
+/** Records the place of an attempt before its outcome is known. An attempt that times out leaves no other trace. */
 export function notePlace(signal: AbortSignal | undefined, place: Place): void {
   if (signal !== undefined) attempted.set(signal, place);
 }
 
-/** Where the attempt with this signal was made last, if its signer said so. */
+/** The last place of the attempt with this signal, if its signer recorded it. */
 export function attemptedPlace(signal: AbortSignal): Place | undefined {
   return attempted.get(signal);
 }

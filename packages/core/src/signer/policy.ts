@@ -11,7 +11,7 @@ export interface ResolvedPolicy {
   readonly limiter: Limiter;
 }
 
-/** What an adapter knows better than the general defaults. What the user's policy says comes first. */
+/** An adapter's own defaults. The user's policy comes first. */
 export type PolicyDefaults = Omit<GuardPolicy, "limiter">;
 
 const POLICY_OPTIONS: OptionNames<GuardPolicy> = {
@@ -23,7 +23,7 @@ const POLICY_OPTIONS: OptionNames<GuardPolicy> = {
   limiter: true,
 };
 
-/** Backend calls at once. */
+/** Concurrent backend calls. */
 export const DEFAULT_CONCURRENCY = 16;
 
 const DEFAULTS = {
@@ -36,7 +36,7 @@ const DEFAULTS = {
 
 export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): ResolvedPolicy {
   assertOptions("policy", policy, POLICY_OPTIONS);
-  // Null is no choice of the default: it is refused like any other value that is no number.
+  // Null does not select the default. It is refused like any other value that is not a number.
   const value = (name: keyof typeof DEFAULTS): number => {
     const own = policy[name] === undefined ? defaults[name] : policy[name];
     return own === undefined ? DEFAULTS[name] : own;
@@ -51,8 +51,8 @@ export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): Re
 }
 
 /**
- * A copy of a policy, so that what was checked is what is used when the key is open. Refuses one that could never work. For
- * adapters, before they open anything for it; `false` and `undefined` are fine.
+ * Checks a policy and returns a copy, so that later changes have no effect. For adapters, before they open anything.
+ * `false` and `undefined` are fine.
  *
  * @throws ConfigurationError that names the option and its bounds.
  * @example
@@ -63,7 +63,7 @@ export function resolvePolicy(policy: GuardPolicy, defaults: PolicyDefaults): Re
  * ```
  */
 export function readPolicy(policy: GuardPolicy | undefined): GuardPolicy | undefined;
-/** The same where the signer may be bare. */
+/** Same, for signers that may be bare. */
 export function readPolicy(policy: GuardPolicy | false | undefined): GuardPolicy | false | undefined;
 export function readPolicy(policy: GuardPolicy | false | undefined): GuardPolicy | false | undefined {
   if (policy === undefined || policy === false) return policy;

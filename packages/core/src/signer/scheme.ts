@@ -1,14 +1,14 @@
 // RFC 3986 section 3.1.
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/;
 
-/** The scheme of a URI in lower case, without its colon. Undefined when it has none. */
+/** The scheme of a URI in lower case, without the colon. Undefined if there is none. */
 export function schemeOf(uri: unknown): string | undefined {
   return typeof uri === "string" ? SCHEME.exec(uri)?.[1]?.toLowerCase() : undefined;
 }
 
 /**
- * What a URI says behind its scheme and colon, byte for byte. Undefined when it has another scheme. Schemes are the same in
- * upper and lower case (RFC 3986 section 3.1).
+ * The part of a URI after the scheme and colon, unchanged. Undefined if the URI has another scheme. Case does not matter
+ * in a scheme (RFC 3986 section 3.1).
  *
  * @example
  * ```ts

@@ -3,19 +3,19 @@ import { abortedError } from "./endings.ts";
 import { onAbort } from "./on-abort.ts";
 
 /**
- * What may end a call from outside: the caller's signal, the deadline, `close`. It ends with the `SignerError` that
- * the call then rejects with. No AbortSignal, which takes some microseconds to make: each round has one of its own.
+ * Everything that may end a call from outside: the caller's signal, the deadline, `close`. The call rejects with the
+ * `SignerError` of its end. This is not an AbortSignal, which takes a few microseconds to create. Each round has its own.
  */
 export interface CallScope {
-  /** What ended the call, once something has. */
+  /** The error that ended the call. Undefined while it runs. */
   readonly ending: SignerError | undefined;
   end(error: SignerError): void;
   /**
-   * Calls back when the call ends, or now when it has. One at a time: the next takes the place of the one before.
-   * Gives a function that takes back whichever is there.
+   * Calls `callback` when the call ends, or now if it has ended. There is only one callback at a time, so a new one replaces
+   * the old one. Returns a function that removes the current callback.
    */
   onEnd(callback: (ending: SignerError) => void): () => void;
-  /** Lets go of the timer and of the caller's signal. */
+  /** Stops the timer and removes the listener from the caller's signal. */
   dispose(): void;
 }
 
@@ -51,7 +51,7 @@ export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefi
   };
 }
 
-/** Rejects with what ends the call when that comes first. */
+/** Waits. If the call ends first, rejects with its error. */
 export function pause(ms: number, scope: CallScope): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

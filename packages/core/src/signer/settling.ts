@@ -5,23 +5,23 @@ import { onAbort } from "./on-abort.ts";
 /** How long a backend may take to settle after its signal. Milliseconds. */
 const SETTLE_MS = 1000;
 
-/** As many as a guard lets through at once by default. */
+/** The default concurrency of a guard. */
 const DEFAULT_OVERDUE = 16;
 
-/** The attempts of one signer: none outlives its signal by more than a second, and few run past it. */
+/** The attempts of one signer. None outlives its signal by more than a second, and only a few may be unsettled after it. */
 export interface Settling {
-  /** Calls that had not settled a second after their signal, and have not until now. */
+  /** Number of calls that had not settled a second after their signal, and still have not. */
   readonly leftBehind: number;
-  /** How many calls may run past their signal. The largest of all that were said counts. */
+  /** How many calls may be unsettled after their signal. The largest count wins. */
   readonly allow: (count: number) => void;
-  /** Rejects with `unavailable` when too many run past their signal, and then calls nothing. */
+  /** Makes a call. If too many calls are unsettled after their signal, rejects with `unavailable` without a call. */
   readonly run: (call: () => Promise<Uint8Array>, signal: AbortSignal | undefined) => Promise<Uint8Array>;
 }
 
 export function createSettling(): Settling {
-  /** Calls that run past their signal. */
+  /** Calls that have not settled after their signal. */
   const overdue = new Set<Promise<Uint8Array>>();
-  /** Those of them whose caller was let go. */
+  /** The ones that were abandoned: their caller already has an error. */
   const left = new Set<Promise<Uint8Array>>();
   let allowed: number | undefined;
 
@@ -67,6 +67,6 @@ export function createSettling(): Settling {
 }
 
 function tooManyOverdue(count: number): SignerError {
-  const problem = `${count} earlier calls have not come back from the backend; no more are sent until one does`;
+  const problem = `the backend has not answered ${count} earlier calls; no more are sent until one of them settles`;
   return new SignerError("unavailable", problem);
 }

@@ -2,8 +2,8 @@ import { endedError } from "./endings.ts";
 import { onAbort } from "./on-abort.ts";
 
 /**
- * Settles like `work`, or rejects with `endedError` as soon as the signal aborts. What the work still brings is dropped.
- * Many calls may share one signal: it carries one listener for all of them.
+ * Settles like `work`, or rejects with `endedError` as soon as the signal aborts. A later result of the work is dropped.
+ * Many calls may share one signal. It has one listener for all of them.
  *
  * @example
  * ```ts

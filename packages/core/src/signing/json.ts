@@ -7,8 +7,8 @@ export type JsonObject = Record<string, JsonValue>;
 const MAX_DEPTH = 64;
 
 /**
- * A copy of `value` as plain JSON data, or a `ConfigurationError` that names the path of the member that
- * JSON would drop or change in silence (`undefined`, `NaN`, a `Date`, a `toJSON` method). Never its value.
+ * Copies `value` as plain JSON data. Throws a `ConfigurationError` for a member that JSON would silently drop or change
+ * (`undefined`, `NaN`, a `Date`, a `toJSON` method). The message contains the member's path, never its value.
  */
 export function toJsonObject(argument: string, value: unknown): JsonObject {
   if (!isPlainObject(value)) throw new ConfigurationError(argument, "expected a plain object");
@@ -21,8 +21,8 @@ function copy(path: string, value: unknown, depth: number): JsonValue {
     if (Number.isFinite(value)) return value;
     throw new ConfigurationError(path, "expected a finite number");
   }
-  if (depth > MAX_DEPTH) throw new ConfigurationError(path, `expected at most ${MAX_DEPTH} levels without a cycle`);
-  // Array.from sees the holes of a sparse array, as undefined.
+  if (depth > MAX_DEPTH) throw new ConfigurationError(path, `expected at most ${MAX_DEPTH} levels, and no cycle`);
+  // Array.from turns the holes of a sparse array into undefined.
   if (Array.isArray(value))
     return Array.from(value, (item: unknown, index) => copy(`${path}[${index}]`, item, depth + 1));
   if (isPlainObject(value)) return copyObject(path, value, depth + 1);
@@ -37,5 +37,5 @@ function copyObject(path: string, value: Record<string, unknown>, depth: number)
 }
 
 function nameOf(value: unknown): string {
-  return typeof value === "object" ? "an object of a class" : typeof value;
+  return typeof value === "object" ? "an instance of a class" : typeof value;
 }

@@ -9,11 +9,11 @@ import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.
 
 /** Options of `signJws`. */
 export interface SignJwsOptions extends SignWithOptions {
-  /** Header `typ` (RFC 7515 section 4.1.9), for instance `at+jwt`. Absent unless given. */
+  /** Header `typ` (RFC 7515 section 4.1.9), for example `at+jwt`. Default none. */
   readonly typ?: string | undefined;
-  /** Header `cty` (RFC 7515 section 4.1.10). Absent unless given. */
+  /** Header `cty` (RFC 7515 section 4.1.10). Default none. */
   readonly cty?: string | undefined;
-  /** Further header members. `alg` and `kid` are the key's, `crit` and `b64` are not supported: all four are refused. Default none. */
+  /** Other header members, except `alg` and `kid`, which Signpost sets, and `crit` and `b64`, which it does not support. Default none. */
   readonly header?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -24,19 +24,18 @@ export const SIGN_JWS_OPTIONS: OptionNames<SignJwsOptions> = {
   header: true,
 };
 
-// `crit` would promise extensions that nobody here applies; `b64` would change the signing input (RFC 7797).
+// `crit` would promise extensions that Signpost does not apply. `b64` would change the signing input (RFC 7797).
 const REFUSED_HEADER_MEMBERS = ["alg", "kid", "crit", "b64"];
 
 const encoder = new TextEncoder();
 
 /**
- * A compact JWS (RFC 7515 section 7.1) by the active key of the set: header `alg` and `kid`, then `typ`,
- * `cty` and the caller's own members. Header, signature and verification come from one entry, even while
- * the source swaps its set. When the key is withdrawn while it signs (an emergency), the token is made once more by the
- * key that is active then.
+ * Signs a compact JWS (RFC 7515 section 7.1) with the active key of the set. The header has `alg` and `kid`, then `typ`,
+ * `cty` and the caller's members. Header, signature and verification use the same entry, even if the source changes its set
+ * meanwhile. If the key is withdrawn while it signs (an emergency), the token is signed again with the new active key.
  *
- * @param payload bytes, or a string that is encoded as UTF-8.
- * @throws ConfigurationError for a bad argument; SignerError when no good signature was made.
+ * @param payload bytes, or a string, which is encoded as UTF-8.
+ * @throws ConfigurationError for an invalid argument; SignerError if no valid signature was made.
  * @example
  * ```ts
  * import { createKeySet, signJws } from "@signpost/core";
@@ -55,14 +54,14 @@ export async function signJws(
   return signPayload(keys, payload, options);
 }
 
-/** As `signJws`, for options whose names were read. */
+/** Same as `signJws`, for options whose names were checked. */
 export async function signPayload(
   keys: KeySetSource,
   payload: Uint8Array | string,
   options: SignJwsOptions,
 ): Promise<string> {
   const body = encodeBase64url(payloadBytes(payload));
-  // Read once: a token that the next key makes is the one that was asked for, whatever became of the options meanwhile.
+  // Read once, so that a second try with the next key signs the same token, even if the caller has changed the options.
   const { verify, signal } = options;
   const members = headerMembers(options);
   for (let attempts = 1; attempts <= MAX_KEYS_TRIED; attempts += 1) {
@@ -71,20 +70,20 @@ export async function signPayload(
     const signed = await settled(signInput(active, encoder.encode(`${header}.${body}`), { verify, signal }));
     const published = stillPublished(keys, active, signed);
     if (published && "signature" in signed) return `${header}.${body}.${encodeBase64url(signed.signature)}`;
-    // What a revoked key failed with says nothing of the next one.
+    // The failure of a revoked key says nothing about the next one.
     if ("error" in signed && (published || isOver(signal))) throw signed.error;
   }
-  throw new SignerError("unavailable", "each key that signed was withdrawn before its signature was there");
+  throw new SignerError("unavailable", "each key was withdrawn before it returned its signature");
 }
 
 type Signed = { readonly signature: Uint8Array } | { readonly error: unknown };
 
-/** A key that was revoked meanwhile has left the set. One that only retires is still published. */
+/** A key that was revoked meanwhile is no longer in the set. A retiring key still is. */
 function stillPublished(keys: KeySetSource, active: ActiveKey, signed: Signed): boolean {
   try {
     return isStillPublished(currentKeySet(keys), active);
   } catch (cause) {
-    // What the signer failed with came first, and says more of this token than a source that fails now.
+    // The signer failed first, and its error says more about this token than the error of the source.
     throw "error" in signed ? signed.error : cause;
   }
 }
@@ -100,10 +99,10 @@ function isOver(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
 
-/** The key that signs, and the one that took its place while it did. */
+/** The active key, and the one that replaced it while it signed. */
 const MAX_KEYS_TRIED = 2;
 
-/** What the header says besides `alg` and `kid`, which are the key's. */
+/** All header members except `alg` and `kid`, which depend on the key. */
 function headerMembers({ typ, cty, header = {} }: SignJwsOptions): JsonObject {
   const members = toJsonObject("header", header);
   for (const name of REFUSED_HEADER_MEMBERS) {
@@ -127,7 +126,7 @@ function mediaType(name: "typ" | "cty", value: unknown, members: object): Record
 function payloadBytes(payload: unknown): Uint8Array {
   const bytes = copiedBytes(payload);
   if (bytes !== undefined) return bytes;
-  // A lone surrogate has no UTF-8 encoding: the verifier would see another text.
+  // A lone surrogate has no UTF-8 encoding, so the verifier would get a different text.
   if (typeof payload === "string" && payload.isWellFormed()) return encoder.encode(payload);
   throw new ConfigurationError("payload", "expected a Uint8Array or a well-formed string");
 }

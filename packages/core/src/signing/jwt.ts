@@ -5,7 +5,7 @@ import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
 import { SIGN_JWS_OPTIONS, signPayload, type SignJwsOptions } from "./jws.ts";
 
-/** Claims of a JWT (RFC 7519 section 4): the registered ones by type, any other as JSON. */
+/** Claims of a JWT (RFC 7519 section 4): the registered claims with their types, and any other claim as JSON. */
 export interface JwtClaims {
   /** Issuer. */
   readonly iss?: string;
@@ -13,11 +13,11 @@ export interface JwtClaims {
   readonly sub?: string;
   /** Audience, one or several. */
   readonly aud?: string | readonly string[];
-  /** Expiration time. Seconds since the epoch. */
+  /** Expiration time. Seconds since 1970. */
   readonly exp?: number;
-  /** Not before. Seconds since the epoch. */
+  /** Not before. Seconds since 1970. */
   readonly nbf?: number;
-  /** Issued at. Seconds since the epoch. */
+  /** Issued at. Seconds since 1970. */
   readonly iat?: number;
   /** Id of the token. */
   readonly jti?: string;
@@ -28,7 +28,7 @@ export interface JwtClaims {
 /** Options of `signJwt`. */
 export interface SignJwtOptions extends SignJwsOptions {
   /**
-   * Seconds since the epoch. Default: now, unless the claims have an `iat` of their own. `false` adds none.
+   * The claim `iat`, in seconds since 1970. Default: the `iat` in the claims, or now. `false` adds none.
    */
   readonly iat?: false | number | undefined;
 }
@@ -38,13 +38,14 @@ const SIGN_JWT_OPTIONS: OptionNames<SignJwtOptions> = { ...SIGN_JWS_OPTIONS, iat
 const NUMERIC_DATES = ["exp", "nbf", "iat"];
 
 /**
- * A signed JWT (RFC 7519) by the active key. The claims are the caller's; only `iat` is filled in.
+ * Signs a JWT (RFC 7519) with the active key. The claims are used as they are. Only `iat` is added.
  *
- * A schedule withdraws a key `maxTokenLifetimeSeconds` after its last signature. So an `exp` beyond that, from now and
- * with the clock skew, is refused. A token without `exp` passes.
+ * A schedule withdraws a key `maxTokenLifetimeSeconds` after its last signature. So an `exp` later than now plus
+ * `maxTokenLifetimeSeconds` plus the clock skew is refused. A token without `exp` is allowed.
  *
- * @throws ConfigurationError for claims that JSON would drop or change (undefined members, non-finite numbers,
- * instances of classes), times that are no numbers, and an `exp` that a schedule cannot keep; SignerError when no good signature was made.
+ * @throws ConfigurationError for claims that JSON would drop or change (undefined members, non-finite numbers, instances of
+ * classes), times that are not numbers, and an `exp` that is too late for the schedule; SignerError if no valid signature
+ * was made.
  * @example
  * ```ts
  * import { createKeySet, signJwt } from "@signpost/core";
@@ -67,14 +68,14 @@ export async function signJwt(keys: KeySetSource, claims: JwtClaims, options: Si
   return signPayload(keys, JSON.stringify(members), options);
 }
 
-/** The key would be withdrawn before the token expires, and RPs would refuse it. */
+/** Otherwise the key would be withdrawn before the token expires, and RPs would refuse the token. */
 function refuseLateExpiry(keys: KeySetSource, exp: unknown): void {
   if (typeof exp !== "number" || !isSchedule(keys)) return;
   const latest = keys.latestExpiry();
   if (exp <= latest) return;
   throw new ConfigurationError(
     "claims.exp",
-    `expected at most ${latest}, which is maxTokenLifetimeSeconds and the clock skew from now, got ${exp}`,
+    `expected at most ${latest}, which is now plus maxTokenLifetimeSeconds plus the clock skew, got ${exp}`,
   );
 }
 
@@ -91,5 +92,5 @@ function withIssuedAt(claims: JsonObject, iat: unknown): JsonObject {
 
 function numericDate(argument: string, value: unknown): number {
   if (typeof value === "number" && Number.isFinite(value)) return value;
-  throw new ConfigurationError(argument, "expected a finite number of seconds since the epoch");
+  throw new ConfigurationError(argument, "expected a finite number of seconds since 1970");
 }

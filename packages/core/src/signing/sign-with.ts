@@ -12,33 +12,33 @@ import { isGuarded, reportBadSignature } from "../signer/mark.ts";
 import { copiedSignature, type Place, placeOf } from "../signer/places.ts";
 import { untilAborted } from "../signer/until-aborted.ts";
 
-/** Options of `signWith`, and of everything that signs through it. */
+/** Options of `signWith`, which `signJws` and `signJwt` also accept. */
 export interface SignWithOptions {
   /**
-   * `"always"` (default) verifies each signature, 0.3 ms of processor time after the wait for a KMS. `"first"` verifies
-   * until one signature of the entry was good, which is what proves a pinned public key. A signer with several places
-   * (`failoverSigner`) has to prove each of them.
+   * `"always"` (default) verifies each signature, which takes 0.3 ms of processor time after a KMS call. `"first"` stops
+   * after the first good signature of the entry, which also proves a `publicKey` that you passed. If the signer has several
+   * places (`failoverSigner`), it verifies until each place has made one.
    */
   readonly verify?: "always" | "first" | undefined;
-  /** Aborts the call: `SignerError` with code `aborted`. */
+  /** Aborts the call, which then rejects with `SignerError` `aborted`. */
   readonly signal?: AbortSignal | undefined;
 }
 
 interface Verification {
   readonly key: KeyObject;
-  /** Places of which a signature verified. The signer stands for itself where it names no place. */
+  /** Places that have made a good signature. A signer that names no place counts as its own place. */
   readonly proven: WeakSet<object>;
 }
 
-// Per entry, keyed by the caller's own object: the imported public key, and which places were proven.
+// For each entry: the imported public key, and the places that were proven.
 const verifications = new WeakMap<ActiveKey, Verification>();
 
 /**
- * Signs `signingInput` with exactly this entry: hashes it (SHA-256), has the digest signed, and verifies the
- * signature against the entry's published key before it is returned (64 bytes r‖s, RFC 7518 section 3.4).
+ * Signs `signingInput` with exactly this entry. It hashes the input (SHA-256), has the digest signed, and verifies the
+ * signature with the entry's published key. Resolves with 64 bytes r‖s (RFC 7518 section 3.4).
  *
- * @throws SignerError `bad_signature` when it does not verify (also told to the signer's health), and
- * whatever the signer rejects with. ConfigurationError for a bad argument.
+ * @throws SignerError `bad_signature` if the signature does not verify (the signer's health shows it too), and whatever the
+ * signer rejects with. ConfigurationError for an invalid argument.
  * @example
  * ```ts
  * import { signWith, type KeySet } from "@signpost/core";
@@ -55,24 +55,25 @@ export async function signWith(
   if (typeof entry?.signer?.sign !== "function") {
     throw new ConfigurationError("entry", "expected the active key of a set: keys.active");
   }
-  // What is verified must be what was hashed, whatever the caller or a signer writes into its bytes meanwhile.
+  // A copy, so that the bytes that are verified are the bytes that were hashed, even if the caller or the signer changes
+  // its buffer meanwhile.
   const input = copiedBytes(signingInput);
   if (input === undefined) throw new ConfigurationError("signingInput", "expected a Uint8Array");
   assertOptions("options", options, SIGN_WITH_OPTIONS);
   return signInput(entry, input, options);
 }
 
-/** As `signWith`, for options whose names were read. */
+/** Same as `signWith`, for options whose names were checked. */
 export async function signInput(entry: ActiveKey, input: Uint8Array, options: SignWithOptions): Promise<Uint8Array> {
   const mode = options.verify === undefined ? "always" : readChoice("verify", options.verify, ["always", "first"]);
   const digest = createHash("sha256").update(input).digest();
-  // Another copy for the signer, which may write into it.
+  // Another copy for the signer, which may change it.
   const made = await call(entry.signer, digest, { signal: options.signal, signingInput: input.slice() });
   const place = placeOf(made) ?? entry.signer;
   const signature = requireSignature(made, entry, place);
   const { key, proven } = verificationOf(entry);
   if (mode === "always" || !proven.has(place)) {
-    // For good only while nothing speaks against it.
+    // A place is proven only until it makes a bad signature.
     proven.delete(place);
     if (!verify("sha256", input, { key, dsaEncoding: "ieee-p1363" }, signature)) {
       throw badSignature(entry, place, "does not verify against the published key of its kid");
@@ -82,7 +83,7 @@ export async function signInput(entry: ActiveKey, input: Uint8Array, options: Si
   return signature;
 }
 
-/** One that was written by hand may not heed its signal: its caller is released all the same. */
+/** A signer that was written by hand may ignore its signal. The call rejects anyway. */
 async function call(signer: Signer, digest: Uint8Array, options: SignOptions): Promise<Uint8Array> {
   const { signal } = options;
   if (signal === undefined || isOurs(signer)) return signer.sign(digest, options);
@@ -95,7 +96,7 @@ function isOurs(signer: Signer): boolean {
   return isGuarded(signer) || insideOf(signer) !== undefined;
 }
 
-/** A copy, and the copy is what is verified and returned: a signer may write into its buffer later. */
+/** Verifies and returns a copy, since a signer may change its buffer later. */
 function requireSignature(made: unknown, entry: ActiveKey, place: Place): Uint8Array {
   const signature = copiedSignature(made);
   try {
@@ -106,7 +107,7 @@ function requireSignature(made: unknown, entry: ActiveKey, place: Place): Uint8A
   return signature;
 }
 
-/** Also told to the signer, which has seen a success. */
+/** Also reports it to the signer, which has already counted a success. */
 function badSignature({ signer }: ActiveKey, place: Place, problem: string, cause?: unknown): SignerError {
   const { uri } = place;
   const options = cause === undefined ? { uri } : { uri, cause };

@@ -73,7 +73,7 @@ describe("the health of a failover", () => {
     expect(await signature).toHaveLength(64);
     expect(guard.health()).toMatchObject({
       status: "degraded",
-      notes: ["the standby test:dublin signs since 2026-03-01T08:00:00.000Z: test:frankfurt failed (unavailable)"],
+      notes: ["the standby test:dublin has signed since 2026-03-01T08:00:00.000Z: test:frankfurt failed (unavailable)"],
     });
   });
 
@@ -99,7 +99,7 @@ describe("the health of a failover", () => {
     await guard.sign(DIGEST);
     expect(guard.health().status).toBe("ready");
     expect(guard.health().notes[0]).toMatch(
-      /^signs at test:frankfurt, the first of 2 places; test:dublin failed when it was used last, at 2026-03-01T08:00:00\.0\d\dZ \(key_disabled\)$/,
+      /^signs at test:frankfurt, the first of 2 places; test:dublin failed when last used, at 2026-03-01T08:00:00\.0\d\dZ \(key_disabled\)$/,
     );
     behaviours.frankfurt = down;
     behaviours.dublin = signs;
@@ -116,7 +116,7 @@ describe("the health of a failover", () => {
     const signature = guard.sign(DIGEST);
     await vi.advanceTimersByTimeAsync(2000);
     expect(await signature).toHaveLength(64);
-    expect(guard.health().notes).toContain("1 calls have not come back from the backend, and were left behind");
+    expect(guard.health().notes).toContain("abandoned calls that the backend has not answered: 1");
   });
 
   test("does not let calls that a dead place left behind keep others from the standby", async () => {
@@ -209,7 +209,7 @@ describe("a place whose signature does not verify", () => {
     expect(guard.health()).toMatchObject({
       status: "degraded",
       lastCode: "bad_signature",
-      notes: ["the standby test:dublin signs since 2026-03-01T08:00:00.000Z: test:frankfurt failed (bad_signature)"],
+      notes: ["the standby test:dublin has signed since 2026-03-01T08:00:00.000Z: test:frankfurt failed (bad_signature)"],
     });
   });
 

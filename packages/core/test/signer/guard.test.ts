@@ -372,7 +372,7 @@ describe("a backend that never comes back", () => {
       expect(await failed).toMatchObject({ code: round < 2 ? "timeout" : "unavailable", transient: true });
     }
     expect(calls).toHaveLength(2);
-    expect(guard.health().notes).toEqual(["2 calls have not come back from the backend, and were left behind"]);
+    expect(guard.health().notes).toEqual(["abandoned calls that the backend has not answered: 2"]);
   });
 
   test("gets calls again once one of those left behind has settled", async () => {

@@ -204,7 +204,7 @@ describe("a failover inside a failover", () => {
     await failure(inner.sign(DIGEST));
     await settles(guard.sign(DIGEST));
     expect(guard.health()).toMatchObject({ status: "degraded", lastCode: "unavailable" });
-    expect(guard.health().notes.join("\n")).toMatch(/the standby test:standby signs since .*test:dead failed/);
+    expect(guard.health().notes.join("\n")).toMatch(/the standby test:standby has signed since .*test:dead failed/);
   });
 
   test("shows what bare signers of adapters have to say", () => {
@@ -237,7 +237,7 @@ describe("a failover over three places", () => {
     await settles(guard.sign(DIGEST));
     expect(guard.health()).toMatchObject({ status: "degraded", since: new Date("2026-03-01T08:00:10Z") });
     expect(guard.health().notes).toEqual([
-      "the standby test:c signs since 2026-03-01T08:00:10.000Z: test:a failed (unavailable), test:b failed (unavailable)",
+      "the standby test:c has signed since 2026-03-01T08:00:10.000Z: test:a failed (unavailable), test:b failed (unavailable)",
     ]);
   });
 });
