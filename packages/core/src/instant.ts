@@ -42,7 +42,7 @@ export function readInstant({ clock, now }: Clocks = {}): Instant {
 /** NaN compares false with everything, so no limit would work. */
 function milliseconds(name: string, value: number): number {
   if (Number.isFinite(value)) return value;
-  throw new ConfigurationError(name, "expected a function that gives milliseconds");
+  throw new ConfigurationError(name, "expected a function that returns milliseconds");
 }
 
 /**

@@ -31,8 +31,8 @@ export interface SigningAbilities {
 }
 
 /**
- * Makes the provider refuse a resource server whose tokens cannot be signed when it reads its settings, which is at the
- * authorization request. The host itself would only notice when it signs, and the code is used up by then.
+ * Makes the provider refuse a resource server whose tokens cannot be signed. It does so when it reads the settings of the
+ * resource server, at the authorization request. The host itself only notices when it signs, after the code is used up.
  */
 export function requireSignableResourceServers(provider: OidcProviderSigningLike, abilities: SigningAbilities): void {
   const value = new Proxy(provider.ResourceServer, {
@@ -114,7 +114,7 @@ const HMAC = new Set(["HS256", "HS384", "HS512"]);
 
 function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: SigningAbilities): string | undefined {
   if (alg === undefined) {
-    // The host's own default, by the key that is named.
+    // The host uses its default algorithm, with the key of this kid.
     if (typeof kid !== "string" || host.mayName(kid)) return undefined;
     return `expected no jwt.sign.kid, or the kid of a published key, got ${JSON.stringify(kid)}`;
   }

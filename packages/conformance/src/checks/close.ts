@@ -25,7 +25,7 @@ export const closeChecks: readonly CheckDefinition[] = [
     run: (context) =>
       withSigner(context, async (signer) => {
         await within(signer.sign(newMessage().digest()), CLOSE_BOUND_MS, "sign()");
-        await within(Promise.all([signer.close(), signer.close()]), CLOSE_BOUND_MS, "two calls of close() at once");
+        await within(Promise.all([signer.close(), signer.close()]), CLOSE_BOUND_MS, "two concurrent calls of close()");
         await within(signer.close(), CLOSE_BOUND_MS, "close() of a closed signer");
       }),
   },

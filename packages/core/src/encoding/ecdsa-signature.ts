@@ -44,7 +44,7 @@ export function ecdsaDerToRaw(der: Uint8Array): Uint8Array {
   const raw = new Uint8Array(2 * HALF);
   const end = readInteger(der, 2, raw.subarray(0, HALF), "r", subject);
   if (readInteger(der, end, raw.subarray(HALF), "s", subject) !== der.length) {
-    throw fault(subject, "the SEQUENCE holds more than two INTEGERs");
+    throw fault(subject, "the SEQUENCE contains more than two INTEGERs");
   }
   assertRawSignature(raw, "der");
   return raw;

@@ -117,7 +117,7 @@ function curveName(members: Members, subject: Subject): string {
 function fixedSize(members: Members, name: string, bytes: number, subject: Subject): Decoded {
   const decoded = base64urlMember(members, name, subject);
   if (decoded.bytes.length !== bytes) {
-    throw fault(subject, `the member "${name}" holds ${decoded.bytes.length} bytes, expected ${bytes}`);
+    throw fault(subject, `the member "${name}" has ${decoded.bytes.length} bytes, expected ${bytes}`);
   }
   return decoded;
 }

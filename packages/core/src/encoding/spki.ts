@@ -125,7 +125,7 @@ export function publicKeyPemToDer(pem: string, subject: Subject): Uint8Array {
   }
   const body = text.slice(BEGIN.length, -END.length);
   if (!/^[\r\n]/.test(body) || !/[\r\n]$/.test(body)) {
-    throw fault(subject, "the BEGIN and END lines of the PEM must stand alone");
+    throw fault(subject, "expected a line break after the BEGIN line and before the END line of the PEM");
   }
   const base64 = body.replaceAll(/[\r\n]/g, "");
   const der = Buffer.from(base64, "base64");

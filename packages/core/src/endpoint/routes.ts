@@ -1,6 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
 import { isLoopbackHost } from "../loopback-host.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { given } from "../options/given.ts";
 import { readFlag } from "../options/read-values.ts";
 
 /** Options for the URL of the endpoint: the issuer, and the path below it. */
@@ -57,7 +58,7 @@ export function resolveRoutes(options: RouteOptions): Routes {
 const SEGMENT = /^[A-Za-z0-9\-._~@$&,;=]+$/;
 
 function requirePath(name: string, value: unknown): asserts value is string {
-  if (typeof value !== "string") throw new ConfigurationError(name, "expected a path like /jwks");
+  if (typeof value !== "string") throw new ConfigurationError(name, `expected a path like /jwks, got ${given(value)}`);
   const segments = value.split("/");
   // An absolute path starts with an empty segment. Any other empty segment is `//` or a trailing slash.
   const absolute = segments.length > 1 && segments[0] === "";

@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { given } from "../options/given.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import { readEncryptionKey, readLegacyKey, readSigningEntry } from "./read-keys.ts";
 import type { EncryptionKey, KeySet, KeySetEntry, LegacyKey, PublishedKey } from "./types.ts";
@@ -80,7 +81,7 @@ export function readTrailingKeys({
 export function readList(argument: string, value: unknown): readonly unknown[] {
   // `Array.from` also fills the holes of a sparse array, which `map` would skip.
   if (Array.isArray(value)) return Array.from<unknown>(value);
-  throw new ConfigurationError(argument, "expected an array");
+  throw new ConfigurationError(argument, `expected an array, got ${given(value)}`);
 }
 
 export function refuseDuplicates(argument: string, keys: readonly PublishedKey[]): void {

@@ -2,6 +2,7 @@ import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom, publicJwkFrom } from "../encoding/given-key.ts";
 import type { PublicJwk } from "../encoding/public-jwk.ts";
 import { ConfigurationError, EncodingError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import type { Signer } from "../signer/contract.ts";
 import { readKeyId } from "./key-id.ts";
 import type { KeyRole, PublishedKey } from "./types.ts";
@@ -22,7 +23,8 @@ export interface ReadSigningEntry {
 export function readSigningEntry(entry: unknown, argument: string, role: KeyRole): ReadSigningEntry {
   const { keyId, signer, publicKey } = readObject(entry, argument, ["keyId", "signer", "publicKey"]);
   if ((signer === undefined) === (publicKey === undefined)) {
-    throw new ConfigurationError(argument, "expected either a signer or a publicKey");
+    const got = signer === undefined ? "neither" : "both";
+    throw new ConfigurationError(argument, `expected either a signer or a publicKey, got ${got}`);
   }
   if (signer !== undefined) requireSigner(signer, `${argument}.signer`);
   const source = signer === undefined ? publicKey : signer.publicKey;
@@ -111,7 +113,10 @@ function refuseContradiction(source: unknown, name: string, key: PublishedKey): 
 function requireSigner(value: unknown, argument: string): asserts value is Signer {
   const signer = typeof value === "object" && value !== null ? (value as Partial<Record<keyof Signer, unknown>>) : {};
   if (typeof signer.sign !== "function" || typeof signer.publicKey !== "object") {
-    throw new ConfigurationError(argument, "expected a signer (an object with publicKey and sign)");
+    throw new ConfigurationError(
+      argument,
+      "expected a signer: an object with publicKey and sign; await its open function",
+    );
   }
 }
 
@@ -121,7 +126,9 @@ export function readObject<Name extends string>(
   argument: string,
   names: readonly Name[],
 ): Record<Name, unknown> {
-  if (typeof value !== "object" || value === null) throw new ConfigurationError(argument, "expected an object");
+  if (typeof value !== "object" || value === null) {
+    throw new ConfigurationError(argument, `expected an object, got ${given(value)}`);
+  }
   const members = value as Readonly<Record<string, unknown>>;
   return Object.fromEntries(names.map((name) => [name, members[name]])) as Record<Name, unknown>;
 }

@@ -51,7 +51,7 @@ export function lastKeySet(keys: KeySetSource): KeySet | undefined {
   return isSchedule(keys) || typeof keys === "function" ? accepted.get(memoryKey(keys))?.set : keys;
 }
 
-/** The schedule's own `keySet` function, since callers may also pass that alone. Not a method shared through a class. */
+/** The schedule's own `keySet` function, since callers may also pass only that. Not a method shared by a class. */
 function memoryKey(keys: RotationSchedule | (() => KeySet)): object {
   return typeof keys === "object" && Object.hasOwn(keys, "keySet") ? keys.keySet : keys;
 }

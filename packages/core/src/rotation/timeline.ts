@@ -109,7 +109,7 @@ function requireAnnounced(
     const problem = `must differ from the activeFrom of ${previous.argument}`;
     throw new ConfigurationError(`${argument}.activeFrom`, problem);
   }
-  // No rule for an emergency: `emergencyRotation` gives a key the dates of the key that was active before it.
+  // The rule does not apply in an emergency: `emergencyRotation` gives a key the dates of the key that was active before it.
   if (emergencyAt !== undefined && emergencyAt >= activeFrom) return;
   // Before the first key there was no set that a cache could serve.
   const lead = previous === undefined ? 0 : announceMs + skewMs;

@@ -1,6 +1,7 @@
 import { SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
+import { given } from "../options/given.ts";
 import type { SignOptions } from "./contract.ts";
 
 /** A copy of a SHA-256 digest, since the caller may reuse its buffer while the call waits. */
@@ -8,7 +9,8 @@ export function copiedDigest(digest: unknown): Uint8Array {
   // Checks the length of the copy, since a subclass may report any length.
   const copy = copiedBytes(digest);
   if (copy?.length === 32) return copy;
-  throw new SignerError("invalid_argument", "digest: expected a Uint8Array of 32 bytes (a SHA-256 digest)");
+  const got = copy === undefined ? given(digest) : `${copy.length} bytes`;
+  throw new SignerError("invalid_argument", `digest: expected a SHA-256 digest (a Uint8Array of 32 bytes), got ${got}`);
 }
 
 const SIGN_OPTIONS: OptionNames<SignOptions> = { signal: true, signingInput: true };

@@ -50,7 +50,7 @@ export function createHealthRecord(): HealthRecord {
       move(error.transient ? "degraded" : "down", error.code);
     },
     read: ({ status, since, lastCode }, notes) => {
-      // The adapter's status is only read here. Unless it says since when, that is the time when it was first seen.
+      // The adapter's status is only read here. If it has no `since`, the time when it was first seen here is used.
       const known = since ?? (status === told.status ? told.since : new Date());
       told = lastCode === undefined ? { status, since: known } : { status, since: known, lastCode };
       const worse = SEVERITY[told.status] > SEVERITY[observed.status] ? told : {};

@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { given } from "../options/given.ts";
 import { readMilliseconds, readWholeNumber } from "../options/read-values.ts";
 import type { GuardPolicy, Limiter } from "./contract.ts";
 import { createLimiter } from "./limiter.ts";
@@ -80,7 +81,7 @@ function resolveLimiter({ limiter, concurrency, maxQueue }: GuardPolicy): Limite
     throw new ConfigurationError("policy.limiter", "expected either a limiter or concurrency and maxQueue, not both");
   }
   if (typeof limiter?.acquire !== "function") {
-    throw new ConfigurationError("policy.limiter", "expected a limiter made by createLimiter");
+    throw new ConfigurationError("policy.limiter", `expected a limiter from createLimiter, got ${given(limiter)}`);
   }
   return limiter;
 }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { isPlainObject } from "../options/plain-object.ts";
 
 type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue };
@@ -11,7 +12,9 @@ const MAX_DEPTH = 64;
  * (`undefined`, `NaN`, a `Date`, a `toJSON` method). The message contains the member's path, never its value.
  */
 export function toJsonObject(argument: string, value: unknown): JsonObject {
-  if (!isPlainObject(value)) throw new ConfigurationError(argument, "expected a plain object");
+  if (!isPlainObject(value)) {
+    throw new ConfigurationError(argument, `expected a plain object, got ${given(value)}`);
+  }
   return copyObject(argument, value, 1);
 }
 

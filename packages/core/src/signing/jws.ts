@@ -4,6 +4,7 @@ import { currentKeySet, isStillPublished } from "../keyset/source.ts";
 import type { ActiveKey, KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
+import { given } from "../options/given.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
 import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.ts";
 
@@ -117,7 +118,9 @@ function headerMembers({ typ, cty, header = {} }: SignJwsOptions): JsonObject {
 
 function mediaType(name: "typ" | "cty", value: unknown, members: object): Record<string, string> {
   if (value === undefined) return {};
-  if (typeof value !== "string" || value === "") throw new ConfigurationError(name, "expected a non-empty string");
+  if (typeof value !== "string" || value === "") {
+    throw new ConfigurationError(name, `expected a non-empty string, got ${given(value)}`);
+  }
   if (Object.hasOwn(members, name))
     throw new ConfigurationError(`header.${name}`, `not allowed together with the option ${name}`);
   return { [name]: value };
@@ -128,7 +131,7 @@ function payloadBytes(payload: unknown): Uint8Array {
   if (bytes !== undefined) return bytes;
   // A lone surrogate has no UTF-8 encoding, so the verifier would get a different text.
   if (typeof payload === "string" && payload.isWellFormed()) return encoder.encode(payload);
-  throw new ConfigurationError("payload", "expected a Uint8Array or a well-formed string");
+  throw new ConfigurationError("payload", `expected a Uint8Array or a well-formed string, got ${given(payload)}`);
 }
 
 function encodeText(text: string): string {

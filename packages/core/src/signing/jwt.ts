@@ -2,6 +2,7 @@ import { ConfigurationError } from "../errors.ts";
 import { isSchedule } from "../keyset/source.ts";
 import type { KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { given } from "../options/given.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
 import { SIGN_JWS_OPTIONS, signPayload, type SignJwsOptions } from "./jws.ts";
 
@@ -92,5 +93,5 @@ function withIssuedAt(claims: JsonObject, iat: unknown): JsonObject {
 
 function numericDate(argument: string, value: unknown): number {
   if (typeof value === "number" && Number.isFinite(value)) return value;
-  throw new ConfigurationError(argument, "expected a finite number of seconds since 1970");
+  throw new ConfigurationError(argument, `expected a finite number of seconds since 1970, got ${given(value)}`);
 }

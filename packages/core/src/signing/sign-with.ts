@@ -4,6 +4,7 @@ import { ConfigurationError, SignerError } from "../errors.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
+import { given } from "../options/given.ts";
 import { readChoice, readSignal } from "../options/read-values.ts";
 import type { Signer, SignOptions } from "../signer/contract.ts";
 import { endedError } from "../signer/endings.ts";
@@ -58,7 +59,9 @@ export async function signWith(
   // A copy, so that the bytes that are verified are the bytes that were hashed, even if the caller or the signer changes
   // its buffer meanwhile.
   const input = copiedBytes(signingInput);
-  if (input === undefined) throw new ConfigurationError("signingInput", "expected a Uint8Array");
+  if (input === undefined) {
+    throw new ConfigurationError("signingInput", `expected a Uint8Array, got ${given(signingInput)}`);
+  }
   assertOptions("options", options, SIGN_WITH_OPTIONS);
   return signInput(entry, input, options);
 }

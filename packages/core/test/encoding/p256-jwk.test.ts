@@ -109,7 +109,7 @@ describe("p256JwkFrom", () => {
     ],
     ["no crv", with_({ crv: undefined }), "invalid_jwk", /"crv" is missing/],
     ["another name of the curve", with_({ crv: "prime256v1" }), "unsupported_key", /"crv" is not a supported curve/],
-    ["a P-256 point under P-384", with_({ crv: "P-384" }), "invalid_jwk", /"x" holds 32 bytes, expected 48/],
+    ["a P-256 point under P-384", with_({ crv: "P-384" }), "invalid_jwk", /"x" has 32 bytes, expected 48/],
 
     [
       "a private key",
@@ -135,7 +135,7 @@ describe("p256JwkFrom", () => {
     ["no y", with_({ y: undefined }), "invalid_jwk", /"y" is missing or not a string/],
     ["x as bytes", with_({ x: key.x }), "invalid_jwk", /"x" is missing or not a string/],
     ["x as a String object", with_({ x: Object(jwk.x) }), "invalid_jwk", /"x" is missing or not a string/],
-    ["x empty", with_({ x: "" }), "invalid_jwk", /"x" holds 0 bytes, expected 32/],
+    ["x empty", with_({ x: "" }), "invalid_jwk", /"x" has 0 bytes, expected 32/],
     ["x with padding", with_({ x: `${jwk.x}=` }), "invalid_jwk", notCanonical],
     ["x with a newline", with_({ x: `${jwk.x.slice(0, 20)}\n${jwk.x.slice(20)}` }), "invalid_jwk", notCanonical],
     ["x with a newline at the end", with_({ x: `${jwk.x}\n` }), "invalid_jwk", notCanonical],
@@ -146,7 +146,7 @@ describe("p256JwkFrom", () => {
       "x in hexadecimal",
       with_({ x: Buffer.from(key.x).toString("hex") }),
       "invalid_jwk",
-      /"x" holds 48 bytes, expected 32/,
+      /"x" has 48 bytes, expected 32/,
     ],
     ["x with bits behind the last byte", with_({ x: looseBits(jwk.x) }), "invalid_jwk", notCanonical],
     ["y with bits behind the last byte", with_({ y: looseBits(jwk.y) }), "invalid_jwk", /"y" is not canonical/],
@@ -154,19 +154,19 @@ describe("p256JwkFrom", () => {
       "x of 31 bytes: a leading zero stripped",
       { ...keyOfScalar(379).jwk, x: base64url(keyOfScalar(379).x.subarray(1)) },
       "invalid_jwk",
-      /"x" holds 31 bytes, expected 32/,
+      /"x" has 31 bytes, expected 32/,
     ],
     [
       "x of 33 bytes: a zero byte in front",
       with_({ x: base64url(concat(hex("00"), key.x)) }),
       "invalid_jwk",
-      /"x" holds 33 bytes, expected 32/,
+      /"x" has 33 bytes, expected 32/,
     ],
     [
       "y of 33 bytes: a zero byte in front",
       with_({ y: base64url(concat(hex("00"), key.y)) }),
       "invalid_jwk",
-      /"y" holds 33 bytes, expected 32/,
+      /"y" has 33 bytes, expected 32/,
     ],
     ["x with a lone last character", with_({ x: jwk.x.slice(0, 41) }), "invalid_jwk", notCanonical],
 
@@ -237,7 +237,7 @@ describe("jwkToSpki", () => {
     expectEncodingError(
       () => jwkToSpki({ ...jwk, crv: "P-521" }),
       "invalid_jwk",
-      /^jwk: the member "x" holds 32 bytes, expected 66$/,
+      /^jwk: the member "x" has 32 bytes, expected 66$/,
     );
   });
 });

@@ -107,7 +107,7 @@ describe("jwkThumbprint", () => {
       "an Ed25519 key of 31 bytes",
       { ...RFC_8037_A2, x: base64url(new Uint8Array(31).fill(1)) },
       "invalid_jwk",
-      /"x" holds 31 bytes, expected 32/,
+      /"x" has 31 bytes, expected 32/,
     ],
     [
       "an OKP key on a NIST curve",

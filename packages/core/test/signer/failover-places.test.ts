@@ -209,7 +209,9 @@ describe("a place whose signature does not verify", () => {
     expect(guard.health()).toMatchObject({
       status: "degraded",
       lastCode: "bad_signature",
-      notes: ["the standby test:dublin has signed since 2026-03-01T08:00:00.000Z: test:frankfurt failed (bad_signature)"],
+      notes: [
+        "the standby test:dublin has signed since 2026-03-01T08:00:00.000Z: test:frankfurt failed (bad_signature)",
+      ],
     });
   });
 
