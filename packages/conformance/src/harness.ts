@@ -30,7 +30,7 @@ export interface SignerHarness {
 export interface SignerCheck {
   /** `bare: …` or `guarded: …`, followed by what is checked. Names are unique. */
   readonly name: string;
-  /** Runs the check. Give it a minute. */
+  /** Runs the check. Give it a timeout of one minute. */
   readonly run: () => Promise<void>;
 }
 

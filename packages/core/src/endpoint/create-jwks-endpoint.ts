@@ -124,7 +124,7 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
     weakIfNoneMatch: readChoice("weakIfNoneMatch", weakIfNoneMatch, ["ignore", "match"]),
     cors: readFlag("cors", options.cors),
     document: createDocumentSource(source, onError),
-    // Null is a choice too: no cache mode of the schedule's.
+    // Null is a valid choice: it turns off the schedule's cache mode.
     cacheControl: createCacheMode(
       options.jwksRotationActive === undefined ? jwksRotationActive : options.jwksRotationActive,
       onError,

@@ -1,4 +1,4 @@
-/** The known name that `name` was probably meant to be, or undefined when none is close. Case does not count. */
+/** The known name that `name` was probably meant to be, or undefined if none is close. Ignores case. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = name.slice(0, MAX_LENGTH).toLowerCase();
   const longer = known.find((candidate) => wanted.length >= 3 && candidate.toLowerCase().startsWith(wanted));

@@ -45,7 +45,7 @@ export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint
   }
 }
 
-// An async function, so that a signer that throws instead of rejecting is settled too.
+// Async, so that an error that a signer throws synchronously also becomes a rejection.
 async function invoke(
   signer: Signer,
   digest: Uint8Array,
