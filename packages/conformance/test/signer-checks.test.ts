@@ -5,7 +5,7 @@ import { createReferenceBackend } from "./reference.ts";
 
 const namesOf = (harness: SignerHarness): string[] => signerChecks(harness).map(({ name }) => name);
 
-test("every check has a name of its own", () => {
+test("every check has a unique name", () => {
   const names = namesOf(createReferenceBackend().harness);
   expect(new Set(names).size).toBe(names.length);
 });
@@ -41,7 +41,7 @@ test("a fault is switched off again when its check fails", async () => {
   expect(backend.fault()).toBeUndefined();
 });
 
-test("a secret that could be found by chance is refused, unnamed", () => {
+test("a secret that could match by chance is refused, without naming it", () => {
   const harness = { ...createReferenceBackend().harness, secrets: ["long enough", "1234"] };
   expect(() => signerChecks(harness)).toThrow(
     expect.objectContaining({
@@ -77,7 +77,7 @@ test.each<[string, (harness: SignerHarness) => unknown, string]>([
   expect(() => signerChecks(harness)).toThrow(expect.objectContaining({ name: "ConfigurationError", argument }));
 });
 
-test("an opening that fails is told as it is", async () => {
+test("a failed opening is reported unchanged", async () => {
   const open = (): Promise<never> => Promise.reject(new Error("no such token"));
   const [check] = signerChecks({ ...createReferenceBackend().harness, open });
   await expect(check?.run()).rejects.toThrow("no such token");

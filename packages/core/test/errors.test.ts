@@ -15,11 +15,11 @@ beforeAll(async () => {
 });
 
 describe("the errors of another copy of this package", () => {
-  test("are those of another class", () => {
+  test("are instances of another class", () => {
     expect(copy.SignerError).not.toBe(SignerError);
   });
 
-  test("are instances of our class of the same name, and of the base class alone beside it", () => {
+  test("are instances of our class with the same name, and apart from that only of the base class", () => {
     const errors = [
       new copy.SignerError("throttled", "slow down"),
       new copy.ConfigurationError("argument", "expected something"),

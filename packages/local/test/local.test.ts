@@ -117,7 +117,7 @@ describe("key URIs", () => {
     await signer.close();
   });
 
-  test("local: alone makes a new key", async () => {
+  test("local: alone creates a new key", async () => {
     const signer = await openSigner("local:", [local()]);
     expect(verifies(signer, await signer.sign(DIGEST))).toBe(true);
   });
@@ -128,7 +128,7 @@ describe("key URIs", () => {
     expect(String(error)).not.toContain("secret");
   });
 
-  test("local: refuses what may never answer, or never end, and does not wait for it", async () => {
+  test("local: refuses a file that may never answer or never end, and does not wait for it", async () => {
     const fifo = join(folder, "fifo");
     execFileSync("mkfifo", [fifo]);
     for (const path of [fifo, "/dev/zero", "/dev/tty"]) {
@@ -144,7 +144,7 @@ describe("key URIs", () => {
     await expect(opening).rejects.toMatchObject({ code: "aborted" });
   });
 
-  test("a key that stands there instead of its path gets into no error", async () => {
+  test("a key that is passed instead of its path appears in no error", async () => {
     const pem = pair.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
     const body = pem.split("\n")[1] ?? "";
     for (const uri of [`local:${pem}`, `local:${body}`, `local:${JSON.stringify({ d: otherD })}`]) {

@@ -117,7 +117,7 @@ function lastCode(): unknown {
 const PASSING = ["overloaded", "throttled", "unavailable", "timeout"] as const;
 const LASTING = ["key_disabled", "access_denied", "wrong_key", "bad_signature", "pin_locked"] as const;
 
-describe("where the client calls directly", () => {
+describe("endpoints that the client calls directly", () => {
   test.each(PASSING)(
     "%s is 503 temporarily_unavailable with Retry-After, and the operator sees the code",
     async (code) => {
@@ -192,7 +192,7 @@ describe("where the client calls directly", () => {
     }
   });
 
-  test("a code whose exchange failed is spent: the host marks it before it signs", async () => {
+  test("a code whose exchange failed is used up: the host marks it before it signs", async () => {
     const callback = await authorize({ client_id: "signed", response_type: "code", ...PKCE });
     failing = "unavailable";
     expect((await exchange(callback)).status).toBe(503);
@@ -201,7 +201,7 @@ describe("where the client calls directly", () => {
     expect([again.status, await again.json()]).toEqual([400, expect.objectContaining({ error: "invalid_grant" })]);
   });
 
-  test("a device code whose exchange failed is spent too", async () => {
+  test("a device code whose exchange failed is used up too", async () => {
     const answer = await post("/device/auth", "signed", { scope: "openid" });
     const device = (await answer.json()) as DeviceAuthorization & { device_code: string };
     await approveDevice(op, device);
@@ -273,7 +273,7 @@ describe("from the authorization endpoint", () => {
   });
 });
 
-test("a back-channel logout token that cannot be signed is an event: the end-user is logged out all the same", async () => {
+test("a back-channel logout token that cannot be signed is an event: the end-user is logged out anyway", async () => {
   const browse = browser(op.issuer);
   await login(browse);
   const page = await browse(new URL(`${op.issuer}/session/end`));

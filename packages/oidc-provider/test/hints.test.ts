@@ -61,7 +61,7 @@ test("a hint of a client that agreed on HMAC has no kid, and is accepted", async
   expect(await accepted(op, token)).toBe(true);
 });
 
-test("a hint of the ES256 key that the host signed with before is accepted, where that one retires in keys", async () => {
+test("a hint of the ES256 key that the host signed with before is accepted while that key is retiring", async () => {
   const old = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const publicKey = old.publicKey.export({ format: "pem", type: "spki" }).toString();
   const moved = await startOp({

@@ -93,7 +93,7 @@ class ReachableKey extends UnreachableKey {
   }
 }
 
-describe("a key of the host's own, behind the plug's", () => {
+describe("the host's own key, after the plug's", () => {
   test("signs for resource servers by the algorithm under which it is published, and by no other", async () => {
     const provider = await attached({ behind: [privateJwk(rsa.privateKey, { kid: "rs" })] });
     await vi.waitFor(() => {
@@ -136,7 +136,7 @@ describe("a key of the host's own, behind the plug's", () => {
     expect(resourceServerThatSays(provider, { kid: "rs" })).toMatchObject({ jwt: { sign: { kid: "rs" } } });
   });
 
-  test("of our algorithm never signs, and is nothing to tell", async () => {
+  test("of our algorithm never signs, and is not reported", async () => {
     await attached({ behind: [privateJwk(ec.privateKey, { kid: "old", alg: "ES256" })] });
     expect(told).toEqual([]);
   });
@@ -189,7 +189,7 @@ test("an encryption key of the host's own is published by the endpoint, and open
   }
 });
 
-test("a key of the host's own that signs in place of ours is told to the operator", async () => {
+test("the host's own key that signs in place of ours is reported to the operator", async () => {
   await attached({ inFront: [privateJwk(ec.privateKey, { kid: "old", alg: "ES256" })] });
   await vi.waitFor(() => {
     expect(told).toEqual([

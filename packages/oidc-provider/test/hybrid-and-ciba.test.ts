@@ -80,7 +80,7 @@ async function signaturesOf<T>(run: () => Promise<T>): Promise<[number, T]> {
   return [signatures - before, result];
 }
 
-test("an ID token alone, from the authorization endpoint: one", async () => {
+test("only an ID token, from the authorization endpoint: one", async () => {
   const config = await relyingParty(client.useIdTokenResponseType);
   const [count, callback] = await signaturesOf(() => authorize(config, { scope: "openid" }));
   expect(await client.implicitAuthentication(config, callback, "n", { expectedState: "s" })).toMatchObject({

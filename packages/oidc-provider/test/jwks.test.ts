@@ -88,7 +88,7 @@ describe("the JWKS of the provider", () => {
     expect(response.headers.etag).toBe((await fetch(`${op.issuer}/jwks`)).headers.get("etag"));
   });
 
-  test("is ours where a middleware of the OP rewrote the path", async () => {
+  test("is ours if a middleware of the OP rewrote the path", async () => {
     op = await startOp({
       keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
       middleware: async (context, next) => {
@@ -101,7 +101,7 @@ describe("the JWKS of the provider", () => {
     expect(await response.json()).toEqual(await published(op));
   });
 
-  test("is ours where the provider is mounted under the path of its issuer, as its discovery document says", async () => {
+  test("is ours if the provider is mounted under the path of its issuer, as its discovery document says", async () => {
     op = await startOp({
       keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
       mountPath: "/oidc",

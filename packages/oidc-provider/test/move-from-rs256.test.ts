@@ -199,7 +199,7 @@ describe("the move of an OP from RS256 to ES256, stage by stage", () => {
     return accepted(op, token);
   }
 
-  test("a hint counts under the client's present algorithm alone", async () => {
+  test("a hint counts only under the client's current algorithm", async () => {
     expect(await acceptedAsHint(tokens.get("plain 0: before") ?? "")).toBe(false);
     expect(await acceptedAsHint(tokens.get("plain 3: the default") ?? "")).toBe(true);
   });

@@ -108,7 +108,7 @@ describe("attach comes too late", () => {
     );
   });
 
-  test("where the OP listens to errors itself, and nothing is signed: the error names the option", async () => {
+  test("if the OP listens to errors itself, and nothing is signed: the error names the option", async () => {
     const { provider, attach } = make("https://op.example");
     const failures = failuresOf(provider);
     provider.on("error" as "server_error", () => {});
@@ -149,7 +149,7 @@ test("of two mounts, the one from before attach signs nothing", async () => {
   expect([(await askToken(early)).status, await isOurs(`${early}/jwks`)]).toEqual([500, false]);
 });
 
-test("of two endpoints the first would answer alone, so a second one is refused", () => {
+test("a second endpoint is refused, since only the first would answer", () => {
   const mountedBefore = expect.objectContaining({
     argument: "provider",
     message: expect.stringContaining("mountJwks"),
@@ -220,14 +220,14 @@ describe("a process without requests", () => {
     await expect(logoutTokenOf(made)).rejects.toMatchObject({ cause: { argument: "servesRequests" } });
   });
 
-  test("signs where attach is told of it, late or not", async () => {
+  test("signs if attach has the option, late or not", async () => {
     const made = make("https://op.example");
     made.provider.callback();
     made.attach(undefined, { servesRequests: false });
     expect((await logoutTokenOf(made)).split(".")).toHaveLength(3);
   });
 
-  test("that answers one all the same, past the plug, signs nothing for it", async () => {
+  test("that answers a request anyway, past the plug, signs nothing for it", async () => {
     const made = make("https://op.example");
     const failures = failuresOf(made.provider);
     const base = await serve(made.provider.callback());
@@ -249,7 +249,7 @@ describe("a process without requests", () => {
   });
 });
 
-describe("the place of the provider is right, and there is nothing to tell", () => {
+describe("the place of the provider is right, and nothing is reported", () => {
   test("at the root", async () => {
     const { provider, attach } = make("https://op.example");
     attach();
@@ -282,7 +282,7 @@ describe("the place of the provider is right, and there is nothing to tell", () 
     expect(told).toEqual([]);
   });
 
-  test("behind a proxy that strips the prefix, where req.baseUrl brings it back", async () => {
+  test("behind a proxy that strips the prefix, if req.baseUrl restores it", async () => {
     const { provider, attach } = make("https://op.example/oidc");
     attach();
     const handle = provider.callback();
@@ -293,7 +293,7 @@ describe("the place of the provider is right, and there is nothing to tell", () 
 });
 
 describe("the first request says nothing of a wrong place", () => {
-  test("where it is a health check that comes past the proxy: the next one is looked at", async () => {
+  test("if the first request is a health check that bypasses the proxy: the next one is checked", async () => {
     for (const [baseUrl, tells] of [
       ["/oidc", 0],
       ["/elsewhere", 1],
@@ -312,7 +312,7 @@ describe("the first request says nothing of a wrong place", () => {
     }
   });
 
-  test("where the mount path ends as the route is called", async () => {
+  test("if the mount path ends with the name of the route", async () => {
     const { provider, attach } = make("https://op.example/v1/token");
     attach();
     const base = await serve(express().use("/v1/token", provider.callback()));
@@ -322,7 +322,7 @@ describe("the first request says nothing of a wrong place", () => {
   });
 });
 
-describe("the place of the provider is wrong, and the operator is told once", () => {
+describe("the place of the provider is wrong, and the operator gets one report", () => {
   const wrongPlace = (...paths: string[]): unknown =>
     expect.objectContaining({
       name: "ConfigurationError",
@@ -345,7 +345,7 @@ describe("the place of the provider is wrong, and the operator is told once", ()
     },
   );
 
-  test("in Express below a prefix that the endpoint was not told of", async () => {
+  test("in Express below a prefix that the endpoint does not know", async () => {
     const { provider, attach } = make("https://op.example");
     attach();
     const base = await serve(express().use("/oidc", provider.callback()));
@@ -386,7 +386,7 @@ describe("the scheme by which the host announces its place", () => {
     await json(response);
   };
 
-  test("is wrong behind a proxy that ends TLS: the operator is told once, by a request that came through it", async () => {
+  test("is wrong behind a proxy that terminates TLS: the operator gets one report, for a request through the proxy", async () => {
     const { provider, attach } = make("https://op.example");
     attach();
     const base = await serve(provider.callback());
@@ -404,7 +404,7 @@ describe("the scheme by which the host announces its place", () => {
     ]);
   });
 
-  test("is wrong where a proxy that is trusted says so", async () => {
+  test("is wrong if a trusted proxy says so", async () => {
     const { provider, attach } = make("https://op.example");
     attach();
     const app = new Koa().use(mount("/", provider as never));
@@ -414,7 +414,7 @@ describe("the scheme by which the host announces its place", () => {
     expect(told).toHaveLength(1);
   });
 
-  test("is right where the provider trusts that proxy", async () => {
+  test("is right if the provider trusts that proxy", async () => {
     const { provider, attach } = make("https://op.example");
     attach();
     provider.proxy = true;

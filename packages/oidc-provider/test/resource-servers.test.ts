@@ -181,7 +181,7 @@ describe("a resource server whose tokens cannot be signed", () => {
     ]);
   });
 
-  test("is no matter while access tokens for it are opaque", async () => {
+  test("does not matter while access tokens for it are opaque", async () => {
     const { says } = await start();
     says({ sign: { alg: "RS256" } }, "opaque");
     const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
@@ -203,7 +203,7 @@ describe("a resource server whose tokens can be signed", () => {
     expect(decodeProtectedHeader(access_token)).toMatchObject({ alg: "ES256", kid: "a" });
   });
 
-  test("is an object of a class, whose members are not its own", async () => {
+  test("is an instance of a class, whose members are not own members", async () => {
     class Api {
       get scope(): string {
         return "api";
@@ -269,7 +269,7 @@ describe("a resource server whose tokens can be signed", () => {
   });
 });
 
-describe("what was granted before the resource server changed", () => {
+describe("a grant from before the resource server changed", () => {
   const RS256: Jwt = { sign: { alg: "RS256" } };
 
   test("a code is refused, and is not spent", async () => {
@@ -317,7 +317,7 @@ describe("what was granted before the resource server changed", () => {
     }
   });
 
-  test("a resource server that is no more keeps the refresh token, which the host uses for userinfo", async () => {
+  test("a resource server that no longer exists keeps the refresh token, which the host uses for userinfo", async () => {
     let isGone = false;
     const info: ResourceServer = { scope: "api", audience: RESOURCE, accessTokenFormat: "jwt" };
     const getResourceServerInfo = (): ResourceServer => {
@@ -368,7 +368,7 @@ describe("what was granted before the resource server changed", () => {
   });
 });
 
-test("a key of the host's own that the endpoint does not publish is told to the operator, and signs for no resource server", async () => {
+test("the host's own key that the endpoint does not publish is reported, and signs for no resource server", async () => {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const told: Error[] = [];
   await open({

@@ -67,7 +67,7 @@ test("a header that was written just before a rotation is signed by the key that
   expect(key.kid).toBe("b");
 });
 
-test("a header that two rotations left behind is refused", async () => {
+test("a header that is two rotations old is refused", async () => {
   const [first, ...later] = await rotations("a", "b", "c");
   if (first === undefined) throw new Error("expected sets");
   let keys = first;
@@ -80,7 +80,7 @@ test("a header that two rotations left behind is refused", async () => {
   await expect(key.sign(data)).rejects.toMatchObject({ error: "server_error", cause: { argument: "kid" } });
 });
 
-test("a clock that steps back and forth over the activation signs with the key of the moment, and with the one before", async () => {
+test("a clock that jumps back and forth over the activation signs with the current key, and with the previous one", async () => {
   let time = 0;
   const schedule = createRotationSchedule(
     [
@@ -157,7 +157,7 @@ test("a key that only retires while it signs gives its signature", async () => {
   expect(await key.sign(signingInput({ alg: "ES256", kid: "a" }))).toHaveLength(64);
 });
 
-test("a token that outlives its key's place in the schedule is signed, and the operator is told once", async () => {
+test("a token that lives longer than its key is published is signed, and the operator gets one report", async () => {
   const now = Date.parse("2026-03-01T08:00:00Z");
   const schedule = createRotationSchedule(
     [{ keyId: "a", signer: await openLocalSigner(), announcedFrom: new Date(0), activeFrom: new Date(0) }],

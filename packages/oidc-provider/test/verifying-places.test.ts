@@ -47,7 +47,7 @@ async function acceptedKeys(current: Op): Promise<string[]> {
 }
 
 describe("more keys than places", () => {
-  test("the operator is told once until they fit again, and those withdrawn last still verify", async () => {
+  test("the operator gets one report until they fit again, and those withdrawn last still verify", async () => {
     const told: Error[] = [];
     const keySet = await setOf("d");
     const [all, some] = [await setOf("c", "b", "a"), await setOf("c")];
@@ -75,7 +75,7 @@ describe("more keys than places", () => {
     expect(told).toHaveLength(2);
   });
 
-  test("without anybody to tell, it is a warning of the process", async () => {
+  test("without onError, it is a process warning", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     try {
       op = await startOp({ keys: await setOf("a", "b", "c"), verifyingKeys: 1 });
@@ -99,7 +99,7 @@ describe("more keys than places", () => {
     await expect(sign(op)).resolves.toBeUndefined();
   });
 
-  test("no places at all are a choice, of which nobody is told", async () => {
+  test("having no places at all is a valid choice, which is not reported", async () => {
     const told: Error[] = [];
     op = await startOp({
       keys: await setOf("a", "b"),

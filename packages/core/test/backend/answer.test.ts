@@ -17,7 +17,7 @@ describe("decodedAnswer", () => {
   const der = createSign("sha256").update("text").sign(privateKey);
   const other = generateKeyPairSync("ec", { namedCurve: "P-384" }).publicKey;
 
-  test("gives what decodes", () => {
+  test("returns a member that decodes", () => {
     expect(decodedAnswer("Signature", () => ecdsaDerToRaw(der))).toHaveLength(64);
   });
 

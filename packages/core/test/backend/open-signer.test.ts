@@ -51,7 +51,7 @@ describe("openAdapterSigner", () => {
     });
   });
 
-  test("shows what the backend says of the way to it before what it says of the key", async () => {
+  test("shows the notes on the connection before the notes on the key", async () => {
     const signer = (await open({}, { notes: ["through a proxy"] })) as GuardedSigner;
     expect(signer.health().notes).toEqual(["through a proxy", "of the tests"]);
   });
@@ -64,7 +64,7 @@ describe("openAdapterSigner", () => {
     await expect(open(options, changes)).rejects.toMatchObject({ name: "SignerError", uri: "test:given" });
   });
 
-  test("asks for no key where the public key is given, and says so", async () => {
+  test("does not read the key if the public key is given, and says so", async () => {
     const readKey = vi.fn<() => Promise<OpenedKey>>();
     const signer = (await open({ publicKey: { ...publicKey } }, { readKey })) as GuardedSigner;
     expect(readKey).not.toHaveBeenCalled();
@@ -97,7 +97,7 @@ describe("openAdapterSigner", () => {
     },
   );
 
-  test("guards by the policy that was checked, whatever becomes of it while the key is being opened", async () => {
+  test("guards with the policy that was checked, even if it changes while the key is being opened", async () => {
     const policy = { maxAttempts: 1 };
     const signDigest = vi.fn<RemoteBackend["signDigest"]>(() => Promise.reject(outage()));
     const opening = open({ policy }, { signDigest });
@@ -107,7 +107,7 @@ describe("openAdapterSigner", () => {
     expect(signDigest).toHaveBeenCalledTimes(1);
   });
 
-  test("does not wait for a backend that never closes to tell why it was not opened", async () => {
+  test("does not wait for a backend that never closes before it says why opening failed", async () => {
     vi.useFakeTimers();
     try {
       const outcome = open({ openDeadlineMs: 10 }, { readKey: () => never, close: () => never }).catch(
@@ -167,7 +167,7 @@ describe("openAdapterSigner", () => {
   });
 });
 
-test("calls that never come back are counted, also those of a bare signer, and bounded", async () => {
+test("calls that never settle are counted and limited, even those of a bare signer", async () => {
   const signDigest = vi.fn<() => Promise<Uint8Array>>(() => never);
   const signer = await openAdapterSigner(
     { ...planOpening({ policy: false }), bounds: { ...planOpening({}).bounds, attemptTimeoutMs: 10 } },

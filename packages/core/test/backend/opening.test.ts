@@ -151,7 +151,7 @@ describe("retryOpening", () => {
     expect(outcome).toMatchObject({ code: "unavailable", message: outage().message });
   });
 
-  test("tells each attempt how long it may take", async () => {
+  test("passes each attempt its time limit", async () => {
     const told: number[] = [];
     const attempt = async ({ timeoutMs }: CallBounds): Promise<never> => {
       told.push(timeoutMs);
@@ -181,7 +181,7 @@ describe("retryOpening", () => {
     expect(attempt).not.toHaveBeenCalled();
   });
 
-  test("passes on what is no error of a signer", async () => {
+  test("passes on an error that is not a SignerError", async () => {
     const error = new TypeError("a fault of the adapter");
     await expect(retryOpening(async () => Promise.reject(error), bounds())).rejects.toBe(error);
   });

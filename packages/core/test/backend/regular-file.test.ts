@@ -18,7 +18,7 @@ test("a regular file is read as it is, up to the bound", async () => {
   expect(await readRegularFile("key", path, 4)).toHaveLength(0);
 });
 
-test("what may never answer is refused without its path", async () => {
+test("a file that may never answer is refused, without its path in the message", async () => {
   const fifo = join(folder, "fifo");
   execFileSync("mkfifo", [fifo]);
   for (const other of [fifo, folder, "/dev/zero", "/dev/null"]) {
@@ -28,6 +28,6 @@ test("what may never answer is refused without its path", async () => {
   }
 });
 
-test("what cannot be read is the system's error", async () => {
+test("a file that cannot be read rejects with the system's error", async () => {
   await expect(readRegularFile("key", join(folder, "missing"), 4)).rejects.toMatchObject({ code: "ENOENT" });
 });

@@ -54,14 +54,14 @@ describe("safeCause", () => {
     expect(inspect(copy, { depth: 9, showHidden: true })).not.toContain(TOKEN);
   });
 
-  test("takes errors of another realm and thrown texts, and nothing else", () => {
+  test("accepts errors of another realm and thrown strings, and nothing else", () => {
     expect(safeCause(runInNewContext('new Error("foreign")'), rules)).toMatchObject({ message: "foreign" });
     expect(safeCause("closed", rules)).toBe("closed");
     for (const thrown of [undefined, null, 7, {}, [TOKEN]]) expect(safeCause(thrown, rules)).toBeUndefined();
   });
 });
 
-test("memberOf reads a member of whatever was thrown", () => {
+test("memberOf reads a member of any thrown value", () => {
   expect(memberOf(clientError("it failed"), "code")).toBe("E1");
   for (const thrown of [undefined, null, "text", 7]) expect(memberOf(thrown, "code")).toBeUndefined();
 });

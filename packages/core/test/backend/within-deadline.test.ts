@@ -49,7 +49,7 @@ describe("untilAborted", () => {
     expect(await untilAborted(Promise.resolve(1), new AbortController().signal)).toBe(1);
   });
 
-  test("rejects as soon as the signal aborts, or at once when it has", async () => {
+  test("rejects as soon as the signal aborts, or immediately if it has aborted", async () => {
     const reason = new SignerError("closed", "the signer is closed");
     await expect(untilAborted(never, AbortSignal.abort("gone"))).rejects.toMatchObject({ code: "aborted" });
     const controller = new AbortController();

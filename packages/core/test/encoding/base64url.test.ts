@@ -20,7 +20,7 @@ describe("base64url", () => {
     expect(encodeBase64url(Uint8Array.from([0xfb, 0xff]))).toBe("-_8");
   });
 
-  it("encodes the view alone, not the memory around it", () => {
+  it("encodes only the view, not the memory around it", () => {
     expect(encodeBase64url(Uint8Array.from([1, 2, 3, 4, 5]).subarray(1, 4))).toBe("AgME");
   });
 
@@ -48,7 +48,7 @@ describe("base64url", () => {
     expect(decodeBase64url(text)).toBeUndefined();
   });
 
-  it("accepts a text only if it is what the bytes encode to", () => {
+  it("accepts a text only if the bytes encode to exactly that text", () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -159,7 +159,7 @@ describe("a point is refused", () => {
     expect(ecPointToJwk(concat(fixed(5n), smallY))).toMatchObject({ x: small.x, y: small.y });
   });
 
-  it("with nothing but an EncodingError, whatever the bytes", () => {
+  it("only with an EncodingError, for any bytes", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(33, 35, 64, 65, 67),

@@ -130,7 +130,7 @@ describe("the result", () => {
     expect(again).toEqual(before);
   });
 
-  it("is a plain Uint8Array of its own buffer, also for a Buffer inside a larger one", () => {
+  it("is a plain Uint8Array with its own buffer, even for a Buffer inside a larger one", () => {
     const der = derSignature(5n, 6n);
     const raw = ecdsaDerToRaw(Buffer.concat([Buffer.alloc(9, 0x30), der, Buffer.alloc(9)]).subarray(9, 9 + der.length));
     expect(Object.getPrototypeOf(raw)).toBe(Uint8Array.prototype);

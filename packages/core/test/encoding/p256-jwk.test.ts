@@ -34,7 +34,7 @@ describe("p256JwkFrom", () => {
     expect(p256JwkFrom(keyOfScalar(scalar).jwk, "publicKey")).toEqual(keyOfScalar(scalar).jwk);
   });
 
-  it("takes what node:crypto and jose export, and SPKI PEM", async () => {
+  it("accepts keys that node:crypto and jose export, and SPKI PEM", async () => {
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const exported = publicKey.export({ format: "jwk" });
     expect(p256JwkFrom(exported, "publicKey")).toEqual(exported);
@@ -204,7 +204,7 @@ describe("p256JwkFrom", () => {
     expectEncodingError(() => p256JwkFrom({}, "keys[2].publicKey"), "invalid_jwk", /^keys\[2\]\.publicKey: /);
   });
 
-  it("never says what a refused member held", () => {
+  it("never shows the value of a refused member", () => {
     const leaked = table.flatMap(([name, value]) => {
       const message = encodingErrorOf(() => p256JwkFrom(value, "publicKey"))?.message ?? "";
       const held = typeof value === "object" && value !== null ? Object.values(value) : [value];
@@ -213,7 +213,7 @@ describe("p256JwkFrom", () => {
     expect(leaked).toEqual([]);
   });
 
-  it("fails with nothing but an EncodingError, whatever the value", () => {
+  it("throws only EncodingError, for any value", () => {
     const member = fc.oneof(
       fc.string(),
       fc.base64String(),
@@ -231,7 +231,7 @@ describe("p256JwkFrom", () => {
 });
 
 describe("jwkToSpki", () => {
-  it("refuses by the same rules, and names its own argument", () => {
+  it("refuses with the same rules, and names its own argument", () => {
     expectEncodingError(() => jwkToSpki({ ...jwk, d: "AQAB" }), "invalid_jwk", /^jwk: expected a public key/);
     expectEncodingError(() => jwkToSpki({ ...jwk, x: `${jwk.x}=` }), "invalid_jwk", /^jwk: the member "x"/);
     expectEncodingError(
@@ -243,7 +243,7 @@ describe("jwkToSpki", () => {
 });
 
 describe("p256JwkFrom, imported by node:crypto", () => {
-  it("verifies what the private half signed, and no other message", () => {
+  it("verifies the message that the private half signed, and no other", () => {
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const members = p256JwkFrom(publicKey.export({ format: "jwk" }), "publicKey");
     const object = createPublicKey({ key: { ...members }, format: "jwk" });

@@ -28,7 +28,7 @@ describe("publicJwkFrom", () => {
     expect(publicJwkFrom({ ...jwk, kid: "a", note: 1 }, "key")).toEqual(jwk);
   });
 
-  it("tells an RSA key that is too short from one that is too long", () => {
+  it("distinguishes an RSA key that is too short from one that is too long", () => {
     const short = { ...rsa, n: modulusOf(128, 0xff) };
     const oneLess = Buffer.from(rsa.n ?? "", "base64url");
     oneLess[0] = 0x7f;
@@ -57,6 +57,6 @@ describe("publicJwkFrom", () => {
   });
 });
 
-it("the private members are those of RFC 7518, RFC 8037 and AKP", () => {
+it("the private members are the ones in RFC 7518, RFC 8037 and AKP", () => {
   expect(PRIVATE_JWK_MEMBERS).toEqual(["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"]);
 });

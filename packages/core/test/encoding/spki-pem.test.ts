@@ -76,7 +76,7 @@ describe("PEM", () => {
     expectEncodingError(() => spkiToJwk(text), "invalid_spki", message);
   });
 
-  it("is refused when the bits behind the last byte are not zero", () => {
+  it("is refused if the bits after the last byte are not zero", () => {
     const compressed = pemOf(spki(key.compressed));
     expect(spkiToJwk(compressed)).toEqual(key.jwk);
     const at = compressed.indexOf("=") - 1;

@@ -234,7 +234,7 @@ describe("spkiToJwk", () => {
     expect(accepted.count).toBeGreaterThan(0);
   });
 
-  it("fails with nothing but an EncodingError, whatever the bytes", () => {
+  it("throws only EncodingError, for any bytes", () => {
     const edit = fc.record({
       at: fc.nat(),
       remove: fc.integer({ min: 0, max: 4 }),

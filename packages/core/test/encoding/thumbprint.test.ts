@@ -31,7 +31,7 @@ describe("published thumbprints", () => {
 });
 
 describe("jwkThumbprint", () => {
-  it("hashes the required members alone, in lexicographic order", () => {
+  it("hashes only the required members, in lexicographic order", () => {
     const text = `{"crv":"P-256","kty":"EC","x":"${RFC_7515_A3.x}","y":"${RFC_7515_A3.y}"}`;
     const { y, x, crv, kty } = RFC_7515_A3;
     expect(jwkThumbprint({ y, x, use: "sig", kid: "k", crv, alg: "ES256", kty })).toBe(

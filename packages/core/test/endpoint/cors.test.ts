@@ -12,7 +12,7 @@ function allowedHeaders(requestHeaders: string | undefined): string | undefined 
   return headers["Access-Control-Allow-Headers"];
 }
 
-describe("what a preflight asks", () => {
+describe("the headers that a preflight requests", () => {
   test.each([
     ["is repeated", "traceparent, x-request-id", "traceparent, x-request-id"],
     ["is repeated without white space and empty members", " ,\ta\t,, b ,", "a, b"],

@@ -41,7 +41,7 @@ describe("what is published", () => {
     expect(kids(endpoint)).toEqual(["sig", "old", "enc"]);
   });
 
-  test("may be given as a schedule: the document is the one of the moment", () => {
+  test("may be a schedule: the document is the current one", () => {
     const { now, set: at } = clock(0);
     const schedule = createRotationSchedule(
       [
@@ -92,7 +92,7 @@ describe("what is published", () => {
     expect(bodies.every((body) => body === serializeJwks(set).body)).toBe(true);
   });
 
-  test("has headers of its own in each response, so that a caller may add to them", () => {
+  test("has its own headers in each response, so that a caller may add to them", () => {
     const endpoint = endpointOf(goldenSet());
     endpoint.respond("GET").headers["ETag"] = '"changed"';
     expect(endpoint.respond("GET").headers["ETag"]).toBe(GOLDEN_ETAG);

@@ -21,7 +21,7 @@ function answered(
   return response.statusCode;
 }
 
-test("an endpoint that is mounted by routePath at the root is told to onError once, and answers all the same", () => {
+test("an endpoint that is mounted by routePath at the root is reported to onError once, and still answers", () => {
   const { endpoint, onError } = watched();
   for (const url of ["/jwks", "/jwks?x=1", "/elsewhere"]) expect(answered(endpoint, { url })).toBe(200);
   expect(onError.mock.calls).toEqual([

@@ -178,7 +178,7 @@ describe("the predicate of a schedule", () => {
     });
   const OF_THE_SCHEDULE = [LONG, LONG, ROTATION, ROTATION, ROTATION, ROTATION, LONG];
 
-  test("is the endpoint's, which is made from the schedule alone", () => {
+  test("is the default of an endpoint that is created with only the schedule", () => {
     expect(modes(endpointOf(schedule))).toEqual(OF_THE_SCHEDULE);
   });
 
@@ -205,7 +205,7 @@ describe("the predicate of a schedule", () => {
     expect(watched).not.toHaveBeenCalled();
   });
 
-  test("does not come with the schedule's function alone", () => {
+  test("does not come with only the schedule's function", () => {
     expect(new Set(modes(endpointOf(schedule.keySet)))).toEqual(new Set([LONG]));
   });
 
@@ -221,7 +221,7 @@ describe("the predicate of a schedule", () => {
     expect(onError.mock.calls).toEqual([[error]]);
   });
 
-  test("is no reason to take keys that belong to a list of entries alone", () => {
+  test("does not allow the options that need a list of entries", () => {
     const error = thrownBy(() => endpointOf(schedule, { encryptionKeyset: [] }));
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "encryptionKeyset" });
   });

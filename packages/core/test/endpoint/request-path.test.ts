@@ -30,7 +30,7 @@ describe("the path of a request target", () => {
     expect(requestPath(target)).toBe(path);
   });
 
-  test("is what Node gives as `req.url`, in both forms, over a socket", async () => {
+  test("is the path of Node's `req.url`, in both forms, over a socket", async () => {
     const paths: (string | undefined)[] = [];
     const server = createServer((req, res) => {
       paths.push(requestPath(req.url));

@@ -40,7 +40,7 @@ describe("routePath, pathname and jwksUri", () => {
     expect(metadata).toEqual({ jwks_uri: jwksUri, id_token_signing_alg_values_supported: ["ES256"] });
   });
 
-  test("metadata holds exactly the two members, also beside legacy keys, and is frozen", () => {
+  test("metadata has exactly the two members, even with legacy keys, and is frozen", () => {
     const { metadata } = endpoint({});
     expect(Object.keys(metadata)).toEqual(["jwks_uri", "id_token_signing_alg_values_supported"]);
     expect([metadata, metadata.id_token_signing_alg_values_supported].every((part) => Object.isFrozen(part))).toBe(
@@ -204,7 +204,7 @@ describe("options are refused when they are", () => {
   });
 });
 
-describe("endpoints are refused, and no default stands in for them, when they are", () => {
+describe("endpoints are refused, and not replaced by a default, when they are", () => {
   test.for([
     ["null", null],
     ["a string", "/jwks"],

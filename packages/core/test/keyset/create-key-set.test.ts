@@ -39,7 +39,7 @@ describe("the document", () => {
     expect(serializeJwks(set)).toBe(serializeJwks(set));
   });
 
-  test("holds memory of its own, which no other buffer shares", () => {
+  test("has its own memory, which no other buffer shares", () => {
     const { body } = serializeJwks(goldenSet());
     expect(body.buffer.byteLength).toBe(body.length);
   });
@@ -61,7 +61,7 @@ describe("the document", () => {
     expect(new Set(etags).size).toBe(lists.length);
   });
 
-  test("is the same on every replica: a function of the entries alone", () => {
+  test("is the same on every replica: it depends only on the entries", () => {
     expect(serializeJwks(goldenSet())).toEqual(serializeJwks(goldenSet()));
   });
 

@@ -35,7 +35,7 @@ function rotating(hours = 0) {
 
 const entryOf = (keyId: string) => ({ keyId, signer: publishingSigner(newP256Jwk()) });
 
-describe("keys, where something is made from them, may be", () => {
+describe("the option keys may be", () => {
   test("a list of entries: it becomes a set, once", () => {
     const entries = [entryOf("a"), entryOf("b")];
     const { source, jwksRotationActive, withdrawn } = readOwnKeys(entries);
@@ -74,7 +74,7 @@ describe("keys, where something is made from them, may be", () => {
     expect(keys).not.toHaveBeenCalled();
   });
 
-  test("a schedule: it is the source, and brings its cache mode and its withdrawn keys", () => {
+  test("a schedule: it is the source, and provides its cache mode and its withdrawn keys", () => {
     const { schedule, at } = rotating();
     const { source, jwksRotationActive, withdrawn } = readOwnKeys(schedule);
     expect(source).toBe(schedule);
@@ -89,7 +89,7 @@ describe("keys, where something is made from them, may be", () => {
     ]);
   });
 
-  test("a schedule by its members, as an OP writes its own", () => {
+  test("a schedule with the right members that an OP has written", () => {
     const written: RotationSchedule = { ...rotating().schedule };
     expect(readOwnKeys(written).source).toBe(written);
     expect(currentKeySet(written).active.keyId).toBe("a");
@@ -123,7 +123,7 @@ class ReplacedPlan implements RotationSchedule {
 }
 
 describe("a schedule whose members need their object", () => {
-  test("is published, and brings its cache mode and its withdrawn keys", () => {
+  test("is published, and provides its cache mode and its withdrawn keys", () => {
     const [calm, moving] = [rotating(), rotating(101.5)];
     const plan = new ReplacedPlan(calm.schedule);
     const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys: plan });
@@ -179,7 +179,7 @@ describe("keys are refused when they are", () => {
 });
 
 describe("currentKeySet of a schedule", () => {
-  test("is the set of this moment, the same object until something changes", () => {
+  test("is the current set, the same object until something changes", () => {
     const { schedule, at } = rotating();
     const first = currentKeySet(schedule);
     expect(first).toBe(schedule.keySet());
@@ -216,7 +216,7 @@ describe.each<[string, Sign]>([
   ["signJwt", (keys) => signJwt(keys, claims)],
   ["signJws", (keys) => signJws(keys, "text")],
 ])("%s", (_name, sign) => {
-  test("over a schedule signs with the key of the moment", async () => {
+  test("over a schedule signs with the current key", async () => {
     const { schedule, signers, at } = rotating();
     for (const [hour, kid] of [
       [0, "a"],
@@ -230,7 +230,7 @@ describe.each<[string, Sign]>([
     }
   });
 
-  test("refuses a list of entries, and says what makes a set of it", async () => {
+  test("refuses a list of entries, and says how to make a set from it", async () => {
     const { signer, calls } = scriptedSigner();
     const entries = [{ keyId: "a", signer }];
     expect(await failure(sign(entries as unknown as KeySetSource))).toMatchObject({

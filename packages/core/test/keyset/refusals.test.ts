@@ -278,7 +278,7 @@ describe("a legacy key is refused with", () => {
   ]);
 });
 
-describe("a JWK that contradicts what would be published of it is refused", () => {
+describe("a JWK that contradicts its published form is refused", () => {
   const jwk = newP256Jwk();
   refuses([
     [
@@ -342,7 +342,7 @@ describe("serializeJwks refuses what createKeySet did not make", () => {
   });
 });
 
-test("no refusal tells a value of a private key", () => {
+test("no refusal shows a value of a private key", () => {
   const { d } = P256.privateJwk;
   const error = thrownBy(() => make([good, { publicKey: P256.privateJwk }]));
   const inPem = thrownBy(() => make([good, { publicKey: P256.privatePem }]));

@@ -24,7 +24,7 @@ describe("a source", () => {
     expect([currentKeySet(source), currentKeySet(source), currentKeySet(source)]).toEqual([first, first, second]);
   });
 
-  test("that throws has its own error passed through", () => {
+  test("that throws has its error passed through", () => {
     const error = new Error("the configuration store is away");
     expect(thrownBy(() => currentKeySet(sourceOf(error)))).toBe(error);
   });
@@ -52,7 +52,7 @@ describe("a source", () => {
     },
   );
 
-  test("that gives a copy of a set, or one of another copy of the package, is told so", async () => {
+  test("that returns a copy of a set, or a set from another copy of the package, is refused with a message that says so", async () => {
     vi.resetModules();
     const other = await import("@signpost/core");
     const foreign = other.createKeySet([{ signer: publishingSigner() }]);
@@ -69,7 +69,7 @@ describe("a source", () => {
     }
   });
 
-  test("costs no comparison of keys while it gives the same object", () => {
+  test("costs no comparison of keys while it returns the same object", () => {
     const set = goldenSet();
     const source = () => set;
     currentKeySet(source);

@@ -76,7 +76,7 @@ describe("assertOptions", () => {
     expect(check({ deadlineMS: 1 }, "policy")).toMatchObject({ argument: "policy.deadlineMS" });
   });
 
-  test("does not repeat a name that is no name", () => {
+  test("does not repeat a malformed name", () => {
     expect(check({ "s3cret value\n": 1 })).toMatchObject({ message: expect.not.stringContaining("s3cret") });
   });
 

@@ -65,7 +65,7 @@ describe("readFlag", () => {
 });
 
 describe("readText, readChoice, readCallback and readSignal", () => {
-  test("take what fits", () => {
+  test("accept valid values", () => {
     const callback = (): void => {};
     expect(readText("token", "op")).toBe("op");
     expect(readChoice("transport", "rest", ["grpc", "rest"])).toBe("rest");

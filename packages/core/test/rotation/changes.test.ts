@@ -37,8 +37,8 @@ function answersOf(schedule: RotationSchedule) {
   };
 }
 
-describe("a schedule that is asked at any moment", () => {
-  test("answers as one that is made at that moment, wherever its clock stood before", () => {
+describe("a schedule that is read at any time", () => {
+  test("answers like a schedule created at that time, whatever its clock showed before", () => {
     fc.assert(
       fc.property(
         plans,

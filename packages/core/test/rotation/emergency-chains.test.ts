@@ -19,7 +19,7 @@ function revoke(entries: readonly ScheduledEntry[], revokedKeyId: string, hours:
 }
 
 describe("an emergency upon an emergency", () => {
-  test("of the replacement lets the next replacement sign at once", () => {
+  test("of the replacement lets the next replacement sign immediately", () => {
     const first = revoke(ENTRIES, "b", 150, FRESH).entries;
     const second = revoke(first, "fresh", 151, FRESHER).entries;
     expect(answersAt(second, 151)).toEqual({ published: ["fresher active"], withdrawn: ["a"], rotation: true });
@@ -39,7 +39,7 @@ describe("an emergency upon an emergency", () => {
     expect(answersAt(second, 300).published).toEqual(["fresh active"]);
   });
 
-  test("of every key, in whatever order, leaves the replacement alone", () => {
+  test("of every key, in any order, leaves only the replacement", () => {
     const orders = [
       ["a", "c", "b"],
       ["c", "a", "b"],

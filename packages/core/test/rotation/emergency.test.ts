@@ -10,7 +10,7 @@ const ENTRIES: readonly ScheduledEntry[] = [
   { keyId: "c", signer: c, announcedFrom: atHour(190), activeFrom: atHour(200) },
 ];
 describe("emergencyRotation", () => {
-  test("of the active key lets the replacement sign at once, and the revoked key is gone", () => {
+  test("of the active key lets the replacement sign immediately, and the revoked key is gone", () => {
     const { entries, breaks } = emergencyRotation(ENTRIES, {
       revokedKeyId: "b",
       at: atHour(150),
@@ -83,7 +83,7 @@ describe("emergencyRotation", () => {
     expect(breaks).toEqual([expect.stringContaining("kid b")]);
   });
 
-  test("of a retiring key takes it out at once, with short caching", () => {
+  test("of a retiring key removes it immediately, with short caching", () => {
     const { entries, breaks } = emergencyRotation(ENTRIES, { revokedKeyId: "a", at: atHour(100.5) });
     expect(answersAt(entries, 100.5)).toEqual({ published: ["b active"], withdrawn: [], rotation: true });
     expect(breaks).toEqual([expect.stringContaining("kid a")]);
@@ -105,7 +105,7 @@ describe("emergencyRotation", () => {
     expect(answersAt(entries, 300).published).toEqual(["b active"]);
   });
 
-  test("changes nothing of what it was given", () => {
+  test("does not change its arguments", () => {
     const before = structuredClone(ENTRIES.map(({ announcedFrom, activeFrom }) => ({ announcedFrom, activeFrom })));
     emergencyRotation(ENTRIES, { revokedKeyId: "b", at: atHour(150) });
     expect(ENTRIES.map(({ announcedFrom, activeFrom }) => ({ announcedFrom, activeFrom }))).toEqual(before);

@@ -66,7 +66,7 @@ function offsetOf(plan: Plan, clock: number): number {
 }
 
 describe("replicas with the same schedule and clocks apart by less than the skew", () => {
-  test("publish the key of every token that any of them signs, until nobody accepts it, with a leeway of the skew", () => {
+  test("publish the key of every token that any of them signs until no verifier accepts it, with the skew as leeway", () => {
     fc.assert(
       fc.property(plans, moments, apart, part, part, (plan, moment, clock, age, leeway) => {
         const signedAt = momentOf(plan, moment);
@@ -80,7 +80,7 @@ describe("replicas with the same schedule and clocks apart by less than the skew
     );
   });
 
-  test("had published the key of every token for as long as caches may hold a set before it", () => {
+  test("have published the key of every token for as long as caches may serve an older set", () => {
     fc.assert(
       fc.property(plans, moments, apart, (plan, moment, clock) => {
         const signedAt = momentOf(plan, moment);
@@ -94,7 +94,7 @@ describe("replicas with the same schedule and clocks apart by less than the skew
     );
   });
 
-  test("publish byte-identical documents at the same moment, in whatever order the entries stand", () => {
+  test("publish byte-identical documents at the same time, whatever the order of the entries", () => {
     fc.assert(
       fc.property(plans, moments, (plan, moment) => {
         const time = momentOf(plan, moment);

@@ -49,7 +49,7 @@ describe("the life of a key", () => {
     expect(schedule.jwksRotationActive()).toBe(rotation);
   });
 
-  test("is the same whether the schedule lived through it or was made at that moment", () => {
+  test("is the same for a long-running schedule and for one created at that time", () => {
     const lived = scheduled(0);
     for (const hour of [0, 90, 100, 101, 111, 124]) {
       lived.set(hour);
@@ -65,7 +65,7 @@ describe("the life of a key", () => {
     expect(roles(schedule)).toEqual(["b active"]);
   });
 
-  test("stands in the document by its age: retiring keys from the newest, announced ones from the next", () => {
+  test("is ordered by age in the document: retiring keys from the newest, announced ones from the next", () => {
     const [d, e] = [someSigner(), someSigner()];
     const entries = [b, d, e].map((signer, index) => {
       const hour = 100 + index;
@@ -79,7 +79,7 @@ describe("the life of a key", () => {
     expect(schedule.withdrawn().map((key) => key.keyId)).toEqual(["d", "b"]);
   });
 
-  test("puts keys of other purposes behind the signing keys", () => {
+  test("puts keys for other purposes after the signing keys", () => {
     const { schedule } = scheduled(95, TWO, { encryptionKeyset: [{ keyId: "enc", publicKey: { ...c.publicKey } }] });
     expect(roles(schedule)).toEqual(["a active", "b announced", "enc encryption"]);
   });
@@ -139,7 +139,7 @@ describe("nextChange", () => {
 });
 
 describe("onDrop", () => {
-  test("is told once of the entry whose hints are accepted no more", () => {
+  test("is called once for the entry whose hints are no longer accepted", () => {
     const onDrop = vi.fn<(entry: ScheduledEntry) => void>();
     const { schedule, set } = scheduled(0, TWO, { onDrop });
     set(110.9);
@@ -228,7 +228,7 @@ describe("an impossible schedule is refused", () => {
     expect(refused).toThrow(message);
   });
 
-  test("while two hours suffice where the caller says that no shared cache stands in between", () => {
+  test("but two hours are enough if the caller says that there is no shared cache", () => {
     const { schedule } = scheduled(0, [first, at(100, 98)], { announceHours: 2, sharedCaches: false });
     expect(roles(schedule)).toEqual(["a active"]);
   });

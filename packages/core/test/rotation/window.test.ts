@@ -40,18 +40,18 @@ test("opens again when the clock steps back: it depends on nothing but the clock
   expect(openAt(moments, { startedAt: new Date(START) })).toEqual([false, true]);
 });
 
-test("keeps the start that it was given, whatever becomes of the Date", () => {
+test("keeps its start, even if the Date is changed later", () => {
   const startedAt = new Date(START);
   const active = rotationWindow({ startedAt, now: () => START });
   startedAt.setTime(0);
   expect(active()).toBe(true);
 });
 
-test("is closed while the clock gives no number", () => {
+test("is closed while the clock returns no number", () => {
   expect(rotationWindow({ startedAt: new Date(START), now: () => Number.NaN })()).toBe(false);
 });
 
-describe("without a clock of its own", () => {
+describe("without its own clock", () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -95,7 +95,7 @@ describe("refuses", () => {
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "hours" });
   });
 
-  test("a clock that is no function", () => {
+  test("a clock that is not a function", () => {
     const error = thrownBy(() => rotationWindow({ startedAt: new Date(START), now: START as unknown as () => number }));
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "now" });
   });

@@ -8,7 +8,7 @@ function queueOf(...items: number[]): ArrivalQueue<number> {
 }
 
 describe("a queue", () => {
-  test("gives what waits in the order in which it came, also what comes meanwhile", () => {
+  test("returns waiting items in the order in which they came, including those that come meanwhile", () => {
     const queue = queueOf(1, 2);
     const given = [queue.next()];
     queue.add(3);
@@ -17,7 +17,7 @@ describe("a queue", () => {
     expect(queue.next()).toBeUndefined();
   });
 
-  test("skips what left before its turn", () => {
+  test("skips items that left before their turn", () => {
     const queue = queueOf(1, 2, 3, 4);
     queue.drop(1);
     expect(queue.next()).toBe(2);

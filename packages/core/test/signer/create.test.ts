@@ -22,7 +22,7 @@ function created() {
 }
 
 describe("createSigner", () => {
-  test("gives the backend a digest of its own", async () => {
+  test("passes the backend its own copy of the digest", async () => {
     const { signer, seen } = created();
     const digest = Uint8Array.from(DIGEST);
     const signature = signer.sign(digest);
@@ -86,7 +86,7 @@ describe("a backend that hangs and heeds no signal", () => {
     return { bare, closed };
   }
 
-  test("is left behind a second after its signal", async () => {
+  test("is abandoned a second after its signal", async () => {
     const { bare } = hanging();
     const controller = new AbortController();
     const failed = failure(bare.sign(DIGEST, { signal: controller.signal }));
@@ -109,7 +109,7 @@ describe("a backend that hangs and heeds no signal", () => {
     expect(limiter.active).toBe(0);
   });
 
-  test("that answers after it was left behind changes nothing", async () => {
+  test("that answers after it was abandoned changes nothing", async () => {
     const { signer } = scriptedSigner(signsAfter(5000));
     const bare = createSigner({
       uri: "t:late",

@@ -62,7 +62,7 @@ describe("the channel signpost:sign", () => {
     ]);
   });
 
-  test("is told inside the caller's async context, even when another call's end gave it its slot", async () => {
+  test("is published in the caller's async context, even if the end of another call gave it its slot", async () => {
     const guard = guardSigner(scriptedSigner(signsAfter(5)).signer, { concurrency: 1 });
     await Promise.all(["a", "b", "c"].map((id) => request.run(id, () => guard.sign(DIGEST))));
     expect(events.map((entry) => entry.request)).toEqual(["a", "b", "c"]);

@@ -88,7 +88,7 @@ describe("the health of a failover", () => {
     expect(guard.health()).toMatchObject({ status: "ready", notes: [expect.stringContaining("test:frankfurt")] });
   });
 
-  test("goes on telling of a standby that failed, while the first place signs again", async () => {
+  test("still names a standby that failed, while the first place signs again", async () => {
     const refuses = fails(() => new SignerError("key_disabled", "off"));
     const { bare, behaviours } = frankfurtAndDublin(down, refuses);
     const guard = guardSigner(bare, { maxAttempts: 2 });
@@ -111,7 +111,7 @@ describe("the health of a failover", () => {
     expect(guard.health().notes).toEqual(["signs at test:frankfurt, the first of 2 places"]);
   });
 
-  test("tells calls that were left behind in any place", async () => {
+  test("counts abandoned calls in any place", async () => {
     const guard = guardSigner(frankfurtAndDublin(hangs, signs).bare, { attemptTimeoutMs: 100 });
     const signature = guard.sign(DIGEST);
     await vi.advanceTimersByTimeAsync(2000);
@@ -119,7 +119,7 @@ describe("the health of a failover", () => {
     expect(guard.health().notes).toContain("abandoned calls that the backend has not answered: 1");
   });
 
-  test("does not let calls that a dead place left behind keep others from the standby", async () => {
+  test("does not let the abandoned calls of a dead place keep others from the standby", async () => {
     const { bare } = frankfurtAndDublin(hangs, signs);
     const guard = guardSigner(bare, { attemptTimeoutMs: 100, concurrency: 1 });
     for (let round = 0; round < 4; round += 1) {
@@ -168,7 +168,7 @@ describe("the event of a call", () => {
     expect(event).not.toHaveProperty("place");
   });
 
-  test("name no place where it is the signer itself, by one of its sessions", async () => {
+  test("name no place if it is one of the signer's own sessions", async () => {
     const { signer } = scriptedSigner();
     const own = createSigner({
       uri: "test:own",
@@ -215,7 +215,7 @@ describe("a place whose signature does not verify", () => {
     });
   });
 
-  test("costs one call in 30 s, where it is the first place", async () => {
+  test("costs one call in 30 s if it is the first place", async () => {
     const { bare, behaviours } = frankfurtAndDublin(down, signs);
     const entry = createKeySet([{ signer: guardSigner(bare) }]).active;
     const signature = signWith(entry, INPUT);

@@ -91,7 +91,7 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([2, 0]);
   });
 
-  test("many failures at once move it one place, not around", async () => {
+  test("many simultaneous failures move it by only one place", async () => {
     const { failover } = pair(unavailable, signs);
     await Promise.all(Array.from({ length: 10 }, () => failure(failover.sign(DIGEST))));
     expect(await failover.sign(DIGEST)).toHaveLength(64);
@@ -117,7 +117,7 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([3, 2]);
   });
 
-  test("tries the first again after a machine slept for 30 s, and the wall clock alone has moved", async () => {
+  test("tries the first again after a machine slept for 30 s, and only the wall clock has moved", async () => {
     const { failover, places } = pair(unavailable, signs);
     await failure(failover.sign(DIGEST));
     vi.setSystemTime(Date.now() + 29_999);
@@ -128,7 +128,7 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([2, 1]);
   });
 
-  test("tries the first again after 30 s where the wall clock was set back meanwhile", async () => {
+  test("tries the first again after 30 s even if the wall clock was set back meanwhile", async () => {
     const { failover, places } = pair(unavailable, signs);
     await failure(failover.sign(DIGEST));
     vi.setSystemTime(Date.now() - 3_600_000);
@@ -177,7 +177,7 @@ describe("failover", () => {
     expect(second.closed()).toBe(1);
   });
 
-  test("a first signer that refuses for good does not cost the caller that tries it again its signature", async () => {
+  test("a first signer that refuses permanently does not cost the call that tries it again its signature", async () => {
     const { failover, places } = pair(unavailable, signs);
     await failure(failover.sign(DIGEST));
     const [first] = places;
@@ -191,7 +191,7 @@ describe("failover", () => {
 
   const refuses = fails(() => new SignerError("access_denied", "no"));
 
-  test("a standby that refuses for good does not keep callers from the first, which failed once", async () => {
+  test("a standby that refuses permanently does not keep calls from the first signer, which failed once", async () => {
     let calls = 0;
     const { failover, places } = pair((call) => ((calls += 1) === 1 ? unavailable(call) : signs(call)), refuses);
     const signature = guardSigner(failover).sign(DIGEST);
@@ -201,7 +201,7 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([3, 1]);
   });
 
-  test("a standby that refuses for good is no refusal of the key, and is named", async () => {
+  test("a standby that refuses permanently does not count as a refusal of the key, and is named", async () => {
     const { failover, places } = pair(unavailable, refuses);
     await failure(failover.sign(DIGEST));
     expect(await failure(failover.sign(DIGEST))).toMatchObject({

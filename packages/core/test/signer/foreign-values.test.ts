@@ -43,7 +43,7 @@ const trap = new Proxy(new Error("target"), {
   },
 });
 
-describe("bytes whose memory was moved elsewhere", () => {
+describe("bytes whose memory was transferred elsewhere", () => {
   test.each<[string, (signer: Signer) => Promise<unknown>]>([
     ["a digest", (signer) => signer.sign(moved())],
     ["a signing input", (signer) => signer.sign(DIGEST, { signingInput: moved() })],
@@ -53,14 +53,14 @@ describe("bytes whose memory was moved elsewhere", () => {
     }
   });
 
-  test("are refused as what is signed", async () => {
+  test("are refused as the digest", async () => {
     const keys = createKeySet([{ signer: own }]);
     expect(await failure(signWith(keys.active, moved()))).toMatchObject({ argument: "signingInput" });
     expect(await failure(signJws(keys, moved()))).toMatchObject({ argument: "payload" });
   });
 });
 
-describe("what is no SignerError", () => {
+describe("an error that is not a SignerError", () => {
   test.each<[string, unknown]>([
     ["an error", new TypeError("undefined is not a function")],
     ["nothing", undefined],
@@ -124,7 +124,7 @@ describe("a signal that is not heeded", () => {
   });
 });
 
-describe("an adapter of another make", () => {
+describe("a custom adapter", () => {
   test.each([undefined, null, 7, {}])("that opens %j is refused", async (signer) => {
     const adapter = { scheme: "x", open: async () => signer } as unknown as SignerAdapter;
     expect(await failure(openSigner("x:", [adapter]))).toMatchObject({
@@ -133,7 +133,7 @@ describe("an adapter of another make", () => {
     });
   });
 
-  test("is told what is wrong with its signer, also when that does not close", async () => {
+  test("gets an error that says what is wrong with its signer, even if that does not close", async () => {
     const close = (): never => {
       throw new Error("it does not close");
     };

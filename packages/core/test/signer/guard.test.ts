@@ -161,7 +161,7 @@ describe("attempts", () => {
     expect(calls).toHaveLength(2);
   });
 
-  test("an error that is no SignerError becomes integrity, with its cause", async () => {
+  test("an error that is not a SignerError becomes integrity, with its cause", async () => {
     const cause = new TypeError("bug");
     const { guard, calls } = guarded(
       {},
@@ -245,7 +245,7 @@ describe("an aborted caller", () => {
     expect(calls).toHaveLength(0);
   });
 
-  test("is released at once, and the backend's signal aborts", async () => {
+  test("is released immediately, and the backend's signal aborts", async () => {
     const { guard, calls } = guarded({}, hangs);
     const controller = new AbortController();
     const failed = failure(guard.sign(DIGEST, { signal: controller.signal }));
@@ -300,7 +300,7 @@ describe("slots", () => {
     expect(await next).toHaveLength(64);
   });
 
-  test("a late result goes to nobody: the next caller gets a signature over its own digest", async () => {
+  test("a late result is dropped: the next caller gets a signature over its own digest", async () => {
     const { guard, publicKey } = guarded(
       { concurrency: 1, attemptTimeoutMs: 100, maxAttempts: 1 },
       signsAfter(500),
@@ -313,7 +313,7 @@ describe("slots", () => {
     expect(verify("sha256", INPUT, { key: publicKey, dsaEncoding: "ieee-p1363" }, await next)).toBe(true);
   });
 
-  test("bound the calls at once", async () => {
+  test("limit the concurrent calls", async () => {
     const { guard, calls } = guarded({ concurrency: 3 }, signsAfter(10));
     const all = Promise.all(Array.from({ length: 7 }, () => guard.sign(DIGEST)));
     await vi.advanceTimersByTimeAsync(9);
@@ -323,7 +323,7 @@ describe("slots", () => {
     expect(calls).toHaveLength(7);
   });
 
-  test("a full queue is overloaded at once, and is not tried again", async () => {
+  test("a full queue rejects with overloaded immediately, and is not retried", async () => {
     const { guard, calls } = guarded({ concurrency: 1, maxQueue: 1 }, signsAfter(10));
     const accepted = [guard.sign(DIGEST), guard.sign(DIGEST)];
     expect(await failure(guard.sign(DIGEST))).toMatchObject({ code: "overloaded", transient: true });
@@ -345,7 +345,7 @@ describe("slots", () => {
 describe("a backend that never comes back", () => {
   const policy = { concurrency: 2, attemptTimeoutMs: 100, maxAttempts: 1 };
 
-  test("gives its slot back a second after its signal: the neighbors of a shared limiter go on", async () => {
+  test("gives its slot back a second after its signal: the other signers of a shared limiter go on", async () => {
     const limiter = createLimiter({ concurrency: 1, maxQueue: 10 });
     const dead = guarded({ limiter, attemptTimeoutMs: 100, maxAttempts: 1 }, hangs).guard;
     const neighbor = guarded({ limiter }, signs);
@@ -375,7 +375,7 @@ describe("a backend that never comes back", () => {
     expect(guard.health().notes).toEqual(["abandoned calls that the backend has not answered: 2"]);
   });
 
-  test("gets calls again once one of those left behind has settled", async () => {
+  test("gets calls again after an abandoned one has settled", async () => {
     let comeBack: () => void = () => {};
     const late: Behaviour = (call) => new Promise((resolve) => (comeBack = () => resolve(call.sign())));
     const { guard } = guarded({ ...policy, concurrency: 1 }, late, signs);
@@ -390,7 +390,7 @@ describe("a backend that never comes back", () => {
   });
 });
 
-describe("a limiter of another make", () => {
+describe("a custom limiter", () => {
   const limiterOf = (acquire: (signal?: AbortSignal) => unknown): Limiter => ({
     active: 0,
     queued: 0,
@@ -468,7 +468,7 @@ describe("an error", () => {
 });
 
 describe("a deadline between attempts", () => {
-  test("is a timeout whose cause is what the backend said last", async () => {
+  test("is a timeout whose cause is the backend's last error", async () => {
     const { guard } = guarded(
       { deadlineMs: 20, maxAttempts: 10 },
       fails(() => new SignerError("throttled", "slow down")),
@@ -590,7 +590,7 @@ describe("health", () => {
     expect(guard.health().since).toEqual(since);
   });
 
-  test("is the worse of what calls showed and what the adapter says, with the adapter's notes", async () => {
+  test("is the worse of the calls' and the adapter's status, with the adapter's notes", async () => {
     const { signer } = scriptedSigner(signs);
     const guard = guardSigner(signer, {}, { notes: () => ["the PIN was not proven"], status: () => "down" });
     await guard.sign(DIGEST);
@@ -621,7 +621,7 @@ describe("an argument of another kind", () => {
 describe("an adapter's defaults", () => {
   const defaults = { concurrency: 1, maxAttempts: 2 };
 
-  test("hold where the policy says nothing, or undefined", async () => {
+  test("apply if the policy has no value, or undefined", async () => {
     const { signer, calls } = scriptedSigner(fails(unavailable));
     const guard = guardSigner(signer, { maxAttempts: undefined }, { defaults });
     const failed = failure(guard.sign(DIGEST));
@@ -648,7 +648,7 @@ describe("an adapter's defaults", () => {
 });
 
 describe("construction", () => {
-  test("refuses a signer that is guarded already", () => {
+  test("refuses a signer that is already guarded", () => {
     const { guard } = guarded({}, signs);
     expect(() => guardSigner(guard)).toThrow(ConfigurationError);
   });

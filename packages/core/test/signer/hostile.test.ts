@@ -72,7 +72,7 @@ describe("places that share one buffer", () => {
 });
 
 describe("the signing input that a signer gets", () => {
-  test("is what was hashed, whatever the caller does with its buffer meanwhile", async () => {
+  test("is the bytes that were hashed, whatever the caller does with its buffer meanwhile", async () => {
     const own = keyPair();
     let seen: Uint8Array | undefined;
     const signer = own.byHand("test:own", async (digest, { signingInput } = {}) => {
@@ -135,7 +135,7 @@ describe("a public key that is an instance of a class", () => {
   });
 });
 
-describe("what is no signer", () => {
+describe("anything that is not a signer", () => {
   const own = keyPair();
   test.each<[string, unknown]>([
     ["nothing", undefined],
@@ -207,7 +207,7 @@ describe("a failover inside a failover", () => {
     expect(guard.health().notes.join("\n")).toMatch(/the standby test:standby has signed since .*test:dead failed/);
   });
 
-  test("shows what bare signers of adapters have to say", () => {
+  test("shows the notes of adapters' bare signers", () => {
     const own = keyPair();
     const hsm = createSigner({
       uri: "test:hsm",
@@ -224,7 +224,7 @@ describe("a failover inside a failover", () => {
 });
 
 describe("a failover over three places", () => {
-  test("says of each that was left why, and since when the one in use is used", async () => {
+  test("says why it left each place, and since when it has used the current one", async () => {
     vi.setSystemTime("2026-03-01T08:00:00Z");
     const own = keyPair();
     const failing = { a: true, b: false };
@@ -255,7 +255,7 @@ describe("a limiter whose release fails later", () => {
 });
 
 describe("a signer that only looks like one of ours", () => {
-  test("gives its slot back like any that was written by hand", async () => {
+  test("gives its slot back like any signer that was written by hand", async () => {
     const own = keyPair();
     const ours = createSigner({ uri: "a", publicKey: own.publicKey, signDigest: own.sign, close: async () => {} });
     const heir = Object.create(ours, { sign: { value: () => new Promise(() => {}) } }) as Signer;
@@ -277,7 +277,7 @@ describe("openSigner", () => {
     expect(open).not.toHaveBeenCalled();
   });
 
-  test("closes what it cannot guard", async () => {
+  test("closes a signer that it cannot guard", async () => {
     const close = vi.fn<() => Promise<void>>(async () => {});
     const odd = { publicKey: own.publicKey, sign: own.sign, close } as unknown as Signer;
     expect(await failure(openSigner("test:key", [adapter(async () => odd)]))).toMatchObject({ argument: "uri" });
@@ -336,7 +336,7 @@ describe("options of sign", () => {
     warned.mockRestore();
   });
 
-  test("a result whose memory was moved away is a bad signature", async () => {
+  test("a result whose memory was transferred away is a bad signature", async () => {
     const gone = own.byHand("test:gone", async (digest) => {
       const signature = new Uint8Array(await own.sign(digest));
       structuredClone(signature.buffer, { transfer: [signature.buffer] });

@@ -4,7 +4,7 @@ import { ConfigurationError, createLimiter } from "@signpost/core";
 import { failure } from "../support/failure.ts";
 
 describe("a limiter", () => {
-  test("gives slots at once while there are some", async () => {
+  test("grants slots immediately while some are free", async () => {
     const limiter = createLimiter({ concurrency: 2, maxQueue: 0 });
     expect(typeof limiter.acquire()).toBe("function");
     expect(typeof limiter.acquire()).toBe("function");

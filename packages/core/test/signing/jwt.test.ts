@@ -172,7 +172,7 @@ describe("signJwt", () => {
     expect(await failure(signJwt(setOf(signs).keys, claims))).toBeInstanceOf(ConfigurationError);
   });
 
-  test("refuses an iat option beside the claims' own", async () => {
+  test("refuses an iat option if the claims have an iat", async () => {
     expect(await failure(signJwt(setOf(signs).keys, { iat: 5 }, { iat: 6 }))).toMatchObject({ argument: "iat" });
   });
 
@@ -241,7 +241,7 @@ describe("a signature that is not by the published key", () => {
     expect(await failure(signJwt(keys, {}, { verify: "always" }))).toMatchObject({ code: "bad_signature" });
   });
 
-  test("is caught by signWith alone", async () => {
+  test("is only caught by signWith", async () => {
     const { keys } = setOf(signsWithAnotherKey);
     expect(await failure(signWith(keys.active, Buffer.from("input")))).toMatchObject({ code: "bad_signature" });
   });
@@ -263,7 +263,7 @@ describe("a signature that is not by the published key", () => {
 });
 
 describe("the caller's signing input", () => {
-  test("may be used again at once: signed and verified is what it was at the call", async () => {
+  test("may be reused immediately: the bytes at the time of the call are signed and verified", async () => {
     const { keys, publicKey, signer } = setOf(signsAfter(5));
     const input = Buffer.from("input");
     const signing = signWith(keys.active, input);

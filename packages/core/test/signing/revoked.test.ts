@@ -28,7 +28,7 @@ function keyOf(keyId: string, meanwhile: () => void = () => {}) {
 }
 
 describe("a key that is revoked while it signs", () => {
-  test("gives no token: the key that is active then makes it", async () => {
+  test("gives no token: the new active key signs it", async () => {
     const fresh = keyOf("fresh");
     const revoked = keyOf("revoked", () => (keys = createKeySet([fresh.entry])));
     let keys: KeySet = createKeySet([revoked.entry]);
@@ -44,7 +44,7 @@ describe("a key that is revoked while it signs", () => {
     expect(decodeProtectedHeader(await signJws(() => keys, "text"))).toMatchObject({ kid: "fresh" });
   });
 
-  test("gives the token that was asked for, whatever became of the options meanwhile", async () => {
+  test("gives the requested token, even if the options change meanwhile", async () => {
     const fresh = keyOf("fresh");
     const header: Record<string, unknown> = { nonce: 1 };
     const options: { typ: string; header: typeof header } = { typ: "at+jwt", header };
@@ -58,7 +58,7 @@ describe("a key that is revoked while it signs", () => {
     expect(decodeProtectedHeader(token)).toEqual({ alg: "ES256", kid: "fresh", typ: "at+jwt", nonce: 1 });
   });
 
-  test("gives its token when it only retires", async () => {
+  test("gives its token if it only retires", async () => {
     const next = keyOf("next");
     const retiring = keyOf("retiring", () => {
       const { publicKey } = retiring.entry.signer;
@@ -78,7 +78,7 @@ describe("a key that is revoked while it signs", () => {
     expect(revocations).toBe(3);
   });
 
-  test("passes on what the source throws meanwhile", async () => {
+  test("passes on an error that the source throws meanwhile", async () => {
     const error = new Error("the store is away");
     const revoked = keyOf("revoked", () => (broken = true));
     const keys = createKeySet([revoked.entry]);
@@ -90,7 +90,7 @@ describe("a key that is revoked while it signs", () => {
     expect(await failure(signJwt(source, {}))).toBe(error);
   });
 
-  test("passes on what the signer failed with, whatever the source throws after it", async () => {
+  test("passes on the signer's error, even if the source throws after it", async () => {
     const refusal = new SignerError("key_disabled", "disabled");
     const broken = scriptedSigner(async () => {
       isAway = true;
@@ -166,7 +166,7 @@ describe("a key that was revoked at its backend first", () => {
     return { keyId: "revoked", signer };
   };
 
-  test("gives way to the key that is active by then", async () => {
+  test("is replaced by the key that is active by then", async () => {
     const fresh = keyOf("fresh");
     let keys: KeySet = createKeySet([refuses(() => (keys = createKeySet([fresh.entry])))]);
     expect(decodeProtectedHeader(await signJwt(() => keys, {}))).toMatchObject({ kid: "fresh" });
@@ -177,7 +177,7 @@ describe("a key that was revoked at its backend first", () => {
     expect(await failure(signJwt(() => keys, {}))).toMatchObject({ code: "key_disabled" });
   });
 
-  test("gives no token under a kid that came back for another key", async () => {
+  test("gives no token under a kid that now names another key", async () => {
     const [fresh, other] = [keyOf("fresh"), keyOf("other")];
     const revoked = keyOf("revoked", () => {
       // Two sets later the kid names a key that only retires.
