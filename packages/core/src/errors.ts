@@ -195,7 +195,7 @@ export class ConfigurationError extends SignpostError {
   }
 }
 
-/** Bytes, or a JWK, are not valid in their encoding. `code` says which encoding. */
+/** Bytes or a JWK have an invalid encoding. `code` says which encoding. */
 export class EncodingError extends SignpostError {
   static {
     markErrorClass(this.prototype, "EncodingError");

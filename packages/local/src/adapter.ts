@@ -36,7 +36,7 @@ export function local(): SignerAdapter {
   });
 }
 
-/** A key has a few hundred bytes. A longer file is not a key. */
+/** A key has a few hundred bytes. A file longer than this is something else. */
 const MAX_PEM_BYTES = 65_536;
 
 async function readPem(path: string, { deadlineMs, signal }: OpeningBounds): Promise<string> {

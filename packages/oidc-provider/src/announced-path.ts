@@ -3,10 +3,9 @@ import type { OidcProviderContextLike, OidcProviderLike } from "./host.ts";
 import type { TellOperator } from "./operator-reports.ts";
 
 /**
- * Checks the first request to the endpoint or to a route of the host. If the host's discovery document names another path
- * than the endpoint's `jwksUri`, the operator gets a report. The host learns from each request where it is mounted, and
- * does not see a prefix that a proxy strips. A health check that matches no route may bypass that proxy, so it is not
- * checked.
+ * Checks the first request to the endpoint or to a route of the host. If the path in the host's discovery document differs
+ * from the endpoint's `jwksUri`, the operator gets a report. The host learns from each request where it is mounted, and does
+ * not see a prefix that a proxy strips. A health check that matches no route may bypass that proxy, so it is not checked.
  *
  * Also checks the scheme of the first request to the issuer's host name. A request to another host name may have bypassed
  * the proxy that terminates TLS.

@@ -36,8 +36,8 @@ type Answer = { readonly kid: unknown } | "no key" | undefined;
 
 /**
  * Asks the host which other algorithms it has keys for, for example during a move from RS256. Its key store is private, but
- * it signs an authorization response (JARM) for any client. These responses are never sent. The operator gets a report of
- * a key that the endpoint does not publish, and if ES256 is not signed with our key.
+ * it signs an authorization response (JARM) for any client. These responses are never sent. The operator gets a report if
+ * the endpoint does not publish one of these keys, or if ES256 is not signed with our key.
  */
 export function askHostAlgorithms(
   provider: OidcProviderSigningLike,

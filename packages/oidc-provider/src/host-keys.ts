@@ -75,7 +75,7 @@ function define<Key extends object>(key: Key, getters: Getters, methods: Readonl
   return key;
 }
 
-// The key is the frozen object of the key set. A cache, because the host asks for the KeyObject on each verification.
+// A cache, since the host asks for the KeyObject on each verification. Its key is the frozen public key of the key set.
 const imported = new WeakMap<object, KeyObject>();
 
 function importKey(publicKey: PublicKeyMembers): KeyObject {

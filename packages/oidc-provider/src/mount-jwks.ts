@@ -25,7 +25,7 @@ export interface MountJwksOptions {
    */
   readonly cors?: boolean | undefined;
   /**
-   * Called once if the first request shows that the host announces another URL for its JWKS than the endpoint's `jwksUri`.
+   * Called once if the first request shows that the host announces a JWKS URL that differs from the endpoint's `jwksUri`.
    * Errors that it throws are dropped. Default: a process warning.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;

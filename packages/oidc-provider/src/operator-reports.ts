@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
 
-/** Reports a problem that makes no request fail to the operator. */
+/** Reports a problem to the operator. No request fails because of it. */
 export type TellOperator = (problem: ConfigurationError) => void;
 
 /** Calls `onError` in a microtask, so that its errors reach no request. Default: a process warning. */

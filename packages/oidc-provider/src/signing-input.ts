@@ -10,8 +10,8 @@ export interface ReadSigningInput {
 }
 
 /**
- * Reads a JWS signing input (RFC 7515 section 5.1): the header, and the payload if it is JSON. A function of the OP can
- * change the header last, so its algorithm may differ from the key's.
+ * Reads a JWS signing input (RFC 7515 section 5.1): the header, and the payload if it is JSON. A function of the OP may
+ * have changed the header, so its algorithm may differ from the key's.
  */
 export function readSigningInput(signingInput: Uint8Array): ReadSigningInput {
   const [header = "", payload = ""] = Buffer.from(signingInput).toString("latin1").split(".", 2);

@@ -54,10 +54,15 @@ export interface SignpostKeysOptions<Key extends object> {
    */
   readonly verifyingKeys?: number | undefined;
   /**
-   * Called with a problem that makes no request fail. Once until the keys fit again: there are more keys than
-   * `verifyingKeys`. Once each: the host signs a token that expires after its key is withdrawn, or announces another URL for
-   * its JWKS than the endpoint's. At `attach`: the endpoint does not publish a key that the host signs with, or the host does
-   * not have our keys before all others. Errors that it throws are dropped. Default: a process warning.
+   * Called for problems that do not make a request fail:
+   *
+   * - There are more keys than `verifyingKeys` (once, until they fit again).
+   * - The host signs a token that expires after its key is withdrawn (once).
+   * - The host announces a JWKS URL that differs from the endpoint's (once).
+   * - The host signs with a key that the endpoint does not publish.
+   * - The keys of `signpostKeys` are missing in the host's `jwks`, or not the first ones.
+   *
+   * Errors that it throws are dropped. Default: a process warning.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
   /** Same as for `signWith`: `"always"` (default) or `"first"`. */
@@ -89,8 +94,8 @@ export interface SignpostKeys<Key extends object> {
    * a 503 from the token endpoint, a retry with the same one gets `invalid_grant`. A retry of the guard, or a second signer of
    * `failoverSigner`, avoids that.
    *
-   * @throws ConfigurationError if the endpoint has another issuer or path than the provider, or does not publish the active
-   * key; if `attach` was already called; and if `provider.callback()` was already called.
+   * @throws ConfigurationError if the endpoint's issuer or path differs from the provider's, or if the endpoint does not
+   * publish the active key; if `attach` was already called; and if `provider.callback()` was already called.
    */
   attach(provider: OidcProviderSigningLike, endpoint: JwksEndpointLike, options?: AttachOptions): void;
 }
@@ -99,8 +104,8 @@ export interface SignpostKeys<Key extends object> {
  * Creates what the host needs to sign with the OP's own keys. Rotation is live: keys that are added later sign, and verify
  * hints, without a new Provider.
  *
- * @throws ConfigurationError that names the option, also if the host's hook has changed. Whatever a source function or a
- * schedule throws.
+ * @throws ConfigurationError that names the option, also if the host's hook has changed. Also throws whatever a source
+ * function or a schedule throws.
  * @example
  * ```ts
  * import { errors, ExternalSigningKey, Provider } from "oidc-provider";

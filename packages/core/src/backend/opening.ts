@@ -31,8 +31,8 @@ export interface OpeningBounds {
 const UNGUARDED_ATTEMPT_MS = 5000;
 
 /**
- * The bounds of opening. They are the ones that the policy sets for a signature. Without a guard (`policy: false`) one
- * attempt may take 5 s, and the policy's defaults apply: 5 s in all, 3 attempts.
+ * The bounds of opening: the policy's limits for a signature. Without a guard (`policy: false`) one attempt may take 5 s,
+ * and the policy's defaults apply: 5 s in all, 3 attempts.
  *
  * @throws ConfigurationError for an invalid policy, deadline or signal.
  * @example

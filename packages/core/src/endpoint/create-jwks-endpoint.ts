@@ -47,7 +47,7 @@ export interface JwksEndpointOptions extends RouteOptions {
   readonly cors?: boolean | undefined;
   /**
    * Called when the key source or the predicate fails, once until it works again. Also called once if the first request to
-   * `listener` or `fetch` has another path than `pathname`. Errors that it throws are dropped. Default: not called.
+   * `listener` or `fetch` has a path other than `pathname`. Errors that it throws are dropped. Default: not called.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -62,7 +62,7 @@ export interface JwksMetadata {
 
 /**
  * The endpoint of an OP's key set. You can pass its methods around without `this`. It does not check the URL of a request,
- * since routing is your server's job and proxies may strip prefixes. But if the first request has another path than
+ * since routing is your server's job and proxies may strip prefixes. But if the first request has a path other than
  * `pathname`, `onError` is called.
  */
 export interface JwksEndpoint {

@@ -92,7 +92,7 @@ function readIssuer(issuer: unknown, allowInsecure: boolean): string {
     throw new ConfigurationError("issuer", "expected a host name in ASCII (use the xn-- form for other scripts)");
   }
   const url = new URL(issuer);
-  // A client whose parser resolves `.`, `..` or `%2e` would request another path than the published one.
+  // A client whose parser resolves `.`, `..` or `%2e` would not request the published path.
   if (rest.includes("//") || url.pathname !== (rest === "" ? "/" : rest)) {
     throw new ConfigurationError("issuer", "the path must not have empty, `.` or `..` segments");
   }

@@ -16,7 +16,7 @@ const OWN_HEADERS = [
   "pragma",
 ];
 
-/** Headers only for CDNs override `Cache-Control` there (RFC 9213 section 2), and would keep a revoked key in the cache. */
+/** Headers for CDNs. There they override `Cache-Control` (RFC 9213 section 2), and would keep a revoked key in the cache. */
 function isForCdns(name: string): boolean {
   return name === "surrogate-control" || name.endsWith("cdn-cache-control");
 }

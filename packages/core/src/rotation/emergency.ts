@@ -39,7 +39,7 @@ type Planned = PlannedEntry<ScheduledEntry>;
 /**
  * Removes a key from a schedule immediately. The key is no longer published, and it is not kept as withdrawn either. If
  * it is the active key, the replacement takes over its dates, so that the dates of all other keys stay the same. This is
- * a pure function. It may break the announcement rule, and reports what it breaks. It also accepts its own result.
+ * a pure function. It may break the announcement rule, and reports what it breaks. You can apply it again to its result.
  *
  * @throws ConfigurationError if no entry has that kid, if no other entry can sign instead, and for a replacement that is
  * not needed, cannot sign, or has the kid or the key of an existing entry, including the revoked one.

@@ -54,8 +54,9 @@ export interface Limiter {
   /** Number of calls that wait for a slot. */
   readonly queued: number;
   /**
-   * Takes a slot. Returns a function that gives it back, or a promise of that function if no slot is free. The function can
-   * be called again. Rejects with `overloaded` if the queue is full, and with the signal's reason if it aborts while waiting.
+   * Takes a slot. Returns a function that gives it back, or a promise of that function if no slot is free. A second call of
+   * the function does nothing. Rejects with `overloaded` if the queue is full, and with the signal's reason if it aborts
+   * while waiting.
    */
   acquire(signal?: AbortSignal): (() => void) | Promise<() => void>;
 }
