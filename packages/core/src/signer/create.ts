@@ -8,7 +8,7 @@ import { closedError, endedError } from "./endings.ts";
 import type { SignerStatus } from "./health.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { onAbort } from "./on-abort.ts";
-import { copiedSignature } from "./places.ts";
+import { copiedSignature, markPlace, placeOf } from "./places.ts";
 import { createSettling } from "./settling.ts";
 
 /** What an adapter implements: the key that it opened, and one attempt to sign. */
@@ -79,7 +79,9 @@ export function createSigner(backend: SignerBackend): Signer {
     inFlight.add(call);
     try {
       // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
-      return copiedSignature(await call) as Uint8Array;
+      const signature = copiedSignature(await call) as Uint8Array;
+      // A signer that is written by hand may ask several of ours, and pass on what they give.
+      return placeOf(signature) === undefined ? markPlace(signature, signer) : signature;
     } finally {
       inFlight.delete(call);
       letGo();

@@ -292,4 +292,24 @@ describe('verify: "first"', () => {
     place = next;
     expect(await failure(signWith(entry, INPUT, { verify: "first" }))).toMatchObject({ uri: "test:session-2" });
   });
+
+  test.each([
+    ["bare", (bare: Signer) => bare],
+    ["guarded", guardSigner],
+  ])("proves each signer that one written by hand asks, which are %s", async (_form, form) => {
+    const { signer } = scriptedSigner();
+    const madeBy = (uri: string, sign: Signer["sign"]): Signer =>
+      form(createSigner({ uri, publicKey: signer.publicKey, signDigest: sign, close: async () => {} }));
+    const good = madeBy("test:good", signer.sign);
+    const bad = madeBy("test:bad", (digest) => scriptedSigner().signer.sign(digest));
+    let asked = good;
+    const byHand: Signer = { ...signer, sign: (digest, options) => asked.sign(digest, options) };
+    const entry = createKeySet([{ signer: byHand }]).active;
+    await signWith(entry, INPUT, { verify: "first" });
+    asked = bad;
+    expect(await failure(signWith(entry, INPUT, { verify: "first" }))).toMatchObject({
+      code: "bad_signature",
+      uri: "test:bad",
+    });
+  });
 });
