@@ -55,7 +55,8 @@ async function invoke(
   return await signer.sign(digest, signingInput === undefined ? { signal } : { signal, signingInput });
 }
 
-function checkedSignature(result: unknown): Uint8Array {
+/** A copy of what a backend gave, if it has the form of a signature. */
+export function checkedSignature(result: unknown): Uint8Array {
   // Checks a copy: the backend may reuse its buffer, a Buffer may be a view of a shared pool, and a subclass may report
   // any length.
   const signature = copiedSignature(result);

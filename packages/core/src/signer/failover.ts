@@ -2,6 +2,7 @@ import { ConfigurationError, nameSigner, SignerError, type SignerErrorCode } fro
 import { elapsedMs, type Instant, readInstant } from "../instant.ts";
 import { given } from "../options/given.ts";
 import { checkedOptions } from "./arguments.ts";
+import { checkedSignature } from "./attempt.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { settlingSigner } from "./create.ts";
 import { createFailoverRecord } from "./failover-record.ts";
@@ -15,7 +16,7 @@ const RETRY_FIRST_AFTER_MS = 30_000;
 /**
  * One bare signer for a key in several places (a Multi-Region key, a pair of HSMs). Put a guard around it, so that the
  * guard's attempts can use different places. Each `sign` uses one signer. The next attempt uses the next signer after a
- * transient failure, a timed-out attempt, a permanent refusal by a standby, or a signature that `signWith` finds bad. After
+ * transient failure, a timed-out attempt, a permanent refusal by a standby, or a bad signature by any place. After
  * 30 s one call tries the first signer again. If it succeeds, all calls return to the first signer.
  *
  * While a signer other than the first is used, the health of the guard is at best `degraded`, since one more failure may be
@@ -77,7 +78,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       if (isTransient(signal?.reason)) leave(index, signal.reason);
     });
     try {
-      const signature = await signer.sign(digest, checked);
+      // Here too, and not by the guard alone: a result that is not a signature must not bring calls back to the first.
+      const signature = checkedSignature(await signer.sign(digest, checked));
       // Only for a probe, not for a call from before the failover. And not if it timed out: then it is still too slow.
       if (probe && signal?.aborted !== true) backToFirst();
       // The bytes belong to this call alone, so the mark cannot get onto another signature.
@@ -94,6 +96,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
         leave(index, error);
         throw placeRefuses(named, signer.uri, index);
       }
+      // As where `signWith` finds it: the place is at fault, and not the key.
+      else if (isRefusal(error) && error.code === "bad_signature") leave(index, error);
       throw named;
     } finally {
       letGo();

@@ -14,7 +14,15 @@ import {
 } from "@signpost/core";
 import { createSigner, markPlace } from "@signpost/core/adapter";
 import { failure } from "../support/failure.ts";
-import { type Behaviour, fails, hangs, scriptedSigner, scriptedSignerOf, signs } from "../support/scripted-signer.ts";
+import {
+  answers,
+  type Behaviour,
+  fails,
+  hangs,
+  scriptedSigner,
+  scriptedSignerOf,
+  signs,
+} from "../support/scripted-signer.ts";
 
 const DIGEST = new Uint8Array(32).fill(7);
 const INPUT = new TextEncoder().encode("header.payload");
@@ -238,6 +246,33 @@ describe("a place whose signature does not verify", () => {
     const entry = createKeySet([{ signer: guardSigner(failoverSigner([badly, signer])) }]).active;
     expect(await failure(signWith(entry, INPUT))).toMatchObject({ code: "bad_signature", uri: "test:session" });
     await signWith(entry, INPUT);
+  });
+});
+
+describe("a place whose signature has the wrong form", () => {
+  const refuses = fails(() => new SignerError("bad_signature", "r is zero"));
+  test.each<[string, Behaviour]>([
+    ["is too short", answers(new Uint8Array(10))],
+    ["is zero", answers(new Uint8Array(64))],
+    ["was refused by its own adapter", refuses],
+  ])("is left for the next one: it %s", async (_form, badly) => {
+    const guard = guardSigner(frankfurtAndDublin(badly, signs).bare);
+    expect(await failure(guard.sign(DIGEST))).toMatchObject({ code: "bad_signature", uri: "test:frankfurt" });
+    expect(await guard.sign(DIGEST)).toHaveLength(64);
+    expect(guard.health()).toMatchObject({ status: "degraded", lastCode: "bad_signature" });
+  });
+
+  test("does not bring the others back, where it is the first", async () => {
+    const { bare, behaviours } = frankfurtAndDublin(down, signs);
+    const guard = guardSigner(bare);
+    const signature = guard.sign(DIGEST);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await signature;
+    behaviours.frankfurt = answers(new Uint8Array(10));
+    const [probing, other] = [guard.sign(DIGEST), guard.sign(DIGEST)];
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([await probing, await other]).toEqual([expect.any(Uint8Array), expect.any(Uint8Array)]);
+    await guard.sign(DIGEST);
   });
 });
 
