@@ -53,13 +53,17 @@ export function createFailoverRecord(places: readonly Signer[]): FailoverRecord 
         current === 0 || last === undefined
           ? { status: "ready" }
           : { status: "degraded", since: last.at, lastCode: last.code };
-      const place = places[current];
-      const inside = place === undefined ? undefined : insideOf(place);
-      return inside === undefined ? own : worstStatus(own, inside.status());
+      return worstStatus(own, ...places.map((place, index) => statusOf(place, index === current)));
     },
     notes: (current) => [
       signsAt(current),
       ...places.flatMap((place) => (insideOf(place)?.notes() ?? []).map((note) => `${place.uri}: ${note}`)),
     ],
   };
+}
+
+/** What the adapter of a place says. One that is not used costs no signature, but the next failure may be an outage. */
+function statusOf(place: Signer, used: boolean): BackendStatus {
+  const seen = insideOf(place)?.status() ?? { status: "ready" };
+  return used || seen.status === "ready" ? seen : { status: "degraded" };
 }

@@ -19,8 +19,9 @@ const RETRY_FIRST_AFTER_MS = 30_000;
  * transient failure, a timed-out attempt, a permanent refusal by a standby, or a bad signature by any place. After
  * 30 s one call tries the first signer again. If it succeeds, all calls return to the first signer.
  *
- * While a signer other than the first is used, the health of the guard is at best `degraded`, since one more failure may be
- * an outage. The notes say which signer is used and why, and events name it as `place`.
+ * While a signer other than the first is used, or the adapter of any of them says that it is not ready, the health of the
+ * guard is at best `degraded`, since one more failure may be an outage. The notes say which signer is used and why, and
+ * events name it as `place`.
  *
  * `close()` closes all signers.
  *

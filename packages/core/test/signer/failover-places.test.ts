@@ -119,6 +119,29 @@ describe("the health of a failover", () => {
     expect(guard.health().notes).toEqual(["signs at test:frankfurt, the first of 2 places"]);
   });
 
+  test("is degraded while a standby that was not needed is down by what its adapter says", async () => {
+    const { signer } = scriptedSigner();
+    let status: "ready" | "down" = "ready";
+    const standby = createSigner({
+      uri: "test:standby",
+      publicKey: signer.publicKey,
+      signDigest: signer.sign,
+      status: () => status,
+      notes: () => ["the token is gone"],
+      close: async () => {},
+    });
+    const guard = guardSigner(failoverSigner([signer, standby]));
+    await guard.sign(DIGEST);
+    expect(guard.health().status).toBe("ready");
+    status = "down";
+    expect(guard.health()).toMatchObject({
+      status: "degraded",
+      notes: [expect.stringContaining("the first of 2 places"), "test:standby: the token is gone"],
+    });
+    status = "ready";
+    expect(guard.health().status).toBe("ready");
+  });
+
   test("counts abandoned calls in any place", async () => {
     const guard = guardSigner(frankfurtAndDublin(hangs, signs).bare, { attemptTimeoutMs: 100 });
     const signature = guard.sign(DIGEST);
