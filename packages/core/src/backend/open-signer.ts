@@ -3,9 +3,10 @@ import { p256JwkFrom } from "../encoding/given-key.ts";
 import type { JwkInput } from "../encoding/public-jwk.ts";
 import { asSignerError, nameSigner, SignpostError, type SignerError } from "../errors.ts";
 import type { GuardPolicy, Signer } from "../signer/contract.ts";
-import { createSigner, type SignerBackend } from "../signer/create.ts";
+import { createToldSigner, type SignerBackend } from "../signer/create.ts";
 import { endedError } from "../signer/endings.ts";
 import { guardSigner, type GuardDetails } from "../signer/guard.ts";
+import { worstStatus } from "../signer/health.ts";
 import { readPolicy } from "../signer/policy.ts";
 import { openingBounds, retryOpening, type CallBounds, type OpeningBounds, type OpeningOptions } from "./opening.ts";
 import { withinDeadline } from "./within-deadline.ts";
@@ -31,10 +32,9 @@ export function createAdapterSigner(
 ): Signer {
   const { notes = [], status, defaults } = details;
   // On the bare signer, so that a failover over bare signers shows them too.
-  const signer = createSigner({
-    ...backend,
-    notes: typeof notes === "function" ? notes : () => notes,
-    status,
+  const signer = createToldSigner(backend, {
+    notes: () => [...(backend.notes?.() ?? []), ...(typeof notes === "function" ? notes() : notes)],
+    status: () => worstStatus({ status: backend.status?.() ?? "ready" }, { status: status?.() ?? "ready" }),
   });
   return policy === false ? signer : guardSigner(signer, policy, { defaults });
 }

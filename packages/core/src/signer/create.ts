@@ -6,7 +6,7 @@ import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { closedError, endedError } from "./endings.ts";
 import type { SignerStatus } from "./health.ts";
-import { insideOf, showInside } from "./inside.ts";
+import { type Inside, insideOf, showInside } from "./inside.ts";
 import { onAbort } from "./on-abort.ts";
 import { copiedSignature, markPlace, placeOf } from "./places.ts";
 import { createSettling } from "./settling.ts";
@@ -61,6 +61,14 @@ export interface SignerBackend {
  * ```
  */
 export function createSigner(backend: SignerBackend): Signer {
+  return createToldSigner(backend, {
+    notes: () => backend.notes?.() ?? [],
+    status: () => ({ status: backend.status?.() ?? "ready" }),
+  });
+}
+
+/** As `createSigner`, where more than the backend has something to tell. The backend may be an instance of a class. */
+export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "notes" | "status">): Signer {
   const publicKey = readPublicKey(backend);
   const callTimeoutMs = readCallTimeout(backend);
   const inFlight = new Set<Promise<Uint8Array>>();
@@ -107,8 +115,7 @@ export function createSigner(backend: SignerBackend): Signer {
   };
   return Object.freeze(
     showInside(signer, {
-      status: () => ({ status: backend.status?.() ?? "ready" }),
-      notes: () => backend.notes?.() ?? [],
+      ...told,
       leftBehind: () => attempts.leftBehind,
       allowOverdue: attempts.allow,
     }),

@@ -208,6 +208,27 @@ describe("createAdapterSigner", () => {
     const guarded = createAdapterSigner(backend, {}, { notes: ["a note"] }) as GuardedSigner;
     expect(guarded.health().notes).toEqual(["a note"]);
   });
+
+  test("shows what the backend says of itself, before the details", async () => {
+    const telling = { ...backend, notes: () => ["of the backend"], status: () => "down" as const };
+    const guarded = createAdapterSigner(telling, {}, { notes: ["a note"] }) as GuardedSigner;
+    expect(guarded.health()).toMatchObject({ status: "down", notes: ["of the backend", "a note"] });
+    const other = createAdapterSigner(telling, {}, { status: () => "degraded" }) as GuardedSigner;
+    expect(other.health().status).toBe("down");
+  });
+
+  test("takes a backend that is an instance of a class", async () => {
+    class Backend {
+      readonly uri: string = "test:class";
+      readonly publicKey: P256PublicJwk = publicKey;
+      readonly #byte: number = 1;
+      async signDigest(): Promise<Uint8Array> {
+        return new Uint8Array(64).fill(this.#byte);
+      }
+      async close(): Promise<void> {}
+    }
+    expect(await createAdapterSigner(new Backend(), false).sign(DIGEST)).toEqual(new Uint8Array(64).fill(1));
+  });
 });
 
 describe("createAdapter", () => {
