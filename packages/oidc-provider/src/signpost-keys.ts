@@ -166,14 +166,19 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   };
   /** The signature, if the key is still published afterward. If a key was revoked, that says more than its failure. */
   const signPublished = async (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
-    try {
-      const signature = await signWith(entry, data, { verify });
-      if (keys.isPublished(entry)) return signature;
-    } catch (error) {
-      if (keys.isPublished(entry)) throw error;
-      throw withdrawnMeanwhile(entry.keyId, error);
-    }
+    const signature = await signWith(entry, data, { verify }).catch((error: unknown) => {
+      throw isKnownWithdrawn(entry) ? withdrawnMeanwhile(entry.keyId, error) : error;
+    });
+    if (keys.isPublished(entry)) return signature;
     throw withdrawnMeanwhile(entry.keyId);
+  };
+  /** False while the source fails: what the signer failed with came first, and says whether to try again. */
+  const isKnownWithdrawn = (entry: ActiveKey): boolean => {
+    try {
+      return !keys.isPublished(entry);
+    } catch {
+      return false;
+    }
   };
   const places = Array.from({ length: verifyingKeys }, (_, index) =>
     verifyingPlace(hostClass, keys, index, () => attached !== undefined),

@@ -206,6 +206,28 @@ test("a key that fails because it was revoked is a 503 too", async () => {
   });
 });
 
+test("what the signer failed with is told, also where the source of keys fails after it", async () => {
+  const signer = await openLocalSigner();
+  let failing = false;
+  const away = {
+    ...signer,
+    sign: async (): Promise<Uint8Array> => {
+      failing = true;
+      throw new SignerError("unavailable", "the HSM is away");
+    },
+  };
+  const keys = createKeySet([{ keyId: "a", signer: away }]);
+  const key = await signingKey(() => {
+    if (failing) throw new Error("the source of keys is away");
+    return keys;
+  });
+  await expect(key.sign(signingInput({ alg: "ES256", kid: "a" }))).rejects.toMatchObject({
+    error: "temporarily_unavailable",
+    status: 503,
+    cause: { code: "unavailable", message: "the HSM is away" },
+  });
+});
+
 test.each([undefined, {}, "provider"])("attach refuses %j for a provider, and for an endpoint", async (wrong) => {
   const keys = createKeySet([{ signer: await openLocalSigner() }]);
   const issuer = "https://op.example";
