@@ -11,7 +11,10 @@ import { type PlannedEntry, toDateTime } from "./timeline.ts";
 export interface EmergencyOptions {
   /** The `kid` of the key that must no longer be trusted. */
   readonly revokedKeyId: string;
-  /** When the key was revoked. Short caching is on from this time until the end of the rotation window. */
+  /**
+   * The current time, when you roll out the result, and not when the key was stolen: caches got the key until now. Short
+   * caching is on from this time until the end of the rotation window.
+   */
   readonly at: Date | string;
   /** The entry that signs instead, if the revoked key is active. Default: the next entry of the schedule. */
   readonly replacement?: KeySetEntry | undefined;
