@@ -1,7 +1,8 @@
 import { ConfigurationError } from "@signpost/core";
 import { given } from "@signpost/core/adapter";
+import type { Spendable } from "./before-spending.ts";
 import type { HostAlgorithms } from "./host-algorithms.ts";
-import { type OidcProviderSigningLike, type RequestContext, requestContext } from "./host.ts";
+import type { OidcProviderSigningLike, RequestContext } from "./host.ts";
 
 /** The parts of the host's `ResourceServer` that say how its JWT access tokens are signed. */
 interface ResourceServerInfo {
@@ -48,46 +49,32 @@ export function requireSignableResourceServers(provider: OidcProviderSigningLike
 
 /**
  * Checks the resource server of a code or refresh token before the token is used up. The resource server may have changed
- * its algorithm since the token was issued.
+ * its algorithm since the token was issued. Returns whether the access token may then be signed with ES256.
  */
-export function checkBeforeSpending(
-  provider: OidcProviderSigningLike,
+export function resourceServerCheck(
   abilities: SigningAbilities,
   getResourceServerInfo: ResourceServerInfoFunction,
-): void {
-  const { AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode } = provider;
-  const models = [AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode];
-  const check = async (context: RequestContext, granted: unknown): Promise<void> => {
+): (context: RequestContext, spent: Spendable) => Promise<boolean> {
+  return async (context, { resource: granted }) => {
     const requested = context.oidc?.params?.["resource"];
     const asked = requested ?? granted;
     // If there are several, the host lets a function of the OP pick one.
     const identifier: unknown = Array.isArray(asked) && asked.length === 1 ? asked[0] : asked;
     // The host refuses a resource that was not granted, without calling the OP's function.
-    if (typeof identifier !== "string" || ![granted].flat().includes(identifier)) return;
+    if (typeof identifier !== "string" || ![granted].flat().includes(identifier)) return false;
     let info: unknown;
     try {
       info = await getResourceServerInfo(context as never, identifier, context.oidc?.client as never);
     } catch (error) {
       // If none was requested, the host may make a token for userinfo. Then it does not matter if a granted resource is gone.
-      if (requested === undefined) return;
+      if (requested === undefined) return false;
       throw error;
     }
     // The host refuses anything that is not an object.
-    if (typeof info === "object" && info !== null) signableJwt(identifier, info, abilities);
+    if (typeof info !== "object" || info === null) return false;
+    const jwt = signableJwt(identifier, info, abilities);
+    return (info as ResourceServerInfo).accessTokenFormat === "jwt" && mayBeOurs(jwt);
   };
-  for (const model of models) {
-    const prototype = model.prototype as Consumable;
-    const { consume } = prototype;
-    prototype.consume = async function consumeChecked() {
-      const context = requestContext(provider);
-      if (context !== undefined) await check(context, this.resource);
-      return consume.call(this);
-    };
-  }
-}
-
-interface Consumable {
-  consume(this: { readonly resource?: unknown }): Promise<void>;
 }
 
 type Jwt = ResourceServerInfo["jwt"];
@@ -108,6 +95,12 @@ function signableJwt(identifier: string, info: ResourceServerInfo, abilities: Si
   const problem = signingProblem({ alg: ours ? "ES256" : alg, kid, key }, abilities);
   if (problem !== undefined) throw refused(problem);
   return ours ? { ...jwt, sign: { ...jwt?.sign, alg: "ES256" } } : jwt;
+}
+
+/** Where no algorithm is named, it is the host's default, which is not known here. */
+function mayBeOurs(jwt: Jwt): boolean {
+  if (!jwt?.sign) return !jwt?.encrypt;
+  return jwt.sign.alg === undefined || jwt.sign.alg === "ES256";
 }
 
 const HMAC = new Set(["HS256", "HS384", "HS512"]);

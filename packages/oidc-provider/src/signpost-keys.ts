@@ -8,6 +8,8 @@ import {
   readWholeNumber,
 } from "@signpost/core/adapter";
 import { type AttachOptions, readAttachOptions } from "./attach-options.ts";
+import { type Attached, requireAttached, unserved } from "./attached.ts";
+import { checkBeforeSpending, takesIdToken } from "./before-spending.ts";
 import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
 import { requireKidOfHints } from "./hints.ts";
 import {
@@ -17,7 +19,6 @@ import {
   type OidcProviderErrorsLike,
   type OidcProviderSigningLike,
   requireKnownHook,
-  requestContext,
   requireSigningHost,
 } from "./host.ts";
 import { askHostAlgorithms, isQuestion } from "./host-algorithms.ts";
@@ -31,8 +32,8 @@ import {
   requireUnserved,
 } from "./mount-jwks.ts";
 import { crowdReport, expiryReport, operatorReport } from "./operator-reports.ts";
-import { publicationCheck, publishedKeys } from "./published.ts";
-import { checkBeforeSpending, requireSignableResourceServers } from "./resource-servers.ts";
+import { publishedKeys, requirePublished } from "./published.ts";
+import { requireSignableResourceServers, resourceServerCheck } from "./resource-servers.ts";
 import { readSigningInput } from "./signing-input.ts";
 
 /** Options of `signpostKeys`. `Key` is the host's class for external keys. */
@@ -92,7 +93,8 @@ export interface SignpostKeys<Key extends object> {
    *
    * The host uses up an authorization code, a device code, a CIBA request or a rotating refresh token before it signs. After
    * a 503 from the token endpoint, a retry with the same one gets `invalid_grant`. A retry of the guard, or a second signer of
-   * `failoverSigner`, avoids that.
+   * `failoverSigner`, avoids that. What the plug itself refuses (an endpoint that does not publish the key, a key source that
+   * fails) is refused before, if an ID token is asked for or `getResourceServerInfo` is given.
    *
    * @throws ConfigurationError if the endpoint's issuer or path differs from the provider's, or if the endpoint does not
    * publish the active key; if `attach` was already called; and if `provider.callback()` was already called.
@@ -135,8 +137,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   const keys = liveKeys(own);
   const reportCrowd = crowdReport(verifyingKeys, tell);
   const reportExpiry = expiryReport(own.latestExpiry, tell);
-  const requirePublished = publicationCheck();
-  let attached: { readonly provider: OidcProviderSigningLike; readonly endpoint: JwksEndpointLike } | undefined;
+  let attached: Attached | undefined;
   const seen = new WeakSet<object>();
   let signsOutsideRequests = false;
   let asked = false;
@@ -152,17 +153,22 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
         throw new Error("this was only a question which key signs");
       }
       requireAttached(attached.provider, claims["iss"]);
-      const request = answeredRequest(attached.provider);
-      if (request === undefined ? !signsOutsideRequests : !seen.has(request)) throw unserved();
-      const entry = keys.signing(kid);
-      reportCrowd(keys.verifying().length);
+      const entry = permitted(attached, kid);
       reportExpiry(claims["exp"]);
-      if (entry === undefined) throw keys.wasWithdrawn(kid) ? withdrawnMeanwhile(kid) : unknownKid();
-      requirePublished(attached.endpoint, entry);
       return await signPublished(entry, data);
     } catch (error) {
       throw hostFailure(error, errors);
     }
+  };
+  /** The key of a kid, if it may sign for the current request. Everything that the plug itself refuses is refused here. */
+  const permitted = ({ provider, endpoint }: Attached, kid: string): ActiveKey => {
+    const request = answeredRequest(provider);
+    if (request === undefined ? !signsOutsideRequests : !seen.has(request)) throw unserved();
+    const entry = keys.signing(kid);
+    reportCrowd(keys.verifying().length);
+    if (entry === undefined) throw keys.wasWithdrawn(kid) ? withdrawnMeanwhile(kid) : unknownKid();
+    requirePublished(endpoint, entry);
+    return entry;
   };
   /** The signature, if the key is still published afterward. If a key was revoked, that says more than its failure. */
   const signPublished = async (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
@@ -214,42 +220,27 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
         activeKid: () => keys.active().keyId,
         host: askHostAlgorithms(
           provider,
-          () => publishedKeys(endpoint) ?? [],
+          () => publishedKeys(endpoint),
           () => asked,
           tell,
         ),
         failure: (cause: unknown) => hostFailure(cause, errors),
       };
       requireSignableResourceServers(provider, abilities);
-      if (getResourceServerInfo !== undefined) checkBeforeSpending(provider, abilities, getResourceServerInfo);
+      const takesJwt = getResourceServerInfo && resourceServerCheck(abilities, getResourceServerInfo);
+      checkBeforeSpending(provider, async (context, spent) => {
+        const isForJwt = await takesJwt?.(context, spent);
+        if (isForJwt !== true && !takesIdToken(context, spent)) return;
+        try {
+          permitted({ provider, endpoint }, keys.active().keyId);
+        } catch (error) {
+          throw abilities.failure(error);
+        }
+      });
       attached = { provider, endpoint };
       reportCrowd(keys.verifying().length);
     },
   };
-}
-
-/**
- * Refuses to sign for a second provider that was constructed with the same keys. It would not publish keys that are added
- * later. The issuer tells the providers apart. If the OP has put another issuer into the token, or both providers have the
- * same one, the current request does.
- */
-function requireAttached(provider: OidcProviderSigningLike, issuer: unknown): void {
-  const answering = requestContext(provider)?.oidc?.provider;
-  if (answering === provider) return;
-  const isOther = issuer !== undefined && issuer !== provider.issuer;
-  // Another provider of the same issuer is answering this request, and must use its own keys.
-  const isTwin = (answering as Partial<OidcProviderSigningLike> | undefined)?.issuer === provider.issuer;
-  if (!isOther && !isTwin) return;
-  const problem = `these keys are attached to the provider of ${provider.issuer}: call signpostKeys and attach for each provider`;
-  throw new ConfigurationError("provider", problem);
-}
-
-/** The endpoint may not be mounted, and then the kid of the tokens would not be published anywhere. */
-function unserved(): ConfigurationError {
-  const problem =
-    "the plug has not seen a request yet, or not this one: call attach before provider.callback(), and before the provider is " +
-    "mounted. In a process that serves no requests: attach(provider, endpoint, { servesRequests: false })";
-  return new ConfigurationError("servesRequests", problem);
 }
 
 const PLUG_OPTIONS: OptionNames<SignpostKeysOptions<object>> = {

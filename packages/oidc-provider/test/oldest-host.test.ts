@@ -7,6 +7,7 @@ test("the host is the oldest of the peer range", async () => {
   expect((await import("oidc-provider")).Provider).toBe((await import("oidc-provider-9.11")).Provider);
 });
 
+await import("./before-spending.test.ts");
 await import("./construction.test.ts");
 await import("./failures.test.ts");
 await import("./flows.test.ts");

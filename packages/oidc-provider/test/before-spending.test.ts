@@ -1,0 +1,169 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { createJwksEndpoint, createKeySet, type KeySet } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import {
+  approveDevice,
+  browser,
+  type DeviceAuthorization,
+  type Op,
+  REDIRECT_URI,
+  RESOURCE,
+  startOp,
+} from "./support/op.ts";
+
+const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+const SECRET = "only-for-this-test";
+const CODE_VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const PKCE = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" };
+
+let opened: Op | undefined;
+afterEach(() => {
+  opened?.close();
+});
+
+interface Started {
+  readonly op: Op;
+  /** From now on nothing can be signed, and then it can be again. */
+  breaks(): void;
+  mends(): void;
+}
+
+type Breaking = (sets: { readonly good: KeySet; readonly other: KeySet }) => { keys: KeySet; publishes: KeySet };
+
+/** An OP whose key source and endpoint are right until it breaks. */
+async function start(
+  breaking: Breaking,
+  { told = false, format = "opaque" }: { told?: boolean; format?: "opaque" | "jwt" } = {},
+): Promise<Started> {
+  const [good, other] = await Promise.all(
+    ["a", "b"].map(async (keyId) => createKeySet([{ keyId, signer: await openLocalSigner() }])),
+  );
+  if (good === undefined || other === undefined) throw new Error("expected two sets");
+  const works = (): ReturnType<Breaking> => ({ keys: good, publishes: good });
+  let now = works;
+  const getResourceServerInfo = () => ({ scope: "api", audience: RESOURCE, accessTokenFormat: format });
+  const op = await startOp({
+    keys: () => now().keys,
+    endpoint: (issuer) => createJwksEndpoint({ issuer, keys: () => now().publishes }),
+    attach: told ? { getResourceServerInfo } : {},
+    configuration: {
+      rotateRefreshToken: true,
+      clients: [
+        {
+          client_id: "rp",
+          client_secret: SECRET,
+          redirect_uris: [REDIRECT_URI],
+          grant_types: ["authorization_code", "refresh_token", DEVICE_GRANT],
+        },
+      ],
+      features: { resourceIndicators: { enabled: true, getResourceServerInfo, useGrantedResource: () => true } },
+    },
+  });
+  opened = op;
+  return {
+    op,
+    breaks: () => {
+      now = () => breaking({ good, other });
+    },
+    mends: () => {
+      now = works;
+    },
+  };
+}
+
+function post({ issuer }: Op, path: string, form: Record<string, string>): Promise<Response> {
+  return fetch(`${issuer}${path}`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa(`rp:${SECRET}`)}` },
+    body: new URLSearchParams(form),
+  });
+}
+
+async function authorize({ issuer }: Op, scope: string, more: Record<string, string> = {}): Promise<string> {
+  const url = new URL(`${issuer}/auth`);
+  const query = { client_id: "rp", redirect_uri: REDIRECT_URI, response_type: "code", scope, ...PKCE, ...more };
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  const ended = await browser(issuer)(url);
+  if (!(ended instanceof URL)) throw new Error(`the OP answered ${ended.status}`);
+  return ended.searchParams.get("code") ?? "";
+}
+
+function exchange(op: Op, code: string): Promise<Response> {
+  const form = { grant_type: "authorization_code", code, redirect_uri: REDIRECT_URI, code_verifier: CODE_VERIFIER };
+  return post(op, "/token", form);
+}
+
+async function answerOf(response: Response): Promise<Record<string, unknown>> {
+  return { status: response.status, ...((await response.json()) as object) };
+}
+
+const REFUSED = { status: 500, error: "server_error" };
+const SPENT = { status: 400, error: "invalid_grant" };
+
+describe.each<[string, Breaking]>([
+  ["the endpoint does not publish the active key", ({ good, other }) => ({ keys: other, publishes: good })],
+  ["the endpoint publishes the active key no more", ({ good, other }) => ({ keys: good, publishes: other })],
+  [
+    "the key source fails",
+    () => {
+      throw new Error("the database is down");
+    },
+  ],
+])("while %s", (_name, breaking) => {
+  test("a code is refused, and is not spent", async () => {
+    const { op, breaks, mends } = await start(breaking);
+    const code = await authorize(op, "openid");
+    breaks();
+    expect(await answerOf(await exchange(op, code))).toMatchObject(REFUSED);
+    mends();
+    expect(await answerOf(await exchange(op, code))).toMatchObject({ status: 200, id_token: expect.any(String) });
+    expect(await answerOf(await exchange(op, code))).toMatchObject(SPENT);
+  });
+
+  test("a refresh token that rotates is refused, and is not spent", async () => {
+    const { op, breaks, mends } = await start(breaking);
+    const { refresh_token } = await answerOf(await exchange(op, await authorize(op, "openid")));
+    const refresh = () => post(op, "/token", { grant_type: "refresh_token", refresh_token: String(refresh_token) });
+    breaks();
+    for (let attempt = 0; attempt < 2; attempt += 1) expect(await answerOf(await refresh())).toMatchObject(REFUSED);
+    mends();
+    expect(await answerOf(await refresh())).toMatchObject({ status: 200, id_token: expect.any(String) });
+    expect(await answerOf(await refresh())).toMatchObject(SPENT);
+  });
+
+  test("a device code is refused, and is not spent", async () => {
+    const { op, breaks, mends } = await start(breaking);
+    const device = await answerOf(await post(op, "/device/auth", { scope: "openid" }));
+    await approveDevice(op, device as unknown as DeviceAuthorization);
+    const poll = () => post(op, "/token", { grant_type: DEVICE_GRANT, device_code: String(device["device_code"]) });
+    breaks();
+    expect(await answerOf(await poll())).toMatchObject(REFUSED);
+    mends();
+    expect(await answerOf(await poll())).toMatchObject({ status: 200, id_token: expect.any(String) });
+  });
+
+  test("a code for a resource server alone is refused before it is spent where attach was told of it", async () => {
+    const { op, breaks, mends } = await start(breaking, { told: true, format: "jwt" });
+    const code = await authorize(op, "api", { resource: RESOURCE });
+    breaks();
+    expect(await answerOf(await exchange(op, code))).toMatchObject(REFUSED);
+    mends();
+    expect(await answerOf(await exchange(op, code))).toMatchObject({ status: 200, access_token: expect.any(String) });
+  });
+
+  test.each([true, false])("tokens that take no signature are given (attach was told: %s)", async (told) => {
+    const { op, breaks } = await start(breaking, { told });
+    const first = await answerOf(
+      await exchange(op, await authorize(op, "openid api offline_access", { resource: RESOURCE })),
+    );
+    const code = await authorize(op, "api", { resource: RESOURCE });
+    breaks();
+    expect(await answerOf(await exchange(op, code))).toMatchObject({ status: 200, access_token: expect.any(String) });
+    // Fewer scopes than were granted (RFC 6749 section 6): no ID token.
+    const form = { grant_type: "refresh_token", refresh_token: String(first["refresh_token"]), scope: "api" };
+    expect(await answerOf(await post(op, "/token", form))).toMatchObject({
+      status: 200,
+      refresh_token: expect.any(String),
+    });
+  });
+});
