@@ -1,4 +1,4 @@
-import { type ActiveKey, ConfigurationError, signWith, type OwnKeys, type SignWithOptions } from "@signpost/core";
+import { type ActiveKey, ConfigurationError, type OwnKeys, type SignWithOptions } from "@signpost/core";
 import {
   assertOptions,
   type OptionNames,
@@ -35,6 +35,7 @@ import { crowdReport, expiryReport, operatorReport } from "./operator-reports.ts
 import { publishedKeys, requirePublished } from "./published.ts";
 import { requireSignableResourceServers, resourceServerCheck } from "./resource-servers.ts";
 import { readSigningInput } from "./signing-input.ts";
+import { createTriedSigner } from "./tried-signer.ts";
 
 /** Options of `signpostKeys`. `Key` is the host's class for external keys. */
 export interface SignpostKeysOptions<Key extends object> {
@@ -91,10 +92,11 @@ export interface SignpostKeys<Key extends object> {
    * From then on the provider refuses an `id_token_hint` without a kid. At the authorization request, it refuses a resource
    * server whose tokens cannot be signed (`jwt.sign.alg: "RS256"`).
    *
-   * The host uses up an authorization code, a device code, a CIBA request or a rotating refresh token before it signs. After
-   * a 503 from the token endpoint, a retry with the same one gets `invalid_grant`. A retry of the guard, or a second signer of
-   * `failoverSigner`, avoids that. What the plug itself refuses (an endpoint that does not publish the key, a key source that
-   * fails) is refused before, if an ID token is asked for or `getResourceServerInfo` is given.
+   * The host uses up an authorization code, a device code, a CIBA request or a rotating refresh token before it signs. If that
+   * signature fails, a retry with the same one gets `invalid_grant`. A retry of the guard, or a second signer of
+   * `failoverSigner`, avoids that. After the first failure, and if the plug itself refuses (the endpoint does not publish the
+   * key, the key source fails), the request is refused before anything is used up, until the key signs again. This needs a
+   * request for an ID token, or `getResourceServerInfo`.
    *
    * @throws ConfigurationError if the endpoint's issuer or path differs from the provider's, or if the endpoint does not
    * publish the active key; if `attach` was already called; and if `provider.callback()` was already called.
@@ -137,6 +139,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   const keys = liveKeys(own);
   const reportCrowd = crowdReport(verifyingKeys, tell);
   const reportExpiry = expiryReport(own.latestExpiry, tell);
+  const tried = createTriedSigner({ verify });
   let attached: Attached | undefined;
   const seen = new WeakSet<object>();
   let signsOutsideRequests = false;
@@ -155,7 +158,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       requireAttached(attached.provider, claims["iss"]);
       const entry = permitted(attached, kid);
       reportExpiry(claims["exp"]);
-      return await signPublished(entry, data);
+      return await whilePublished(entry, tried.sign(entry, data));
     } catch (error) {
       throw hostFailure(error, errors);
     }
@@ -170,12 +173,12 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
     requirePublished(endpoint, entry);
     return entry;
   };
-  /** The signature, if the key is still published afterward. If a key was revoked, that says more than its failure. */
-  const signPublished = async (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
-    const signature = await signWith(entry, data, { verify }).catch((error: unknown) => {
+  /** The result, if the key is still published afterward. If a key was revoked, that says more than its failure. */
+  const whilePublished = async <Result>(entry: ActiveKey, signing: Promise<Result>): Promise<Result> => {
+    const result = await signing.catch((error: unknown) => {
       throw isKnownWithdrawn(entry) ? withdrawnMeanwhile(entry.keyId, error) : error;
     });
-    if (keys.isPublished(entry)) return signature;
+    if (keys.isPublished(entry)) return result;
     throw withdrawnMeanwhile(entry.keyId);
   };
   /** False while the source fails: what the signer failed with came first, and says whether to try again. */
@@ -232,7 +235,8 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
         const isForJwt = await takesJwt?.(context, spent);
         if (isForJwt !== true && !takesIdToken(context, spent)) return;
         try {
-          permitted({ provider, endpoint }, keys.active().keyId);
+          const entry = permitted({ provider, endpoint }, keys.active().keyId);
+          await whilePublished(entry, tried.requireRecovered(entry));
         } catch (error) {
           throw abilities.failure(error);
         }

@@ -1,5 +1,13 @@
+import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { createJwksEndpoint, createKeySet, type KeySet } from "@signpost/core";
+import {
+  createJwksEndpoint,
+  createKeySet,
+  type KeySet,
+  type Signer,
+  SignerError,
+  type SignerErrorCode,
+} from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import {
   approveDevice,
@@ -165,5 +173,81 @@ describe.each<[string, Breaking]>([
       status: 200,
       refresh_token: expect.any(String),
     });
+  });
+});
+
+describe("while the backend fails", () => {
+  interface Failing extends Started {
+    /** How many calls have reached the backend. */
+    calls(): number;
+  }
+
+  async function startFailing(
+    code: SignerErrorCode,
+    options?: { told?: boolean; format?: "opaque" | "jwt" },
+  ): Promise<Failing> {
+    const local = await openLocalSigner();
+    let fails = false;
+    let calls = 0;
+    const signer: Signer = {
+      ...local,
+      sign: async (...given) => {
+        calls += 1;
+        await setImmediate();
+        if (fails) throw new SignerError(code, "the backend is down");
+        return local.sign(...given);
+      },
+    };
+    const keys = createKeySet([{ keyId: "c", signer }]);
+    const started = await start(() => ({ keys, publishes: keys }), options);
+    started.breaks();
+    return {
+      op: started.op,
+      calls: () => calls,
+      breaks: () => {
+        fails = true;
+      },
+      mends: () => {
+        fails = false;
+      },
+    };
+  }
+
+  test.each([
+    ["unavailable", 503, "temporarily_unavailable"],
+    ["overloaded", 503, "temporarily_unavailable"],
+    ["access_denied", 500, "server_error"],
+  ] as const)("(%s) the first failure spends what it was asked for, and no other does", async (code, status, error) => {
+    const { op, breaks, mends } = await startFailing(code);
+    const [first = "", second = "", third = ""] = await Promise.all([1, 2, 3].map(async () => authorize(op, "openid")));
+    const { refresh_token } = await answerOf(await exchange(op, third));
+    const refresh = () => post(op, "/token", { grant_type: "refresh_token", refresh_token: String(refresh_token) });
+    breaks();
+    for (const ask of [() => exchange(op, first), () => exchange(op, second), refresh, refresh]) {
+      expect(await answerOf(await ask())).toMatchObject({ status, error });
+    }
+    mends();
+    expect(await answerOf(await exchange(op, first))).toMatchObject(SPENT);
+    expect(await answerOf(await exchange(op, second))).toMatchObject({ status: 200, id_token: expect.any(String) });
+    expect(await answerOf(await refresh())).toMatchObject({ status: 200, id_token: expect.any(String) });
+    expect(await answerOf(await refresh())).toMatchObject(SPENT);
+  });
+
+  test("however many wait, it is tried once at a time, and not at all once it signs", async () => {
+    const { op, breaks, mends, calls } = await startFailing("unavailable");
+    const codes = await Promise.all(Array.from({ length: 7 }, async () => authorize(op, "openid")));
+    const [first = "", last = "", ...others] = codes;
+    breaks();
+    await exchange(op, first);
+    mends();
+    const before = calls();
+    const answers = await Promise.all(others.map(async (code) => (await exchange(op, code)).status));
+    expect(answers).toEqual([200, 200, 200, 200, 200]);
+    const trials = calls() - before - 5;
+    expect(trials).toBeGreaterThanOrEqual(1);
+    expect(trials).toBeLessThan(5);
+    const mended = calls();
+    await exchange(op, last);
+    expect(calls() - mended).toBe(1);
   });
 });

@@ -193,6 +193,7 @@ describe("endpoints that the client calls directly", () => {
   });
 
   test("a code whose exchange failed is used up: the host marks it before it signs", async () => {
+    await login();
     const callback = await authorize({ client_id: "signed", response_type: "code", ...PKCE });
     failing = "unavailable";
     expect((await exchange(callback)).status).toBe(503);
@@ -202,6 +203,7 @@ describe("endpoints that the client calls directly", () => {
   });
 
   test("a device code whose exchange failed is used up too", async () => {
+    await login();
     const answer = await post("/device/auth", "signed", { scope: "openid" });
     const device = (await answer.json()) as DeviceAuthorization & { device_code: string };
     await approveDevice(op, device);
