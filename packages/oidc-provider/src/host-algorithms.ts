@@ -37,7 +37,7 @@ type Answer = { readonly kid: unknown } | "no key" | undefined;
 /**
  * Asks the host which other algorithms it has keys for, for example during a move from RS256. Its key store is private, but
  * it signs an authorization response (JARM) for any client. These responses are never sent. The operator gets a report if
- * the endpoint does not publish one of these keys, or if ES256 is not signed with our key.
+ * the endpoint does not publish one of these keys for all its algorithms, or if ES256 is not signed with our key.
  */
 export function askHostAlgorithms(
   provider: OidcProviderSigningLike,
@@ -49,9 +49,10 @@ export function askHostAlgorithms(
   const askAll = async (): Promise<void> => {
     await Promise.all(ALGORITHMS.map(async (alg) => answers.set(alg, await askFor(provider, alg))));
     for (const kid of new Set([...answers.values()].map(kidOf))) {
-      if (kid === undefined || published().some((key) => key["kid"] === kid)) continue;
-      const problem = `add the host's own key ${JSON.stringify(kid)}: RPs cannot verify the tokens that it signs`;
-      tell(new ConfigurationError("legacyVerificationKeys", problem));
+      if (kid === undefined) continue;
+      const signs = ALGORITHMS.filter((alg) => kidOf(answers.get(alg)) === kid);
+      const problem = publicationProblem(kid, signs, published());
+      if (problem !== undefined) tell(problem);
     }
     const kid = kidOf(await askFor(provider, "ES256"));
     if (oursWasAsked()) return;
@@ -74,6 +75,24 @@ export function askHostAlgorithms(
     mayName: (kid) => published().some((key) => key["kid"] === kid),
     hasNone: () => ALGORITHMS.every((alg) => answers.get(alg) === "no key"),
   };
+}
+
+/** What RPs cannot verify of the tokens that a key of the host signs. */
+function publicationProblem(
+  kid: unknown,
+  signs: readonly string[],
+  published: readonly Published[],
+): ConfigurationError | undefined {
+  const found = published.find((key) => key["kid"] === kid);
+  const name = JSON.stringify(kid);
+  if (found === undefined) {
+    const problem = `add the host's own key ${name}: RPs cannot verify the tokens that it signs`;
+    return new ConfigurationError("legacyVerificationKeys", problem);
+  }
+  const others = signs.filter((alg) => alg !== found["alg"]);
+  if (others.length === 0) return undefined;
+  const problem = `give the host's own key ${name} an alg: it also signs ${others.join(", ")}, but is published only for ${String(found["alg"])}`;
+  return new ConfigurationError("jwks", problem);
 }
 
 async function askFor(provider: OidcProviderSigningLike, alg: string): Promise<Answer> {

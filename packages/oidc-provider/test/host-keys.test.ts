@@ -100,6 +100,14 @@ describe("the host's own key, after the plug's", () => {
       expect(() => resourceServerOf(provider, "PS256")).toThrow(expect.objectContaining({ error: "server_error" }));
     });
     expect(resourceServerOf(provider, "RS256")).toMatchObject({ jwt: { sign: { alg: "RS256" } } });
+    // Discovery offers PS256 to clients, whose tokens cannot be verified.
+    expect(told).toEqual([
+      expect.objectContaining({ argument: "jwks", message: expect.stringMatching(/"rs".*PS256.* only for RS256/) }),
+    ]);
+  });
+
+  test("names its algorithm, and nothing is reported", async () => {
+    await attached({ behind: [privateJwk(rsa.privateKey, { kid: "rs", alg: "RS256" })] });
     expect(told).toEqual([]);
   });
 
