@@ -16,7 +16,8 @@ export interface Attached {
 export function requireAttached(provider: OidcProviderSigningLike, issuer: unknown): void {
   const answering = requestContext(provider)?.oidc?.provider;
   if (answering === provider) return;
-  const isOther = issuer !== undefined && issuer !== provider.issuer;
+  // Outside of requests, a token without an issuer belongs to the attached provider.
+  const isOther = issuer !== provider.issuer && (issuer !== undefined || answering !== undefined);
   // Another provider of the same issuer is answering this request, and must use its own keys.
   const isTwin = (answering as Partial<OidcProviderSigningLike> | undefined)?.issuer === provider.issuer;
   if (!isOther && !isTwin) return;

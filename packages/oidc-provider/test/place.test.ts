@@ -183,6 +183,20 @@ test("of two providers with the same keys, the one that was not attached signs n
   ]);
 });
 
+test("of two providers with the same keys, the one that was not attached signs nothing without an issuer either", async () => {
+  const signpost = plug();
+  const jwt = (_context: unknown, _token: unknown, { payload }: { payload: { iss?: unknown } }): void => {
+    delete payload.iss;
+  };
+  const first = make("https://a.example", signpost);
+  const second = make("https://b.example", signpost, { formats: { customizers: { jwt } } });
+  first.attach();
+  const failures = failuresOf(second.provider);
+  expect((await askToken(await serve(first.provider.callback()))).status).toBe(200);
+  expect((await askToken(await serve(second.provider.callback()))).status).toBe(500);
+  expect(failures).toEqual([expect.objectContaining({ cause: expect.objectContaining({ argument: "provider" }) })]);
+});
+
 test("of two providers of one issuer, the one that was not attached signs nothing for the requests that it answers", async () => {
   const signpost = plug();
   const [first, second] = [make("https://op.example", signpost), make("https://op.example", signpost)];
