@@ -38,5 +38,5 @@ export function takesIdToken({ oidc }: RequestContext, { scopes }: Spendable): b
   const asked = oidc?.params?.["scope"];
   const client: { readonly idTokenSignedResponseAlg?: unknown } = Object(oidc?.client);
   if (client.idTokenSignedResponseAlg !== "ES256" || scopes?.has("openid") !== true) return false;
-  return typeof asked !== "string" || asked.split(" ").includes("openid");
+  return typeof asked !== "string" || asked === "" || asked.split(" ").includes("openid");
 }

@@ -17,6 +17,9 @@ interface JwtSigning {
 }
 
 interface JwtEncryption {
+  readonly alg?: unknown;
+  readonly enc?: unknown;
+  readonly kid?: unknown;
   readonly key?: { readonly type?: unknown };
 }
 
@@ -85,22 +88,37 @@ function signableJwt(identifier: string, info: ResourceServerInfo, abilities: Si
   if (info.accessTokenFormat !== "jwt") return jwt;
   const refused = (problem: string): Error =>
     abilities.failure(new ConfigurationError("getResourceServerInfo", `${problem}, for ${identifier}`));
+  const unencryptable = jwt?.encrypt ? encryptionProblem(jwt.encrypt) : undefined;
   if (!jwt?.sign && jwt?.encrypt) {
+    if (unencryptable !== undefined) throw refused(unencryptable);
     if (jwt.encrypt.key?.type !== "public") return jwt;
     throw refused("jwt.sign is missing: the host only encrypts signed tokens to a public key");
   }
   const { alg, kid, key } = jwt?.sign || {};
   // The host's default algorithm is the one of ID tokens. If all its keys are ours, that is ES256.
   const ours = alg === undefined && key === undefined && abilities.host.hasNone();
-  const problem = signingProblem({ alg: ours ? "ES256" : alg, kid, key }, abilities);
+  const problem = signingProblem({ alg: ours ? "ES256" : alg, kid, key }, abilities) ?? unencryptable;
   if (problem !== undefined) throw refused(problem);
   return ours ? { ...jwt, sign: { ...jwt?.sign, alg: "ES256" } } : jwt;
 }
 
-/** Where no algorithm is named, it is the host's default, which is not known here. */
+/** Without an algorithm, the host's default applies, which is not known here. */
 function mayBeOurs(jwt: Jwt): boolean {
   if (!jwt?.sign) return !jwt?.encrypt;
   return jwt.sign.alg === undefined || jwt.sign.alg === "ES256";
+}
+
+/** What the host would only find when it encrypts. */
+function encryptionProblem(encrypt: JwtEncryption): string | undefined {
+  const missing = (["alg", "enc", "key"] as const).find((name) => !encrypt[name]);
+  if (missing !== undefined) return `jwt.encrypt.${missing} is missing, which the host needs`;
+  if (encrypt.key?.type === "private")
+    return "expected a public or a secret key for jwt.encrypt.key, got a private one";
+  return kidProblem("jwt.encrypt.kid", encrypt.kid);
+}
+
+function kidProblem(name: string, kid: unknown): string | undefined {
+  return kid === undefined || typeof kid === "string" ? undefined : `expected a string for ${name}, got ${given(kid)}`;
 }
 
 const HMAC = new Set(["HS256", "HS384", "HS512"]);
@@ -112,7 +130,7 @@ function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: Sign
     return `expected no jwt.sign.kid, or the kid of a published key, got ${JSON.stringify(kid)}`;
   }
   if (typeof alg !== "string") return `expected jwt.sign.alg "ES256", got ${given(alg)}`;
-  if (HMAC.has(alg)) return key ? undefined : "jwt.sign.key is missing, which HMAC needs";
+  if (HMAC.has(alg)) return key ? kidProblem("jwt.sign.kid", kid) : "jwt.sign.key is missing, which HMAC needs";
   if (alg !== "ES256") {
     if (host.signs(alg, kid) !== false) return undefined;
     const named = kid === undefined ? "" : ` and jwt.sign.kid ${JSON.stringify(kid)}`;

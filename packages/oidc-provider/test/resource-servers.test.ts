@@ -28,11 +28,8 @@ const SAYS_ES256 = {
 
 type Jwt = ResourceServer["jwt"];
 
-const RSA_OAEP = {
-  alg: "RSA-OAEP-256",
-  enc: "A256GCM",
-  key: generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey,
-} as const;
+const { publicKey, privateKey: PRIVATE } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const RSA_OAEP = { alg: "RSA-OAEP-256", enc: "A256GCM", key: publicKey } as const;
 
 let op: Op;
 let opened: Op | undefined;
@@ -152,6 +149,24 @@ describe("a resource server whose tokens cannot be signed", () => {
   const cases: [string, Jwt, unknown][] = [
     ["RS256", { sign: { alg: "RS256" } }, refusedFor("ES256", "RS256")],
     ["PS256 with encryption", { sign: { alg: "PS256" }, encrypt: {} as never }, refusedFor("PS256")],
+    [
+      "encryption without an algorithm",
+      { sign: {}, encrypt: { ...RSA_OAEP, alg: "" } as never },
+      refusedFor("encrypt\\.alg"),
+    ],
+    [
+      "encryption without enc",
+      { sign: {}, encrypt: { ...RSA_OAEP, enc: undefined } as never },
+      refusedFor("encrypt\\.enc"),
+    ],
+    ["encryption without a key", { encrypt: { ...RSA_OAEP, key: null } as never }, refusedFor("encrypt\\.key")],
+    [
+      "encryption to a private key",
+      { sign: {}, encrypt: { ...RSA_OAEP, key: PRIVATE } as never },
+      refusedFor("private"),
+    ],
+    ["encryption under a number", { sign: {}, encrypt: { ...RSA_OAEP, kid: 1 } as never }, refusedFor("encrypt\\.kid")],
+    ["HMAC under a number", { sign: { alg: "HS256", key: SECRET, kid: 1 } as never }, refusedFor("jwt\\.sign\\.kid")],
     ["the kid of another key", { sign: { alg: "ES256", kid: "b" } }, refusedFor("kid", '"b"')],
     ["the kid of another key alone", { sign: { kid: "b" } }, refusedFor("kid", '"b"')],
     ["encryption to a public key without a signature", { encrypt: RSA_OAEP }, refusedFor("jwt\\.sign")],
