@@ -1,19 +1,19 @@
 import { answeredRequest, type OidcProviderSigningLike, type RequestContext } from "./host.ts";
 
-/** What a token endpoint takes once: a code, a request, or a refresh token that rotates. */
+/** What the token endpoint accepts once: a code, a CIBA request, or a rotating refresh token. */
 export interface Spendable {
-  /** What it was granted for, one resource or several. */
+  /** The resource or resources that were granted. */
   readonly resource?: unknown;
-  /** The scopes that it was granted with. */
+  /** The scopes that were granted. */
   readonly scopes?: ReadonlySet<string> | undefined;
 }
 
-/** Throws what refuses a request. */
+/** Throws if the request is to be refused. */
 export type SpendingCheck = (context: RequestContext, spent: Spendable) => void | Promise<void>;
 
 /**
- * Asks before the provider spends a code, a request or a refresh token: the host signs after that, so what is refused
- * then is lost to the client, and a refresh token that comes back takes its whole grant with it.
+ * Makes the provider check before it uses up a code, a CIBA request or a refresh token. The host signs afterward. If that is
+ * refused, the client has lost its token, and if it uses a lost refresh token again, the host revokes the whole grant.
  */
 export function checkBeforeSpending(provider: OidcProviderSigningLike, check: SpendingCheck): void {
   const { AuthorizationCode, RefreshToken, DeviceCode, BackchannelAuthenticationRequest, PreAuthorizedCode } = provider;
@@ -33,7 +33,7 @@ interface Consumable {
   consume(this: Spendable): Promise<void>;
 }
 
-/** Whether the host will sign an ID token by ES256 for what is spent. A refresh may ask for fewer scopes than were granted. */
+/** Whether the host will sign an ID token with ES256. A refresh may ask for fewer scopes than were granted. */
 export function takesIdToken({ oidc }: RequestContext, { scopes }: Spendable): boolean {
   const asked = oidc?.params?.["scope"];
   const client: { readonly idTokenSignedResponseAlg?: unknown } = Object(oidc?.client);

@@ -1,22 +1,26 @@
 import { type ActiveKey, signWith, type SignWithOptions } from "@signpost/core";
+import { withinDeadline } from "@signpost/core/adapter";
 
-/** Signs, and knows of each key whether its last signature failed. */
+/** Signs, and remembers for each key whether its last signature failed. */
 export interface TriedSigner {
   /** As `signWith`. */
   sign(entry: ActiveKey, data: Uint8Array): Promise<Uint8Array>;
   /**
-   * Rejects where a key that failed last still fails. It costs one signature at a time, however many ask, and none while
-   * the key signs.
+   * After a failure, has the key sign again, and rejects if it still fails. All callers wait for the same signature. While
+   * the key works, it signs nothing.
    */
   requireRecovered(entry: ActiveKey): Promise<void>;
 }
 
-/** No header and no payload: it is no part of any token. */
+/** It has no header and no payload, so its signature fits no token. */
 const TRIAL = new TextEncoder().encode("does this key sign again?");
 
+/** A bare signer may never answer, and then all callers would wait for ever. Longer than any signature takes. */
+const TRIAL_DEADLINE_MS = 60_000;
+
 /**
- * During an outage of the backend the host would spend every code and refresh token that comes, sign, and fail. With
- * this only the first ones are lost, by which the outage is found out.
+ * During an outage of the backend, the host would use up each code and refresh token, and then fail to sign. With this,
+ * only the first ones are lost.
  */
 export function createTriedSigner(options: SignWithOptions): TriedSigner {
   const failing = new WeakSet<ActiveKey>();
@@ -34,7 +38,8 @@ export function createTriedSigner(options: SignWithOptions): TriedSigner {
   };
   const trialOf = async (entry: ActiveKey): Promise<void> => {
     try {
-      await sign(entry, TRIAL);
+      const message = `the key did not sign again within ${TRIAL_DEADLINE_MS} ms`;
+      await withinDeadline(() => sign(entry, TRIAL), { deadlineMs: TRIAL_DEADLINE_MS, message });
     } finally {
       trials.delete(entry);
     }

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   createJwksEndpoint,
   createKeySet,
@@ -178,6 +178,8 @@ describe.each<[string, Breaking]>([
 
 describe("while the backend fails", () => {
   interface Failing extends Started {
+    /** From now on the backend answers no call. */
+    hangs(): void;
     /** How many calls have reached the backend. */
     calls(): number;
   }
@@ -188,12 +190,14 @@ describe("while the backend fails", () => {
   ): Promise<Failing> {
     const local = await openLocalSigner();
     let fails = false;
+    let hangs = false;
     let calls = 0;
     const signer: Signer = {
       ...local,
       sign: async (...given) => {
         calls += 1;
         await setImmediate();
+        if (hangs) return new Promise(() => {});
         if (fails) throw new SignerError(code, "the backend is down");
         return local.sign(...given);
       },
@@ -204,11 +208,15 @@ describe("while the backend fails", () => {
     return {
       op: started.op,
       calls: () => calls,
+      hangs: () => {
+        hangs = true;
+      },
       breaks: () => {
         fails = true;
       },
       mends: () => {
         fails = false;
+        hangs = false;
       },
     };
   }
@@ -249,5 +257,25 @@ describe("while the backend fails", () => {
     const mended = calls();
     await exchange(op, last);
     expect(calls() - mended).toBe(1);
+  });
+
+  test("a trial that is never answered ends, and another one follows", async () => {
+    const { op, breaks, mends, hangs, calls } = await startFailing("unavailable");
+    const [first = "", second = ""] = await Promise.all([1, 2].map(async () => authorize(op, "openid")));
+    breaks();
+    await exchange(op, first);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      hangs();
+      const before = calls();
+      const waiting = exchange(op, second);
+      await vi.waitUntil(() => calls() > before);
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(await answerOf(await waiting)).toMatchObject({ status: 503, error: "temporarily_unavailable" });
+    } finally {
+      vi.useRealTimers();
+    }
+    mends();
+    expect(await answerOf(await exchange(op, second))).toMatchObject({ status: 200, id_token: expect.any(String) });
   });
 });
