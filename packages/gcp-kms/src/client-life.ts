@@ -25,6 +25,8 @@ export interface ClientLife {
   readonly hasChannel: boolean;
   /** Whether the service has answered a call with its credentials. */
   readonly isAccepted: boolean;
+  /** Whether anything has come from the service, be it an error. */
+  readonly isHeard: boolean;
   /** Whether another client took its place, or the signer was closed: no call may begin. */
   readonly isRetired: boolean;
   /** The search that runs, or another one. */
@@ -37,7 +39,7 @@ export interface ClientLife {
   close(): Promise<void>;
 }
 
-/** A channel that answered before, and then leaves so many calls unanswered, is taken for dead. */
+/** A channel that leaves so many calls in a row unanswered is taken for dead. */
 const MAX_UNANSWERED = 2;
 /**
  * A call that had less time than this says nothing of its channel. Less than the attempt of a guard around a bare signer,
@@ -45,8 +47,15 @@ const MAX_UNANSWERED = 2;
  */
 const TELLING_MS = 200;
 
-/** Makes a client. `onSilence` is called when its channel is taken for dead. */
-export function startLife(create: () => GcpKmsClientLike, onSilence: (life: ClientLife) => void): ClientLife {
+/**
+ * Makes a client. `onSilence` is called when its channel is taken for dead. One that was never heard may still be connecting,
+ * and has `patienceMs` for that: grpc-js itself waits without end for a connection that was accepted and says nothing.
+ */
+export function startLife(
+  create: () => GcpKmsClientLike,
+  onSilence: (life: ClientLife) => void,
+  patienceMs: number,
+): ClientLife {
   const record: RequestRecord = { last: undefined };
   const client = recordRequests(record, create);
   let running: Search | undefined;
@@ -55,8 +64,9 @@ export function startLife(create: () => GcpKmsClientLike, onSilence: (life: Clie
   let calls = 0;
   let retired = false;
   let closing: Promise<unknown> | undefined;
-  let answeredAt = Number.POSITIVE_INFINITY;
+  let answeredAt: number | undefined;
   let unanswered = 0;
+  let silentSince = 0;
   let countedAt = 0;
 
   const close = async (): Promise<void> => {
@@ -74,10 +84,12 @@ export function startLife(create: () => GcpKmsClientLike, onSilence: (life: Clie
   };
   const notHeard = (startedAt: number, endedAt: number): void => {
     // Calls at the same time meet the same silence: one that began before the end of the last one tells nothing more.
-    if (answeredAt > startedAt || startedAt < countedAt) return;
+    if ((answeredAt !== undefined && answeredAt > startedAt) || startedAt < countedAt) return;
+    if (unanswered === 0) silentSince = startedAt;
     countedAt = endedAt;
     unanswered += 1;
-    if (unanswered >= MAX_UNANSWERED && !retired) onSilence(life);
+    const mayBeDead = answeredAt !== undefined || endedAt - silentSince >= patienceMs;
+    if (unanswered >= MAX_UNANSWERED && mayBeDead && !retired) onSilence(life);
   };
   const find = async (): Promise<ReadyLife> => {
     const optionsOf = await recordRequests(record, () => makeReady(client, "always"));
@@ -92,6 +104,9 @@ export function startLife(create: () => GcpKmsClientLike, onSilence: (life: Clie
     },
     get isAccepted() {
       return accepted;
+    },
+    get isHeard() {
+      return answeredAt !== undefined;
     },
     get isRetired() {
       return retired;

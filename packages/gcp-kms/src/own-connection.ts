@@ -20,6 +20,9 @@ export interface OwnClients {
 /** The longest that a search for credentials is waited for before another one begins. Milliseconds. */
 const MAX_PATIENCE_MS = 60_000;
 
+/** The longest that a channel may be silent from its first call on. Milliseconds. */
+const MAX_SILENCE_MS = 30_000;
+
 /** Credentials that stay refused are looked for again at most so often. Milliseconds. */
 const RENEWAL_PAUSE_MS = 5_000;
 
@@ -30,7 +33,8 @@ const RENEWAL_PAUSE_MS = 5_000;
  * - after a search took all the time of a call: a client waits for its first search for good. If it comes late, it is used
  *   all the same. Each one in a row that hangs has twice the time of the one before, so that a source that is slow is not
  *   asked over and over;
- * - after its channel went silent: the credentials are kept;
+ * - after its channel went silent: the credentials are kept. Each one in a row that is never heard has more time than the one
+ *   before, so that a service that hangs is not connected to over and over;
  * - after the service refused its credentials: a client keeps a token until the wall clock says that it is over, also where that
  *   clock was set back. A refused call is made again with what is found then.
  */
@@ -39,16 +43,20 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
   /** A search that was given up, as long as it may still come. */
   let late: Promise<ReadyLife> | undefined;
   let hangs = 0;
+  /** Channels in a row that were never heard. */
+  let silences = 0;
   let isClosed = false;
   let renewedAt: Instant | undefined;
 
-  const start = (auth?: GcpKmsClientLike["auth"]): ClientLife => (current = startLife(() => create(auth), onSilence));
+  const start = (auth?: GcpKmsClientLike["auth"]): ClientLife =>
+    (current = startLife(() => create(auth), onSilence, silence(silences)));
   const leave = (life: ClientLife): void => {
     if (current === life) current = undefined;
     life.retire();
   };
   function onSilence(life: ClientLife): void {
     if (current !== life) return;
+    silences = life.isHeard ? 0 : silences + 1;
     leave(life);
     start(life.client.auth);
   }
@@ -58,6 +66,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     if (current !== life) return true;
     if (!life.isAccepted && renewedAt !== undefined && elapsedMs(renewedAt) < RENEWAL_PAUSE_MS) return false;
     renewedAt = readInstant();
+    silences = 0;
     leave(life);
     start();
     return true;
@@ -134,4 +143,9 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
 /** Timers may fire a millisecond early. */
 function patience(bounds: CallBounds, hangs: number): number {
   return Math.min(MAX_PATIENCE_MS, credentialsTime(bounds) * 2 ** Math.min(hangs, 16)) - 1;
+}
+
+/** None for the first, and then 1 s, 3 s, 7 s, … */
+function silence(silences: number): number {
+  return Math.min(MAX_SILENCE_MS, 1000 * (2 ** Math.min(silences, 16) - 1));
 }

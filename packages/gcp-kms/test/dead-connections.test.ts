@@ -75,6 +75,24 @@ describe("a connection that the network lost without a word", () => {
     await signer.close();
   });
 
+  test("as it did those that were made instead, is left until one is heard", async () => {
+    await using network = await startSilentNetwork(fake.grpcPort);
+    const policy = { attemptTimeoutMs: 250, maxAttempts: 1 };
+    const signer = await openGcpKmsSigner({ keyVersion: version.name, endpoint: endpointOf(network), policy });
+    network.loseNewOnes(true);
+    network.loseOpenOnes();
+    await vi.waitFor(
+      async () => {
+        await rejection(signer.sign(newMessage().digest));
+        expect(network.connections).toBeGreaterThan(1);
+      },
+      { timeout: 10_000 },
+    );
+    network.loseNewOnes(false);
+    await vi.waitFor(async () => expect(await signsTruly(signer)).toBe(true), { timeout: 20_000 });
+    await signer.close();
+  });
+
   test("is not taken over by a signer that is opened next", async () => {
     await using network = await startSilentNetwork(fake.grpcPort);
     const options = { keyVersion: version.name, endpoint: endpointOf(network) };

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
 import type { GcpKmsClientLike } from "@signpost/gcp-kms";
 import type { Connection } from "../src/connection.ts";
@@ -191,5 +191,28 @@ describe("a channel that is silent", () => {
     waits.answer = async () => never();
     await Promise.all([rejection(ask(connection, 250)), rejection(ask(connection, 250))]);
     expect(made()).toBe(1);
+  });
+
+  test("from the first call on is left too, and the next ones have more and more time", async () => {
+    const { connection, waits, made } = madeUpClients();
+    waits.answer = async () => never();
+    const leaveTwoUnanswered = async (): Promise<void> => {
+      for (const _attempt of [1, 2]) {
+        await rejection(ask(connection, 200));
+        // The client lets go of it.
+        await pause(30);
+      }
+    };
+    await leaveTwoUnanswered();
+    expect(made()).toBe(2);
+    await leaveTwoUnanswered();
+    expect(made()).toBe(2);
+    const now = performance.now.bind(performance);
+    const later = vi.spyOn(performance, "now").mockImplementation(() => now() + 1_000);
+    onTestFinished(() => later.mockRestore());
+    await leaveTwoUnanswered();
+    expect(made()).toBe(3);
+    waits.answer = async (client) => (client < 3 ? never() : undefined);
+    expect(await ask(connection, 5_000)).toBe("client 3");
   });
 });
