@@ -8,6 +8,8 @@ import { looksLikeAlias } from "./key-name.ts";
 export interface CallTarget {
   /** The key, as the caller gave it. */
   readonly key: string;
+  /** The key ARN that was found for it when the signer was opened. */
+  readonly keyArn?: string | undefined;
   /** The Region that is asked. Undefined where only the caller's transport knows it. */
   readonly region: string | undefined;
 }
@@ -36,9 +38,13 @@ export function configurationCause(error: unknown): unknown {
   return safeCause(error, CONFIGURATION_CAUSE);
 }
 
-/** A call in a message: `kms:Sign of alias/op-2026 in eu-west-1`. `operation` is the call's name in policies. */
-export function describeCall(operation: string, { key, region }: CallTarget): string {
-  return `${operation} of ${key}${region === undefined ? "" : ` in ${region}`}`;
+/**
+ * A call in a message: `kms:Sign of alias/op-2026 in eu-west-1 (arn:…)`. `operation` is the call's name in policies. An alias may
+ * point to another key by now, so that the key itself is named too.
+ */
+export function describeCall(operation: string, { key, keyArn, region }: CallTarget): string {
+  const resolved = keyArn === undefined || keyArn.endsWith(key) ? "" : ` (${keyArn})`;
+  return `${operation} of ${key}${region === undefined ? "" : ` in ${region}`}${resolved}`;
 }
 
 /** From what a KMS call rejects with to our codes. */

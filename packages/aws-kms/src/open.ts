@@ -76,7 +76,7 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
     readKey: (bounds) => getPublicKey(api, target, bounds),
     isPending: isBeingCreated,
     uriOf: (named) => formatKeyUri(named, endpoint, region),
-    signDigest: (keyArn, digest, bounds) => sign(api, target, keyArn, digest, bounds),
+    signDigest: (keyArn, digest, bounds) => sign(api, { ...target, keyArn }, digest, bounds),
     close,
   });
 }
@@ -96,12 +96,12 @@ async function getPublicKey(api: AwsKmsApi, target: CallTarget, bounds: CallBoun
 
 async function sign(
   api: AwsKmsApi,
-  target: CallTarget,
-  keyArn: string,
+  target: CallTarget & { readonly keyArn: string },
   digest: Uint8Array,
   bounds: CallBounds,
 ): Promise<Uint8Array> {
   const { signal } = bounds;
+  const { keyArn } = target;
   const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
   const answer = await callOnce("kms:Sign", target, bounds, () => api.sign(input, { signal }));
   return readSignature(answer, keyArn, target);

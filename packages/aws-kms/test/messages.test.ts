@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { KMSClient } from "@aws-sdk/client-kms";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openSigner, type SignerErrorCode } from "@signpost/core";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
@@ -82,8 +82,32 @@ describe("an error names the key as it was given, and the Region that was asked:
     fake.replyNext({ type });
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({
       code,
-      message: expect.stringMatching(new RegExp(`^kms:Sign of alias/op-2026 in eu-west-1 failed: .*\\(${type}\\)$`)),
+      message: expect.stringMatching(
+        new RegExp(`^kms:Sign of alias/op-2026 in eu-west-1 \\(${key.arn}\\) failed: .*\\(${type}\\)$`),
+      ),
       uri: `awskms://${host}/${key.arn}`,
+    });
+  });
+
+  test("of a signature names the key itself, to which its alias may point no more", async () => {
+    await using signer = await openAwsKmsSigner({ key: "alias/op-2026", region, endpoint, policy: { maxAttempts: 1 } });
+    fake.pointAlias("alias/op-2026", fake.addKey());
+    fake.setState(key, "Disabled");
+    onTestFinished(() => {
+      fake.setState(key, "Enabled");
+      fake.pointAlias("alias/op-2026", key);
+    });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({
+      message: `kms:Sign of alias/op-2026 in eu-west-1 (${key.arn}) failed: the key is disabled (DisabledException)`,
+    });
+  });
+
+  test.each(["arn", "id"] as const)("of a signature names a key that was given by its %s once", async (by) => {
+    const given = by === "arn" ? key.arn : key.arn.slice(key.arn.indexOf("/") + 1);
+    await using signer = await openAwsKmsSigner({ key: given, region, endpoint, policy: { maxAttempts: 1 } });
+    fake.replyNext({ type: "DisabledException" });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({
+      message: `kms:Sign of ${given} in eu-west-1 failed: the key is disabled (DisabledException)`,
     });
   });
 
@@ -96,7 +120,7 @@ describe("an error names the key as it was given, and the Region that was asked:
     fake.replyNext({ status: 200, contentType: "application/x-amz-json-1.1", body: JSON.stringify(body) });
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({
       code,
-      message: expect.stringMatching(/^kms:Sign of alias\/op-2026 in eu-west-1/),
+      message: expect.stringContaining(`kms:Sign of alias/op-2026 in eu-west-1 (${key.arn})`),
       uri: signer.uri,
     });
   });
