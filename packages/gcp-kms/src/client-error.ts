@@ -60,10 +60,22 @@ const MAX_DEPTH = 4;
 
 /** The code by which an error, or one that it was made of, says so. */
 export function networkCode(error: unknown): string | undefined {
+  return codeAmong(error, isNetworkCode);
+}
+
+// Node's words for a file whose disk or server fails.
+const FILE_FAILS = /^E(?:IO|STALE)$/;
+
+/** The code by which an error, or one that it was made of, says that a file may be readable in a moment. */
+export function failingFileCode(error: unknown): string | undefined {
+  return codeAmong(error, (code) => FILE_FAILS.test(code));
+}
+
+function codeAmong(error: unknown, isMeant: (code: string) => boolean): string | undefined {
   let current = error;
   for (let depth = 0; depth < MAX_DEPTH && current !== undefined; depth += 1) {
     const code = memberOf(current, "code");
-    if (typeof code === "string" && isNetworkCode(code)) return code;
+    if (typeof code === "string" && isMeant(code)) return code;
     current = memberOf(current, "cause");
   }
   return undefined;

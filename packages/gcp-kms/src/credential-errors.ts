@@ -1,7 +1,15 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import type { SourceRequest } from "./credential-requests.ts";
-import { causeOf, isClosedClient, isNoJson, messageOf, networkCode, type CallSubject } from "./client-error.ts";
+import {
+  causeOf,
+  failingFileCode,
+  isClosedClient,
+  isNoJson,
+  messageOf,
+  networkCode,
+  type CallSubject,
+} from "./client-error.ts";
 
 // What happens before a call is made. A source of credentials that is configured and does not answer is an outage, which
 // passes. No source at all, a refusal, and a file that cannot be used are not.
@@ -43,6 +51,10 @@ function classify(error: unknown): Failure {
   if (status !== undefined) return answered(status, asked);
   const code = networkCode(error);
   if (code !== undefined) return { code: "unavailable", text: `${asked} cannot be reached (${code})` };
+  const failing = failingFileCode(error);
+  if (failing !== undefined) {
+    return { code: "unavailable", text: `a file of Google credentials cannot be read for now (${failing})` };
+  }
   if (isTimeout(error, message)) return { code: "timeout", text: `${asked} did not answer in time` };
   return { code: "access_denied", text: `no usable Google credentials were found${hintFor(error)}` };
 }

@@ -303,6 +303,15 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
     expect(await failure(await open({ transport }))).toMatchObject({ code: "unavailable" });
   });
 
+  test("for a subject token on a disk that fails is an outage", async () => {
+    // The kernel answers a reader of its first byte with EIO.
+    await useFile({ ...workloadIdentity(), credential_source: { file: "/proc/self/mem" } });
+    expect(await failure(await open({ transport }))).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("cannot be read for now (EIO)"),
+    });
+  });
+
   test("of a token endpoint that is away is an outage", async () => {
     await useFile({ ...workloadIdentity(), token_url: "http://127.0.0.1:9/token" });
     const error = await failure(await open({ transport }));
