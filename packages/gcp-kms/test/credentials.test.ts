@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { KeyManagementServiceClient } from "@google-cloud/kms";
 import { googleAuthLibrary } from "google-gax";
 import { KeyManagementServiceClient as Client5 } from "google-cloud-kms-5";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { SignerError, type Signer } from "@signpost/core";
 import { openGcpKmsSigner, type GcpKmsClientLike } from "@signpost/gcp-kms";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
@@ -36,7 +36,8 @@ let requests: string[] = [];
 let delayMs = 0;
 /** How many tests are over. */
 let testsBefore = 0;
-/** Another one in each test: a client that a test before gave up, on a busy machine, asks even after its signer was closed. */
+// Each test has its own token endpoint, and its own file that names it: on a busy machine a client that a test before gave up
+// reads its file, and asks, even after its signer was closed.
 const tokenPath = (): string => `/token/${testsBefore}`;
 
 const answer: RequestListener = (request, response) => {
@@ -52,7 +53,7 @@ const answer: RequestListener = (request, response) => {
   return undefined;
 };
 
-const credentialsFile = (): string => join(directory, "credentials.json");
+const credentialsFile = (): string => join(directory, `credentials-${testsBefore}.json`);
 const useFile = async (content: object): Promise<void> => {
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", credentialsFile());
   await writeFile(credentialsFile(), JSON.stringify(content));
@@ -88,17 +89,19 @@ afterAll(async () => {
 });
 
 const opened: Signer[] = [];
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((signer) => signer.close()));
+beforeEach(() => {
   behavior = "well";
   requests = [];
   delayMs = 0;
-  testsBefore += 1;
   googleAuthLibrary.gcpMetadata.setGCPResidency(false);
   googleAuthLibrary.gcpMetadata.resetIsAvailableCache();
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", undefined);
   vi.stubEnv("METADATA_SERVER_DETECTION", undefined);
   vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${port}`);
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((signer) => signer.close()));
+  testsBefore += 1;
 });
 
 async function open(
@@ -134,11 +137,6 @@ async function goesOn(signer: Signer): Promise<void> {
 }
 
 describe("a metadata server that is late", () => {
-  beforeAll(() => {
-    googleAuthLibrary.gcpMetadata.setGCPResidency(false);
-    vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${port}`);
-  });
-
   test.each<[Behavior, string]>([
     ["refuses connections", "unavailable"],
     // The SDK asks again and again while it is told 500.
