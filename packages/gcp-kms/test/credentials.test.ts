@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { createSecureServer } from "node:http2";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
@@ -36,20 +36,24 @@ let requests: string[] = [];
 let delayMs = 0;
 /** How many tests are over. */
 let testsBefore = 0;
-// Each test has its own token endpoint, and its own file that names it: on a busy machine a client that a test before gave up
-// reads its file, and asks, even after its signer was closed.
+// Each test has its own token endpoint, and its own file that names it: on a busy machine a client that a test gave up asks even
+// after its signer was closed.
 const tokenPath = (): string => `/token/${testsBefore}`;
 
+const headers = { "metadata-flavor": "Google", "content-type": "application/json" };
+const giveToken = (response: ServerResponse): void => {
+  const token = { access_token: "ya29.secret", token_type: "Bearer", expires_in: 3600 };
+  response.writeHead(200, headers).end(JSON.stringify(token));
+};
+const hung: ServerResponse[] = [];
 const answer: RequestListener = (request, response) => {
   const path = String(request.url);
   requests.push(path);
   if (behavior === "refuses connections") return void request.socket.destroy();
-  if (behavior === "hangs") return undefined;
-  const headers = { "metadata-flavor": "Google", "content-type": "application/json" };
+  if (behavior === "hangs") return void hung.push(response);
   if (typeof behavior === "number") return void response.writeHead(behavior, headers).end('{"error":"made_up"}');
   if (typeof behavior === "object") return void response.writeHead(200, headers).end(behavior.text);
-  const token = { access_token: "ya29.secret", token_type: "Bearer", expires_in: 3600 };
-  setTimeout(() => response.writeHead(200, headers).end(JSON.stringify(token)), delayMs);
+  setTimeout(() => giveToken(response), delayMs);
   return undefined;
 };
 
@@ -88,6 +92,17 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
+/** Of the clients of a test: when they are over, each has read where its credentials are. */
+const beginnings: Promise<unknown>[] = [];
+beforeAll(() => {
+  const { initialize } = KeyManagementServiceClient.prototype;
+  vi.spyOn(KeyManagementServiceClient.prototype, "initialize").mockImplementation(function () {
+    const beginning = initialize.call(this);
+    beginnings.push(beginning);
+    return beginning;
+  });
+});
+
 const opened: Signer[] = [];
 beforeEach(() => {
   behavior = "well";
@@ -101,6 +116,9 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((signer) => signer.close()));
+  behavior = "well";
+  hung.splice(0).forEach(giveToken);
+  await Promise.allSettled(beginnings.splice(0));
   testsBefore += 1;
 });
 
