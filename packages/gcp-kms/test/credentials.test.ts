@@ -96,7 +96,9 @@ afterAll(async () => {
 const beginnings: Promise<unknown>[] = [];
 beforeAll(() => {
   const { initialize } = KeyManagementServiceClient.prototype;
-  vi.spyOn(KeyManagementServiceClient.prototype, "initialize").mockImplementation(function () {
+  vi.spyOn(KeyManagementServiceClient.prototype, "initialize").mockImplementation(function (
+    this: KeyManagementServiceClient,
+  ) {
     const beginning = initialize.call(this);
     beginnings.push(beginning);
     return beginning;
