@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { SignerError } from "@signpost/core";
 import { memberOf, safeCause, withinDeadline } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
@@ -111,8 +112,10 @@ async function exchange(
       signal,
     });
   };
-  const answer = await ask().catch((error: unknown) => {
+  const answer = await ask().catch(async (error: unknown) => {
     if (signal.aborted || !wasKeptConnectionLost(error)) throw error;
+    // The other kept connections are often lost too. In the next turn of the event loop, the client knows, and uses none of them.
+    await nextTurn();
     return ask();
   });
   if (answer.status !== 200 && answer.status !== 304) {

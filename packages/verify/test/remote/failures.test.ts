@@ -1,4 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { createRemoteKeySet } from "@signpost/verify";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { testKey } from "../support/keys.ts";
 import { eventually, LONG_CACHE, origin, ROTATION_CACHE, setup } from "../support/remote.ts";
 import type { Answer } from "@signpost/test-backends/counting-jwks-server";
@@ -69,6 +73,33 @@ describe("a kept connection that the server closes", () => {
     await expect(keySet.refresh()).rejects.toMatchObject({ code: "fetch_failed" });
     expect(count()).toBe(3);
     await verify(a.token());
+  });
+
+  it("is no error if the server resets all its kept connections at once", async () => {
+    const sockets: Socket[] = [];
+    const waiting: (() => void)[] = [];
+    const server = createServer((_request, response) => {
+      waiting.push(() => response.writeHead(200, json).end(JSON.stringify({ keys: [a.jwk] })));
+      // The first two answers wait for each other, so that each needs a connection.
+      if (waiting.length === 2 || sockets.length > 2) for (const answer of waiting.splice(0)) answer();
+    });
+    server.on("connection", (socket) => void sockets.push(socket));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const { port } = server.address() as AddressInfo;
+    const keySet = createRemoteKeySet(`http://127.0.0.1:${port}/jwks`, { allowInsecureLoopback: true });
+    await Promise.all([keySet.refresh(), keySet.refresh()]);
+    await new Promise((later) => setTimeout(later, 50));
+    expect(sockets).toHaveLength(2);
+
+    for (const socket of sockets) socket.resetAndDestroy();
+    await keySet.refresh();
+    expect(sockets).toHaveLength(3);
+    expect(keySet.stats()).toMatchObject({ updated: 3, failed: 0 });
   });
 });
 
