@@ -9,7 +9,7 @@ import { createFailoverRecord } from "./failover-record.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { requireBare } from "./mark.ts";
 import { onAbort } from "./on-abort.ts";
-import { markPlace, notePlace, type Place, placeOf } from "./places.ts";
+import { markPlace, notePlace, onBadSignature, placeOf } from "./places.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
 
@@ -44,8 +44,6 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   /** On both clocks, since time counts while the machine sleeps. */
   let leftFirstAt: Instant | undefined;
   const record = createFailoverRecord(all);
-  /** The index of the signer for each place: a session or client of the signer, or the signer itself. */
-  const origins = new WeakMap<Place, number>();
 
   /** True for one call in 30 s, which tries the first signer again. All other calls stay with the current signer. */
   const probesFirst = (): boolean => {
@@ -58,10 +56,6 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     if (index !== current) return;
     current = (index + 1) % all.length;
     record.left(index, error.code);
-  };
-  const signedBadly = (place: Place, error: SignerError): void => {
-    const index = origins.get(place);
-    if (index !== undefined) leave(index, error);
   };
   const backToFirst = (): void => {
     current = 0;
@@ -84,9 +78,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       // Only for a probe, not for a call from before the failover. And not if it timed out: then it is still too slow.
       if (probe && signal?.aborted !== true) backToFirst();
       // The bytes belong to this call alone, so the mark cannot get onto another signature.
-      const place = placeOf(signature) ?? signer;
-      origins.set(place, index);
-      return markPlace(signature, place);
+      onBadSignature(signature, (error) => leave(index, error));
+      return markPlace(signature, placeOf(signature) ?? signer);
     } catch (error) {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;
@@ -123,7 +116,6 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       allowOverdue: (count) => {
         for (const place of all) insideOf(place)?.allowOverdue(count);
       },
-      signedBadly,
     }),
   );
 }

@@ -129,7 +129,6 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   };
   const signedBadly = (place: Place, error: SignerError): void => {
     health.failed(error);
-    inside?.signedBadly?.(place, error);
     // The first event of the call reported a success.
     publishSign(() =>
       signEvent(bare.uri, { place: distinct(place.uri), attempts: 0, queueMs: 0, backendMs: 0 }, error),

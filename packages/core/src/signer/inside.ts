@@ -1,7 +1,5 @@
-import type { SignerError } from "../errors.ts";
 import type { Signer } from "./contract.ts";
 import type { BackendStatus } from "./health.ts";
-import type { Place } from "./places.ts";
 
 // `Symbol.for`, so that two copies of this package agree.
 const INSIDE = Symbol.for("@signpost/core/inside");
@@ -14,8 +12,6 @@ export interface Inside {
   readonly leftBehind: () => number;
   /** How many calls may be unsettled after their signal before no more are sent. The largest count wins. */
   readonly allowOverdue: (count: number) => void;
-  /** Called for a signature that does not verify, with the place that made it. */
-  readonly signedBadly?: ((place: Place, error: SignerError) => void) | undefined;
 }
 
 interface Shown {

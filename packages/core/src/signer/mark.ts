@@ -1,6 +1,5 @@
 import { ConfigurationError, type SignerError } from "../errors.ts";
 import type { Signer } from "./contract.ts";
-import { insideOf } from "./inside.ts";
 import type { Place } from "./places.ts";
 
 // `Symbol.for`, so that two copies of this package agree.
@@ -25,9 +24,9 @@ export function isGuarded(signer: Signer): boolean {
   return guardPort(signer) !== undefined;
 }
 
-/** Reports to a signer that its signature does not verify. The signer has already counted a success. */
+/** Reports to a guard that its signature does not verify. The signer has already counted a success. */
 export function reportBadSignature(signer: Signer, place: Place, error: SignerError): void {
-  (guardPort(signer) ?? insideOf(signer))?.signedBadly?.(place, error);
+  guardPort(signer)?.signedBadly(place, error);
 }
 
 export function requireBare(argument: string, signer: Signer): void {

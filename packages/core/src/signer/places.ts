@@ -1,5 +1,5 @@
 import { isUint8Array } from "node:util/types";
-import { ConfigurationError } from "../errors.ts";
+import { ConfigurationError, type SignerError } from "../errors.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 
 // A signer may have several places: Regions, HSMs, sessions, clients. A good signature of one place proves nothing about
@@ -7,6 +7,7 @@ import { copiedBytes } from "../options/copied-bytes.ts";
 
 // `Symbol.for`, so that two copies of this package agree.
 const PLACE = Symbol.for("@signpost/core/place");
+const BLAME = Symbol.for("@signpost/core/blame");
 
 /** Where a signature was made. Two places are the same if they are the same object. */
 export interface Place {
@@ -16,7 +17,11 @@ export interface Place {
 
 interface Placed {
   readonly [PLACE]?: Place;
+  readonly [BLAME]?: Blame;
 }
+
+/** Called with the error if a signature does not verify. */
+type Blame = (error: SignerError) => void;
 
 /**
  * Attaches a hidden mark to a signature that says where it was made. It is for signers that may change their place between
@@ -49,11 +54,31 @@ export function placeOf(signature: unknown): Place | undefined {
   return typeof signature === "object" && signature !== null ? (signature as Placed)[PLACE] : undefined;
 }
 
-/** A copy of the bytes, with the mark of their place. Anything that is not bytes is returned as it is. */
+/**
+ * Adds what to do if this signature does not verify. It travels with the bytes, so that each failover on their way hears of
+ * it, also one inside another failover, or inside a signer that was written by hand.
+ */
+export function onBadSignature(signature: Uint8Array, blame: Blame): void {
+  const inner = blameOf(signature);
+  const value: Blame = (error) => {
+    inner?.(error);
+    blame(error);
+  };
+  Object.defineProperty(signature, BLAME, { value, configurable: true });
+}
+
+/** What to call if the signature does not verify. */
+export function blameOf(signature: unknown): Blame | undefined {
+  return typeof signature === "object" && signature !== null ? (signature as Placed)[BLAME] : undefined;
+}
+
+/** A copy of the bytes, with their marks. Anything that is not bytes is returned as it is. */
 export function copiedSignature(signature: unknown): unknown {
   if (!isUint8Array(signature)) return signature;
   const copy = copiedBytes(signature);
   const place = placeOf(signature);
+  const blame = blameOf(signature);
+  if (copy !== undefined && blame !== undefined) onBadSignature(copy, blame);
   return place === undefined ? copy : markPlace(copy, place);
 }
 

@@ -10,7 +10,7 @@ import type { Signer, SignOptions } from "../signer/contract.ts";
 import { endedError } from "../signer/endings.ts";
 import { insideOf } from "../signer/inside.ts";
 import { isGuarded, reportBadSignature } from "../signer/mark.ts";
-import { copiedSignature, type Place, placeOf } from "../signer/places.ts";
+import { blameOf, copiedSignature, type Place, placeOf } from "../signer/places.ts";
 import { untilAborted } from "../signer/until-aborted.ts";
 
 /** Options of `signWith`, which `signJws` and `signJwt` also accept. */
@@ -79,7 +79,7 @@ export async function signInput(entry: ActiveKey, input: Uint8Array, options: Si
     // A place is proven only until it makes a bad signature.
     proven.delete(place);
     if (!verify("sha256", input, { key, dsaEncoding: "ieee-p1363" }, signature)) {
-      throw badSignature(entry, place, "does not verify against the published key of its kid");
+      throw badSignature(entry, signature, place, "does not verify against the published key of its kid");
     }
     proven.add(place);
   }
@@ -105,17 +105,24 @@ function requireSignature(made: unknown, entry: ActiveKey, place: Place): Uint8A
   try {
     assertRawSignature(signature, "signature");
   } catch (cause) {
-    throw badSignature(entry, place, "is not 64 bytes r‖s with 1 ≤ r, s < n", cause);
+    throw badSignature(entry, signature, place, "is not 64 bytes r‖s with 1 ≤ r, s < n", cause);
   }
   return signature;
 }
 
-/** Also reports it to the signer, which has already counted a success. */
-function badSignature({ signer }: ActiveKey, place: Place, problem: string, cause?: unknown): SignerError {
+/** Also reports it to the guard, which has already counted a success, and to each failover that the signature came through. */
+function badSignature(
+  { signer }: ActiveKey,
+  signature: unknown,
+  place: Place,
+  problem: string,
+  cause?: unknown,
+): SignerError {
   const { uri } = place;
   const options = cause === undefined ? { uri } : { uri, cause };
   const error = new SignerError("bad_signature", `the signature ${problem}`, options);
   reportBadSignature(signer, place, error);
+  blameOf(signature)?.(error);
   return error;
 }
 

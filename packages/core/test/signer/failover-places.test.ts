@@ -226,6 +226,36 @@ describe("a place whose signature does not verify", () => {
     expect(await signWith(entry, INPUT)).toHaveLength(64);
   });
 
+  const threePlaces = (): Record<"bad" | "good" | "dead", Signer> => {
+    const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    return {
+      bad: scriptedSignerOf(key, wrongKey).signer,
+      good: scriptedSignerOf(key, signs).signer,
+      dead: scriptedSignerOf(key, down).signer,
+    };
+  };
+
+  test("is left in a failover inside another one", async () => {
+    const { bad, good, dead } = threePlaces();
+    const guard = guardSigner(failoverSigner([failoverSigner([bad, good]), dead]), { maxAttempts: 1 });
+    const entry = createKeySet([{ signer: guard }]).active;
+    expect(await failure(signWith(entry, INPUT))).toMatchObject({ code: "bad_signature" });
+    expect(await failure(signWith(entry, INPUT))).toMatchObject({ code: "unavailable" });
+    expect(await signWith(entry, INPUT)).toHaveLength(64);
+  });
+
+  test.each([
+    ["guarded", guardSigner],
+    ["bare", (bare: Signer) => bare],
+  ])("is left in a failover inside a %s signer that was written by hand", async (_form, form) => {
+    const { bad, good } = threePlaces();
+    const inner = failoverSigner([bad, good]);
+    const logged: Signer = { ...inner, sign: async (digest, options) => inner.sign(digest, options) };
+    const entry = createKeySet([{ signer: form(logged) }]).active;
+    expect(await failure(signWith(entry, INPUT))).toMatchObject({ code: "bad_signature" });
+    expect(await signWith(entry, INPUT)).toHaveLength(64);
+  });
+
   test("is named by an event", async () => {
     const entry = createKeySet([{ signer: guardSigner(frankfurtAndDublin(wrongKey, signs).bare) }]).active;
     const events = await eventsOf(() => failure(signWith(entry, INPUT)));
