@@ -16,8 +16,8 @@ const RETRY_FIRST_AFTER_MS = 30_000;
 /**
  * One bare signer for a key in several places (a Multi-Region key, a pair of HSMs). Put a guard around it, so that the
  * guard's attempts can use different places. Each `sign` uses one signer. The next attempt uses the next signer after a
- * transient failure, a timed-out attempt, a permanent refusal by a standby, or a bad signature by any place. After
- * 30 s one call tries the first signer again. If it succeeds, all calls return to the first signer.
+ * transient failure, a timed-out attempt, a permanent refusal by a standby or by a first signer that was left before, or a
+ * bad signature by any place. After 30 s one call tries the first signer again. If it succeeds, all calls return to it.
  *
  * While a signer other than the first is used, or the adapter of any of them says that it is not ready, the health of the
  * guard is at best `degraded`, since one more failure may be an outage. The notes say which signer is used and why, and
@@ -51,14 +51,27 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     leftFirstAt = readInstant();
     return true;
   };
+  /** How many places refused permanently in a row. */
+  let refusals = 0;
   const leave = (index: number, error: SignerError): void => {
     if (index === 0) leftFirstAt = readInstant();
     if (index !== current) return;
+    refusals = error.transient ? 0 : refusals + 1;
     current = (index + 1) % all.length;
     record.left(index, error.code);
   };
-  const backToFirst = (): void => {
+  /**
+   * Whether another place may still sign after a permanent refusal (a disabled replica). The first place speaks for the key
+   * until it was left, and again if all standbys refuse too. Otherwise a single failure of a standby that signs would send
+   * all calls back to a first place that refuses, for good.
+   */
+  const mayMoveOn = (index: number): boolean => index !== 0 || (leftFirstAt !== undefined && refusals < all.length - 1);
+  const succeeded = (index: number, probe: boolean): void => {
+    if (index === current) refusals = 0;
+    // Not for a call from before the failover.
+    if (index !== 0 || !(probe || current === 0)) return;
     current = 0;
+    leftFirstAt = undefined;
     record.returned();
   };
   const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
@@ -75,8 +88,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     try {
       // Here too, and not by the guard alone: a result that is not a signature must not bring calls back to the first.
       const signature = checkedSignature(await signer.sign(digest, checked));
-      // Only for a probe, not for a call from before the failover. And not if it timed out: then it is still too slow.
-      if (probe && signal?.aborted !== true) backToFirst();
+      // Not if it timed out: then it is still too slow.
+      if (signal?.aborted !== true) succeeded(index, probe);
       // The bytes belong to this call alone, so the mark cannot get onto another signature.
       onBadSignature(signature, (error) => leave(index, error));
       return markPlace(signature, placeOf(signature) ?? signer);
@@ -84,9 +97,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;
       if (isTransient(error)) leave(index, error);
-      // A permanent refusal (a disabled replica) must not cost the caller its signature. This applies to the first place if
-      // this call is a probe, and to every standby.
-      else if ((probe || index !== 0) && isRefusal(error)) {
+      // It must not cost the caller its signature.
+      else if (isRefusal(error) && (probe || mayMoveOn(index))) {
         leave(index, error);
         throw placeRefuses(named, signer.uri, index);
       }

@@ -201,6 +201,36 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([3, 1]);
   });
 
+  test("a first signer that refuses permanently since it was left does not keep calls from a standby that failed once", async () => {
+    const { failover, places } = pair(unavailable, signs);
+    const [first, standby] = places;
+    await failure(failover.sign(DIGEST));
+    if (first !== undefined) first.behaviour = refuses;
+    if (standby !== undefined) standby.behaviour = unavailable;
+    await failure(failover.sign(DIGEST));
+    expect(await failure(failover.sign(DIGEST))).toMatchObject({
+      code: "unavailable",
+      cause: { code: "access_denied" },
+    });
+    if (standby !== undefined) standby.behaviour = signs;
+    expect(await failover.sign(DIGEST)).toHaveLength(64);
+  });
+
+  test("refuses like the first signer if all places refuse, or once it has signed again", async () => {
+    const { failover, places } = pair(unavailable, refuses);
+    const [first] = places;
+    await failure(failover.sign(DIGEST));
+    if (first !== undefined) first.behaviour = refuses;
+    await failure(failover.sign(DIGEST));
+    for (let call = 0; call < 2; call += 1) {
+      expect(await failure(failover.sign(DIGEST))).toMatchObject({ code: "access_denied" });
+    }
+    if (first !== undefined) first.behaviour = signs;
+    await failover.sign(DIGEST);
+    if (first !== undefined) first.behaviour = refuses;
+    expect(await failure(failover.sign(DIGEST))).toMatchObject({ code: "access_denied" });
+  });
+
   test("a standby that refuses permanently does not count as a refusal of the key, and is named", async () => {
     const { failover, places } = pair(unavailable, refuses);
     await failure(failover.sign(DIGEST));
