@@ -64,3 +64,8 @@ test("only the performance page quotes measured times with their confidence", ()
   const quoting = ["README.md", ...pages].filter((path) => /\d % confidence/.test(read(path)));
   expect(quoting).toEqual([]);
 });
+
+test("no guide is longer than 250 lines", () => {
+  const guides = filesBelow("docs", ".md").filter((path) => path !== "docs/performance.md");
+  expect(guides.filter((path) => read(path).trimEnd().split("\n").length > 250)).toEqual([]);
+});
