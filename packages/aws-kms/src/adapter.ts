@@ -11,7 +11,7 @@ import { regionIn } from "./key-name.ts";
 import { openAwsKmsSigner, type AwsKmsSignerOptions } from "./open.ts";
 import { parseKeyUri } from "./uri.ts";
 
-/** Options of `awsKms`, for all keys that it opens. `region` is that of keys whose URI names none. */
+/** Options of `awsKms`, for all keys that it opens. `region` applies to keys whose URI names none. */
 export interface AwsKmsAdapterOptions extends AwsKmsConnectionOptions, Pick<AwsKmsSignerOptions, "openDeadlineMs"> {}
 
 const OPTIONS: OptionNames<AwsKmsAdapterOptions> = {
@@ -20,11 +20,11 @@ const OPTIONS: OptionNames<AwsKmsAdapterOptions> = {
 };
 
 /**
- * Key URIs of this adapter: `awskms:///alias/op-2026`, `awskms:///arn:aws:kms:…`, a key id. A host part is the
- * endpoint (https, http for loopback, else `scheme=`), `?region=` the Region of a key that does not name one. How else KMS
- * is reached is given here, once for all of them.
+ * Opens key URIs: `awskms:///alias/op-2026`, `awskms:///arn:aws:kms:…`, or a key id. A host in the URI is the endpoint. Its
+ * scheme is https, or http on the loopback interface, unless `scheme=` says otherwise. `?region=` is the Region of a key
+ * whose name contains none. The options apply to all keys.
  *
- * @throws ConfigurationError for an option that is unknown, out of bounds or does not fit the others.
+ * @throws ConfigurationError for an option that is unknown, out of bounds or conflicts with another.
  * @example
  * ```ts
  * import { openSigner } from "@signpost/core";
@@ -51,8 +51,11 @@ export function awsKms(options: AwsKmsAdapterOptions = {}): SignerAdapter {
   });
 }
 
-/** The canonical URI of a signer that the adapter opened names the adapter's own endpoint; none may name another. */
+/** The canonical URI of a signer names the adapter's endpoint. A URI must not name another one. */
 function assertSameEndpoint(named: ServiceEndpoint | undefined, own: ServiceEndpoint | undefined): void {
   if (named === undefined || own === undefined || named.url === own.url) return;
-  throw new ConfigurationError("uri", "expected no host part, or that of the adapter's endpoint");
+  throw new ConfigurationError(
+    "uri",
+    `expected no host, or the host of the adapter's endpoint, ${own.url}, got ${named.url}`,
+  );
 }

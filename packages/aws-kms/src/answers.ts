@@ -5,14 +5,15 @@ import type { AwsKmsGetPublicKeyOutput, AwsKmsSignOutput } from "./api.ts";
 import { describeCall, type CallTarget } from "./errors.ts";
 import { isKeyArnFor } from "./key-name.ts";
 
-// What KMS answers is checked here, whole: a client gives out members that are missing or of another type.
+// Checks every member of an answer. A client may return members that are missing or have the wrong type.
 
-/** The key of a GetPublicKey answer to `key`, if it is one that signs ES256. */
+/** The key in a GetPublicKey answer, if it can sign ES256. */
 export function readPublicKey(answer: AwsKmsGetPublicKeyOutput, target: CallTarget): OpenedKey {
   const call = describeCall("kms:GetPublicKey", target);
   const { KeyId, PublicKey, KeySpec, KeyUsage, SigningAlgorithms } = members(answer, call);
   if (typeof KeyId !== "string") throw incompleteAnswer(call, "KeyId");
-  if (!isKeyArnFor(KeyId, target.key)) throw new SignerError("wrong_key", `${call} was answered for another key`);
+  if (!isKeyArnFor(KeyId, target.key))
+    throw new SignerError("wrong_key", `${call} returned the public key of another key`);
   if (PublicKey === undefined) throw incompleteAnswer(call, "PublicKey");
   if (!isUint8Array(PublicKey)) throw damaged(call, "PublicKey");
   const algorithms: readonly unknown[] = Array.isArray(SigningAlgorithms) ? SigningAlgorithms : [];
@@ -26,15 +27,15 @@ export function readPublicKey(answer: AwsKmsGetPublicKeyOutput, target: CallTarg
   return { name: KeyId, publicKey: decodedAnswer(`${call}: PublicKey`, () => spkiToJwk(PublicKey)) };
 }
 
-/** The 64 bytes r‖s of a Sign answer for the key `keyArn`. */
+/** The 64 bytes r‖s in a Sign answer for the key `keyArn`. */
 export function readSignature(answer: AwsKmsSignOutput, keyArn: string, target: CallTarget): Uint8Array {
   const call = describeCall("kms:Sign", target);
   const { KeyId, Signature, SigningAlgorithm } = members(answer, call);
   if (Signature === undefined) throw incompleteAnswer(call, "Signature");
   if (typeof KeyId !== "string") throw incompleteAnswer(call, "KeyId");
-  if (KeyId !== keyArn) throw new SignerError("wrong_key", `${call} was answered with the signature of another key`);
+  if (KeyId !== keyArn) throw new SignerError("wrong_key", `${call} returned the signature of another key`);
   if (SigningAlgorithm !== undefined && SigningAlgorithm !== "ECDSA_SHA_256") {
-    throw new SignerError("integrity", `${call} was answered for another signing algorithm`);
+    throw new SignerError("integrity", `${call} returned a signature for another algorithm`);
   }
   if (!isUint8Array(Signature)) throw damaged(call, "Signature");
   return decodedAnswer(`${call}: Signature`, () => ecdsaDerToRaw(Signature));
@@ -49,5 +50,5 @@ function members<Answer extends object>(
 }
 
 function damaged(operation: string, member: string): SignerError {
-  return new SignerError("integrity", `${operation} was answered with a ${member} that is not bytes`);
+  return new SignerError("integrity", `${operation}: ${member} in the answer is not bytes`);
 }

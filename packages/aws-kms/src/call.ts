@@ -2,8 +2,8 @@ import { endedError, type CallBounds } from "@signpost/core/adapter";
 import { signerErrorFrom, type CallTarget } from "./errors.ts";
 
 /**
- * One attempt of one call of KMS, its error always a `SignerError`. `operation` is the call's name in policies, `target`
- * what it is asked of. The call is bounded from outside, and ends by its signal.
+ * Makes one attempt of one call of KMS. It always rejects with a `SignerError`. `operation` is the call's name in
+ * policies. The caller sets the time limit, by the signal.
  */
 export async function callOnce<Answer>(
   operation: string,
@@ -14,7 +14,7 @@ export async function callOnce<Answer>(
   try {
     return await call();
   } catch (error) {
-    // A client reports an abort in many ways: as a cut connection when the head of the answer has come.
+    // A client reports an abort in many ways, for example as a cut connection after the head of the answer has arrived.
     if (signal.aborted) throw endedError(signal.reason);
     throw signerErrorFrom(error, operation, target);
   }

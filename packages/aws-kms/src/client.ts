@@ -1,5 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
 import {
+  given,
   memberOf,
   readFlag,
   withinDeadline,
@@ -17,26 +18,29 @@ import { loadSdk } from "./sdk.ts";
 import { readSettings, type GivenSettings } from "./settings.ts";
 import { parseRegion } from "./uri.ts";
 
-/** How KMS is reached. Without any of it: a client of our own, with the SDK's default credentials and Region. */
+/** How to reach KMS. By default the adapter makes a client with the SDK's default credentials and Region. */
 export interface AwsKmsConnectionOptions {
   /**
-   * A `KMSClient` of yours, used as it is: its retries stay, inside our deadline (set `maxAttempts: 1`), and so do its
-   * credentials, Region and endpoint. It is not destroyed by `close()`. Default: one is made.
+   * Your own `KMSClient`, used unchanged with its credentials, Region and endpoint. Its retries run inside the signer's
+   * deadline, so set `maxAttempts: 1`. `close()` does not destroy it. Default: the adapter makes one.
    */
   readonly client?: AwsKmsClientLike | undefined;
-  /** Another transport than the SDK. Default: the SDK. */
+  /** Your own transport, instead of the SDK. Default: the SDK. */
   readonly api?: AwsKmsApi | undefined;
-  /** Of our own client: `eu-west-1`. Default: the Region in the key's ARN, else the SDK's own search. */
+  /**
+   * Region of the client that the adapter makes, such as `eu-west-1`. Default: the Region in the key's ARN, otherwise
+   * the one that the SDK finds.
+   */
   readonly region?: string | undefined;
   /**
-   * Of our own client: `https://HOST[:PORT]`, or `http://HOST:PORT` on the loopback interface. Default: the one that the
-   * SDK finds in its environment and files (`AWS_ENDPOINT_URL_KMS`, `AWS_ENDPOINT_URL`, `endpoint_url`), else the public
-   * service.
+   * Endpoint of the client that the adapter makes: `https://HOST[:PORT]`, or `http://HOST:PORT` on the loopback interface.
+   * Default: the one that the SDK finds in its environment and files (`AWS_ENDPOINT_URL_KMS`, `AWS_ENDPOINT_URL`,
+   * `endpoint_url`), otherwise the public service.
    */
   readonly endpoint?: string | undefined;
   /**
-   * Of our own client: accepts plain http to any host, from the option and from the SDK's environment, for an emulator in
-   * another container. Digests and session tokens then travel in the clear. Default false.
+   * Accepts plain http to any host, from `endpoint` and from the SDK's environment, for an emulator in another container.
+   * Digests and session tokens are then sent unencrypted. For the client that the adapter makes. Default false.
    */
   readonly allowInsecureEndpoint?: boolean | undefined;
 }
@@ -49,32 +53,36 @@ export const CONNECTION_OPTIONS: OptionNames<AwsKmsConnectionOptions> = {
   allowInsecureEndpoint: true,
 };
 
-/** The calls of KMS, and what ends the client behind them. */
+/** The calls of KMS, and `close` for the client that makes them. */
 export interface Connection {
   readonly api: AwsKmsApi;
-  /** The Region that is asked. Undefined where only the caller's transport knows it. */
+  /** The Region that is called. Undefined if only the caller's transport knows it. */
   readonly region: string | undefined;
-  /** The endpoint for key URIs, where it is not that of the public service or of the caller's client. */
+  /** The endpoint for key URIs. Undefined for the public service and for the caller's client. */
   readonly endpoint: ServiceEndpoint | undefined;
-  /** For the operator: how the service is reached. */
+  /** Notes for the operator about how the service is reached. */
   readonly notes: readonly string[];
   close(): Promise<void>;
 }
 
-/** What the options say of our own client. Refuses options that do not fit together, before anything is opened. */
+/** Reads the options for the client that the adapter makes. Refuses conflicting options before anything is opened. */
 export function readConnectionOptions(options: AwsKmsConnectionOptions): Omit<GivenSettings, "region"> {
   const { client, api, region, endpoint } = options;
-  if (client !== undefined && api !== undefined) throw new ConfigurationError("api", "expected either api or client");
+  if (client !== undefined && api !== undefined)
+    throw new ConfigurationError("api", "expected api or client, not both");
   if (client !== undefined && typeof client?.send !== "function") {
-    throw new ConfigurationError("client", "expected a KMSClient");
+    throw new ConfigurationError("client", `expected a KMSClient, got ${given(client)}`);
   }
   if (api !== undefined && (typeof api?.getPublicKey !== "function" || typeof api.sign !== "function")) {
-    throw new ConfigurationError("api", "expected an AwsKmsApi: getPublicKey and sign");
+    throw new ConfigurationError(
+      "api",
+      `expected an object with the functions getPublicKey and sign, got ${given(api)}`,
+    );
   }
-  const given = client === undefined ? "api" : "client";
+  const other = client === undefined ? "api" : "client";
   for (const name of ["region", "endpoint", "allowInsecureEndpoint"] as const) {
     if (options[name] === undefined || (client === undefined && api === undefined)) continue;
-    throw new ConfigurationError(name, `expected none together with ${given}, which has its own`);
+    throw new ConfigurationError(name, `not allowed together with ${other}, which has its own`);
   }
   if (region !== undefined) parseRegion("region", region);
   const allowInsecureEndpoint = readFlag("allowInsecureEndpoint", options.allowInsecureEndpoint ?? false);
@@ -84,7 +92,7 @@ export function readConnectionOptions(options: AwsKmsConnectionOptions): Omit<Gi
   };
 }
 
-/** The caller's client or transport, or a client of our own, for what was given and what the SDK finds. */
+/** Uses the caller's client or transport, or makes a client from the options and what the SDK finds. */
 export async function connect(
   { client, api }: AwsKmsConnectionOptions,
   given: GivenSettings,
@@ -98,21 +106,23 @@ export async function connect(
     const region = await withinDeadline(() => regionOf(client, given.region), plan.bounds);
     return { ...theirs, api: withKnownSources(apiFromClient(client, sdk)), region };
   }
-  // It reads files, which may lie on a file system that hangs.
+  // This reads files, and a file system may hang.
   const settings = await withinDeadline(() => readSettings(sdk, given), plan.bounds);
   const { region, endpoint, notes } = settings;
   const inUri = endpoint?.inUri === true ? endpoint : undefined;
   return { ...openOwnClient(sdk, settings, plan), region, endpoint: inUri, notes };
 }
 
-/** The Region of the caller's client, where it is a client of the SDK. `needed` is that of the key, where it names one. */
+/**
+ * The Region of the caller's client, if it is a client of the SDK. `needed` is the Region in the key's name, if any.
+ */
 async function regionOf(client: AwsKmsClientLike, needed: string | undefined): Promise<string | undefined> {
   const region = memberOf(memberOf(client, "config"), "region");
   if (typeof region !== "function") return typeof region === "string" ? region : undefined;
   try {
     return String(await region());
   } catch (cause) {
-    const example = needed === undefined ? "as in eu-west-1" : `${needed} as in the key`;
+    const example = needed === undefined ? "such as eu-west-1" : `which is ${needed} for this key`;
     throw new ConfigurationError("client", `expected a KMSClient with a Region, ${example}`, {
       cause: configurationCause(cause),
     });

@@ -2,11 +2,11 @@ import { memberOf } from "@signpost/core/adapter";
 import { isMetadataKnown, type SourceRequest } from "./credential-requests.ts";
 import { classify, isUnreachable, nameOf, NO_CREDENTIALS, type Row } from "./error-table.ts";
 
-/** Why there are no credentials. Its `cause` is what the SDK threw. */
+/** Says why there are no credentials. Its `cause` is the SDK's error. */
 export class CredentialsError extends Error {
   /** Name of the class. */
   override readonly name = "CredentialsError";
-  /** What it means for the call. */
+  /** The code and the text for the call. */
   readonly row: Row;
 
   constructor(row: Row, cause: unknown) {
@@ -15,32 +15,34 @@ export class CredentialsError extends Error {
   }
 }
 
-/** What the SDK throws in the name of a source of credentials. */
+/** The SDK's errors about a source of credentials. */
 const PROVIDER_ERRORS: ReadonlySet<string> = new Set([
   "CredentialsProviderError",
   "TokenProviderError",
   "ProviderError",
 ]);
 
-/** How a lost connection is told in a message, where the SDK keeps nothing else of it. */
+/** Matches a lost connection in a message, for errors of the SDK that keep nothing else. */
 const CONNECTION_LOST =
   /\bE(?:CONN[A-Z]+|TIMEDOUT|PIPE|HOSTUNREACH|NETUNREACH|AI_AGAIN)\b|\bENOTFOUND\b|socket hang up|TimeoutError/;
-/** How errors of SSO and STS that pass are called. */
+/** Matches the transient errors of SSO and STS. */
 const SERVICE_DOWN = /^(?:Error: )?(?:Internal|ServiceUnavailable|TooManyRequests|Throttl|RequestTimeout|SyntaxError)/;
 const UNREACHABLE_SOURCE: Row = {
   code: "unavailable",
-  text: `${NO_CREDENTIALS.text}: their source cannot be reached`,
+  text: `${NO_CREDENTIALS.text}: their source is unreachable`,
 };
 
-/** How Node and the SDK tell that an answer is no JSON. */
+/** How Node and the SDK say that an answer is not JSON. */
 const UNREADABLE = /\bJSON\b|^SyntaxError/;
-/** Node's codes for a role or a token of the metadata service that fits no path and no header. */
+/** Node's codes for a role or a token of the metadata service that cannot be put into a path or a header. */
 const NOT_SENDABLE = /^ERR_(?:UNESCAPED_CHARACTERS|INVALID_CHAR)$/;
-/** The SDK's words for an answer of STS or SSO with status 200 that has none. Neither refuses in this way. */
+/**
+ * The SDK's messages for an answer of STS or SSO with status 200 and no credentials. Neither service refuses like this.
+ */
 const WITHOUT_CREDENTIALS = /^Invalid response from STS\.|^SSO returns an invalid temporary credential/;
 const UNREADABLE_ANSWER: Row = {
   code: "unavailable",
-  text: `${NO_CREDENTIALS.text}: the answer of their source cannot be read`,
+  text: `${NO_CREDENTIALS.text}: the answer of their source is unreadable`,
 };
 
 /** Says why there are no credentials. `last` is the last request that was made for them. */
@@ -49,12 +51,12 @@ export function credentialsErrorFrom(error: unknown, last: SourceRequest | undef
   return new CredentialsError(sourceRow(error, last) ?? serviceRow(error), error);
 }
 
-/** As `providerRow`, and for an answer that cannot be read, of which the SDK throws what its parser did. */
+/** Like `providerRow`, and also covers an unreadable answer, for which the SDK throws the error of its parser. */
 export function sourceRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
   return isUnreadable(error, last) ? UNREADABLE_ANSWER : providerRow(error, last);
 }
 
-/** Whether what a source gave was no JSON or held no credentials: it was cut, or is the page of a proxy. */
+/** Whether a source's answer is not JSON or has no credentials, because it is truncated or a proxy's page. */
 function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean {
   const message = String(memberOf(error, "message"));
   if (WITHOUT_CREDENTIALS.test(message)) return true;
@@ -65,8 +67,8 @@ function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean 
 }
 
 /**
- * The row of an error that the SDK throws in the name of a source of credentials. A source that is configured and down, or
- * that answers 5xx, passes. Without any source, and where one refuses, nothing passes. Undefined for another error.
+ * The row of an SDK error about a source of credentials. It is transient if a configured source is down or answers 5xx.
+ * It is not transient if there is no source, or if one refuses. Undefined for any other error.
  */
 export function providerRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
   if (!PROVIDER_ERRORS.has(nameOf(error))) return undefined;
@@ -78,7 +80,7 @@ export function providerRow(error: unknown, last: SourceRequest | undefined): Ro
   return isDownByMessage(error) ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
 }
 
-/** Of STS, whose errors come as they are: what passes stays what it is, and the rest is a refusal. */
+/** For STS, whose errors arrive unchanged. Transient errors keep their code, and all others are refusals. */
 function serviceRow(error: unknown): Row {
   const { code, text, transient } = classify(error);
   if (code === "integrity" && transient === true) return UNREADABLE_ANSWER;
@@ -87,15 +89,15 @@ function serviceRow(error: unknown): Row {
   return { code: passes ? code : "access_denied", text: told };
 }
 
-/** Of a source that is not watched or whose answer was no help, and that was configured, since the SDK asked it. */
+/** For a source that is not watched, or whose answer did not help. It is configured, since the SDK asked it. */
 function isDownByMessage(error: unknown): boolean {
   const message = String(memberOf(error, "message"));
   return isUnreachable(error) || CONNECTION_LOST.test(message) || SERVICE_DOWN.test(message);
 }
 
 function byStatus(status: number): Row {
-  const text = `${NO_CREDENTIALS.text}: their source answers HTTP status ${status}`;
+  const text = `${NO_CREDENTIALS.text}: their source answered HTTP status ${status}`;
   if (status === 429) return { code: "throttled", text };
-  // A redirection is of something that stands before the source.
+  // A redirect comes from something in front of the source.
   return { code: status < 400 || status === 408 || status >= 500 ? "unavailable" : "access_denied", text };
 }

@@ -3,7 +3,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { ClientRequest } from "node:http";
 import { memberOf } from "@signpost/core/adapter";
 
-/** The sources of credentials that the SDK asks over HTTP and whose answers it does not hand on. */
+/** The sources that the SDK asks over HTTP without reporting their answers. */
 export type WatchedSource = "container" | "metadata" | "sso";
 
 /** The last request to a source. */
@@ -13,32 +13,32 @@ export interface SourceRequest {
   status: number | undefined;
 }
 
-/** What one question for credentials made the SDK ask. */
+/** The request that the SDK made for one question for credentials. */
 export interface RequestRecord {
-  /** Undefined where no source that is watched was asked. */
+  /** Undefined if no watched source was asked. */
   last: SourceRequest | undefined;
 }
 
 const METADATA_PATH = "/latest/meta-data/iam/security-credentials/";
-/** Where it is unless it was configured elsewhere. */
+/** Its addresses, unless another one is configured. */
 const METADATA_HOSTS: ReadonlySet<string> = new Set(["169.254.169.254", "fd00:ec2::254"]);
-/** The host of a container's endpoint of which only the path is named. */
+/** The origin of a container's endpoint that is configured only by its path. */
 const CONTAINER_ORIGIN = "http://169.254.170.2";
-/** Of its version 2, which hands out a token first. */
+/** The path of its version 2, which returns a token first. */
 const METADATA_TOKEN_PATH = "/latest/api/token";
-/** Of the portal, of SSO-OIDC, which renews the portal's token, and of the sign-in service, behind `aws login`. */
+/** Paths of the portal, of SSO-OIDC, which renews the portal's token, and of the sign-in service behind `aws login`. */
 const SSO_PATHS: ReadonlySet<string> = new Set(["/federation/credentials", "/token", "/v1/token"]);
 
-/** So that only the requests of the question count, and none that others make in this process. */
+/** Tells the requests of a question from the other requests in this process. */
 const records = new AsyncLocalStorage<RequestRecord>();
 const watched = new WeakMap<object, SourceRequest>();
 let metadataKnown = false;
 let watching = false;
 
 /**
- * Watches from now on what the sources of credentials answer to questions that are recorded. The SDK tries one source after
- * the other and throws the error of the last one, so that its error often does not say whether a source was down or refused.
- * Nothing is added to a request: a listener for its response would change when Node drains it.
+ * Starts to watch the answers of the sources to recorded questions. The SDK tries one source after another and throws
+ * the error of the last one, so its error often does not say whether a source was down or refused. Nothing is added to
+ * a request, because a listener for its response would change when Node drains it.
  */
 export function watchCredentialRequests(): void {
   if (watching) return;
@@ -52,7 +52,7 @@ export function watchCredentialRequests(): void {
     if (source === "metadata" && !METADATA_HOSTS.has(request.host)) metadataKnown = true;
     const asked: SourceRequest = { source, status: undefined };
     watched.set(request, asked);
-    // The SDK goes on to a metadata service that nothing names: that says nothing of the source that is configured.
+    // The SDK continues with a metadata service that is not configured, which says nothing about the configured source.
     if (source !== "metadata" || record.last?.source !== "sso" || isMetadataKnown()) record.last = asked;
   });
   subscribe("http.client.response.finish", (message) => {
@@ -66,22 +66,22 @@ export function watchCredentialRequests(): void {
   });
 }
 
-/** Runs what asks for credentials, and writes down in `record` which source it asks last. */
+/** Runs `ask`, and stores in `record` the last request that it makes to a source. */
 export function recordRequests<Answer>(record: RequestRecord, ask: () => Answer): Answer {
   return records.run(record, ask);
 }
 
-/** For a profile that names the metadata service as its source. */
+/** Call this if a profile names the metadata service as its source. */
 export function expectMetadata(): void {
   metadataKnown = true;
 }
 
-/** Whether this machine should have a metadata service: it is configured, or gave credentials in this process before. */
+/** Whether a metadata service is configured, or has given this process credentials before. */
 export function isMetadataKnown(): boolean {
   return metadataKnown || (process.env["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? "") !== "";
 }
 
-/** What the environment names as the credentials endpoint of a container: ECS, EKS Pod Identity, Greengrass. */
+/** The credentials endpoint of a container in the environment: ECS, EKS Pod Identity, Greengrass. */
 function containerUrl(): URL | undefined {
   const relative = process.env["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] ?? "";
   const full = process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] ?? "";
@@ -92,7 +92,7 @@ function containerUrl(): URL | undefined {
 function isForContainer(request: ClientRequest): boolean {
   const url = containerUrl();
   if (url === undefined || request.path !== `${url.pathname}${url.search}`) return false;
-  // The request itself does not keep its port.
+  // The request has no member for its port.
   const origin = `${request.protocol}//${String(request.getHeader("host"))}`;
   return URL.canParse(origin) && new URL(origin).host === url.host;
 }

@@ -2,13 +2,13 @@ import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import { CredentialsError, credentialsErrorFrom } from "./credential-errors.ts";
 import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 
-/** What the SDK asks a source of credentials. */
+/** Fetches credentials, in the form that the SDK calls. */
 export type CredentialProvider<Identity> = (options?: Record<string, unknown>) => Promise<Identity>;
 
-/** A provider's answer that is waited for. */
+/** A pending call of a provider. */
 interface Question<Identity> {
   readonly askedAt: Instant;
-  /** One for all questions to a provider that wait together, since the provider may answer them by the same requests. */
+  /** Shared by the pending questions to a provider, since it may answer them with the same requests. */
   readonly record: RequestRecord;
   readonly waiters: Set<Waiter<Identity>>;
 }
@@ -23,16 +23,15 @@ interface Asked<Identity> {
   readonly newer?: Question<Identity> | undefined;
 }
 
-/** The longest time for which one provider is waited for before the next one is made. Milliseconds. */
+/** The longest wait for one provider before the next one is made. Milliseconds. */
 const MAX_PATIENCE_MS = 30_000;
-/** As many hung providers may still bring an answer. */
+/** How many hung providers may still deliver an answer. */
 const MAX_HUNG = 8;
 
 /**
- * Asks the provider that `make` gives, and never waits for it longer than `patienceMs`. A provider of the SDK whose request
- * hangs lets every later call wait for that request. So the call after one that was out of time asks a new provider, and
- * takes the first answer that comes: a source that is only slow is not asked in vain. While none answers, new providers are
- * made less and less often.
+ * Asks the provider that `make` returns, and waits for at most `patienceMs`. If a request of an SDK provider hangs,
+ * every later call waits for that request. So the call after a timeout asks a new provider and uses the first answer
+ * that arrives, so that a slow source still helps. While none answers, new providers are made less and less often.
  *
  * Rejects with `CredentialsError`.
  */
@@ -41,11 +40,11 @@ export function createCredentialSource<Identity>(
   patienceMs: number,
 ): CredentialProvider<Identity> {
   let current = make();
-  /** Of the current provider: for what it has, and for newer credentials than it has. */
+  /** Questions to the current provider: for cached credentials, and for newer ones. */
   let asked: Asked<Identity> = {};
-  /** Of earlier providers, the oldest first. */
+  /** Questions to earlier providers, the oldest first. */
   let hung: readonly Question<Identity>[] = [];
-  /** How many providers hang since the last answer. */
+  /** How many providers were replaced since the last answer. */
   let replaced = 0;
 
   const close = (question: Question<Identity>): void => {
@@ -62,7 +61,7 @@ export function createCredentialSource<Identity>(
     recordRequests(record, () => provider(options)).then(
       (identity) => {
         close(question);
-        // The one that answers keeps what it has.
+        // A provider that answers has cached the credentials.
         current = provider;
         replaced = 0;
         for (const waiter of question.waiters) waiter.answered(identity);
@@ -96,7 +95,7 @@ export function createCredentialSource<Identity>(
   };
 }
 
-/** The first answer to any of the questions. Only the newest one may fail: a failure of an older one says less. */
+/** The first answer to any of the questions. Rejects only if the newest one fails, because older failures say less. */
 function firstAnswer<Identity>(
   newest: Question<Identity>,
   older: readonly Question<Identity>[],

@@ -3,14 +3,14 @@ import type { AwsKmsApi, AwsKmsCallOptions } from "./api.ts";
 import { CredentialsError } from "./credential-errors.ts";
 import { CREDENTIALS_REFUSED, isCredentialRefusal } from "./error-table.ts";
 
-/** How long after a renewal none is made again, unless what it gave was accepted meanwhile. Milliseconds. */
+/** The shortest time between two renewals, unless the new credentials were accepted. Milliseconds. */
 const RENEWAL_PAUSE_MS = 5000;
 
 /**
- * Lets a call try once more when its credentials were refused: after a Lambda was frozen, or a role was rotated, the
- * provider has newer ones, or the SDK has seen that the clock is off. Calls that fail together renew them once.
- * Credentials that were accepted after a renewal and are refused later were rotated again, and are renewed again at once.
- * Those that stay refused are not asked for again for a while, and the error says so.
+ * Lets a call try once more if its credentials were refused. The provider has newer ones after a Lambda was frozen or a
+ * role was rotated, or the SDK has noticed that the clock is wrong. Calls that fail together renew them once. If
+ * credentials were accepted after a renewal and are refused later, they were rotated again and are renewed immediately.
+ * If they stay refused, none are requested for a while, and the error says so.
  */
 export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void>): AwsKmsApi {
   let renewedAt: Instant | undefined;
@@ -27,17 +27,17 @@ export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void
       await renew();
       renewed();
     } catch (error) {
-      // A source that is down for now has not been asked in vain.
+      // If the source is only down, the next call may ask it again.
       if (!(error instanceof CredentialsError) || error.row.code === "access_denied") renewed();
       throw error;
     } finally {
       renewing = undefined;
     }
   };
-  /** Which of two comes first is for the monotonic clock to say, since it is never set. */
+  /** Compares by the monotonic clock, because that one is never set. */
   const wasRenewedSince = (startedAt: Instant): boolean =>
     renewedAt !== undefined && renewedAt.monotonic >= startedAt.monotonic;
-  /** Throws where the credentials were renewed a moment ago in vain. */
+  /** Throws if the credentials were renewed only just before and are still refused. */
   const renewAfter = async (refusal: unknown, startedAt: Instant): Promise<void> => {
     if (renewing === undefined) {
       if (wasRenewedSince(startedAt)) return;
@@ -71,6 +71,6 @@ export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void
 
 function renewedInVain(refusal: unknown, agoMs: number): CredentialsError {
   const { code, text } = CREDENTIALS_REFUSED;
-  const asked = `new ones were asked for ${Math.round(agoMs)} ms ago, and are again ${RENEWAL_PAUSE_MS} ms after that`;
+  const asked = `new ones were requested ${Math.round(agoMs)} ms ago, and will be again ${RENEWAL_PAUSE_MS} ms after that`;
   return new CredentialsError({ code, text: `${text} (${asked})` }, refusal);
 }

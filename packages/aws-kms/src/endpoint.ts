@@ -1,18 +1,18 @@
 import { ConfigurationError } from "@signpost/core";
 import { isLoopbackHost, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
 
-/** An endpoint that is called. */
+/** The endpoint that is called. */
 export interface EndpointInForce extends ServiceEndpoint {
-  /** Whether a key URI can name it: one with a path is too long for that. */
+  /** Whether a key URI can name it. An endpoint with a path does not fit. */
   readonly inUri: boolean;
 }
 
-/** The scheme of a host in a key URI that names none. */
+/** The scheme for a host in a key URI without `scheme=`. */
 function defaultScheme(hostname: string): "http" | "https" {
   return isLoopbackHost(hostname) ? "http" : "https";
 }
 
-/** Reads a VPC endpoint, a private one, or an emulator: on the loopback interface, or elsewhere where that is allowed. */
+/** Reads a VPC endpoint, a private one, or an emulator: on the loopback interface, or elsewhere if that is allowed. */
 export function parseEndpoint(argument: string, value: unknown, allowInsecure: boolean): ServiceEndpoint {
   try {
     return readEndpoint(argument, value, { allowInsecure });
@@ -21,7 +21,7 @@ export function parseEndpoint(argument: string, value: unknown, allowInsecure: b
   }
 }
 
-/** The endpoint that the host part of a key URI names: https, and http for loopback, unless the URI says which. */
+/** The endpoint for the host of a key URI: https, or http on the loopback interface, unless `scheme` says otherwise. */
 export function endpointFromHost(
   argument: string,
   host: string,
@@ -29,24 +29,24 @@ export function endpointFromHost(
   allowInsecure: boolean,
 ): ServiceEndpoint {
   const { hostname, port } = URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : { hostname: "", port: "" };
-  // Two slashes instead of three would make a host of the key's first part, as in awskms://alias/op.
+  // With two slashes instead of three, the first part of the key would be the host, as in awskms://alias/op.
   if (scheme === undefined && isLikeKeyPart(hostname, port !== "")) {
     throw new ConfigurationError(argument, "expected three slashes before the key, or a host name with a dot");
   }
   return parseEndpoint(argument, `${scheme ?? defaultScheme(hostname)}://${host}`, allowInsecure);
 }
 
-/** Whether the host of an endpoint is read as that endpoint in a key URI that names no scheme. */
+/** Whether a key URI with this host and no scheme leads to this endpoint. */
 export function isReadWithoutScheme({ hostname, host, plaintext }: ServiceEndpoint): boolean {
   return plaintext === (defaultScheme(hostname) === "http") && !isLikeKeyPart(hostname, host !== hostname);
 }
 
-/** Whether a host may as well be the first part of a key. */
+/** Whether a host could also be the first part of a key. */
 function isLikeKeyPart(hostname: string, hasPort: boolean): boolean {
   return !isLoopbackHost(hostname) && !hostname.includes(".") && !hasPort;
 }
 
-/** Checks the endpoint that the SDK found, which may have a path. `source` says where it stands. */
+/** Checks the endpoint that the SDK found, which may have a path. `source` says where the SDK found it. */
 export function readConfiguredEndpoint(value: string, source: string, allowInsecure: boolean): EndpointInForce {
   const { origin, pathname } = new URL(value);
   const path = pathname === "/" ? "" : pathname;

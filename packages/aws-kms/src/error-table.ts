@@ -1,7 +1,7 @@
 import type { SignerErrorCode } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 
-/** What an error means. */
+/** The code and the text for an error. */
 export interface Row {
   readonly code: SignerErrorCode;
   /** What follows "kms:Sign failed: ". */
@@ -10,23 +10,23 @@ export interface Row {
 }
 
 const THROTTLED: Row = { code: "throttled", text: "over a request quota" };
-const UNAVAILABLE: Row = { code: "unavailable", text: "the service cannot serve for now" };
+const UNAVAILABLE: Row = { code: "unavailable", text: "the service is temporarily unavailable" };
 const UNREACHABLE: Row = { code: "unavailable", text: "the service cannot be reached" };
 const CUT: Row = { code: "unavailable", text: "the connection was cut" };
 const NO_ANSWER: Row = { code: "timeout", text: "no answer in time" };
 export const CREDENTIALS_REFUSED: Row = {
   code: "access_denied",
-  text: "the credentials are expired or refused, or this machine's clock is off",
+  text: "the credentials have expired or were refused, or this machine's clock is wrong",
 };
-export const NO_CREDENTIALS: Row = { code: "access_denied", text: "no credentials could be had" };
+export const NO_CREDENTIALS: Row = { code: "access_denied", text: "could not get credentials" };
 const NOT_ALLOWED: Row = { code: "access_denied", text: "not allowed by a policy" };
-const REFUSED: Row = { code: "invalid_argument", text: "the service refuses the request" };
-const UNKNOWN: Row = { code: "integrity", text: "the client failed in an unknown way" };
+const REFUSED: Row = { code: "invalid_argument", text: "the service refused the request" };
+const UNKNOWN: Row = { code: "integrity", text: "the client failed for an unknown reason" };
 
 /**
- * By the service's error code, the SDK's `name`:
- * https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html and CommonErrors.html, the other names
- * under which services throttle and refuse signatures, and those of STS, where credentials come from.
+ * Rows by the service's error code, which is the SDK's `name`:
+ * https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html and CommonErrors.html, other names that services use
+ * for throttling and for refused signatures, and the errors of STS, which provides credentials.
  */
 const BY_NAME: ReadonlyMap<string, Row> = new Map([
   ["ThrottlingException", THROTTLED],
@@ -45,7 +45,7 @@ const BY_NAME: ReadonlyMap<string, Row> = new Map([
   ["InternalFailureException", UNAVAILABLE],
   ["ServiceUnavailable", UNAVAILABLE],
   ["ServiceUnavailableException", UNAVAILABLE],
-  ["KeyUnavailableException", { code: "unavailable", text: "the key is not available for now" }],
+  ["KeyUnavailableException", { code: "unavailable", text: "the key is temporarily unavailable" }],
   ["RequestAbortedException", CUT],
   ["DependencyTimeoutException", { code: "timeout", text: "a part of the service did not answer in time" }],
   ["RequestTimeout", NO_ANSWER],
@@ -53,15 +53,15 @@ const BY_NAME: ReadonlyMap<string, Row> = new Map([
 
   ["NotFoundException", { code: "key_not_found", text: "there is no such key" }],
   ["DisabledException", { code: "key_disabled", text: "the key is disabled" }],
-  ["KMSInvalidStateException", { code: "key_disabled", text: "the key's state does not allow it" }],
-  ["InvalidKeyUsageException", { code: "unsupported_key", text: "the key is not one that signs with ECDSA_SHA_256" }],
+  ["KMSInvalidStateException", { code: "key_disabled", text: "the key's state does not allow this call" }],
+  ["InvalidKeyUsageException", { code: "unsupported_key", text: "the key cannot sign with ECDSA_SHA_256" }],
   ["UnsupportedOperationException", { code: "unsupported_key", text: "the key has no public key" }],
-  ["InvalidArnException", { code: "invalid_argument", text: "the service refuses the ARN" }],
+  ["InvalidArnException", { code: "invalid_argument", text: "the service refused the ARN" }],
   ["ValidationException", REFUSED],
-  // Of a client of the caller's: an endpoint together with a setting for FIPS or dual-stack endpoints.
+  // From the caller's client: an endpoint together with a FIPS or dual-stack setting.
   [
     "EndpointError",
-    { code: "invalid_argument", text: "the client's settings of endpoint, FIPS and dual-stack do not fit" },
+    { code: "invalid_argument", text: "the client's endpoint conflicts with its FIPS or dual-stack setting" },
   ],
   ["DryRunOperationException", REFUSED],
 
@@ -69,7 +69,7 @@ const BY_NAME: ReadonlyMap<string, Row> = new Map([
   ["AccessDenied", NOT_ALLOWED],
   ["NotAuthorized", NOT_ALLOWED],
   ["OptInRequired", { code: "access_denied", text: "the account is not subscribed to the service" }],
-  ["InvalidGrantTokenException", { code: "access_denied", text: "the grant token is refused" }],
+  ["InvalidGrantTokenException", { code: "access_denied", text: "the grant token was refused" }],
   ["ExpiredTokenException", CREDENTIALS_REFUSED],
   ["ExpiredToken", CREDENTIALS_REFUSED],
   ["UnrecognizedClientException", CREDENTIALS_REFUSED],
@@ -96,7 +96,7 @@ const BY_NAME: ReadonlyMap<string, Row> = new Map([
   ["IDPCommunicationErrorException", UNAVAILABLE],
 ]);
 
-/** By the system error's `code`. The SDK calls a reset connection a TimeoutError: the code says it better. */
+/** Rows by the `code` of a system error. The SDK calls a reset connection a TimeoutError, so its code says more. */
 const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
   ["ETIMEDOUT", NO_ANSWER],
   ["ESOCKETTIMEDOUT", NO_ANSWER],
@@ -108,40 +108,40 @@ const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
   ["ECONNABORTED", CUT],
   ["ERR_STREAM_PREMATURE_CLOSE", CUT],
   ["UND_ERR_SOCKET", CUT],
-  // Nothing but credentials is put into headers as it was found: a line end behind a variable or in a file.
+  // Only credentials are put into headers unchanged. They may come with a line end from a variable or a file.
   [
     "ERR_INVALID_CHAR",
-    { code: "access_denied", text: "the credentials hold a character that no HTTP header may have" },
+    { code: "access_denied", text: "the credentials contain a character that is not allowed in an HTTP header" },
   ],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
-// Of Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. Of TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID. Of HTTP/2.
+// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID. And HTTP/2.
 const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|HTTP2)_|CERT|SIGNATURE$/;
 
-/** Whether other credentials, or the same with a corrected clock, may be accepted. */
+/** Whether other credentials, or the same ones with a corrected clock, may be accepted. */
 export function isCredentialRefusal(error: unknown): boolean {
   return BY_NAME.get(nameOf(error)) === CREDENTIALS_REFUSED;
 }
 
-/** Whether a connection turned out to be dead: cut by the other side, or without an answer. */
+/** Whether the connection is dead: the other side cut it, or did not answer. */
 export function isConnectionLoss(error: unknown): boolean {
   const row = bySystemError(error) ?? byClientName(nameOf(error));
   return row === CUT || row === NO_ANSWER;
 }
 
-/** Whether a system error says that the other side cannot be reached, or did not answer. */
+/** Whether a system error says that the other side is unreachable or did not answer. */
 export function isUnreachable(error: unknown): boolean {
   const code = bySystemError(error)?.code;
   return code === "unavailable" || code === "timeout";
 }
 
-/** Whether the service answered with an error code that has its row here. */
+/** Whether this error code of the service has a row. */
 export function isKnownName(name: string): boolean {
   return BY_NAME.has(name);
 }
 
-/** The row of what a call rejects with. */
+/** The row for the error of a call. */
 export function classify(error: unknown): Row {
   return (
     byState(error) ??
@@ -149,14 +149,14 @@ export function classify(error: unknown): Row {
     bySystemError(error) ??
     byClientName(nameOf(error)) ??
     byStatus(error) ??
-    // Of a client over fetch, which only says that it failed.
+    // A client that uses fetch only says that it failed, and has the reason as the cause.
     bySystemError(memberOf(error, "cause")) ??
     UNKNOWN
   );
 }
 
 /**
- * KMS names the state in the message of a KMSInvalidStateException alone ("arn:… is pending deletion."):
+ * KMS names the state only in the message of a KMSInvalidStateException ("arn:… is pending deletion."):
  * https://docs.aws.amazon.com/kms/latest/developerguide/key-state.html
  */
 const BY_STATE: readonly (readonly [state: RegExp, row: Row])[] = [
@@ -185,32 +185,32 @@ function bySystemError(error: unknown): Row | undefined {
   if (typeof code !== "string") return undefined;
   if (memberOf(error, "syscall") === "open" || code === "EISDIR") return unreadableFile(code);
   // Node's HTTP parser.
-  if (code.startsWith("HPE_")) return { code: "unavailable", text: "something else than KMS answered" };
+  if (code.startsWith("HPE_")) return { code: "unavailable", text: "something other than KMS answered" };
   return BY_SYSTEM_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : undefined);
 }
 
-/** Of a file that may be readable in a moment: too many are open, or the disk or its server fails. */
+/** Codes for a file that may be readable later: too many files are open, or the disk or its server fails. */
 const PASSES = /^E(?:[MN]FILE|IO|STALE)$/;
 
-/** Nothing but credentials is read from files: a web identity's token, that of a container. */
+/** Only credentials are read from files: the token of a web identity or of a container. */
 function unreadableFile(code: string): Row {
   return { code: PASSES.test(code) ? "unavailable" : NO_CREDENTIALS.code, text: `${NO_CREDENTIALS.text}: ${code}` };
 }
 
-/** Of an answer that the SDK could not read, or without a code that we know: a proxy's page, an error that is new. */
+/** The row for an answer that the SDK could not read, or with an unknown code: a proxy's page, a new error. */
 function byStatus(error: unknown): Row | undefined {
   const status = memberOf(memberOf(error, "$metadata"), "httpStatusCode");
   if (typeof status !== "number") return undefined;
-  if (status === 200) return { code: "integrity", text: "the answer is cut off or not of KMS", transient: true };
+  if (status === 200) return { code: "integrity", text: "the answer is truncated or is not from KMS", transient: true };
   if (status === 429) return THROTTLED;
   if (status === 401 || status === 403) return { code: "access_denied", text: `refused with HTTP status ${status}` };
   if (status === 408 || status === 504) return NO_ANSWER;
   if (status >= 500) return { ...UNAVAILABLE, text: `${UNAVAILABLE.text}: HTTP status ${status}` };
   if (status >= 400) return { ...REFUSED, text: `${REFUSED.text} with HTTP status ${status}` };
-  return { code: "unavailable", text: `something else than KMS answered: HTTP status ${status}` };
+  return { code: "unavailable", text: `something other than KMS answered: HTTP status ${status}` };
 }
 
-/** The client's own: its time limits, and an abort that was not ours (a client that its owner shut down). */
+/** The client's own errors: its timeouts, and an abort by another party, such as an owner who shut the client down. */
 function byClientName(name: string): Row | undefined {
   if (name === "TimeoutError") return NO_ANSWER;
   if (name === "AbortError") return { code: "unavailable", text: "the client ended the call" };

@@ -1,17 +1,18 @@
 import { ConfigurationError } from "@signpost/core";
+import { given } from "@signpost/core/adapter";
 
-/** What a `KeyId` of the KMS API names, as far as it can be told without asking. */
+/** What a `KeyId` of the KMS API names, judged only by its form. */
 export type KeyName =
   | { readonly kind: "key-arn" | "alias-arn"; readonly region: string }
   | { readonly kind: "key-id" | "alias" };
 
 // https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#key-id
-// A Multi-Region key's id begins with mrk-, any other is a UUID. Aliases may hold slashes. Case counts everywhere.
+// The id of a Multi-Region key begins with mrk-. Any other id is a UUID. Aliases may contain slashes. Case matters everywhere.
 const ARN = /^arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(key\/[A-Za-z0-9-]+|alias\/[A-Za-z0-9/_-]+)$/;
 const KEY_ID = /^[A-Za-z0-9-]+$/;
 const ALIAS = /^alias\/[A-Za-z0-9/_-]+$/;
 
-/** Reads a key id, key ARN, alias name or alias ARN. Nothing is changed: it is sent byte for byte. */
+/** Reads a key id, key ARN, alias name or alias ARN. It is sent unchanged. */
 export function parseKeyName(argument: string, key: unknown): KeyName {
   const text = typeof key === "string" ? key : "";
   const [, region, resource] = ARN.exec(text) ?? [];
@@ -20,15 +21,15 @@ export function parseKeyName(argument: string, key: unknown): KeyName {
   }
   if (ALIAS.test(text)) return { kind: "alias" };
   if (KEY_ID.test(text)) return { kind: "key-id" };
-  throw new ConfigurationError(argument, "expected a KMS key id, key ARN, alias/NAME or alias ARN");
+  throw new ConfigurationError(argument, `expected a KMS key id, key ARN, alias/NAME or alias ARN, got ${given(key)}`);
 }
 
-/** The Region that a key ARN or alias ARN names. */
+/** The Region in a key ARN or alias ARN. */
 export function regionIn(name: KeyName): string | undefined {
   return "region" in name ? name.region : undefined;
 }
 
-/** Whether `arn` can be the key ARN of what was asked for. What an alias points to, only KMS knows. */
+/** Whether `arn` can be the key ARN of `key`. Only KMS knows the key of an alias. */
 export function isKeyArnFor(arn: string, key: string): boolean {
   const [, , resource = ""] = ARN.exec(arn) ?? [];
   if (!resource.startsWith("key/")) return false;
@@ -47,7 +48,7 @@ export function isKeyArnFor(arn: string, key: string): boolean {
 
 const MULTI_REGION_OR_UUID = /^(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
-/** Whether a name that was given as a key id is none that KMS makes: the name of an alias, most likely. */
+/** Whether this cannot be a key id of KMS, so the caller probably meant an alias. */
 export function looksLikeAlias(key: string): boolean {
   return KEY_ID.test(key) && !MULTI_REGION_OR_UUID.test(key);
 }

@@ -3,8 +3,8 @@ import { CredentialsError, sourceRow } from "./credential-errors.ts";
 import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 
 /**
- * Says of a client of the caller's why it has no credentials, by what their source answered to it. Calls that run at the same
- * time share what is known, since they may wait for the same credentials.
+ * Explains why the caller's client has no credentials, by the answer of their source. Calls that run at the same time
+ * share this record, since they may wait for the same credentials.
  */
 export function withKnownSources(api: AwsKmsApi): AwsKmsApi {
   let running = 0;

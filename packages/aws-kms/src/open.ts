@@ -20,8 +20,8 @@ import { formatKeyUri } from "./uri.ts";
 /** Options of `openAwsKmsSigner`. */
 export interface AwsKmsSignerOptions extends AwsKmsConnectionOptions, AdapterSignerOptions {
   /**
-   * Key id, key ARN, `alias/NAME` or alias ARN, in the case in which it was given. An alias is resolved once, now: the
-   * signer stays with that key. Together with `publicKey` it must be the key ARN, since nothing is looked up.
+   * Key id, key ARN, `alias/NAME` or alias ARN, with KMS's upper and lower case. An alias is resolved once, when the
+   * signer opens. With `publicKey` this must be the key ARN, because no call looks it up.
    */
   readonly key: string;
 }
@@ -36,13 +36,13 @@ const OPTIONS: OptionNames<AwsKmsSignerOptions> = {
 };
 
 /**
- * Opens a signer on one key of AWS KMS: spec ECC_NIST_P256, usage SIGN_VERIFY. Needs `kms:GetPublicKey` (unless the
- * public key is given) and `kms:Sign`.
+ * Opens a signer with one key of AWS KMS: spec ECC_NIST_P256, usage SIGN_VERIFY. Needs `kms:Sign`, and
+ * `kms:GetPublicKey` unless you pass `publicKey`.
  *
- * @throws ConfigurationError for an option that is unknown, out of bounds or does not fit the others; EncodingError for a
- * `publicKey` that is none; SignerError `key_not_found`, `key_disabled`, `access_denied`, `unsupported_key`, `wrong_key`,
- * `integrity`, `invalid_argument`, `aborted`, and `unavailable`, `throttled`, `timeout` when the attempts or the deadline
- * are over.
+ * @throws ConfigurationError for an option that is unknown, out of bounds or conflicts with another; EncodingError for a
+ * `publicKey` that is not a key; SignerError `key_not_found`, `key_disabled`, `access_denied`, `unsupported_key`, `wrong_key`,
+ * `integrity`, `invalid_argument`, `aborted`, and `unavailable`, `throttled`, `timeout` after the last attempt or at the
+ * deadline.
  * @example
  * ```ts
  * import { openAwsKmsSigner } from "@signpost/aws-kms";
@@ -51,11 +51,11 @@ const OPTIONS: OptionNames<AwsKmsSignerOptions> = {
  * ```
  */
 export function openAwsKmsSigner(options: AwsKmsSignerOptions & { readonly policy: false }): Promise<Signer>;
-/** With the guard around it. */
+/** Opens a guarded signer. */
 export function openAwsKmsSigner(
   options: AwsKmsSignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
-/** Guarded unless `policy` is `false`. */
+/** Opens a signer, guarded unless `policy` is `false`. */
 export function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Signer>;
 export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Signer> {
   assertOptions("options", options, OPTIONS);
@@ -63,7 +63,7 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
   const name = parseKeyName("key", key);
   const plan = planOpening(options);
   if (plan.pinned !== undefined && name.kind !== "key-arn") {
-    throw new ConfigurationError("key", "expected the key ARN together with publicKey, since nothing is looked up");
+    throw new ConfigurationError("key", "expected the key ARN, because with publicKey no call looks it up");
   }
   const given = { ...readConnectionOptions(options), region: regionOf(name, options.region) };
   const { api, region, endpoint, notes, close } = await connect(options, given, plan).catch((error: unknown) => {
@@ -84,7 +84,7 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
 function regionOf(name: KeyName, given: string | undefined): string | undefined {
   const keyRegion = regionIn(name);
   if (given === undefined || keyRegion === undefined || given === keyRegion) return given ?? keyRegion;
-  throw new ConfigurationError("region", `expected ${keyRegion}, the Region in key`);
+  throw new ConfigurationError("region", `expected ${keyRegion}, the Region in key, got ${given}`);
 }
 
 async function getPublicKey(api: AwsKmsApi, target: CallTarget, bounds: CallBounds): Promise<OpenedKey> {

@@ -10,10 +10,10 @@ import { refuseInsecureRequests } from "./secure-requests.ts";
 import { DECIDED, type Settings } from "./settings.ts";
 import { createSockets, withLiveSockets } from "./sockets.ts";
 
-/** The SDK's own default, kept as the least. */
+/** The SDK's default, kept as the minimum. */
 const MIN_SOCKETS = 50;
 
-/** A client made for a signer: it never retries by itself and never waits for ever. */
+/** Makes a client for a signer. It never retries and never waits forever. */
 export function openOwnClient(
   sdk: Sdk,
   { region, endpoint, useFipsEndpoint, useDualstackEndpoint, allowInsecureEndpoint }: Settings,
@@ -23,26 +23,27 @@ export function openOwnClient(
   const sockets = createSockets(socketsFor(policy));
   const client = new sdk.KMSClient({
     region,
-    // The SDK refuses an endpoint together with a setting for FIPS or dual-stack endpoints: the endpoint wins.
+    // The SDK refuses an endpoint together with a FIPS or dual-stack setting. The endpoint overrides the setting.
     ...(endpoint === undefined
       ? { useFipsEndpoint, useDualstackEndpoint }
       : { endpoint: endpoint.url, useFipsEndpoint: false, useDualstackEndpoint: false }),
-    // The guard retries. Two that do would multiply each other.
+    // The guard retries. Two retry loops would multiply.
     maxAttempts: 1,
-    // A variable or a profile may say adaptive: calls would then wait for seconds, and heed no signal, after a refusal.
+    // A variable or a profile may say adaptive. After a refusal, calls would then wait for seconds and ignore their
+    // signal.
     retryMode: "standard",
     ...DECIDED,
     cacheMiddleware: true,
     credentialDefaultProvider: patientProvider(sdk, timeoutMs),
     requestHandler: {
-      // A connection that does not come about leaves time for another attempt before the deadline.
+      // If no connection can be made, this leaves time for another attempt before the deadline.
       connectionTimeout: Math.ceil(timeoutMs / 2),
-      // Until the head of the answer, and without the second option only a warning.
+      // Until the head of the answer arrives. Without the second option this is only a warning.
       requestTimeout: timeoutMs,
       throwOnRequestTimeout: true,
-      // After the head: the longest silence.
+      // The longest silence after the head.
       socketTimeout: timeoutMs,
-      // By default the sum of the first two, which may be too long for a timer.
+      // The default is the sum of the first two, which may be too long for a timer.
       socketAcquisitionWarningTimeout: timeoutMs,
       httpAgent: sockets.httpAgent,
       httpsAgent: sockets.httpsAgent,
@@ -57,29 +58,29 @@ export function openOwnClient(
 type DefaultProvider = KMSClient["config"]["credentialDefaultProvider"];
 type ProviderInit = Parameters<DefaultProvider>[0];
 
-/** The SDK's default credentials, asked as `createCredentialSource` says. */
+/** The SDK's default credentials, through `createCredentialSource`. */
 function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number): DefaultProvider {
   const bare = new KMSClient(DECIDED);
   const provide = bare.config.credentialDefaultProvider;
   bare.destroy();
-  // A little less than the attempt, so that its error says that it was credentials that did not come.
+  // A little less than the attempt, so that the error can say that the credentials did not arrive.
   const patienceMs = Math.max(1, Math.floor(attemptTimeoutMs * 0.9));
   return (init: ProviderInit) => {
-    // A profile may name the metadata service as its source, which only the SDK's log tells.
+    // A profile may name the metadata service as its source. Only the SDK's log says so.
     const debug = (message: unknown): void => {
       if (String(message).includes("credential_source is Ec2InstanceMetadata")) expectMetadata();
     };
     const logger = Object.create(init.logger, { debug: { value: debug } });
-    // The guard retries.
-    // Without it the client of SSO has a handler of the SDK's.
+    // Without it the SSO client would have the SDK's own handler.
     const clientConfig = { requestHandler: init["requestHandler"] };
     return createCredentialSource(() => provide({ ...init, clientConfig, logger, maxRetries: 0 }), patienceMs);
   };
 }
 
 /**
- * Calls it without options: the SDK keeps its composed middleware for such calls alone, and composing it takes a fifth
- * of a call's processor time. The innermost middleware hands the signal to the request handler instead.
+ * Calls the client without options, because the SDK caches its composed middleware only for such calls, and composing
+ * it takes a fifth of a call's processor time. The innermost middleware passes the signal to the request handler
+ * instead.
  */
 function abortable(client: KMSClient): AwsKmsClientLike {
   const signals = new WeakMap<object, AbortSignal>();
@@ -94,15 +95,15 @@ function abortable(client: KMSClient): AwsKmsClientLike {
   return {
     send: (command: GetPublicKeyCommand | SignCommand, { abortSignal } = {}) => {
       if (abortSignal !== undefined) signals.set(command.input, abortSignal);
-      // Either command fits, but the overloads of `send` take no union.
+      // `send` accepts either command, but its overloads accept no union.
       return client.send(command as SignCommand);
     },
   };
 }
 
-/** At least as many as the guard lets calls through, so that no call waits for a socket. */
+/** At least as many sockets as the guard allows calls, so that no call waits for a socket. */
 function socketsFor(policy: GuardPolicy | false): number {
-  // How many come at once is decided outside, by a shared limiter or around a bare signer, and bounded there.
+  // A shared limiter, or the code around a bare signer, limits the calls.
   if (policy === false || policy.limiter !== undefined) return Number.POSITIVE_INFINITY;
   return Math.max(MIN_SOCKETS, policy.concurrency ?? 0);
 }

@@ -6,8 +6,8 @@ import { NO_CREDENTIALS } from "./error-table.ts";
 type RequestHandler = KMSClient["config"]["requestHandler"];
 
 /**
- * Lets the handler send nothing in the clear off the loopback interface. The endpoint of KMS was checked before; the
- * SDK's clients of STS and SSO send by the same handler, to endpoints that a variable or a profile may name.
+ * Makes the handler refuse plain http, except on the loopback interface. The endpoint of KMS was checked before. But the
+ * SDK's STS and SSO clients use the same handler, and a variable or a profile may name their endpoints.
  */
 export function refuseInsecureRequests(handler: RequestHandler): void {
   const handle = handler.handle.bind(handler);

@@ -5,41 +5,41 @@ import { readConfiguredEndpoint, type EndpointInForce } from "./endpoint.ts";
 import { configurationCause } from "./errors.ts";
 import type { Sdk } from "./sdk.ts";
 
-/** What the options say of a client that is made for a signer. */
+/** The options for a client that is made for a signer. */
 export interface GivenSettings {
   readonly region: string | undefined;
   readonly endpoint: ServiceEndpoint | undefined;
   readonly allowInsecureEndpoint: boolean;
 }
 
-/** What is in force for it, the environment and the SDK's configuration included. */
+/** The resulting settings, after the environment and the SDK's configuration. */
 export interface Settings {
   readonly region: string;
-  /** As the SDK resolved them: by a variable, a profile, or a Region such as `fips-us-east-1`. */
+  /** As the SDK resolved it, from a variable, a profile, or a Region such as `fips-us-east-1`. */
   readonly useFipsEndpoint: boolean;
   readonly useDualstackEndpoint: boolean;
   readonly allowInsecureEndpoint: boolean;
   /** Undefined for the public service. */
   readonly endpoint: EndpointInForce | undefined;
-  /** For the operator. */
+  /** Notes for the operator. */
   readonly notes: readonly string[];
 }
 
 /**
- * What the SDK is not asked for, since all that it decides is decided here. A variable with a mode that is none would end
+ * Keeps the SDK from reading this setting, since the options here replace it. A variable with an unknown mode would end
  * the process as an unhandled rejection, and `auto` would ask the metadata service.
  */
 export const DECIDED = { defaultsMode: "legacy" } as const;
 
-/** So that none are looked for: nothing is signed with these. */
+/** Keeps the SDK from searching for credentials. Nothing is signed with these. */
 const NO_CREDENTIALS = { accessKeyId: "none", secretAccessKey: "none" };
 const FROM_SDK = "from AWS_ENDPOINT_URL_KMS, AWS_ENDPOINT_URL or the SDK's configuration files";
 
 /**
- * Asks a client of the SDK what it would do, and sends nothing: the variables and files that decide it are the SDK's, and so
- * is their order.
+ * Asks a client of the SDK for its settings, and sends nothing. So the SDK alone decides which variables and files
+ * count, and in which order.
  *
- * @throws ConfigurationError for a Region that is missing, and for an endpoint in the clear.
+ * @throws ConfigurationError for a missing Region, and for an endpoint with plain http.
  */
 export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Settings> {
   const client = new sdk.KMSClient({
@@ -66,21 +66,21 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
   }
   if (flags.length === 0 && configured === undefined) return { ...found, endpoint: undefined, notes: [] };
   const url = client.config.endpointProvider(parameters).url.origin;
-  // The key's ARN has the Region's other name: what opens it again has to say the endpoint.
+  // The key's ARN has the plain name of the Region, so the URI must name the endpoint.
   const inUri = useFipsEndpoint && !(await isFipsAnyway(sdk, region));
-  const why = inUri ? "a Region that stands for its FIPS endpoint" : flags.join(", ");
+  const why = inUri ? "a Region that selects the FIPS endpoint" : flags.join(", ");
   const notes = flags.length === 0 ? [] : [`endpoint ${url} (${why})`];
-  // An SDK that found one to ignore has to be given the public one.
+  // If the SDK found an endpoint that must be ignored, it needs the public one.
   const endpoint = inUri || configured !== undefined ? { ...readEndpoint("endpoint", url), inUri } : undefined;
   return { ...found, endpoint, notes };
 }
 
-/** For the SDK's earlier releases, which do not know the variable. */
+/** For earlier releases of the SDK, which do not know the variable. */
 function isToldToIgnore(): boolean {
   return process.env["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] === "true";
 }
 
-/** Whether the FIPS endpoint is used by a setting, whatever the Region is called. */
+/** Whether a setting selects the FIPS endpoint, with any name of the Region. */
 async function isFipsAnyway({ KMSClient }: Sdk, region: string): Promise<boolean> {
   return new KMSClient({ ...DECIDED, credentials: NO_CREDENTIALS, region }).config.useFipsEndpoint();
 }
@@ -93,7 +93,7 @@ async function readRegion(client: KMSClient): Promise<string> {
   try {
     return await client.config.region();
   } catch (cause) {
-    throw new ConfigurationError("region", "expected a Region: in the key ARN, as an option, or in AWS_REGION", {
+    throw new ConfigurationError("region", "expected a Region in the key ARN, in the option, or in AWS_REGION", {
       cause: configurationCause(cause),
     });
   }
@@ -102,8 +102,8 @@ async function readRegion(client: KMSClient): Promise<string> {
 type EndpointParameters = Parameters<KMSClient["config"]["endpointProvider"]>[0];
 
 /**
- * From what the SDK makes the endpoint. Its client reads the environment and the files with its first command, which is
- * stopped as soon as they are read.
+ * The parameters from which the SDK makes the endpoint. Its client reads the environment and the files in its first
+ * command. A middleware stops that command after they are read.
  */
 async function endpointParameters(
   { KMSClient, GetPublicKeyCommand }: Sdk,
@@ -127,7 +127,7 @@ async function endpointParameters(
     await client.send(new GetPublicKeyCommand({ KeyId: "alias/none" }));
     return parameters;
   } catch (cause) {
-    throw new ConfigurationError("endpoint", `expected one that the SDK can read, ${FROM_SDK}`, {
+    throw new ConfigurationError("endpoint", `expected an endpoint that the SDK can read, ${FROM_SDK}`, {
       cause: configurationCause(cause),
     });
   }

@@ -4,22 +4,22 @@ import { elapsedMs, endedError, readInstant } from "@signpost/core/adapter";
 import type { AwsKmsApi, AwsKmsCallOptions } from "./api.ts";
 import { isConnectionLoss } from "./error-table.ts";
 
-/** How long a connection may lie idle: well below the 60 s and more after which firewalls and balancers forget one. */
+/** How long a connection may be idle. Firewalls and load balancers forget one after 60 s or more. */
 const IDLE_MS = 20_000;
 
 /** The connections of one client. */
 export interface Sockets {
   readonly httpAgent: HttpAgent;
   readonly httpsAgent: HttpsAgent;
-  /** How long one of them may lie idle. Milliseconds. */
+  /** How long one of them may be idle. Milliseconds. */
   readonly idleMs: number;
-  /** Closes those that no call uses. */
+  /** Closes the idle ones. */
   dropIdle(): void;
 }
 
-/** Connections that are kept alive, and closed before the other side forgets them. */
+/** Makes agents that keep connections alive, and close them before the other side forgets them. */
 export function createSockets(maxSockets: number, idleMs: number = IDLE_MS): Sockets {
-  // The one used last is used first, so that those that are not needed grow old and are closed.
+  // Uses the most recent connection first, so that the others time out.
   const options = { keepAlive: true, maxSockets, timeout: idleMs, scheduling: "lifo" } as const;
   const agents = { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) };
   const dropIdle = (): void => {
@@ -31,13 +31,13 @@ export function createSockets(maxSockets: number, idleMs: number = IDLE_MS): Soc
 }
 
 /**
- * Closes every idle connection after one of them turned out to be dead: what killed it (a firewall that forgot it, a
- * frozen process, a restart of the other side) killed the others too, and each would cost one more attempt.
+ * Closes every idle connection after one was found dead. The cause (a firewall that forgot it, a frozen process, a
+ * restart of the other side) killed the others too, and each of them would cost one more attempt.
  */
 export function withLiveSockets(api: AwsKmsApi, sockets: Sockets): AwsKmsApi {
   let usedAt = readInstant();
   const call = async <Answer>({ signal }: AwsKmsCallOptions, send: () => Promise<Answer>): Promise<Answer> => {
-    // In a process that was frozen no timer has closed them.
+    // In a frozen process, no timer has closed them.
     if (elapsedMs(usedAt) >= sockets.idleMs) sockets.dropIdle();
     try {
       return await send();
@@ -54,7 +54,7 @@ export function withLiveSockets(api: AwsKmsApi, sockets: Sockets): AwsKmsApi {
   };
 }
 
-/** A caller who gives up says nothing about connections; an attempt that had no answer in time does. */
+/** Whether the attempt timed out. A caller that gives up says nothing about the connection. */
 function isOutOfTime(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true && endedError(signal.reason).code === "timeout";
 }

@@ -6,25 +6,25 @@ import { parseKeyName, type KeyName } from "./key-name.ts";
 const SCHEME = "awskms://";
 const EXPECTED = `expected ${SCHEME}[HOST[:PORT]]/KEY[?region=REGION][&scheme=http|https], where KEY is a key id, key ARN, alias/NAME or alias ARN`;
 
-// Nothing is decoded, since neither a host name nor an identifier of KMS has a character that needs it.
+// Nothing is decoded, because neither a host name nor an identifier of KMS contains a character that needs it.
 const REST = /^\/\/([A-Za-z0-9.:[\]_~-]*)\/([^?#]*)(?:\?([^#]*))?$/;
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)+$/;
 
-/** What a key URI names. */
+/** The parts of a key URI. */
 export interface KeyUri {
-  /** As it is written, byte for byte. */
+  /** The key, unchanged. */
   readonly key: string;
   readonly name: KeyName;
-  /** The endpoint that its host part names. */
+  /** The endpoint for its host. */
   readonly endpoint: ServiceEndpoint | undefined;
   readonly region: string | undefined;
 }
 
-/** How the hosts of key URIs are read. */
+/** Rules for the hosts of key URIs. */
 export interface HostRules {
-  /** Accepts `scheme=http` off the loopback interface. */
+  /** Accepts `scheme=http` for any host. */
   readonly allowInsecureEndpoint?: boolean | undefined;
-  /** The endpoint of all keys, whose host needs no `scheme`. */
+  /** The endpoint for all keys. Its host needs no `scheme`. */
   readonly endpoint?: ServiceEndpoint | undefined;
 }
 
@@ -52,7 +52,7 @@ function endpointOf(host: string, scheme: "http" | "https" | undefined, rules: H
 
 const PARAMETERS: ReadonlySet<string> = new Set(["region", "scheme"]);
 
-/** Each parameter at most once, and no other. */
+/** Reads the parameters. Each may occur once, and others are refused. */
 function parseQuery(query: string | undefined): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const parameter of query?.split("&") ?? []) {
@@ -65,10 +65,10 @@ function parseQuery(query: string | undefined): Readonly<Record<string, string>>
 
 export function parseRegion(argument: string, region: unknown): string {
   if (typeof region === "string" && REGION.test(region)) return region;
-  throw new ConfigurationError(argument, "expected the name of an AWS Region, as in eu-west-1");
+  throw new ConfigurationError(argument, "expected the name of an AWS Region, such as eu-west-1");
 }
 
-/** The URI of a key. The canonical one is that of its ARN, which holds the Region. */
+/** The URI of a key. The canonical URI contains its ARN, and so the Region. */
 export function formatKeyUri(key: string, endpoint: ServiceEndpoint | undefined, region?: string): string {
   const isPlain = endpoint === undefined || isReadWithoutScheme(endpoint);
   const parameters = [

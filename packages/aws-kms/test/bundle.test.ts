@@ -100,7 +100,7 @@ describe("a bundle that cannot work says why", () => {
     ["CommonJS of rolldown, by its own choice", { bundler: "rolldown", format: "cjs" }, "is not a function"],
   ])("as %s", async (_what, options, words) => {
     const { error } = await signIn(await bundle(options, false), randomBytes(32));
-    expect(error).toContain(`client: expected ${SDK} to load, which failed with "`);
+    expect(error).toContain(`client: expected ${SDK} to load, but it failed with "`);
     expect(error).toContain(words);
     expect(error).toContain('bundle its ES modules (main fields "module,main"), or make it external');
     expect(error).not.toContain("installed");
@@ -116,7 +116,7 @@ describe("a bundle that cannot work says why", () => {
     ["Cannot find module '@aws-sdk/client-kms'\nRequire stack:\n- /app/index.js", "to be installed"],
     [
       "Cannot find package '@smithy/core' imported from /app/index.js",
-      "which failed with \"Cannot find package '@smithy",
+      "but it failed with \"Cannot find package '@smithy",
     ],
     ["__dirname is not defined in ES module scope", "or make it external"],
   ])("for %j", (message, expected) => {

@@ -28,6 +28,6 @@ test.each<[string, Readonly<Record<string, string>>]>([
   await expect(opening).rejects.toMatchObject({
     code: "access_denied",
     transient: false,
-    message: expect.stringMatching(/no credentials could be had: EISDIR$/),
+    message: expect.stringMatching(/could not get credentials: EISDIR$/),
   });
 });

@@ -159,7 +159,7 @@ describe.each(SOURCES)("$name", ({ configure: tell, credentials, refusal }) => {
     await expect(open()).rejects.toMatchObject({
       code: "unavailable",
       transient: true,
-      message: expect.stringMatching(/^kms:GetPublicKey of arn:.* failed: no credentials could be had: /),
+      message: expect.stringMatching(/^kms:GetPublicKey of arn:.* failed: could not get credentials: /),
     });
     await using signer = await open({ publicKey });
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "unavailable", transient: true });

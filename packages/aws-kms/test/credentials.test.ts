@@ -108,7 +108,7 @@ describe("our own client", () => {
     await expect(openAwsKmsSigner({ key: key.arn, endpoint })).rejects.toMatchObject({
       code: "access_denied",
       transient: false,
-      message: `kms:GetPublicKey of ${key.arn} in eu-west-1 failed: no credentials could be had: ENOENT`,
+      message: `kms:GetPublicKey of ${key.arn} in eu-west-1 failed: could not get credentials: ENOENT`,
     });
   });
 
@@ -176,13 +176,13 @@ describe("our own client", () => {
     expect(issued).toBe(4);
   });
 
-  test("says when new ones were asked for in vain", async () => {
+  test("says when new credentials were last requested, if they were refused too", async () => {
     await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     fake.acceptOnly([]);
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "access_denied" });
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({
       code: "access_denied",
-      message: expect.stringMatching(/\(new ones were asked for \d+ ms ago, .*\) \(ExpiredTokenException\)$/),
+      message: expect.stringMatching(/\(new ones were requested \d+ ms ago, .*\) \(ExpiredTokenException\)$/),
       cause: { name: "ExpiredTokenException" },
     });
   });
@@ -197,7 +197,7 @@ describe("our own client", () => {
     const opening = openAwsKmsSigner({ key: key.arn, endpoint });
     await expect(opening).rejects.toMatchObject({
       code: "access_denied",
-      message: `kms:GetPublicKey of ${key.arn} in eu-west-1 failed: no credentials could be had (CredentialsProviderError)`,
+      message: `kms:GetPublicKey of ${key.arn} in eu-west-1 failed: could not get credentials (CredentialsProviderError)`,
     });
   });
 });

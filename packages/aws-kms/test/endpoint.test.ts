@@ -182,11 +182,13 @@ describe.each(["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"])("%s", (fl
     expect(signer.health().notes).toEqual([...(url === undefined ? [] : [`endpoint ${url}, ${FROM_SDK}`]), note]);
   });
 
-  test("and the endpoint of a client of the caller's do not fit, and the error says so", async () => {
+  test("conflicts with the endpoint of the caller's client, and the error says so", async () => {
     process.env[flag] = "true";
     await expect(openAwsKmsSigner({ key: key.arn, client: clientOf(fake) })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(/settings of endpoint, FIPS and dual-stack do not fit \(EndpointError\)$/),
+      message: expect.stringMatching(
+        /the client's endpoint conflicts with its FIPS or dual-stack setting \(EndpointError\)$/,
+      ),
     });
   });
 
@@ -199,7 +201,7 @@ describe.each(["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"])("%s", (fl
   });
 });
 
-describe("a Region that stands for its FIPS endpoint", () => {
+describe("a Region that selects the FIPS endpoint", () => {
   const id = key.arn.split("/").at(-1) ?? "";
 
   test.each<[string, string | undefined, string | undefined]>([

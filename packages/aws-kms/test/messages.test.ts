@@ -26,7 +26,7 @@ describe("an error names the key as it was given, and the Region that was asked:
     ["alias/none", `kms:GetPublicKey of alias/none in eu-west-1 failed: there is no such key (NotFoundException)`],
     [
       "op-2026",
-      "kms:GetPublicKey of op-2026 in eu-west-1 failed: there is no such key (NotFoundException); was alias/op-2026 meant?",
+      "kms:GetPublicKey of op-2026 in eu-west-1 failed: there is no such key (NotFoundException); did you mean alias/op-2026?",
     ],
     [
       "1234abcd-12ab-34cd-56ef-1234567890ab",
@@ -68,7 +68,7 @@ describe("an error names the key as it was given, and the Region that was asked:
   test("none for a transport of the caller's", async () => {
     const api = { getPublicKey: () => Promise.reject(new Error("made up")), sign: async () => ({}) };
     await expect(openAwsKmsSigner({ key: "alias/x", api })).rejects.toMatchObject({
-      message: "kms:GetPublicKey of alias/x failed: the client failed in an unknown way",
+      message: "kms:GetPublicKey of alias/x failed: the client failed for an unknown reason",
       uri: "awskms:///alias/x",
     });
   });
@@ -155,7 +155,7 @@ describe("a KMSInvalidStateException", () => {
     ["pending deletion", "the key is pending deletion"],
     ["pending replica deletion", "the key is pending deletion"],
     ["pending import", "the key has no key material yet (pending import)"],
-    ["in a state of its own", "the key's state does not allow it"],
+    ["in a state of its own", "the key's state does not allow this call"],
   ])("of a key that is %s", async (words, text) => {
     fake.replyNext(state(words), 20);
     await expect(openAwsKmsSigner({ key: key.arn, endpoint })).rejects.toMatchObject({
@@ -169,8 +169,8 @@ describe("a KMSInvalidStateException", () => {
 
 describe("a KMSClient without a Region", () => {
   test.each([
-    [key.arn, "client: expected a KMSClient with a Region, eu-west-1 as in the key"],
-    ["alias/op-2026", "client: expected a KMSClient with a Region, as in eu-west-1"],
+    [key.arn, "client: expected a KMSClient with a Region, which is eu-west-1 for this key"],
+    ["alias/op-2026", "client: expected a KMSClient with a Region, such as eu-west-1"],
   ])("is refused for %s before anything is sent", async (given, message) => {
     const client = new KMSClient({ endpoint, credentials: fake.credentials, maxAttempts: 1 });
     await expect(openAwsKmsSigner({ key: given, client })).rejects.toMatchObject({

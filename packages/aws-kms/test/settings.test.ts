@@ -27,7 +27,7 @@ test.each([
     undefined,
     "https://kms-fips.us-east-1.amazonaws.com",
     true,
-    ["endpoint https://kms-fips.us-east-1.amazonaws.com (a Region that stands for its FIPS endpoint)"],
+    ["endpoint https://kms-fips.us-east-1.amazonaws.com (a Region that selects the FIPS endpoint)"],
   ],
 ])("an endpoint to ignore is ignored by an earlier SDK too: %s, %s", async (region, flag, url, inUri, notes) => {
   provideCredentials(undefined);
