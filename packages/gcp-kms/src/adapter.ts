@@ -17,10 +17,9 @@ const OPTIONS: OptionNames<GcpKmsAdapterOptions> = {
 };
 
 /**
- * Key URIs of this adapter: `gcpkms://` and the resource name of a version. How the service is reached is given
- * here, once for all of them.
+ * Opens key URIs: `gcpkms://` and the resource name of a version. The options apply to all keys.
  *
- * @throws ConfigurationError for an option that is unknown, out of bounds or does not fit the others.
+ * @throws ConfigurationError for an option that is unknown, out of bounds or conflicts with another.
  * @example
  * ```ts
  * import { openSigner } from "@signpost/core";

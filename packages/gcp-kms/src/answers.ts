@@ -5,7 +5,7 @@ import { decodedAnswer, incompleteAnswer, memberOf, type OpenedKey } from "@sign
 import type { GcpKmsChecksum, GcpKmsPublicKeyResponse, GcpKmsSignResponse } from "./api.ts";
 import { isKeyVersionName, namesProjectOtherwise } from "./key-name.ts";
 
-// What the service answers is checked here, whole, with its end-to-end integrity:
+// Checks every member of an answer, and its end-to-end integrity:
 // https://cloud.google.com/kms/docs/data-integrity-guidelines
 
 const ALGORITHM = "EC_SIGN_P256_SHA256";
@@ -15,7 +15,9 @@ export function checksumOf(bytes: Uint8Array): number {
   return crc32c.buf(bytes) >>> 0;
 }
 
-/** The key of a GetPublicKey answer that is whole, about this version, and of the one algorithm that signs ES256. */
+/**
+ * The key in a GetPublicKey answer, if it is complete, about this version, and of the one algorithm that signs ES256.
+ */
 export function readPublicKey(answer: GcpKmsPublicKeyResponse, keyVersion: string): OpenedKey {
   const call = `GetPublicKey of ${keyVersion}`;
   const { name, algorithm, pem, pemCrc32c, protectionLevel } = members(call, answer);
@@ -31,7 +33,7 @@ export function readPublicKey(answer: GcpKmsPublicKeyResponse, keyVersion: strin
   };
 }
 
-/** The 64 bytes r‖s of an AsymmetricSign answer in which everything that the service promises is there and right. */
+/** The 64 bytes r‖s in an AsymmetricSign answer, if every member that the service promises is present and correct. */
 export function readSignature(answer: GcpKmsSignResponse, keyVersion: string): Uint8Array {
   const call = `AsymmetricSign with ${keyVersion}`;
   const { name, signature, signatureCrc32c, verifiedDigestCrc32c } = members(call, answer);
@@ -47,12 +49,12 @@ function members<Answer extends object>(call: string, answer: Answer): { readonl
   return answer;
 }
 
-/** A value of one of the API's enums. A client that does not know its name gives the number. */
+/** Whether this is a value of one of the API's enums. A client that does not know its name returns the number. */
 export function isWord(value: unknown): value is string | number {
   return typeof value === "string" || typeof value === "number";
 }
 
-/** What is wrong with the algorithm of a version, if anything is. */
+/** The error for a version with another algorithm. */
 export function algorithmError(call: string, algorithm: unknown, keyVersion: string): SignerError | undefined {
   if (algorithm === ALGORITHM) return undefined;
   if (!isWord(algorithm)) return incompleteAnswer(call, "algorithm");
@@ -62,29 +64,29 @@ export function algorithmError(call: string, algorithm: unknown, keyVersion: str
 function requireName(call: string, name: unknown, keyVersion: string): void {
   if (name === keyVersion) return;
   if (typeof name !== "string" || name === "") throw incompleteAnswer(call, "name");
-  if (!isKeyVersionName(name)) throw damaged(call, "the name in the answer is no name of a version");
-  const hint = namesProjectOtherwise(name, keyVersion) ? "; name the project as the service does" : "";
-  throw new SignerError("wrong_key", `asked for ${keyVersion}, the service answered for ${name}${hint}`);
+  if (!isKeyVersionName(name)) throw damaged(call, "its name is not the name of a version");
+  const hint = namesProjectOtherwise(name, keyVersion) ? "; name the project as the service does: by its id" : "";
+  throw new SignerError("wrong_key", `asked for ${keyVersion}, but the service answered for ${name}${hint}`);
 }
 
-/** Over both transports the client reads an absent member as false, so that only a bare answer shows the difference. */
+/** With both transports the client reads a missing member as false, so only a bare answer shows the difference. */
 function requireVerifiedDigest(call: string, verified: unknown): void {
   if (verified === true) return;
   if (verified === undefined || verified === null) throw incompleteAnswer(call, "verifiedDigestCrc32c");
-  throw damaged(call, "the service did not receive the digest's checksum, which was sent");
+  throw damaged(call, "the service did not receive the digest's checksum, although it was sent");
 }
 
 function requireChecksum(call: string, member: string, checksum: unknown, bytes: Uint8Array): void {
-  // It may be an object that prints the number.
+  // The value may be an object that prints the number.
   const value = memberOf(checksum, "value") as GcpKmsChecksum["value"];
   if (value === undefined || value === null) throw incompleteAnswer(call, member);
-  // Zero is a checksum like any other; "" and "0x0" are none.
+  // Zero is a valid checksum. "" and "0x0" are not.
   if (!/^\d{1,10}$/.test(String(value)) || Number(value) !== checksumOf(bytes)) {
     throw damaged(call, `${member} does not match`);
   }
 }
 
-/** What was changed on its way may be whole the next time. */
+/** Transient, because the next answer may arrive undamaged. */
 function damaged(call: string, what: string): SignerError {
-  return new SignerError("integrity", `${call}: the answer was damaged on its way: ${what}`, { transient: true });
+  return new SignerError("integrity", `${call}: the answer was damaged in transit: ${what}`, { transient: true });
 }

@@ -1,49 +1,49 @@
-// The few calls of `@google-cloud/kms` that we use, as types: 5.7 and 6 fit both, and so does anything else
-// that answers in this shape.
+// Types for the few calls of `@google-cloud/kms` that are used. Versions 5.7 and 6 both fit, and so does any other
+// client with these calls.
 
-/** Given with each call. */
+/** Options of each call. */
 export interface GcpKmsCallOptions {
-  /** Bound of the call. Whole milliseconds. */
+  /** Time limit of the call. Integer milliseconds. */
   readonly timeout: number;
-  /** Makes it one attempt: the client's own default goes on for ten minutes. */
+  /** Makes the call a single attempt. By default, the client retries for ten minutes. */
   readonly retry: null;
-  /** Given over gRPC. Ends the call in 6.x; ignored in 5.x. */
+  /** Passed over gRPC only. It ends the call in 6.x, and is ignored in 5.x. */
   readonly signal?: AbortSignal;
 }
 
 /** A wrapped 64-bit number. */
 export interface GcpKmsChecksum {
-  /** CRC32C of another member's bytes. Over both transports the client gives it as a decimal string. */
+  /** CRC32C of another member's bytes. With both transports, the client returns it as a decimal string. */
   readonly value?: number | string | { toString(): string } | null | undefined;
 }
 
-/** What GetPublicKey answers. Members may be missing or of another type: the adapter checks what it is given. */
+/** Output of GetPublicKey. The adapter checks each member, so members may be missing or have the wrong type. */
 export interface GcpKmsPublicKeyResponse {
   /** Resource name of the version. */
   readonly name?: string | null | undefined;
-  /** `EC_SIGN_P256_SHA256`, else the version is refused. */
+  /** The version is refused unless this is `EC_SIGN_P256_SHA256`. */
   readonly algorithm?: string | number | null | undefined;
   /** SPKI PEM. */
   readonly pem?: string | null | undefined;
-  /** Of the PEM's bytes. */
+  /** Checksum of the PEM's bytes. */
   readonly pemCrc32c?: GcpKmsChecksum | null | undefined;
   /** `SOFTWARE`, `HSM`, … */
   readonly protectionLevel?: string | number | null | undefined;
 }
 
-/** What AsymmetricSign answers. Members may be missing or of another type: the adapter checks what it is given. */
+/** Output of AsymmetricSign. The adapter checks each member, so members may be missing or have the wrong type. */
 export interface GcpKmsSignResponse {
   /** Resource name of the version that signed. */
   readonly name?: string | null | undefined;
   /** DER of an ECDSA-Sig-Value (RFC 3279 section 2.2.3). */
   readonly signature?: Uint8Array | string | null | undefined;
-  /** Of the signature's bytes. */
+  /** Checksum of the signature's bytes. */
   readonly signatureCrc32c?: GcpKmsChecksum | null | undefined;
-  /** Whether the service checked the digest that it received by the checksum that was sent. */
+  /** Whether the service checked the digest with the checksum that was sent. */
   readonly verifiedDigestCrc32c?: boolean | null | undefined;
 }
 
-/** A version, as GetCryptoKeyVersion and ListCryptoKeyVersions answer. */
+/** A version, as GetCryptoKeyVersion and ListCryptoKeyVersions return it. */
 export interface GcpKmsVersionResponse {
   /** Resource name. */
   readonly name?: string | null | undefined;
@@ -51,7 +51,7 @@ export interface GcpKmsVersionResponse {
   readonly state?: string | number | null | undefined;
   /** `EC_SIGN_P256_SHA256`, … */
   readonly algorithm?: string | number | null | undefined;
-  /** When the version was made, since 1970. */
+  /** When the version was created, counted from 1970. */
   readonly createTime?:
     | {
         readonly seconds?: number | string | { toString(): string } | null | undefined;
@@ -61,26 +61,26 @@ export interface GcpKmsVersionResponse {
     | undefined;
 }
 
-/** What AsymmetricSign is asked. */
+/** Input of AsymmetricSign. */
 export interface GcpKmsSignRequest {
   /** Resource name of the version. */
   readonly name: string;
   /** A SHA-256 digest, 32 bytes. */
   readonly digest: { readonly sha256: Uint8Array };
-  /** Of the digest's bytes. */
+  /** Checksum of the digest's bytes. */
   readonly digestCrc32c: { readonly value: number };
 }
 
-/** What is used of a `KeyManagementServiceClient`. */
+/** The part of a `KeyManagementServiceClient` that is used. */
 export interface GcpKmsClientLike {
   /**
-   * Finds credentials and makes the stub, with which it resolves. Called before every call, since it is cheap once
-   * it has succeeded.
+   * Finds credentials, makes the stub and resolves with it. It is called before every other call, because it is cheap
+   * after it has succeeded.
    */
   initialize(): Promise<unknown>;
-  /** Asked for an access token before each call over REST. */
+  /** Called for an access token before each call over REST. */
   readonly auth?: { getRequestHeaders(): Promise<unknown> } | undefined;
-  /** GetPublicKey: when a signer is opened without its public key. */
+  /** GetPublicKey: called when a signer opens without its public key. */
   getPublicKey(
     request: { readonly name: string },
     options: GcpKmsCallOptions,
@@ -90,12 +90,12 @@ export interface GcpKmsClientLike {
     request: GcpKmsSignRequest,
     options: GcpKmsCallOptions,
   ): Promise<readonly [GcpKmsSignResponse, ...unknown[]]>;
-  /** GetCryptoKeyVersion: where a refusal does not say why. */
+  /** GetCryptoKeyVersion: called when a refusal does not say why. */
   getCryptoKeyVersion(
     request: { readonly name: string },
     options: GcpKmsCallOptions,
   ): Promise<readonly [GcpKmsVersionResponse, ...unknown[]]>;
-  /** ListCryptoKeyVersions: one page, and the request for the next one if there is any. */
+  /** ListCryptoKeyVersions: returns one page, and the request for the next page if there is one. */
   listCryptoKeyVersions(
     request: { readonly parent: string; readonly pageToken?: string },
     options: GcpKmsCallOptions & { readonly autoPaginate: false },
@@ -106,6 +106,6 @@ export interface GcpKmsClientLike {
       ...rest: unknown[],
     ]
   >;
-  /** Ends the client. Called only for one that a signer made for itself. */
+  /** Closes the client. It is called only for a client that the signer made. */
   close(): Promise<unknown>;
 }

@@ -7,12 +7,12 @@ import type { ClientCall, Connection } from "./connection.ts";
 import { signerErrorFrom, stateInMessage, statusNumber } from "./errors.ts";
 import { isKeyVersionName } from "./key-name.ts";
 
-/** One call of the client, which answers with a list whose first item is the response. */
+/** One call of the client. It resolves with a list, whose first item is the response. */
 export type ListCall<Response> = ClientCall<readonly [Response, ...unknown[]]>;
 
 /**
- * One attempt of one call, credentials included, its error always a `SignerError`. The call is bounded from outside: only
- * gRPC of 6.x ends it with the signal.
+ * Makes one attempt of one call, including the search for credentials. It always rejects with a `SignerError`. The
+ * caller sets the time limit, because only gRPC of 6.x ends the call with the signal.
  */
 export async function callOnce<Response>(
   connection: Connection,
@@ -25,19 +25,19 @@ export async function callOnce<Response>(
     const [response] = await endsSoonAfter(bounds.signal, connection.call(bounds, subject, call));
     return response;
   } catch (error) {
-    // What a client says of a call that was ended is not why it was ended.
+    // The client's error for an aborted call does not say why it was aborted.
     if (bounds.signal.aborted) throw endedError(bounds.signal.reason);
     if (error instanceof SignerError) throw error;
     throw await explained(connection, error, subject, { ...bounds, timeoutMs: lookUpTime(bounds, startedAt) });
   }
 }
 
-/** Less than the second after which a call counts as left behind. */
+/** Less than the second after which a call counts as abandoned. Milliseconds. */
 const SETTLE_MS = 900;
 
 /**
- * Settles like `call`, or rejects soon after the signal. What still runs then is bounded by the client's own timeout, some
- * seconds later over REST: it holds no place, and is none of the calls that never come back.
+ * Settles like `call`, or rejects soon after the signal. The client's timeout ends a call that still runs then, some
+ * seconds later over REST. So the call frees its slot, and does not count as one that never settles.
  */
 function endsSoonAfter<Value>(signal: AbortSignal, call: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
@@ -60,9 +60,9 @@ const INVALID_ARGUMENT = 3;
 const FAILED_PRECONDITION = 9;
 
 /**
- * The service refuses a version that cannot sign in its own words. When they do not name its state, the version is
- * asked for: a caller is told "DESTROYED" or "another algorithm" and not just "precondition". That takes
- * `cloudkms.cryptoKeyVersions.get`; without it the answer is less exact.
+ * If the service refuses a version without naming its state, this reads the version. So the error says "DESTROYED" or
+ * "another algorithm", and not only "precondition". This needs `cloudkms.cryptoKeyVersions.get`. Without that
+ * permission the error is less exact.
  */
 async function explained(
   connection: Connection,
@@ -81,10 +81,10 @@ async function explained(
   return status === FAILED_PRECONDITION ? signerErrorFrom(error, subject, String(version.state)) : first;
 }
 
-/** The longest that a refusal waits for its explanation. Milliseconds. */
+/** The longest time for the look-up that explains a refusal. Milliseconds. */
 const MAX_LOOK_UP_MS = 500;
 
-/** Half of the time that is left, so that the refusal itself is in time whatever becomes of the look-up. */
+/** Half of the remaining time, so that the refusal is reported in time even if the look-up fails. */
 function lookUpTime({ timeoutMs }: CallBounds, startedAt: number): number {
   const leftMs = timeoutMs - (performance.now() - startedAt);
   return Math.max(1, Math.min(MAX_LOOK_UP_MS, Math.floor(leftMs / 2)));
@@ -104,7 +104,7 @@ async function lookUp(
     });
     return version;
   } catch {
-    // The error that we have says enough.
+    // The first error says enough.
     return undefined;
   }
 }

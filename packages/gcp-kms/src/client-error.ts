@@ -1,39 +1,42 @@
 import { memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
 
-/** What a call was about, for the message. */
+/** What a call does, for its message. */
 export interface CallSubject {
   /** In the imperative: `sign with`, `read the public key of`. */
   readonly action: string;
   /** Resource name. */
   readonly name: string;
-  /** The IAM permission that the call takes. */
+  /** The IAM permission that the call needs. */
   readonly permission?: string | undefined;
 }
 
-/** Members of the client's errors that say what happened. All others may hold the request: its digest, its token. */
+/** Members of the client's errors that say what happened. The others may contain the request: its digest, its token. */
 const CAUSE: CauseRules = {
   members: ["code", "reason", "domain", "status", "httpStatusCode"],
   hides: (error, message) => isNoJson(error) || REPEATS.test(message),
 };
-/** Over gRPC they are the words of the message, without the name of the status. */
+/** Over gRPC, `details` is the message without the name of the status. */
 const CAUSE_WITH_DETAILS: CauseRules = { ...CAUSE, members: [...CAUSE.members, "details"] };
 
-// Words of OAuth errors, whose descriptions may repeat the request, and addresses with a query. What an executable wrote, a
-// token that is no header, and V8's words for an answer that is a text. No part of it is long, whatever the message is.
+// OAuth errors, whose descriptions may repeat the request, URLs with a query, the output of an executable, a token that
+// does not fit into a header, and V8's message for an answer that is text. No part of the pattern matches a long text.
 const REPEATS =
   /\bError code \S+: |subject_token|actor_token|assertion|client_secret|refresh_token|access_token|code=|ya29\.|\beyJ|https?:\/\/\S{0,2000}[?@]|\bBearer |The executable (?:failed|returned)|Cannot create property/i;
 
-/** What of a client's error is fit for a `cause`. A message that may repeat a file, an answer or a request is left out. */
+/**
+ * The part of a client's error that is safe as a `cause`. It omits a message that may repeat a file, an answer or a
+ * request.
+ */
 export function causeOf(error: unknown): unknown {
   const details = memberOf(error, "details");
   const isSafe = typeof details === "string" && !REPEATS.test(details) && !NO_JSON.test(details);
   return safeCause(error, isSafe && !isNoJson(error) ? CAUSE_WITH_DETAILS : CAUSE);
 }
 
-// V8's words, which repeat a part of the text: of a file of credentials, also within the SDK's own message about it.
+// V8's messages, which repeat a part of the text. The SDK's message about a credentials file may contain one.
 const NO_JSON = /is not valid JSON|in JSON at position|Unexpected end of JSON|\bUnexpected (?:token|non-whitespace)/;
 
-/** Whether it says that a text is no JSON. */
+/** Whether the error says that a text is not JSON. */
 export function isNoJson(error: unknown): boolean {
   return memberOf(error, "name") === "SyntaxError" || NO_JSON.test(messageOf(error));
 }
@@ -43,22 +46,22 @@ export function messageOf(error: unknown): string {
   return typeof message === "string" ? message : "";
 }
 
-/** Node's words for a service that cannot be reached, or for want of sockets, and node-fetch's for an early end. */
+/** Node's codes for an unreachable service or too few sockets, and node-fetch's code for an answer that ends early. */
 const NETWORK_ERROR =
   /^(?:E(?:ADDR|AI_|CONN|HOST|NET|SHUTDOWN|[MN]FILE|NOBUFS|NOTCONN|NOTFOUND|PIPE|PROTO|TIMEDOUT)|ERR_STREAM_PREMATURE)/;
 
-// OpenSSL's and Node's words for a connection that cannot be trusted. gRPC says UNAVAILABLE.
+// OpenSSL's and Node's codes for a connection that cannot be trusted. gRPC says UNAVAILABLE.
 const TLS_ERROR = /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/;
 
-/** Whether the code of an error says that a connection was not made or not kept. */
+/** Whether the code of an error says that a connection failed or was lost. */
 export function isNetworkCode(code: string): boolean {
   return NETWORK_ERROR.test(code) || TLS_ERROR.test(code);
 }
 
-/** How far causes of causes are followed. */
+/** How many nested causes are checked. */
 const MAX_DEPTH = 4;
 
-/** The code by which an error, or one that it was made of, says so. */
+/** The network code of an error or of one of its causes. */
 export function networkCode(error: unknown): string | undefined {
   return codeAmong(error, isNetworkCode);
 }
@@ -81,7 +84,7 @@ function codeAmong(error: unknown, isMeant: (code: string) => boolean): string |
   return undefined;
 }
 
-/** Thrown by the client as a mere string, and by google-gax as an error without a code. */
+/** The client throws this as a string, and google-gax as an error without a code. */
 export function isClosedClient(error: unknown): boolean {
   const text = memberOf(error, "code") === undefined ? messageOf(error) : "";
   return (typeof error === "string" ? error : text) === "The client has already been closed.";

@@ -1,35 +1,38 @@
 import { ConfigurationError } from "@signpost/core";
-import { memberOf, readChoice, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
+import { given, memberOf, readChoice, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { gaxOf, loadClientClass, requireClassNames, type Gax } from "./sdk.ts";
 import type { OwnClients } from "./own-connection.ts";
 
-/** How the service is reached. Without any of it: a client of our own, with Google's application default credentials. */
+/** How to reach the service. By default the adapter makes a client with Google's application default credentials. */
 export interface GcpKmsConnectionOptions {
   /**
-   * A `KeyManagementServiceClient` of your own, for your credentials and transport. It is yours to close. One
-   * client serves any number of signers. Default: one is made.
+   * Your own `KeyManagementServiceClient`, with your credentials and transport. Any number of signers can share it. You
+   * close it. Default: the adapter makes one.
    */
   readonly client?: GcpKmsClientLike | undefined;
   /**
-   * Instead of a client: `https://HOST[:PORT]` for a private endpoint, `http://HOST:PORT` for an emulator, on the
-   * loopback interface only and without looking for credentials. Default: the public service.
+   * `https://HOST[:PORT]` for a private endpoint, or `http://HOST:PORT` for an emulator, only on the loopback interface and
+   * without credentials. Not allowed together with `client`. Default: the public service.
    */
   readonly endpoint?: string | undefined;
-  /** Instead of a client: `rest` where HTTP/2 does not get through. Default `grpc`, the faster one under load. */
+  /**
+   * `rest` if the network blocks HTTP/2. Not allowed together with `client`. Default `grpc`, which is faster under
+   * load.
+   */
   readonly transport?: GcpKmsTransport | undefined;
 }
 
-/** How calls travel: HTTP/2 with protocol buffers, or HTTP with JSON. */
+/** How calls are sent: over HTTP/2 with protocol buffers, or over HTTP with JSON. */
 export type GcpKmsTransport = "grpc" | "rest";
 
-/** Endpoint and transport of a client of our own. */
+/** Endpoint and transport of the client that the adapter makes. */
 export interface OwnClientOptions {
   readonly endpoint: ServiceEndpoint | undefined;
   readonly transport: GcpKmsTransport;
 }
 
-/** Endpoint and transport of a client of our own. Refuses options that do not fit together, before anything is opened. */
+/** Reads the options for the client that the adapter makes. Refuses conflicting options before anything is opened. */
 export function readConnectionOptions({ client, endpoint, transport }: GcpKmsConnectionOptions): OwnClientOptions {
   const own: OwnClientOptions = {
     transport: transport === undefined ? "grpc" : readChoice("transport", transport, ["grpc", "rest"]),
@@ -37,15 +40,18 @@ export function readConnectionOptions({ client, endpoint, transport }: GcpKmsCon
   };
   if (client === undefined) return own;
   if (endpoint !== undefined || transport !== undefined) {
-    throw new ConfigurationError("client", "expected either a client, or endpoint and transport");
+    throw new ConfigurationError("client", "not allowed together with endpoint or transport");
   }
   if (typeof client?.asymmetricSign !== "function" || typeof client.initialize !== "function") {
-    throw new ConfigurationError("client", "expected a KeyManagementServiceClient of @google-cloud/kms");
+    throw new ConfigurationError(
+      "client",
+      `expected a KeyManagementServiceClient of @google-cloud/kms, got ${given(client)}`,
+    );
   }
   return own;
 }
 
-/** The options of the client's constructor that we set. */
+/** The options that the adapter passes to the client's constructor. */
 interface ClientOptions {
   readonly apiEndpoint?: string;
   readonly port?: number;
@@ -63,7 +69,7 @@ interface ClientOptions {
   readonly "grpc.enable_http_proxy"?: 0;
 }
 
-/** How a connection that the network lost is found out. */
+/** How to find a connection that the network has lost. */
 export interface Keepalive {
   /** How long after the last ping the next one is sent, while a call runs. Milliseconds. */
   readonly timeMs: number;
@@ -71,7 +77,10 @@ export interface Keepalive {
   readonly timeoutMs: number;
 }
 
-/** A call after a longer pause sends a ping at once, and the connection is given up in the middle of the first attempt. */
+/**
+ * After a longer pause, a call sends a ping immediately. A dead connection is dropped in the middle of the first
+ * attempt.
+ */
 const KEEPALIVE: Keepalive = { timeMs: 10_000, timeoutMs: 1_000 };
 
 function transportOptions(transport: GcpKmsTransport, keepalive: Keepalive): ClientOptions {
@@ -79,15 +88,15 @@ function transportOptions(transport: GcpKmsTransport, keepalive: Keepalive): Cli
   return {
     // By default a channel that lost the service waits up to two minutes before it connects again.
     "grpc.max_reconnect_backoff_ms": 2_000,
-    // Else a new channel takes over the connection of another one in the process, also a dead one.
+    // Without it, a new channel uses the connection of another one in the process, even a dead one.
     "grpc.use_local_subchannel_pool": 1,
-    // grpc-js sends no pings without calls, and waits longer between them when the service says too_many_pings.
+    // grpc-js sends pings only during calls, and waits longer between them if the service says too_many_pings.
     "grpc.keepalive_time_ms": keepalive.timeMs,
     "grpc.keepalive_timeout_ms": keepalive.timeoutMs,
   };
 }
 
-/** What makes clients of our own. Loads the SDK. */
+/** Loads the SDK, and returns a maker of clients. */
 export async function createOwnClients(
   own: OwnClientOptions,
   projectId: string | undefined,
@@ -97,19 +106,20 @@ export async function createOwnClients(
   if (own.transport === "rest") requireClassNames(Client);
   const options = {
     ...ownClientOptions(own, () => gaxOf(Client), keepalive),
-    // Else it is looked for with the credentials, off Google as well: of a metadata server and of Cloud Resource Manager.
+    // Without it, the search for credentials asks a metadata server and Cloud Resource Manager for it, even outside
+    // Google.
     ...(projectId === undefined ? {} : { projectId }),
   };
   return {
     create: (auth) => new Client(auth === undefined ? options : { ...options, auth }),
     forgetAbsence: ({ auth }) => {
-      // What it remembers of a metadata server that did answer is worth keeping.
+      // If a metadata server answered, the SDK should remember it.
       if (memberOf(auth, "isGCE") !== true) gaxOf(Client).googleAuthLibrary.gcpMetadata.resetIsAvailableCache();
     },
   };
 }
 
-/** What a client of our own is made with. */
+/** The constructor options of the client that the adapter makes. */
 export function ownClientOptions(
   { endpoint, transport }: OwnClientOptions,
   gax: () => Gax,
@@ -125,20 +135,20 @@ function endpointOptions(
 ): ClientOptions {
   if (endpoint === undefined) return {};
   const { hostname, port, plaintext } = endpoint;
-  // With a host:port in apiEndpoint the client would append :443.
+  // To a host:port in apiEndpoint, the client would append :443.
   return { apiEndpoint: hostname, port, ...(plaintext ? plaintextOptions(transport, gax()) : {}) };
 }
 
 function plaintextOptions(transport: GcpKmsTransport, { grpc, googleAuthLibrary }: Gax): ClientOptions {
   return {
-    // Without it the client asks the metadata server for credentials and for the name of its universe.
+    // Without it, the client asks the metadata server for credentials and for the name of its universe.
     authClient: new googleAuthLibrary.PassThroughClient(),
     universeDomain: "googleapis.com",
     ...(transport === "rest"
       ? { protocol: "http" }
       : {
           sslCreds: grpc.credentials.createInsecure(),
-          // Loopback means this machine. gRPC would take the way through a proxy that the environment names.
+          // Loopback is this machine, but gRPC would use the proxy of the environment.
           "grpc.enable_http_proxy": 0,
         }),
   };

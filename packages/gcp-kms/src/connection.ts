@@ -10,15 +10,15 @@ import { makeReady, readyInTime } from "./ready.ts";
 /** One call of the client. */
 export type ClientCall<Answer> = (client: GcpKmsClientLike, options: GcpKmsCallOptions) => Promise<Answer>;
 
-/** What calls are made through, and what ends it. */
+/** Makes calls, and can be closed. */
 export interface Connection {
-  /** Makes a call as soon as there are credentials for it. Rejects with what the client rejects with. */
+  /** Makes a call as soon as there are credentials for it. Rejects with the client's error. */
   call<Answer>(bounds: CallBounds, subject: CallSubject, call: ClientCall<Answer>): Promise<Answer>;
-  /** Closes a client that we made. */
+  /** Closes the client if the adapter made it. */
   close(): Promise<void>;
 }
 
-/** The caller's client, or one of our own for the project of a key or version. `keepalive` is for tests. */
+/** Uses the caller's client, or makes one for the project of a key or version. `keepalive` is for tests. */
 export async function connect(
   options: GcpKmsConnectionOptions,
   name: string,

@@ -11,22 +11,25 @@ import {
   type CallSubject,
 } from "./client-error.ts";
 
-// What happens before a call is made. A source of credentials that is configured and does not answer is an outage, which
-// passes. No source at all, a refusal, and a file that cannot be used are not.
+// Errors of the search for credentials, before a call is made. A configured source that does not answer is an outage,
+// so the error is transient. It is not transient if there is no source, if a source refuses, or if a file cannot be
+// used.
 
 interface Failure {
   readonly code: SignerErrorCode;
   readonly text: string;
 }
 
-/** The error for credentials that could not be had. It names who was asked, and never what was sent or answered. */
+/**
+ * The error for missing credentials. It names the host that was asked, and never contains the request or the answer.
+ */
 export function credentialsError(error: unknown, { action, name }: CallSubject): SignerError {
   if (error instanceof SignerError) return error;
   const { code, text } = classify(error);
   return new SignerError(code, `cannot ${action} ${name}: ${text}`, { cause: causeOf(error) });
 }
 
-/** The error for credentials that did not come in time, where it is known of whom they were asked last. */
+/** The error for credentials that did not arrive in time, if the last request is known. */
 export function lateError(
   last: SourceRequest | undefined,
   { action, name }: CallSubject,
@@ -34,7 +37,7 @@ export function lateError(
 ): SignerError | undefined {
   if (last === undefined) return undefined;
   const { origin, status } = last;
-  if (status === undefined) return new SignerError("timeout", `${message}: ${origin} does not answer`);
+  if (status === undefined) return new SignerError("timeout", `${message}: ${origin} did not answer`);
   if (status < 300) return undefined;
   const { code, text } = answered(status, sourceAt(origin));
   return new SignerError(code, `cannot ${action} ${name}: ${text}`);
@@ -45,8 +48,7 @@ function classify(error: unknown): Failure {
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   if (message.includes(NO_SOURCE)) return withoutSource();
   const asked = askedHost(error);
-  if (UNREADABLE_ANSWER.test(message))
-    return { code: "unavailable", text: `${asked} gave an answer that cannot be read` };
+  if (UNREADABLE_ANSWER.test(message)) return { code: "unavailable", text: `${asked} gave an unreadable answer` };
   const status = httpStatus(error);
   if (status !== undefined) return answered(status, asked);
   const code = networkCode(error);
@@ -59,19 +61,22 @@ function classify(error: unknown): Failure {
   return { code: "access_denied", text: `no usable Google credentials were found${hintFor(error)}` };
 }
 
-// The words of google-auth-library when it has looked everywhere.
+// The message of google-auth-library when it has found no source.
 const NO_SOURCE = "Could not load the default credentials";
 
-/** Of an answer with status 200 that has no access token. */
+/** For an answer with status 200 and no access token. */
 const NO_TOKEN = "The answer has no access token";
 
-// Ours, those of google-auth-library, and V8's for its work on an answer that is a text or null: the page of a proxy, or cut off.
+// The message above, those of google-auth-library, and V8's for an answer that is text or null: a proxy's page, or
+// truncated.
 const UNREADABLE_ANSWER =
   /^The answer has no access token$|the subject_token from the credential_source URL|^Invalid response from metadata service|^Cannot (?:create property '\w+' on string|set properties of null)/;
 
-/** Refuses the headers that the SDK makes of an answer without a token. It would send, and keep, "Bearer undefined". */
+/**
+ * Refuses the headers that the SDK makes from an answer without a token. It would send and cache "Bearer undefined".
+ */
 export function requireToken(headers: unknown): void {
-  // Of whatever realm or make the headers are.
+  // The headers may come from another realm, or be a plain object.
   const get = memberOf(headers, "get");
   const authorization =
     typeof get === "function" ? Reflect.apply(get, headers, ["authorization"]) : memberOf(headers, "Authorization");
@@ -83,13 +88,13 @@ function withoutSource(): Failure {
   const server = configuredMetadataServer();
   if (server === undefined) {
     const text =
-      "no Google credentials were found: no GOOGLE_APPLICATION_CREDENTIALS, no file of gcloud, and no metadata server answers";
+      "no Google credentials were found: no GOOGLE_APPLICATION_CREDENTIALS, no gcloud file, and no metadata server that answers";
     return { code: "access_denied", text };
   }
-  return { code: "unavailable", text: `the metadata server ${server}, which the environment names, does not answer` };
+  return { code: "unavailable", text: `the metadata server ${server}, which the environment names, did not answer` };
 }
 
-/** The variables by which the SDK is told where a metadata server is. */
+/** The metadata server in the SDK's variables. */
 function configuredMetadataServer(): string | undefined {
   const { GCE_METADATA_IP, GCE_METADATA_HOST } = process.env;
   return GCE_METADATA_IP || GCE_METADATA_HOST || undefined;
@@ -100,10 +105,10 @@ function answered(status: number, asked: string): Failure {
   if (status === 429) return { code: "throttled", text };
   if (status === 408 || status === 504) return { code: "timeout", text };
   if (status >= 500 || status < 400) return { code: "unavailable", text };
-  return { code: "access_denied", text: `no access token could be had: ${text}` };
+  return { code: "access_denied", text: `could not get an access token: ${text}` };
 }
 
-/** Scheme, host and port of what was asked. A path or a query could hold more than that. */
+/** Scheme, host and port of the request. Its path or query may contain a secret. */
 function askedHost(error: unknown): string {
   const url = memberOf(memberOf(error, "config"), "url");
   const text = url instanceof URL ? url.href : typeof url === "string" ? url : "";
@@ -130,22 +135,22 @@ function isTimeout(error: unknown, message: string): boolean {
   return names.some((name) => name === "AbortError" || name === "TimeoutError") || /\btimed? ?out\b/i.test(message);
 }
 
-/** What an operator may do, where the words of Node or the SDK say it. */
+/** A hint for the operator, if the message of Node or the SDK says what is wrong. */
 function hintFor(error: unknown): string {
-  if (isNoJson(error)) return ": what was read of them is no JSON";
+  if (isNoJson(error)) return ": they are not JSON";
   const message = messageOf(error);
-  if (/ENOENT|does not exist/.test(message)) return ": a file of them is not there";
-  if (message.includes("The executable")) return ": the executable that gives them failed";
+  if (/ENOENT|does not exist/.test(message)) return ": a file is missing";
+  if (message.includes("The executable")) return ": the executable that provides them failed";
   if (/DECODER|PEM|asn1|private key/i.test(message)) return ": their private key cannot be read";
   return "";
 }
 
-// The words that grpc-js puts before what a source of call credentials said.
+// grpc-js puts this in front of the message of a source of call credentials.
 const PLUGIN = "Getting metadata from plugin failed with error: ";
 
 /**
- * The same for a caller's own client over gRPC, which asks for the token inside the call: undefined for an error that is
- * not of that. Of the source's error the words are left, and a number.
+ * Does the same for the caller's client over gRPC, which asks for the token inside the call. Undefined for any other
+ * error. Only the message and a number of the source's error are known.
  */
 export function pluginFailure(error: unknown): Failure | undefined {
   const message = messageOf(error);
@@ -157,5 +162,5 @@ export function pluginFailure(error: unknown): Failure | undefined {
   if (said.includes(NO_SOURCE)) return withoutSource();
   const hint = hintFor({ message: said });
   if (hint !== "") return { code: "access_denied", text: `no usable Google credentials were found${hint}` };
-  return { code: "unavailable", text: "no access token could be had" };
+  return { code: "unavailable", text: "could not get an access token" };
 }

@@ -11,26 +11,26 @@ export interface SourceRequest {
   status: number | undefined;
 }
 
-/** What one search for credentials asked. */
+/** The requests of one search for credentials. */
 export interface RequestRecord {
   last: SourceRequest | undefined;
 }
 
-/** So that only the requests of the search count, and none that others make in this process. */
+/** Tells the requests of a search from the other requests in this process. */
 const records = new AsyncLocalStorage<RequestRecord>();
 const watched = new WeakMap<object, SourceRequest>();
 let watching = false;
 
 /**
- * Runs a search for credentials, and writes down in `record` what it asks last. The SDK asks a source that answers 5xx or 429
- * again and again, for longer than a call has time, and says nothing of it meanwhile.
+ * Runs a search for credentials, and stores its last request in `record`. If a source answers 5xx or 429, the SDK
+ * retries for longer than a call may take, and says nothing about it in that time.
  */
 export function recordRequests<Answer>(record: RequestRecord, search: () => Answer): Answer {
   watch();
   return records.run(record, search);
 }
 
-/** Nothing is added to a request: a listener for its response would change when Node drains it. */
+/** Adds nothing to a request, because a listener for its response would change when Node drains it. */
 function watch(): void {
   if (watching) return;
   watching = true;
@@ -38,7 +38,7 @@ function watch(): void {
     const record = records.getStore();
     const request = memberOf(message, "request");
     if (record === undefined || !(request instanceof ClientRequest)) return;
-    // The request itself does not keep its port.
+    // The request has no member for its port.
     const url = `${request.protocol}//${String(request.getHeader("host"))}`;
     if (!URL.canParse(url)) return;
     record.last = { origin: new URL(url).origin, status: undefined };

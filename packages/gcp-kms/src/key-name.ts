@@ -1,20 +1,20 @@
 import { ConfigurationError } from "@signpost/core";
 import { given } from "@signpost/core/adapter";
 
-// Google's rules for the ids, as far as they keep one name apart from another: https://cloud.google.com/kms/docs/reference/rest
+// Google's rules for the ids, where they distinguish names: https://cloud.google.com/kms/docs/reference/rest
 const CRYPTO_KEY =
   /^projects\/[a-z0-9][a-z0-9.:-]*\/locations\/[a-z0-9-]+\/keyRings\/[A-Za-z0-9_-]{1,63}\/cryptoKeys\/[A-Za-z0-9_-]{1,63}$/;
 // Versions count from 1. A leading zero would be a second spelling of one version.
 const VERSION = /^(.+)\/(?:cryptoKeyVersions|versions)\/([1-9][0-9]{0,18})$/;
 
-/** What a name names: a version, or a key without one. */
+/** A parsed name: a version, or a key without a version. */
 export type KeyName =
   | { readonly kind: "version"; readonly keyVersion: string }
   | { readonly kind: "key"; readonly cryptoKey: string };
 
 /**
- * Reads a resource name. `…/versions/N` is accepted for `…/cryptoKeyVersions/N`, since other tools write it so, and
- * normalised. Case is kept.
+ * Reads a resource name. `…/versions/N`, which other tools write, is accepted and becomes `…/cryptoKeyVersions/N`. Case
+ * is kept.
  */
 export function parseKeyName(argument: string, name: unknown): KeyName {
   const text = typeof name === "string" ? name : "";
@@ -28,22 +28,22 @@ export function parseKeyName(argument: string, name: unknown): KeyName {
     : { kind: "version", keyVersion: `${cryptoKey}/cryptoKeyVersions/${version}` };
 }
 
-// What the names of the API are made of, and nothing that tells a user from a password or begins a query.
+// The characters of the API's names, without those of a password in a URL or of a query.
 const NAME_LIKE = /^[A-Za-z0-9_.:/-]{1,512}$/;
 
-/** A name as it was given. A text with anything else in it may be a secret in the wrong place. */
+/** A name for a message. A text with other characters may be a secret, and is not shown. */
 function shown(name: unknown): string {
   return typeof name === "string" && NAME_LIKE.test(name) ? name : given(name);
 }
 
-/** The name of a key alone. */
+/** Reads the name of a key without a version. */
 export function parseCryptoKey(name: unknown): string {
   const parsed = parseKeyName("cryptoKey", name);
   if (parsed.kind === "key") return parsed.cryptoKey;
   throw new ConfigurationError("cryptoKey", `expected the name of a key, without a version, got ${shown(name)}`);
 }
 
-/** Whether the service can have meant a version by these bytes, and not the rest of a damaged name. */
+/** Whether this is the name of a version, and not a part of a damaged name. */
 export function isKeyVersionName(name: string): boolean {
   const [, cryptoKey] = VERSION.exec(name) ?? [];
   return cryptoKey !== undefined && CRYPTO_KEY.test(cryptoKey);
@@ -51,12 +51,12 @@ export function isKeyVersionName(name: string): boolean {
 
 const PROJECT = /^projects\/([^/]+)(\/.+)$/;
 
-/** The project that the name of a key or version begins with: its id, or its number. */
+/** The project at the beginning of a key's or version's name: its id, or its number. */
 export function projectOf(name: string): string | undefined {
   return PROJECT.exec(name)?.[1];
 }
 
-/** Whether two names differ only in how they name the project: one by its number, the other by its id. */
+/** Whether two names differ only in the project, which one names by its number and the other by its id. */
 export function namesProjectOtherwise(name: string, other: string): boolean {
   const [, project = "", rest] = PROJECT.exec(name) ?? [];
   const [, otherProject = "", otherRest] = PROJECT.exec(other) ?? [];

@@ -27,13 +27,13 @@ import { listGcpKmsKeyVersions } from "./versions.ts";
 /** Options of `openGcpKmsSigner`. */
 export interface GcpKmsSignerOptions extends GcpKmsConnectionOptions, AdapterSignerOptions {
   /**
-   * Resource name of one version, `projects/…/cryptoKeys/KEY/cryptoKeyVersions/N`, in the service's own spelling
-   * (project id, not number). `…/versions/N` is accepted. Nothing ever follows the latest version.
+   * Resource name of one version, `projects/…/cryptoKeys/KEY/cryptoKeyVersions/N`, as the service spells it: with the
+   * project's id and not its number. `…/versions/N` is accepted. The signer never moves to a newer version.
    */
   readonly keyVersion: string;
   /**
-   * Bound of one call of the service. Milliseconds, 1 to 2,147,483,647. Default: the policy's `attemptTimeoutMs`, 2000;
-   * 5000 with `policy: false`.
+   * Time limit of one call of the service. Milliseconds, 1 to 2,147,483,647. Default: the policy's `attemptTimeoutMs`,
+   * 2000; 5000 with `policy: false`.
    */
   readonly callTimeoutMs?: number | undefined;
 }
@@ -51,14 +51,14 @@ const OPTIONS: OptionNames<GcpKmsSignerOptions> = {
 };
 
 /**
- * Opens a signer on one version of a key in Google Cloud KMS, of the algorithm `EC_SIGN_P256_SHA256`. Every
- * digest and every answer is checked end to end by CRC32C and by the name of the version. A version that is
- * PENDING_GENERATION or PENDING_IMPORT is waited for until the deadline.
+ * Opens a signer with one version of a key in Google Cloud KMS. Its algorithm must be `EC_SIGN_P256_SHA256`. Every
+ * digest and every answer is checked end to end, by CRC32C and by the name of the version. While a version is
+ * PENDING_GENERATION or PENDING_IMPORT, opening waits until the deadline.
  *
  * @throws ConfigurationError for a name without a version (the message lists the ENABLED ones) and for an option that is
- * unknown, out of bounds or does not fit the others; EncodingError for a `publicKey` that is none; SignerError
+ * unknown, out of bounds or conflicts with another; EncodingError for a `publicKey` that is not a key; SignerError
  * `key_not_found`, `key_disabled`, `access_denied`, `unsupported_key`, `wrong_key`, `integrity`, `invalid_argument`,
- * `closed`, `aborted`, and `unavailable`, `throttled`, `timeout` when the attempts or the deadline are over.
+ * `closed`, `aborted`, and `unavailable`, `throttled`, `timeout` after the last attempt or at the deadline.
  * @example
  * ```ts
  * import { openGcpKmsSigner } from "@signpost/gcp-kms";
@@ -69,11 +69,11 @@ const OPTIONS: OptionNames<GcpKmsSignerOptions> = {
  * ```
  */
 export function openGcpKmsSigner(options: GcpKmsSignerOptions & { readonly policy: false }): Promise<Signer>;
-/** With the guard around it. */
+/** Opens a guarded signer. */
 export function openGcpKmsSigner(
   options: GcpKmsSignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
-/** Guarded unless `policy` is `false`. */
+/** Opens a signer, guarded unless `policy` is `false`. */
 export function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer>;
 export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Signer> {
   assertOptions("options", options, OPTIONS);
@@ -92,7 +92,7 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
   });
 }
 
-/** The plan, with the bound of a call in place of that of the guard's attempt. */
+/** The plan, with `callTimeoutMs` in place of the guard's attempt timeout. */
 export function planCalls(options: AdapterSignerOptions & Pick<GcpKmsSignerOptions, "callTimeoutMs">): OpeningPlan {
   const plan = planOpening(options);
   const { callTimeoutMs } = options;
@@ -110,8 +110,8 @@ async function getPublicKey(connection: Connection, keyVersion: string, bounds: 
 }
 
 /**
- * Signs, and names the client that did as the place of the signature: what a client proved does not hold for the one that
- * takes its place.
+ * Signs, and marks the client that signed as the place of the signature. A client that replaces another must prove
+ * itself again.
  */
 function signAtPlaces(connection: Connection): RemoteBackend["signDigest"] {
   const places = new WeakMap<GcpKmsClientLike, Place>();
@@ -145,7 +145,7 @@ function asymmetricSign(
   });
 }
 
-/** A key without a version is refused, in words that help: which one of them signs is for the operator to say. */
+/** The error for a key without a version. It lists the ENABLED versions, so that the operator can choose one. */
 async function refusedKey(
   cryptoKey: string,
   { client, endpoint, transport }: GcpKmsConnectionOptions,
@@ -157,10 +157,10 @@ async function refusedKey(
     (error: unknown) => [undefined, error] as const,
   );
   if (signal?.aborted === true) return endedError(signal.reason);
-  const hint = versions === undefined ? "they could not be listed" : versions.join(", ") || "none";
+  const hint = versions === undefined ? "could not be listed" : versions.join(", ") || "none";
   return new ConfigurationError(
     "keyVersion",
-    `expected a version, as in …/cryptoKeyVersions/1; ENABLED versions of ${cryptoKey}: ${hint}`,
+    `expected a version, such as …/cryptoKeyVersions/1; ENABLED versions of ${cryptoKey}: ${hint}`,
     cause === undefined ? {} : { cause },
   );
 }

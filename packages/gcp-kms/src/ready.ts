@@ -4,37 +4,38 @@ import { credentialsError, lateError, requireToken } from "./credential-errors.t
 import type { RequestRecord } from "./credential-requests.ts";
 import type { CallSubject } from "./client-error.ts";
 
-/** The options of a call over the transport of a client that is ready. */
+/** Makes the options of a call for the transport of a client. */
 export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
 
 /**
- * Finds credentials before a call is made, so that no call is made when there are none, and what failed is told apart from
- * the service. Left to itself the client fails in two ways that no caller can catch, and each ends the process:
+ * Finds credentials before a call is made. So no call is made without credentials, and the error says whether the
+ * search failed or the service. Otherwise the client would fail in two ways that no caller can catch, and each ends the
+ * process:
  *
- * - It starts `initialize()` inside each call, and rethrows its failure out of reach.
- * - Over REST it asks for the token inside the call. When the call ends meanwhile, by its signal or its timeout,
+ * - It starts `initialize()` inside each call, and rethrows its failure where no caller can catch it.
+ * - Over REST it asks for the token inside the call. If the call ends in that time, by its signal or its timeout,
  *   node-fetch 3 destroys a request body that has no listener yet.
  *
- * `asks` says whether a token is asked for over gRPC as well. A client of the caller may have credentials there that are
- * not those of its `auth`.
+ * `asks` says whether to ask for a token over gRPC too. The caller's client may use other credentials there than its
+ * `auth`.
  */
 export async function makeReady(client: GcpKmsClientLike, asks: "rest" | "always"): Promise<CallOptionsOf> {
   const stub = await client.initialize();
   const isRest = isRestStub(stub);
-  // From the client's cache, unless it is about to expire.
+  // The client caches the token until it is about to expire.
   if (isRest || asks === "always") requireToken(await client.auth?.getRequestHeaders());
   return isRest ? restOptions : grpcOptions;
 }
 
-/** Of a call's time, what credentials may take: the rest is for the error that says that they took it all. */
+/** The share of a call's time for credentials. The rest is for reporting that they took too long. */
 const CREDENTIALS_SHARE = 0.9;
 
-/** How long credentials may take in one call. Whole milliseconds, from 1. */
+/** How long credentials may take in one call. Integer milliseconds, at least 1. */
 export function credentialsTime({ timeoutMs }: CallBounds): number {
   return Math.max(1, Math.floor(timeoutMs * CREDENTIALS_SHARE));
 }
 
-/** Waits for a client to be ready, as long as the call can. Always rejects with `SignerError`. */
+/** Waits until a client is ready, within the call's time. Always rejects with `SignerError`. */
 export async function readyInTime<Ready>(
   preparing: Promise<Ready>,
   record: RequestRecord,
@@ -45,7 +46,7 @@ export async function readyInTime<Ready>(
   const failed = (error: unknown): never => {
     throw credentialsError(error, subject);
   };
-  const message = `cannot ${subject.action} ${subject.name}: Google credentials did not come within ${deadlineMs} ms`;
+  const message = `cannot ${subject.action} ${subject.name}: Google credentials did not arrive within ${deadlineMs} ms`;
   try {
     return await withinDeadline(() => preparing.catch(failed), { deadlineMs, signal: bounds.signal, message });
   } catch (error) {
@@ -54,25 +55,28 @@ export async function readyInTime<Ready>(
   }
 }
 
-// A stub of grpc-js has a channel; that of REST is a plain object of functions.
+// A stub of grpc-js has a channel. The stub for REST is a plain object of functions.
 function isRestStub(stub: unknown): boolean {
   return typeof stub === "object" && stub !== null && !("getChannel" in stub);
 }
 
-/** The longest time of a timer: a longer one is over at once. Milliseconds. */
+/** The longest time of a timer. A longer one would fire immediately. Milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647;
 
-/** Ours is over first, and says so in our words. The client's own ends a call that does not hear the signal, in 5.x. */
+/**
+ * How much later the client's timeout ends a call that ignores the signal, in 5.x. The signal ends it first elsewhere.
+ * Milliseconds.
+ */
 const GRPC_GRACE_MS = 100;
 
 function grpcOptions({ timeoutMs, signal }: CallBounds): GcpKmsCallOptions {
   return { timeout: Math.min(timeoutMs + GRPC_GRACE_MS, MAX_TIMER_MS), retry: null, signal };
 }
 
-/** Time for the client to begin, on the busiest machine. The caller does not wait for it. */
+/** Time for the client to begin the call, even on a busy machine. The caller does not wait for it. Milliseconds. */
 const REST_GRACE_MS = 10_000;
 
-/** Over REST nothing ends a call before it has surely begun: its own timeout does, some time after ours. */
+/** Over REST, only the client's timeout ends a call, some time after the signal, when the call has certainly begun. */
 function restOptions({ timeoutMs }: CallBounds): GcpKmsCallOptions {
   return { timeout: Math.min(timeoutMs + REST_GRACE_MS, MAX_TIMER_MS), retry: null };
 }

@@ -6,7 +6,9 @@ import { messageOf } from "./client-error.ts";
 /** The constructor of `@google-cloud/kms`. */
 export type ClientClass = new (options: object) => GcpKmsClientLike;
 
-/** What is used of google-gax, in the copy of the client: credentials of another copy of grpc-js would be refused. */
+/**
+ * The part of the client's google-gax that is used. The client would refuse credentials from another copy of grpc-js.
+ */
 export interface Gax {
   readonly grpc: { readonly credentials: { createInsecure(): unknown } };
   readonly googleAuthLibrary: {
@@ -15,7 +17,7 @@ export interface Gax {
   };
 }
 
-/** The peer dependency, loaded when a client is needed. */
+/** Loads the peer dependency when a client is needed. */
 export async function loadClientClass(): Promise<ClientClass> {
   try {
     const { KeyManagementServiceClient } = (await import("@google-cloud/kms")) as unknown as {
@@ -27,29 +29,29 @@ export async function loadClientClass(): Promise<ClientClass> {
   }
 }
 
-/** What is wrong with the SDK: it is not there, or it was put into a bundle of a form in which it cannot run. */
+/** Says why the SDK did not load: it is missing, or it is in a bundle in which it cannot run. */
 export function loadingFailure(error: unknown): string {
   const [message = ""] = messageOf(error).split("\n");
-  if (NOT_FOUND.test(message)) return "expected a client, or @google-cloud/kms installed";
-  const what = `expected @google-cloud/kms to load, which failed with "${message}"`;
+  if (NOT_FOUND.test(message)) return "expected a client, or @google-cloud/kms to be installed";
+  const what = `expected @google-cloud/kms to load, but it failed with "${message}"`;
   if (!WITHOUT_COMMONJS.test(message)) return what;
   return `${what}: it is CommonJS and cannot run inside this bundle of ES modules; make it external, or bundle as CommonJS`;
 }
 
-// Node's words, of CommonJS and of ES modules.
+// Node's message, for CommonJS and for ES modules.
 const NOT_FOUND = /^Cannot find (?:module|package) '@google-cloud\/kms'/;
 
-// esbuild's words, and Node's for what a bundler has left as it was.
+// The messages of esbuild, and of Node for code that a bundler left unchanged.
 const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;
 
 /**
- * The client's own google-gax. A client has it under a name that is not public, and there is no other way to this copy that
- * also holds in a bundle. It makes no request: what it is made with has a universe and needs no credentials.
+ * The client's own google-gax. The client keeps it under a name that is not public. No other way to this copy works in
+ * a bundle too. The client that is made for this sends no request, because it gets a universe and needs no credentials.
  */
 export function gaxOf(Client: ClientClass): Gax {
   const gax = gaxModuleOf(Client, {});
   if (isGax(gax)) return gax;
-  throw new ConfigurationError("client", "expected @google-cloud/kms 5.7 or 6, whose google-gax can be reached");
+  throw new ConfigurationError("client", "expected @google-cloud/kms 5.7 or 6, with its own google-gax");
 }
 
 function gaxModuleOf(Client: ClientClass, options: object): unknown {
@@ -57,13 +59,13 @@ function gaxModuleOf(Client: ClientClass, options: object): unknown {
   return Reflect.get(new Client({ ...options, universeDomain, authClient: { universeDomain } }), "_gaxModule");
 }
 
-/** Over REST the SDK tells the numbers of a request by the name of their class, which minifiers change. */
+/** Over REST, the SDK recognizes the numbers of a request by the name of their class, which minifiers change. */
 export function requireClassNames(Client: ClientClass): void {
   const gax = gaxModuleOf(Client, { fallback: true });
   const numbers = memberOf(memberOf(memberOf(gax, "protobuf"), "util"), "Long");
   if (typeof numbers !== "function" || numbers.name === "Long") return;
   const expected =
-    'expected "grpc" in this bundle: it was minified without the names of classes, which @google-cloud/kms needs to sign over REST';
+    'expected "grpc" in this bundle: it was minified without class names, which @google-cloud/kms needs to sign over REST';
   throw new ConfigurationError(
     "transport",
     `${expected}; keep the names of functions and classes, or make it external`,

@@ -16,19 +16,19 @@ import type { GcpKmsConnectionOptions } from "./client.ts";
 import { connect, type Connection } from "./connection.ts";
 import { isKeyVersionName, namesProjectOtherwise, parseCryptoKey } from "./key-name.ts";
 
-/** A version of a key, as `listGcpKmsKeyVersions` gives it. */
+/** A version of a key, as `listGcpKmsKeyVersions` returns it. */
 export interface GcpKmsKeyVersion {
   /** Resource name, for `openGcpKmsSigner`. */
   readonly keyVersion: string;
-  /** The API's word: `ENABLED`, `DISABLED`, `PENDING_GENERATION`, `DESTROY_SCHEDULED`, `DESTROYED`, … */
+  /** State, as the API names it: `ENABLED`, `DISABLED`, `PENDING_GENERATION`, `DESTROY_SCHEDULED`, `DESTROYED`, … */
   readonly state: string;
-  /** When the version was made. */
+  /** When the version was created. */
   readonly createTime: Date;
 }
 
 /** Options of `listGcpKmsKeyVersions`. */
 export interface ListGcpKmsKeyVersionsOptions extends GcpKmsConnectionOptions {
-  /** Bound of all pages together. Milliseconds, 1 to 2,147,483,647. Default 5000. */
+  /** Time limit for all pages together. Milliseconds, 1 to 2,147,483,647. Default 5000. */
   readonly deadlineMs?: number | undefined;
   /** Aborts the listing. */
   readonly signal?: AbortSignal | undefined;
@@ -43,12 +43,13 @@ const OPTIONS: OptionNames<ListGcpKmsKeyVersionsOptions> = {
 };
 
 /**
- * Lists the versions of a key in numeric order, so that an operator can name the active one and publish the
- * rest. It takes `cloudkms.cryptoKeyVersions.list` (`roles/cloudkms.viewer`), which signing does not need.
+ * Lists the versions of a key in numeric order, so that an operator can choose the active one and publish the others.
+ * It needs `cloudkms.cryptoKeyVersions.list` (`roles/cloudkms.viewer`), which signing does not need. It makes one
+ * attempt.
  *
- * @throws ConfigurationError for a name that is not a key's, and for an option that is unknown, out of bounds or does not
- * fit the others; SignerError `key_not_found`, `access_denied`, `wrong_key`, `integrity`, `invalid_argument`, `closed`,
- * `aborted`, `unavailable`, `throttled`, `timeout`. Nothing is tried again.
+ * @throws ConfigurationError for a name that is not a key's, and for an option that is unknown, out of bounds or conflicts
+ * with another; SignerError `key_not_found`, `access_denied`, `wrong_key`, `integrity`, `invalid_argument`, `closed`,
+ * `aborted`, `unavailable`, `throttled`, `timeout`.
  * @example
  * ```ts
  * import { listGcpKmsKeyVersions } from "@signpost/gcp-kms";
@@ -81,8 +82,7 @@ export async function listGcpKmsKeyVersions(
 }
 
 /**
- * Every version of a key, all pages. One call a page and not the client's own walk through them, which goes on when
- * its caller has left.
+ * Fetches all pages, with one call for each. The client's own pagination would continue after the caller has given up.
  */
 async function allPages(
   connection: Connection,
@@ -130,9 +130,9 @@ function toKeyVersion(version: GcpKmsVersionResponse, parent: string): GcpKmsKey
   const state = memberOf(version, "state");
   if (typeof name !== "string" || !isKeyVersionName(name)) throw incomplete(parent, "name");
   const cryptoKey = name.slice(0, name.lastIndexOf("/cryptoKeyVersions/"));
-  // A caller that asks by the project's number learns the name that the service gives, which is the one that opens.
+  // If the caller names the project by its number, the result has the service's name, which opens the version.
   if (cryptoKey !== parent && !namesProjectOtherwise(cryptoKey, parent)) {
-    throw new SignerError("wrong_key", `asked for the versions of ${parent}, the service answered with ${name}`);
+    throw new SignerError("wrong_key", `asked for the versions of ${parent}, but the service answered with ${name}`);
   }
   if (!isWord(state)) throw incomplete(parent, "state");
   return { keyVersion: name, state: String(state), createTime: momentFrom(memberOf(version, "createTime"), parent) };

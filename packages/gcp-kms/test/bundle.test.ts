@@ -109,7 +109,7 @@ describe("a bundle that cannot work says why", () => {
     ["ES modules of rolldown", { bundler: "rolldown", format: "esm" }, "__dirname is not defined"],
   ])("as %s", async (_what, options, words) => {
     const { error } = await signIn(await bundle(options), "grpc", newMessage().digest);
-    expect(error).toContain(`client: expected @google-cloud/kms to load, which failed with "${words}`);
+    expect(error).toContain(`client: expected @google-cloud/kms to load, but it failed with "${words}`);
     expect(error).toContain("make it external, or bundle as CommonJS");
     expect(error).not.toContain("installed");
   });
@@ -118,21 +118,21 @@ describe("a bundle that cannot work says why", () => {
     const program = await bundle({ bundler: "esbuild", format: "cjs", minified: "without names" });
     expect(await signIn(program, "grpc", newMessage().digest)).toMatchObject({ signature: expect.any(String) });
     const { error } = await signIn(program, "rest", newMessage().digest);
-    expect(error).toContain('transport: expected "grpc" in this bundle: it was minified without the names of classes');
+    expect(error).toContain('transport: expected "grpc" in this bundle: it was minified without class names');
   });
 
   test.each([
     [
       "Cannot find package '@google-cloud/kms' imported from /app/index.js",
-      "expected a client, or @google-cloud/kms installed",
+      "expected a client, or @google-cloud/kms to be installed",
     ],
     [
       "Cannot find module '@google-cloud/kms'\nRequire stack:\n- /app/index.js",
-      "expected a client, or @google-cloud/kms installed",
+      "expected a client, or @google-cloud/kms to be installed",
     ],
     [
       "Cannot find package 'google-gax' imported from /app/node_modules/@google-cloud/kms/index.js",
-      "expected @google-cloud/kms to load, which failed with \"Cannot find package 'google-gax' imported from /app/node_modules/@google-cloud/kms/index.js\"",
+      "expected @google-cloud/kms to load, but it failed with \"Cannot find package 'google-gax' imported from /app/node_modules/@google-cloud/kms/index.js\"",
     ],
   ])("for %s", (message, expected) => {
     expect(loadingFailure(new Error(message))).toBe(expected);

@@ -63,7 +63,7 @@ test("a message of many addresses costs no time", () => {
 test("an executable that fails is said to", () => {
   expect(credentialsError(new Error("The executable returned an invalid response: x"), SUBJECT)).toMatchObject({
     code: "access_denied",
-    message: expect.stringMatching(/: the executable that gives them failed$/),
+    message: expect.stringMatching(/: the executable that provides them failed$/),
   });
 });
 
@@ -71,7 +71,7 @@ test("a file that is no JSON is said to be", () => {
   for (const error of [parseFailure("SECRET"), new Error(ofSdk)]) {
     expect(credentialsError(error, SUBJECT)).toMatchObject({
       code: "access_denied",
-      message: expect.stringMatching(/: what was read of them is no JSON$/),
+      message: expect.stringMatching(/: they are not JSON$/),
     });
   }
 });

@@ -183,7 +183,7 @@ describe("without credentials", () => {
     const error = await rejection(signer.sign(newMessage().digest));
     expect(error).toMatchObject({
       code: "access_denied",
-      message: `cannot sign with ${version.name}: no usable Google credentials were found: a file of them is not there`,
+      message: `cannot sign with ${version.name}: no usable Google credentials were found: a file is missing`,
       uri: `gcpkms://${version.name}`,
       cause: expect.objectContaining({ message: expect.stringContaining("credentials.json") }),
     });

@@ -210,7 +210,7 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
     behavior = "hangs";
     expect(await failure(signer)).toMatchObject({
       code: "timeout",
-      message: expect.stringContaining(`cannot sign with ${KEY}: Google credentials did not come within 360 ms`),
+      message: expect.stringContaining(`cannot sign with ${KEY}: Google credentials did not arrive within 360 ms`),
     });
     behavior = "well";
     await goesOn(signer);
@@ -293,7 +293,7 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
       behavior = { text };
       expect(await failure(signer)).toMatchObject({
         code: "unavailable",
-        message: `cannot sign with ${KEY}: the source of Google credentials gave an answer that cannot be read`,
+        message: `cannot sign with ${KEY}: the source of Google credentials gave an unreadable answer`,
       });
       behavior = "well";
       await goesOn(signer);
@@ -372,7 +372,7 @@ describe.each<[string, () => Promise<void>, string]>([
       await rm(join(directory, "subject-token"), { force: true });
       await useFile(workloadIdentity());
     },
-    "a file of them is not there",
+    "a file is missing",
   ],
   [
     "a private key that is broken",

@@ -134,10 +134,10 @@ describe("what the client throws becomes one of our codes", () => {
 test("a permission that is missing is named", () => {
   const subject = { ...SUBJECT, permission: "cloudkms.cryptoKeyVersions.useToSign" };
   expect(signerErrorFrom(grpcError(7, ""), subject).message).toMatch(
-    /; it takes cloudkms\.cryptoKeyVersions\.useToSign$/,
+    /; this needs cloudkms\.cryptoKeyVersions\.useToSign$/,
   );
-  expect(signerErrorFrom(grpcError(5, ""), subject).message).not.toContain("it takes");
-  expect(signerErrorFrom(grpcError(16, ""), subject).message).not.toContain("it takes");
+  expect(signerErrorFrom(grpcError(5, ""), subject).message).not.toContain("this needs");
+  expect(signerErrorFrom(grpcError(16, ""), subject).message).not.toContain("this needs");
 });
 
 describe("a version that cannot be used", () => {

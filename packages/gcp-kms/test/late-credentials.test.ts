@@ -34,10 +34,10 @@ const failure = (record: RequestRecord): Promise<unknown> => {
   const bounds = { timeoutMs: 20, signal: new AbortController().signal };
   return rejection(readyInTime(new Promise(() => undefined), record, bounds, { action: "sign with", name: "v" }));
 };
-const LATE = "cannot sign with v: Google credentials did not come within 18 ms";
+const LATE = "cannot sign with v: Google credentials did not arrive within 18 ms";
 
 test.each<[number | undefined, string, string]>([
-  [undefined, "timeout", `${LATE}: ${origin} does not answer`],
+  [undefined, "timeout", `${LATE}: ${origin} did not answer`],
   [503, "unavailable", `cannot sign with v: the source of Google credentials, ${origin}, answered HTTP 503`],
   [429, "throttled", `cannot sign with v: the source of Google credentials, ${origin}, answered HTTP 429`],
   [408, "timeout", `cannot sign with v: the source of Google credentials, ${origin}, answered HTTP 408`],

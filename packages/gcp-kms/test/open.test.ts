@@ -187,7 +187,7 @@ describe.each(CLIENTS)("opening over $label", ({ connect }) => {
       expect(error).toBeInstanceOf(ConfigurationError);
       expect(error).toMatchObject({
         argument: "keyVersion",
-        message: `keyVersion: expected a version, as in …/cryptoKeyVersions/1; ENABLED versions of ${cryptoKey}: ${list}`,
+        message: `keyVersion: expected a version, such as …/cryptoKeyVersions/1; ENABLED versions of ${cryptoKey}: ${list}`,
       });
     });
 
@@ -202,7 +202,7 @@ describe.each(CLIENTS)("opening over $label", ({ connect }) => {
       fake.faults.on("hang");
       const opening = openGcpKmsSigner({ keyVersion: DEFAULT_CRYPTO_KEY, client, openDeadlineMs: 100 });
       expect(await rejection(opening)).toMatchObject({
-        message: expect.stringMatching(/they could not be listed$/),
+        message: expect.stringMatching(/: could not be listed$/),
         cause: { code: "timeout", message: expect.stringContaining("within 100 ms") },
       });
     });
@@ -219,7 +219,7 @@ describe.each(CLIENTS)("opening over $label", ({ connect }) => {
       const error = await rejection(openGcpKmsSigner({ keyVersion: DEFAULT_CRYPTO_KEY, client }));
       expect(error).toBeInstanceOf(ConfigurationError);
       expect(error).toMatchObject({
-        message: expect.stringMatching(/they could not be listed$/),
+        message: expect.stringMatching(/: could not be listed$/),
         cause: { code: "access_denied" },
       });
     });

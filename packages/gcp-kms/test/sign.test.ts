@@ -124,7 +124,7 @@ describe.each(CLIENTS)("signing over $label", ({ connect, version: major, transp
       fake.intercept((_operation, answer) => ({ ...answer, name: other }));
       expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({
         code: "wrong_key",
-        message: `asked for ${version.name}, the service answered for ${other}`,
+        message: `asked for ${version.name}, but the service answered for ${other}`,
       });
     });
   });
