@@ -66,10 +66,10 @@ export function networkCode(error: unknown): string | undefined {
   return codeAmong(error, isNetworkCode);
 }
 
-// Node's words for a file whose disk or server fails.
+// Node's codes for a file whose disk or server fails.
 const FILE_FAILS = /^E(?:IO|STALE)$/;
 
-/** The code by which an error, or one that it was made of, says that a file may be readable in a moment. */
+/** The code of an error, or of one of its causes, that says that a file may be readable later. */
 export function failingFileCode(error: unknown): string | undefined {
   return codeAmong(error, (code) => FILE_FAILS.test(code));
 }

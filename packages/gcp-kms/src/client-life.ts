@@ -9,47 +9,48 @@ export interface ReadyLife {
   readonly optionsOf: CallOptionsOf;
 }
 
-/** A search of a client for credentials, shared by all calls that wait for it. */
+/** A client's search for credentials, shared by all calls that wait for it. */
 export interface Search {
   readonly ready: Promise<ReadyLife>;
   readonly since: Instant;
   readonly state: "running" | "ready" | "failed";
 }
 
-/** One client of our own, from its making until it is closed. */
+/** One client that the adapter made, until it is closed. */
 export interface ClientLife {
   readonly client: GcpKmsClientLike;
-  /** What it asked for credentials. The SDK may begin with that when a client is made. */
+  /** Its requests for credentials. The SDK may send them as soon as a client is made. */
   readonly record: RequestRecord;
-  /** Whether it was ready once. It holds a channel then. */
+  /** Whether it has been ready. It then holds a channel. */
   readonly hasChannel: boolean;
   /** Whether the service has answered a call with its credentials. */
   readonly isAccepted: boolean;
-  /** Whether anything has come from the service, be it an error. */
+  /** Whether the service has answered, even with an error. */
   readonly isHeard: boolean;
-  /** Whether another client took its place, or the signer was closed: no call may begin. */
+  /** Whether another client replaced it, or the signer was closed. No call may begin then. */
   readonly isRetired: boolean;
-  /** The search that runs, or another one. */
+  /** The running search, or a new one. */
   search(): Search;
-  /** Makes a call, and watches whether the service is heard. */
+  /** Makes a call, and notes whether the service answers. */
   call<Answer>(bounds: CallBounds, make: () => Promise<Answer>): Promise<Answer>;
-  /** No call begins any more. Closes the client when the last one has ended. */
+  /** Allows no more calls. Closes the client when the last one has ended. */
   retire(): void;
-  /** Closes the client, whatever runs. */
+  /** Closes the client, even during calls. */
   close(): Promise<void>;
 }
 
-/** A channel that leaves so many calls in a row unanswered is taken for dead. */
+/** After so many unanswered calls in a row, a channel is considered dead. */
 const MAX_UNANSWERED = 2;
 /**
- * A call that had less time than this says nothing of its channel. Less than the attempt of a guard around a bare signer,
- * whose own bound is longer. Milliseconds.
+ * A call with less time than this says nothing about its channel. A guard around a bare signer gives an attempt more, and
+ * the bare signer's own limit is longer. Milliseconds.
  */
 const TELLING_MS = 200;
 
 /**
- * Makes a client. `onSilence` is called when its channel is taken for dead. One that was never heard may still be connecting,
- * and has `patienceMs` for that: grpc-js itself waits without end for a connection that was accepted and says nothing.
+ * Makes a client. `onSilence` is called when its channel is considered dead. A channel that has never answered may still be
+ * connecting, and has `patienceMs` for that. grpc-js itself waits forever for a connection that was accepted and stays
+ * silent.
  */
 export function startLife(
   create: () => GcpKmsClientLike,
@@ -71,10 +72,10 @@ export function startLife(
 
   const close = async (): Promise<void> => {
     retired = true;
-    // One without a channel holds no connection, and would wait for its credentials.
+    // Without a channel there is no connection, and closing would wait for the credentials.
     if (hasChannel) await (closing ??= client.close());
   };
-  // Not before its last call has ended: a closed client refuses the calls that are about to begin.
+  // Waits for the last call, because a closed client refuses calls that are about to begin.
   const closeIfIdle = (): void => {
     if (retired && calls === 0) close().catch(() => undefined);
   };
@@ -83,7 +84,7 @@ export function startLife(
     unanswered = 0;
   };
   const notHeard = (startedAt: number, endedAt: number): void => {
-    // Calls at the same time meet the same silence: one that began before the end of the last one tells nothing more.
+    // Calls at the same time see the same silence, so a call that began before the last one ended does not count.
     if ((answeredAt !== undefined && answeredAt > startedAt) || startedAt < countedAt) return;
     if (unanswered === 0) silentSince = startedAt;
     countedAt = endedAt;
@@ -119,7 +120,7 @@ export function startLife(
     call: async (bounds, make) => {
       const startedAt = performance.now();
       calls += 1;
-      // The caller's next attempt begins then, before the client has let go of this one.
+      // The caller's next attempt begins at the abort, before the client has ended this one.
       let endedAt = Number.POSITIVE_INFINITY;
       const letGo = onAbort(bounds.signal, () => (endedAt = performance.now()));
       try {
@@ -152,7 +153,7 @@ function startSearch(ready: Promise<ReadyLife>, ended: () => void): Search {
     since: readInstant(),
     state: "running",
   };
-  // The caller that waited for it may have left.
+  // The caller that waited for it may have given up, so its rejection must be handled here.
   ready.then(
     () => {
       search.state = "ready";

@@ -55,7 +55,7 @@ function classify(error: unknown): Failure {
   if (code !== undefined) return { code: "unavailable", text: `${asked} cannot be reached (${code})` };
   const failing = failingFileCode(error);
   if (failing !== undefined) {
-    return { code: "unavailable", text: `a file of Google credentials cannot be read for now (${failing})` };
+    return { code: "unavailable", text: `a file with Google credentials is temporarily unreadable (${failing})` };
   }
   if (isTimeout(error, message)) return { code: "timeout", text: `${asked} did not answer in time` };
   return { code: "access_denied", text: `no usable Google credentials were found${hintFor(error)}` };

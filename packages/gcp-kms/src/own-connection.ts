@@ -6,44 +6,44 @@ import type { CallSubject } from "./client-error.ts";
 import { isUnauthenticated } from "./errors.ts";
 import { credentialsTime, readyInTime } from "./ready.ts";
 
-/** What makes clients of our own, one after the other. */
+/** Makes clients, one after the other. */
 export interface OwnClients {
-  /** `auth` is that of the client before it: its credentials are used again. Without it new ones are looked for. */
+  /** `auth` of the previous client keeps its credentials. Without it, the new client searches for credentials. */
   create(auth?: GcpKmsClientLike["auth"]): GcpKmsClientLike;
   /**
-   * Has the SDK forget, for the whole process, that there was no metadata server. Not while it looks for one: that has an
-   * end, of which all clients learn.
+   * Makes the SDK forget that this process has no metadata server. It does nothing while the SDK is still searching, because
+   * all clients will get the result of that search.
    */
   forgetAbsence(client: GcpKmsClientLike): void;
 }
 
-/** The longest that a search for credentials is waited for before another one begins. Milliseconds. */
+/** The longest wait for a search for credentials before another one begins. Milliseconds. */
 const MAX_PATIENCE_MS = 60_000;
 
-/** The longest that a channel may be silent from its first call on. Milliseconds. */
+/** The longest silence of a channel from its first call on. Milliseconds. */
 const MAX_SILENCE_MS = 30_000;
 
-/** Credentials that stay refused are looked for again at most so often. Milliseconds. */
+/** The shortest time between two searches while credentials stay refused. Milliseconds. */
 const RENEWAL_PAUSE_MS = 5_000;
 
 /**
- * Calls through clients of our own. There is one at a time, and another one takes its place
+ * Makes calls with clients that the adapter makes. There is one at a time. Another client replaces it after one of these:
  *
- * - after a search for credentials failed: a client keeps that failure for good;
- * - after a search took all the time of a call: a client waits for its first search for good. If it comes late, it is used
- *   all the same. Each one in a row that hangs has twice the time of the one before, so that a source that is slow is not
- *   asked over and over;
- * - after its channel went silent: the credentials are kept. Each one in a row that is never heard has more time than the one
- *   before, so that a service that hangs is not connected to over and over;
- * - after the service refused its credentials: a client keeps a token until the wall clock says that it is over, also where that
- *   clock was set back. A refused call is made again with what is found then.
+ * - A search for credentials failed. A client would keep that failure forever.
+ * - A search took all the time of a call. A client would wait for its first search forever. If that search finishes late, its
+ *   client is used again. While one search after another hangs, each gets twice the time of the one before, so that a
+ *   slow source is not asked too often.
+ * - Its channel went silent. The credentials are kept. While no channel gets an answer, each gets more time than the one
+ *   before, so that a hanging service does not get too many connections.
+ * - The service refused its credentials. A client keeps a token until the wall clock says that it has expired, even if that
+ *   clock was set back. The refused call is made again with the new credentials.
  */
 export function ownConnection({ create, forgetAbsence }: OwnClients): Connection {
   let current: ClientLife | undefined;
-  /** A search that was given up, as long as it may still come. */
+  /** An abandoned search that may still finish. */
   let late: Promise<ReadyLife> | undefined;
   let hangs = 0;
-  /** Channels in a row that were never heard. */
+  /** How many channels in a row never got an answer. */
   let silences = 0;
   let isClosed = false;
   let renewedAt: Instant | undefined;
@@ -60,7 +60,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     leave(life);
     start(life.client.auth);
   }
-  /** Whether there are other credentials than those of this client to try. */
+  /** Returns whether the call can try other credentials than those of this client. */
   const renew = (life: ClientLife): boolean => {
     if (isClosed) return false;
     if (current !== life) return true;
@@ -115,7 +115,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     for (;;) {
       const found = await ready(bounds, subject);
       bounds.signal.throwIfAborted();
-      // One that was left while this call waited for its credentials may be closed: the one that took its place serves.
+      // The client may have been replaced while this call waited, and may be closed. Then use the new one.
       if (!found.life.isRetired || isClosed) return found;
     }
   };
@@ -140,12 +140,12 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
   };
 }
 
-/** Timers may fire a millisecond early. */
+/** How long a search may take. One millisecond less, because timers may fire early. */
 function patience(bounds: CallBounds, hangs: number): number {
   return Math.min(MAX_PATIENCE_MS, credentialsTime(bounds) * 2 ** Math.min(hangs, 16)) - 1;
 }
 
-/** None for the first, and then 1 s, 3 s, 7 s, … */
+/** How long a channel may be silent: 0 for the first, then 1 s, 3 s, 7 s, … */
 function silence(silences: number): number {
   return Math.min(MAX_SILENCE_MS, 1000 * (2 ** Math.min(silences, 16) - 1));
 }

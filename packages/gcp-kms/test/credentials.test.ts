@@ -326,7 +326,7 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
     await useFile({ ...workloadIdentity(), credential_source: { file: "/proc/self/mem" } });
     expect(await failure(await open({ transport }))).toMatchObject({
       code: "unavailable",
-      message: expect.stringContaining("cannot be read for now (EIO)"),
+      message: expect.stringContaining("is temporarily unreadable (EIO)"),
     });
   });
 
