@@ -169,8 +169,12 @@ describe("the next child", () => {
     await rename(join(tokens, folder), join(at.hsm.directory, folder));
     process.kill(await moduleChild(), "SIGKILL");
     await until(async () => (await outcome(stays)) === "signed" && stays.health().status === "ready");
-    await until(async () => (await outcome(goes)) === "key_not_found");
-    expect(goes.health().status).toBe("down");
+    await until(async () => (await outcome(goes)) === "unavailable" && goes.health().status === "down");
+    await expect(goes.sign(sha256(Buffer.from("away")))).rejects.toMatchObject({
+      code: "unavailable",
+      transient: true,
+      message: expect.stringMatching(`the token "${other.tokenLabel}" .* is not found again; the module has "`),
+    });
     const child = await moduleChild();
     for (let round = 0; round < 20; round += 1) expect(await outcome(stays)).toBe("signed");
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { TokenDescription, TokenList } from "../src/cryptoki/descriptions.ts";
-import { findAgain, selectToken } from "../src/request/select-token.ts";
+import { findAgain, missingToken, selectAgain, selectToken } from "../src/request/select-token.ts";
 
 const token = (member: Partial<TokenDescription>): TokenDescription => ({
   slotId: "1",
@@ -22,6 +22,14 @@ const listOf = (...tokens: TokenDescription[]): TokenList => ({
 const blank = token({ slotId: "9" });
 const unflagged = token({ slotId: "1", label: "op", serial: "a1" });
 const flagged = token({ slotId: "2", label: "other", serial: "b2", initialized: true });
+
+const thrownBy = (select: () => unknown): unknown => {
+  try {
+    return select();
+  } catch (error) {
+    return error;
+  }
+};
 
 describe("a token without CKF_TOKEN_INITIALIZED", () => {
   test.each([
@@ -53,6 +61,30 @@ describe("a token without CKF_TOKEN_INITIALIZED", () => {
   });
 });
 
+describe("a token that was there before", () => {
+  const moved = { ...flagged, slotId: "7" };
+  test("is the same one in another slot", () => {
+    expect(selectAgain(listOf(unflagged, moved, blank), flagged)).toBe(moved);
+  });
+  test.each([
+    [
+      "is missing",
+      listOf(unflagged, blank),
+      /^the token "other" \(serial b2\) is not found again; the module has "op" \(serial a1, slot 1\)$/,
+    ],
+    [
+      "has a twin, and neither has its slot",
+      listOf(moved, { ...moved, slotId: "8" }),
+      /slot 7\), "other" \(serial b2, slot 8\)$/,
+    ],
+    ["is missing as all are", listOf(), /the module has no initialized token\. See SOME_CONF$/],
+  ])("is unavailable where it %s: it may come back", (_what, tokens, message) => {
+    const error = thrownBy(() => selectAgain(tokens, flagged, "See SOME_CONF"));
+    expect(error).toMatchObject({ code: "unavailable", transient: true, message: expect.stringMatching(message) });
+    expect(missingToken(tokens, flagged, "See SOME_CONF")).toEqual(error);
+  });
+});
+
 test("a blank slot is never selected, by its number either", () => {
   expect(() => selectToken(listOf(blank), {})).toThrow(/no initialized token/);
   expect(() => selectToken(listOf(blank, flagged), { slotId: "9" })).toThrow(/no token matches/);
@@ -63,14 +95,6 @@ describe("a slot that cannot be read now", () => {
     ...listOf(...tokens),
     unreadable: [{ slotId: "5", code: 0x30 }],
   });
-  const thrownBy = (select: () => unknown): unknown => {
-    try {
-      return select();
-    } catch (error) {
-      return error;
-    }
-  };
-
   test("may hold the token that is wanted", () => {
     expect(thrownBy(() => selectToken(list(flagged), { token: "op" }))).toMatchObject({
       code: "unavailable",

@@ -73,15 +73,19 @@ export function findAgain(list: TokenList, before: TokenDescription): TokenDescr
   return same.find((token) => token.slotId === before.slotId) ?? (same.length === 1 ? same[0] : undefined);
 }
 
-/** The same token as in an earlier child process. @throws SignerError as `selectToken` does, when it is not there. */
+/** The same token as in an earlier child process. @throws SignerError `unavailable` when it is not there: it may come back. */
 export function selectAgain(list: TokenList, before: TokenDescription, hint?: string): TokenDescription {
-  return findAgain(list, before) ?? selectToken(list, { token: before.label, serial: before.serial }, hint);
+  const token = findAgain(list, before);
+  if (token === undefined) throw missingToken(list, before, hint);
+  return token;
 }
 
-/** Why a token that was there before is not found again. */
-export function missingToken({ unreadable }: TokenList, { label }: TokenDescription): SignerError {
-  const name = JSON.stringify(label);
-  return new SignerError("unavailable", `the token ${name} is not present${describeUnreadable(unreadable)}`);
+/** Why a token that was there before is not found again. `hint`: what to look at where the module shows none at all. */
+export function missingToken(list: TokenList, { label, serial }: TokenDescription, hint?: string): SignerError {
+  const name = `the token ${JSON.stringify(label)} (serial ${serial})`;
+  const there = describe(list.tokens.filter((token) => token.initialized || token.label !== ""));
+  const message = `${name} is not found again; the module has ${there}${describeUnreadable(list.unreadable)}`;
+  return new SignerError("unavailable", list.tokens.length === 0 ? withHint(message, hint) : message);
 }
 
 function matchesLibrary({ library }: TokenList, selector: TokenSelector): boolean {
