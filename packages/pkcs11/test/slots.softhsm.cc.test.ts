@@ -4,6 +4,7 @@ import { openPkcs11Signer, pkcs11, type Pkcs11SignerOptions } from "@signpost/pk
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { type GeneratedKey, type SoftHsm, type SoftHsmToken, startSoftHsm } from "@signpost/test-backends/softhsm";
 import { moduleChild } from "./support/isolation.ts";
+import { initialize } from "./support/module-user.ts";
 import { createOpener, type GuardedOptions, outcome, signsAndVerifies, until } from "./support/signing.ts";
 
 /** As AWS CloudHSM numbers its slots: as numbers of JavaScript the two are one. */
@@ -190,6 +191,22 @@ describe("tokens that change places", () => {
     expect(shim.calls("C_Finalize")).toBe(1);
     expect(signer.health().status).toBe("ready");
   });
+  test("are found again in a module that is not ours to finalize", async () => {
+    const end = initialize(shim.module);
+    const signer = await opener.open(onA());
+    shim.slots({ first: FIRST, swapped: true });
+    shim.fail("C_Sign", 0xb3, { times: 1 });
+    await until(async () => (await outcome(signer)) === "signed" && signer.health().status === "ready");
+    expect(logins()).toEqual([2, 0]);
+    expect(shim.calls("C_Finalize")).toBe(0);
+    // The pool knows where its token is: another signer shares its sessions.
+    await opener.open(onA());
+    expect(logins()).toEqual([2, 0]);
+    expect(shim.counter("openSessions")).toBeLessThanOrEqual(2);
+    await opener.closeAll();
+    end();
+  });
+
   test.each(["by its slot", "by its label"])(
     "between two child processes, a token that was asked for %s is found again",
     async (how) => {

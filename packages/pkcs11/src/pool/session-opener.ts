@@ -1,4 +1,5 @@
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
+import { findAgain } from "../request/select-token.ts";
 import type { TokenInSlot } from "../wire/commands.ts";
 import type { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
@@ -33,6 +34,20 @@ export class SessionOpener {
     const state = await run("openSession", { token: this.#inSlot() });
     if (state.loginNeeded) await this.#login.login(run);
     else this.#login.sawLogin(state);
+  }
+
+  /**
+   * Whether the token is in another slot than `before`, where the module says so without a fresh start: it may not be ours to
+   * finalize, or it was finalized a moment ago.
+   */
+  async hasMoved(before: TokenDescription): Promise<boolean> {
+    const list = await this.#module.tokens().catch(() => undefined);
+    // Another session may have found it.
+    if (this.token !== before) return true;
+    const token = list === undefined ? undefined : findAgain(list, before);
+    if (token === undefined || token.slotId === before.slotId) return false;
+    this.token = token;
+    return true;
   }
 
   #inSlot(): TokenInSlot {

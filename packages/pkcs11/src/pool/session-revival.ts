@@ -1,4 +1,4 @@
-import { isSessionCount, SupersededError } from "../wire/command-error.ts";
+import { isSessionCount, isTokenAway, SupersededError } from "../wire/command-error.ts";
 import type { LoginState } from "../wire/commands.ts";
 import { Recovery, type RecoveryParts } from "./recovery.ts";
 import type { SessionOpener } from "./session-opener.ts";
@@ -76,6 +76,7 @@ export class SessionRevival {
       return this.#fill();
     }
     const { epoch } = this.#set;
+    const { token } = this.#opener;
     const isNew = session.state === "starting";
     if (!isNew) session.state = "recovering";
     try {
@@ -86,7 +87,9 @@ export class SessionRevival {
     } catch (error) {
       if (this.#stopped || isLost(session) || epoch !== this.#set.epoch) return;
       if ((await this.#recovery.startAfresh(error)) || epoch !== this.#set.epoch) return;
-      return this.putAside(session, error);
+      const hasMoved = isTokenAway(error) && (await this.#opener.hasMoved(token));
+      if (epoch !== this.#set.epoch) return;
+      return hasMoved ? this.bringUp(session) : this.putAside(session, error);
     }
     this.#recovery.opened();
     this.#set.giveBack(session);

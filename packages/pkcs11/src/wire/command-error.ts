@@ -7,6 +7,8 @@ import {
   CKR_NEED_TO_CREATE_THREADS,
   CKR_PIN_INCORRECT,
   CKR_SESSION_COUNT,
+  CKR_SLOT_ID_INVALID,
+  CKR_TOKEN_NOT_PRESENT,
 } from "../cryptoki/constants.ts";
 import type { Failure } from "./commands.ts";
 import { PinError } from "./pin-error.ts";
@@ -59,6 +61,11 @@ export function failedCall(error: unknown): string | undefined {
 /** The token allows no more sessions now. */
 export function isSessionCount(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_SESSION_COUNT;
+}
+
+/** The slot does not hold the token. */
+export function isTokenAway(error: unknown): boolean {
+  return error instanceof CommandError && (error.code === CKR_TOKEN_NOT_PRESENT || error.code === CKR_SLOT_ID_INVALID);
 }
 
 /** The token has refused this very PIN. It counts such tries. */
