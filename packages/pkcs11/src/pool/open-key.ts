@@ -84,7 +84,7 @@ async function listTokens(module: ThreadModule): Promise<TokenList> {
 
 async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyRequest): Promise<SigningKey> {
   const { query, pin, hangMs, before } = request;
-  await pool.start(pin, request.sessions);
+  await pool.start(pin, request.sessions, before !== undefined);
   const { key, found, publicKey } = await pool.openKey({
     query,
     publicKey: request.publicKey,

@@ -49,9 +49,12 @@ export class TokenPool {
     this.#keys = new PoolKeys(module, () => this.sessions.recoveries);
   }
 
-  /** Resolves once a first session is open and logged in, and the PIN is not known to be wrong. */
-  async start(pin: PinSource, sessions: number): Promise<void> {
-    this.#login.signers.add(pin);
+  /**
+   * Resolves once a first session is open and logged in, and the PIN is not known to be wrong. `wasIn`: the signer was let in by an
+   * earlier child process.
+   */
+  async start(pin: PinSource, sessions: number, wasIn: boolean = false): Promise<void> {
+    this.#login.signers.add(pin, wasIn);
     try {
       await this.sessions.start(sessions);
       // The sources of other signers may have failed, and with them the sessions: there is one more to ask now.

@@ -27,6 +27,8 @@ export class SignerPins {
   /** In the order in which they are tried. */
   #sources: readonly PinSource[] = [];
   readonly #standings: Map<PinSource, Standing> = new Map();
+  /** Of signers that were let in by an earlier child process. */
+  readonly #wereIn: WeakSet<PinSource> = new WeakSet();
   readonly #withdraw: () => void;
   /** Whose PIN the token accepted, or one that was found to be the same. */
   #accepted: PinSource | undefined;
@@ -69,7 +71,9 @@ export class SignerPins {
     }
   }
 
-  add(source: PinSource): void {
+  /** `wasIn`: its signer was let in by an earlier child process. */
+  add(source: PinSource, wasIn: boolean = false): void {
+    if (wasIn) this.#wereIn.add(source);
     this.#sources = [...this.#sources, source];
   }
 
@@ -111,11 +115,16 @@ export class SignerPins {
     this.#isCovered ||= this.#accepted === undefined;
   }
 
-  /** Whether the PIN of a new signer is the one that the token is logged in with. Rejects with a PinError when it is not. */
+  /**
+   * Whether the PIN of a new signer is the one that the token is logged in with. Rejects with a PinError when it is not. A signer
+   * that was let in before goes on behind the login of another one, as it does where its sessions are replaced: its PIN may have
+   * been changed since, or its source may fail.
+   */
   async admit(source: PinSource): Promise<void> {
     if (this.#isProven(source)) return;
     const accepted = this.#accepted;
     if (accepted === undefined && !this.#isCovered) return;
+    if (this.#wereIn.has(source)) return void this.#lookAgain(source);
     const same = accepted !== undefined && accepted.identity === source.identity;
     const standing = same ? "proven" : await this.#pins.compare(source, this.#token, accepted);
     this.#standings.set(source, standing);
@@ -126,7 +135,8 @@ export class SignerPins {
   /** The same for a signer that was let in before there was a login of the pool to compare its PIN with. */
   async admitLate(source: PinSource): Promise<void> {
     const standing = this.#standings.get(source);
-    const isSettled = standing === "changed" || (standing === "unproven" && this.#accepted === undefined);
+    const isUnknown = standing === "unproven" && this.#accepted === undefined;
+    const isSettled = standing === "changed" || isUnknown || this.#wereIn.has(source);
     if (!isSettled) await this.admit(source);
   }
 

@@ -70,6 +70,7 @@ export class ProcessModule {
       this.#keys.add(key);
       this.#keys.noteRefusal(key, refusalIn(key.current));
       this.#releasePin();
+      this.#reopening.followOn(child, key.token);
       return { key, opened };
     } catch (error) {
       this.#releasePin(pin);

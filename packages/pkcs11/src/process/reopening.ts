@@ -3,7 +3,7 @@ import { closedError } from "@signpost/core/adapter";
 import { KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
 import { isPinRefusal } from "../wire/command-error.ts";
 import { PinError } from "../wire/pin-error.ts";
-import { tokenKey } from "../wire/token-name.ts";
+import { type TokenName, tokenKey } from "../wire/token-name.ts";
 import type { ChildLink } from "./child-link.ts";
 import type { KeyBook } from "./key-book.ts";
 import { isNowhere, type KeyInChild, openInChild, type ParentKey, refusalIn } from "./parent-key.ts";
@@ -27,13 +27,9 @@ export class Reopening {
 
   /** Opens every key in a child that is new. */
   async reopenAll(child: ChildLink): Promise<void> {
-    // One after the other on each token: a PIN that it refuses is the last one that it sees.
-    const last = new Map<string, Promise<unknown>>();
-    for (const key of this.#keys.all) {
-      const name = tokenKey(key.token);
-      last.set(name, this.#reopen(child, key, last.get(name)));
-    }
-    await Promise.all(last.values());
+    const tokens = new Set(this.#keys.all.map(({ token }) => tokenKey(token)));
+    await Promise.all([...tokens].map((name) => this.#reopenToken(child, name)));
+    for (const { current, token } of this.#keys.all) if (current?.child === child) this.followOn(child, token);
     const keys = this.#keys.all;
     // A child that gets as far as a login is well: the next one would not be given its PIN either.
     if (child.leaving || child.missedPin || keys.some(({ current }) => current !== undefined)) return;
@@ -41,6 +37,27 @@ export class Reopening {
     const errors = await Promise.all(keys.map((key) => key.opened().catch((error: unknown) => error)));
     const [transient] = errors.filter((error) => error instanceof SignerError && error.transient);
     if (transient instanceof SignerError) child.kill(`no key could be opened again: ${transient.message}`);
+  }
+
+  /**
+   * One key after the other: a PIN that the token refuses is the last one that it sees. The newest signer first: where the PIN was
+   * changed, it has the new one.
+   */
+  #reopenToken(child: ChildLink, name: string): Promise<unknown> | undefined {
+    const keys = this.#keys.all.filter(({ token }) => tokenKey(token) === name).toReversed();
+    return keys.reduce<Promise<unknown> | undefined>((before, key) => this.#reopen(child, key, before), undefined);
+  }
+
+  /** A key of the token is open: those whose own PIN was refused, or could not be had, are tried again behind that login. */
+  followOn(child: ChildLink, token: TokenName): void {
+    for (const key of this.#keys.all) {
+      const isWaiting = key.failure !== undefined && mayPass(key.failure);
+      if (isWaiting && tokenKey(key.token) === tokenKey(token)) void this.#reopen(child, key, this.#others());
+    }
+  }
+
+  #others(): Promise<unknown> {
+    return Promise.all([this.#opening.settled(), this.underWay.settled()]);
   }
 
   /** Opens a key again behind something else. Resolves in any case. */
@@ -82,12 +99,10 @@ export class Reopening {
   #tryLater(child: ChildLink, key: ParentKey, error: SignerError): void {
     isNowhere(key, error);
     if (isPinRefusal(error)) return;
-    // Its source may give another PIN by then.
-    const byItself = error.transient || error instanceof PinError;
+    const byItself = mayPass(error);
     const failed = key.opened;
     const again = (): Promise<KeyInChild> => {
-      const others = Promise.all([this.#opening.settled(), this.underWay.settled()]);
-      void this.#reopen(child, key, others);
+      void this.#reopen(child, key, this.#others());
       return key.opened();
     };
     const wait = (): void => {
@@ -97,6 +112,11 @@ export class Reopening {
     };
     setTimeout(wait, byItself ? RETRY_INTERVAL_MS : KEY_REFUSAL_MS).unref();
   }
+}
+
+/** Of a wrong PIN too: its source may give another one by then. */
+function mayPass(error: SignerError): boolean {
+  return error.transient || error instanceof PinError;
 }
 
 function asSignerError(cause: unknown): SignerError {

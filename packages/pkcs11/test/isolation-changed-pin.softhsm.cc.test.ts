@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { moduleChild } from "./support/isolation.ts";
+import { useShimmedToken } from "./support/shimmed-token.ts";
+import { outcome, until } from "./support/signing.ts";
+
+const at = useShimmedToken(1);
+const NEW_PIN = "24681357";
+const DIFFERS = "the PIN is not the one that the token accepted last";
+
+async function endChild(): Promise<void> {
+  process.kill(await moduleChild(), "SIGKILL");
+}
+
+test("signers with a PIN from before it was changed go on behind the login of one with the new PIN, in each child", async () => {
+  const base = { ...at.base, isolation: "process" } as const;
+  const old = [await at.opener.open(base), await at.opener.open(base)];
+  await at.hsm.pkcs11Tool("--change-pin", "--new-pin", NEW_PIN);
+  try {
+    await endChild();
+    for (const signer of old) await until(async () => (await outcome(signer)) === "pin_incorrect");
+    const signer = await at.opener.open({ ...base, pin: NEW_PIN });
+    await until(async () => (await Promise.all(old.map(outcome))).every((each) => each === "signed"));
+    const logins = at.shim.calls("C_Login");
+
+    await endChild();
+    expect(await Promise.all([...old, signer].map(outcome))).toEqual(["signed", "signed", "signed"]);
+    expect(at.shim.calls("C_Login")).toBe(logins + 1);
+    for (const each of old) {
+      await until(() => each.health().notes.includes(DIFFERS));
+      expect(each.health().status).toBe("ready");
+    }
+    expect(signer.health().notes).not.toContain(DIFFERS);
+  } finally {
+    await at.hsm.pkcs11Tool("--login", "--pin", NEW_PIN, "--change-pin", "--new-pin", at.hsm.pin);
+  }
+});
+
+test("a signer whose PIN source fails goes on behind the login of another one in the next child", async () => {
+  const base = { ...at.base, isolation: "process" } as const;
+  const pins = { fails: false };
+  const pin = (): string => {
+    if (pins.fails) throw new Error("the vault is sealed");
+    return at.hsm.pin;
+  };
+  const signer = await at.opener.open(base);
+  const failing = await at.opener.open({ ...base, pin });
+  pins.fails = true;
+  await endChild();
+  await until(async () => (await outcome(failing)) === "signed");
+  expect(await outcome(signer)).toBe("signed");
+});
