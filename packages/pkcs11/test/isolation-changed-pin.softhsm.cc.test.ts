@@ -35,6 +35,26 @@ test("signers with a PIN from before it was changed go on behind the login of on
   }
 });
 
+test("a PIN source that hangs in the next child keeps no signer of another token from being opened", async () => {
+  const base = { ...at.base, isolation: "process" } as const;
+  const other = await at.hsm.addToken();
+  await other.generateKey({ label: "k1", id: "01" });
+  const pins = { hangs: false, asked: 0 };
+  let release: (pin: string) => void = () => {};
+  const pin = (): string | Promise<string> => {
+    pins.asked += 1;
+    return pins.hangs ? new Promise((resolve) => (release = resolve)) : at.hsm.pin;
+  };
+  const hanging = await at.opener.open({ ...base, pin });
+  pins.hangs = true;
+  await endChild();
+  await until(() => pins.asked === 2);
+  const signer = await at.opener.open({ ...base, token: other.tokenLabel, pin: other.pin });
+  expect(await outcome(signer)).toBe("signed");
+  release(at.hsm.pin);
+  await until(async () => (await outcome(hanging)) === "signed");
+});
+
 test("a signer whose PIN source fails goes on behind the login of another one in the next child", async () => {
   const base = { ...at.base, isolation: "process" } as const;
   const pins = { fails: false };

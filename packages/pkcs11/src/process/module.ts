@@ -2,6 +2,7 @@ import { SignerError, type SignerHealth } from "@signpost/core";
 import { closedError, endedError } from "@signpost/core/adapter";
 import type { LoginPins } from "../pool/login-pins.ts";
 import type { KeyRequest } from "../request/key-request.ts";
+import { mayMatch, type TokenSelector } from "../request/select-token.ts";
 import type { OpenedInChild, SignedInChild } from "../wire/child-messages.ts";
 import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
 import type { MadeSignature } from "../wire/signing-key.ts";
@@ -29,7 +30,7 @@ export class ProcessModule {
   readonly #keys = new KeyBook();
   readonly #pins: PinBook;
   /** Keys of new signers that are under way into a child. */
-  readonly #opening = new UnderWay();
+  readonly #opening = new UnderWay<TokenSelector>();
   readonly #succession: ChildSuccession;
   readonly #reopening: Reopening;
 
@@ -59,10 +60,10 @@ export class ProcessModule {
   }
 
   async open(request: KeyRequest): Promise<{ readonly key: ParentKey; readonly opened: OpenedInChild }> {
-    const child = await this.#childForOpening();
+    const child = await this.#childForOpening(request.selector);
     const pin = this.#pins.add(request.pin);
     try {
-      const opened = await this.#opening.add(openInChild(child, request, pin));
+      const opened = await this.#opening.add(openInChild(child, request, pin), request.selector);
       // Between its answer and now.
       if (!this.#succession.isCurrent(child))
         throw new SignerError("unavailable", "the child process ended while the key was opened");
@@ -124,12 +125,16 @@ export class ProcessModule {
     return this.#succession.stop();
   }
 
-  /** Once it is known which keys an earlier child had, and which tokens refuse their PINs, so that no child tries another. */
-  async #childForOpening(): Promise<ChildLink> {
+  /**
+   * Once it is known whether the keys that an earlier child had on such a token are open again, and whether it refuses their PINs:
+   * that of a new signer is compared then, and not sent. Other tokens are waited for by no signer: a PIN source may hang.
+   */
+  async #childForOpening(selector: TokenSelector): Promise<ChildLink> {
     for (;;) {
       const child = this.#succession.child();
+      const before = this.#reopening.underWay.settled((token) => mayMatch(token, selector));
       if (child.leaving) await child.exited;
-      else if (this.#reopening.underWay.some) await this.#reopening.underWay.settled();
+      else if (before !== undefined) await before;
       else return child;
     }
   }

@@ -1,6 +1,8 @@
 import { SignerError } from "@signpost/core";
 import { closedError } from "@signpost/core/adapter";
 import { KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
+import type { TokenDescription } from "../cryptoki/descriptions.ts";
+import { mayMatch, type TokenSelector } from "../request/select-token.ts";
 import { isPinRefusal } from "../wire/command-error.ts";
 import { PinError } from "../wire/pin-error.ts";
 import { type TokenName, tokenKey } from "../wire/token-name.ts";
@@ -13,13 +15,13 @@ import { UnderWay } from "./under-way.ts";
 /** Opens the keys of an earlier child in the next one, where each must be the same key. */
 export class Reopening {
   /** Keys of an earlier child that are under way into the next one. */
-  readonly underWay: UnderWay = new UnderWay();
+  readonly underWay: UnderWay<TokenDescription> = new UnderWay();
   readonly #keys: KeyBook;
   readonly #succession: ChildSuccession;
   /** Keys of new signers that are under way. */
-  readonly #opening: UnderWay;
+  readonly #opening: UnderWay<TokenSelector>;
 
-  constructor(keys: KeyBook, succession: ChildSuccession, opening: UnderWay) {
+  constructor(keys: KeyBook, succession: ChildSuccession, opening: UnderWay<TokenSelector>) {
     this.#keys = keys;
     this.#succession = succession;
     this.#opening = opening;
@@ -30,42 +32,55 @@ export class Reopening {
     const tokens = new Set(this.#keys.all.map(({ token }) => tokenKey(token)));
     await Promise.all([...tokens].map((name) => this.#reopenToken(child, name)));
     for (const { current, token } of this.#keys.all) if (current?.child === child) this.followOn(child, token);
-    const keys = this.#keys.all;
-    // A child that gets as far as a login is well: the next one would not be given its PIN either.
-    if (child.leaving || child.missedPin || keys.some(({ current }) => current !== undefined)) return;
+    // A new signer may show that the child is well.
+    await this.#opening.settled(() => true);
+    if (this.#isWell(child)) return;
     // From the start, after the next pause. Keys that are refused for good are no reason.
-    const errors = await Promise.all(keys.map((key) => key.opened().catch((error: unknown) => error)));
+    const errors = await Promise.all(this.#keys.all.map((key) => key.opened().catch((error: unknown) => error)));
+    if (this.#isWell(child)) return;
     const [transient] = errors.filter((error) => error instanceof SignerError && error.transient);
     if (transient instanceof SignerError) child.kill(`no key could be opened again: ${transient.message}`);
+  }
+
+  /** A child that gets as far as a login is well: the next one would not be given its PIN either. */
+  #isWell(child: ChildLink): boolean {
+    return child.leaving || child.missedPin || this.#keys.all.some(({ current }) => current !== undefined);
   }
 
   /**
    * One key after the other: a PIN that the token refuses is the last one that it sees. The newest signer first: where the PIN was
    * changed, it has the new one.
    */
-  #reopenToken(child: ChildLink, name: string): Promise<unknown> | undefined {
+  #reopenToken(child: ChildLink, name: string): Promise<unknown> {
     const keys = this.#keys.all.filter(({ token }) => tokenKey(token) === name).toReversed();
-    return keys.reduce<Promise<unknown> | undefined>((before, key) => this.#reopen(child, key, before), undefined);
+    return keys.reduce<Promise<unknown>>((before, key) => this.#reopen(child, key, before), Promise.resolve());
   }
 
   /** A key of the token is open: those whose own PIN was refused, or could not be had, are tried again behind that login. */
   followOn(child: ChildLink, token: TokenName): void {
     for (const key of this.#keys.all) {
       const isWaiting = key.failure !== undefined && mayPass(key.failure);
-      if (isWaiting && tokenKey(key.token) === tokenKey(token)) void this.#reopen(child, key, this.#others());
+      if (isWaiting && tokenKey(key.token) === tokenKey(token)) void this.#reopen(child, key, this.#others(key));
     }
   }
 
-  #others(): Promise<unknown> {
-    return Promise.all([this.#opening.settled(), this.underWay.settled()]);
+  /** What is under way on the token of a key, or may be. */
+  #others({ token }: ParentKey): Promise<unknown> {
+    return Promise.all([
+      this.#opening.settled((selector) => mayMatch(token, selector)),
+      this.underWay.settled((other) => tokenKey(other) === tokenKey(token)),
+    ]);
   }
 
   /** Opens a key again behind something else. Resolves in any case. */
-  #reopen(child: ChildLink, key: ParentKey, before: Promise<unknown> = Promise.resolve()): Promise<unknown> {
+  #reopen(child: ChildLink, key: ParentKey, before: Promise<unknown>): Promise<unknown> {
     const opening = before.then(() => this.#openAgain(child, key));
     key.failure = undefined;
     key.opened = () => opening;
-    return this.underWay.add(opening.catch(() => {}));
+    return this.underWay.add(
+      opening.catch(() => {}),
+      key.token,
+    );
   }
 
   async #openAgain(child: ChildLink, key: ParentKey): Promise<KeyInChild> {
@@ -102,7 +117,7 @@ export class Reopening {
     const byItself = mayPass(error);
     const failed = key.opened;
     const again = (): Promise<KeyInChild> => {
-      void this.#reopen(child, key, this.#others());
+      void this.#reopen(child, key, this.#others(key));
       return key.opened();
     };
     const wait = (): void => {

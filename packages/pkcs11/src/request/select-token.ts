@@ -98,12 +98,19 @@ function matchesLibrary({ library }: TokenList, selector: TokenSelector): boolea
   );
 }
 
-function matches(token: TokenDescription, selector: TokenSelector): boolean {
+/** Whether the token matches in some slot. */
+export function mayMatch(token: TokenDescription, selector: TokenSelector): boolean {
   return (
     same(selector.token, token.label) &&
     same(selector.serial, token.serial) &&
     same(selector.manufacturer, token.manufacturer) &&
-    same(selector.model, token.model) &&
+    same(selector.model, token.model)
+  );
+}
+
+function matches(token: TokenDescription, selector: TokenSelector): boolean {
+  return (
+    mayMatch(token, selector) &&
     same(selector.slotDescription, token.slotDescription) &&
     same(selector.slotManufacturer, token.slotManufacturer) &&
     (selector.slotId === undefined || selector.slotId === token.slotId)
