@@ -22,19 +22,22 @@ import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */
 export interface Pkcs11AdapterOptions extends Pkcs11KeyOptions {
-  /** Path of the module for URIs that name none: `module-path` in a URI comes before it. Default: such a URI is refused. */
+  /** Path of the module for URIs without `module-path`, which takes precedence. Default: such a URI is refused. */
   readonly module?: string | undefined;
-  /** Paths of modules by the `module-name` of URIs. Default: none is known. */
+  /** Paths of modules by `module-name`, for URIs that have one. Default: no names. */
   readonly modules?: Readonly<Record<string, string>> | undefined;
   /**
-   * Paths of the modules that may be loaded, whether `module`, `modules` or a URI names them. Symbolic links are followed on
-   * both sides, and relative paths begin at the working directory. Default: any, so URIs must come from where the
-   * configuration comes from.
+   * Paths of the modules that may be loaded, whether `module`, `modules` or a URI names them. Symbolic links are followed
+   * on both sides. Relative paths start at the working directory. Default: any path, so URIs must come from a source that
+   * you trust as much as your configuration.
    */
   readonly allowedModules?: readonly string[] | undefined;
   /** The PIN for URIs without `pin-source`. Default: such a URI is refused. */
   readonly pin?: Pkcs11Pin | undefined;
-  /** Resolves a `pin-source` other than `file:`. Asked with its value on every new login. Default: such a URI is refused. */
+  /**
+   * Resolves a `pin-source` that is not a `file:` URI. Called with its value on every new login. Default: such a URI is
+   * refused.
+   */
   readonly pinSource?: ((source: string) => Promise<string | Uint8Array> | string | Uint8Array) | undefined;
   /** Accepts `pin-value`, a PIN in the URI itself. Default `false`. */
   readonly allowPinValue?: boolean | undefined;
@@ -84,7 +87,7 @@ export function pkcs11(options: Pkcs11AdapterOptions = {}): SignerAdapter {
 function readAdapterOptions(options: Pkcs11AdapterOptions): AdapterSettings {
   assertOptions("options", options, ADAPTER_OPTIONS);
   const { module, pin } = options;
-  // Read for its checks alone.
+  // Read only for its checks.
   if (pin !== undefined) pinSource(pin);
   return {
     ...readKeySettings(options),
@@ -100,13 +103,14 @@ function readAdapterOptions(options: Pkcs11AdapterOptions): AdapterSettings {
 function readAllowedModules(paths: unknown): readonly string[] | undefined {
   if (paths === undefined) return undefined;
   if (!Array.isArray(paths) || paths.length === 0)
-    throw new ConfigurationError("allowedModules", "expected a list of paths that is not empty");
+    throw new ConfigurationError("allowedModules", "expected a non-empty list of paths");
   return paths.map((path) => readText("allowedModules", path));
 }
 
 function readModules(modules: unknown): ReadonlyMap<string, string> {
   if (modules === undefined) return new Map();
-  if (!isPlainObject(modules)) throw new ConfigurationError("modules", "expected an object of paths by module-name");
+  if (!isPlainObject(modules))
+    throw new ConfigurationError("modules", "expected an object that maps each module-name to a path");
   const given = Object.entries(modules).filter(([, path]) => path !== undefined);
   return new Map(given.map(([name, path]) => [name, readText("modules", path)]));
 }
@@ -127,8 +131,8 @@ function moduleOf({ modulePath, moduleName }: Pkcs11Uri, { module, modules }: Ad
   if (moduleName !== undefined) {
     const path = modules.get(moduleName);
     if (path !== undefined) return path;
-    throw new ConfigurationError("modules", `expected the path of the module ${shown(moduleName)} that the URI names`);
+    throw new ConfigurationError("modules", `expected a path for the module-name ${shown(moduleName)} in the URI`);
   }
   if (module !== undefined) return module;
-  throw new ConfigurationError("module", "expected it as an option, or module-path in the URI");
+  throw new ConfigurationError("module", "missing: set this option, or module-path in the URI");
 }

@@ -1,9 +1,9 @@
 import { processPins } from "./sharing/process-pins.ts";
 
 /**
- * Forgets which PINs the tokens have refused, in every thread of this process, so that they are sent again: for an operator who
- * mended a token and not its PIN. Open signers try within five seconds. Without it a refused PIN is not sent again to its token as
- * long as the process lives, and none at all once the token has refused two. A token that locks may lock then.
+ * Forgets which PINs the tokens have refused, in every thread of this process, so that Signpost may send them again. Call it
+ * after you fixed a token and not its PIN. Open signers try again within five seconds. Without this call, a process never sends
+ * a refused PIN to the same token again, and sends none at all once the token has refused two. After it, a token may lock.
  *
  * Never rejects.
  *

@@ -23,12 +23,12 @@ import { formatKeyUri, formatRequestUri } from "./request/uri.ts";
 import type { SigningKey } from "./wire/signing-key.ts";
 
 /**
- * Opens a P-256 key on a PKCS#11 token. Nothing of Cryptoki runs on the caller's thread: each session lives in a
- * worker thread of its own. Signers on one token share the sessions. The key is checked, and proven by a signature
- * that verifies under its public half.
+ * Opens a P-256 key on a PKCS#11 token. No Cryptoki call runs on the caller's thread: each session has a worker thread.
+ * Signers on one token share the sessions. The key is checked, and proven by a signature that verifies under its
+ * public half.
  *
- * Rejects with ConfigurationError for an option, the module's path or a missing `pkcs11js`; SignerError `key_not_found` (also:
- * no such token), `ambiguous_key`, `unsupported_key`, `wrong_key`, `bad_signature`, `integrity`, `pin_incorrect`, `pin_locked`,
+ * Rejects with ConfigurationError for an option, the module's path or a missing `pkcs11js`; SignerError `key_not_found` (also for
+ * a missing token), `ambiguous_key`, `unsupported_key`, `wrong_key`, `bad_signature`, `integrity`, `pin_incorrect`, `pin_locked`,
  * `access_denied`, `unavailable`, `timeout`, `aborted`.
  *
  * @example
@@ -44,7 +44,7 @@ import type { SigningKey } from "./wire/signing-key.ts";
  * ```
  */
 export function openPkcs11Signer(options: Pkcs11SignerOptions & { readonly policy: false }): Promise<Signer>;
-/** With the guard around it. */
+/** A guarded signer. */
 export function openPkcs11Signer(
   options: Pkcs11SignerOptions & { readonly policy?: GuardPolicy | undefined },
 ): Promise<GuardedSigner>;
@@ -58,7 +58,7 @@ type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
 export async function openKeySigner(read: ReadRequest, { policy: given, signal }: OpeningOptions): Promise<Signer> {
-  // Before anything is opened that nobody would close.
+  // Checked before anything is opened, because a failure later would leave it open.
   const policy = readPolicy(given);
   const { key, module } = await openWithin(read, signal);
   const uri = formatKeyUri(module, key);
@@ -77,14 +77,17 @@ export async function openKeySigner(read: ReadRequest, { policy: given, signal }
     close: () => key.close(),
   };
   return createAdapterSigner(backend, policy, {
-    // C_Sign is called at most twice for a request: some tokens count signatures, and all of them are slow.
+    // One retry at most: some tokens count signatures, and all of them are slow.
     defaults: { concurrency: key.sessions, maxAttempts: 2 },
     notes: () => key.notes(),
     status: () => key.status(),
   });
 }
 
-/** Each session is a place: what one proved says nothing of the next, which may be another child, or find another key. */
+/**
+ * Each session is a place. A proof in one session says nothing about the next, which may be in another child or find
+ * another key.
+ */
 function createPlaces(uri: string): (session: object) => Place {
   const places = new WeakMap<object, Place>();
   return (session) => {
@@ -103,12 +106,12 @@ interface OpenedKey {
 async function openWithin(read: ReadRequest, signal: AbortSignal | undefined): Promise<OpenedKey> {
   const { request, allowedModules, settings } = read;
   const { isolation, openDeadlineMs: deadlineMs } = settings;
-  // Here, so that what other threads know of PINs arrives while the module is being loaded.
+  // Created here, so that what other threads know of PINs arrives while the module loads.
   const pins = pinLedger();
   const open = isolation === "process" ? openProcessKey : openThreadKey;
   let opening: Promise<SigningKey> | undefined;
   const openOnce = async (ending: AbortSignal): Promise<OpenedKey> => {
-    // It may lie on a file system that hangs.
+    // The file may be on a file system that hangs.
     const module = await readModulePath(request.module, allowedModules);
     if (ending.aborted) throw ending.reason;
     opening = open({ ...request, module }, pins);
@@ -117,24 +120,24 @@ async function openWithin(read: ReadRequest, signal: AbortSignal | undefined): P
   try {
     return await withinDeadline(openOnce, { deadlineMs, signal });
   } catch (error) {
-    // No caller waits for it any more: it is closed as soon as it is open.
+    // The caller has stopped waiting, so close it as soon as it is open.
     opening?.then((late) => late.close()).catch(() => {});
     throw namedError(lateError(error, pins.waiting(request.pin)), formatRequestUri(request));
   }
 }
 
-/** An opening that took too long, with what it was waiting for. */
+/** The error of an opening that took too long, with what it was waiting for. */
 function lateError(error: unknown, waiting: string | undefined): unknown {
   if (!(error instanceof SignerError) || error.code !== "timeout" || waiting === undefined) return error;
   return new SignerError(error.code, `${error.message}: ${waiting}`, { cause: error.cause });
 }
 
-/** What keeps a key from being opened may pass once it is open: a PIN file is empty while it is being written. */
+/** The reason that keeps a key from being opened may pass later: a PIN file is empty while it is being written. */
 function signingError(error: unknown): unknown {
   return error instanceof ConfigurationError ? new SignerError("unavailable", error.message, { cause: error }) : error;
 }
 
-/** With the URI of the key, and of the class that callers know: what only this package tells apart ends here. */
+/** Adds the key's URI, and converts internal error classes to the ones that callers know. */
 function namedError(error: unknown, uri: string): unknown {
   if (!(error instanceof SignerError) || error.constructor === SignerError) return nameSigner(error, uri);
   const { code, message, transient, cause } = error;

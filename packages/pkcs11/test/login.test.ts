@@ -86,7 +86,7 @@ describe("the error of a refused PIN", () => {
     ["1234\r", /It ends with a line end: /],
     [" 1234", /It begins or ends with white space: /],
     ["1234\u00A0", /It begins or ends with white space: /],
-    ['"1234"', /It stands in quotes: /],
+    ['"1234"', /It is in quotes: /],
     ["12 34", /\(C_Login: CKR_PIN_INCORRECT \(0xa0\)\)\. This process/],
   ])("says what is odd at the ends of %j, and no more of it", async (pin, said) => {
     const { run } = loggedOutSession();

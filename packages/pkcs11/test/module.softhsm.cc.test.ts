@@ -43,9 +43,9 @@ describe("a module that cannot be loaded", () => {
     ["an empty path", () => "", /expected the path of a PKCS#11 library/],
     ["a path with a NUL", () => "/a\0b", /expected the path/],
     ["a path where nothing is", () => "/nonexistent/x.so", /"\/nonexistent\/x\.so", which cannot be read/],
-    ["a folder", () => folder, /cannot be read|no shared library/],
-    ["a text file", () => file("text.so", "# a linker script, perhaps\n"), /no shared library/],
-    ["an empty file", () => file("empty.so", ""), /no shared library/],
+    ["a folder", () => folder, /cannot be read|not a shared library/],
+    ["a text file", () => file("text.so", "# a linker script, perhaps\n"), /not a shared library/],
+    ["an empty file", () => file("empty.so", ""), /not a shared library/],
     ["a library that ends too early", () => file("short.so", "\x7fELF"), /file too short|invalid ELF/],
     [
       "a library that is no PKCS#11 module",

@@ -60,7 +60,7 @@ describe("what a key can do without, a module may refuse", () => {
     await expect(at.opener.open({ ...at.base, object: "k2" })).rejects.toMatchObject({
       code: "key_not_found",
       message: expect.stringContaining(
-        'private keys: "k1" (id 01); public keys: not told (C_FindObjectsInit: CKR_FUNCTION_FAILED (0x6)); certificates: none',
+        'private keys: "k1" (id 01); public keys: not readable (C_FindObjectsInit: CKR_FUNCTION_FAILED (0x6)); certificates: none',
       ) as string,
     });
   });
@@ -103,7 +103,7 @@ describe("what a key cannot do without", () => {
     fail();
     await expect(at.opener.open(at.base)).rejects.toMatchObject({
       code,
-      message: expect.stringContaining(`, or does not tell it (${refusal}); expected it as an option`) as string,
+      message: expect.stringContaining(`, or refused to show it (${refusal}); set this option`) as string,
     });
   });
 

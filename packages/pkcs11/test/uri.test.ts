@@ -69,16 +69,16 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
     ["a vendor's attribute", "pkcs11:token=a;x-vendor=b", /expected attributes of RFC 7512/],
     ["an attribute of the query in the path", "pkcs11:module-path=a", /expected attributes/],
     ["an attribute of the path in the query", "pkcs11:?token=a", /expected attributes/],
-    ["an attribute twice", "pkcs11:token=a;token=a", /token once/],
-    ["a pin-source twice", "pkcs11:?pin-source=file:/a&pin-source=file:/b", /pin-source once/],
+    ["an attribute twice", "pkcs11:token=a;token=a", /the attribute token appears twice/],
+    ["a pin-source twice", "pkcs11:?pin-source=file:/a&pin-source=file:/b", /the attribute pin-source appears twice/],
     ["an attribute without a value", "pkcs11:token", /expected attributes/],
     ["a separator at the end", "pkcs11:token=a;", /expected attributes/],
-    ["a space that is not encoded", "pkcs11:token=a b", /token: expected every character/],
-    ["a slash in the path that is not encoded", "pkcs11:object=a/b", /object: expected every character/],
-    ["a letter beyond ASCII that is not encoded", "pkcs11:token=ä", /token: expected every character/],
-    ["half an escape", "pkcs11:id=%0", /id: expected every character/],
-    ["an escape that is none", "pkcs11:id=%0g", /id: expected every character/],
-    ["text that is not UTF-8", "pkcs11:token=%ff", /token: expected UTF-8/],
+    ["a space that is not encoded", "pkcs11:token=a b", /token: percent-encode every character/],
+    ["a slash in the path that is not encoded", "pkcs11:object=a/b", /object: percent-encode every character/],
+    ["a letter beyond ASCII that is not encoded", "pkcs11:token=ä", /token: percent-encode every character/],
+    ["half an escape", "pkcs11:id=%0", /id: percent-encode every character/],
+    ["an escape that is none", "pkcs11:id=%0g", /id: percent-encode every character/],
+    ["text that is not UTF-8", "pkcs11:token=%ff", /token: its percent-encoded bytes are not UTF-8/],
     ["a slot-id that is empty", "pkcs11:slot-id=", /slot-id: expected a whole number/],
     ["a slot-id of more than 64 bits", "pkcs11:slot-id=18446744073709551616", /slot-id: expected a whole number/],
     ["a slot-id that is no number", "pkcs11:slot-id=0x10", /slot-id: expected a whole number/],
@@ -139,15 +139,15 @@ describe("what a URI leaves open", () => {
   const open = (uri: string, options = {}): Promise<unknown> => openSigner(uri, [pkcs11(options)]);
 
   test.each<[what: string, uri: string, options: object, text: RegExp]>([
-    ["no module", "pkcs11:object=a?pin-source=file:/p", {}, /module: expected it as an option, or module-path/],
+    ["no module", "pkcs11:object=a?pin-source=file:/p", {}, /module: missing: set this option, or module-path/],
     [
       "a module-name that is not known",
       "pkcs11:?module-name=toString&pin-source=file:/p",
       { modules: {} },
-      /modules: expected the path of the module "toString"/,
+      /modules: expected a path for the module-name "toString"/,
     ],
-    ["no PIN", "pkcs11:?module-path=/m.so", {}, /pin: expected it as an option, or a pin-source/],
-    ["a pin-value", "pkcs11:?module-path=/m.so&pin-value=1234", {}, /pin-value: expected pin-source instead/],
+    ["no PIN", "pkcs11:?module-path=/m.so", {}, /pin: missing: set this option, or pin-source/],
+    ["a pin-value", "pkcs11:?module-path=/m.so&pin-value=1234", {}, /pin-value: not allowed, because a PIN in a URI ends up in logs. Use pin-source/],
     [
       "both kinds of PIN",
       "pkcs11:?pin-value=1&pin-source=file:/p",
@@ -155,7 +155,7 @@ describe("what a URI leaves open", () => {
       /pin-source or pin-value, not both/,
     ],
     ["a command as pin-source", "pkcs11:?pin-source=%7C/bin/echo", { pinSource: () => "" }, /commands are not run/],
-    ["a pin-source that nobody resolves", "pkcs11:?pin-source=vault:a", {}, /need the option pinSource/],
+    ["a pin-source without a resolver", "pkcs11:?pin-source=vault:a", {}, /set the option pinSource/],
     ["a relative file", "pkcs11:?pin-source=file://host/p", {}, /file: and an absolute path/],
   ])("refuses %s", async (_what, uri, options, text) => {
     await expect(open(uri, options)).rejects.toThrow(text);

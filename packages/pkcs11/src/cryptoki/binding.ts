@@ -4,7 +4,7 @@ import { cryptoki, CryptokiError } from "./call.ts";
 /** A CK_SLOT_ID, CK_SESSION_HANDLE or CK_OBJECT_HANDLE, as pkcs11js gives it. */
 export type Handle = Buffer;
 
-/** One CK_ATTRIBUTE. Without a value: one that is asked for. */
+/** One CK_ATTRIBUTE. Without a value, it asks for one. */
 export interface Attribute {
   readonly type: number;
   readonly value?: Buffer | number | boolean;
@@ -31,7 +31,7 @@ export interface Binding {
   C_Sign(session: Handle, data: Buffer, output: Buffer): Buffer;
 }
 
-/** CK_TOKEN_INFO, as far as it is used. */
+/** The members of CK_TOKEN_INFO that are used. */
 export interface TokenInfo {
   label: string;
   serialNumber: string;
@@ -46,19 +46,19 @@ interface Version {
   minor: number;
 }
 
-/** pkcs11js is not installed, or its native part was never built. */
+/** pkcs11js is not installed, or its native part was not built. */
 export class BindingError extends Error {}
 
-/** The module could not be loaded: its path, or what stands there. */
+/** The module could not be loaded. The path may be wrong, or the file there. */
 export class ModuleError extends Error {}
 
 const HOW_TO_BUILD =
-  "It is compiled when it is installed and needs python3, make and g++. Package managers skip the build unless they are told: " +
+  "Its installation compiles it and needs python3, make and g++. Package managers skip the build unless you allow it: " +
   'pnpm: allowBuilds: { pkcs11js: true } in pnpm-workspace.yaml; npm 12: "allowScripts": { "pkcs11js": true } in package.json';
 
 /**
- * Loads pkcs11js and the PKCS#11 module. An object whose `load` failed is dropped: some modules are half
- * loaded then, and the next call would end the process.
+ * Loads pkcs11js and the PKCS#11 module. An object whose `load` failed is dropped: some modules are only half loaded then,
+ * and the next call would crash the process.
  */
 export function loadModule(path: string): Binding {
   const binding = new (requireBinding())();
@@ -74,7 +74,7 @@ export function loadModule(path: string): Binding {
 function requireBinding(): new () => Binding {
   const require = createRequire(import.meta.url);
   try {
-    // CommonJS without usable types where it is not installed; the shape is pinned by `Binding`.
+    // CommonJS, which has no usable types if it is not installed. `Binding` pins the shape.
     const { PKCS11 } = require("pkcs11js") as { PKCS11: new () => Binding };
     return PKCS11;
   } catch (cause) {

@@ -24,7 +24,7 @@ export function cryptoki<Result>(call: string, run: () => Result): Result {
   }
 }
 
-/** The CKR code, or undefined when `run` succeeded. Other errors pass. */
+/** The CKR code, or undefined when `run` succeeded. Rethrows other errors. */
 export function codeFrom(run: () => unknown): number | undefined {
   try {
     run();

@@ -6,10 +6,10 @@ import type { SignerErrorCode } from "@signpost/core";
  * | action | what is done |
  * |---|---|
  * | `session` | open a new session; the failed one is never used again |
- * | `login` | open a new session, log in where that is needed, find the key again |
+ * | `login` | open a new session, log in if needed, find the key again |
  * | `reinitialize` | C_Finalize and C_Initialize, then all of the above |
- * | `repeated` | `session` at first, `reinitialize` when it comes again without a success between |
- * | `fatal` | nothing: trying again cannot help |
+ * | `repeated` | `session` at first, `reinitialize` if it happens again before a success |
+ * | `fatal` | nothing: another try cannot help |
  */
 export type RecoveryAction = "session" | "login" | "reinitialize" | "repeated" | "fatal";
 
@@ -17,7 +17,7 @@ export type RecoveryAction = "session" | "login" | "reinitialize" | "repeated" |
 export interface CkrRule {
   readonly name: string;
   readonly action: RecoveryAction;
-  /** What a caller sees. Everything that recovery may cure is `unavailable`. */
+  /** The code that a caller sees. `unavailable` for everything that recovery may cure. */
   readonly signerCode: SignerErrorCode;
 }
 
@@ -33,7 +33,7 @@ const ROWS: readonly Row[] = [
   // C_Initialize alone may return this one and the next, which is a ConfigurationError then.
   [0x09, "CKR_NEED_TO_CREATE_THREADS", "fatal", "integrity"],
   [0x0a, "CKR_CANT_LOCK", "fatal", "integrity"],
-  // What is optional is done without. These are left where the type of the key itself cannot be read.
+  // Optional objects and attributes may be missing. These codes remain when the key's own type cannot be read.
   [0x11, "CKR_ATTRIBUTE_SENSITIVE", "fatal", "unsupported_key"],
   [0x12, "CKR_ATTRIBUTE_TYPE_INVALID", "fatal", "unsupported_key"],
   [0x13, "CKR_ATTRIBUTE_VALUE_INVALID", "fatal", "unsupported_key"],
@@ -88,8 +88,8 @@ const ROWS: readonly Row[] = [
 ];
 
 /**
- * The other codes of PKCS#11 3.1, and of 3.2: what they are about is never asked for here, or says nothing of what would
- * help. A module that returns one all the same is treated like an unknown code.
+ * The other codes of PKCS#11 3.1 and 3.2. They concern calls that Signpost never makes, or do not say what would
+ * help. A module that returns one anyway is treated as if the code were unknown.
  */
 const NAMES: readonly (readonly [code: number, name: string])[] = [
   [0x08, "CKR_NO_EVENT"],
@@ -147,12 +147,12 @@ const RULES: ReadonlyMap<number, CkrRule> = new Map<number, CkrRule>([
   ...ROWS.map(([code, name, action, signerCode = "unavailable"]) => [code, { name, action, signerCode }] as const),
 ]);
 
-/** The rule for a CKR code. Codes that are not in the table, vendors' own included, may pass or may need a fresh start. */
+/** The rule for a CKR code. An unknown code, which may be a vendor's, may pass or may need a fresh start. */
 export function ckrRule(code: number): CkrRule {
   return RULES.get(code) ?? { name: `CKR 0x${code.toString(16)}`, ...UNKNOWN };
 }
 
-/** A CKR code for people: `CKR_DEVICE_ERROR (0x30)`. */
+/** A CKR code as text: `CKR_DEVICE_ERROR (0x30)`. */
 export function describeCode(code: number): string {
   return `${ckrRule(code).name} (0x${code.toString(16)})`;
 }

@@ -1,5 +1,5 @@
-// The few numbers of PKCS#11 that are used here, by the names of the specification (OASIS PKCS#11 v3.0).
-// pkcs11js has most of them too, but only once it is loaded, and it may be missing.
+// The few constants of PKCS#11 that are used here, under their names in the specification (OASIS PKCS#11 v3.0). pkcs11js
+// has most of them too, but only once it is loaded, and it may be missing.
 
 export const CKF_OS_LOCKING_OK = 0x2;
 export const CKF_SERIAL_SESSION = 0x4;

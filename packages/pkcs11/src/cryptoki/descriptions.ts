@@ -1,6 +1,6 @@
-// What a module says of itself, its tokens and their keys, as plain data.
+// A module's description of itself, its tokens and their keys, as plain data.
 
-/** What the token says about the one private key that matched, and every public half found for it. */
+/** The token's description of the one private key that matched, and every public half found for it. */
 export interface PrivateKeyDescription {
   /** CKA_LABEL, which need not be UTF-8. */
   readonly label: Uint8Array;
@@ -13,7 +13,7 @@ export interface PrivateKeyDescription {
   readonly publicKeyInfos: readonly Uint8Array[];
   /** CKA_VALUE of X.509 certificate objects with the same CKA_ID. */
   readonly certificates: readonly Uint8Array[];
-  /** What the module refused first of all that may tell the public half. There may be one that it does not show. */
+  /** The first refusal of the module to a request for the public half. The public half may exist but be hidden. */
   readonly untold: { readonly call: string; readonly code: number } | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface LibraryDescription {
 
 /** A slot with a token, its texts trimmed of padding. */
 export interface TokenDescription {
-  /** The number of its slot, in decimal digits: it may be above 2^53. */
+  /** The slot number in decimal digits. It may be above 2^53. */
   readonly slotId: string;
   readonly slotDescription: string;
   readonly slotManufacturer: string;
@@ -34,13 +34,13 @@ export interface TokenDescription {
   readonly serial: string;
   readonly manufacturer: string;
   readonly model: string;
-  /** CKF_TOKEN_INITIALIZED: a blank slot is listed too, without it. */
+  /** CKF_TOKEN_INITIALIZED. A blank slot is listed too, without this flag. */
   readonly initialized: boolean;
-  /** ulMaxSessionCount, 0 when the token names no limit. */
+  /** ulMaxSessionCount. 0 when the token names no limit. */
   readonly maxSessions: number;
 }
 
-/** A slot that holds a token of which the module tells nothing now. */
+/** A slot with a token that the module cannot describe now. */
 export interface UnreadableSlot {
   readonly slotId: string;
   /** The CKR code of C_GetTokenInfo. */
@@ -51,6 +51,6 @@ export interface UnreadableSlot {
 export interface TokenList {
   readonly library: LibraryDescription;
   readonly tokens: readonly TokenDescription[];
-  /** Any of them may be the token that is wanted. */
+  /** Any of these may be the token that is wanted. */
   readonly unreadable: readonly UnreadableSlot[];
 }

@@ -1,13 +1,14 @@
-// CKA_LABEL is UTF-8 by the specification, and whatever the tool that made the key has put there. So labels are bytes here.
+// By the specification CKA_LABEL is UTF-8. In practice it holds whatever the tool that made the key wrote. So labels are
+// bytes here.
 
-/** A label for people: its text in quotes, or, where it is not UTF-8, its bytes as a key URI has them. */
+/** A label as text: in quotes, and percent-encoded as in a key URI where it is not UTF-8. */
 export function describeLabel(label: Uint8Array): string {
   const text = utf8(label);
   if (text !== undefined) return JSON.stringify(text);
   return `"${Array.from(label, readable).join("")}" (not UTF-8)`;
 }
 
-/** The text that the bytes are in UTF-8, all of it; undefined when they are not. */
+/** The bytes decoded as UTF-8; undefined if they are not valid UTF-8. */
 export function utf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -12,7 +12,7 @@ export interface CryptokiSession {
   readonly handle: Handle;
 }
 
-/** Handles of the objects that match, at most `limit`. The search is always ended, else the session stays busy. */
+/** Handles of at most `limit` objects that match. The search is always ended; otherwise the session would stay busy. */
 export function findObjects(
   session: CryptokiSession,
   template: readonly Attribute[],
@@ -36,8 +36,8 @@ export function findObjects(
 }
 
 /**
- * One attribute, or undefined when the object has none or will not tell. Attributes are asked one by one:
- * a single missing one fails the call for all.
+ * One attribute, or undefined when the object has none or the module refuses it. Attributes are requested one by one,
+ * because a single missing one fails the call for all.
  */
 export function readAttribute(session: CryptokiSession, object: Handle, type: number): Buffer | undefined {
   const { binding, handle } = session;
@@ -50,10 +50,10 @@ export function readAttribute(session: CryptokiSession, object: Handle, type: nu
   return value === undefined || value.length === 0 ? undefined : Buffer.from(value);
 }
 
-/** What a module refused to tell, in order. */
+/** The module's refusals, in order. */
 export type Refusals = CryptokiError[];
 
-/** An attribute that a key can do without: a module may answer with whatever it likes. Its refusal is noted in `refusals`. */
+/** An optional attribute. A module may answer with any code. A refusal is noted in `refusals`. */
 export function readOptional(
   session: CryptokiSession,
   object: Handle,
@@ -63,7 +63,7 @@ export function readOptional(
   return unlessSessionLost(session, () => readAttribute(session, object, type), refusals);
 }
 
-/** A search for objects that need not be there: a module may refuse it altogether, which is noted in `refusals`. */
+/** A search for optional objects. A module may refuse the search itself, which is noted in `refusals`. */
 export function findOptional(
   session: CryptokiSession,
   template: readonly Attribute[],
@@ -74,8 +74,8 @@ export function findOptional(
 }
 
 /**
- * Undefined where the work failed and the session is alive. Modules differ in the code that they have for what they do
- * not know, and none of them tells whether the session is lost: the session itself does.
+ * Undefined if the work failed but the session is alive. Modules use different codes for unknown requests, and no code says
+ * whether the session is lost. So the session itself is asked.
  */
 function unlessSessionLost<Value>(
   { binding, handle }: CryptokiSession,
@@ -93,7 +93,10 @@ function unlessSessionLost<Value>(
 
 const LITTLE_ENDIAN = endianness() === "LE";
 
-/** A CK_ULONG in the byte order and size of this machine's module, whole: slots and vendors' numbers may be above 2^53. */
+/**
+ * A CK_ULONG in the byte order and size of this machine's module, read exactly: slots and vendors' numbers may be above
+ * 2^53.
+ */
 export function readUlong(value: Buffer | undefined): bigint | undefined {
   if (value?.length === 8) return LITTLE_ENDIAN ? value.readBigUInt64LE() : value.readBigUInt64BE();
   if (value?.length === 4) return BigInt(LITTLE_ENDIAN ? value.readUInt32LE() : value.readUInt32BE());

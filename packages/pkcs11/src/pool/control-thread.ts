@@ -3,15 +3,15 @@ import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import { LOST_CONTROLS } from "./limits.ts";
 import { Thread } from "./thread.ts";
 
-/** What the control thread tells the module, and asks of it. */
+/** The control thread's messages to the module's owner, and its questions. */
 export interface ControlEvents {
-  /** A call hangs inside the module; `returned` resolves once it has come back. */
+  /** A call is hanging inside the module; `returned` resolves once it has returned. */
   hanging(returned: Promise<void>): void;
-  /** What a thread that takes the place of a hung one has to know. Undefined: nothing is there yet to go on with. */
+  /** The data for a thread that replaces a hung one. Undefined when there is nothing to continue with yet. */
   replacement(): CommandInput<"initialize"> | undefined;
 }
 
-/** The thread that initializes a module, lists its tokens and finalizes it. Another one takes its place when it hangs. */
+/** The thread that initializes a module, lists its tokens and finalizes it. Replaced by another one when it hangs. */
 export class ControlThread {
   readonly #events: ControlEvents;
   #thread = new Thread();
@@ -21,7 +21,7 @@ export class ControlThread {
     this.#events = events;
   }
 
-  /** One command. `timeout` when it has not come back within `hangMs`. */
+  /** One command. Rejects with `timeout` if it has not returned within `hangMs`. */
   run<Name extends CommandName>(
     name: Name,
     input: CommandInput<Name>,
@@ -34,12 +34,12 @@ export class ControlThread {
     });
   }
 
-  /** Ends the thread. Not to be awaited while a call of it hangs. */
+  /** Ends the thread. Do not await it while one of its calls hangs. */
   terminate(): Promise<void> {
     return this.#thread.terminate();
   }
 
-  /** At the exit of the process. Blocks until the module is finalized, where `finalize` says so. */
+  /** At the exit of the process. Blocks until the module is finalized, if `finalize` is set. */
   shutDown(finalize: boolean, timeoutMs: number): void {
     this.#thread.shutDown(finalize);
     this.#thread.waitForShutDown(timeoutMs);
@@ -50,7 +50,7 @@ export class ControlThread {
     if (input === undefined || hung !== this.#thread || this.#lost >= LOST_CONTROLS) return;
     this.#lost += 1;
     this.#thread = new Thread();
-    // An error is told to the next command, which finds the module not loaded.
+    // The next command reports an error here: it finds the module not loaded.
     this.run("initialize", input).catch(() => {});
     void returned.then(async () => {
       this.#lost -= 1;

@@ -5,7 +5,7 @@ import { isNotInitialized } from "../wire/command-error.ts";
 import type { HangingCalls } from "./hanging-calls.ts";
 import { INITIALIZE_INTERVAL_MS, LOOK_AGAIN_MS, REINITIALIZE_INTERVAL_MS } from "./limits.ts";
 
-/** The pool of one token, whose sessions a fresh start ends and opens again. */
+/** The pool of one token. A fresh start ends its sessions and opens them again. */
 export interface FreshStartMember {
   readonly sessions: {
     pause(): void;
@@ -18,8 +18,8 @@ export interface FreshStartMember {
 }
 
 /**
- * C_Finalize and C_Initialize of one module, then new sessions for every pool. It never finalizes under a call, and
- * only a module that is ours.
+ * C_Finalize and C_Initialize of one module, then new sessions for every pool. Never finalizes during a call, and only a
+ * module that is ours.
  */
 export class FreshStarts {
   readonly members: Set<FreshStartMember> = new Set();
@@ -37,16 +37,16 @@ export class FreshStarts {
     this.#tokens = tokens;
   }
 
-  /** The module was attached to for the first time, which took so long. */
+  /** The first attach to the module took this long. */
   attached(tookMs: number): void {
     this.#firstStart = readInstant();
     this.#firstStartMs = tookMs;
   }
 
   /**
-   * Initializes the module again and restores every session. Single flight. Only when we own the module, no call hangs
-   * inside it, and the last time is long enough ago. A module that other code finalized is only initialized: that is
-   * for anybody to do. False when that is not possible, or not yet, or in vain.
+   * Initializes the module again and restores every session. Concurrent calls share one run. Runs only if we own the
+   * module, no call is hanging inside it, and the last run was long enough ago. A module that other code finalized is only
+   * initialized, which any code may do. False if this is not possible, not possible yet, or did not help.
    */
   reinitialize(cause: unknown): Promise<boolean> {
     if (this.#running !== undefined) return this.#running;
@@ -61,23 +61,23 @@ export class FreshStarts {
     return Math.max(0, REINITIALIZE_INTERVAL_MS - this.#attachment.sinceRenewal);
   }
 
-  /** Initializes the module again for a caller that misses a token. Pointless when that was done a moment ago, or mostly so. */
+  /** Initializes the module again for a caller whose token is missing. Pointless if that was done very recently. */
   async lookAgain(): Promise<boolean> {
     return this.lookAgainInMs() === 0 && this.reinitialize(undefined);
   }
 
-  /** When `lookAgain` has a point. Milliseconds from now. */
+  /** When `lookAgain` may help. Milliseconds from now. */
   lookAgainInMs(): number {
     const startedAgoMs = this.#isNoTrouble() ? LOOK_AGAIN_MS : agoMs(this.#firstStart);
     return Math.max(0, LOOK_AGAIN_MS - Math.min(startedAgoMs, agoMs(this.#lastInitialize)));
   }
 
-  /** Resolves once no fresh start is under way. */
+  /** Resolves once no fresh start is running. */
   async settled(): Promise<void> {
     await this.#running;
   }
 
-  /** SoftHSM misses a token to which another process logs in at the time: where it costs nothing, it is asked twice. */
+  /** SoftHSM misses a token while another process logs in to it. If that costs nothing, it is asked twice. */
   #isNoTrouble(): boolean {
     return this.members.size === 0 && this.#attachment.users === 1 && this.#firstStartMs < LOOK_AGAIN_MS;
   }
@@ -102,14 +102,14 @@ export class FreshStarts {
   }
 
   async #renew(members: readonly FreshStartMember[], finalized: boolean, generation: number): Promise<void> {
-    // A call that turned out to hang meanwhile is still inside the module: finalizing under it may crash.
+    // A call that was found to hang meanwhile is still inside the module. Finalizing during it may crash.
     if (this.#hanging.count > 0 && !finalized) return;
     await Promise.all(members.map(({ sessions }) => sessions.release(finalized)));
     if (this.#hanging.count > 0 && !finalized) return;
     try {
       if (await this.#attachment.renew(!finalized, generation)) for (const member of members) member.freshStart();
     } catch {
-      // Told by the list of tokens, and by each session that does not come back.
+      // The list of tokens reports it, and so does each session that does not return.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** How many calls hang inside one module, whatever made them. While one does, the module is not finalized. */
+/** Counts the calls that hang inside one module, from any thread. While there is one, the module is not finalized. */
 export class HangingCalls {
   #count = 0;
   readonly #onHang: (() => void)[] = [];
@@ -8,7 +8,7 @@ export class HangingCalls {
     return this.#count;
   }
 
-  /** A call hangs (1), or came back (-1). */
+  /** A call hangs (1), or has returned (-1). */
   change(difference: 1 | -1): void {
     this.#count += difference;
     const settled = this.#count > 0 ? this.#onHang : this.#onReturned;

@@ -1,18 +1,18 @@
 import { ArrivalQueue, endedError, onAbort } from "@signpost/core/adapter";
 import type { PooledSession } from "./session.ts";
 
-/** Work that needs a session, waiting for one or running in one. */
+/** Work that waits for a session or runs in one. */
 export interface Job {
-  /** The caller was released. What still comes is dropped. */
+  /** The caller was released. Later results are dropped. */
   readonly settled: boolean;
   /** Calls back when the caller is released. One listener at a time. */
   onSettled(listener: () => void): void;
-  /** Does the work and resolves the caller's promise. Rejects when the work failed, and leaves the caller waiting. */
+  /** Does the work and resolves the caller's promise. Rejects if the work failed, while the caller keeps waiting. */
   run(session: PooledSession): Promise<void>;
   reject(error: unknown): void;
 }
 
-/** Jobs that wait for a session, in the order in which they came. One whose caller has gone is dropped at once. */
+/** Jobs that wait for a session, in order of arrival. A job is dropped immediately when its caller has gone. */
 export class JobQueue {
   readonly #jobs: ArrivalQueue<Job> = new ArrivalQueue();
 
@@ -26,7 +26,7 @@ export class JobQueue {
     job.onSettled(() => this.#jobs.drop(job));
   }
 
-  /** Takes out the job whose turn it is. */
+  /** Takes the next job. */
   next(): Job | undefined {
     return this.#jobs.next();
   }
@@ -36,7 +36,7 @@ export class JobQueue {
   }
 }
 
-/** The caller's promise and the pool's handle on it. An aborted caller is released at once. */
+/** The caller's promise and the pool's handle for it. An aborted caller is released immediately. */
 export function createJob<Value>(
   work: (session: PooledSession) => Promise<Value>,
   signal?: AbortSignal,

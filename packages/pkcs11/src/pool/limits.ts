@@ -1,22 +1,22 @@
-/** C_Finalize and C_Initialize are at least this far apart. */
+/** The minimum time between a C_Finalize with C_Initialize and the next. */
 export const REINITIALIZE_INTERVAL_MS = 30_000;
-/** A C_Initialize alone, after other code finalized the module, disturbs no call and may come sooner. */
+/** The same for C_Initialize alone, after other code finalized the module. It disturbs no call and may come sooner. */
 export const INITIALIZE_INTERVAL_MS = 1_000;
-/** A list of tokens this young is taken as it is; an older one may miss a token that was made since. */
+/** A list of tokens up to this age is reused. An older one may miss a token that was made since. */
 export const LOOK_AGAIN_MS = 1_000;
-/** Sessions that could not be brought back are tried again so soon, and half as often each time, */
+/** The first delay before another try to reopen failed sessions. It doubles each time, */
 export const FIRST_RETRY_MS = 250;
-/** but at least this often. */
+/** up to this delay. */
 export const RETRY_INTERVAL_MS = 5_000;
-/** So many control threads may hang inside a module at once; each was replaced by another. */
+/** How many control threads may hang inside a module at the same time, each replaced by another. */
 export const LOST_CONTROLS = 2;
-/** A source whose PIN was refused is asked again at most so often. */
+/** The minimum time before a source whose PIN was refused is asked again. */
 export const ASK_AGAIN_MS = 5_000;
-/** So many failures of the `repeated` kind in a row, and a new session is not enough. */
+/** This many failures of the `repeated` kind in a row need more than a new session. */
 export const REPEATED_LIMIT = 3;
-/** How long it is taken for granted that a key cannot be used, so that requests do not search the token again and again. */
+/** How long an unusable key is assumed to stay unusable, so that requests do not search the token over and over. */
 export const KEY_REFUSAL_MS = 1_000;
-/** How long the exit of the process waits for sessions to close, behind the native calls that are running. */
+/** How long the exit of the process waits for sessions to close, after the native calls that are running. */
 export const EXIT_WAIT_MS = 2_000;
-/** How long a new signer waits for the module to be finalized by its last users. */
+/** How long a new signer waits for the last users to finalize the module. */
 export const STOP_WAIT_MS = 3_000;

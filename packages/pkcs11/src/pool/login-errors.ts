@@ -13,8 +13,8 @@ import { describeToken, type TokenName } from "../wire/token-name.ts";
 import type { TakenPin } from "./signer-pins.ts";
 
 /**
- * Refuses a login that would lock the token if it failed, or has no way to the token. Other flags are hints, and not every
- * module sets them: whether there is a PIN (CKF_USER_PIN_INITIALIZED) the token itself knows best.
+ * Refuses a login that would lock the token if it failed, or that cannot reach the token. Other flags are hints that not
+ * every module sets: only the token itself knows whether there is a PIN (CKF_USER_PIN_INITIALIZED).
  *
  * @throws SignerError `pin_locked`, `pin_incorrect`, `access_denied`
  */
@@ -28,17 +28,17 @@ export function requireLoginPossible({ tokenFlags }: LoginState): void {
     );
   }
   if (has(CKF_PROTECTED_AUTHENTICATION_PATH)) {
-    throw new SignerError("access_denied", "the token takes its PIN from a PIN pad, which pkcs11js cannot ask for");
+    throw new SignerError("access_denied", "the token takes its PIN on a PIN pad, which pkcs11js does not support");
   }
 }
 
-/** What a login that failed says of its PIN, with what an operator has to know. Others stay as they are. */
+/** The error of a failed login, with what an operator has to know if it is about the PIN. Other errors are unchanged. */
 export function loginError(token: TokenName, error: unknown, { source, attempt }: TakenPin): unknown {
   if (!isPinIncorrect(error)) return namedError(token, error, source);
   return refusedNow(token, source.name, attempt.pin, (error as CommandError).message, error);
 }
 
-/** An error about the PIN that came before anything was sent, with what an operator has to know. Others stay as they are. */
+/** A PIN error from before anything was sent, with what an operator has to know. Other errors are unchanged. */
 export function namedError(token: TokenName, error: unknown, source: PinSource): unknown {
   const told = error instanceof CommandError ? toPublicError(error) : error;
   if (told instanceof SignerError && told.code === "access_denied") {
@@ -51,11 +51,11 @@ export function namedError(token: TokenName, error: unknown, source: PinSource):
 }
 
 /**
- * Says what a login was made for that the token did not ask for. `cause`: what became of it. `reason`: why it was made. A
- * login that says nothing of the PIN leaves the key as unfound as it was.
+ * Explains a login that the token did not ask for. `cause`: its error. `reason`: why it was made. If the
+ * login says nothing about the PIN, the key stays not found.
  */
 export function unaskedError(cause: SignerError, reason: string): SignerError {
-  const why = `The token asks for no login; it was made because of this: ${reason}`;
+  const why = `The token does not ask for a login. It was tried because of this: ${reason}`;
   if (cause instanceof PinError) return new PinError(cause.reason, `${cause.message}. ${why}`, { cause });
   if (isPinRefusal(cause) && !isWithoutPin(cause.cause)) {
     return new SignerError(cause.code, `${cause.message}. ${why}`, { cause });
@@ -63,7 +63,7 @@ export function unaskedError(cause: SignerError, reason: string): SignerError {
   return new SignerError("key_not_found", `${reason}. A login did not help: ${cause.message}`, { cause });
 }
 
-/** The token says that it has no PIN that could be tried. */
+/** The token reports that it has no PIN to try. */
 function isWithoutPin(error: unknown): boolean {
   return error instanceof CommandError && error.code === CKR_USER_PIN_NOT_INITIALIZED;
 }

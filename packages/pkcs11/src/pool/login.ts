@@ -12,11 +12,11 @@ import type { LoginPins, PinTry } from "./login-pins.ts";
 import { createSerial } from "./serial.ts";
 import { SignerPins, type TakenPin } from "./signer-pins.ts";
 
-/** For the login of one signature. */
+/** For the login for one signature. */
 export interface AuthenticateOptions {
-  /** Of the caller who waits for the signature. */
+  /** The signal of the caller who waits for the signature. */
   readonly signal: AbortSignal | undefined;
-  /** A call that runs longer hangs. Milliseconds. */
+  /** A call that runs longer counts as hanging. Milliseconds. */
   readonly hangMs: number;
 }
 
@@ -27,8 +27,8 @@ interface Refusal {
   readonly source: PinSource | undefined;
   readonly refusedAt: Instant;
   /**
-   * Another PIN may be tried so long after that, when either clock says so: `pins` gives none that was refused, however early it
-   * is asked. Milliseconds. Infinity: none, until every signer of the token is closed.
+   * How long after that another PIN may be tried, by whichever clock is faster: `pins` never returns a refused PIN, however
+   * early it is asked. Milliseconds. Infinity: none, until every signer of the token is closed.
    */
   readonly forMs: number;
   /** How often everything had been forgotten by then. */
@@ -36,8 +36,8 @@ interface Refusal {
 }
 
 /**
- * The logins of one token: one at a time, and none soon after a refusal. A wrong PIN that is tried again by itself locks
- * the token, so `pins` gives none that it has refused.
+ * The logins of one token: one at a time, and none soon after a refusal. Retrying a wrong PIN locks the token, so `pins`
+ * returns none that it has refused.
  */
 export class TokenLogin {
   /** The PINs of the token's signers. */
@@ -47,9 +47,9 @@ export class TokenLogin {
   readonly #inTurn = createSerial();
   readonly #onRefused: () => void;
   #refusal: Refusal | undefined;
-  /** Why no login is made that the token did not ask for. */
+  /** Why the pool makes no login that the token did not ask for. */
   #unaskedRefusal: SignerError | undefined;
-  /** What was told of that refusal: no matter of signers that need no login. */
+  /** The error of that refusal. It does not affect signers that need no login. */
   readonly #unaskedErrors: WeakSet<object> = new WeakSet();
 
   constructor(token: TokenName, pins: LoginPins, onRefused: () => void) {
@@ -59,7 +59,7 @@ export class TokenLogin {
     this.#onRefused = onRefused;
   }
 
-  /** Why there is no login, until one succeeds. */
+  /** Why no login is allowed, until one succeeds. */
   get refusal(): SignerError | undefined {
     return this.#refusal?.error;
   }
@@ -69,7 +69,7 @@ export class TokenLogin {
     return this.#refusal?.forMs === Number.POSITIVE_INFINITY ? this.#refusal.error : undefined;
   }
 
-  /** The refusal, as long as no source is asked again. */
+  /** The refusal, while no source is asked again. */
   get blocked(): SignerError | undefined {
     if (this.#refusal === undefined || this.#refusal.forMs <= elapsedMs(this.#refusal.refusedAt)) return undefined;
     const forgotten = this.finalRefusal === undefined && this.#refusal.forgotten !== this.#pins.forgotten;
@@ -81,14 +81,17 @@ export class TokenLogin {
     return this.#refusal?.source;
   }
 
-  /** Where the PIN of another signer was refused, that of a new one is taken next. Where no PIN is tried any more, so it stays. */
+  /**
+   * If another signer's PIN was refused, a new signer's PIN is tried next. If no PIN may be tried any more, that stays
+   * true.
+   */
   prefer(source: PinSource): void {
     if (this.#refusal === undefined || this.finalRefusal !== undefined) return;
     this.#refusal = undefined;
     this.signers.prefer(source);
   }
 
-  /** Logs a session in, unless another login has done it meanwhile. */
+  /** Logs in a session, unless another login has done so meanwhile. */
   login(run: RunCommand): Promise<void> {
     return this.#inTurn(async () => {
       this.requireOpen();
@@ -102,10 +105,10 @@ export class TokenLogin {
   }
 
   /**
-   * The login of a session for a key that does not show without one, though the flags of the token ask for none. True when
-   * it is logged in now: the login of another session may have done it. False where the token asks for a login by now. A
-   * refusal ends such logins, and no more: the keys of other signers may show. `own`: the source of the key's signer, as
-   * nothing has told yet whether those of others are right.
+   * Logs in a session for a key that is hidden without a login, although the token's flags ask for none. True if it is
+   * logged in now, perhaps by another session's login. False if the token now asks for a login. A refusal ends only such
+   * logins, because the keys of other signers may be visible. `own`: the source of the key's signer, since nothing yet
+   * shows that other sources are right.
    */
   loginUnasked(run: RunCommand, own: PinSource, reason: string): Promise<boolean> {
     return this.#inTurn(async () => {
@@ -129,18 +132,18 @@ export class TokenLogin {
     });
   }
 
-  /** Lets a signer in once more, after the login that is under way. Rejects with a PinError where its PIN is wrong. */
+  /** Admits a signer after the running login. Rejects with a PinError if its PIN is wrong. */
   async admitLate(source: PinSource): Promise<void> {
-    // The token may show its keys before the login has come back.
+    // The token may show its keys before the login has returned.
     await this.#inTurn(async () => {});
     await this.signers.admitLate(source);
   }
 
   /**
-   * The login for one signature with a key that wants one for each (CKA_ALWAYS_AUTHENTICATE). It takes its turn like
-   * every other: of several sessions that sign, one alone finds out that the PIN is wrong.
+   * The login for one signature with a key that requires one each time (CKA_ALWAYS_AUTHENTICATE). It takes its turn like
+   * every other login, so that only one of several signing sessions finds out that the PIN is wrong.
    *
-   * @throws CommandError when the operation may have begun: the session has to be replaced then.
+   * @throws CommandError when the operation may have begun, so that the session must be replaced.
    */
   authenticate(run: RunCommand, key: number, options: AuthenticateOptions): Promise<void> {
     const { signal, hangMs } = options;
@@ -161,12 +164,12 @@ export class TokenLogin {
     });
   }
 
-  /** A session is logged in already: by us, or by other code. */
+  /** A session is already logged in, by us or by other code. */
   sawLogin({ loggedIn }: Pick<LoginState, "loggedIn">): void {
     if (loggedIn) this.signers.covered();
   }
 
-  /** The refusal instead of an error about the PIN, from whichever call; other errors pass through. */
+  /** Replaces an error about the PIN, from any call, with the refusal. Other errors are unchanged. */
   refused(error: unknown): unknown {
     if (typeof error === "object" && error !== null && this.#unaskedErrors.has(error)) return error;
     const told = error instanceof CommandError ? toPublicError(error) : error;
@@ -174,13 +177,13 @@ export class TokenLogin {
     return this.#refusal === undefined ? this.#refuse(told, undefined) : this.#refusal.error;
   }
 
-  /** @throws SignerError the refusal, where there is one. */
+  /** @throws SignerError the refusal, if there is one. */
   requireOpen(): void {
     const { blocked } = this;
     if (blocked !== undefined) throw blocked;
   }
 
-  /** A PIN, asked of its source now, where the token's flags and everybody's luck so far permit a login. */
+  /** Asks a source for the PIN now, if the token's flags and earlier refusals permit a login. */
   async #take(state: LoginState): Promise<TakenPin> {
     const first = this.#source();
     try {
@@ -233,7 +236,10 @@ export class TokenLogin {
     return this.#refusal?.error ?? error;
   }
 
-  /** `cause`: what is told of a login that failed with `error`. What may pass, and what is wrong with the session, stays as it is. */
+  /**
+   * `cause`: what is reported about a login that failed with `error`. Temporary errors and errors of the session are
+   * unchanged.
+   */
   #unaskedError(error: unknown, cause: Error, source: PinSource, reason: string): unknown {
     if (!(cause instanceof SignerError) || cause.transient) return error;
     if (isRefusedPin(cause)) this.signers.refused(source);
@@ -251,14 +257,14 @@ export class TokenLogin {
   }
 }
 
-/** Tells what became of a PIN whose login failed. */
+/** Reports the outcome of a PIN whose login failed. */
 function endFailed(attempt: PinTry, error: unknown): void {
-  // The token may refuse it yet.
+  // The token may still refuse it.
   if (error instanceof HungCallError) void endLate(attempt, error.late);
   else attempt.done(isPinIncorrect(error) ? "refused" : "unknown");
 }
 
-/** A login that hung has come back: what became of the PIN is remembered, though no caller waits for it. */
+/** A login that hung has returned. Its outcome is remembered, although its caller is gone. */
 async function endLate(attempt: PinTry, late: Promise<unknown>): Promise<void> {
   try {
     await late;

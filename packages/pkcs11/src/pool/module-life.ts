@@ -10,8 +10,8 @@ import { FreshStarts } from "./fresh-starts.ts";
 import { HangingCalls } from "./hanging-calls.ts";
 
 /**
- * One module from C_Initialize to C_Finalize, as this thread of the process sees it. Never C_Logout and never
- * C_CloseAllSessions: both would reach into what others in the process do.
+ * One module from C_Initialize to C_Finalize, as this thread sees it. Never calls C_Logout or C_CloseAllSessions, because
+ * both would affect other code in the process.
  */
 export class ModuleLife {
   readonly hanging: HangingCalls = new HangingCalls();
@@ -33,17 +33,17 @@ export class ModuleLife {
     this.freshStarts = new FreshStarts(this.#attachment, this.hanging, () => this.tokens());
   }
 
-  /** C_Initialize answered CKR_OK to us: we may finalize the module. */
+  /** C_Initialize returned CKR_OK to us, so we may finalize the module. */
   get owned(): boolean {
     return this.#attachment.owned;
   }
 
-  /** For another thread of the process, which opens the module with this number. */
+  /** The answer for another thread of the process, which opens the module with this number. */
   answer(opening: number): GateAnswer | undefined {
     return this.#attachment.answer(opening);
   }
 
-  /** Rejects when the module cannot be had; a call that hangs is taken back once it has come back. */
+  /** Rejects when the module cannot be initialized. A call that hangs is undone once it has returned. */
   async start(): Promise<void> {
     const begun = readInstant();
     try {
@@ -55,7 +55,7 @@ export class ModuleLife {
     }
   }
 
-  /** Resolves once nothing is left of a start that failed. */
+  /** Resolves once a failed start has been cleaned up. */
   async undone(): Promise<void> {
     await this.#undone;
   }
@@ -64,14 +64,14 @@ export class ModuleLife {
     return this.#control.run("tokens", null);
   }
 
-  /** What a session's thread is begun with. @throws SignerError `closed` */
+  /** The data that a session's thread starts with. @throws SignerError `closed` */
   initializeInput(): CommandInput<"initialize"> {
     const input = this.#attachment.initializeInput;
     if (input === undefined) throw new SignerError("closed", "the module is closed");
     return input;
   }
 
-  /** Finalizes the module when it is ours and no call is inside it; else once the last one has come back. */
+  /** Finalizes the module if it is ours, as soon as no call is inside it. */
   async stop(): Promise<void> {
     await this.freshStarts.settled();
     await this.hanging.none();
@@ -80,7 +80,7 @@ export class ModuleLife {
     await this.#control.terminate();
   }
 
-  /** At the exit of the process. Blocks until the module is finalized, where it is ours and no call hangs inside it. */
+  /** At the exit of the process. Blocks until the module is finalized, if it is ours and no call is hanging inside it. */
   shutDown(timeoutMs: number): void {
     this.#control.shutDown(this.#attachment.leave() && this.hanging.count === 0, timeoutMs);
   }

@@ -12,7 +12,7 @@ interface PoolEntry {
   closing: Promise<void> | undefined;
 }
 
-/** One module in this thread of the process, with a pool of sessions for each of its tokens that is used. */
+/** One module in this thread, with a pool of sessions for each token in use. */
 export class ThreadModule {
   readonly life: ModuleLife;
   readonly #pools: Set<PoolEntry> = new Set();
@@ -31,7 +31,7 @@ export class ThreadModule {
     const { freshStarts } = this.life;
     await freshStarts.settled();
     for (;;) {
-      // By what the pool calls its token now: a fresh start may have found it in another slot.
+      // Uses the token as the pool knows it now: a fresh start may have found it in another slot.
       const entry = [...this.#pools].find(({ pool }) => isSameToken(pool.sessions.token, token));
       if (entry === undefined) break;
       if (entry.closing === undefined) {
@@ -46,14 +46,14 @@ export class ThreadModule {
     return pool;
   }
 
-  /** Takes the user back. The last one closes the sessions. */
+  /** Removes a user. The last one closes the sessions. */
   async releasePool(pool: TokenPool): Promise<void> {
     const entry = [...this.#pools].find((candidate) => candidate.pool === pool);
     if (entry === undefined) return;
     entry.users -= 1;
     if (entry.users > 0) return;
     const { freshStarts } = this.life;
-    // Not in the middle of a fresh start, which handles the pool's sessions itself.
+    // Not during a fresh start, which handles the pool's sessions itself.
     entry.closing = freshStarts.settled().then(() => pool.close());
     await entry.closing;
     this.#pools.delete(entry);
@@ -61,8 +61,8 @@ export class ThreadModule {
   }
 
   /**
-   * At the exit of the process. Blocks. Sessions that do not close in time, because their thread is only starting or is
-   * inside a call, are left to C_Finalize, which waits for such calls too.
+   * At the exit of the process. Blocks. A session cannot close in time if its thread is still starting or inside a call.
+   * Those are left to C_Finalize, which waits for such calls too.
    */
   shutDown(): void {
     const sessions = [...this.#pools].flatMap(({ pool }) => [...pool.sessions.all]);

@@ -22,8 +22,8 @@ const PROBLEMS: Readonly<Record<PinProblem, (token: TokenName, source: string, p
 };
 
 /**
- * What a source gave last was refused: it is not asked again so soon. This may end early, when either clock says so: a PIN that was
- * refused is known for good to `ProcessPins`, and is never sent again whatever the source gives.
+ * The source's last PIN was refused, so it is not asked again yet. Either clock may end this pause early. That is safe:
+ * `ProcessPins` remembers a refused PIN permanently and never sends it again, whatever the source returns.
  */
 interface Refusal {
   readonly error: PinError;
@@ -37,7 +37,7 @@ export class PinLedger implements LoginPins {
   /** By the identity of the source, then by token. */
   readonly #refusals: WeakMap<WeakKey, Map<string, Refusal>> = new WeakMap();
 
-  /** What the signers of these sources wait for, for people. */
+  /** What the signers of these sources are waiting for, as text. */
   readonly #waiting: Map<PinSource, string> = new Map();
 
   constructor(pins: ProcessPins) {
@@ -48,7 +48,7 @@ export class PinLedger implements LoginPins {
     return this.#pins.forgotten;
   }
 
-  /** What the signer of a source waits for: its PIN, or something of another signer. */
+  /** What a source's signer is waiting for: its PIN, or another signer. */
   waiting(source: PinSource): string | undefined {
     return this.#waiting.get(source);
   }
@@ -86,9 +86,9 @@ export class PinLedger implements LoginPins {
     const same = this.#pins.isAccepted(token, pin);
     if (same === undefined) return "unproven";
     if (same && accepted !== undefined) return "proven";
-    // What the token accepted some time ago says nothing of a login that is not ours: the PIN may have been changed since.
+    // An older acceptance says nothing about a login that is not ours: the PIN may have been changed since.
     if (same) return (await this.#pins.hasSourceElsewhere(token, pin)) === true ? "proven" : "unproven";
-    // Where the PIN of the token is being changed, the source of the old one gives the new one by now.
+    // While the token's PIN is being changed, the source of the old PIN already returns the new one.
     const given =
       accepted === undefined
         ? await this.#wait(source, token, "the PIN of another thread", () => this.#pins.isGivenElsewhere(token, pin))
@@ -109,7 +109,7 @@ export class PinLedger implements LoginPins {
     });
   }
 
-  /** A source that fails says no more than a thread that does not answer. It is not that of the signer that `asker` is of. */
+  /** A source that fails counts like a thread that does not answer. Never the source of the signer in `asker`. */
   async #isGiven(accepted: PinSource, token: TokenName, pin: string, asker: PinSource): Promise<boolean | "silent"> {
     try {
       return this.#pins.isSame(token, pin, await this.#read(accepted, token, asker));
@@ -118,7 +118,7 @@ export class PinLedger implements LoginPins {
     }
   }
 
-  /** `asker`: whose signer waits for it. */
+  /** `asker`: the source whose signer is waiting. */
   async #read(source: PinSource, token: TokenName, asker: PinSource = source): Promise<string> {
     try {
       return await this.#wait(asker, token, `the PIN from ${source.name}`, () => readPin(source));
@@ -148,7 +148,7 @@ export class PinLedger implements LoginPins {
     return error;
   }
 
-  /** A PIN that is given as it is needs no asking. */
+  /** A PIN given as a value needs no call. */
   #of({ identity }: PinSource): Map<string, Refusal> | undefined {
     if (typeof identity !== "function") return undefined;
     const refusals = this.#refusals.get(identity) ?? new Map<string, Refusal>();
@@ -157,7 +157,7 @@ export class PinLedger implements LoginPins {
   }
 }
 
-/** The error of a source, with the token whose login asked for the PIN. */
+/** A source's error, with the token whose login asked for the PIN. */
 function ofToken(token: TokenName, error: unknown): unknown {
   const name = describeToken(token);
   if (error instanceof SignerError)
@@ -169,7 +169,7 @@ function ofToken(token: TokenName, error: unknown): unknown {
 
 let ledger: PinLedger | undefined;
 
-/** The one of this thread, for both isolations. */
+/** The ledger of this thread, for both isolations. */
 export function pinLedger(): PinLedger {
   return (ledger ??= new PinLedger(processPins()));
 }

@@ -11,22 +11,22 @@ import { lookUpKey, proveNewKey, type ProvenKey, proveSameKey, type TakenSession
 /** A key that a signer of the pool uses. */
 export interface PoolKey extends ProvenKey {
   readonly query: PrivateKeyQuery;
-  /** Of its signer. */
+  /** The PIN source of its signer. */
   readonly pin: PinSource;
-  /** It was opened in a session that was logged in. If none was, it does not need that now. */
+  /** It was opened in a session that was logged in. Otherwise it needed no login. */
   readonly loggedIn: boolean;
-  /** Recoveries that the sessions had seen when it was opened. */
+  /** The number of recoveries when it was opened. */
   readonly recoveries: number;
-  /** It was found last: how many fresh starts of the module had been seen then. */
+  /** The number of fresh starts of the module when it was last found. */
   foundAt: number;
-  /** Why it cannot be used, which is taken for granted for a moment. */
+  /** Why it cannot be used. Assumed to be true for a short time. */
   refusal: { readonly error: SignerError; readonly foundAt: Instant } | undefined;
 }
 
-/** Which key is opened, and what is known of its public half. */
+/** The key to open, and what is known about its public half. */
 export interface KeyToOpen {
   readonly query: PrivateKeyQuery;
-  /** The public half, where the caller gave it. */
+  /** The public half, if the caller gave it. */
   readonly publicKey: P256PublicJwk | undefined;
   /** The public half that was proven in another child process. */
   readonly publicKeyBefore?: P256PublicJwk | undefined;
@@ -48,7 +48,7 @@ export class PoolKeys {
   #next = 0;
   #freshStarts = 0;
 
-  /** `recoveries`: how many failures sessions were brought back from so far. */
+  /** `recoveries`: how many failures the sessions have recovered from. */
   constructor(module: ModuleLife, recoveries: () => number) {
     this.#module = module;
     this.#recoveries = recoveries;
@@ -63,7 +63,7 @@ export class PoolKeys {
     return this.#keys.has(number);
   }
 
-  /** @throws SignerError `closed`, or why the key cannot be used, as was found out a moment ago. */
+  /** @throws SignerError `closed`, or the recent reason why the key cannot be used. */
   require(number: number): PoolKey {
     const key = this.#keys.get(number);
     if (key === undefined) throw closedError();
@@ -71,7 +71,7 @@ export class PoolKeys {
     return key;
   }
 
-  /** Looks a key up in a session, and proves its public half. */
+  /** Looks up a key in a session, and proves its public half. */
   async open(taken: TakenSession, { query, publicKey: given, publicKeyBefore }: KeyToOpen): Promise<PoolOpenOutput> {
     const { key } = taken;
     const pinned = given !== undefined;
@@ -86,7 +86,7 @@ export class PoolKeys {
       return { found: description, publicKey: await prove(description) };
     });
     const { loggedIn } = await taken.run("session", null);
-    // The login of another signer may show the key: that is not for those with a wrong PIN.
+    // Another signer's login may show the key, but a signer with a wrong PIN must not use it.
     if (loggedIn) await taken.login.admitLate(taken.pin);
     this.#keys.set(key, {
       query: queryAgain(query, found),
@@ -101,7 +101,7 @@ export class PoolKeys {
     return { key, found, publicKey };
   }
 
-  /** Looks a key up in a session that does not know it, and makes sure that it is still the same. */
+  /** Looks up a key in a session that does not know it, and makes sure that it is still the same. */
   async findAgain(taken: TakenSession, key: PoolKey): Promise<void> {
     try {
       const find = async (): Promise<void> => {
@@ -125,15 +125,15 @@ export class PoolKeys {
     this.#freshStarts += 1;
   }
 
-  /** A key that is gone may only be hidden from a module that has to be initialized again, if that was not done since. */
+  /** A key may only seem to be gone because the module has to be initialized again, if that has not been done since. */
   #notUsable(key: PoolKey, error: unknown): unknown {
     if (!keepsSession(error)) return error;
     if (isKeyNotFound(error) && this.#module.owned && key.foundAt === this.#freshStarts) {
-      // It waits for the job that is failing here to be out of the way.
+      // The fresh start waits until the failing job here is out of the way.
       setImmediate(() => void this.#module.freshStarts.reinitialize(error));
       return new SignerError(
         "unavailable",
-        `${toPublicError(error).message} (the module is initialized again before that is believed)`,
+        `${toPublicError(error).message} (the module is being initialized again to make sure)`,
         {
           cause: error,
         },
@@ -145,10 +145,10 @@ export class PoolKeys {
   }
 }
 
-/** The session has done nothing wrong: it answered, and the answer is about the key. */
+/** The session is fine: it answered, and the answer is about the key. */
 export function keepsSession(error: unknown): boolean {
   if (error instanceof CommandError) return error.failure.kind === "key";
-  // What a PIN source gave may be no PIN.
+  // The source may have returned something that is not a PIN.
   return error instanceof ConfigurationError || (error instanceof SignerError && error.code !== "timeout");
 }
 
@@ -158,7 +158,7 @@ function isKeyNotFound(error: unknown): boolean {
 
 const KEY_CODES: ReadonlySet<string> = new Set(["key_not_found", "ambiguous_key", "unsupported_key", "wrong_key"]);
 
-/** What the search or the proof found out about the key, and not what befell the session. */
+/** Whether the error is about the key, found by the search or the proof, and not about the session. */
 function isAboutKey(error: Error): error is SignerError {
   return error instanceof SignerError && KEY_CODES.has(error.code);
 }

@@ -5,17 +5,17 @@ import { ASK_AGAIN_MS, FIRST_RETRY_MS, REPEATED_LIMIT, RETRY_INTERVAL_MS } from 
 import type { TokenLogin } from "./login.ts";
 import type { SessionSet } from "./session-set.ts";
 
-/** Behind the end of the time in which no source is asked. Milliseconds. */
+/** Added to the time in which no source is asked. Milliseconds. */
 const AFTER_REFUSAL_MS = ASK_AGAIN_MS + 50;
 
-/** What a token's recovery looks at, and acts on. */
+/** What a token's recovery reads, and what it acts on. */
 export interface RecoveryParts {
   readonly set: SessionSet;
   readonly login: TokenLogin;
   readonly freshStarts: FreshStarts;
 }
 
-/** What is done about the failures of a token's sessions, and when those that stay failed are tried again. */
+/** Decides what to do about the failures of a token's sessions, and when to retry those that stay failed. */
 export class Recovery {
   readonly #parts: RecoveryParts;
   readonly #retry: () => void;
@@ -28,17 +28,17 @@ export class Recovery {
     this.#retry = retry;
   }
 
-  /** Where the table wants the module initialized again for an error: true when that was done, for all sessions. */
+  /** Initializes the module again if the table says so for this error. True if that was done, for all sessions. */
   async startAfresh(error: unknown): Promise<boolean> {
     const { set, login, freshStarts } = this.#parts;
     if (login.refusal !== undefined) return false;
     const action = this.#actionFor(error);
-    // A logout or a removed key concerns all sessions of the token.
+    // A logout or a removed key affects all sessions of the token.
     if (action === "login") for (const other of set.all) other.keys.clear();
     return action === "reinitialize" && freshStarts.reinitialize(error);
   }
 
-  /** A signature was made, or the module initialized again: what failed before is not the beginning of the end. */
+  /** A signature was made, or the module was initialized again, so earlier failures no longer count. */
   succeeded(): void {
     this.#strikes = 0;
   }
@@ -49,8 +49,8 @@ export class Recovery {
   }
 
   /**
-   * Tries again soon, and less soon each time, but not later than the module may be initialized again. After a PIN was
-   * refused, once its source may be asked for another one; never where no PIN is to be tried.
+   * Retries soon, with growing delays, but not later than the module may be initialized again. After a refused PIN, retries
+   * once its source may be asked for another one. Never retries if no PIN may be tried.
    */
   retryLater(): void {
     const { login, freshStarts } = this.#parts;
@@ -59,7 +59,7 @@ export class Recovery {
     const wait = Math.min(RETRY_INTERVAL_MS, FIRST_RETRY_MS * 2 ** this.#retries);
     this.#retries += 1;
     const reinitializeInMs = freshStarts.reinitializeInMs();
-    // When it may already, something else forbids it.
+    // If it may do so already, something else prevents it.
     this.#retryIn(reinitializeInMs === 0 ? wait : Math.min(wait, reinitializeInMs));
   }
 
@@ -74,7 +74,7 @@ export class Recovery {
     }, delay).unref();
   }
 
-  /** By the table of CKR codes. `repeated` counts, and becomes `session` or `reinitialize`. */
+  /** Follows the table of CKR codes. `repeated` counts, and becomes `session` or `reinitialize`. */
   #actionFor(error: unknown): Exclude<RecoveryAction, "repeated"> {
     const action = recoveryAction(error);
     if (action !== "repeated") return action;

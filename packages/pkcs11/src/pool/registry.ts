@@ -15,12 +15,15 @@ interface ModuleEntry {
   stopping: Promise<void> | undefined;
 }
 
-// The one piece of state that belongs to the process and not to a caller: a module can be initialized once in a
-// process, so whoever opens signers on it has to know of the others.
+// The only state that belongs to the process and not to a caller. A module can be initialized once in a process, so all
+// callers that open signers on it must know about each other.
 const modules = new Map<string, ModuleEntry>();
 let exchange: GateExchange | undefined;
 
-/** The module at a path, initialized, with one more user. @throws ConfigurationError where users have given something else for C_Initialize */
+/**
+ * The initialized module at a path, with one more user. @throws ConfigurationError if its users gave other parameters for
+ * C_Initialize
+ */
 export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
   for (;;) {
     const entry = modules.get(file.module);
@@ -37,31 +40,34 @@ export async function retainModule(file: ModuleFile): Promise<ThreadModule> {
     await entry.started;
     return entry.module;
   } catch (error) {
-    // A start that hangs is not repeated before it has come back: each would cost a thread.
+    // A start that hangs is not repeated before it has returned, because each try would cost a thread.
     const undone = entry.module.life.undone().then(() => forget(file.module, entry));
     await Promise.race([undone, entry.module.life.hanging.some()]);
     throw error;
   }
 }
 
-/** The last users are gone. A call of theirs that hangs may keep the module from being finalized, and us from starting it again. */
+/**
+ * The last users are gone. One of their calls may still hang, so that the module cannot be finalized and we cannot start it
+ * again.
+ */
 async function untilStopped(stopping: Promise<void>): Promise<void> {
   try {
     await withinDeadline(() => stopping, { deadlineMs: STOP_WAIT_MS });
   } catch (cause) {
-    const message = "a call hangs inside the module, which cannot be initialized again meanwhile";
+    const message = "a call is hanging inside the module, which cannot be initialized again until it returns";
     throw new SignerError("unavailable", message, { cause });
   }
 }
 
-/** Takes the user back. The last one finalizes the module, where it is ours. */
+/** Removes a user. The last one finalizes the module if it is ours. */
 export async function releaseModule(module: ThreadModule): Promise<void> {
   const [path, entry] = [...modules].find(([, candidate]) => candidate.module === module) ?? [];
   if (path === undefined || entry === undefined) return;
   entry.users -= 1;
   if (entry.users > 0) return;
   entry.stopping = entry.module.life.stop().then(() => forget(path, entry));
-  // Nobody waits for a call that hangs: the entry stays until it has come back.
+  // Closing does not wait for a hanging call. The entry stays until that call has returned.
   await Promise.race([entry.stopping, entry.module.life.hanging.some()]);
 }
 
@@ -88,7 +94,7 @@ function forget(path: string, entry: ModuleEntry): void {
   exchange = undefined;
 }
 
-// Sessions that a process leaves open stay open in some tokens (a TPM has three).
+// In some tokens, sessions that a process leaves open stay open (a TPM has three).
 function shutDownAll(): void {
   for (const { module } of modules.values()) module.shutDown();
 }

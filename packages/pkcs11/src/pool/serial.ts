@@ -1,4 +1,4 @@
-/** Runs tasks one after the other, in the order in which they came. A task that fails does not stop the next. */
+/** Runs tasks one after the other, in order. A task that fails does not stop the next. */
 export function createSerial(): <Result>(task: () => Promise<Result>) => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve();
   return (task) => {

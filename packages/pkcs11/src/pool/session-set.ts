@@ -4,23 +4,23 @@ import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../wi
 import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import { createSession, dropSession, isLost, type PooledSession } from "./session.ts";
 
-/** What happens to the sessions of a set. */
+/** The events of a set's sessions. */
 export interface SessionSetEvents {
   /** A session became ready, failed, or was lost. */
   readonly onChange: () => void;
-  /** A call hangs inside the module (1) or came back (-1). There may be room for another session. */
+  /** A call hangs inside the module (1) or has returned (-1). There may be room for another session. */
   readonly onHanging: (difference: 1 | -1) => void;
 }
 
 /**
- * The sessions on one token, each in a thread: which of them is free, what runs in them, and which hang. A call that
- * does not return in time takes its session out of the set.
+ * The sessions on one token, each in a thread: which are idle, what runs in the busy ones, and which hang. A call that does
+ * not return in time removes its session from the set.
  */
 export class SessionSet {
   readonly #events: SessionSetEvents;
   readonly #sessions: Set<PooledSession> = new Set();
   readonly #lost: Set<PooledSession> = new Set();
-  /** Counts the fresh starts of the module. Work begun before one does not go on after it. */
+  /** Counts the fresh starts of the module. Work that began before one does not continue after it. */
   #epoch = 0;
   #paused = false;
 
@@ -48,14 +48,14 @@ export class SessionSet {
     return this.#paused;
   }
 
-  /** A session in a new thread. It has to be opened. */
+  /** A session in a new thread. It still has to be opened. */
   add(): PooledSession {
     const session = createSession();
     this.#sessions.add(session);
     return session;
   }
 
-  /** Takes a session out, closes it and ends its thread. */
+  /** Removes a session, closes it and ends its thread. */
   async remove(session: PooledSession): Promise<void> {
     this.#sessions.delete(session);
     await this.#end(session);
@@ -88,7 +88,10 @@ export class SessionSet {
     this.#events.onChange();
   }
 
-  /** Commands for one session, valid until the module is initialized again. Those that do not come back lose the session. */
+  /**
+   * Commands for one session, valid until the module is initialized again. A command that does not return loses the
+   * session.
+   */
   commands(session: PooledSession): RunCommand {
     const epoch = this.#epoch;
     return (name, input, hangMs = SETUP_HANG_MS) => this.#run(session, epoch, name, input, hangMs);
@@ -104,7 +107,7 @@ export class SessionSet {
     return this.#paused && status === "ready" ? "degraded" : status;
   }
 
-  /** Stops dispatching; nothing that was begun before goes on after its next command. */
+  /** Stops dispatching. Earlier work ends after its current command. */
   pause(): void {
     this.#epoch += 1;
     this.#paused = true;
@@ -115,22 +118,22 @@ export class SessionSet {
     this.#events.onChange();
   }
 
-  /** Resolves once no thread is inside a call, lost ones excepted. */
+  /** Resolves once no thread is inside a call, except lost ones. */
   async drained(): Promise<void> {
     await Promise.all(this.all.map(({ thread }) => thread.drained()));
   }
 
-  /** Drops every session, and finalizes the instances that belong to single threads. `gone`: the module is finalized. */
+  /** Drops every session, and finalizes the private instances of single threads. `gone`: the module is finalized. */
   async release(gone: boolean): Promise<void> {
     await Promise.all(this.all.map((session) => this.#drop(session, gone)));
   }
 
-  /** Finalizes the instance of the module that is this session's own, where it is: the next one makes a new instance. */
+  /** Finalizes this session's private instance of the module, if it has one. The next session makes a new one. */
   async dropInstance(session: PooledSession): Promise<void> {
     if (session.ownsInstance) await this.#drop(session, false);
   }
 
-  /** Lets the work of callers come back, then closes the sessions. Nobody waits for those that are being opened. */
+  /** Lets the callers' work finish, then closes the sessions. Does not wait for those that are being opened. */
   async close(): Promise<void> {
     const atWork = this.all.filter(({ state }) => state !== "starting" && state !== "recovering");
     await Promise.all(atWork.map(({ thread }) => thread.drained()));
@@ -140,7 +143,7 @@ export class SessionSet {
 
   async #end(session: PooledSession): Promise<void> {
     await this.#drop(session, false);
-    // A thread that is inside the module ends once it has come back.
+    // A thread inside the module ends once it has returned.
     if (!isLost(session)) await session.thread.terminate();
   }
 
@@ -178,8 +181,8 @@ export class SessionSet {
 }
 
 /**
- * Why work cannot even wait for a session: none is ready and none is on its way. Undefined also when there is no session
- * because all of them hang: one may come back yet, and until then a caller's time limit says best what is wrong.
+ * Why work cannot even wait for a session: none is ready and none is being opened. Undefined also when there is no session
+ * because all of them hang. One may still return, and until then a caller's time limit describes the problem best.
  */
 function whyDown(sessions: readonly PooledSession[]): SignerError | undefined {
   const [first] = sessions;
@@ -191,7 +194,7 @@ function whyDown(sessions: readonly PooledSession[]): SignerError | undefined {
 function statusOf(sessions: readonly PooledSession[]): SignerHealth["status"] {
   if (whyDown(sessions) !== undefined) return "down";
   const states = new Set(sessions.map(({ state }) => state));
-  // One session that is being replaced while others sign is nothing to tell anybody about.
+  // One session that is being replaced while others sign is not worth reporting.
   const signing = states.has("idle") || states.has("busy");
   return signing && !states.has("failed") ? "ready" : "degraded";
 }

@@ -7,14 +7,14 @@ import { Thread } from "./thread.ts";
  * | `starting` | its first session is being opened |
  * | `recovering` | a session is being opened again after a failure |
  * | `idle`, `busy` | ready; at work |
- * | `failed` | could not be brought back; tried again later |
+ * | `failed` | could not be reopened; tried again later |
  * | `lost` | its thread is inside a call that does not return |
  */
 export type PooledSessionState = "starting" | "recovering" | "idle" | "busy" | "failed" | "lost";
 
-/** A key that was looked up in a session. */
+/** A key that was found in a session. */
 export interface LookedUpKey {
-  /** CKA_ALWAYS_AUTHENTICATE: each signature needs a login of its own. */
+  /** CKA_ALWAYS_AUTHENTICATE: each signature requires its own login. */
   readonly alwaysAuthenticate: boolean;
 }
 
@@ -22,18 +22,18 @@ export interface LookedUpKey {
 export interface PooledSession {
   readonly thread: Thread;
   state: PooledSessionState;
-  /** By their numbers in the pool: the keys that were looked up in the session as it is now. */
+  /** The keys found in the current session, by their numbers in the pool. */
   readonly keys: Map<number, LookedUpKey>;
   initialized: boolean;
-  /** This thread got CKR_OK from C_Initialize: its instance of the module is its own (p11-kit's client). */
+  /** This thread got CKR_OK from C_Initialize, so it has a private instance of the module (p11-kit's client). */
   ownsInstance: boolean;
-  /** Tells the session that is open now from those that were open in this thread before. */
+  /** Distinguishes the current session from earlier ones in this thread. */
   identity: object;
   /** Why it failed. */
   error: unknown;
 }
 
-/** A session that is to be opened, with its thread. */
+/** A session to open, with its thread. */
 export function createSession(): PooledSession {
   return {
     thread: new Thread(),
@@ -46,26 +46,26 @@ export function createSession(): PooledSession {
   };
 }
 
-// State changes behind an `await`, where the compiler does not look.
+// State changes during an `await`, which the compiler does not see.
 
 /** Whether its thread was given up on. */
 export function isLost({ state }: PooledSession): boolean {
   return state === "lost";
 }
 
-/** Whether it is put aside, to be tried again later. */
+/** Whether it is set aside, to be tried again later. */
 export function isFailed({ state }: PooledSession): boolean {
   return state === "failed";
 }
 
-/** Whether it is open, at work or not. */
+/** Whether it is open, whether idle or busy. */
 export function isReady({ state }: PooledSession): boolean {
   return state === "idle" || state === "busy";
 }
 
 /**
- * Closes the session, or forgets it where the module is `gone`; finalizes an instance that is this thread's own. When
- * that does not come back, `onHang` gets a promise of its return, and nobody waits for it.
+ * Closes the session, or forgets it when the module is `gone`. Finalizes this thread's private instance, if it has one. If
+ * that does not return, `onHang` gets a promise that resolves when it does, and closing goes on without it.
  */
 export async function dropSession(
   session: PooledSession,
@@ -76,6 +76,6 @@ export async function dropSession(
   session.keys.clear();
   session.initialized = false;
   session.ownsInstance = false;
-  // An instance that is broken or finalized already answers with an error; it is left behind either way.
+  // A broken or finalized instance returns an error. Either way it is left behind.
   await session.thread.runWatched("finalize", { module: ownsInstance, gone }, CLOSE_HANG_MS, onHang).catch(() => {});
 }

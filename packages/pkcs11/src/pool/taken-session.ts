@@ -11,24 +11,24 @@ import type { RunCommand } from "../wire/commands.ts";
 import type { TokenLogin } from "./login.ts";
 import type { PooledSession } from "./session.ts";
 
-/** One session that was taken for one key, and what else that takes. */
+/** A session taken for work with one key, and what else that work needs. */
 export interface TakenSession {
   readonly session: PooledSession;
   readonly run: RunCommand;
   readonly login: TokenLogin;
   /** The key's number in the pool. */
   readonly key: number;
-  /** Of the key's signer. */
+  /** The PIN of the key's signer. */
   readonly pin: PinSource;
-  /** A call that runs longer hangs. Milliseconds. */
+  /** A call that runs longer counts as hanging. Milliseconds. */
   readonly hangMs: number;
-  /** Of the caller who waits. */
+  /** The waiting caller's signal. */
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Work with a key, and once more after a login where the key is hidden, or not to be used, without one though the token's
- * flags ask for none.
+ * Works with a key. If the key is hidden or unusable without a login, although the token's flags ask for none, logs in and
+ * tries once more.
  */
 export async function withLogin<Value>({ run, login, pin }: TakenSession, work: () => Promise<Value>): Promise<Value> {
   try {
@@ -46,7 +46,7 @@ function isLoginMissing(error: unknown): error is CommandError {
   return failure.kind === "cryptoki" && failure.code === CKR_USER_NOT_LOGGED_IN;
 }
 
-/** Looks the key up in the session. Nothing is proven yet. */
+/** Looks up the key in the session. Nothing is proven yet. */
 export async function lookUpKey(
   { session, run, key }: TakenSession,
   query: PrivateKeyQuery,
@@ -56,7 +56,7 @@ export async function lookUpKey(
   return found;
 }
 
-/** One signature, with its own login where the key wants one. */
+/** One signature, with its own login if the key requires one. */
 export async function signDigest(taken: TakenSession, digest: Uint8Array): Promise<Uint8Array> {
   const { session, run, login, key, hangMs, signal } = taken;
   if (session.keys.get(key)?.alwaysAuthenticate === true) await login.authenticate(run, key, { signal, hangMs });
@@ -64,9 +64,9 @@ export async function signDigest(taken: TakenSession, digest: Uint8Array): Promi
 }
 
 /**
- * The public half of a key that is being opened, as the caller gave it or the token shows it, proven by a signature.
+ * The public half of a key that is being opened, from the caller or from the token. A signature proves it.
  *
- * @throws SignerError `key_not_found` when neither tells, `wrong_key`, `bad_signature`, `integrity`
+ * @throws SignerError `key_not_found` when neither has it, `wrong_key`, `bad_signature`, `integrity`
  */
 export async function proveNewKey(
   taken: TakenSession,
@@ -82,33 +82,33 @@ export async function proveNewKey(
         "bad_signature",
         `a signature of ${label} does not verify under the public key that the token shows for it`,
       )
-    : new SignerError("wrong_key", `publicKey: ${label} signs with another key`);
+    : new SignerError("wrong_key", `publicKey: ${label} signs with a different key`);
 }
 
-/** The token tells no public half. Where it refused for a reason that passes, it may tell it another time. */
+/** The token shows no public half. If it refused for a temporary reason, it may show it another time. */
 function publicKeyMissing(label: string, { id, untold }: PrivateKeyDescription): SignerError {
   const missing =
     id.length === 0
       ? `${label} has no CKA_ID, by which its public key or certificate is found`
       : `the token holds no public key or certificate with the CKA_ID of ${label}`;
-  const refusal = untold === undefined ? "" : `, or does not tell it (${untold.call}: ${describeCode(untold.code)})`;
+  const refusal = untold === undefined ? "" : `, or refused to show it (${untold.call}: ${describeCode(untold.code)})`;
   const mayPass = untold !== undefined && ckrRule(untold.code).action === "reinitialize";
-  const message = `publicKey: ${missing}${refusal}; expected it as an option`;
+  const message = `publicKey: ${missing}${refusal}; set this option`;
   return new SignerError(mayPass ? "unavailable" : "key_not_found", message);
 }
 
-/** What a key that is found in another session, or found anew, is held to. */
+/** What a key must match that is found in another session, or found again. */
 export interface ProvenKey {
   readonly publicKey: P256PublicJwk;
-  /** The caller gave the public half: what the token shows does not count. */
+  /** The caller gave the public half, so the token's objects do not count. */
   readonly pinned: boolean;
 }
 
 /**
- * Makes sure that a key is the one that was opened. What the token shows may be left over from before, so a signature
- * has to tell in any case. `recovered`: something happened since then after which it may be another one.
+ * Makes sure that a key is the one that was opened. The token's public objects may be out of date, so a signature
+ * is always required. `recovered`: a recovery since then may have led to another key.
  *
- * @throws SignerError `wrong_key`; `bad_signature` when nothing happened, `integrity`
+ * @throws SignerError `wrong_key`; `bad_signature` without a recovery; `integrity`
  */
 export async function proveSameKey(
   taken: TakenSession,
@@ -119,11 +119,11 @@ export async function proveSameKey(
   const label = describeLabel(found.label);
   const shown = pinned ? undefined : publicKeyOf(found);
   if (shown !== undefined && !sameKey(shown, publicKey)) {
-    throw new SignerError("wrong_key", `the token holds another key as ${label} now`);
+    throw new SignerError("wrong_key", `the token now holds a different key as ${label}`);
   }
   if (await signsAs(taken, publicKey)) return;
   throw recovered
-    ? new SignerError("wrong_key", `the token signs with another key as ${label} now`)
+    ? new SignerError("wrong_key", `the token now signs with a different key as ${label}`)
     : new SignerError("bad_signature", `a signature of ${label} does not verify under its public key`);
 }
 
@@ -134,7 +134,9 @@ async function signsAs(taken: TakenSession, publicKey: P256PublicJwk): Promise<b
     ecdsaRawToDer(signature);
   } catch (cause) {
     if (!(cause instanceof EncodingError)) throw cause;
-    throw new SignerError("integrity", "C_Sign: what the module returned is no signature of any key", { cause });
+    throw new SignerError("integrity", "C_Sign: the module returned something that is not a signature of any key", {
+      cause,
+    });
   }
   return probe.verifies(publicKey, signature);
 }

@@ -17,7 +17,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** The caller's end of one worker thread. It runs one command at a time, in the order they were sent. */
+/** The caller's end of one worker thread. Commands run one at a time, in order. */
 export class Thread {
   readonly #worker: Worker;
   readonly #done: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
@@ -29,7 +29,7 @@ export class Thread {
 
   constructor() {
     const workerData: ThreadData = { done: this.#done };
-    // No flags of this process: loaders and inspectors belong to the application.
+    // Without this process's flags: loaders and inspectors belong to the application.
     this.#worker = new Worker(compiledFile("worker"), {
       workerData,
       execArgv: [],
@@ -42,7 +42,7 @@ export class Thread {
     this.#worker.on("exit", () => this.#end(new Error("the PKCS#11 thread ended")));
   }
 
-  /** Commands that have not come back. */
+  /** Commands that have not returned. */
   get pending(): number {
     return this.#waiting.size;
   }
@@ -55,7 +55,7 @@ export class Thread {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
       const request: CommandRequest = { id: this.#nextId++, name, input };
-      // The process may only end by itself while nothing is under way.
+      // The process may exit by itself only when no command is running.
       if (this.#waiting.size === 0 && !this.#abandoned) this.#worker.ref();
       this.#waiting.set(request.id, { resolve: (output) => resolve(output as CommandOutput<Name>), reject });
       this.#worker.postMessage(request);
@@ -63,8 +63,8 @@ export class Thread {
   }
 
   /**
-   * Runs a command that has to come back within `hangMs`. If it does not, it rejects with `timeout`, and `onHang` gets a
-   * promise of its return: until then the thread is inside the module.
+   * Runs a command that must return within `hangMs`. If it does not, the result rejects with `timeout`, and `onHang` gets a
+   * promise that resolves when the command returns. Until then the thread is inside the module.
    */
   async runWatched<Name extends CommandName>(
     name: Name,
@@ -73,7 +73,7 @@ export class Thread {
     onHang: (returned: Promise<void>) => void,
   ): Promise<CommandOutput<Name>> {
     const timer = setTimeout(() => {
-      onHang(this.#abandon(`the module has not come back from ${name} for ${hangMs} ms`));
+      onHang(this.#abandon(`the module has not returned from ${name} for ${hangMs} ms`));
     }, hangMs);
     try {
       return await this.run(name, input);
@@ -82,31 +82,31 @@ export class Thread {
     }
   }
 
-  /** Resolves once every command so far has come back, or was given up on. */
+  /** Resolves once every earlier command has returned or was given up on. */
   async drained(): Promise<void> {
     while (this.#waiting.size > 0 && !this.#abandoned)
       await new Promise<void>((resolve) => this.#onDrained.push(resolve));
   }
 
-  /** Ends the thread, once the call that it is in has returned. */
+  /** Ends the thread once its running call has returned. */
   async terminate(): Promise<void> {
     await this.#worker.terminate();
   }
 
-  /** At the exit of the process, when no answer can be read any more: close everything behind the call that is running. */
+  /** At the exit of the process, when no answer can be read any more. Closes everything after the running call. */
   shutDown(finalize: boolean): void {
     const message: Shutdown = { shutdown: true, finalize };
     this.#worker.postMessage(message);
   }
 
-  /** Blocks until `shutDown` is done. At the exit of the process only. */
+  /** Blocks until `shutDown` is done. Only at the exit of the process. */
   waitForShutDown(timeoutMs: number): void {
     Atomics.wait(this.#done, 0, 0, timeoutMs);
   }
 
   /**
-   * Gives up on the commands that are under way: they reject now, with what they may bring later. The thread is still inside
-   * the module; the result resolves once it has come back. Until then it does not keep the process alive.
+   * Gives up on the running commands. They reject now, with a promise of their later result. The thread is still inside the
+   * module, and the returned promise resolves when it comes back. Until then it does not keep the process alive.
    */
   #abandon(message: string): Promise<void> {
     this.#worker.unref();

@@ -10,8 +10,8 @@ import { SessionSet } from "./session-set.ts";
 import { isLost, isReady, type PooledSession } from "./session.ts";
 
 /**
- * Keeps as many sessions on one token alive as its signers want: a failed session is replaced and never used again, a
- * hung one is left to itself, and what a new session does not cure goes to the module.
+ * Keeps as many sessions on one token open as its signers want. A failed session is replaced and never used again. A
+ * hanging one is abandoned. If a new session does not help, the module is started again.
  */
 export class TokenSessions {
   readonly set: SessionSet;
@@ -48,17 +48,17 @@ export class TokenSessions {
     return this.set.all;
   }
 
-  /** Failures that sessions were brought back from, or are being. */
+  /** The number of failures that sessions have recovered from, or are recovering from. */
   get recoveries(): number {
     return this.#revival.recoveries;
   }
 
-  /** Sessions that are meant to be open. */
+  /** Sessions that should be open. */
   get target(): number {
     return this.#target;
   }
 
-  /** Resolves once a first session is open and logged in. The others, `count` in all, follow by themselves. */
+  /** Resolves once a first session is open and logged in. The others, `count` in all, follow in the background. */
   async start(count: number): Promise<void> {
     const most = this.token.maxSessions;
     this.#target = Math.max(this.#target, most === 0 ? count : Math.min(count, most));
@@ -68,7 +68,7 @@ export class TokenSessions {
     this.#fill();
   }
 
-  /** Tries to bring back sessions that failed, without waiting for the next time. */
+  /** Tries to reopen failed sessions now. */
   retry(): Promise<void> {
     return this.#revival.retry();
   }
@@ -95,7 +95,7 @@ export class TokenSessions {
     return this.set.release(gone);
   }
 
-  /** Opens all sessions after the module was initialized again. True when at least one is ready. */
+  /** Opens all sessions after the module was initialized again. True if at least one is ready. */
   async restore(list: TokenList): Promise<boolean> {
     if (this.#revival.stopped) return true;
     const token = findAgain(list, this.token);
@@ -108,7 +108,7 @@ export class TokenSessions {
     return this.all.some(isReady);
   }
 
-  /** Lets what runs come back, then closes the sessions. */
+  /** Lets running work finish, then closes the sessions. */
   async close(): Promise<void> {
     this.#revival.stop();
     await this.set.close();
@@ -127,7 +127,7 @@ export class TokenSessions {
     }
   }
 
-  /** Whether the fresh start that overtook us has opened the session. */
+  /** Whether the fresh start that came first has opened the session. */
   async #openedMeanwhile(session: PooledSession): Promise<boolean> {
     await this.#module.freshStarts.settled();
     return isReady(session);
@@ -144,7 +144,7 @@ export class TokenSessions {
     }
   }
 
-  /** Starts what is missing, at most as many threads again as are lost. */
+  /** Starts the missing sessions. Replaces at most as many threads as are lost. */
   #fill(): void {
     while (this.set.size < this.#target && this.set.size + this.set.lost < 2 * this.#target) {
       if (this.#revival.stopped || this.set.paused) return;

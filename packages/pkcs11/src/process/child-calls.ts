@@ -1,7 +1,7 @@
 import type { ToParent } from "../wire/child-messages.ts";
 import { toWire } from "../wire/wire-error.ts";
 
-/** The calls of the parent that are under way in the child. */
+/** The parent's calls that are running in the child. */
 export class ChildCalls {
   readonly #send: (message: ToParent) => void;
   readonly #onAnswered: () => void;
@@ -29,7 +29,7 @@ export class ChildCalls {
     }
   }
 
-  /** No caller waits for it any more. */
+  /** No caller is waiting for it any more. */
   abort(call: number): void {
     this.#underWay.get(call)?.abort();
   }

@@ -8,7 +8,7 @@ import { SessionNumbers } from "./session-numbers.ts";
 interface Entry {
   readonly opened: SigningKey;
   closing: Promise<void> | undefined;
-  /** The state that the parent knows. */
+  /** The last state that the parent was told. */
   reported: string;
 }
 
@@ -44,7 +44,7 @@ export class ChildKeys {
     return { signature, session: this.#sessions.numberOf(session) };
   }
 
-  /** Until it has come back, or while a call still hangs behind it, the key counts: the hang is to be seen. */
+  /** Until it has returned, and while a call still hangs after it, the key counts, so that the hang stays visible. */
   async close(key: number): Promise<null> {
     const entry = this.#keys.get(key);
     if (entry === undefined) return null;
@@ -58,7 +58,7 @@ export class ChildKeys {
     await Promise.allSettled([...this.#keys.keys()].map((key) => this.close(key)));
   }
 
-  /** What the parent does not know yet. */
+  /** The states that the parent does not know yet. */
   changes(): readonly { readonly key: number; readonly state: ChildKeyState }[] {
     const states = [...this.#keys].filter(([, { closing }]) => closing === undefined);
     const changes = states.map(([key, entry]) => {

@@ -18,13 +18,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** What the child asks of its parent, and what becomes of it. */
+/** What the child asks of its parent, and reports to it. */
 export interface ChildEvents {
   /** The PINs, by number, for logins in the child. */
   readonly pins: ChildLinkPins;
   /** No PIN is tried any more on the token of this key. */
   refused(key: number, error: WireError): void;
-  /** The process is gone; `reason` says how, for people. */
+  /** The process is gone; `reason` says how. */
   ended(reason: string): void;
 }
 
@@ -35,20 +35,20 @@ export interface ChildLinkPins {
 }
 
 type Command = Extract<ToChild, { type: "open" | "sign" | "close" }>;
-/** A command without its number, each member of the union by itself. */
+/** A command without its number, separately for each member of the union. */
 export type ChildCommand = Command extends infer Member
   ? Member extends Command
     ? Omit<Member, "call">
     : never
   : never;
 
-/** A child that takes no more calls has this long for those under way. What takes longer hangs too. Milliseconds. */
+/** How long the running calls may take in a child that accepts no more calls. A longer one hangs too. Milliseconds. */
 const LAST_CALLS_MS = 2_000;
-/** A child that was asked to stop, and has not, is killed. Milliseconds. */
+/** A child that was asked to stop and has not done so in this time is killed. Milliseconds. */
 const STOP_MS = 4_000;
-/** What a process said last may be read after its exit, for this long. Milliseconds. */
+/** How long after a process's exit its last messages may still be read. Milliseconds. */
 const LAST_WORDS_MS = 500;
-/** Not even killing ends a process inside a driver that does not come back. Then it is given up on. Milliseconds. */
+/** Even a kill does not end a process inside a driver that does not return. After this time it is given up on. Milliseconds. */
 const KILL_MS = 2_000;
 
 /** The parent's end of one child process. */
@@ -57,10 +57,10 @@ export class ChildLink {
   readonly #events: ChildEvents;
   readonly #calls: Map<number, Waiting> = new Map();
   readonly #states: Map<number, ChildKeyState> = new Map();
-  /** PINs that the child has, by question, until it says what became of them. */
+  /** PINs that the child has, by question, until it reports their outcome. */
   readonly #tries: Map<number, PinTry> = new Map();
   #missedPin = false;
-  /** What stands for the sessions of the process. */
+  /** Objects that represent the sessions of the process. */
   readonly sessions: SessionsOfChild = new SessionsOfChild();
   /** Resolves once the process is gone. */
   readonly exited: Promise<void>;
@@ -68,18 +68,18 @@ export class ChildLink {
   #nextCall = 0;
   readonly #silence = new SilenceWatch(() => this.kill("the child process went silent"));
   #ended: string | undefined;
-  /** Why it is to end, once that is certain. */
+  /** Why it will end, once that is certain. */
   #leaving: string | undefined;
 
-  /** @throws an error of the system, when it cannot even try to start a process. */
+  /** @throws a system error if the process cannot even be started. */
   constructor(events: ChildEvents) {
     this.#events = events;
     this.exited = new Promise((resolve) => (this.#onExited = resolve));
-    // With the first child: 2 ms of a start, which threads do without.
+    // Loaded with the first child: it takes 2 ms, which threads do not need.
     const { fork } = process.getBuiltinModule("node:child_process");
     this.#process = fork(fileURLToPath(compiledFile("child")), [], {
       serialization: "advanced",
-      // What the module writes goes where its own would.
+      // The module's output goes to the same place as this process's.
       stdio: ["ignore", "ignore", "inherit", "ipc"],
       execArgv: [],
       env: childEnvironment(process.env),
@@ -88,17 +88,17 @@ export class ChildLink {
     this.#process.on("message", (message: ToParent) => this.#receive(message));
     this.#process.on("exit", (code, signal) => this.#end(this.#leaving ?? signal ?? `exit code ${code}`));
     this.#process.on("error", (error) => {
-      // Also told of a message or a signal that could not be sent. Then the process may still be there.
+      // Also emitted for a message or a signal that could not be sent. The process may still be there.
       if (this.#process.pid === undefined) this.#end(error.message);
     });
-    // Without the channel it is of no use. It ends by itself then, unless it is stuck.
+    // The child is useless without the channel. It then ends by itself, unless it is stuck.
     this.#process.on("disconnect", () => {
       if (this.#ended !== undefined) return this.#loseTries();
       setTimeout(() => this.kill("its channel broke"), STOP_MS).unref();
     });
   }
 
-  /** Takes no calls any more: it has ended, or is about to. */
+  /** Accepts no more calls: it has ended, or is about to. */
   get leaving(): boolean {
     return this.#leaving !== undefined || this.#ended !== undefined;
   }
@@ -108,12 +108,12 @@ export class ChildLink {
     return this.#missedPin;
   }
 
-  /** What it last said about a key. */
+  /** The last state that it reported for a key. */
   state(key: number): ChildKeyState | undefined {
     return this.#states.get(key);
   }
 
-  /** Rejects with `unavailable` when the process ends before it has answered. */
+  /** Rejects with `unavailable` if the process ends before it has answered. */
   call(input: ChildCommand, signal?: AbortSignal): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(gone(this.#ended));
@@ -123,7 +123,7 @@ export class ChildLink {
       this.#calls.set(call, {
         resolve: (value) => {
           settle();
-          // It says no more about a key that is closed.
+          // It reports nothing more about a closed key.
           if (input.type === "close") this.#states.delete(input.key);
           resolve(value);
         },
@@ -134,7 +134,7 @@ export class ChildLink {
     });
   }
 
-  /** No more calls. Those under way get a moment. */
+  /** Accepts no more calls. Running calls get a little time. */
   retire(reason: string): void {
     if (this.leaving) return;
     this.#leaving = reason;
@@ -145,7 +145,7 @@ export class ChildLink {
   kill(reason: string): void {
     if (this.#ended !== undefined) return;
     this.#leaving ??= reason;
-    // Whoever waits for its end waits for this process too.
+    // Code that waits for its end also waits for this process.
     this.#process.ref();
     this.#process.kill("SIGKILL");
     setTimeout(() => this.#end(reason), KILL_MS).unref();
@@ -161,7 +161,7 @@ export class ChildLink {
   }
 
   #send(message: ToChild, failed: (error: Error) => void = () => {}): void {
-    // Without a channel it is about to end, and its exit tells everybody.
+    // Without a channel it is about to end, and its exit informs every caller.
     if (!this.#process.connected) return;
     this.#process.send(message, (error) => {
       if (error !== null) failed(error);
@@ -169,7 +169,7 @@ export class ChildLink {
   }
 
   #receive(message: ToParent): void {
-    // What it said last may be read after its exit. Then only what became of a PIN still counts.
+    // Its last messages may be read after its exit. Then only the outcome of a PIN still counts.
     if (this.#ended !== undefined && message.type !== "pinOutcome") return;
     if (this.#ended === undefined) this.#silence.heard();
     switch (message.type) {
@@ -226,7 +226,7 @@ export class ChildLink {
     return waiting;
   }
 
-  /** An answer is awaited: the process may not end by itself, and the child has to show that it is alive. */
+  /** A call is running: this process may not exit by itself, and the child must show that it is alive. */
   #expect(): void {
     this.#process.ref();
     this.#process.channel?.ref();
@@ -251,14 +251,17 @@ export class ChildLink {
     this.#onExited();
   }
 
-  /** Nothing more is heard of the PINs that it had. */
+  /** The outcome of its PINs stays unknown. */
   #loseTries(): void {
     for (const attempt of this.#tries.values()) attempt.done("lost");
     this.#tries.clear();
   }
 }
 
-/** Loaders, inspectors and coverage belong to the application. All else is the module's, which has settings there. */
+/**
+ * Loaders, inspectors and coverage belong to the application. All other variables are passed on, since the module has
+ * settings there.
+ */
 function childEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...environment, NODE_OPTIONS: undefined, NODE_V8_COVERAGE: undefined };
 }

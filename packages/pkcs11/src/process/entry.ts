@@ -1,17 +1,17 @@
-// The file that the child process is started with: the thread backend, spoken to over the parent's channel.
+// The program of the child process: the thread backend, controlled over the parent's channel.
 import type { ToChild, ToParent } from "../wire/child-messages.ts";
 import { ChildCalls } from "./child-calls.ts";
 import { ChildKeys } from "./child-keys.ts";
 import { ChildPins } from "./child-pins.ts";
 
-/** How often a parent that waits is told that somebody is there, and hung calls are looked for. Milliseconds. */
+/** How often a waiting parent gets a sign of life, and hung calls are looked for. Milliseconds. */
 const TICK_MS = 250;
-/** How long closing in order may take before the process ends anyway. Milliseconds. */
+/** How long an orderly close may take before the process ends anyway. Milliseconds. */
 const STOP_MS = 2_000;
 
 if (process.send !== undefined) {
   runChild((message) => {
-    // A parent that is gone reads nothing; the end of the channel is what stops this process.
+    // A parent that is gone reads nothing. This process stops when the channel ends.
     if (process.connected) process.send?.(message, undefined, undefined, () => {});
   });
 }
@@ -25,7 +25,7 @@ function runChild(send: (message: ToParent) => void): void {
   const calls = new ChildCalls(send, reportStates);
   const tick = (): void => {
     if (calls.some) send({ type: "alive" });
-    // States first: a hang is the last that the parent listens to.
+    // States first, because the parent stops listening after a hang.
     reportStates();
     if (keys.hanging) send({ type: "hung" });
   };
@@ -49,7 +49,7 @@ function runChild(send: (message: ToParent) => void): void {
         return void stop();
     }
   });
-  // The parent is gone, whatever became of it.
+  // The parent is gone, for whatever reason.
   process.on("disconnect", () => void stop());
   leaveSignalsToParent();
 }
@@ -62,17 +62,17 @@ function createStop(keys: ChildKeys): () => Promise<void> {
     stopping = true;
     setTimeout(killSelf, STOP_MS);
     await keys.closeAll();
-    // Behind the handlers that close what is still being opened. After them the process would wait for every thread, one
-    // that hangs inside the module included, and nothing could end it any more.
+    // After the handlers that close signers still being opened. Otherwise the process would then wait for every thread,
+    // even one that hangs inside the module, and nothing could end it.
     process.on("exit", killSelf);
     process.exit();
   };
 }
 
 function leaveSignalsToParent(): void {
-  // Signals to the whole group are the parent's to act on: it may still have signatures to make.
+  // Signals to the whole process group are for the parent to handle: it may still have signatures to make.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
-  // Node's own end of a process waits for its threads too.
+  // A normal Node exit waits for threads too.
   process.on("uncaughtException", (error) => {
     process.stderr.write(`${error.stack ?? String(error)}\n`, killSelf);
   });

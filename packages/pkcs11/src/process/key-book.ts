@@ -3,7 +3,7 @@ import type { TokenName } from "../wire/token-name.ts";
 import type { ParentKey } from "./parent-key.ts";
 import { PinRefusals } from "./pin-refusals.ts";
 
-/** The keys that signers of this process have open on one module, and on which of their tokens no PIN is tried. */
+/** The keys that signers of this process have open on one module, and the tokens on which no PIN is tried. */
 export class KeyBook {
   readonly #keys: Set<ParentKey> = new Set();
   readonly #refusals = new PinRefusals();
@@ -24,7 +24,7 @@ export class KeyBook {
     this.#keys.add(key);
   }
 
-  /** Once all signers of a token are closed, its refusals are forgotten. False when the key was not there. */
+  /** Once all signers of a token are closed, its refusals are forgotten. False if the key was not there. */
   remove(key: ParentKey): boolean {
     const removed = this.#keys.delete(key);
     this.#refusals.forgetAllBut(this.all.map(({ token }) => token));
@@ -35,12 +35,12 @@ export class KeyBook {
     return this.#refusals.of(key.token);
   }
 
-  /** Of a signer that is open. Errors that are no refusal of a PIN pass by. */
+  /** For a signer that is open. Ignores errors that are not a refusal of a PIN. */
   noteRefusal(key: ParentKey, error: unknown): void {
     if (this.#keys.has(key)) this.#refusals.add(key.token, error);
   }
 
-  /** @throws SignerError where no PIN may be tried on a token, whichever child asks for one. */
+  /** @throws SignerError if no PIN may be tried on a token, whichever child asks for one. */
   requireNotRefused(token: TokenName): void {
     const refusal = this.#refusals.of(token);
     if (refusal !== undefined) throw refusal;

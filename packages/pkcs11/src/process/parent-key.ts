@@ -11,22 +11,22 @@ export interface KeyInChild {
   readonly number: number;
 }
 
-/** A key that a signer of this process uses, through whatever child there is. */
+/** A key that a signer of this process uses, through any child. */
 export interface ParentKey {
-  /** For the next child: it holds the key to what was found when it was opened first. */
+  /** The next child's input: the key there must match what was found when it was first opened. */
   readonly request: KeyRequest;
   readonly pin: number;
-  /** As it was when the key was opened first. */
+  /** Its state when the key was first opened. */
   readonly token: TokenDescription;
   /** Where it is open now. */
   current: KeyInChild | undefined;
-  /** Why it is open nowhere, and on its way to no child. */
+  /** Why it is open nowhere, and not being opened. */
   failure: SignerError | undefined;
   /** Where it is, once that is known, or the failure. */
   opened: () => Promise<KeyInChild>;
 }
 
-/** A key that was opened in a child just now. */
+/** A key that was just opened in a child. */
 export function parentKey(child: ChildLink, request: KeyRequest, pin: number, opened: OpenedInChild): ParentKey {
   const current = { child, number: opened.key };
   const { token, publicKey } = opened;
@@ -34,7 +34,7 @@ export function parentKey(child: ChildLink, request: KeyRequest, pin: number, op
   return { request: again, pin, token, current, failure: undefined, opened: async () => current };
 }
 
-/** Opens a key in a child, which asks for its PIN by the number. */
+/** Opens a key in a child, which asks for its PIN by number. */
 export async function openInChild(
   child: ChildLink,
   { pin: source, ...request }: KeyRequest,
@@ -74,7 +74,7 @@ export function keyNotes({ current, failure }: ParentKey): readonly string[] {
   return failure === undefined ? (current?.child.state(current.number)?.notes ?? []) : [failure.message];
 }
 
-/** What the child knows of the token's refusal of a PIN. */
+/** What the child knows about the token's refusal of a PIN. */
 export function refusalIn(current: KeyInChild | undefined): unknown {
   const refusal = current?.child.state(current.number)?.refusal;
   return refusal === undefined ? undefined : fromWire(refusal);

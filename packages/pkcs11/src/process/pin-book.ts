@@ -6,19 +6,19 @@ import { type TokenName, tokenKey } from "../wire/token-name.ts";
 
 interface Entry {
   readonly source: PinSource;
-  /** A signer is open, or being opened, with it. */
+  /** Whether a signer with it is open or being opened. */
   isUsed: boolean;
-  /** Tokens that accepted it from the child that there is now, or for which it was found to be the accepted one. */
+  /** Tokens that accepted it from the current child, or whose accepted PIN was found to be this one. */
   readonly proven: Set<string>;
 }
 
-/** A key that is open: its token, and the number of its PIN. */
+/** An open key: its token, and the number of its PIN. */
 export interface PinUser {
   readonly token: TokenName;
   readonly pin: number;
 }
 
-/** PIN sources by number: a child asks for a PIN by it. */
+/** PIN sources by number. A child asks for a PIN by that number. */
 export class PinBook {
   readonly #pins: LoginPins;
   readonly #entries: Map<number, Entry> = new Map();
@@ -42,8 +42,8 @@ export class PinBook {
   }
 
   /**
-   * Forgets the sources of signers that are gone, all but those that the child may ask for: the accepted one of a token whose
-   * open signers have none that is known to be right. `users`: the keys that are open.
+   * Forgets the sources of signers that are gone. Keeps those that the child may ask for: the accepted source of a token
+   * whose open signers have no source known to be right. `users`: the open keys.
    */
   forgetUnneeded(users: readonly PinUser[]): void {
     for (const [number, { isUsed, proven }] of this.#entries) {
@@ -74,7 +74,7 @@ export class PinBook {
     return verdict;
   }
 
-  /** The child is gone: the next one does not know what its tokens accepted. */
+  /** The child is gone. The next one does not know which PINs its tokens accepted. */
   childEnded(): void {
     for (const { proven } of this.#entries.values()) proven.clear();
     this.forgetUnneeded([]);

@@ -1,4 +1,4 @@
-/** Sessions cannot be sent to another process: each has a number there. In the child. */
+/** Sessions cannot be sent to another process, so each has a number there. In the child. */
 export class SessionNumbers {
   readonly #numbers: WeakMap<object, number> = new WeakMap();
   #next = 0;
@@ -12,10 +12,10 @@ export class SessionNumbers {
   }
 }
 
-/** More sessions than a token has open at once. One that is forgotten is only proven once more. */
+/** More sessions than a token has open at the same time. A forgotten one only has to be proven once more. */
 const MOST = 256;
 
-/** What stands for the sessions of one child, by their numbers there. In the parent. */
+/** Objects that represent the sessions of one child, by their numbers there. In the parent. */
 export class SessionsOfChild {
   readonly #sessions: Map<number, object> = new Map();
 

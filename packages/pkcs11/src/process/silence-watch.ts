@@ -1,11 +1,14 @@
-/** While calls are under way the child speaks four times a second. It is looked after this often. Milliseconds. */
+/** While calls are running the child sends four signs of life a second. This is how often they are checked. Milliseconds. */
 const WATCH_MS = 1_000;
-/** Nothing was heard between so many looks: it is stopped or stuck. Looks, not time: this process may have been busy itself. */
+/**
+ * After this many checks without a sign, the child is stopped or stuck. Counts checks, not time: this process may have been
+ * busy itself.
+ */
 const SILENT_LOOKS = 5;
-/** The same before its first word: a busy machine starts programs slowly. */
+/** The same before its first message: a busy machine starts programs slowly. */
 const SILENT_LOOKS_AT_START = 20;
 
-/** Notices that a child says nothing any more while an answer of it is awaited. */
+/** Notices that a child has gone silent while a call is running. */
 export class SilenceWatch {
   readonly #onSilent: () => void;
   #silentLooks = 0;

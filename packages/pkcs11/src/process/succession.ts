@@ -3,7 +3,7 @@ import type { WireError } from "../wire/wire-error.ts";
 import { ChildLink, type ChildLinkPins } from "./child-link.ts";
 import { RestartPauses } from "./restart-pauses.ts";
 
-/** What a succession tells of its children, and asks for them. */
+/** What a succession reports about its children, and asks for them. */
 export interface SuccessionEvents {
   /** The PINs, by number, for logins in a child. */
   readonly pins: ChildLinkPins;
@@ -11,13 +11,13 @@ export interface SuccessionEvents {
   refused(child: ChildLink, key: number, error: WireError): void;
   /** The child is gone. */
   ended(): void;
-  /** Whether there is anything that a next child is started for. */
+  /** Whether a next child is needed. */
   wanted(): boolean;
   /** The next child is there, and holds no key yet. */
   succeeded(child: ChildLink): void;
 }
 
-/** The child process for one module, and the next one after each end, with longer and longer pauses between. */
+/** The child process for one module, and a new one after each end, with growing pauses between. */
 export class ChildSuccession {
   readonly #events: SuccessionEvents;
   readonly #pauses = new RestartPauses();
@@ -39,23 +39,26 @@ export class ChildSuccession {
     return child === this.#child;
   }
 
-  /** The child, started where there is none. @throws SignerError `unavailable` between an end and the next start; ConfigurationError */
+  /**
+   * The child, started if there is none. @throws SignerError `unavailable` between an end and the next start;
+   * ConfigurationError
+   */
   child(): ChildLink {
-    // Another start now would be one more crash, and a second child besides the one to come.
+    // Another start now would be one more crash, and a second child next to the coming one.
     if (this.#timer !== undefined) throw this.notYet();
     return (this.#child ??= this.#start());
   }
 
-  /** A signature was made: the next end is the first of its kind. */
+  /** A signature was made: the next end counts as the first. */
   proven(): void {
     this.#pauses.reset();
   }
 
-  /** Why a key is open nowhere after an end. */
+  /** Why a key is open in no child after an end. */
   notYet(): SignerError {
     return new SignerError(
       "unavailable",
-      `the child process ended (${this.#lastEnd ?? ""}) and is not started again yet`,
+      `the child process ended (${this.#lastEnd ?? ""}) and has not been restarted yet`,
     );
   }
 

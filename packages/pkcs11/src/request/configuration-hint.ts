@@ -1,22 +1,22 @@
 import { basename } from "node:path";
 
-// By the name of the library: where it takes its configuration from, and what it does without.
+// By library name: where the library takes its configuration from, and what happens without it.
 const SOURCES: readonly (readonly [library: RegExp, where: string])[] = [
   [
     /softhsm/i,
-    "SoftHSM reads the file that SOFTHSM2_CONF names, and its tokens in the folder that directories.tokendir names there. " +
-      "C_Initialize fails where one of them is not there or cannot be read, and where the file has a value that it does not know, such " +
-      "as a backend that it was built without; a file that says nothing makes it look in its own folder",
+    "SoftHSM reads the file named by SOFTHSM2_CONF, and its tokens from the folder that directories.tokendir sets there. " +
+      "C_Initialize fails if either is missing or unreadable, or if the file has a value that this build does not know, such " +
+      "as a backend that it was built without. With an empty file SoftHSM looks in its default folder",
   ],
   [/softokn/i, "NSS takes its configuration from the option libraryParameters"],
   [/tpm2_pkcs11/i, "tpm2-pkcs11 takes its configuration from TPM2_PKCS11_STORE and TPM2_PKCS11_TCTI"],
   [/p11-kit-client/i, "p11-kit's client finds its server by P11_KIT_SERVER_ADDRESS"],
-  [/yubihsm/i, "this module takes its configuration from the file that YUBIHSM_PKCS11_CONF names"],
-  [/cs_pkcs11/i, "this module takes its configuration from the file that CS_PKCS11_R3_CFG names"],
-  [/nethsm/i, "this module takes its configuration from the file that P11NETHSM_CONFIG_FILE names"],
+  [/yubihsm/i, "this module reads its configuration from the file named by YUBIHSM_PKCS11_CONF"],
+  [/cs_pkcs11/i, "this module reads its configuration from the file named by CS_PKCS11_R3_CFG"],
+  [/nethsm/i, "this module reads its configuration from the file named by P11NETHSM_CONFIG_FILE"],
 ];
 
-/** Where the module at a path takes its configuration from, for people; undefined where that is not known. */
+/** Says where the module at a path takes its configuration from. Undefined for unknown modules. */
 export function configurationHint(module: string): string | undefined {
   return SOURCES.find(([library]) => library.test(basename(module)))?.[1];
 }

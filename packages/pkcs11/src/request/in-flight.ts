@@ -1,6 +1,6 @@
 /**
- * Work by key, of which no second one is begun while the first has not come back. A file on a mount that hangs keeps a thread of
- * libuv's pool, of which there are four: those who ask again must not take another one each.
+ * Work by key. A second task with the same key joins the first while that one is running. A file on a hanging mount blocks
+ * one of the four threads of libuv's pool, and repeated requests must not block another one each.
  */
 export function createInFlight<Value>(): (key: string, work: () => Promise<Value>) => Promise<Value> {
   const running = new Map<string, Promise<Value>>();

@@ -3,7 +3,7 @@ import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PinSource } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 
-/** Which private key on a token is meant. Absent members match every key. */
+/** Selects one private key on a token. Absent members match every key. */
 export interface PrivateKeyQuery {
   /** CKA_LABEL of the private key, as bytes: it need not be UTF-8. */
   readonly object?: Uint8Array | undefined;
@@ -11,31 +11,31 @@ export interface PrivateKeyQuery {
   readonly id?: Uint8Array | undefined;
 }
 
-/** How a key that was found is found again: others that have its label by now are other keys, where it has an id. */
+/** How to find the same key again. If it has an id, another key that now has its label does not match. */
 export function queryAgain(query: PrivateKeyQuery, { id }: { readonly id: Uint8Array }): PrivateKeyQuery {
   return id.length === 0 ? query : { ...query, id };
 }
 
-/** What a key is held to that was open before. */
+/** What a key that was open before must still match. */
 export interface KeyBefore {
-  /** It comes before the selector, which others may match by now. */
+  /** Takes precedence over the selector, which other tokens may match by now. */
   readonly token: TokenDescription;
   readonly publicKey: P256PublicJwk;
 }
 
-/** Everything that says which key is meant, and how it is opened. */
+/** Which key to open, and how. */
 export interface KeyRequest {
   readonly module: string;
-  /** Passed to C_Initialize (`pReserved`), for the few modules that want it. */
+  /** Passed to C_Initialize (`pReserved`), for the few modules that need it. */
   readonly libraryParameters: string | undefined;
   readonly selector: TokenSelector;
-  /** Of a key that was open before, in another child process. */
+  /** For a key that was open in an earlier child process. */
   readonly before?: KeyBefore | undefined;
   readonly query: PrivateKeyQuery;
   readonly pin: PinSource;
   readonly sessions: number;
-  /** A call that runs longer hangs. Milliseconds. */
+  /** A call that runs longer counts as hanging. Milliseconds. */
   readonly hangMs: number;
-  /** Given by the caller, instead of what the token's public objects say. */
+  /** Given by the caller. Replaces what the token's public objects hold. */
   readonly publicKey: P256PublicJwk | undefined;
 }

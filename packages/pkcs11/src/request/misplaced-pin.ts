@@ -1,35 +1,35 @@
 import { ConfigurationError } from "@signpost/core";
 
-/** The attributes that hold a PIN or lead to one, in any case, and with the slips that keep their sense. */
+/** The attributes that hold a PIN or lead to one, in any case, and in common misspellings. */
 const PIN_ATTRIBUTE = /pin[-_ ]?(?:value|source)\s*=/i;
-/** Separators that were meant, and what stands behind a slip of the name of an attribute. */
+/** Separators, and what follows a misspelled attribute name. */
 const SEPARATOR = /[=?&;,|]|pin[-_ ]?(?:value|source)/i;
 
 /**
- * Refuses a value that swallowed `pin-value=` or `pin-source=`, as one does behind a wrong separator: the PIN would
- * become part of a label or a path, and so of messages. An equals sign that is encoded says that it is meant.
+ * Refuses a value that contains `pin-value=` or `pin-source=`, as happens after a wrong separator. The PIN would
+ * become part of a label or a path, and so of messages. An encoded equals sign is taken as intended.
  *
- * @throws ConfigurationError that repeats nothing of the value.
+ * @throws ConfigurationError, which does not repeat the value.
  */
 export function refuseMisplacedPin(name: string, encoded: string): void {
-  // Everything but the equals sign is decoded, since escapes may hide the name.
+  // All escapes but the equals sign are decoded, since they may hide the name.
   const text = encoded.replaceAll(/%(?!3D)[0-9A-F]{2}/gi, (escape) =>
     String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
   );
   if (!PIN_ATTRIBUTE.test(text)) return;
   throw new ConfigurationError(
     "uri",
-    `${name}: holds a pin-value= or pin-source=. Expected "?" once before the first attribute of the query, and "&" ` +
-      `between them; a value that really holds this text has its "=" as %3D`,
+    `${name}: contains pin-value= or pin-source=. Put one "?" before the first query attribute and "&" ` +
+      `between them. If the value really contains this text, write its "=" as %3D`,
   );
 }
 
-/** A value for a message, quoted or in another form, unless a PIN may have got into it by a wrong separator. */
+/** A value for a message, quoted or in another form, unless a wrong separator may have put a PIN into it. */
 export function shown(value: string, form: string = JSON.stringify(value)): string {
-  return mayHoldPin(value) ? "(not shown: with its separators it may hold a PIN)" : form;
+  return mayHoldPin(value) ? "(not shown: it contains a separator and may hold a PIN)" : form;
 }
 
-/** Whether a value has what stands between attributes: something that was not meant may be in it. */
+/** Whether a value contains a separator between attributes, and so may hold more than was intended. */
 export function mayHoldPin(value: string): boolean {
   return SEPARATOR.test(value);
 }

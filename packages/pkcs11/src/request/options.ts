@@ -15,21 +15,24 @@ import { pinSource, type PinSource, type Pkcs11Pin } from "./pin.ts";
 import type { TokenSelector } from "./select-token.ts";
 import { readSlotId } from "./slot-id.ts";
 
-/** What does not say which key is meant: the same for `openPkcs11Signer` and for the adapter. */
+/** The options that do not select the key. They are the same for `openPkcs11Signer` and for the adapter. */
 export interface Pkcs11KeyOptions {
   /**
-   * The public half as JWK or SPKI PEM, for tokens that hold no public object. It is proven by a signature. Default: what
+   * The public half as JWK or SPKI PEM, for tokens that hold no public object. A signature proves it. Default: the one that
    * the token shows.
    */
   readonly publicKey?: JwkInput | string | undefined;
-  /** Bound of opening: initializing, login, search and proof. Milliseconds, 1 to 2147483647, default 10000. */
+  /** Time limit for opening: initialization, login, search and proof. Milliseconds, 1 to 2147483647, default 10000. */
   readonly openDeadlineMs?: number | undefined;
   /**
-   * Text for C_Initialize, which NSS takes its configuration from. Not empty, without NUL, and the same for all signers that are
-   * open on one module. Default: none, as other modules want it.
+   * Text for C_Initialize, from which NSS takes its configuration. Not empty, without NUL, and the same for all open
+   * signers of one module. Default: none, which is right for other modules.
    */
   readonly libraryParameters?: string | undefined;
-  /** Signatures at once, each in a thread with its own session. 1 to 64, default 4; at most what the token allows. */
+  /**
+   * Concurrent signatures. Each runs in a thread with its own session. 1 to 64, default 4, and at most what the token
+   * allows.
+   */
   readonly sessions?: number | undefined;
   /** Where the module runs. Default `thread`. */
   readonly isolation?: Pkcs11Isolation | undefined;
@@ -41,28 +44,34 @@ export interface Pkcs11KeyOptions {
  */
 export type Pkcs11Isolation = "thread" | "process";
 
-/** Options of `openPkcs11Signer`. What is given of `token`, `serial`, `slotId`, `object` and `id` must match; one key must. */
+/**
+ * Options of `openPkcs11Signer`. The token and the key must match each of `token`, `serial`, `slotId`, `object` and `id`
+ * that is given. Exactly one key must match.
+ */
 export interface Pkcs11SignerOptions extends Pkcs11KeyOptions {
   /** Path of the module, for instance `/usr/lib/softhsm/libsofthsm2.so`. Symbolic links are followed. */
   readonly module: string;
-  /** Label of the token. Padding at its end does not count. Default: any. */
+  /** Label of the token. Trailing padding is ignored. Default: any. */
   readonly token?: string | undefined;
   /** Serial number of the token. Default: any. */
   readonly serial?: string | undefined;
   /**
-   * Number of the slot, 0 to 2^64 - 1: a number below 2^53, a bigint, or text in decimal digits. Many modules give a token
-   * another one after each start: prefer `token` and `serial`. Default: any.
+   * Number of the slot, 0 to 2^64 - 1: a number below 2^53, a bigint, or decimal text. With many modules a token's slot
+   * number changes on each start, so prefer `token` and `serial`. Default: any.
    */
   readonly slotId?: number | bigint | string | undefined;
   /** CKA_LABEL of the private key, not empty: text, or bytes for a label that is not UTF-8. Default: any. */
   readonly object?: string | Uint8Array | undefined;
   /** CKA_ID of the private key: opaque bytes, not empty. Default: any. */
   readonly id?: Uint8Array | undefined;
-  /** The user PIN, or a function that is asked for it on every new login. */
+  /** The user PIN, or a function that returns it. The function is called on every new login. */
   readonly pin: Pkcs11Pin;
-  /** Queue, attempts and deadline. Default two attempts and as many calls at once as sessions; `false` opens the bare signer. */
+  /**
+   * Queue, attempts and deadline. By default two attempts, and as many concurrent calls as sessions. `false` opens the bare
+   * signer.
+   */
   readonly policy?: GuardPolicy | false | undefined;
-  /** Aborts the opening. Default: nothing but the deadline does. */
+  /** Aborts the opening. Default: only the deadline ends it. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -92,7 +101,7 @@ const DEFAULT_SESSIONS = 4;
 const MAX_SESSIONS = 64;
 /** Login and search go over the network in many modules. Milliseconds. */
 const DEFAULT_OPEN_DEADLINE_MS = 10_000;
-/** The default attempt timeout. A call that is slower than an impatient caller does not hang yet. */
+/** The default attempt timeout. A call that outlasts an impatient caller is not hanging yet. */
 const MIN_HANG_MS = 2_000;
 
 /** `Pkcs11KeyOptions`, checked, with their defaults. */
@@ -104,11 +113,11 @@ export interface KeySettings {
   readonly isolation: Pkcs11Isolation;
 }
 
-/** Which key, and how it is opened. */
+/** Which key to open, and how. */
 export interface ReadRequest {
-  /** Its module's path is as it was given: nothing was looked up in the file system yet. */
+  /** The module's path is as the caller gave it, not yet resolved. */
   readonly request: KeyRequest;
-  /** Paths of the modules that may be loaded. Undefined: any. */
+  /** Paths of the modules that may be loaded. Undefined allows any. */
   readonly allowedModules?: readonly string[] | undefined;
   readonly settings: KeySettings;
 }
@@ -151,7 +160,7 @@ interface RequestParts {
   readonly policy: GuardPolicy | false | undefined;
 }
 
-/** What every way of naming a key has in common, checked and ready for either isolation. */
+/** What all ways of selecting a key have in common, checked and ready for either isolation. */
 export function readKeyRequest(settings: KeySettings, names: RequestParts): KeyRequest {
   const { publicKey, libraryParameters, sessions } = settings;
   const { selector, query, policy } = names;
@@ -182,7 +191,7 @@ function optionalText(name: string, value: unknown): string | undefined {
   return value === undefined ? undefined : readText(name, value);
 }
 
-/** The module reads them up to a NUL. A lone surrogate has no UTF-8 encoding, here and in a label. */
+/** The module reads this text up to a NUL. A lone surrogate has no UTF-8 encoding, here and in a label. */
 function optionalParameters(value: unknown): string | undefined {
   const text = optionalText("libraryParameters", value);
   if (text === undefined || (text.isWellFormed() && !text.includes("\0"))) return text;
@@ -191,17 +200,13 @@ function optionalParameters(value: unknown): string | undefined {
 
 function optionalLabel(value: unknown): Uint8Array | undefined {
   if (typeof value !== "string" || value === "") {
-    return optionalBytes("object", value, "a string or a Uint8Array that is not empty");
+    return optionalBytes("object", value, "a string or Uint8Array, not empty");
   }
   if (!value.isWellFormed()) throw new ConfigurationError("object", "expected a well-formed string");
   return new TextEncoder().encode(value);
 }
 
-function optionalBytes(
-  name: string,
-  value: unknown,
-  expected = "a Uint8Array that is not empty",
-): Uint8Array | undefined {
+function optionalBytes(name: string, value: unknown, expected = "a non-empty Uint8Array"): Uint8Array | undefined {
   if (value === undefined) return undefined;
   if (!isUint8Array(value) || value.length === 0) throw new ConfigurationError(name, `expected ${expected}`);
   return new Uint8Array(value);

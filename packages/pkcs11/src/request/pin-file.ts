@@ -3,12 +3,12 @@ import { createInFlight } from "./in-flight.ts";
 
 /** By path. */
 const readOnce = createInFlight<Uint8Array>();
-/** So many files at once, in this thread. What hangs leaves the rest of the pool to the application. */
+/** Concurrent reads in this thread. Files that hang leave the rest of libuv's pool to the application. */
 const MAX_READS = 2;
 let reading = 0;
-/** Reads that wait for their turn, in the order in which they came. */
+/** Reads that wait for their turn, in order of arrival. */
 const waiting: (() => void)[] = [];
-/** A PIN has 255 bytes at most in any module. What is longer is another file. */
+/** No module accepts a PIN of more than 255 bytes. A longer file is not a PIN file. */
 const MAX_BYTES = 4_096;
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -16,8 +16,8 @@ const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * The PIN in a file, without a byte order mark before it and one line end behind. Only regular files are read: a FIFO or a
- * device may never answer. While one read of a path has not come back, there is no second one.
+ * The PIN in a file, without a leading byte order mark and without one trailing line end. Only regular files are read: a FIFO
+ * or a device may never answer. There is never a second read of a path while the first is running.
  */
 export async function readPinFile(path: string): Promise<Uint8Array> {
   return withoutMarks(await readOnce(path, () => inTurn(() => readRegularFile("pin", path, MAX_BYTES))));
@@ -29,7 +29,7 @@ async function inTurn(read: () => Promise<Uint8Array>): Promise<Uint8Array> {
   try {
     return await read();
   } finally {
-    // The next one takes over this turn.
+    // The next read takes over this turn.
     const next = waiting.shift();
     if (next === undefined) reading -= 1;
     else next();

@@ -8,7 +8,7 @@ import type { Pkcs11Uri } from "./uri.ts";
 
 type Resolve = (source: string) => Promise<string | Uint8Array> | string | Uint8Array;
 
-/** What an adapter knows about PINs that a URI does not say. */
+/** Where an adapter gets a PIN that the URI does not give. */
 export interface PinOptions {
   readonly pin?: Pkcs11Pin | undefined;
   readonly pinSource?: Resolve | undefined;
@@ -16,13 +16,13 @@ export interface PinOptions {
 }
 
 /**
- * Two slashes at most, the host between them empty or this one. URL parsers make another path of the rest: `/pin` of
- * `file:pin`, a slash of a backslash, and nothing of control characters and of a space at the end.
+ * At most two slashes. The host between them is empty or this machine. A URL parser would change everything else: it reads
+ * `file:pin` as `/pin`, turns a backslash into a slash, and drops control characters and a space at the end.
  */
 const FILE_URI = /^file:(?:\/\/(?:localhost)?)?\/(?!\/)[^\\\p{Cc}]*[^\\\p{Cc} /]$/iu;
 
 /**
- * Where the PIN for a URI comes from: its `pin-source`, its `pin-value` where that is allowed, or the adapter's own. A file is
+ * Where the PIN for a URI comes from: its `pin-source`, its `pin-value` if allowed, or the adapter's `pin`. A file is
  * read again on every login.
  *
  * @throws ConfigurationError
@@ -35,12 +35,12 @@ export function pinFor({ pinSource: source, pinValue }: Pkcs11Uri, options: PinO
     if (options.allowPinValue === true) return pinSource(pinValue, "pin-value of the URI");
     throw new ConfigurationError(
       "uri",
-      "pin-value: expected pin-source instead; a PIN in a URI ends up in logs (allowPinValue permits it)",
+      "pin-value: not allowed, because a PIN in a URI ends up in logs. Use pin-source, or set allowPinValue",
     );
   }
   if (source !== undefined) return pinFromSource(source, options);
   if (options.pin !== undefined) return pinSource(options.pin);
-  throw new ConfigurationError("pin", "expected it as an option, or a pin-source in the URI");
+  throw new ConfigurationError("pin", "missing: set this option, or pin-source in the URI");
 }
 
 function pinFromSource(source: string, { pinSource: resolve }: PinOptions): PinSource {
@@ -52,16 +52,16 @@ function pinFromSource(source: string, { pinSource: resolve }: PinOptions): PinS
     return pinSource(fileReader(path), `pin-source file ${shown(path, path)}`);
   }
   if (resolve === undefined) {
-    throw new ConfigurationError("uri", "pin-source: expected a file: URI; others need the option pinSource");
+    throw new ConfigurationError("uri", "pin-source: expected a file: URI; for any other, set the option pinSource");
   }
-  // What it says may be a secret itself.
+  // The value may itself be a secret.
   return pinSource(resolverOf(resolve, source), "the function of the option pinSource");
 }
 
-/** Functions by what they read: one for each, so that it counts as one source for all signers. */
+/** Functions by what they read. One function for each, so that all signers count it as one source. */
 type Readers = Map<string, () => ReturnType<Resolve>>;
 
-/** More sources than this are no configuration. The one that was added first is forgotten. */
+/** More sources than any configuration has. The oldest one is forgotten. */
 const MAX_READERS = 256;
 
 function readerOf(readers: Readers, name: string, create: () => () => ReturnType<Resolve>): () => ReturnType<Resolve> {
@@ -76,7 +76,7 @@ function readerOf(readers: Readers, name: string, create: () => () => ReturnType
   return reader;
 }
 
-/** By what resolves them. */
+/** By their resolver. */
 const resolvers = new WeakMap<Resolve, Readers>();
 
 function resolverOf(resolve: Resolve, source: string): () => ReturnType<Resolve> {
@@ -91,7 +91,7 @@ function fileReader(path: string): () => ReturnType<Resolve> {
   return readerOf(fileReaders, path, () => () => (mayHoldPin(path) ? readWithoutPath(path) : readPinFile(path)));
 }
 
-/** The system's error repeats the path, in which a PIN may stand behind a wrong separator. */
+/** Hides the system's error, whose path may contain a PIN after a wrong separator. */
 async function readWithoutPath(path: string): Promise<Uint8Array> {
   try {
     return await readPinFile(path);
@@ -106,7 +106,7 @@ function filePath(source: string): string {
   if (url === undefined || url.search !== "" || url.hash !== "") {
     throw new ConfigurationError(
       "uri",
-      "pin-source: expected file: and an absolute path without a space at its end, with ?, #, \\ and control characters encoded",
+      "pin-source: expected file: and an absolute path without a trailing space; percent-encode ?, #, \\ and control characters",
     );
   }
   try {

@@ -2,23 +2,23 @@ import { isUint8Array } from "node:util/types";
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { memberOf, withinDeadline } from "@signpost/core/adapter";
 
-/** A PIN, or how to get it. A function is asked on every new login, so that a changed PIN needs no restart. */
+/** A PIN, or a function that returns it. The function is called on every new login, so a changed PIN needs no restart. */
 export type Pkcs11Pin = string | Uint8Array | (() => Promise<string | Uint8Array> | string | Uint8Array);
 
 /** Where the PIN of one signer comes from. */
 export interface PinSource {
-  /** What people call it. Says nothing of the PIN: `the option pin`, `pin-source file /run/secrets/pin`. */
+  /** Its name for people. Reveals nothing about the PIN: `the option pin`, `pin-source file /run/secrets/pin`. */
   readonly name: string;
-  /** The PIN, asked of its source now. */
+  /** Asks the source for the PIN now. */
   read(): Promise<string>;
-  /** The same for sources that are one: they give the same PIN. */
+  /** Equal for sources that are the same and give the same PIN. */
   readonly identity: unknown;
 }
 
 /** The caller's PIN source has this long to answer. Milliseconds. */
 const PIN_TIMEOUT_MS = 10_000;
 
-/** Where a PIN that the caller gave comes from. @throws ConfigurationError for anything that is no PIN. */
+/** Where a PIN that the caller gave comes from. @throws ConfigurationError for anything that is not a PIN. */
 export function pinSource(pin: unknown, name: string = "the option pin"): PinSource {
   if (typeof pin !== "function") {
     const fixed = pinText(pin);
@@ -28,7 +28,7 @@ export function pinSource(pin: unknown, name: string = "the option pin"): PinSou
   return { name: name === "the option pin" ? "the function of the option pin" : name, read, identity: pin };
 }
 
-/** The PIN, or an error that says whose PIN could not be had and why. */
+/** The PIN, or an error that says which source gave none and why. */
 export async function readPin(source: PinSource): Promise<string> {
   const deadlineMs = PIN_TIMEOUT_MS;
   try {
@@ -41,13 +41,13 @@ export async function readPin(source: PinSource): Promise<string> {
   }
 }
 
-/** What it gave is no PIN. The source says which one, where there are several. */
+/** The source gave something that is not a PIN. Its name says which source it was. */
 function namedError(cause: ConfigurationError, { name }: PinSource): ConfigurationError {
   const expected = cause.message.slice(cause.argument.length + 2);
   return new ConfigurationError("pin", `${name}: ${expected}`, { cause, code: cause.code });
 }
 
-/** Only what cannot repeat a secret: the message of a caller's function stays in the cause. */
+/** Only what cannot repeat a secret. The message of a caller's function stays in the cause. */
 function reasonOf(cause: unknown): string {
   if (cause instanceof SignerError) return cause.message;
   const code = memberOf(cause, "code");
@@ -57,7 +57,7 @@ function reasonOf(cause: unknown): string {
 // pkcs11js takes the PIN as a string and hands its UTF-8 bytes to the module.
 function pinText(pin: unknown): string {
   const text = isUint8Array(pin) ? decode(pin) : pin;
-  // A lone surrogate has no UTF-8 encoding: all of them would be the same bytes, and so the same PIN to the token.
+  // A lone surrogate has no UTF-8 encoding. All of them become the same bytes, and so the same PIN for the token.
   if (typeof text !== "string" || text === "" || text.includes("\0") || !text.isWellFormed()) {
     throw new ConfigurationError(
       "pin",
@@ -75,15 +75,15 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** What is odd at the ends of a PIN that was refused, as a sentence for people; empty where nothing is. No PIN is in it. */
+/** Says what is unusual at the ends of a refused PIN, as a sentence. Empty if nothing is. Never contains the PIN. */
 export function oddEnds(pin: string): string {
   const odd = ODD_ENDS.find(([ends]) => ends.test(pin))?.[1];
-  return odd === undefined ? "" : ` It ${odd}: see whether that belongs to it.`;
+  return odd === undefined ? "" : ` It ${odd}: check whether that is part of the PIN.`;
 }
 
 const ODD_ENDS: readonly (readonly [ends: RegExp, what: string])[] = [
   [/^\uFEFF/, "begins with a byte order mark"],
   [/[\r\n]$/, "ends with a line end"],
   [/^\s|\s$/, "begins or ends with white space"],
-  [/^(["']).*\1$/, "stands in quotes"],
+  [/^(["']).*\1$/, "is in quotes"],
 ];

@@ -4,9 +4,9 @@ import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import { describeLabel } from "../cryptoki/label.ts";
 
 /**
- * The public key that a token's objects tell, or undefined when none does. All of them must agree.
+ * The public key in a token's objects, or undefined when none holds it. All objects must agree.
  *
- * @throws SignerError `unsupported_key` for an object that is no P-256 key, `ambiguous_key` when they differ.
+ * @throws SignerError `unsupported_key` for an object that is not a P-256 key, `ambiguous_key` when they differ.
  */
 export function publicKeyOf(found: PrivateKeyDescription): P256PublicJwk | undefined {
   const keys = publicKeysOf(found);
@@ -34,18 +34,18 @@ function publicKeysOf(found: PrivateKeyDescription): readonly P256PublicJwk[] {
   }
 }
 
-/** Whether both are one point. */
+/** Whether both are the same point. */
 export function sameKey(a: P256PublicJwk, b: P256PublicJwk): boolean {
   return a.x === b.x && a.y === b.y;
 }
 
-/** A digest to be signed, and the check that the signature over it was made by a key. */
+/** A digest to sign, and the check that a key made the signature over it. */
 export interface Probe {
   readonly digest: Uint8Array;
   verifies(publicKey: P256PublicJwk, signature: Uint8Array): boolean;
 }
 
-/** Proves which private key stands behind a handle: nothing on the token says so for certain. */
+/** Proves which private key a handle stands for. Nothing on the token says so for certain. */
 export function createProbe(): Probe {
   const message = randomBytes(32);
   return {

@@ -5,8 +5,8 @@ import { given } from "@signpost/core/adapter";
 const MOST = 2n ** 64n - 1n;
 
 /**
- * The number of a slot in decimal digits without leading zeros: some modules number slots above 2^53, where JavaScript's
- * numbers run into each other, and text is whole in every message and in JSON. Undefined for what is no such number.
+ * The number of a slot in decimal digits without leading zeros. Some modules number slots above 2^53, where JavaScript
+ * numbers lose digits. Text stays exact in messages and in JSON. Undefined for anything that is not a slot number.
  */
 export function slotIdFrom(value: unknown): string | undefined {
   const number = wholeNumber(value);
@@ -20,8 +20,8 @@ export function readSlotId(value: unknown): string {
   throw new ConfigurationError(
     "slotId",
     typeof value === "number" && Number.isInteger(value) && value > Number.MAX_SAFE_INTEGER
-      ? "expected numbers from 2^53 on as bigint or as text in decimal digits: as a number they are not exact"
-      : `expected a whole number from 0 to 2^64 - 1 as number, bigint or text in decimal digits, got ${given(value)}`,
+      ? "expected a bigint or decimal text from 2^53 up, where a number is not exact"
+      : `expected a whole number from 0 to 2^64 - 1 as a number, bigint or decimal text, got ${given(value)}`,
   );
 }
 

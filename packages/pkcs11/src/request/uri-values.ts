@@ -1,12 +1,12 @@
 import { ConfigurationError } from "@signpost/core";
 
-// RFC 7512 section 2.3: pk11-pchar and pk11-qchar stand for themselves, every other byte is percent-encoded.
+// RFC 7512 section 2.3: pk11-pchar and pk11-qchar stand for themselves. Every other byte is percent-encoded.
 export const PATH_CHARACTERS: RegExp = /^[A-Za-z0-9\-._~:[\]@!$'()*+,=&]$/;
 export const QUERY_CHARACTERS: RegExp = /^[A-Za-z0-9\-._~:[\]@!$'()*+,=/?|]$/;
 
 const ENCODED = /^%[0-9A-Fa-f]{2}$/;
 
-/** The bytes of a value, decoded byte by byte: what they mean is for the attribute to say. */
+/** The bytes of a value, percent-decoded. Each attribute decides what they mean. */
 export function decodeValue(name: string, value: string, plain: RegExp): Uint8Array {
   const bytes: number[] = [];
   for (let index = 0; index < value.length;) {
@@ -19,26 +19,23 @@ export function decodeValue(name: string, value: string, plain: RegExp): Uint8Ar
       bytes.push(Number.parseInt(escape.slice(1), 16));
       index += 3;
     } else {
-      throw new ConfigurationError(
-        "uri",
-        `${name}: expected every character that RFC 7512 does not allow as % and two hexadecimal digits`,
-      );
+      throw new ConfigurationError("uri", `${name}: percent-encode every character that RFC 7512 does not allow here`);
     }
   }
   return Uint8Array.from(bytes);
 }
 
-/** A value that is text: its bytes are UTF-8. */
+/** A text value: its bytes are UTF-8. */
 export function decodeText(name: string, value: string, plain: RegExp): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(decodeValue(name, value, plain));
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
-    throw new ConfigurationError("uri", `${name}: expected UTF-8 in its percent-encoded bytes`);
+    throw new ConfigurationError("uri", `${name}: its percent-encoded bytes are not UTF-8`);
   }
 }
 
-/** The bytes with each one encoded that `plain` does not match; without it, every one. */
+/** Percent-encodes each byte that does not match `plain`, or every byte without `plain`. */
 export function percentEncode(bytes: Uint8Array, plain?: RegExp): string {
   return Array.from(bytes, (byte) => {
     const character = String.fromCharCode(byte);

@@ -11,11 +11,11 @@ import { decodeText, decodeValue, PATH_CHARACTERS, percentEncode, QUERY_CHARACTE
 export interface Pkcs11Uri {
   readonly selector: TokenSelector;
   readonly query: PrivateKeyQuery;
-  /** `module-path`: the path of the module. */
+  /** `module-path`: the module's path. */
   readonly modulePath: string | undefined;
-  /** `module-name`: a name for it, without path and suffix. */
+  /** `module-name`: the module's name, without path and suffix. */
   readonly moduleName: string | undefined;
-  /** `pin-source`: where the PIN is, itself mostly a URI. */
+  /** `pin-source`: where the PIN is. Usually a URI itself. */
   readonly pinSource: string | undefined;
   /** `pin-value`: the PIN itself. */
   readonly pinValue: string | undefined;
@@ -23,7 +23,7 @@ export interface Pkcs11Uri {
 
 const SCHEME = "pkcs11:";
 
-// RFC 7512 section 2.3, pk11-pattr, by the member that each becomes.
+// RFC 7512 section 2.3, pk11-pattr, and the member for each.
 const SELECTOR_ATTRIBUTES: ReadonlyMap<string, Exclude<keyof TokenSelector, "slotId">> = new Map([
   ["token", "token"],
   ["serial", "serial"],
@@ -41,8 +41,8 @@ const QUERY_ATTRIBUTES = ["module-path", "module-name", "pin-source", "pin-value
 const VERSION = /^[0-9]{1,3}(\.[0-9]{1,3})?$/;
 
 /**
- * Reads a PKCS #11 URI strictly. Attributes that are not known or stand there twice are refused: RFC 7512 section 2.6
- * has them match nothing. So are characters that have to be percent-encoded, and values that swallowed a PIN behind a wrong
+ * Reads a PKCS #11 URI strictly. Unknown and repeated attributes are refused, because under RFC 7512 section 2.6 they
+ * match nothing. So are characters that must be percent-encoded, and values that contain a PIN after a wrong
  * separator. No message repeats a value.
  *
  * @throws ConfigurationError
@@ -70,14 +70,14 @@ export function parsePkcs11Uri(uri: string): Pkcs11Uri {
   };
 }
 
-/** What names a key that is open. */
+/** What identifies a key that is open. */
 interface KeyName {
   readonly token: Pick<TokenDescription, "label" | "serial">;
   readonly label: Uint8Array;
   readonly id: Uint8Array;
 }
 
-/** The canonical URI of a key that is open: token, serial, label, id and module. Never a PIN. */
+/** The canonical URI of an open key: token, serial, label, id and module. Never a PIN. */
 export function formatKeyUri(module: string, { token, label, id }: KeyName): string {
   const path = [
     attribute("token", Buffer.from(token.label, "utf8")),
@@ -91,8 +91,8 @@ export function formatKeyUri(module: string, { token, label, id }: KeyName): str
 }
 
 /**
- * The URI of a key that was asked for, by what was given, for an error of its opening. A value that a PIN may have got into by
- * a wrong separator is left out.
+ * The URI of a requested key, built from what the caller gave, for an error while opening it. Leaves out a value that may
+ * contain a PIN after a wrong separator.
  */
 export function formatRequestUri({
   module,
@@ -117,7 +117,7 @@ function withModule(path: readonly string[], module: string | undefined): string
   return `${SCHEME}${path.join(";")}${query}`;
 }
 
-/** Without the equals sign: a label that holds `pin-value=` is read back as it is. */
+/** Without the equals sign: a label that contains `pin-value=` is read back unchanged. */
 const WRITTEN_PATH = /^[A-Za-z0-9\-._~:[\]@!$'()*+,&]$/;
 const WRITTEN_QUERY = /^[A-Za-z0-9\-._~:[\]@!$'()*+,/?|]$/;
 
@@ -138,7 +138,7 @@ function attributes(text: string, separator: string, known: readonly string[]): 
         `expected attributes of RFC 7512 separated by "${separator}": ${known.join(", ")}`,
       );
     }
-    if (found.has(name)) throw new ConfigurationError("uri", `expected the attribute ${name} once`);
+    if (found.has(name)) throw new ConfigurationError("uri", `the attribute ${name} appears twice`);
     const value = part.slice(equals + 1);
     refuseMisplacedPin(name, value);
     found.set(name, value);
@@ -153,7 +153,7 @@ function selectorFrom(path: ReadonlyMap<string, string>): TokenSelector {
     if (value !== undefined) texts[member] = decodeText(name, value, PATH_CHARACTERS);
   }
   if (texts.libraryVersion !== undefined && !VERSION.test(texts.libraryVersion)) {
-    throw new ConfigurationError("uri", "library-version: expected a number, or two with a dot between");
+    throw new ConfigurationError("uri", "library-version: expected a number such as 3, or two such as 3.1");
   }
   return { ...texts, slotId: optional(path.get("slot-id"), decodeSlotId) };
 }
@@ -166,7 +166,7 @@ function decodeSlotId(value: string): string {
 
 function requirePrivateKey(type: string | undefined): void {
   if (type !== undefined && type !== "private") {
-    throw new ConfigurationError("uri", "type: expected private, or none: a signer is opened on a private key");
+    throw new ConfigurationError("uri", "type: expected private, or no type: a signer needs a private key");
   }
 }
 

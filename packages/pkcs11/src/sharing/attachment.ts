@@ -20,26 +20,26 @@ import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import { otherParametersError } from "../wire/other-parameters.ts";
 import type { AskForGate, GateAnswer } from "./gate-exchange.ts";
 
-/** Another thread of ours that has a module open says so within this time. Milliseconds. */
+/** How long to wait for another thread of ours that has a module open. Milliseconds. */
 const ANSWER_MS = 1_000;
-/** No answer: one more look for a thread that came meanwhile. Milliseconds. */
+/** After no answer, one more check for a thread that has started meanwhile. Milliseconds. */
 const LAST_LOOK_MS = 100;
-/** A thread that is opening or closing the module is asked again this often. Milliseconds. */
+/** How often to ask a thread again that is opening or closing the module. Milliseconds. */
 const PENDING_MS = 20;
 
 /**
  * | state | what others are told |
  * |---|---|
- * | `opening` | to wait, when they began later |
- * | `attached` | the gate, where there is something to share |
+ * | `opening` | to wait, if they began later |
+ * | `attached` | the gate, if there is something to share |
  * | `finalizing` | to wait |
  * | `left` | nothing |
  */
 type State = "opening" | "attached" | "finalizing" | "left";
 
 /**
- * What this thread has to do with a module: the gate that it shares with the other threads of the process, and whether
- * the module is theirs to finalize. It is when C_Initialize answered CKR_OK to one of them.
+ * This thread's part in a module: the gate that it shares with the other threads of the process, and whether the module is
+ * theirs to finalize. It is if C_Initialize returned CKR_OK to one of them.
  */
 export class Attachment {
   readonly #file: ModuleFile;
@@ -50,7 +50,7 @@ export class Attachment {
   #gate: Gate;
   #instance: ModuleInstance = "shared";
 
-  /** `run`: a command for the control thread. `ask`: of the other threads of the process. */
+  /** `run`: a command for the control thread. `ask`: asks the other threads of the process. */
   constructor(file: ModuleFile, run: RunCommand, ask: AskForGate) {
     this.#file = file;
     this.#gate = createGate(file.libraryParameters);
@@ -71,17 +71,17 @@ export class Attachment {
     return generation(this.#gate);
   }
 
-  /** Milliseconds since any thread of ours began the module anew. */
+  /** Milliseconds since any thread of ours last initialized the module again. */
   get sinceRenewal(): number {
     return sinceRenewal(this.#gate);
   }
 
-  /** Takes the next fresh start for this thread, at most one in `intervalMs` for all. */
+  /** Claims the next fresh start for this thread, at most one in `intervalMs` across all threads. */
   claimRenewal(intervalMs: number): boolean {
     return claimRenewal(this.#gate, intervalMs);
   }
 
-  /** For the threads beside the control thread. Undefined before there is anything to share. */
+  /** For the threads other than the control thread. Undefined before there is anything to share. */
   get initializeInput(): CommandInput<"initialize"> | undefined {
     if (this.#state !== "attached") return undefined;
     return { ...this.#file, gate: this.#gate, instance: this.#instance };
@@ -89,16 +89,16 @@ export class Attachment {
 
   /**
    * Joins the threads that have the module open, or initializes it. @throws SignerError `unavailable`, `timeout`;
-   * ConfigurationError where they have initialized it with other parameters
+   * ConfigurationError if they have initialized it with other parameters
    *
-   * Modules do not protect C_Initialize from a C_Finalize beside it, so others are asked first. They answer before the
-   * module is loaded, and nobody waits for nobody; a thread that is too busy for that is found after C_Initialize.
+   * Modules do not protect C_Initialize from a concurrent C_Finalize, so other threads are asked first. They answer before they
+   * load the module, so no two threads wait for each other. A thread too busy to answer is found after C_Initialize.
    */
   async attach(): Promise<void> {
     const deadline = performance.now() + SETUP_HANG_MS;
     const loaded = this.#run("load", this.#file);
     let answer = await this.#ask(this.#opening, loaded);
-    // None of our threads answers three times over: it is other code that has initialized the module.
+    // Three times none of our threads answered, so other code has initialized the module.
     for (let unanswered = 0; unanswered < 3;) {
       if (answer === undefined) {
         await loaded;
@@ -119,20 +119,20 @@ export class Attachment {
   }
 
   /**
-   * C_Finalize, where `finalize` says so, and C_Initialize, unless that was done since the `generation`. True when the
-   * module lives anew, whoever saw to it.
+   * C_Finalize, if `finalize` is set, and C_Initialize, unless that was done since the `generation`. True if the module is
+   * initialized again, whichever code did it.
    */
   async renew(finalize: boolean, generationBefore: number): Promise<boolean> {
     const { initialized, finalized } = await this.#run("renew", { finalize, generation: generationBefore });
     if (initialized || !finalized) return initialized;
-    // Somebody was faster, who does not share the gate: threads of ours that joined after it, or other code.
+    // Other code was faster that does not share the gate: threads of ours that joined later, or code that is not ours.
     const answer = await this.#ask(this.#opening, ANSWER_MS);
     if (answer === undefined || answer === "pending" || isSameGate(answer, this.#gate)) setOwned(this.#gate, false);
     else await this.#move(answer);
     return true;
   }
 
-  /** This thread has no more signers on the module. True when it is left to us to finalize it. */
+  /** This thread has no more signers on the module. True if we are left to finalize it. */
   leave(): boolean {
     if (this.#state === "finalizing" || this.#state === "left") return false;
     const finalize = removeUser(this.#gate) && this.owned;
@@ -144,7 +144,7 @@ export class Attachment {
   answer(opening: number): GateAnswer | undefined {
     switch (this.#state) {
       case "opening":
-        // One of two goes on, and the other one then finds it.
+        // One of the two goes on, and the other then finds it.
         return this.#opening < opening ? "pending" : undefined;
       case "attached":
         return this.#instance === "shared" ? this.#gate : undefined;
@@ -180,4 +180,4 @@ export class Attachment {
   }
 }
 
-const BUSY = "other threads of this process are opening or closing the module, and have not come to an end";
+const BUSY = "other threads of this process are opening or closing the module and have not finished";

@@ -1,7 +1,7 @@
 import { BroadcastChannel } from "node:worker_threads";
 import type { Gate } from "../wire/gate.ts";
 
-/** What a thread has to say of a module: its gate, or that it is only opening it or about to close it. */
+/** A thread's answer about a module: its gate, or that it is only opening or about to close the module. */
 export type GateAnswer = Gate | "pending";
 
 type Message =
@@ -12,9 +12,9 @@ type Message =
 const CHANNEL = "signpost:pkcs11";
 
 /**
- * What the first thread answers that has to do with the module, or undefined when nobody does `until` then: milliseconds,
- * or something else to end. `opening` is the number of the asker, by which two that open the same module give way to
- * each other.
+ * The answer of the first thread that uses the module, or undefined if none answers before `until`, a time in milliseconds
+ * or another event. `opening` is the asker's number. When two threads open the same module, the numbers decide which one
+ * goes first.
  */
 export type AskForGate = (opening: number, until: number | Promise<unknown>) => Promise<GateAnswer | undefined>;
 
@@ -48,7 +48,7 @@ export function createGateExchange(
       let timer: NodeJS.Timeout | undefined;
       try {
         return await new Promise<GateAnswer | undefined>((resolve) => {
-          // A thread that was busy all the time has answers waiting: they are read before the immediates.
+          // A thread that was busy all this time has answers waiting. They are read before the immediates.
           const late = (): unknown => setImmediate(() => resolve(undefined));
           if (typeof until === "number") timer = setTimeout(late, until);
           else until.then(late, late);

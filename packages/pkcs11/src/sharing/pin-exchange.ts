@@ -3,14 +3,14 @@ import { BroadcastChannel } from "node:worker_threads";
 import type { PinMemory, SharedPins } from "./pin-memory.ts";
 
 type Message =
-  /** A thread has come, with its own memory. */
+  /** A thread has started, with its own memory. */
   | { readonly type: "hello"; readonly memory: SharedPins }
-  /** All that a thread knows of. */
+  /** Everything that a thread knows about. */
   | { readonly type: "known"; readonly memories: readonly SharedPins[] }
   | Question
   | Answer;
 
-/** The tag is of the memory with this order. */
+/** The tag is from the memory with this order. */
 interface Question {
   readonly type: "ask";
   readonly question: number;
@@ -19,7 +19,7 @@ interface Question {
   readonly tag: Uint8Array;
 }
 
-/** Of the thread whose memory has the order `from`. */
+/** From the thread whose memory has the order `from`. */
 interface Answer {
   readonly type: "answer";
   readonly question: number;
@@ -27,43 +27,47 @@ interface Answer {
   readonly same: boolean | "asking" | "no source" | "failed";
 }
 
-/** Is there a source for the token of the tag, whatever it gives? Or does one give the PIN with the tag now? */
+/**
+ * Asks whether there is a source for the token of the tag, whatever it returns, or whether one returns the PIN with the tag
+ * now.
+ */
 type What = "source" | "PIN";
 
 /**
- * Whether a source of another thread gives a PIN now. `no source`: every other thread said that none of its logins has to do
- * with the token. `silent`: one of them did not answer in time, or its source failed.
+ * Whether another thread's source returns a PIN now. `no source`: every other thread answered that none of its logins uses
+ * the token. `silent`: a thread did not answer in time, or its source failed.
  */
 export type GivenElsewhere = boolean | "no source" | "silent";
 
 /** Reaches every thread of this process, and no other process. */
 const CHANNEL = "signpost:pkcs11:pins";
 
-/** A source of another thread has its own time limit, which is shorter. Milliseconds. */
+/** Another thread's source has its own, shorter time limit. Milliseconds. */
 const ASK_MS = 11_000;
-/** A thread that has not said a word by then is busy, or was ended from outside. Milliseconds. */
+/** A thread that has not answered by then is busy, or was ended from outside. Milliseconds. */
 const SILENCE_MS = 500;
 
-/** What a thread tells the others. */
+/** A thread's messages to the others. */
 export interface PinExchangeEvents {
-  /** What another thread knows of. */
+  /** What another thread knows about. */
   met(memories: readonly SharedPins[]): void;
-  /** All that this thread knows of. */
+  /** Everything that this thread knows about. */
   known(): readonly SharedPins[];
   /**
-   * Finds out, without asking a source, whether this thread has one for the token of a tag. Returns how to ask whether it gives
-   * the PIN with the tag now. Undefined where it cannot tell: it does not know the memory with this order.
+   * Finds out, without asking a source, whether this thread has one for the token of a tag. Returns a function that asks
+   * whether the source returns the PIN with the tag now. Undefined if it cannot tell, because it does not know the memory
+   * with this order.
    */
   isGiven(order: string, tag: Uint8Array): (() => Promise<boolean>) | "no source" | undefined;
 }
 
-/** Between the threads of this process, as long as they live: what a token refused outlives every signer. */
+/** Connects the threads of this process while they live: a token's refusal outlives every signer. */
 export interface PinExchange {
-  /** `others`: the orders of the memories of the other threads. */
+  /** `others`: the orders of the other threads' memories. */
   ask(what: What, order: string, tag: Uint8Array, others: readonly string[]): Promise<GivenElsewhere>;
 }
 
-/** `memory`: of this thread. Others answer with what they know. */
+/** `memory`: this thread's. Others answer with theirs. */
 export function createPinExchange(memory: PinMemory, events: PinExchangeEvents): PinExchange {
   const channel = new BroadcastChannel(CHANNEL);
   const questions = new Map<number, (answer: Answer) => void>();
@@ -86,7 +90,7 @@ export function createPinExchange(memory: PinMemory, events: PinExchangeEvents):
     const say = (same: Answer["same"]): void => send({ type: "answer", question, from: memory.order, same });
     if (isGiven === "no source") return say(isGiven);
     if (what === "source") return say(true);
-    // Before the source is asked: it may be a function that keeps this thread busy.
+    // Before the source is asked, since it may be a function that keeps this thread busy.
     say("asking");
     isGiven().then(say, () => say("failed"));
   };

@@ -1,22 +1,22 @@
-// What one process knows of the PINs that its tokens refused and accepted, in shared memory, so that every thread sees it at
-// once. No PIN is in it: a keyed hash tells whether a PIN is one of them, and the key is random.
+// What one process knows about the PINs that its tokens refused and accepted. It is in shared memory, so every thread sees
+// a change immediately. It holds no PIN: a keyed hash shows whether a PIN is one of them, and the key is random.
 
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { type TokenName, tokenKey } from "../wire/token-name.ts";
 
 const KEY_BYTES = 32;
-/** When it was made, by the clock that all threads have: 64 bits. */
+/** When it was made, by the clock that all threads share: 64 bits. */
 const MADE_AT = KEY_BYTES;
 const NUMBERS = MADE_AT + BigInt64Array.BYTES_PER_ELEMENT;
-/** Of 32 bits each: how often everything was forgotten, which entry is overwritten next, whether its thread has ended, */
+/** 32 bits each: how often everything was forgotten, which entry is overwritten next, whether its thread has ended, */
 const FORGOTTEN = 0;
 const NEXT = 1;
 const ENDED = 2;
-/** and since when a login is under way, for the tokens that fall on that place. */
+/** and since when a login has been running, for the tokens that share that place. */
 const LOCKS = 3;
-/** So many that two tokens hardly ever share a place: a login that hangs would hold up those of the other one. */
+/** So many that two tokens rarely share a place. If they do, a login that hangs delays those of the other token. */
 const LOCK_COUNT = 1_024;
-/** The states of the entries, behind the locks. Their tags follow. */
+/** The states of the entries, after the locks. Their tags follow. */
 const STATES = LOCKS + LOCK_COUNT;
 const ENTRIES = 128;
 const TAGS = NUMBERS + (STATES + ENTRIES) * Int32Array.BYTES_PER_ELEMENT;
@@ -28,11 +28,11 @@ const TAG = 2 * HALF_TAG;
  * |---|---|
  * | `FREE` | none |
  * | `WRITING` | being written |
- * | `REFUSED` | refused since the token accepted one last |
+ * | `REFUSED` | refused since the token last accepted one |
  * | `REFUSED_BEFORE` | refused before that |
- * | `ACCEPTED` | accepted, and none since |
- * | `LOST` | sent once since the token accepted one last, and its answer is not there yet, or was lost |
- * | `LOST_TWICE` | sent again, and the same is true of that answer |
+ * | `ACCEPTED` | the last one that was accepted |
+ * | `LOST` | sent once since the token last accepted one, and its answer is missing or was lost |
+ * | `LOST_TWICE` | sent again, and that answer is missing or was lost too |
  */
 const FREE = 0;
 const WRITING = 1;
@@ -43,21 +43,21 @@ const LOST = 5;
 const LOST_TWICE = 6;
 
 /**
- * A login that has not ended after this time is not waited for: its thread is gone. Milliseconds, of the monotonic clock alone: a
- * wall clock that is set forward must not let two logins with one wrong PIN run at once.
+ * A login that has not ended after this time is not waited for, because its thread is gone. Milliseconds, by the monotonic
+ * clock only: setting the wall clock forward must not let two logins with one wrong PIN run at the same time.
  */
 const LOCK_MS = 15_000;
 
-/** What crosses to other threads. */
+/** What is sent to other threads. */
 export type SharedPins = SharedArrayBuffer;
 
-/** Refused and accepted PINs by token. The oldest refusals give way once there are {@link ENTRIES}. */
+/** Refused and accepted PINs by token. With {@link ENTRIES} in use, the oldest refusals are replaced. */
 export class PinMemory {
   readonly shared: SharedPins;
   readonly #numbers: Int32Array<SharedArrayBuffer>;
   readonly #bytes: Uint8Array<SharedArrayBuffer>;
 
-  /** Without an argument it is new. */
+  /** A new memory, unless an argument is given. */
   constructor(shared?: SharedPins) {
     this.shared = shared ?? new SharedArrayBuffer(TAGS + ENTRIES * TAG);
     this.#numbers = new Int32Array(this.shared, NUMBERS, STATES + ENTRIES);
@@ -67,7 +67,7 @@ export class PinMemory {
     new BigInt64Array(this.shared, MADE_AT, 1)[0] = process.hrtime.bigint();
   }
 
-  /** Tells memories apart, and puts the oldest first. */
+  /** Identifies memories, and sorts the oldest first. */
   get order(): string {
     const madeAt = new BigInt64Array(this.shared, MADE_AT, 1)[0] ?? 0n;
     return madeAt.toString().padStart(20, "0") + Buffer.from(this.#bytes.slice(0, 4)).toString("hex");
@@ -82,7 +82,7 @@ export class PinMemory {
     return Atomics.load(this.#numbers, FORGOTTEN);
   }
 
-  /** Its thread has ended, and does not write in it any more. */
+  /** Its thread has ended and no longer writes to it. */
   get ended(): boolean {
     return Atomics.load(this.#numbers, ENDED) === 1;
   }
@@ -91,12 +91,12 @@ export class PinMemory {
     Atomics.store(this.#numbers, ENDED, 1);
   }
 
-  /** What stands for a PIN of a token here, and means nothing without the key. */
+  /** A PIN of a token as it is stored here. Meaningless without the key. */
   tag(token: TokenName, pin: string): Uint8Array {
     return Buffer.concat([this.#half(tokenKey(token)), this.#half(JSON.stringify([tokenKey(token), pin]))]);
   }
 
-  /** Whether the tag is one of this token, and of this PIN where one is given. */
+  /** Whether the tag belongs to this token, and to this PIN if one is given. */
   isTagOf(token: TokenName, tag: Uint8Array, pin?: string): boolean {
     const expected = pin === undefined ? this.#half(tokenKey(token)) : this.tag(token, pin);
     return tag.length >= expected.length && timingSafeEqual(tag.subarray(0, expected.length), expected);
@@ -106,24 +106,24 @@ export class PinMemory {
     return this.#find([REFUSED, REFUSED_BEFORE], this.tag(token, pin)).length > 0;
   }
 
-  /** How many PINs the token has refused since it accepted one last. */
+  /** How many PINs the token has refused since it last accepted one. */
   refusals(token: TokenName): number {
     return this.#find([REFUSED], this.#half(tokenKey(token))).length;
   }
 
-  /** How many answers of the token were lost since it accepted a PIN last: of one PIN, or of all. */
+  /** How many answers of the token were lost since it last accepted a PIN, for one PIN or for all. */
   losses(token: TokenName, pin?: string): number {
     const start = pin === undefined ? this.#half(tokenKey(token)) : this.tag(token, pin);
     return this.#find([LOST], start).length + 2 * this.#find([LOST_TWICE], start).length;
   }
 
-  /** Whether it is the PIN that the token accepted last. Undefined when that is not known. */
+  /** Whether it is the PIN that the token last accepted. Undefined when that is not known. */
   isAccepted(token: TokenName, pin: string): boolean | undefined {
     const [index] = this.#find([ACCEPTED], this.#half(tokenKey(token)));
     return index === undefined ? undefined : timingSafeEqual(this.#tagAt(index), this.tag(token, pin));
   }
 
-  /** The token has refused it: that it was accepted or lost before counts no more. */
+  /** The token refused it. That it was accepted or lost before no longer counts. */
   disprove(token: TokenName, pin: string): void {
     this.#freeAll([ACCEPTED, LOST, LOST_TWICE], this.tag(token, pin));
   }
@@ -140,7 +140,7 @@ export class PinMemory {
     this.#write(state, this.tag(token, pin));
   }
 
-  /** The answer came after all, and says nothing of the PIN: takes back one loss. */
+  /** The answer came after all, and says nothing about the PIN. Undoes one loss. */
   regain(token: TokenName, pin: string): void {
     const losses = this.losses(token, pin);
     this.#freeAll([LOST, LOST_TWICE], this.tag(token, pin));
@@ -157,17 +157,17 @@ export class PinMemory {
     this.#write(ACCEPTED, this.tag(token, pin));
   }
 
-  /** Forgets every refusal, and what was lost. */
+  /** Forgets every refusal and every lost answer. */
   forgetRefusals(): void {
     for (const index of this.#indexes([REFUSED, REFUSED_BEFORE, LOST, LOST_TWICE])) this.#free(index);
     Atomics.add(this.#numbers, FORGOTTEN, 1);
   }
 
-  /** Takes the turn of a token for a login. Returns how to give it back, or undefined while another thread has it. */
+  /** Takes a token's turn for a login. Returns a function that gives it back, or undefined while another thread has it. */
   tryLock(token: TokenName): (() => void) | undefined {
     const place = this.#lockOf(token);
     const before = Atomics.load(this.#numbers, place);
-    // Read after it, so that the difference is never negative: it counts to 49 days where 32 bits have wrapped around.
+    // Read after it, so that the difference is never negative: it counts up to 49 days after 32 bits wrap around.
     const now = milliseconds();
     if (before !== 0 && (now - before) >>> 0 < LOCK_MS) return undefined;
     if (Atomics.compareExchange(this.#numbers, place, before, now) !== before) return undefined;
@@ -191,7 +191,7 @@ export class PinMemory {
     return found;
   }
 
-  /** Entries whose tag begins so: a half for a token, the whole for one of its PINs. */
+  /** Entries whose tag begins with these bytes: half a tag for a token, a full tag for one of its PINs. */
   #find(states: readonly number[], start: Uint8Array): readonly number[] {
     return this.#indexes(states).filter((index) =>
       timingSafeEqual(this.#tagAt(index).subarray(0, start.length), start),
@@ -216,7 +216,7 @@ export class PinMemory {
     Atomics.store(this.#numbers, STATES + index, state);
   }
 
-  /** A free entry, or the one that gives way: first what counts least. */
+  /** A free entry, or the one to replace: the least important first. */
   #claim(): number {
     for (const state of [FREE, REFUSED_BEFORE, LOST, REFUSED, LOST_TWICE, ACCEPTED]) {
       for (let tries = 0; tries < ENTRIES; tries += 1) {
@@ -228,7 +228,7 @@ export class PinMemory {
   }
 }
 
-/** Of 32 bits that wrap around, never 0. */
+/** 32 bits that wrap around, never 0. */
 function milliseconds(): number {
   return Number(process.hrtime.bigint() / 1_000_000n) | 0 || 1;
 }

@@ -4,15 +4,15 @@ import type { TokenName } from "../wire/token-name.ts";
 import { createPinExchange, type GivenElsewhere, type PinExchange } from "./pin-exchange.ts";
 import { PinMemory, type SharedPins } from "./pin-memory.ts";
 
-/** Threads that know of PINs say so within this time. It passes while the module is being loaded. Milliseconds. */
+/** How long to wait for threads that know about PINs. The module loads meanwhile. Milliseconds. */
 const MEET_MS = 100;
-/** The same, when it is certain that there is another thread. */
+/** The same, when another thread certainly exists. */
 const EXPECTED_MEET_MS = 1_000;
-/** A login of another thread is waited for. It is over, or given up on, before. Milliseconds. */
+/** How long to wait for another thread's login. It has ended, or was given up on, before that. Milliseconds. */
 const LOCK_WAIT_MS = 20_000;
-/** How often it is looked whether the login of another thread is over. Milliseconds. */
+/** How often to check whether another thread's login has ended. Milliseconds. */
 const LOCK_POLL_MS = 2;
-/** More memories than this are not kept: each was made by a thread, and most threads have ended. */
+/** The maximum number of memories. Each was made by a thread, and most threads have ended. */
 const MAX_MEMORIES = 32;
 /** A token that locks does so after three wrong PINs, or more. */
 const MAX_REFUSALS = 2;
@@ -28,8 +28,8 @@ export interface AcceptedSource {
 }
 
 /**
- * What all threads of this process know of the PINs that tokens refused or accepted. Each thread has a memory, and shares it:
- * a PIN is looked for in all of them, and a refusal is written in the oldest.
+ * What all threads of this process know about the PINs that tokens refused or accepted. Each thread has a memory, and
+ * shares it. A PIN is looked up in all of them, and a refusal is written to the oldest.
  */
 export class ProcessPins {
   readonly #own = new PinMemory();
@@ -51,11 +51,11 @@ export class ProcessPins {
       },
     });
     this.#ready = delay(MEET_MS);
-    // The others may drop it, unless there is something in it.
+    // The others may drop it, unless it contains something.
     process.on("exit", () => this.#own.end());
   }
 
-  /** There is another thread that has to do with a module: what it knows is waited for. */
+  /** Another thread uses the module, so its knowledge is awaited. */
   expectOthers(): void {
     const met = new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, EXPECTED_MEET_MS);
@@ -64,21 +64,21 @@ export class ProcessPins {
     this.#ready = Promise.all([this.#ready, met]);
   }
 
-  /** Counts how often everything was forgotten, in whichever thread. */
+  /** Counts how often everything was forgotten, in any thread. */
   get forgotten(): number {
     return this.#memories.reduce((sum, memory) => sum + memory.forgotten, 0);
   }
 
-  /** Takes the turn of a token among the logins of all threads. Returns how to give it back. */
+  /** Takes a token's turn among the logins of all threads. Returns a function that gives it back. */
   async lock(token: TokenName): Promise<() => void> {
     await this.#ready;
     const deadline = performance.now() + LOCK_WAIT_MS;
     for (;;) {
-      // What others have said until now is read before.
+      // Earlier messages of other threads are read first.
       await turn();
       const locked = lockAll(this.#memories, token);
       if (locked !== undefined) return locked;
-      if (performance.now() > deadline) throw new SignerError("unavailable", "a login of another thread does not end");
+      if (performance.now() > deadline) throw new SignerError("unavailable", "another thread's login does not end");
       await delay(LOCK_POLL_MS);
     }
   }
@@ -88,21 +88,22 @@ export class ProcessPins {
     if (this.#memories.some((memory) => memory.isRefused(token, pin))) return "refused before";
     const refusals = this.#memories.reduce((sum, memory) => sum + memory.refusals(token), 0);
     if (refusals >= MAX_REFUSALS) return "too many refused";
-    // What was lost may have been refused.
+    // A PIN whose answer was lost may have been refused.
     const losses = this.#memories.reduce((sum, memory) => sum + memory.losses(token), 0);
     return refusals + losses >= MAX_REFUSALS ? "answers lost" : undefined;
   }
 
-  /** The token has refused it: CKR_PIN_INCORRECT. */
+  /** The token refused it: CKR_PIN_INCORRECT. */
   refuse(token: TokenName, pin: string): void {
     for (const memory of this.#memories) memory.disprove(token, pin);
     this.#memories[0]?.refuse(token, pin);
   }
 
   /**
-   * It is about to be sent. Until it is known what became of it, its answer counts as lost: the thread may end before that, and the
-   * others then know. It may be sent once more. Returns how to take that back, where the token has said nothing of the PIN. Of the
-   * PIN that the token accepted last nothing is noted: an HSM that hangs for a while must not keep its right PIN away for good.
+   * The PIN is about to be sent. Until its outcome is known, its answer counts as lost: if the thread ends before that, the
+   * others know. It may be sent once more. Returns a function that undoes this, for a token that said nothing about the
+   * PIN. The PIN that the token last accepted is not noted: an HSM that hangs for a while must not block its right PIN
+   * permanently.
    */
   send(token: TokenName, pin: string): () => void {
     const [memory] = this.#memories;
@@ -111,35 +112,35 @@ export class ProcessPins {
     return () => memory.regain(token, pin);
   }
 
-  /** The token has accepted it: what it refused before counts no more, though it is not sent again. */
+  /** The token accepted it. Its earlier refusals no longer count, but the refused PINs are still not sent again. */
   accept(token: TokenName, pin: string): void {
     for (const memory of this.#memories) if (memory === this.#memories[0] || !memory.isEmpty) memory.accept(token, pin);
   }
 
-  /** Whether it is the PIN that the token accepted last from this process. Undefined when none is known. */
+  /** Whether it is the PIN that the token last accepted from this process. Undefined when none is known. */
   isAccepted(token: TokenName, pin: string): boolean | undefined {
     const answers = this.#memories.map((memory) => memory.isAccepted(token, pin));
     if (answers.includes(true)) return true;
     return answers.includes(false) ? false : undefined;
   }
 
-  /** Whether both are one PIN. Takes as long for any two. */
+  /** Whether both are the same PIN. Takes the same time for any two. */
   isSame(token: TokenName, pin: string, other: string): boolean {
     return this.#own.isTagOf(token, this.#own.tag(token, pin), other);
   }
 
-  /** From now on other threads may ask whether the source gives another PIN by now. Returns how to end that. */
+  /** From now on other threads may ask whether the source returns another PIN. Returns a function that ends this. */
   addSource(source: AcceptedSource): () => void {
     this.#sources.add(source);
     return () => this.#sources.delete(source);
   }
 
-  /** Whether the source of another login gives this PIN now, in whichever thread. */
+  /** Whether the source of another login, in any thread, returns this PIN now. */
   isGivenElsewhere(token: TokenName, pin: string): Promise<GivenElsewhere> {
     return this.#ask("PIN", token, pin);
   }
 
-  /** Whether another login has a source for this token, in whichever thread. It is not asked: it may fail, or take long. */
+  /** Whether another login, in any thread, has a source for this token. The source is not asked: it may fail, or take long. */
   hasSourceElsewhere(token: TokenName, pin: string): Promise<GivenElsewhere> {
     return this.#ask("source", token, pin);
   }
@@ -180,7 +181,7 @@ export class ProcessPins {
     this.#memories = kept.toSorted((a, b) => (a.order < b.order ? -1 : 1)).slice(0, MAX_MEMORIES);
   }
 
-  /** How to ask whether a source of this thread gives the PIN of a tag. Undefined where none has to do with its token. */
+  /** How to ask whether a source of this thread returns the PIN of a tag. Undefined if none uses its token. */
   #isGivenHere(memory: PinMemory, tag: Uint8Array): (() => Promise<boolean>) | undefined {
     for (const source of this.#sources) {
       if (!memory.isTagOf(source.token, tag)) continue;
@@ -191,7 +192,7 @@ export class ProcessPins {
   }
 }
 
-/** The turn in every memory: two threads have one in common as soon as either knows of the other. */
+/** The turn in every memory. Two threads share one as soon as either knows about the other. */
 function lockAll(memories: readonly PinMemory[], token: TokenName): (() => void) | undefined {
   const locked: (() => void)[] = [];
   const unlock = (): void => {
@@ -210,7 +211,7 @@ function lockAll(memories: readonly PinMemory[], token: TokenName): (() => void)
 
 let pins: ProcessPins | undefined;
 
-/** What this process knows of PINs, as this thread sees it. From the first use until the thread ends. */
+/** What this process knows about PINs, as this thread sees it. From the first use until the thread ends. */
 export function processPins(): ProcessPins {
   return (pins ??= new ProcessPins());
 }

@@ -1,5 +1,5 @@
-// What passes between the process that signs and the child process that holds the module. Cloned on the way
-// (`serialization: "advanced"`), so bytes stay bytes. A PIN only travels when a login asks for it, never in arguments or environment.
+// Messages between the process that signs and the child process that holds the module. They are cloned (`serialization:
+// "advanced"`), so bytes stay bytes. A PIN is sent only when a login asks for it, never in arguments or the environment.
 import type { SignerHealth } from "@signpost/core";
 import type { KeyRequest } from "../request/key-request.ts";
 import type { PinOutcome, PinVerdict } from "./pin-outcomes.ts";
@@ -7,9 +7,9 @@ import type { SigningKeyDescription } from "./signing-key.ts";
 import type { TokenName } from "./token-name.ts";
 import type { WireError } from "./wire-error.ts";
 
-/** What a child needs to open a key. */
+/** The child's input for opening a key. */
 export type OpenInput = Omit<KeyRequest, "pin"> & {
-  /** The number of its source in the parent, and what people call it. */
+  /** The number of its PIN source in the parent, and the source's name for people. */
   readonly pin: number;
   readonly pinName: string;
 };
@@ -19,13 +19,13 @@ export interface OpenedInChild extends SigningKeyDescription {
   readonly key: number;
 }
 
-/** A signature, and the number of the session that made it in the child: one that is opened again has another number. */
+/** A signature, and the number of the child's session that made it. A reopened session has a new number. */
 export interface SignedInChild {
   readonly signature: Uint8Array;
   readonly session: number;
 }
 
-/** How a key is in the child. */
+/** The state of a key in the child. */
 export interface ChildKeyState {
   readonly status: SignerHealth["status"];
   readonly notes: readonly string[];
@@ -33,18 +33,18 @@ export interface ChildKeyState {
   readonly refusal: WireError | undefined;
 }
 
-/** Sent to the child. `call` numbers what is answered. */
+/** Sent to the child. `call` numbers the calls that get an answer. */
 export type ToChild =
   | { readonly type: "open"; readonly call: number; readonly input: OpenInput }
   | { readonly type: "sign"; readonly call: number; readonly key: number; readonly digest: Uint8Array }
   | { readonly type: "close"; readonly call: number; readonly key: number }
-  /** No caller waits for it any more. */
+  /** No caller is waiting for it any more. */
   | { readonly type: "abort"; readonly call: number }
   | {
       readonly type: "pin";
       readonly question: number;
       readonly pin: string | undefined;
-      /** Why there is none. */
+      /** Why there is no PIN. */
       readonly error: WireError | undefined;
     }
   | {
@@ -61,9 +61,9 @@ export type ToParent =
   | { readonly type: "error"; readonly call: number; readonly error: WireError }
   /** A login on a token needs the PIN with this number. */
   | { readonly type: "pin"; readonly question: number; readonly pin: number; readonly token: TokenName }
-  /** What became of the PIN that answered a question. */
+  /** What happened to the PIN in the answer to a question. */
   | { readonly type: "pinOutcome"; readonly question: number; readonly outcome: PinOutcome }
-  /** Is it the PIN that the token is logged in with, of the source `accepted` where that is known? */
+  /** Asks whether it is the PIN that the token is logged in with, from the source `accepted` if that is known. */
   | {
       readonly type: "comparePin";
       readonly question: number;
@@ -72,6 +72,6 @@ export type ToParent =
       readonly accepted: number | undefined;
     }
   | { readonly type: "state"; readonly key: number; readonly state: ChildKeyState }
-  /** A call hangs inside the module: only the end of the process helps. */
+  /** A call is hanging inside the module. Only ending the process helps. */
   | { readonly type: "hung" }
   | { readonly type: "alive" };

@@ -2,24 +2,24 @@ import { existsSync } from "node:fs";
 import { ConfigurationError } from "@signpost/core";
 
 /**
- * URL of a program of this package, by its name below `dist`. Threads and child processes are started from a file and get
- * no loader of the application, so they always run JavaScript: the file beside this one, or, where the sources themselves
- * are running, the one that was built last.
+ * URL of a program of this package, by its name below `dist`. Threads and child processes start from a file and do not get
+ * the application's loaders, so they always run JavaScript: the file next to this one or, when the sources themselves
+ * run, the last build.
  *
- * @throws ConfigurationError where it is not there, as in a bundle.
+ * @throws ConfigurationError if it is missing, as in a bundle.
  */
 export function compiledFile(name: "worker" | "child"): URL {
   return requireProgram(`${name}.js`, import.meta.url);
 }
 
-/** `here`: URL of the code that starts the program. A bundle of CommonJS may have none. */
+/** `here`: URL of the code that starts the program. A CommonJS bundle may have none. */
 export function requireProgram(file: string, here: string | undefined): URL {
   const folder = here?.endsWith(".ts") === true ? "../../dist/" : "./";
   const program = here === undefined ? undefined : new URL(`${folder}${file}`, here);
   if (program !== undefined && existsSync(program)) return program;
   throw new ConfigurationError(
     "@signpost/pkcs11",
-    `expected its program ${file} beside its code, and it is not there: leave @signpost/pkcs11 out of the bundle (external), and ` +
+    `expected its program ${file} next to its code, but the file is missing: keep @signpost/pkcs11 out of the bundle (external), and ` +
       `install it where the bundle runs`,
   );
 }

@@ -1,31 +1,37 @@
-// What the threads of one process that use one module have in common, whichever of them opened it: a few numbers in shared
-// memory. C_Finalize under somebody's call crashes some modules, so it waits until nobody is inside, and nobody enters meanwhile.
+// The state that all threads of a process share for one module: a few numbers in shared memory. C_Finalize during another
+// thread's call crashes some modules. So it waits until no thread is inside, and no thread enters meanwhile.
 
 import { createHash, randomInt } from "node:crypto";
 
-/** Numbers by the places below. */
+/** Indexes of the numbers. */
 export type Gate = Int32Array<SharedArrayBuffer>;
 
-/** Threads with signers on the module. Once there is none the gate is dead: no thread joins one that is finalizing. */
+/** Threads with signers on the module. At zero the gate is dead: no thread joins one that is finalizing. */
 const USERS = 0;
 /** Commands that are inside the module. */
 const INSIDE = 1;
 /** 1 while a thread finalizes. */
 const CLOSED = 2;
-/** 1 when one of the users got CKR_OK from C_Initialize: the module is theirs to finalize. */
+/** 1 when one of the users got CKR_OK from C_Initialize, so that they may finalize the module. */
 const OWNED = 3;
-/** Counts the lives of the module. Handles of sessions and objects do not outlive one, and come again for others. */
+/**
+ * Counts the lives of the module. Handles of sessions and objects end with a life, and later handles may reuse their
+ * numbers.
+ */
 const GENERATION = 4;
-/** When C_Finalize was last called to start the module again. Milliseconds of the monotonic clock that all threads have, never 0, */
+/**
+ * When C_Finalize was last called to restart the module. Milliseconds of the monotonic clock that all threads share, never
+ * 0.
+ */
 const RENEWED_AT = 6;
-/** and of the wall clock, since the other one may stand still while the machine sleeps. */
+/** The same time by the wall clock, since the monotonic one may stop while the machine sleeps. */
 const RENEWED_AT_WALL = 7;
-/** Tells gates apart: shared memory has no identity of its own in another thread. */
+/** Identifies the gate: shared memory has no identity in another thread. */
 const ID = 5;
-/** What the module was initialized with: the beginning of a hash, 0 for nothing. */
+/** The parameters of C_Initialize: the start of their hash, 0 for none. */
 const PARAMETERS = 8;
 
-/** Whoever makes it is its first user. `libraryParameters`: what the module is initialized with. */
+/** The creator is the first user. `libraryParameters`: the module's parameters for C_Initialize. */
 export function createGate(libraryParameters?: string): Gate {
   const gate = new Int32Array(new SharedArrayBuffer(9 * Int32Array.BYTES_PER_ELEMENT));
   gate[USERS] = 1;
@@ -34,12 +40,12 @@ export function createGate(libraryParameters?: string): Gate {
   return gate;
 }
 
-/** Whether both are one gate, also where one came from another thread. */
+/** Whether both are the same gate, even if one came from another thread. */
 export function isSameGate(a: Gate, b: Gate): boolean {
   return a[ID] === b[ID];
 }
 
-/** Whether the gate was made for a module that is initialized with this. */
+/** Whether the gate belongs to a module with these parameters. */
 export function isInitializedWith(gate: Gate, libraryParameters: string | undefined): boolean {
   return gate[PARAMETERS] === parametersNumber(libraryParameters);
 }
@@ -49,7 +55,7 @@ function parametersNumber(libraryParameters: string | undefined): number {
   return createHash("sha256").update(libraryParameters).digest().readInt32LE();
 }
 
-/** One more user. False when the last one has left: it finalizes the module, or has done so. */
+/** Adds a user. False when the last one has left and finalizes the module, or already has. */
 export function addUser(gate: Gate): boolean {
   for (;;) {
     const users = userCount(gate);
@@ -58,7 +64,7 @@ export function addUser(gate: Gate): boolean {
   }
 }
 
-/** True when it was the last one. */
+/** True if it was the last user. */
 export function removeUser(gate: Gate): boolean {
   return Atomics.sub(gate, USERS, 1) === 1;
 }
@@ -68,39 +74,40 @@ export function userCount(gate: Gate): number {
   return Atomics.load(gate, USERS);
 }
 
-/** Whether the module is ours to finalize. */
+/** Whether we may finalize the module. */
 export function isOwned(gate: Gate): boolean {
   return Atomics.load(gate, OWNED) === 1;
 }
 
-/** Says whether the module is ours to finalize. */
+/** Sets whether we may finalize the module. */
 export function setOwned(gate: Gate, owned: boolean): void {
   Atomics.store(gate, OWNED, owned ? 1 : 0);
 }
 
-/** Which life of the module this is. */
+/** The current life of the module. */
 export function generation(gate: Gate): number {
   return Atomics.load(gate, GENERATION);
 }
 
-/** The module was finalized or initialized: what there was of sessions and objects is gone. */
+/** The module was finalized or initialized: its sessions and objects are gone. */
 export function startGeneration(gate: Gate): void {
   Atomics.add(gate, GENERATION, 1);
 }
 
-/** Milliseconds since the last fresh start, of whichever thread, by the faster clock. Infinity before the first. */
+/** Milliseconds since any thread's last fresh start, by the faster clock. Infinity before the first. */
 export function sinceRenewal(gate: Gate): number {
   const at = Atomics.load(gate, RENEWED_AT);
   if (at === 0) return Number.POSITIVE_INFINITY;
-  // Both differences are right where 32 bits have wrapped around. The first one counts to 49 days, since it cannot be negative.
+  // Both differences are right after 32 bits wrap around. The first one counts up to 49 days, since it cannot be negative.
   return Math.max((milliseconds() - at) >>> 0, (wallMilliseconds() - Atomics.load(gate, RENEWED_AT_WALL)) | 0);
 }
 
-/** Takes the next fresh start for this thread. False when the last one is not `intervalMs` ago. */
+/** Claims the next fresh start for this thread. False if the last one was less than `intervalMs` ago. */
 export function claimRenewal(gate: Gate, intervalMs: number): boolean {
   const before = Atomics.load(gate, RENEWED_AT);
   if (sinceRenewal(gate) < intervalMs) return false;
-  // First, so that no thread sees the new time on the one clock and the old one on the other, and takes it for due.
+  // Written first, so that no thread combines the new time of one clock with the old time of the other and starts too
+  // early.
   Atomics.store(gate, RENEWED_AT_WALL, wallMilliseconds());
   return Atomics.compareExchange(gate, RENEWED_AT, before, milliseconds()) === before;
 }
@@ -113,7 +120,7 @@ function wallMilliseconds(): number {
   return Date.now() | 0;
 }
 
-/** Runs calls of the module, once no thread is finalizing it. Blocks: for worker threads. */
+/** Runs calls into the module once no thread is finalizing it. Blocks: for worker threads. */
 export function inside<Result>(gate: Gate, calls: () => Result): Result {
   enter(gate);
   try {
@@ -124,7 +131,7 @@ export function inside<Result>(gate: Gate, calls: () => Result): Result {
 }
 
 /**
- * Runs C_Finalize or C_Initialize once nobody is inside. False when that took longer than `timeoutMs`. Blocks: for worker
+ * Runs C_Finalize or C_Initialize once no thread is inside. False if that took longer than `timeoutMs`. Blocks: for worker
  * threads.
  */
 export function alone(gate: Gate, timeoutMs: number, calls: () => void): boolean {

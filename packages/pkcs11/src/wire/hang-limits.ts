@@ -1,4 +1,4 @@
-/** Opening, login and search go over the network in many modules. Longer than this, the call hangs. Milliseconds. */
+/** With many modules, opening, login and search go over the network. A call that takes longer than this hangs. Milliseconds. */
 export const SETUP_HANG_MS = 10_000;
-/** Closing a session or finalizing the module. A caller of `close` waits no longer than about this. Milliseconds. */
+/** For closing a session or finalizing the module. `close` waits about this long at most. Milliseconds. */
 export const CLOSE_HANG_MS = 3_000;

@@ -1,8 +1,8 @@
 import { SignerError } from "@signpost/core";
 
-/** A call that has not come back in time. Its thread is still inside the module. */
+/** A call that has not returned in time. Its thread is still inside the module. */
 export class HungCallError extends SignerError {
-  /** What the call brings in the end: settles as it would have, perhaps never. */
+  /** The call's eventual result. It may never settle. */
   readonly late: Promise<unknown>;
 
   constructor(message: string, late: Promise<unknown>) {

@@ -7,7 +7,7 @@ import { ConfigurationError } from "@signpost/core";
 export function otherParametersError(): ConfigurationError {
   return new ConfigurationError(
     "libraryParameters",
-    "expected the same as of the signers that are open on this module: it takes them once, when it is initialized. Close " +
-      "those first, or give a copy of the library at another path as the module",
+    "expected the same text as the open signers of this module, which reads it only once, in C_Initialize. Close " +
+      "those signers first, or use a copy of the library at another path as the module",
   );
 }

@@ -7,11 +7,11 @@ export interface WireError {
   readonly code: string;
   readonly transient: boolean;
   readonly message: string;
-  /** Of a wrong PIN. */
+  /** For a wrong PIN. */
   readonly pin?: PinErrorReason | undefined;
 }
 
-/** An error for the other process. What is no error of ours is told without its message. */
+/** An error for the other process. The message of an unknown error is left out. */
 export function toWire(error: unknown): WireError {
   if (error instanceof SignerError) {
     const { code, transient, message } = error;

@@ -7,10 +7,10 @@ type Handlers = { readonly [Name in CommandName]: (input: CommandInput<Name>) =>
 
 type SessionCommand = "openSession" | "session" | "login" | "findKey" | "forgetKey" | "authenticate" | "sign";
 
-/** Runs a command: with what went in, and what comes out, by its name. */
+/** Runs a command by name, with its input and output. */
 export type CommandRunner = (name: CommandName, input: unknown) => unknown;
 
-/** The commands of one thread, of a session or of control: one module, at most one session, synchronous calls only. */
+/** The commands of one session thread or control thread: one module, at most one session, synchronous calls only. */
 export function createCommandRunner(): CommandRunner {
   const module = new WorkerModule();
   const session = new WorkerSession(module);
@@ -22,7 +22,7 @@ export function createCommandRunner(): CommandRunner {
   };
 }
 
-/** Commands that see to the gate themselves, or stay out of what it guards. */
+/** Commands that handle the gate themselves, or need no protection by it. */
 const OUTSIDE: ReadonlySet<CommandName> = new Set([
   "load",
   "attach",
@@ -62,7 +62,7 @@ function sessionHandlers(session: WorkerSession): Pick<Handlers, SessionCommand>
   };
 }
 
-/** What a command without an answer answers. */
+/** The output of a command that has none. */
 function nothing(_done: void): null {
   return null;
 }

@@ -1,4 +1,4 @@
-// The file that a worker thread is started with: commands in, results out, one at a time.
+// The program of a worker thread: it takes commands, one at a time, and returns results.
 import { parentPort, workerData } from "node:worker_threads";
 import type { CommandRequest, CommandAnswer, Shutdown, ThreadData } from "../wire/commands.ts";
 import { createCommandRunner } from "./command-runner.ts";
@@ -17,12 +17,12 @@ if (port !== null) {
     }
   };
 
-  // The process is going away: nobody reads an answer any more, and nothing here may keep it.
+  // The process is exiting. No one reads an answer any more, and nothing here may delay the exit.
   const shutDown = (finalize: boolean): void => {
     try {
       run("finalize", { module: finalize });
     } catch {
-      // The module is gone already.
+      // The module is already gone.
     }
     Atomics.store(done, 0, 1);
     Atomics.notify(done, 0);

@@ -4,10 +4,10 @@ import type { Failure } from "../wire/commands.ts";
 
 type KeySearchCode = Extract<Failure, { kind: "key" }>["code"];
 
-/** The search for the key is answered, and the answer is no. */
+/** The search for the key has a negative result. */
 export class KeySearchError extends Error {
   readonly code: KeySearchCode;
-  /** The search was made without a login. */
+  /** The search ran without a login. */
   readonly withoutLogin: boolean;
 
   constructor(code: KeySearchCode, message: string, withoutLogin = false) {
@@ -20,10 +20,10 @@ export class KeySearchError extends Error {
 /** Other threads did not leave the module in time. */
 export class BusyError extends Error {}
 
-/** What came back from C_Sign is no P-256 signature. */
+/** The output of C_Sign is not a P-256 signature. */
 export class SignatureError extends Error {}
 
-/** Plain data for the other thread. Messages of unknown errors stay out: they might repeat an argument. */
+/** Plain data for the other thread. Leaves out messages of unknown errors, which might repeat an argument. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof CryptokiError) {
     return { kind: "cryptoki", call: error.call, code: error.code };

@@ -45,14 +45,14 @@ const KEY_TYPE_NAMES: ReadonlyMap<bigint, string> = new Map([
   [0x41n, "EC Montgomery"],
 ]);
 
-/** Listing more would not help anybody to find the right one. */
+/** A longer list would not make the right one easier to find. */
 const LISTED = 20;
-/** Objects read for one key: more public objects or certificates with one CKA_ID are not looked at. */
+/** Objects read for one key. Further public objects or certificates with the same CKA_ID are ignored. */
 const COMPANIONS = 8;
 
 /**
- * The one private key that matches, checked to be a P-256 key that may sign, and everything on the token that
- * tells its public half. SoftHSM accepts an RSA key or another curve at C_SignInit, so nothing is left to it.
+ * The one private key that matches, checked to be a P-256 key that may sign, with every object on the token that
+ * holds its public half. SoftHSM accepts an RSA key or another curve at C_SignInit, so the checks are made here.
  */
 export function findKey(
   session: CryptokiSession,
@@ -125,7 +125,7 @@ function inventory(session: CryptokiSession): string {
     const refusals: Refusals = [];
     const objects = findOptional(session, classTemplate(objectClass), LISTED + 1, refusals);
     const [refusal] = refusals;
-    if (refusal !== undefined) return `${name}: not told (${refusal.call}: ${describeCode(refusal.code)})`;
+    if (refusal !== undefined) return `${name}: not readable (${refusal.call}: ${describeCode(refusal.code)})`;
     return `${name}: ${objects.length === 0 ? "none" : list(session, objects)}`;
   });
   return `the token has ${texts.join("; ")}`;

@@ -6,7 +6,7 @@ import { SignatureError } from "./failure.ts";
 
 const SIGNATURE_LENGTH = 64;
 
-/** C_SignInit. `key`: undefined when the session does not know it. */
+/** C_SignInit. `key` is undefined when the session does not know it. */
 export function startSignature({ binding, handle }: CryptokiSession, key: Handle | undefined): void {
   if (key === undefined) throw new CryptokiError("C_SignInit", CKR_OBJECT_HANDLE_INVALID);
   cryptoki("C_SignInit", () => binding.C_SignInit(handle, { mechanism: CKM_ECDSA }, key));

@@ -12,20 +12,20 @@ import {
 import type { LibraryDescription, TokenDescription, TokenList, UnreadableSlot } from "../cryptoki/descriptions.ts";
 import { readUlong } from "../cryptoki/objects.ts";
 
-// What pkcs11js makes of CK_UNAVAILABLE_INFORMATION: it keeps the lower 32 bits of each count and of the flags. No token that
-// has more than 2^32 sessions is known, and no flag has a higher bit.
+// pkcs11js turns CK_UNAVAILABLE_INFORMATION into this: it keeps the lower 32 bits of each count and of the flags. No known
+// token has more than 2^32 sessions, and no flag has a higher bit.
 const UNKNOWN_COUNT = 0xffff_ffff;
 
-/** A slot may come between the two calls that pkcs11js makes: one that counts them, one that lists them. */
+/** A slot may appear between the two calls that pkcs11js makes: one counts the slots, the other lists them. */
 const LISTINGS = 3;
 
 const READINGS = 3;
 const READ_AGAIN_MS = 20;
 
-/** Answers that say that there is no token, or none of a kind that the module knows. */
+/** CKR codes for a missing token, or for one of an unknown kind. */
 const ABSENT: ReadonlySet<number> = new Set([CKR_SLOT_ID_INVALID, CKR_TOKEN_NOT_PRESENT, CKR_TOKEN_NOT_RECOGNIZED]);
 
-/** Every slot that holds a token, with the slot's handle beside it. */
+/** Every slot that holds a token, with the slot's handle. */
 export function listTokens(binding: Binding): {
   readonly list: TokenList;
   readonly slots: ReadonlyMap<string, Handle>;
@@ -57,7 +57,7 @@ function listSlots(binding: Binding): readonly Handle[] {
   }
 }
 
-// For those who ask for the library by its texts. Others can do without.
+// Needed only for a selector with the library's texts, so a failure is not fatal.
 function describeLibrary(binding: Binding): LibraryDescription {
   let info: ReturnType<Binding["C_GetInfo"]> | undefined;
   const code = codeFrom(() => (info = binding.C_GetInfo()));
@@ -70,7 +70,7 @@ function describeLibrary(binding: Binding): LibraryDescription {
   };
 }
 
-/** The token in a slot, or the CKR code with which the module does not tell. */
+/** The token in a slot, or the CKR code of the module's refusal. */
 function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDescription | number {
   const slotInfo = describeSlot(binding, slot);
   let token: TokenInfo | undefined;
@@ -90,8 +90,8 @@ function describeToken(binding: Binding, slot: Handle, slotId: string): TokenDes
 }
 
 /**
- * CK_TOKEN_INFO. In the moment in which another process logs in to it, SoftHSM cannot read a token, or gives it without a name.
- * Blocks meanwhile.
+ * CK_TOKEN_INFO. While another process logs in to a token, SoftHSM cannot read it, or returns it without a name. Retries
+ * and blocks meanwhile.
  */
 export function readToken(binding: Binding, slot: Handle): TokenInfo {
   for (let readings = 1; ; readings += 1) {
@@ -111,7 +111,7 @@ function isNameless({ flags, label, serialNumber }: TokenInfo): boolean {
   return (flags & CKF_TOKEN_INITIALIZED) !== 0 && trimPadding(label) === "" && trimPadding(serialNumber) === "";
 }
 
-// What it says of the slot is for those who ask for it, and a token that is there can do without.
+// Needed only for a selector with the slot's texts, so a failure is not fatal.
 function describeSlot(binding: Binding, slot: Handle): { slotDescription: string; manufacturerID: string } {
   try {
     return binding.C_GetSlotInfo(slot);
@@ -120,7 +120,7 @@ function describeSlot(binding: Binding, slot: Handle): { slotDescription: string
   }
 }
 
-/** Fixed-size texts are padded with blanks, by some modules with NULs. */
+/** Fixed-size texts are padded with spaces, by some modules with NULs. */
 export function trimPadding(text: string): string {
   return text.replace(/[\0 ]+$/, "");
 }

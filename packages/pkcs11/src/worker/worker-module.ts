@@ -8,17 +8,17 @@ import { BusyError } from "./failure.ts";
 import { LoadedModule } from "./loaded-module.ts";
 import { listTokens } from "./token-list.ts";
 
-/** C_Finalize waits so long for other threads to leave the module. Milliseconds. */
+/** How long C_Finalize waits for other threads to leave the module. Milliseconds. */
 const FINALIZE_WAIT_MS = 1_000;
 
-/** The module commands of one thread: its library, the gate in front of it, and the slots that were listed last. */
+/** The module commands of one thread: its library, the gate in front of it, and the last list of slots. */
 export class WorkerModule {
   readonly #library = new LoadedModule();
-  /** C_Initialize answered CKR_OK to this thread. */
+  /** C_Initialize returned CKR_OK to this thread. */
   #initialized = false;
   #slots: ReadonlyMap<string, Handle> = new Map();
   #unreadable: readonly UnreadableSlot[] = [];
-  // Until the module is initialized no other thread can be inside it with us.
+  // Until the module is initialized, no other thread can be inside it with us.
   #gate: Gate = createGate();
 
   get binding(): Binding {
@@ -54,7 +54,7 @@ export class WorkerModule {
     };
     if (!alone(this.#gate, FINALIZE_WAIT_MS, calls)) {
       if (finalize) throw new BusyError("other threads are inside the module");
-      // Whatever is inside was there when other code finalized the module. It may never come back.
+      // Any thread inside was there when other code finalized the module, and may never return.
       calls();
     }
     return output ?? { initialized: false, finalized: false };
@@ -69,7 +69,7 @@ export class WorkerModule {
     return { owner };
   }
 
-  /** Forgets the slots, and calls C_Finalize where `whole` says so. */
+  /** Forgets the slots. Calls C_Finalize if `whole` is set. */
   finalize(whole: boolean): void {
     this.#slots = new Map();
     if (whole && !alone(this.#gate, FINALIZE_WAIT_MS, () => this.#library.finalize())) {

@@ -30,7 +30,7 @@ const DIGEST_LENGTH = 32;
 interface WorkerSessionHandle extends CryptokiSession {
   readonly slot: Handle;
   readonly token: TokenInSlot;
-  /** Of the gate, when the session was opened. */
+  /** The gate's generation when the session was opened. */
   readonly generation: number;
 }
 
@@ -39,12 +39,12 @@ interface WorkerKey {
   readonly alwaysAuthenticate: boolean;
 }
 
-/** The session commands of one thread: at most one session, and the keys that were found in it. */
+/** The session commands of one thread: at most one session, and the keys found in it. */
 export class WorkerSession {
   readonly #module: WorkerModule;
   readonly #keys: Map<number, WorkerKey> = new Map();
   #session: WorkerSessionHandle | undefined;
-  /** The key of the operation that is active and logged in for one signature. */
+  /** The key of the active operation, which is logged in for one signature. */
   #authenticated: number | undefined;
 
   constructor(module: WorkerModule) {
@@ -55,7 +55,7 @@ export class WorkerSession {
     const { binding, gate } = this.#module;
     const slot = this.#module.slot(token.slotId);
     const open = (): Handle => cryptoki("C_OpenSession", () => binding.C_OpenSession(slot, CKF_SERIAL_SESSION));
-    // The new one first: closing the last session of a token logs everybody out.
+    // The new one first, because closing a token's last session logs everyone out.
     let handle: Handle;
     try {
       handle = open();
@@ -74,7 +74,7 @@ export class WorkerSession {
     try {
       return loginState(session);
     } catch (error) {
-      // Closed by others. Its number may come again for another session, which is not ours to close.
+      // Other code closed it. Its number may belong to another session by now, which is not ours to close.
       if (isSessionGone(error)) this.forget();
       throw error;
     }
@@ -105,7 +105,7 @@ export class WorkerSession {
   }
 
   sign({ key, digest }: CommandInput<"sign">): Uint8Array {
-    // Modules take other lengths silently, and sign whatever they make of them.
+    // Modules accept other lengths silently and sign something else.
     if (digest.length !== DIGEST_LENGTH) throw new RangeError("digest");
     const session = this.#current();
     const known = this.#keys.get(key);
@@ -115,7 +115,7 @@ export class WorkerSession {
     return finishSignature(session, digest);
   }
 
-  /** Without C_CloseSession: its number may belong to another session by now. */
+  /** Without C_CloseSession, because another session may have its number by now. */
   forget(): void {
     this.#session = undefined;
     this.#authenticated = undefined;
@@ -126,12 +126,12 @@ export class WorkerSession {
     const before = this.#session;
     this.forget();
     if (before === undefined || before.generation !== generation(this.#module.gate)) return;
-    // A session that is invalid already cannot be closed; there is nothing left to do about it.
+    // An invalid session cannot be closed, and needs no more work.
     codeFrom(() => before.binding.C_CloseSession(before.handle));
   }
 
   #current(): WorkerSessionHandle {
-    // Its number may belong to another session since the module was finalized.
+    // Since the module was finalized, another session may have its number.
     if (this.#session !== undefined && this.#session.generation !== generation(this.#module.gate)) this.forget();
     if (this.#session === undefined) throw new CryptokiError("session", CKR_SESSION_HANDLE_INVALID);
     return this.#session;
@@ -143,7 +143,7 @@ function isSessionGone(error: unknown): boolean {
   return error.code === CKR_SESSION_HANDLE_INVALID || error.code === CKR_SESSION_CLOSED;
 }
 
-/** Asked before each login: a PIN must not go to another token that has taken the place of ours. */
+/** Checked before each login, so that a PIN never goes to another token in our token's slot. */
 function loginState({ binding, handle, slot, token }: WorkerSessionHandle): LoginState {
   const { state } = cryptoki("C_GetSessionInfo", () => binding.C_GetSessionInfo(handle));
   const { flags, label, serialNumber } = readToken(binding, slot);
@@ -154,20 +154,20 @@ function loginState({ binding, handle, slot, token }: WorkerSessionHandle): Logi
   return { loggedIn, loginNeeded: !loggedIn && (flags & CKF_LOGIN_REQUIRED) !== 0, tokenFlags: flags };
 }
 
-/** Tokens hide private keys from those who are not logged in: finding none says nothing about the key then. */
+/** Tokens hide private keys before a login. Until then a missing key proves nothing. */
 function findWhereLoggedIn(session: WorkerSessionHandle, query: PrivateKeyQuery): ReturnType<typeof findKey> {
   const missing = tryFindKey(session, query);
   if (!(missing instanceof KeySearchError)) return missing;
   const { loggedIn, loginNeeded } = loginState(session);
   if (loginNeeded) throw new CryptokiError("C_FindObjects", CKR_USER_NOT_LOGGED_IN);
   if (!loggedIn) throw seen(missing, "without a login, which the token does not ask for", true);
-  // Another session may have logged in while this one searched.
+  // Another session may have logged in during the search.
   const again = tryFindKey(session, query);
   if (!(again instanceof KeySearchError)) return again;
   throw seen(again, "after a login", false);
 }
 
-/** The key, or the error where there is none. */
+/** The key, or the error for a missing one. */
 function tryFindKey(session: WorkerSessionHandle, query: PrivateKeyQuery): ReturnType<typeof findKey> | KeySearchError {
   try {
     return findKey(session, query);
