@@ -11,20 +11,20 @@ import { makeHot, runBench } from "./harness.ts";
 import { latencyRows, POLICY, type SdkSides, signatureRow, throughputRows } from "./sdk-rows.ts";
 
 const credentials = { accessKeyId: "AKIABENCHMARKEXAMPLE", secretAccessKey: "benchmark" };
-/** Of each side before the first row, the service answering at once. */
+/** Calls of each side before the first row, with no delay in the service. */
 const WARM_UP_OPERATIONS = 2_000;
 
 await runBench({
   name: "aws-kms",
-  title: "Latency, processor time and throughput of a guarded AWS KMS signer beside the SDK called bare",
+  title: "Latency, processor time and throughput of a guarded AWS KMS signer against the bare SDK",
   packages: ["@signpost/aws-kms", "@aws-sdk/client-kms"],
   setUp: async () => {
     const server = fork(new URL("./aws-kms-server.js", import.meta.url));
     const [{ endpoint, region, keyArn }] = (await once(server, "message")) as [ServerReady];
-    // Our own client finds its credentials where the SDK looks.
+    // Our own client finds its credentials in the same place as the SDK.
     process.env["AWS_ACCESS_KEY_ID"] = credentials.accessKeyId;
     process.env["AWS_SECRET_ACCESS_KEY"] = credentials.secretAccessKey;
-    // As quick as the SDK can be made, and with as many connections as ours.
+    // The fastest setting of the SDK, with as many connections as ours.
     const requestHandler = { httpAgent: { keepAlive: true, maxSockets: POLICY.concurrency } };
     const client = new KMSClient({
       endpoint,
@@ -46,14 +46,14 @@ await runBench({
       bare: () => client.send(new SignCommand(input)),
       bareName: "SignCommand of the SDK",
     };
-    // Any option keeps the SDK from using the middleware that it has composed already.
+    // With any option, the SDK does not use the middleware that it has already composed.
     const abortable = (): Promise<unknown> =>
       client.send(new SignCommand(input), { abortSignal: new AbortController().signal });
     const ofGiven = (): Promise<unknown> => given.sign(digest);
     await makeHot(WARM_UP_OPERATIONS, [sides.signer, sides.token, sides.bare, abortable, ofGiven]);
 
     const service = delayedService(server);
-    const besideAbortable = {
+    const againstAbortable = {
       ours: "guarded signer",
       signer: sides.signer,
       peer: "SignCommand with an AbortSignal",
@@ -68,10 +68,10 @@ await runBench({
     return {
       pairings: [
         ...latencyRows(service, sides),
-        signatureRow(service, "beside a call that can be aborted", 0, besideAbortable),
-        signatureRow(service, "beside a call that can be aborted", 25, besideAbortable),
-        signatureRow(service, "on a client of the caller's", 0, onGiven),
-        signatureRow(service, "on a client of the caller's", 25, onGiven),
+        signatureRow(service, "against a call that can be aborted", 0, againstAbortable),
+        signatureRow(service, "against a call that can be aborted", 25, againstAbortable),
+        signatureRow(service, "on the caller's own client", 0, onGiven),
+        signatureRow(service, "on the caller's own client", 25, onGiven),
         ...throughputRows(service, sides),
       ],
       tearDown: async () => {

@@ -1,4 +1,4 @@
-/** An ID token of ordinary size. `iat` is given, so that its signing input is the same each time. */
+/** An ID token of ordinary size. `iat` is fixed, so that the signing input is always the same. */
 export const CLAIMS = {
   iss: "https://op.example",
   sub: "248289761001",

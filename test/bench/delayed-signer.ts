@@ -10,8 +10,8 @@ export interface Delay {
 }
 
 /**
- * A signer whose every call takes so long from its beginning, to some microseconds: a timer alone would round
- * what is to be measured up to its next tick. It sleeps first and waits busily for the last two milliseconds and a half.
+ * A signer whose calls each take the same time, exact to some microseconds. A timer alone would round the measured time up
+ * to its next tick, so it sleeps first and waits busily for the last 2.5 milliseconds.
  */
 export function delayedSigner(inner: Signer, delay: Delay): Signer {
   return {

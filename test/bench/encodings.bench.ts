@@ -21,10 +21,10 @@ function repeated(name: string, work: () => unknown): Contender {
 }
 
 function pairingOf(name: string, ours: Contender, peer: Contender): Pairing {
-  return { name: `${name}, beside ${peer.name}`, ours, peer, operations: 2000, pairs: 100 };
+  return { name: `${name}, against ${peer.name}`, ours, peer, operations: 2000, pairs: 100 };
 }
 
-/** What the parser alone does: no rule of DER or of the curve is checked. */
+/** Only the parser's work: no rule of DER or of the curve is checked. */
 function readBare(): Uint8Array {
   const { valueBlock } = fromBER(der).result as Sequence;
   const [r, s] = valueBlock.value as [Integer, Integer];
@@ -42,7 +42,7 @@ function readBare(): Uint8Array {
 
 await runBench({
   name: "encodings",
-  title: "Encodings: each strictly checked by ours",
+  title: "Encodings, with strict checks on our side",
   packages: ["@signpost/core", "@noble/curves", "asn1js", "ecdsa-sig-formatter"],
   setUp: async () => {
     const derToRaw = repeated("ecdsaDerToRaw", () => ecdsaDerToRaw(der));

@@ -12,7 +12,7 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** One server in a thread of its own. */
+/** One server in a separate thread. */
 export async function startServer(options: Omit<ServerOptions, "folder">): Promise<RunningServer> {
   const folder = await mkdtemp(join(tmpdir(), "signpost-bench-"));
   const workerData: ServerOptions = { ...options, folder };

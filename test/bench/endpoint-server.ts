@@ -1,5 +1,5 @@
-// A worker with one server on a free loopback port: our endpoint, a bare node:http server that always sends the bytes
-// which our endpoint sends to one request, or the set behind another library.
+// A worker with one server on a free loopback port: our endpoint, a bare node:http server that always sends the bytes that
+// our endpoint sends to one request, or the set behind another library.
 import type { JsonWebKey } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -17,10 +17,10 @@ export interface ServerOptions {
   readonly kind: "signpost" | "bare" | "express" | "hono" | "oidc-provider";
   /** The first one signs. */
   readonly privateKeys: readonly JsonWebKey[];
-  /** What the bare server answers. */
+  /** The bare server's answer. */
   readonly method: string;
   readonly ifNoneMatch?: string | undefined;
-  /** An empty one, for static files. */
+  /** An empty folder, for static files. */
   readonly folder: string;
 }
 
@@ -47,7 +47,7 @@ const LISTENERS: Readonly<Record<ServerOptions["kind"], () => RequestListener | 
 };
 
 const server = createServer(await LISTENERS[kind]());
-// Connections are kept for as long as the benchmark wants to use them, those too that have sent nothing yet.
+// Connections stay open as long as the benchmark uses them, including those that have not sent anything yet.
 server.keepAliveTimeout = 0;
 server.headersTimeout = 0;
 server.requestTimeout = 0;

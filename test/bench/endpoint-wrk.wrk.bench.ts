@@ -18,7 +18,7 @@ interface Row {
   readonly conditional?: boolean;
 }
 
-// No HEAD: wrk waits for the body that Content-Length announces.
+// No HEAD, because wrk waits for the body that Content-Length announces.
 const ROWS: readonly Row[] = [
   { name: "GET, 200", method: "GET" },
   { name: "GET, 304", method: "GET", conditional: true },
@@ -27,7 +27,7 @@ const ROWS: readonly Row[] = [
 
 await runBench({
   name: "endpoint-wrk",
-  title: "The JWKS endpoint by wrk over loopback, beside a bare node:http server that sends the same bytes",
+  title: "The JWKS endpoint measured with wrk over loopback, against a bare node:http server that sends the same bytes",
   packages: ["@signpost/core"],
   setUp: async () => {
     const folder = await mkdtemp(join(tmpdir(), "signpost-wrk-"));

@@ -37,7 +37,7 @@ const ROWS: readonly Row[] = [
 
 await runBench({
   name: "endpoint",
-  title: "The JWKS endpoint beside a bare node:http server that sends the same bytes, and beside others",
+  title: "The JWKS endpoint against a bare node:http server that sends the same bytes, and against other servers",
   packages: ["@signpost/core", "express", "hono", "oidc-provider"],
   setUp: async () => {
     const ends: (() => unknown)[] = [];
@@ -73,7 +73,7 @@ await runBench({
       if (kind === "bare" && withoutDate(ours.answer) !== withoutDate(peer.answer))
         throw new Error(`${row.name}: the servers send different bytes`);
       return {
-        name: `${row.name}, beside ${name}`,
+        name: `${row.name}, against ${name}`,
         ours: served("listener in node:http", ours),
         peer: served(name, peer),
         operations: REQUESTS_PER_SAMPLE,
@@ -82,11 +82,11 @@ await runBench({
       };
     }
 
-    /** HEAD, so that the bytes to be sent are the same. */
+    /** HEAD, so that all rows send the same bytes. */
     async function growingWithKeys(count: number): Promise<Pairing> {
       const request = { method: "HEAD" };
       return {
-        name: `HEAD, 200, with ${count} keys beside 1`,
+        name: `HEAD, 200, with ${count} keys against 1`,
         ours: served(`${count} keys`, await open("signpost", request, newPrivateKeys(count))),
         peer: served("1 key", await open("signpost", request, newPrivateKeys(1))),
         operations: REQUESTS_PER_SAMPLE,
@@ -101,7 +101,7 @@ function served(name: string, client: RawClient): Contender {
   return { name, run: (operations) => client.send(operations) };
 }
 
-/** The time that `respond` takes, as what it adds to a function that only gives back an object. */
+/** The time of `respond` minus that of a function that only returns an object. */
 async function inProcess(): Promise<Pairing[]> {
   const respondOf = async (count: number): Promise<ReturnType<typeof createJwksEndpoint>["respond"]> => {
     const signers = await Promise.all(newPrivateKeys(count).map((privateKey) => openLocalSigner({ privateKey })));

@@ -1,5 +1,5 @@
-// A process that makes its first calls and tells what one of them took on average, in milliseconds: nothing in it has
-// run before. Arguments: what it does, how often, and the delay of its signer in milliseconds.
+// A process that makes its first calls and reports their average time in milliseconds. Nothing in it has run before.
+// Arguments: what it does, how often, and the delay of its signer in milliseconds.
 import { createHash } from "node:crypto";
 import { createKeySet, guardSigner, signJwt } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";

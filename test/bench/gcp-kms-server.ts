@@ -1,5 +1,5 @@
-// A process with a Cloud KMS of our own, so that its work is not counted as the client's. It takes the delay of
-// its answers in milliseconds as a message, and says when it holds.
+// A process with our fake Cloud KMS, so that its work is not counted as the client's. It takes the delay of its answers in
+// milliseconds as a message, and reports when the delay is in effect.
 import { startFakeGcpKms } from "@signpost/test-backends/fake-gcp-kms";
 
 export interface ServerReady {

@@ -10,12 +10,12 @@ import { delayedService } from "./delayed-service.ts";
 import { makeHot, runBench } from "./harness.ts";
 import { latencyRows, POLICY, type SdkSides, signatureRow, throughputRows } from "./sdk-rows.ts";
 
-/** Of each side before the first row, the service answering at once. */
+/** Calls of each side before the first row, with no delay in the service. */
 const WARM_UP_OPERATIONS = 2_000;
 
 await runBench({
   name: "gcp-kms",
-  title: "Latency, processor time and throughput of a guarded Cloud KMS signer beside the client called bare",
+  title: "Latency, processor time and throughput of a guarded Cloud KMS signer against the bare client",
   packages: ["@signpost/gcp-kms", "@google-cloud/kms"],
   setUp: async () => {
     const server = fork(new URL("./gcp-kms-server.js", import.meta.url));
@@ -51,7 +51,7 @@ await runBench({
     const rest = await open("rest");
 
     const service = delayedService(server);
-    const besideAbortable = {
+    const againstAbortable = {
       ours: "guarded signer",
       signer: grpc.sides.signer,
       peer: "asymmetricSign with an AbortSignal",
@@ -66,8 +66,8 @@ await runBench({
     return {
       pairings: [
         ...latencyRows(service, grpc.sides),
-        signatureRow(service, "beside a call that can be aborted", 0, besideAbortable),
-        signatureRow(service, "beside a call that can be aborted", 25, besideAbortable),
+        signatureRow(service, "against a call that can be aborted", 0, againstAbortable),
+        signatureRow(service, "against a call that can be aborted", 25, againstAbortable),
         signatureRow(service, "over REST", 0, overRest),
         signatureRow(service, "over REST", 25, overRest),
         ...throughputRows(service, grpc.sides),

@@ -1,5 +1,5 @@
-// Memory and latency over many signatures and over many rotations: nothing may grow with what is over. The first and
-// the last tenth are what is compared, as the two sides of a row.
+// Memory and latency over many signatures and over many rotations: finished work must not make anything grow. A row
+// compares the first and the last tenth.
 import { createJwksEndpoint, createKeySet, guardSigner, signJwt } from "@signpost/core";
 import type { KeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
@@ -15,11 +15,11 @@ const ROTATIONS = 10_000;
 const TENTHS = 10;
 /** Times taken in each tenth. */
 const SAMPLES = 100;
-/** A class with so many more objects after all of it than after the first tenth is told. */
+/** A class with this many more objects at the end than after the first tenth is reported. */
 const GROWTH_TOLD = 100;
 
 interface Course {
-  /** Milliseconds for one, so many samples a tenth. */
+  /** Milliseconds for one operation, with this many samples for each tenth. */
   readonly times: readonly (readonly number[])[];
   /** At the end of each tenth. */
   readonly heapMiB: readonly number[];
@@ -54,7 +54,7 @@ async function signing(): Promise<() => Promise<unknown>> {
   return () => signJwt(keys, CLAIMS, { verify: "first" });
 }
 
-/** Each time a new key comes in, the active one retires and the one before it leaves. */
+/** Each time a new key is added, the active one retires and the one before it is removed. */
 async function rotating(): Promise<() => Promise<unknown>> {
   const signers = [await openLocalSigner(), await openLocalSigner()];
   let keys: KeySet = createKeySet(signers.map((signer) => ({ signer })));
@@ -75,7 +75,7 @@ async function courseOf(count: number, work: () => Promise<unknown>): Promise<Co
   const times: number[][] = [];
   const heapMiB: number[] = [];
   let first: HeapCount | undefined;
-  // What counting itself leaves behind is there before.
+  // The objects that counting itself creates exist before the first count.
   await countHeap();
   const perSample = Math.max(1, Math.floor(count / TENTHS / SAMPLES));
   for (let tenth = 0; tenth < TENTHS; tenth += 1) {
@@ -92,7 +92,7 @@ async function courseOf(count: number, work: () => Promise<unknown>): Promise<Co
   return { times, heapMiB, first: first ?? new Map(), last: await countHeap() };
 }
 
-/** The second tenth, when the code has been optimised, beside the last. */
+/** The second tenth, when the code has been optimized, against the last. */
 function pairingOf(name: string, { times }: Course): Pairing {
   const [early = [], late = []] = [times[1], times.at(-1)];
   const replay = (side: string, samples: readonly number[]): Contender => {

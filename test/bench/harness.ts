@@ -15,9 +15,9 @@ export type { Fact } from "./report.ts";
 export interface Bench {
   readonly name: string;
   readonly title: string;
-  /** Packages whose versions belong into the report. */
+  /** Packages whose versions the report shows. */
   readonly packages: readonly string[];
-  /** Makes the pairings ready, in the order in which they are measured, and says how to end them. */
+  /** Prepares the pairings, in the order in which they are measured, and returns how to end them. */
   readonly setUp: (quick: boolean) => Promise<BenchSetUp>;
 }
 

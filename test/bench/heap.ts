@@ -10,10 +10,10 @@ interface SnapshotJson {
   readonly strings: readonly string[];
 }
 
-/** Types of nodes that users make. Code, shapes and the like grow while V8 optimises, not with what is kept. */
+/** Types of nodes that users make. Code, shapes and the like grow while V8 optimizes, even if nothing is kept. */
 const COUNTED_TYPES = new Set(["object", "closure", "array", "string", "concatenated string", "native", "bigint"]);
 
-/** After a full collection of garbage. */
+/** After a full garbage collection. */
 export function usedHeapBytes(): number {
   collectGarbage();
   return process.memoryUsage().heapUsed;
@@ -39,7 +39,7 @@ export async function countHeap(): Promise<HeapCount> {
   return counts;
 }
 
-/** The classes of which there are more by at least so many objects, the most first. */
+/** The classes with at least this many more objects, the largest growth first. */
 export function grown(before: HeapCount, after: HeapCount, atLeast: number): { name: string; objects: number }[] {
   return [...after]
     .map(([name, { objects }]) => ({ name, objects: objects - (before.get(name)?.objects ?? 0) }))

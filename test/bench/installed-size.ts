@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 export interface InstalledSize {
   readonly own: number;
   readonly withDependencies: number;
-  /** Packages besides itself. */
+  /** Packages besides the package itself. */
   readonly dependencies: number;
 }
 
@@ -16,7 +16,7 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
 }
 
-/** `from`: a file or folder that resolves the package. Peers that the user brings are not counted. */
+/** `from`: a file or folder that resolves the package. Peer dependencies that the user installs are not counted. */
 export async function installedSize(name: string, from: string): Promise<InstalledSize> {
   const seen = new Map<string, number>();
   const root = await count(name, from, seen);
@@ -28,7 +28,7 @@ async function count(name: string, from: string, seen: Map<string, number>): Pro
   const folder = await packageFolder(name, from);
   if (seen.has(folder)) return folder;
   const manifest = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as Manifest;
-  // What is published of a package in this workspace, everything there is of an installed one.
+  // For a package in this workspace, only the published files; for an installed one, all of its files.
   const published = manifest.name.startsWith("@signpost/") ? manifest.files : undefined;
   const parts = published === undefined ? [folder] : published.map((path) => join(folder, path));
   seen.set(
@@ -45,7 +45,7 @@ async function packageFolder(name: string, from: string): Promise<string> {
     const found = await realpath(join(candidate, name)).catch(() => undefined);
     if (found !== undefined) return found;
   }
-  throw new Error(`${name} is not installed beside ${dirname(from)}`);
+  throw new Error(`${name} is not installed next to ${dirname(from)}`);
 }
 
 async function bytesBelow(path: string): Promise<number> {

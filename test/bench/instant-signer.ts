@@ -3,7 +3,7 @@ import type { JwtClaims, Signer } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 
 /**
- * A signer that gives, at once, the signature that a real key made over the JWT of these claims: good for that one
+ * A signer that immediately returns the signature that a real key made over the JWT of these claims. It fits only that one
  * token, so that everything around a signature can be measured without it.
  */
 export async function instantSigner(claims: JwtClaims): Promise<Signer> {

@@ -10,29 +10,29 @@ export interface Contender {
   readonly run: (operations: number) => Promise<number | void>;
 }
 
-/** Ours beside a peer, on the same work. */
+/** Ours and a peer, doing the same work. */
 export interface Pairing {
   readonly name: string;
   readonly ours: Contender;
   readonly peer: Contender;
-  /** Operations in one sample: enough that a sample is long beside the clock's resolution. Default 1. */
+  /** Operations in one sample: enough that a sample is long compared with the clock's resolution. Default 1. */
   readonly operations?: number | undefined;
   /** Samples of each side. */
   readonly pairs: number;
-  /** Milliseconds per operation that nothing can be quicker than, where there is such a limit. */
+  /** A lower limit in milliseconds per operation, if there is one. */
   readonly idealMs?: number | undefined;
-  /** What the upper bounds should be at most. Told in the report, never enforced. */
+  /** Targets for the upper bounds. Reported, never enforced. */
   readonly target?: Target | undefined;
 }
 
 export interface Target {
-  /** Milliseconds that ours takes longer, per operation. */
+  /** How many milliseconds longer ours takes, per operation. */
   readonly addedMs?: number | undefined;
   /** Ours as a multiple of the peer. */
   readonly ratio?: number | undefined;
-  /** Milliseconds of processor time that ours takes more, per operation. */
+  /** How many milliseconds of processor time ours takes more, per operation. */
   readonly addedCpuMs?: number | undefined;
-  /** Part of the limit `idealMs` that ours reaches at least, 1 at the limit. */
+  /** The part of the limit `idealMs` that ours reaches at least; 1 at the limit. */
   readonly ofIdeal?: number | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface PairingResult {
   readonly ratio: Estimate;
   /** Median of the paired differences in processor time of this process, all threads. */
   readonly addedCpuMs: Estimate;
-  /** Present where there is a limit: it as a part of what each took, 1 at the limit. */
+  /** Present if there is a limit: the limit as a part of what each side took, 1 at the limit. */
   readonly ofIdeal?: { readonly ours: number; readonly peer: number };
   readonly target: Target;
   readonly targetMet: boolean | undefined;
@@ -61,7 +61,7 @@ export interface Side {
   readonly cpuMs: Spread;
 }
 
-/** What samples are measured by: time and processor time, each in milliseconds since any one moment. */
+/** Time and processor time, each in milliseconds from an arbitrary start. */
 export interface Clock {
   readonly nowMs: () => number;
   readonly cpuMs: () => number;
@@ -154,7 +154,7 @@ function sideOf({ name }: Contender, samples: readonly Sample[]): Side {
 
 type Measured = Record<Exclude<keyof Target, "ofIdeal">, Estimate> & { readonly ofIdeal: number };
 
-/** By the less favourable bounds. */
+/** By the less favorable bounds. */
 function isMet(target: Target, measured: Measured): boolean | undefined {
   const { ofIdeal, ...atMost } = target;
   const limits = Object.entries(atMost).filter(
@@ -174,7 +174,7 @@ export function sequentially(operation: () => Promise<unknown>): Contender["run"
   };
 }
 
-/** So many at once: each of `concurrency` callers starts its next operation when its last one is over. */
+/** Concurrent: each of `concurrency` callers starts its next operation when its last one has ended. */
 export function concurrently(concurrency: number, operation: () => Promise<unknown>): Contender["run"] {
   return async (operations) => {
     let started = 0;

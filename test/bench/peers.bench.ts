@@ -1,5 +1,5 @@
-// What RP libraries do with our endpoint, in ordinary situations and with hostile sets, and the requests that each made.
-// Behaviour, not time: nothing is paired here. `--out=FOLDER` writes peers.md besides.
+// How RP libraries behave with our endpoint, in ordinary situations and with hostile sets, and how many requests each made.
+// Measures behavior, not time, so nothing is paired. `--out=FOLDER` also writes peers.md.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

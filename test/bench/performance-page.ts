@@ -1,6 +1,6 @@
-// Puts the results of `pnpm bench --publish` into docs/performance.md: between the two marks the machine, every target
-// beside what was found, and one section a report, with its plots in docs/img. Arguments: the folder of the JSON
-// reports, the page.
+// Writes the results of `pnpm bench --publish` into docs/performance.md, between the two marks: the machine, every target
+// with its results, and one section per report, with its plots in docs/img. The comparison of libraries is in
+// docs/verify-peers.md. Arguments: the folder of the JSON reports, the page.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { plotsOf } from "./plots.ts";
@@ -26,17 +26,14 @@ for (const report of reports) {
   const pictures = plots.map(({ file }) => `![${report.title}](img/${basename(file)})`);
   sections.push([toMarkdown(report), ...pictures].join("\n"));
 }
-// Behaviour is told by a table alone.
-const behaviour = await readFile(join(results, "peers.md"), "utf8").catch(() => undefined);
-if (behaviour !== undefined) sections.push(behaviour);
 
 const text = await readFile(page, "utf8");
 const [before = "", rest = ""] = text.split(BEGIN);
 const [, after = ""] = rest.split(END);
-const overview = ["## Targets and what was found", "", machines(), "", targetsTable(reports)].join("\n");
+const overview = ["## Targets and results", "", machines(), "", targetsTable(reports)].join("\n");
 await writeFile(page, `${before}${BEGIN}\n\n${[overview, ...sections].join("\n\n")}\n${END}${after}`);
 
-/** One line for each machine that results come from, with the load that each benchmark met. */
+/** One line for each machine that results come from, with the load during each benchmark. */
 function machines(): string {
   const lines = new Map<string, string[]>();
   for (const { name, date, machine, quick } of reports) {

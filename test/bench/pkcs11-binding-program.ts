@@ -1,12 +1,12 @@
-// pkcs11js by hand, in a process of its own whose libuv pool was made as large as its number of sessions: that is
-// decided before a process starts. Takes the number of signatures and says the milliseconds that each took.
+// pkcs11js by hand, in a separate process whose libuv pool has as many threads as there are sessions, which must be set
+// before a process starts. Takes the number of signatures and reports the milliseconds that each took.
 import { openPkcs11Signer } from "@signpost/pkcs11";
 import { concurrently } from "./harness.ts";
 import { type KeyPlace, openBinding } from "./pkcs11-peers.ts";
 
 const [place = "", sessions = ""] = process.argv.slice(2);
 const where = JSON.parse(place) as KeyPlace;
-// Initialises the module and logs in.
+// Initializes the module and logs in.
 const signer = await openPkcs11Signer({ ...where, object: where.label, sessions: 1 });
 const peer = openBinding(where, "async", Number(sessions));
 const run = concurrently(Number(sessions), peer.sign);

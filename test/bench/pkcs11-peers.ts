@@ -1,10 +1,10 @@
-// PKCS#11 from Node as it is done without Signpost: the binding by hand, and the two libraries that stand on it.
+// PKCS#11 from Node without Signpost: the binding by hand, and the two libraries built on it.
 import { randomBytes, type webcrypto } from "node:crypto";
 import graphene from "graphene-pk11";
 import { Crypto } from "node-webcrypto-p11";
 import pkcs11js from "pkcs11js";
 
-/** One way to make signatures, with as many at once as it can. */
+/** One way to make signatures, as many concurrently as it can. */
 export interface Pkcs11Peer {
   readonly name: string;
   readonly sign: () => Promise<unknown>;
@@ -46,7 +46,7 @@ export function openBinding(
   how: "sync" | "async",
   count: number,
 ): Pkcs11Peer {
-  // The module is initialised, and the token logged in, by the signer that was opened before.
+  // The module is already initialized, and the token logged in, by the signer that was opened before.
   const module = new pkcs11js.PKCS11();
   module.load(path);
   const slot = module.C_GetSlotList(true).find((candidate) => module.C_GetTokenInfo(candidate).label.trim() === token);
@@ -124,7 +124,7 @@ export async function openWebCrypto({ module: path, token, pin }: KeyPlace, coun
     name: "node-webcrypto-p11",
     sign: pooled(sessions, ({ crypto, key }) => crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, key, digest)),
     close: async () => {
-      // Closing one of them finalises the module under all others: the process ends with them open.
+      // Closing one of them finalizes the module under all others, so the process ends with them open.
     },
   };
 }

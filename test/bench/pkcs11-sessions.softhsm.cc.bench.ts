@@ -1,4 +1,4 @@
-// What sessions bring: signatures a second beside the limit of N / 25 ms, and what the rest of the process notices.
+// The effect of sessions: signatures per second against the limit of N / 25 ms, and the effect on the rest of the process.
 import { fork } from "node:child_process";
 import { pbkdf2, randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
@@ -25,7 +25,7 @@ const digest = randomBytes(32);
 
 await runBench({
   name: "pkcs11-sessions",
-  title: "PKCS#11: throughput by sessions, and what the rest of the process notices",
+  title: "PKCS#11: throughput by number of sessions, and the effect on the rest of the process",
   packages: ["@signpost/pkcs11", "pkcs11js"],
   setUp: async () => {
     const hsm = await startSoftHsm();
@@ -62,7 +62,7 @@ await runBench({
       const shim = await startShim(hsm.module);
       const where = { module: shim.module, token: hsm.tokenLabel, object: "k1", pin: hsm.pin };
       const signer = await openPkcs11Signer({ ...where, sessions });
-      // Sessions beyond the first are opened as they are needed.
+      // Further sessions are opened when they are needed.
       await Promise.all(Array.from({ length: 4 * sessions }, () => signer.sign(digest)));
       shim.delay("C_Sign", delayMs);
       ends.push(async () => {
@@ -98,7 +98,7 @@ await runBench({
   },
 });
 
-/** The same work beside signing and in an idle process. */
+/** The same work while signing and in an idle process. */
 function neighboursOf(signer: GuardedSigner, delayMs: number): Pairing[] {
   const row = (what: string, observe: () => Promise<number>): Pairing => ({
     name: `${what} while ${SESSIONS_OF_NEIGHBOURS} sessions sign, module of ${delayMs} ms`,

@@ -1,5 +1,5 @@
-// Our signer beside three ways to do it by hand, on one token of SoftHSM: how many signatures a second, and how late
-// a timer is meanwhile. The module answers at once, or takes 25 ms for C_Sign as an HSM in the network does.
+// Our signer against three ways to do it by hand, on one token of SoftHSM: how many signatures a second, and how late a
+// timer is meanwhile. The module answers immediately, or takes 25 ms for C_Sign, as an HSM on the network does.
 import { randomBytes } from "node:crypto";
 import { setImmediate as immediate } from "node:timers/promises";
 import { openPkcs11Signer } from "@signpost/pkcs11";
@@ -11,7 +11,7 @@ import { openBinding, openGraphene, openWebCrypto, type Pkcs11Peer } from "./pkc
 
 const SESSIONS = 4;
 const CALLERS = 16;
-/** Ours as a multiple of what is made by hand, and of other libraries, where the module answers at once. */
+/** Ours as a multiple of the code by hand, and of other libraries, with a module that answers immediately. */
 const LEVEL = 1.05;
 const AHEAD = 1;
 
@@ -58,7 +58,7 @@ await runBench({
   },
 });
 
-/** `ratio` is that of a signature where the module answers at once. */
+/** `ratio` is for a signature with a module that answers immediately. */
 function pairingsOf(row: Row, shim: Pkcs11Shim, ours: Pkcs11Peer, peer: Pkcs11Peer, ratio: number): readonly Pairing[] {
   const of = (run: (peer: Pkcs11Peer) => Contender["run"]): Pick<Pairing, "ours" | "peer"> => ({
     ours: { name: ours.name, run: withDelay(shim, row.delayMs, run(ours)) },
@@ -67,14 +67,14 @@ function pairingsOf(row: Row, shim: Pkcs11Shim, ours: Pkcs11Peer, peer: Pkcs11Pe
   const name = `module of ${row.delayMs} ms`;
   return [
     {
-      name: `${name}: a signature beside ${peer.name}`,
+      name: `${name}: a signature against ${peer.name}`,
       ...of((contender) => concurrently(CALLERS, contender.sign)),
       operations: row.operations,
       pairs: row.pairs,
       ...(row.delayMs === 0 ? { target: { ratio } } : {}),
     },
     {
-      name: `${name}: a timer of 1 ms beside ${peer.name}`,
+      name: `${name}: a timer of 1 ms against ${peer.name}`,
       ...of(timersWhileSigning),
       operations: row.timers,
       pairs: row.pairs,
@@ -93,7 +93,7 @@ function withDelay(shim: Pkcs11Shim, delayMs: number, run: Contender["run"]): Co
 function timersWhileSigning({ sign }: Pkcs11Peer): Contender["run"] {
   return async (operations) => {
     const done = new AbortController();
-    // No more callers than sessions, so that nothing is left to be waited for in the end.
+    // No more callers than sessions, so that no call is left waiting at the end.
     const callers = Array.from({ length: SESSIONS }, async () => {
       while (!done.signal.aborted) {
         await sign();

@@ -1,4 +1,4 @@
-// Plots of reports as SVG: medians with their 95 % intervals, or how near to a limit both came.
+// Plots of reports as SVG: medians with their 95 % intervals, or how close both sides came to a limit.
 import type { PairingResult } from "./measure.ts";
 import { type BenchReport, figure, percent } from "./report.ts";
 
@@ -12,7 +12,7 @@ const OURS = "#1b6ac9";
 const PEER = "#a0a8b4";
 const TARGET = "#c93c1b";
 
-/** As many plots as the report has kinds of rows. */
+/** One plot for each kind of row in the report. */
 export function plotsOf(report: BenchReport): { readonly name: string; readonly svg: string }[] {
   const limited = report.results.filter(({ ofIdeal }) => ofIdeal !== undefined);
   const added = report.results.filter(({ target, ofIdeal }) => target.addedMs !== undefined && ofIdeal === undefined);
@@ -54,7 +54,7 @@ function addedPlot(rows: readonly PairingResult[]): string {
   ]);
 }
 
-/** On a logarithmic axis, since half as long and twice as long are equally far from 1. */
+/** On a logarithmic axis, because half as long and twice as long are equally far from 1. */
 function ratioPlot(rows: readonly PairingResult[]): string {
   const bounds = rows.flatMap(({ ratio }) => [ratio.low, ratio.high, 0.5, 2]);
   const [low, high] = [Math.log(Math.min(...bounds)), Math.log(Math.max(...bounds))];

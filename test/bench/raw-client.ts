@@ -3,13 +3,13 @@ import { connect } from "node:net";
 import type { Socket } from "node:net";
 
 /**
- * Sends one and the same HTTP/1.1 request over kept connections and counts the bytes of the answers, which must
- * all be as long as the first: far cheaper than an HTTP client, so that the server is what is measured.
+ * Sends the same HTTP/1.1 request again and again over open connections and counts the bytes of the answers, which must all
+ * be as long as the first. It needs far less time than an HTTP client, so that the server is what is measured.
  */
 export interface RawClient {
   /** The first answer, as text. */
   readonly answer: string;
-  /** Sends so many requests, each connection one after another. */
+  /** Sends this many requests. Each connection sends one after another. */
   send(requests: number): Promise<void>;
   close(): void;
 }
@@ -20,7 +20,7 @@ export interface RawRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Silence after which the first answer is taken to be whole. Milliseconds. */
+/** After this much silence the first answer is taken as complete. Milliseconds. */
 const QUIET_MS = 100;
 
 export async function openRawClient(port: number, request: RawRequest, connections: number): Promise<RawClient> {
@@ -73,7 +73,7 @@ function firstAnswer(socket: Socket, request: Buffer): Promise<string> {
   });
 }
 
-/** One request after another while there are any to take. */
+/** Sends one request after another while any are left. */
 function exchange(socket: Socket, request: Buffer, answerBytes: number, take: () => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     let expected = 0;

@@ -12,7 +12,7 @@ export interface BenchReport {
   /** Versions of what was measured, by package name. */
   readonly versions: Readonly<Record<string, string>>;
   readonly results: readonly PairingResult[];
-  /** What is counted once instead of paired: sizes, numbers of calls. */
+  /** Values that are counted once and not paired: sizes, numbers of calls. */
   readonly facts: readonly Fact[];
 }
 
@@ -137,12 +137,12 @@ export function percent(part: number): string {
   return `${figure(100 * part)} %`;
 }
 
-/** Milliseconds: below the resolution of any clock here. */
+/** Milliseconds, below the resolution of any clock here. */
 const NEXT_TO_NOTHING = 1e-9;
 
 /** Three significant digits, and never an exponent. */
 export function figure(value: number): string {
-  // What sums and differences leave behind of nothing.
+  // The rounding error of sums and differences that should be 0.
   if (Math.abs(value) < NEXT_TO_NOTHING) return "0";
   return value.toLocaleString("en", { maximumSignificantDigits: 3, useGrouping: false });
 }

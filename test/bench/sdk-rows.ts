@@ -6,18 +6,18 @@ import type { Contender, Pairing } from "./measure.ts";
 
 type Call = () => Promise<unknown>;
 
-/** What is called one after another, or by so many callers at once. */
+/** Called one after another, or by this many callers at the same time. */
 export interface SdkSides {
   readonly signer: Call;
   /** A token, its signature verified. */
   readonly token: Call;
   readonly bare: Call;
-  /** Of the peer, in the report. */
+  /** The peer's name in the report. */
   readonly bareName: string;
 }
 
 const ADDED_TARGET_MS = 0.2;
-/** Of one signature. Milliseconds. */
+/** For one signature. Milliseconds. */
 const CPU_TARGET_MS = { signature: 0.05, token: 0.2 };
 /** 97 % of the bare call's throughput. */
 const TARGET_RATIO = 1 / 0.97;
@@ -47,7 +47,7 @@ export function latencyRows(service: DelayedService, { signer, token, bare, bare
   return [...rowsOf("signature", "guarded signer", signer), ...rowsOf("token", "signJwt, each verified", token)];
 }
 
-/** One signature after another, on other sides than the usual. */
+/** One signature after another, with other sides than usual. */
 export function signatureRow(
   service: DelayedService,
   name: string,
@@ -70,7 +70,7 @@ export function signatureRow(
   };
 }
 
-/** So many callers at once. The signer must let as many through. */
+/** This many concurrent callers. The signer must let that many through. */
 export function throughputRows(service: DelayedService, { signer, token, bare, bareName }: SdkSides): Pairing[] {
   const rowsOf = (what: string, ours: Contender["name"], call: Call): Pairing[] =>
     CONCURRENCIES.map((concurrency) => ({
@@ -85,7 +85,7 @@ export function throughputRows(service: DelayedService, { signer, token, bare, b
   return [...rowsOf("signatures", "guarded signer", signer), ...rowsOf("tokens", "signJwt, each verified", token)];
 }
 
-/** Lets as many through as ever call at once. On a busy machine a benchmark is slow, but not a failure. */
+/** Lets all concurrent callers through. On a busy machine a benchmark is slow, but does not fail. */
 export const POLICY: Readonly<Record<"concurrency" | "deadlineMs" | "attemptTimeoutMs", number>> = {
   concurrency: Math.max(...CONCURRENCIES),
   deadlineMs: 60_000,

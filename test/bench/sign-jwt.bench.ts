@@ -8,7 +8,7 @@ import { delayedSigner } from "./delayed-signer.ts";
 import { makeHot, runBench, sequentially } from "./harness.ts";
 import type { Contender, Pairing } from "./harness.ts";
 
-type Side = "signJwt, each verified" | "signJwt, the first verified" | "called bare" | "called bare, and verify";
+type Side = "signJwt, each verified" | "signJwt, the first verified" | "bare call" | "bare call, and verify";
 
 interface Row {
   readonly name: string;
@@ -28,16 +28,16 @@ const PAIRS_BY_DELAY_MS: readonly (readonly [delayMs: number, pairs: number])[] 
 ];
 const ROWS: readonly Row[] = [
   ...PAIRS_BY_DELAY_MS.flatMap(([delayMs, pairs]): Row[] => [
-    { name: "each verified", delayMs, pairs, ours: "signJwt, each verified", peer: "called bare" },
-    { name: "the first verified", delayMs, pairs, ours: "signJwt, the first verified", peer: "called bare" },
+    { name: "each verified", delayMs, pairs, ours: "signJwt, each verified", peer: "bare call" },
+    { name: "the first verified", delayMs, pairs, ours: "signJwt, the first verified", peer: "bare call" },
   ]),
-  // What of it is ours, and what is node:crypto's.
+  // Separates our part from node:crypto's.
   {
-    name: "beside a call that verifies too",
+    name: "against a call that verifies too",
     delayMs: 25,
     pairs: 150,
     ours: "signJwt, each verified",
-    peer: "called bare, and verify",
+    peer: "bare call, and verify",
   },
   ...[0, 25].map((delayMs): Row => {
     const pairs = delayMs === 0 ? 300 : 150;
@@ -45,36 +45,36 @@ const ROWS: readonly Row[] = [
       name: "verify of node:crypto alone",
       delayMs,
       pairs,
-      ours: "called bare, and verify",
-      peer: "called bare",
+      ours: "bare call, and verify",
+      peer: "bare call",
     };
   }),
 ];
-/** Of one signature. Milliseconds. */
+/** For one signature. Milliseconds. */
 const CPU_TARGET_MS = { "signJwt, each verified": 0.2, "signJwt, the first verified": 0.05 };
 const ADDED_TARGET_MS = 0.2;
-/** Of each side before the first row. */
+/** Calls of each side before the first row. */
 const WARM_UP_OPERATIONS = 5_000;
 const FIRST_CALLS = 20;
 
 await runBench({
   name: "sign-jwt",
-  title: "Latency and processor time that signJwt adds to the signer that it calls",
+  title: "Latency and processor time that signJwt adds to its signer",
   packages: ["@signpost/core", "@signpost/local"],
   setUp: async () => {
     const local = await openLocalSigner({ policy: false });
     const delay = { ms: 0 };
     const bare = delayedSigner(local, delay);
     const keys = createKeySet([{ signer: guardSigner(bare) }]);
-    // The signing input comes along on both sides, so that both sign natively.
+    // Both sides get the signing input, so that both sign natively.
     const signingInput = new TextEncoder().encode("header.payload");
     const digest = createHash("sha256").update(signingInput).digest();
     const key = createPublicKey({ key: { ...local.publicKey }, format: "jwk" });
     const sides: Readonly<Record<Side, () => Promise<unknown>>> = {
       "signJwt, each verified": () => signJwt(keys, CLAIMS),
       "signJwt, the first verified": () => signJwt(keys, CLAIMS, { verify: "first" }),
-      "called bare": () => bare.sign(digest, { signingInput }),
-      "called bare, and verify": async () => {
+      "bare call": () => bare.sign(digest, { signingInput }),
+      "bare call, and verify": async () => {
         const signature = await bare.sign(digest, { signingInput });
         verifySignature("sha256", signingInput, { key, dsaEncoding: "ieee-p1363" }, signature);
       },
@@ -93,14 +93,14 @@ await runBench({
           },
         };
       };
-      const isOurs = ours !== "called bare" && ours !== "called bare, and verify";
+      const isOurs = ours !== "bare call" && ours !== "bare call, and verify";
       return {
         name: `signer of ${delayMs} ms, ${name}`,
         ours: contender(ours),
         peer: contender(peer),
         operations: delayMs === 0 ? 100 : 1,
         pairs,
-        // The delayed signer waits busily to be exact, so that its processor time says nothing.
+        // The delayed signer waits busily to be exact, so its processor time says nothing.
         ...(isOurs
           ? { target: { addedMs: ADDED_TARGET_MS, ...(delayMs === 0 ? { addedCpuMs: CPU_TARGET_MS[ours] } : {}) } }
           : {}),
@@ -109,7 +109,7 @@ await runBench({
   },
 });
 
-/** Everything else here is hot. This is what a process pays before it is. */
+/** Everything else here is hot. This row shows the cost before a process is hot. */
 function firstCalls(): Pairing {
   const delayMs = 25;
   const contender = (what: string): Contender => ({
@@ -127,7 +127,7 @@ function firstCalls(): Pairing {
   return {
     name: `signer of ${delayMs} ms, the first ${FIRST_CALLS} calls of a process, each verified`,
     ours: contender("signJwt"),
-    peer: contender("called bare"),
+    peer: contender("bare call"),
     pairs: 12,
   };
 }

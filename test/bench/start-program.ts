@@ -1,4 +1,4 @@
-// A fresh process that does one thing once and says how long it took: what a cold start costs.
+// A fresh process that does one thing once and reports how long it took: the cost of a cold start.
 import { randomBytes } from "node:crypto";
 import type { JsonWebKey } from "node:crypto";
 

@@ -7,7 +7,7 @@ import type { Contender, Fact, Pairing } from "./harness.ts";
 import { installedSize } from "./installed-size.ts";
 import type { StartResult, StartTask } from "./start-program.ts";
 
-/** Over the SDK alone. Milliseconds. */
+/** On top of the SDK alone. Milliseconds. */
 const TARGET_ADDED_MS = 15;
 const PACKAGES: readonly (readonly [name: string, sdk: string | undefined])[] = [
   ["@signpost/core", undefined],
@@ -40,14 +40,14 @@ await runBench({
     return {
       pairings: [
         ...PACKAGES.map(importing),
-        first("public key asked for", { ...signing, by: "signer" }),
+        first("public key fetched", { ...signing, by: "signer" }),
         first("public key pinned", { ...signing, by: "signer", publicKey: publicJwk }),
       ],
       facts: async () => [...(await sizes()), ...(await memory()), ...(await calls())],
       tearDown: () => fake.stop(),
     };
 
-    /** Of the service, in a start with a pinned key and in one without. */
+    /** Calls to the service, in a start with a pinned key and in one without. */
     async function calls(): Promise<Fact[]> {
       const counted = async (name: string, task: StartTask): Promise<Fact> => {
         const before = fake.requests.length;
@@ -56,14 +56,14 @@ await runBench({
         return { name: `calls of AWS KMS up to the first signature, ${name}`, value: names.join(", ") };
       };
       return [
-        await counted("public key asked for", { ...signing, by: "signer" }),
+        await counted("public key fetched", { ...signing, by: "signer" }),
         await counted("public key pinned", { ...signing, by: "signer", publicKey: publicJwk }),
       ];
     }
   },
 });
 
-/** Beside the SDK that the user has anyway, or beside nothing at all. */
+/** Compared with the SDK that the user has anyway, or with nothing at all. */
 function importing([name, sdk]: (typeof PACKAGES)[number]): Pairing {
   const names = sdk === undefined ? [] : [sdk];
   return {

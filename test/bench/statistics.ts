@@ -1,4 +1,4 @@
-/** A number with the bounds between which it lies with 95 % confidence. */
+/** A number with its 95 % confidence bounds. */
 export interface Estimate {
   readonly value: number;
   readonly low: number;

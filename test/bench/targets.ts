@@ -1,4 +1,4 @@
-// Every target beside what was found, from the reports.
+// Every target with its results, from the reports.
 import type { PairingResult, Target } from "./measure.ts";
 import { type BenchReport, estimate, partsOf, percent, row, targetWords } from "./report.ts";
 
@@ -8,7 +8,7 @@ interface Verdict {
   readonly met: boolean;
 }
 
-/** A line for each target of each benchmark: how many of its rows meet it, and what was found in each. */
+/** A line for each target of each benchmark: how many of its rows meet it, and the result of each. */
 export function targetsTable(reports: readonly BenchReport[]): string {
   return [
     row(["benchmark", "target", "met in", "not met", "met"]),

@@ -11,13 +11,13 @@ const CONCURRENCIES = [1, 4, 16, 64, 256];
 /** 97 % of the bare call's throughput. */
 const TARGET_RATIO = 1 / 0.97;
 const ROUNDS = 4;
-/** Of each side before the first row, the signer answering at once. */
+/** Calls of each side before the first row, with no delay in the signer. */
 const WARM_UP_OPERATIONS = 5_000;
 const digest = new Uint8Array(32);
 
 await runBench({
   name: "throughput",
-  title: "Signatures and tokens at once through a signer of 25 ms",
+  title: "Concurrent signatures and tokens through a signer of 25 ms",
   packages: ["@signpost/core"],
   setUp: async () => {
     const instant = await instantSigner(CLAIMS);
@@ -47,7 +47,7 @@ await runBench({
       CONCURRENCIES.map((concurrency): Pairing => ({
         name: `${what}, ${concurrency} at once`,
         ours: { name, run: concurrently(concurrency, ours) },
-        peer: { name: "the signer called bare", run: concurrently(concurrency, bare) },
+        peer: { name: "the bare signer", run: concurrently(concurrency, bare) },
         operations: ROUNDS * concurrency,
         pairs: 20,
         idealMs: DELAY_MS / concurrency,

@@ -19,7 +19,7 @@ const OPERATIONS = 100;
 
 await runBench({
   name: "token",
-  title: "A token with a local key, end to end, beside JWT libraries",
+  title: "A token with a local key, end to end, against JWT libraries",
   packages: ["@signpost/core", "@signpost/local", "jose", "jsonwebtoken", "fast-jwt"],
   setUp: async () => {
     const signer = await openLocalSigner({ privateKey: PEM });
@@ -43,8 +43,8 @@ await runBench({
       },
       { name: "fast-jwt", run: sequentially(async () => fastSign({ ...CLAIMS })) },
     ];
-    const beside = (peer: Contender, verify: Verify): Pairing => ({
-      name: `beside ${peer.name}${verify === "first" ? ", neither verifies" : ""}`,
+    const against = (peer: Contender, verify: Verify): Pairing => ({
+      name: `against ${peer.name}${verify === "first" ? ", neither verifies" : ""}`,
       ours: ours(verify),
       peer,
       operations: OPERATIONS,
@@ -52,8 +52,8 @@ await runBench({
     });
     return {
       pairings: [
-        ...peers.map((peer) => beside(peer, "always")),
-        ...peers.map((peer) => beside(peer, "first")),
+        ...peers.map((peer) => against(peer, "always")),
+        ...peers.map((peer) => against(peer, "first")),
         await assembly(),
       ],
       tearDown: () => signer.close(),
@@ -61,7 +61,7 @@ await runBench({
   },
 });
 
-/** The token without its signature: both are handed one that was made before. */
+/** The token without its signature: both sides get one that was made before. */
 async function assembly(): Promise<Pairing> {
   const signer = await instantSigner(CLAIMS);
   const keys = createKeySet([{ signer }]);

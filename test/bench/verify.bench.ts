@@ -35,7 +35,7 @@ interface Op {
   readonly jwksUri: string;
   /** JSON. */
   readonly document: string;
-  /** Each of another key, so that each names another kid. */
+  /** One token for each key, so that each names another kid. */
   readonly tokens: readonly string[];
   stop(): Promise<void>;
 }
@@ -66,7 +66,7 @@ async function startOp(keyCount: number): Promise<Op> {
   };
 }
 
-/** By jose, whose local and remote sets are the peers, with the keys of one set. */
+/** jose's local and remote sets are the peers. They verify with the keys of one set. */
 function verifying(op: Op, keys: JWTVerifyGetKey): () => Promise<unknown> {
   const rules = { issuer: op.issuer, audience: AUDIENCE, algorithms: ["ES256"] };
   let next = 0;
@@ -128,7 +128,7 @@ async function manyKids(op: Op): Promise<Pairing> {
   };
 }
 
-/** A new set for each verification: one request over loopback is in it. */
+/** A new set for each verification, which includes one request over loopback. */
 function cold(op: Op): Pairing[] {
   const fresh = (open: () => JWTVerifyGetKey): Contender["run"] => sequentially(() => verifying(op, open())());
   const ours = fresh(() => createRemoteKeySet(op.jwksUri, { allowInsecureLoopback: true }));

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** Some packages do not export their package.json: it is looked for above the file that they resolve to. */
+/** Some packages do not export their package.json, so it is looked for above the file that they resolve to. */
 export async function versionOf(packageName: string): Promise<string> {
   let folder = dirname(createRequire(import.meta.url).resolve(packageName));
   for (;;) {

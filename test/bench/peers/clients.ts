@@ -25,7 +25,7 @@ function byJose(op: Op, keys: JWTVerifyGetKey): (token: string) => Promise<unkno
   return (token) => jwtVerify(token, keys, { issuer: op.issuer, audience: op.audience, algorithms: ["ES256"] });
 }
 
-/** For libraries that give a PEM for a kid and leave the rest to somebody else. */
+/** For libraries that return a PEM for a kid and leave the rest to the caller. */
 function byPem(op: Op, pemFor: (kid: string | undefined) => Promise<string>): (token: string) => Promise<unknown> {
   return byJose(op, async ({ kid }) => createPublicKey(await pemFor(kid)));
 }
@@ -60,7 +60,7 @@ const getJwks: Client = {
   },
 };
 
-/** The library's own fetcher speaks https alone; this one does as little over http. */
+/** The library's own fetcher supports only https. This one does the same work over http. */
 const plainFetcher: Fetcher = {
   async fetch(uri) {
     const response = await fetch(uri, { redirect: "manual" });
@@ -138,5 +138,5 @@ const expressBearer: Client = {
   },
 };
 
-/** Those, and two that the tables of the benchmarks leave out: they stand on get-jwks and jose. */
+/** Those, and two that the benchmark tables leave out, because they build on get-jwks and jose. */
 export const MORE_CLIENTS: readonly Client[] = [...CLIENTS, fastJwt, expressBearer];

@@ -4,7 +4,7 @@ import type { KeySet } from "@signpost/core";
 import { createJwksEndpoint, createKeySet, signJwt } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 
-/** What the server does instead of asking the endpoint. */
+/** The server's answer instead of the endpoint's. */
 export type Misbehaviour =
   | { readonly status: number }
   | { readonly body: string | Uint8Array; readonly contentType?: string | undefined }
@@ -18,13 +18,13 @@ export interface Op {
   /** Requests for the set since the last call of `forget`. */
   requests(): number;
   forget(): void;
-  /** A token of a day, typed `at+jwt`, by the active key. */
+  /** A token that is valid for a day, typed `at+jwt`, by the active key. */
   token(): Promise<string>;
-  /** The same with a header that names a key which does not exist. */
+  /** The same with a header that names a missing key. */
   tokenWithKid(kid: string): Promise<string>;
   /** A new key signs from now on; the old one stays published. */
   rotate(): Promise<void>;
-  /** A new key signs from now on; the old one is published no more. */
+  /** A new key signs from now on; the old one is no longer published. */
   revoke(): Promise<void>;
   /** The published set, to build a hostile one around it. */
   publishedKeys(): readonly unknown[];

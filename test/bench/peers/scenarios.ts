@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Op } from "./op.ts";
 import { shiftTime } from "./shifted-time.ts";
 
-/** Of the verifications of a scenario, how many passed, and the requests that they cost. */
+/** How many verifications of a scenario passed, and how many requests they made. */
 export interface Outcome {
   readonly verified: number;
   readonly refused: number;
@@ -18,7 +18,7 @@ export interface Scenario {
   run(op: Op, verify: Verify): Promise<Outcome>;
 }
 
-/** A verification that has not settled by then is counted as pending. */
+/** A verification that has not settled by then counts as pending. */
 const PATIENCE_MS = 30_000;
 const HOUR = 3600;
 
@@ -93,7 +93,7 @@ function afterOutage(seconds: number): Scenario["run"] {
   };
 }
 
-/** One verification against a set that was changed on the way. */
+/** One verification against a modified set. */
 function hostile(name: string, document: (op: Op) => { body: string | Uint8Array; contentType?: string }): Scenario {
   return {
     name,
@@ -108,7 +108,7 @@ const entriesFirst =
   (...entries: readonly unknown[]) =>
   (op: Op): { body: string } => ({ body: JSON.stringify({ keys: [...entries, ...op.publishedKeys()] }) });
 
-/** The OP's own entry, changed. */
+/** The OP's own entry, modified. */
 const changedEntry =
   (changes: object) =>
   (op: Op): { body: string } => ({
@@ -129,7 +129,7 @@ export const SCENARIOS: readonly Scenario[] = [
     run: async (op, verify) => atOnce(op, verify, await times(50, op.token)),
   },
   {
-    name: "token of a key that was rotated in one second after a fetch",
+    name: "token of a new key, rotated in one second after a fetch",
     async run(op, verify) {
       await warm(op, verify);
       await op.rotate();
@@ -182,12 +182,12 @@ export const SCENARIOS: readonly Scenario[] = [
     "an entry with a malformed coordinate first",
     entriesFirst({ ...publicJwk, x: "AAAA", kid: "bad", alg: "ES256" }),
   ),
-  hostile("an entry that is no object first", entriesFirst("key")),
+  hostile("a first entry that is not an object", entriesFirst("key")),
   hostile("null first", entriesFirst(null)),
   hostile("use null", changedEntry({ use: null })),
   hostile("alg null", changedEntry({ alg: null })),
   hostile("key_ops without an operation", changedEntry({ use: undefined, key_ops: [] })),
-  hostile("the very same entry twice", (op) => entriesFirst(...op.publishedKeys())(op)),
+  hostile("the same entry twice", (op) => entriesFirst(...op.publishedKeys())(op)),
   hostile("another kind of key with the same kid first", (op) => {
     const [published] = op.publishedKeys() as { kid: string }[];
     return entriesFirst({ ...ed25519, alg: "EdDSA", use: "sig", kid: published?.kid })(op);

@@ -1,6 +1,4 @@
-/**
- * Moves the clocks that caches look at, the calendar and the monotonic one, without waiting. Timers are left alone.
- */
+/** Moves the clocks that caches read, the calendar and the monotonic one, without waiting. Timers are not moved. */
 export function shiftTime(seconds: number): () => void {
   const { now: dateNow } = Date;
   const performanceNow = performance.now.bind(performance);
