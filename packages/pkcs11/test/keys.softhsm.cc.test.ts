@@ -48,8 +48,7 @@ describe("the public half", () => {
     const options = { ...at.base, object: "no-id" };
     await expect(at.opener.open(options)).rejects.toMatchObject({
       code: "key_not_found",
-      message:
-        'publicKey: "no-id" has no CKA_ID, by which its public key or certificate is found; set this option',
+      message: 'publicKey: "no-id" has no CKA_ID, by which its public key or certificate is found; set this option',
     });
     expect(await signsAndVerifies(await at.opener.open({ ...options, publicKey: pem(publicKey) }))).toBe(true);
   });
@@ -346,7 +345,9 @@ describe("the PIN", () => {
         texts.map((text) => /^SignerError: token "([^"]*)" \(serial \w+\) refused the PIN from/.exec(text)?.[1]),
       ).toEqual(Array(3).fill(at.hsm.tokenLabel));
       expect(texts.join()).not.toMatch(/00000000|vault:secret/);
-      expect(texts[0]).toMatch(/the option pin .*sen[dt].* again.*Correct the PIN at its source.*forgetRefusedPins\(\)/);
+      expect(texts[0]).toMatch(
+        /the option pin .*sen[dt].* again.*Correct the PIN at its source.*forgetRefusedPins\(\)/,
+      );
       expect(texts[1]).toContain("the function of the option pinSource");
       expect(texts[2]).toContain(`pin-source file ${path}`);
     }

@@ -81,7 +81,9 @@ describe.each(ISOLATIONS)("a token that asks for no login and hides its keys, is
     at.shim.token({ withoutFlags: LOGIN_REQUIRED });
     expect(await refusal({ isolation, pin: "00000000" })).toMatchObject({
       code: "pin_incorrect",
-      message: expect.stringMatching(/CKR_PIN_INCORRECT.*does not ask for a login.*no private key with label "k1"/) as string,
+      message: expect.stringMatching(
+        /CKR_PIN_INCORRECT.*does not ask for a login.*no private key with label "k1"/,
+      ) as string,
     });
     expect(at.shim.calls("C_Login")).toBe(1);
   });

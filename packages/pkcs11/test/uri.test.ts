@@ -147,7 +147,12 @@ describe("what a URI leaves open", () => {
       /modules: expected a path for the module-name "toString"/,
     ],
     ["no PIN", "pkcs11:?module-path=/m.so", {}, /pin: missing: set this option, or pin-source/],
-    ["a pin-value", "pkcs11:?module-path=/m.so&pin-value=1234", {}, /pin-value: not allowed, because a PIN in a URI ends up in logs. Use pin-source/],
+    [
+      "a pin-value",
+      "pkcs11:?module-path=/m.so&pin-value=1234",
+      {},
+      /pin-value: not allowed, because a PIN in a URI ends up in logs. Use pin-source/,
+    ],
     [
       "both kinds of PIN",
       "pkcs11:?pin-value=1&pin-source=file:/p",
