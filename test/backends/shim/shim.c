@@ -1,8 +1,8 @@
 /*
  * A PKCS#11 module that forwards every call to a real one, and fails, waits, hangs or lies on request.
  *
- * What it does is said in a file beside it: the path of this library and ".control". The file is mapped, so a
- * test changes it at any time, and reads the counters in it. Its layout is in ../src/pkcs11-shim.ts.
+ * A file next to it controls what it does: the path of this library plus ".control". The file is mapped, so a test
+ * can change it at any time and read the counters in it. Its layout is in ../src/pkcs11-shim.ts.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -90,8 +90,8 @@ static bool many_instances;
 static CK_C_GetFunctionList get_real;
 static struct control *control;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER, serial = PTHREAD_MUTEX_INITIALIZER;
-/* SoftHSM, NSS and tpm2-pkcs11 free what other threads are using. Tests that close them or finalise under signers need a module
- * that waits for the calls that are running, as a module with locks of its own does. */
+/* SoftHSM, NSS and tpm2-pkcs11 free memory that other threads are using. Tests that close them or finalize under signers
+ * need a module that waits for running calls, as a module with internal locks does. */
 static pthread_rwlock_t calls_running = PTHREAD_RWLOCK_INITIALIZER;
 
 static void nap(int64_t us) {

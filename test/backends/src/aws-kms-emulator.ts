@@ -1,6 +1,6 @@
 import { randomUUID, type KeyObject } from "node:crypto";
 
-// What LocalStack and local-kms have in common as seen by a test.
+// What LocalStack and local-kms have in common, as a test sees them.
 
 /** A P-256 key that was made outside, so that two emulators can hold the same one. */
 export interface ImportedKey {
@@ -12,7 +12,7 @@ export interface KmsEmulatorOptions {
   readonly keys?: readonly ImportedKey[] | undefined;
   /** Default `eu-west-1`. */
   readonly region?: string | undefined;
-  /** For one that is to come back where it was. Default a free port. */
+  /** For an emulator that must restart on the same port. Default a free port. */
   readonly port?: number | undefined;
 }
 
@@ -23,9 +23,9 @@ export interface KmsEmulator extends AsyncDisposable {
   readonly pid: number;
   readonly region: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
-  /** The ARN under which a key of this emulator is known. */
+  /** The ARN of a key in this emulator. */
   keyArn(keyId: string): string;
-  /** The process holds still: connections are accepted by the kernel, and nothing answers. */
+  /** Freezes the process: the kernel accepts connections, and nothing answers. */
   freeze(): Promise<void>;
   /** Ends `freeze`. */
   thaw(): void;
@@ -38,7 +38,7 @@ export function emulatorCredentials(): KmsEmulator["credentials"] {
   return { accessKeyId: "AKIAEMULATOREXAMPLE0", secretAccessKey: `secret-${randomUUID()}` };
 }
 
-/** One call of the KMS API by HTTP alone, so that the emulators are checked by something other than the SDK. */
+/** One call of the KMS API over plain HTTP, so that the emulators are checked by something other than the SDK. */
 export async function callKms(
   emulator: { readonly endpoint: string; readonly region: string },
   operation: string,

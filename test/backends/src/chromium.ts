@@ -6,12 +6,12 @@ import type { Page } from "playwright-core";
 export type { Page } from "playwright-core";
 
 export interface Chromium extends AsyncDisposable {
-  /** A page with an HTTP cache and storage of its own. */
+  /** A page with its own HTTP cache and storage. */
   newPage(): Promise<Page>;
   stop(): Promise<void>;
 }
 
-/** Debian's Chromium, headless, with a profile that is thrown away. Playwright ends it by its own pid. */
+/** Debian's Chromium, headless, with a temporary profile. Playwright ends it by its own pid. */
 export async function startChromium(): Promise<Chromium> {
   const browser = await chromium.launch({
     executablePath: findChromium(),

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 
-// An origin whose every request is counted and kept, and whose answers a test decides.
+// An origin that counts and keeps every request. A test decides the answers.
 
 export interface SeenRequest {
   readonly method: string;
@@ -14,7 +14,7 @@ export interface Reply {
   /** A list is one line for each value. */
   readonly headers?: Readonly<Record<string, string | string[]>> | undefined;
   readonly body?: string | Uint8Array | undefined;
-  /** The answer waits for it. */
+  /** The answer waits for this. */
   readonly after?: Promise<void> | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface CountingJwksServer extends AsyncDisposable {
   readonly origin: string;
   /** In the order of arrival. */
   readonly requests: readonly SeenRequest[];
-  /** Connections accepted so far, those without a request included. */
+  /** Connections accepted so far, including those without a request. */
   connections(): number;
   answerWith(answer: Answer): void;
   stop(): Promise<void>;

@@ -3,12 +3,12 @@ import { p256 } from "@noble/curves/nist.js";
 import { SLOW_FAULT_MS, type Fault } from "./faults.ts";
 import type { FakeKmsKey, SignatureShape } from "./fake-aws-kms-keys.ts";
 
-/** What goes out on the wire. */
+/** The data on the wire. */
 export interface WireReply {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
-  /** What happens instead of a whole answer. */
+  /** What happens instead of a complete answer. */
   readonly ending?: "hang" | "hang-after-headers" | "reset" | undefined;
   readonly delayMs?: number | undefined;
 }
@@ -21,7 +21,7 @@ export interface KmsRequest {
 /** What the fake knows when it answers. */
 export interface KmsState {
   readonly shape: SignatureShape;
-  /** The key that signs where another one should. */
+  /** The key that signs in place of the right one. */
   readonly stranger: FakeKmsKey;
   /** By key id, key ARN, alias name or alias ARN, byte for byte. */
   find(keyId: string): FakeKmsKey | undefined;
@@ -34,7 +34,7 @@ export function errorReply(type: string, status = 400, message = "made up by a t
   return { status, contentType: JSON_TYPE, body: JSON.stringify({ __type: type, message }) };
 }
 
-/** The answer that AWS KMS would give, or what `fault` makes of it. */
+/** The answer that AWS KMS would give, modified by `fault`. */
 export function answerKms(request: KmsRequest, fault: Fault | undefined, state: KmsState): WireReply {
   const right = (changes: Partial<Making> = {}): WireReply => answer(request, state, changes);
   switch (fault) {
@@ -92,15 +92,15 @@ function refusal(fault: Fault): WireReply {
     case "key-destroyed":
       return errorReply("KMSInvalidStateException", 400, "the key is pending deletion.");
     default:
-      throw new Error(`the fake of AWS KMS cannot do ${fault}`);
+      throw new Error(`the fake AWS KMS does not support the fault ${fault}`);
   }
 }
 
-/** How a right answer is made, so that a fault changes one part of it. */
+/** How to make a correct answer, so that a fault changes one part of it. */
 interface Making {
-  /** Who signs, and whose public key it is. Default: the key that was asked for. */
+  /** Who signs, and whose public key it is. Default: the requested key. */
   readonly signer: FakeKmsKey;
-  /** The ARN in the answer. Default: of the key that was asked for. */
+  /** The ARN in the answer. Default: the requested key's. */
   readonly name: string;
   readonly digest: (digest: Uint8Array) => Uint8Array;
   /** Changes the signature or the SubjectPublicKeyInfo. */

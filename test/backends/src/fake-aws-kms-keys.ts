@@ -5,8 +5,8 @@ import { signDigest } from "./digest-signature.ts";
 export type FakeKeySpec = "ECC_NIST_P256" | "ECC_NIST_P384" | "ECC_SECG_P256K1" | "RSA_2048" | "SYMMETRIC_DEFAULT";
 
 /**
- * Which of the many valid signatures over a digest is made. `tiny-r` has three leading zero bytes in r, `tiny-s`
- * one in s; `high-r` and `high-s` have the top bit set, so that their DER needs a padding byte.
+ * Selects one of the many valid signatures over a digest. `tiny-r` has three leading zero bytes in r, `tiny-s` one in s;
+ * `high-r` and `high-s` have the top bit set, so that their DER needs a padding byte.
  */
 export type SignatureShape = "any" | "tiny-r" | "tiny-s" | "high-r" | "high-s";
 
@@ -18,7 +18,7 @@ export interface FakeKmsKey {
   readonly signingAlgorithms: readonly string[];
   /** None for a symmetric key. */
   readonly publicKey: KeyObject | undefined;
-  /** DER of an ECDSA signature over exactly this digest. P-256 alone. */
+  /** DER of an ECDSA signature over exactly this digest. P-256 only. */
   sign(digest: Uint8Array, shape?: SignatureShape): Uint8Array;
 }
 
@@ -53,7 +53,7 @@ export function createFakeKmsKey(arnPrefix: string, options: FakeKmsKeyOptions =
     signingAlgorithms: ALGORITHMS[keySpec],
     publicKey: privateKey === undefined ? undefined : createPublicKey(privateKey),
     sign: (digest, shape = "any") => {
-      if (privateKey === undefined || keySpec !== "ECC_NIST_P256") throw new Error(`a ${keySpec} key signs nothing`);
+      if (privateKey === undefined || keySpec !== "ECC_NIST_P256") throw new Error(`a ${keySpec} key cannot sign`);
       return signShaped(digest, secretBytes(privateKey), shape);
     },
   };
@@ -78,7 +78,7 @@ function secretBytes(privateKey: KeyObject): Uint8Array {
   return Buffer.from(privateKey.export({ format: "jwk" }).d ?? "", "base64url");
 }
 
-/** With this nonce r begins with three zero bytes. Found by trying one nonce after the other. */
+/** With this nonce r begins with three zero bytes. Found by trying nonces one by one. */
 const TINY_R_NONCE = 1_476_301n;
 
 function signShaped(digest: Uint8Array, secret: Uint8Array, shape: SignatureShape): Uint8Array {
@@ -97,7 +97,7 @@ function hasShape({ r, s }: Signature, shape: "tiny-s" | "high-r" | "high-s"): b
   return (shape === "high-r" ? r : s) >> 255n === 1n;
 }
 
-/** ECDSA as in FIPS 186-5 section 6.4.1, with a nonce that everybody knows: good for tests alone. */
+/** ECDSA as in FIPS 186-5 section 6.4.1, with a publicly known nonce: for tests only. */
 function signWithNonce(digest: Uint8Array, secret: Uint8Array, nonce: bigint): Signature {
   const { Fn } = p256.Point;
   const r = Fn.create(p256.Point.BASE.multiply(nonce).toAffine().x);

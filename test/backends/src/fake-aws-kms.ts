@@ -8,7 +8,7 @@ import { createFaultSchedule, faultSwitches, type Fault, type FaultSchedule } fr
 
 export type { FakeKeySpec, FakeKmsKey, FakeKmsKeyOptions, SignatureShape } from "./fake-aws-kms-keys.ts";
 
-/** The words that this fake can do. */
+/** The faults that this fake supports. */
 export const AWS_KMS_FAULTS: readonly Fault[] = [
   "unreachable",
   "unavailable",
@@ -53,22 +53,19 @@ export interface FakeAwsKms extends AsyncDisposable {
   /** In order of arrival. */
   readonly requests: readonly ReceivedRequest[];
   readonly sockets: { readonly open: number; readonly highest: number; readonly total: number };
-  /** Which signatures are made from now on. Default `any`. */
+  /** Which signatures it makes from now on. Default `any`. */
   shape: SignatureShape;
   addKey(options?: FakeKmsKeyOptions): FakeKmsKey;
-  /** Points the alias (`alias/…`) at the key from now on. */
+  /** From now on the alias (`alias/…`) points at the key. */
   pointAlias(alias: string, key: FakeKmsKey): void;
   setState(key: FakeKmsKey, state: "Enabled" | "Disabled" | "PendingDeletion"): void;
-  /** The next `count` requests get this reply, before any fault is looked at. */
+  /** The next `count` requests get this reply, regardless of faults. */
   replyNext(reply: WireReply | { readonly type: string; readonly status?: number }, count?: number): void;
-  /** From now on other access keys are refused with this error. `undefined` accepts all again. */
+  /** From now on other access keys get this error. `undefined` accepts all again. */
   acceptOnly(accessKeyIds: readonly string[] | undefined, refusal?: string): void;
   /** The switches of a conformance harness. `unreachable` closes the port. */
   switches(faults: readonly Fault[], operation?: string): Partial<Record<Fault, (on: boolean) => Promise<void>>>;
-  /**
-   * Forgets the connections that are open now, as a firewall or a NAT does: what is sent on them is never answered, or
-   * answered with a reset. New ones work.
-   */
+  /** Forgets the open connections, as a firewall or a NAT does: data on them gets no answer, or a reset. New ones work. */
   forgetConnections(how: "silent" | "reset"): void;
   /** Closes the port and cuts every connection, until `comeBack`. */
   goAway(): Promise<void>;
@@ -85,7 +82,7 @@ export interface FakeAwsKmsOptions {
 
 const ACCOUNT_ID = "444455556666";
 
-/** Starts a fake of AWS KMS (GetPublicKey and Sign) that holds real keys and fails as it is told. */
+/** Starts a fake AWS KMS (GetPublicKey and Sign) that holds real keys and fails on demand. */
 export async function startFakeAwsKms(options: FakeAwsKmsOptions = {}): Promise<FakeAwsKms> {
   const region = options.region ?? "eu-west-1";
   const arnPrefix = `arn:aws:kms:${region}:${ACCOUNT_ID}`;

@@ -8,7 +8,7 @@ export interface GcpKmsPorts {
   readonly restPort: number;
 }
 
-/** The client itself, without anything of ours around it, on a fake or an emulator. */
+/** The client alone, without our code around it, connected to a fake or an emulator. */
 export function connectGcpKmsClient(
   { host, grpcPort, restPort }: GcpKmsPorts,
   transport: "grpc" | "rest" = "grpc",

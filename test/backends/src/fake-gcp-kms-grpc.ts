@@ -13,8 +13,8 @@ import {
   STATUS,
 } from "./fake-gcp-kms-service.ts";
 
-// gRPC by hand over HTTP/2 (https://github.com/grpc/grpc, doc/PROTOCOL-HTTP2.md), so that each of its frames can
-// be held back, cut or replaced.
+// gRPC by hand over HTTP/2 (https://github.com/grpc/grpc, doc/PROTOCOL-HTTP2.md), so that each of its frames can be held
+// back, cut or replaced.
 
 const SERVICE = "google.cloud.kms.v1.KeyManagementService";
 
@@ -36,7 +36,7 @@ function loadService(): ServiceDefinition {
 export function createGrpcServer(service: FakeService): Http2Server {
   const methods = loadService();
   const server = createServer();
-  // As a gRPC server that has had enough of them (doc/keepalive.md there): GOAWAY, and the end of the connection.
+  // Does what a gRPC server does after too many pings (doc/keepalive.md there): GOAWAY, and the end of the connection.
   server.on("session", (session) => {
     session.on("ping", () => {
       service.pings += 1;
@@ -46,7 +46,7 @@ export function createGrpcServer(service: FakeService): Http2Server {
     });
   });
   return server.on("stream", (stream, headers) => {
-    // A client that goes away in the middle of a fault is what the fault is for.
+    // A client may go away in the middle of a fault, which is what some faults test.
     stream.on("error", () => undefined);
     const operation = String(headers[":path"]).slice(`/${SERVICE}/`.length) as Operation;
     const method = methods[operation];
@@ -104,7 +104,7 @@ function send(
     case "hang":
       return;
     case "reset":
-      // Not from here, where Node is still inside its reader: that corrupts the heap (seen on 20.20.2).
+      // Not here, where Node is still inside its reader: that corrupts the heap (seen on 20.20.2).
       setImmediate(() => stream.session?.destroy());
       return;
     case "hang-after-headers":
@@ -139,7 +139,7 @@ function sendStatus(stream: ServerHttp2Stream, { status, message }: RpcStatus): 
   stream.respond({ ...GRPC_HEADERS, ...headers }, { endStream: true });
 }
 
-/** Our plain values as the protos want them: checksums are wrapped, dates are seconds. */
+/** Our plain values in the form of the protos: checksums are wrapped, dates are seconds. */
 function toMessage(response: RpcResponse): object {
   return Object.fromEntries(
     Object.entries(response)

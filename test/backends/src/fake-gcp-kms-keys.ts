@@ -11,7 +11,7 @@ export interface FakeKeyVersion {
   readonly algorithm: "EC_SIGN_P256_SHA256" | "EC_SIGN_P384_SHA384";
   readonly protectionLevel: "SOFTWARE" | "HSM";
   readonly createTime: Date;
-  /** A version that is PENDING_GENERATION becomes ENABLED by itself when its time is over. */
+  /** A version that is PENDING_GENERATION becomes ENABLED by itself after its time. */
   state: FakeVersionState;
 }
 
@@ -30,11 +30,11 @@ export interface FakeVersionOptions {
 export interface FakeKeyring {
   add(options?: FakeVersionOptions): FakeKeyVersion;
   find(name: string): FakeKeyVersion | undefined;
-  /** In the order of creation, which is not the numeric one when a test says so. */
+  /** In the order of creation. A test can make that differ from the numeric order. */
   list(cryptoKey: string): readonly FakeKeyVersion[];
   /** DER of an ECDSA signature over exactly these 32 bytes. */
   sign(name: string, digest: Uint8Array): Uint8Array;
-  /** The version that signs where the asked one should: another key of the same algorithm. */
+  /** The version that signs in place of the right one: another key of the same algorithm. */
   readonly stranger: FakeKeyVersion;
 }
 

@@ -3,11 +3,11 @@ import type { FaultSchedule } from "./faults.ts";
 import { SLOW_FAULT_MS, type Fault } from "./faults.ts";
 import { type FakeKeyring, type FakeKeyVersion, type FakeVersionState, sha256 } from "./fake-gcp-kms-keys.ts";
 
-// What the fake answers, before it is put on a wire. The rules are those of the reference of the Cloud KMS API.
+// The fake's answers, before they are put on a wire. The rules follow the reference of the Cloud KMS API.
 
 export type Operation = "AsymmetricSign" | "GetPublicKey" | "GetCryptoKeyVersion" | "ListCryptoKeyVersions";
 
-/** Statuses of gRPC that are not OK. */
+/** The gRPC statuses that are not OK. */
 export type StatusName =
   | "CANCELLED"
   | "UNKNOWN"
@@ -26,7 +26,7 @@ export type StatusName =
   | "DATA_LOSS"
   | "UNAUTHENTICATED";
 
-/** The codes of the statuses in gRPC, and the HTTP statuses that Google's REST gives them. */
+/** The codes of the statuses in gRPC, and their HTTP statuses in Google's REST API. */
 export const STATUS: Readonly<Record<StatusName, readonly [grpc: number, http: number]>> = {
   CANCELLED: [1, 499],
   UNKNOWN: [2, 500],
@@ -46,7 +46,7 @@ export const STATUS: Readonly<Record<StatusName, readonly [grpc: number, http: n
   UNAUTHENTICATED: [16, 401],
 };
 
-/** Thrown where the service answers with a status that is not OK. */
+/** Thrown when the service answers with a status that is not OK. */
 export class RpcStatus extends Error {
   readonly status: StatusName;
 
@@ -56,11 +56,11 @@ export class RpcStatus extends Error {
   }
 }
 
-/** A request as both wires give it: absent members are undefined, a checksum of zero is "0". */
+/** A request as both wires present it: absent members are undefined, a checksum of zero is "0". */
 export interface RpcRequest {
   readonly name: string;
   readonly sha256?: Uint8Array | undefined;
-  /** Another digest, or data, was sent as well or instead. */
+  /** Another digest, or data, was sent in addition or instead. */
   readonly other?: boolean | undefined;
   readonly digestCrc32c?: string | undefined;
   readonly pageSize?: number | undefined;
@@ -70,10 +70,10 @@ export interface RpcRequest {
 /** A response in the members of the protos, in camel case. `undefined` is left out of it. */
 export type RpcResponse = Record<string, unknown>;
 
-/** Changes the right answer of an operation, or throws an `RpcStatus` in its place. */
+/** Changes the correct answer of an operation, or throws an `RpcStatus` in its place. */
 export type Intercept = (operation: Operation, response: RpcResponse) => RpcResponse;
 
-/** What a transport has to do beside answering. */
+/** What a transport does in addition to answering. */
 export type TransportFault = Extract<Fault, "hang" | "hang-after-headers" | "reset" | "truncated" | "html">;
 
 export interface Outcome {
@@ -85,9 +85,9 @@ export interface FakeService {
   readonly faults: FaultSchedule;
   readonly keyring: FakeKeyring;
   intercept: Intercept | undefined;
-  /** Whether a message about a version that is not enabled says its state, as the service's do. Default true. */
+  /** Whether a message about a version that is not enabled includes its state, as the real service's do. Default true. */
   stateInMessages: boolean;
-  /** Pings that were received over gRPC. */
+  /** Pings received over gRPC. */
   pings: number;
   /** Whether the next ping ends its connection, with too_many_pings. Default false. */
   refusePings: boolean;
@@ -120,7 +120,7 @@ const FAULT_STATES: Partial<Record<Fault, FakeVersionState>> = {
   "key-pending": "PENDING_GENERATION",
 };
 
-/** Decides the whole outcome of one request. The delay of the schedule is part of it. */
+/** Decides the complete outcome of one request, including the scheduled delay. */
 export async function handle(service: FakeService, operation: Operation, request: RpcRequest): Promise<Outcome> {
   const fault = service.faults.take(operation);
   const delayMs = service.faults.latencyMs + (fault === "slow" ? SLOW_FAULT_MS : 0);
@@ -221,7 +221,7 @@ function describe(version: FakeKeyVersion, state: FakeVersionState): RpcResponse
   };
 }
 
-/** Small pages, so that a caller who reads only the first one is found out. */
+/** Small pages, which expose a caller that reads only the first one. */
 const MAX_PAGE_SIZE = 3;
 
 function listVersions(service: FakeService, request: RpcRequest): RpcResponse {

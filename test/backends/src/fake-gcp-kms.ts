@@ -11,20 +11,20 @@ export type { FakeKeyVersion, FakeVersionOptions, FakeVersionState } from "./fak
 export { RpcStatus, STATUS } from "./fake-gcp-kms-service.ts";
 export type { Intercept, Operation, RpcResponse, StatusName } from "./fake-gcp-kms-service.ts";
 
-/** A Google Cloud KMS with real keys that does wrong what a test asks for, over gRPC and REST alike. */
+/** A Google Cloud KMS with real keys that makes the faults a test asks for, over both gRPC and REST. */
 export interface FakeGcpKms extends AsyncDisposable {
   readonly host: "127.0.0.1";
   readonly grpcPort: number;
   readonly restPort: number;
   readonly faults: FaultSchedule;
   addVersion(options?: FakeVersionOptions): FakeKeyVersion;
-  /** Changes right answers, for what the shared words do not name. Undefined takes it back. */
+  /** Changes correct answers in ways that the shared fault names do not cover. Undefined undoes it. */
   intercept(change: Intercept | undefined): void;
-  /** Whether a message about a version that is not enabled says its state. Default true. */
+  /** Whether a message about a version that is not enabled includes its state. Default true. */
   sayState(on: boolean): void;
   /** Whether a ping over gRPC ends its connection, with GOAWAY and too_many_pings. Default false. */
   refusePings(on: boolean): void;
-  /** Pings that were received over gRPC. */
+  /** Pings received over gRPC. */
   pings(): number;
   /** `false` refuses connections and cuts the open ones; `true` listens on the same ports again. */
   setReachable(on: boolean): Promise<void>;
@@ -83,7 +83,7 @@ interface Listener {
   close(): Promise<void>;
 }
 
-/** Keeps the connections, since a server that closes waits for them and never cuts them. */
+/** Keeps the connections, because a server that closes waits for them and never cuts them. */
 function listener(server: Server): Listener {
   const sockets = new Set<Socket>();
   server.on("connection", (socket) => {

@@ -1,8 +1,8 @@
 import type { Fault } from "@signpost/conformance";
 
-// The vocabulary of what a backend can do wrong is the conformance suite's, so that every fake, harness and
-// test uses the same words. This is the schedule by which a fake does it: a fake asks `take(operation)` once
-// per request, and what a word looks like on its wire is the fake's business.
+// The names of backend faults come from the conformance suite, so that every fake, harness and test uses the same ones.
+// This is a fake's schedule of faults. A fake calls `take(operation)` once per request, and decides what a fault looks like
+// on its wire.
 
 export { SLOW_FAULT_MS } from "@signpost/conformance";
 export type { Fault } from "@signpost/conformance";
@@ -13,23 +13,23 @@ export interface RecordedCall {
   readonly fault: Fault | undefined;
 }
 
-/** `operation` is the backend's own name of a call (`Sign`, `AsymmetricSign`); without it, every call is meant. */
+/** `operation` is the backend's name for a call (`Sign`, `AsymmetricSign`). Without it, every call is affected. */
 export interface FaultSchedule {
   /** Added to every call before it is answered. Milliseconds, default 0. */
   latencyMs: number;
   /** Every request so far, in order of arrival. */
   readonly calls: readonly RecordedCall[];
-  /** The next `count` calls meet `fault`, after those already planned this way. */
+  /** The next `count` calls meet `fault`, after the ones that are already planned. */
   next(fault: Fault, count?: number, operation?: string): void;
   /** Each `nth` call meets `fault` (3: the third, the sixth, …, counted from now). */
   every(nth: number, fault: Fault, operation?: string): void;
   /** Every call meets `fault` until `off`. */
   on(fault: Fault, operation?: string): void;
-  /** Takes back everything planned for `fault`. */
+  /** Cancels everything planned for `fault`. */
   off(fault: Fault): void;
-  /** Takes back everything planned, sets the latency to 0 and forgets the recorded calls. */
+  /** Cancels everything planned, sets the latency to 0 and forgets the recorded calls. */
   clear(): void;
-  /** Records one request and says what it meets. Called by the fake, once per request. */
+  /** Records one request and returns its fault. Called by the fake, once per request. */
   take(operation: string): Fault | undefined;
 }
 
@@ -90,8 +90,8 @@ export function createFaultSchedule(): FaultSchedule {
 }
 
 /**
- * The switches that a conformance harness needs, for the words that a fake can do. `operation` limits them to
- * one kind of call, where opening has to go on.
+ * The switches that a conformance harness needs, for the faults that a fake supports. `operation` limits them to
+ * one kind of call, so that opening still works.
  *
  * @example
  * const harness = { open, secrets: [], faults: faultSwitches(fake.faults, ["hang", "throttle"]) };

@@ -2,11 +2,11 @@ import { assertLoopbackOnly, cacheFolder, startProcess } from "./process.ts";
 import { join } from "node:path";
 
 /**
- * An independent implementation of Google Cloud KMS in Go, made strict by our own main: what the service's
- * documentation refuses, it refuses (`go/gcp-kms-emulator/strict.go`). What still differs:
+ * An independent implementation of Google Cloud KMS in Go, made strict by our own main: it refuses what the service's
+ * documentation refuses (`go/gcp-kms-emulator/strict.go`). The remaining differences:
  *
  * - it lists versions in string order (1, 10, 2) and ignores filters;
- * - it shows the protection level SOFTWARE whatever was asked for, and never PENDING_GENERATION;
+ * - it always shows the protection level SOFTWARE, and never PENDING_GENERATION;
  * - its REST gateway answers errors in another shape than Google's: test errors over gRPC or with the fake.
  */
 export interface GcpKmsEmulator extends AsyncDisposable {

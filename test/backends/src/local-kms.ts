@@ -12,8 +12,8 @@ import { assertLoopbackOnly, cacheFolder, startProcess } from "./process.ts";
 const ACCOUNT_ID = "111122223333";
 
 /**
- * Starts local-kms, an independent implementation of the AWS KMS API in Go. It looks neither at the signature
- * nor at the region of a request.
+ * Starts local-kms, an independent implementation of the AWS KMS API in Go. It checks neither the signature nor the region
+ * of a request.
  */
 export async function startLocalKms(options: KmsEmulatorOptions = {}): Promise<KmsEmulator> {
   const region = options.region ?? "eu-west-1";
@@ -30,7 +30,7 @@ export async function startLocalKms(options: KmsEmulatorOptions = {}): Promise<K
     input: `${JSON.stringify(configuration)}\n`,
   });
   const stop = async (): Promise<void> => {
-    // A frozen process takes no signal but this one, and its data is not needed any more.
+    // A frozen process handles only this signal, and its data is not needed any more.
     await child.stop({ signal: "SIGKILL" });
     await rm(directory, { recursive: true, force: true });
   };

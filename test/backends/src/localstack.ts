@@ -13,11 +13,11 @@ import { assertLoopbackOnly, cacheFolder, freePort, startProcess } from "./proce
 
 const ACCOUNT_ID = "000000000000";
 
-/** Where LocalStack keeps the catalogue of services that it builds in three to five seconds on its first call. */
+/** Where LocalStack keeps the catalog of services, which takes three to five seconds to build on its first call. */
 const CATALOGUE_FOLDER = "var/lib/localstack/cache";
 const CATALOGUE = /^service-catalog-.*\.dill$/;
 
-/** Starts LocalStack's KMS, without Docker and with a state folder of its own. Its keys are in memory only. */
+/** Starts LocalStack's KMS without Docker, with its own state folder. Its keys are in memory only. */
 export async function startLocalstack(options: KmsEmulatorOptions = {}): Promise<KmsEmulator> {
   const region = options.region ?? "eu-west-1";
   const port = options.port ?? (await freePort());
@@ -32,13 +32,13 @@ export async function startLocalstack(options: KmsEmulatorOptions = {}): Promise
     env: environment(port, directory),
   });
   const stop = async (): Promise<void> => {
-    // An orderly end takes up to seven seconds and saves nothing: the state is in memory.
+    // An orderly end takes up to seven seconds and saves nothing, because the state is in memory.
     await child.stop({ signal: "SIGKILL" });
     await rm(directory, { recursive: true, force: true });
   };
   const endpoint = `http://127.0.0.1:${port}`;
   try {
-    // A real call: the health page is green before KMS answers.
+    // A real call, because the health page is green before KMS answers.
     const answers = async (): Promise<boolean> =>
       (await callKms({ endpoint, region }, "ListKeys", {}).catch(() => undefined))?.status === 200;
     await child.waitUntil("the first answer of KMS", answers);
@@ -69,7 +69,7 @@ function environment(port: number, directory: string): NodeJS.ProcessEnv {
     SKIP_SSL_CERT_DOWNLOAD: "1",
     DNS_ADDRESS: "0",
     OVERRIDE_IN_DOCKER: "0",
-    // An IPv4 host is ignored here and every interface bound. The mapped form binds loopback alone.
+    // An IPv4 host is ignored here, and every interface bound. The mapped form binds only loopback.
     GATEWAY_LISTEN: `[::ffff:127.0.0.1]:${port}`,
     LOCALSTACK_HOST: `127.0.0.1:${port}`,
     SERVICES: "kms",
@@ -88,10 +88,13 @@ async function importKey(where: { endpoint: string; region: string }, key: Impor
       { TagKey: "_custom_key_material_", TagValue: exportForEmulator(key) },
     ],
   });
-  if (status !== 200) throw new Error(`LocalStack took no key: ${status} ${JSON.stringify(output)}`);
+  if (status !== 200) throw new Error(`LocalStack did not accept the key: ${status} ${JSON.stringify(output)}`);
 }
 
-/** Copies the catalogue where there is one and it is not in `to` yet. Renamed, so that no half of it is ever read. */
+/**
+ * Copies the catalog if there is one and `to` does not have it yet. Renamed at the end, so that a partial copy is never
+ * read.
+ */
 async function copyCatalogue(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   const there = await readdir(to);

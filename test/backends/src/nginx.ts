@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { assertLoopbackOnly, freePort, startProcess } from "./process.ts";
 
-/** nginx directives by the block that they stand in. */
+/** nginx directives by the block that contains them. */
 export interface NginxConf {
   readonly http?: string | undefined;
   /** The one server that listens. Replicas are the upstream `op`: `proxy_pass http://op;`. */
@@ -16,7 +16,7 @@ export interface NginxOptions {
   readonly conf: NginxConf;
   /** Loopback ports of the replicas, asked in turn. */
   readonly upstreams: readonly number[];
-  /** Stops nginx's wall clock at this moment (whole seconds) until `setClock`, by libfaketime. Default: the real clock. */
+  /** Stops nginx's wall clock at this time (whole seconds) until `setClock`, by libfaketime. Default: the real clock. */
   readonly faketime?: Date | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface Nginx extends AsyncDisposable {
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/nginx/", import.meta.url));
 
-/** The files that we recommend, as they are: included, not copied. `/jwks` is cached. */
+/** The files that we recommend, unchanged: included, not copied. `/jwks` is cached. */
 export const RECOMMENDED_CONF: Required<NginxConf> = {
   http: `include ${join(EXAMPLE, "jwks-http.conf")};`,
   server: `include ${join(EXAMPLE, "jwks-server.conf")};`,
@@ -43,8 +43,8 @@ export const RECOMMENDED_CONF: Required<NginxConf> = {
 const READY_PATH = "/.signpost-ready";
 
 /**
- * Starts Debian's nginx in a private folder on a free loopback port: one process, ended by its own pid, with nothing
- * in its cache.
+ * Starts Debian's nginx in a private folder on a free loopback port: one process, ended by its own pid, with an empty
+ * cache.
  *
  * Its clock needs the `env` lines: nginx clears the environment, and libfaketime reads it at every call.
  */
@@ -97,7 +97,7 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
   };
 }
 
-/** One process, so that ending it leaves no worker behind. */
+/** One process, so that ending it leaves no worker running. */
 function configuration({ conf, upstreams }: NginxOptions, port: number, env: readonly string[]): string {
   const user = process.getuid?.() === 0 ? [`user ${userInfo().username};`] : [];
   return [
@@ -110,7 +110,7 @@ function configuration({ conf, upstreams }: NginxOptions, port: number, env: rea
     "http {",
     "access_log off;",
     ...["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path temp/${name};`),
-    // A replica that failed is asked again at once, whatever the clock.
+    // A failed replica is asked again immediately, regardless of the clock.
     `upstream op { ${upstreams.map((upstream) => `server 127.0.0.1:${upstream} max_fails=0;`).join(" ")} }`,
     conf.http ?? "",
     "server {",
@@ -129,7 +129,7 @@ async function faketimeEnvironment(clockFile: string): Promise<Record<string, st
     FAKETIME_TIMESTAMP_FILE: clockFile,
     FAKETIME_FMT: "%s",
     FAKETIME_NO_CACHE: "1",
-    // Timeouts go on as in real life.
+    // Timeouts pass in real time.
     FAKETIME_DONT_FAKE_MONOTONIC: "1",
     FAKETIME_DISABLE_SHM: "1",
     NO_FAKE_STAT: "1",
@@ -137,14 +137,14 @@ async function faketimeEnvironment(clockFile: string): Promise<Record<string, st
 }
 
 async function findFaketime(): Promise<string> {
-  // Debian keeps it in a folder of the machine's architecture.
+  // Debian keeps it in a folder named after the machine's architecture.
   const folders = ["/usr/lib", ...(await readdir("/usr/lib")).map((name) => join("/usr/lib", name))];
   const found = folders.map((folder) => join(folder, "faketime/libfaketime.so.1")).find((path) => existsSync(path));
   if (found === undefined) throw new Error("libfaketime is not below /usr/lib (Debian: apt-get install faketime)");
   return found;
 }
 
-/** Renamed, so that no half of it is ever read. */
+/** Renamed at the end, so that a partial file is never read. */
 async function writeClock(clockFile: string, time: Date): Promise<void> {
   await writeFile(`${clockFile}.new`, String(wholeSeconds(time)));
   await rename(`${clockFile}.new`, clockFile);

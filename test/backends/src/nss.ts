@@ -22,7 +22,7 @@ export interface NssToken extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** `password`: `false` makes a database without one, whose keys show and sign without a login. Default `true`. */
+/** `password`: `false` makes a database without one. Its keys are visible and can sign without a login. Default `true`. */
 export async function startNss(options: { readonly password?: boolean } = {}): Promise<NssToken> {
   const module = MODULE_PATHS.find((path) => existsSync(path));
   if (module === undefined) throw new Error(`NSS's module is in none of ${MODULE_PATHS.join(", ")}`);

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { SignerError, type GuardPolicy, type Signer, type SignerErrorCode } from "@signpost/core";
 
-// One opening rule for every adapter of a remote backend, and one table that proves it. A test hands in a harness that
-// opens signers through its own client, whose calls answer in these words.
+// One opening rule for every adapter of a remote backend, and one table that proves it. A test passes a harness that opens
+// signers through its own client, whose calls give these answers.
 
-/** What one call meets: a whole answer, one with a missing member, an outage, a refusal, or no answer at all. */
+/** The outcome of one call: a complete answer, one with a missing member, an outage, a refusal, or no answer at all. */
 export type Answer = "whole" | "incomplete" | "outage" | "refusal" | "silence";
 
-/** The answers of a client: one for each call in order, and the last for every call after it. */
+/** A client's answers: one for each call in order, and the last one for every call after it. */
 export interface Script {
   readonly readKey?: readonly Answer[];
   readonly sign?: readonly Answer[];
 }
 
 export interface OpeningHarness {
-  /** A client that answers by the script, and what opens a signer through it. */
+  /** A client that answers by the script, and a function that opens a signer through it. */
   connect(next: (call: "readKey" | "sign") => Answer): {
     open(options: CommonOptions): Promise<Signer>;
   };
@@ -88,7 +88,7 @@ const deadline = (what: string, options: CommonOptions): OpeningCase => ({
   },
 });
 
-/** What opening does, and what bounds a call of a bare signer. */
+/** How opening behaves, and what bounds a call of a bare signer. */
 export const OPENING_CASES: readonly OpeningCase[] = [
   attempts(undefined, 3),
   attempts({}, 3),

@@ -13,11 +13,11 @@ const CLIENT_PATHS = [
 ] as const;
 const START_MS = 10_000;
 
-/** A token served over a socket, as an HSM over the network would be. */
+/** A token served over a socket, like an HSM on the network. */
 export interface P11KitRemote extends AsyncDisposable {
   /** Path of the client module. */
   readonly module: string;
-  /** Kills the server and everything that it serves, in the middle of whatever they do. */
+  /** Kills the server and everything that it serves, in the middle of any work. */
   kill(): Promise<void>;
   /** Starts it again, at the same address. */
   restart(): Promise<void>;
@@ -38,7 +38,7 @@ export async function startP11Kit(hsm: SoftHsm, module: string = hsm.module): Pr
 
   const kill = async (): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null || server.pid === undefined) return;
-    // A group of its own: the server has a process for each connection, and those would live on.
+    // In a separate process group: the server has a process for each connection, and those would live on.
     process.kill(-server.pid, "SIGKILL");
     await once(server, "exit");
   };

@@ -7,7 +7,7 @@ export interface Attribute {
   readonly value?: Uint8Array | number | boolean;
 }
 
-/** The part of pkcs11js with which tests work on tokens, and act as other code that uses the same module. */
+/** The part of pkcs11js that tests use to work on tokens, and to act as other code in the same module. */
 export interface Pkcs11Binding {
   load(path: string): void;
   C_Initialize(args: { flags: number; libraryParameters?: string }): void;

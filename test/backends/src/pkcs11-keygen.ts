@@ -16,19 +16,19 @@ import {
 } from "./pkcs11-binding.ts";
 
 export interface KeygenOptions {
-  /** Path of the module. It must not be in use in this process: it is initialised and finalised here. */
+  /** Path of the module. It must not be in use in this process, because it is initialized and finalized here. */
   readonly module: string;
   readonly libraryParameters?: string | undefined;
   /** Label of the token. */
   readonly token: string;
   readonly pin: string;
-  /** CKA_LABEL of both halves, as text or bytes. No private or public key on the token may have it already. */
+  /** CKA_LABEL of both halves, as text or bytes. No private or public key on the token may already have it. */
   readonly label: string | Uint8Array;
-  /** CKA_ID of both halves, likewise. */
+  /** CKA_ID of both halves. The same rule applies. */
   readonly id: Uint8Array;
   /** `false` makes a key that may not sign (CKA_SIGN), which Signpost must refuse. */
   readonly sign?: boolean | undefined;
-  /** `false` makes a private half that shows without a login (CKA_PRIVATE). */
+  /** `false` makes a private half that is visible without a login (CKA_PRIVATE). */
   readonly hidden?: boolean | undefined;
 }
 
@@ -38,8 +38,8 @@ const CKK_EC = 3;
 const SPKI_PREFIX = Buffer.from("3059301306072a8648ce3d020106082a8648ce3d030107034200", "hex");
 
 /**
- * Generates a P-256 key pair on a token: the private half sensitive and not extractable, for signing alone. A label or
- * an id that a key has already is refused: two keys of one name cannot be told apart.
+ * Generates a P-256 key pair on a token. The private half is sensitive, not extractable, and only for signing. A label or
+ * an id that another key has is refused, because two keys of one name cannot be told apart.
  */
 export function generateP256Key(options: KeygenOptions): KeyObject {
   const binding = loadModule(options.module);
@@ -94,7 +94,7 @@ function refuseExisting(binding: Pkcs11Binding, session: Handle, { label, id }: 
   for (const [what, attribute] of names) {
     for (const objectClass of Object.values(CKO)) {
       const found = findObjects(binding, session, [{ type: CKA.CLASS, value: objectClass }, attribute], 1);
-      if (found.length > 0) throw new Error(`the token has a key with this ${what} already`);
+      if (found.length > 0) throw new Error(`the token already has a key with this ${what}`);
     }
   }
 }

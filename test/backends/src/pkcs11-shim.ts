@@ -65,64 +65,64 @@ export type ShimFunction = (typeof FUNCTIONS)[number];
 
 /** What other code may do to an instance of a module. */
 const STRIKES = { "close-all": "strikeCloseAll", logout: "strikeLogout", finalize: "strikeFinalize" } as const;
-/** Settings that are told by their changes: they are not taken back. */
+/** Settings that take effect as changes, so that they are not undone. */
 const LASTING: readonly string[] = ["release", ...Object.values(STRIKES)];
 
 /** Which calls of a function fail. */
 export interface FailurePlan {
   /** Default 1: each one. */
   readonly every?: number;
-  /** Default without end. */
+  /** Default: no limit. */
   readonly times?: number;
-  /** C_GetAttributeValue: for this attribute alone. */
+  /** C_GetAttributeValue: only for this attribute. */
   readonly attribute?: number;
-  /** C_FindObjectsInit: in a search for this CKA_CLASS alone. */
+  /** C_FindObjectsInit: only in a search for this CKA_CLASS. */
   readonly objectClass?: number;
 }
 
 /** A module between Signpost and a real one. Everything takes effect at the next call. */
 export interface Pkcs11Shim extends AsyncDisposable {
-  /** Path of the module to open. Each shim is a library of its own, so several can be used in one process. */
+  /** Path of the module to open. Each shim is a separate library, so one process can use several. */
   readonly module: string;
-  /** Waits so long in each call of the function. Milliseconds, 0 for none. */
+  /** Delays each call of the function. Milliseconds, 0 for none. */
   delay(name: ShimFunction, ms: number): void;
-  /** Calls of the function return the CKR code: each `every`th (default 1), so many `times` (default without end). */
+  /** Calls of the function return the CKR code: each `every`th (default 1), this many `times` (default no limit). */
   fail(name: ShimFunction, code: number, plan?: FailurePlan): void;
   /** The next `count` calls of the function do not return before `release`. */
   hang(name: ShimFunction, count?: number): void;
-  /** Hung calls go on, and none hangs any more. */
+  /** Hanging calls continue, and none hangs any more. */
   release(): void;
-  /** What becomes of signatures: a bit flipped, r zero, a byte or all of it missing, or made over another digest. */
+  /** How signatures are changed: a bit flipped, r zero, a byte or all of it missing, or made over another digest. */
   tamper(how: keyof typeof TAMPER): void;
-  /** The form of CKA_EC_POINT: as the module gives it, without the OCTET STRING, or x‖y alone. */
+  /** The form of CKA_EC_POINT: as the module returns it, without the OCTET STRING, or only x‖y. */
   pointForm(form: keyof typeof POINT_FORM): void;
   /** `serial`: one C_Sign at a time; `crash`: C_Sign aborts the process; `hideObjects`: searches find nothing. */
   set(setting: "serial" | "crash" | "hideObjects", on: boolean): void;
-  /** Flags added to those of the token, or taken away; sessions that it allows at most, 0 for its own number. */
+  /** Flags to add to the token's, or to remove; the most sessions that it allows, 0 for its own number. */
   token(values: { readonly flags?: number; readonly withoutFlags?: number; readonly maxSessions?: number }): void;
   /**
-   * Initialized tokens, in the order of their labels, are in slots of these numbers: `first`, and those that follow it. The
-   * others are not there. `swapped`: the first two tokens have changed places.
+   * Initialized tokens, in the order of their labels, are in slots with these numbers: `first`, and those that follow it.
+   * The others are absent. `swapped`: the first two tokens have changed places.
    */
   slots(numbers: { readonly first: bigint; readonly swapped?: boolean }): void;
   /** Calls of C_Login since then, by the places of the tokens in the order of their labels. */
   logins(): readonly number[];
   /**
-   * Every instance loses its sessions, its login, or is finalised before its next call. For modules with an instance for each thread
-   * (p11-kit's client), which other code cannot reach otherwise; others are left alone.
+   * Every instance loses its sessions, its login, or is finalized before its next call. For modules with an instance for
+   * each thread (p11-kit's client), which other code cannot reach otherwise. Other modules are not affected.
    */
   strike(what: keyof typeof STRIKES): void;
-  /** Takes back all of the above. */
+  /** Undoes all of the above. */
   clear(): void;
   calls(name: ShimFunction): number;
   counter(name: (typeof COUNTERS)[number]): number;
-  /** Digests that C_Sign was called with, in hexadecimal, the latest 65,536 at most. */
+  /** Digests passed to C_Sign, in hexadecimal, at most the latest 65,536. */
   digests(): readonly string[];
   /** Removes the library's folder. */
   stop(): Promise<void>;
 }
 
-/** Builds the shim, once for each version of its source, and makes one in front of the module at a path. */
+/** Builds the shim, once for each version of its source, and puts one in front of the module at a path. */
 export async function startShim(realModule: string): Promise<Pkcs11Shim> {
   const folder = await mkdtemp(join(tmpdir(), "signpost-shim-"));
   const module = join(folder, "shim.so");
@@ -206,7 +206,7 @@ export async function startShim(realModule: string): Promise<Pkcs11Shim> {
   return shim;
 }
 
-/** Compiles shim.c into the cache folder, by the name of its hash. Resolves with the path. */
+/** Compiles shim.c into the cache folder, under the name of its hash. Resolves with the path. */
 export async function buildShim(): Promise<string> {
   const source = fileURLToPath(new URL("../shim/shim.c", import.meta.url));
   const hash = createHash("sha256")

@@ -5,15 +5,15 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-// What every backend that is a process of its own has in common.
+// What every backend that is a separate process has in common.
 
-/** Where tools are kept that were downloaded or built once per machine: `SIGNPOST_CACHE`, else the user's cache folder. */
+/** Where tools are kept that are downloaded or built once per machine: `SIGNPOST_CACHE`, or the user's cache folder. */
 export function cacheFolder(): string {
   const base = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
   return resolve(process.env["SIGNPOST_CACHE"] || join(base, "signpost"));
 }
 
-/** A port of the loopback interface that nobody listens on now. */
+/** A port of the loopback interface with no listener now. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening, failed) => {
@@ -32,7 +32,7 @@ export interface BackendProcessOptions {
   /** Added to this process's own. */
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly cwd?: string | undefined;
-  /** Written at once; the pipe stays open until `stop`, so that a child can end with its parent. */
+  /** Written immediately. The pipe stays open until `stop`, so that a child can end with its parent. */
   readonly input?: string | undefined;
 }
 
@@ -40,11 +40,11 @@ export interface BackendProcess {
   readonly pid: number;
   /** Standard output and error so far, the last 64 KiB. */
   output(): string;
-  /** The first whole line of standard output. Rejects when the process ends before. */
+  /** The first complete line of standard output. Rejects if the process ends before. */
   firstLine(timeoutMs?: number): Promise<string>;
-  /** Calls `probe` until it resolves with true. Rejects when the process ends before or the time is over. */
+  /** Calls `probe` until it resolves with true. Rejects if the process ends first or the time runs out. */
   waitUntil(what: string, probe: () => Promise<boolean>, timeoutMs?: number): Promise<void>;
-  /** The process holds still from now on: the kernel takes connections for it, and nothing answers. */
+  /** Freezes the process from now on: the kernel accepts its connections, and nothing answers. */
   freeze(): Promise<void>;
   /** Ends `freeze`. */
   thaw(): void;
@@ -54,7 +54,7 @@ export interface BackendProcess {
 
 const OUTPUT_LIMIT = 65_536;
 
-/** Starts a backend. It ends at the latest when this process exits. */
+/** Starts a backend. It ends when this process exits, if not before. */
 export function startProcess(options: BackendProcessOptions): BackendProcess {
   const child = spawn(options.command, [...(options.args ?? [])], {
     cwd: options.cwd,
@@ -71,7 +71,7 @@ export function startProcess(options: BackendProcessOptions): BackendProcess {
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     output = (output + text).slice(-OUTPUT_LIMIT);
   });
-  // A child that ends early makes the pipe fail; `ended` tells that better.
+  // A child that ends early breaks the pipe; `ended` explains that better.
   child.stdin.on("error", () => undefined);
   const exited = new Promise<void>((done) => {
     child.once("error", (error) => {
@@ -107,7 +107,7 @@ export function startProcess(options: BackendProcessOptions): BackendProcess {
     },
     freeze: async () => {
       child.kill("SIGSTOP");
-      // The signal is on its way when kill returns: an answer may still come in between.
+      // The signal may still be in transit when kill returns, so an answer may still arrive.
       if (process.platform === "linux") await waitUntil("stopped", () => isStopped(child.pid ?? -1));
     },
     thaw: () => void child.kill("SIGCONT"),
@@ -119,7 +119,7 @@ export function startProcess(options: BackendProcessOptions): BackendProcess {
 async function isStopped(pid: number): Promise<boolean> {
   const threads = await readdir(`/proc/${pid}/task`);
   const states = await Promise.all(
-    // The state follows the program's name, which stands in parentheses.
+    // The state follows the program's name, which is in parentheses.
     threads.map(async (thread) => {
       const stat = await readFile(`/proc/${pid}/task/${thread}/stat`, "utf8").catch(() => "");
       return /\) (\S) /.exec(stat)?.[1];
@@ -142,9 +142,9 @@ async function stop(
 }
 
 /**
- * Throws unless every TCP port on which the process listens is bound to the loopback interface alone, and
- * `port` is one of them: not somebody else's listener on the port that was meant for it. Reads Linux's socket
- * table; elsewhere there is none, and the check does nothing.
+ * Throws unless every TCP port on which the process listens is bound only to the loopback interface, and `port` is one of
+ * them and not another process's listener. Reads Linux's socket table. Other systems have none, and the check does nothing
+ * there.
  */
 export async function assertLoopbackOnly(pid: number, port: number): Promise<void> {
   if (process.platform !== "linux") return;

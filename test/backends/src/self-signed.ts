@@ -6,7 +6,7 @@ export interface SelfSigned {
   readonly key: string;
 }
 
-/** A P-256 certificate for one host name, valid for a day, trusted by nobody who is not told to. */
+/** A P-256 certificate for one host name, valid for a day, and trusted only by clients that are told to trust it. */
 export function selfSignedCertificate(hostname: string): SelfSigned {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const ecdsaWithSha256 = sequence(oid("2a8648ce3d040302"));

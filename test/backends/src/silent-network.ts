@@ -1,18 +1,18 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** A network between a client and a server, which can lose connections without a word to either. */
+/** A network between a client and a server that can silently drop connections. */
 export interface SilentNetwork extends AsyncDisposable {
   readonly port: number;
-  /** Connections that were made through it. */
+  /** Connections made through it. */
   readonly connections: number;
-  /** From now on nothing passes on the connections that are open. New ones are as good as ever. */
+  /** From now on nothing passes on the open connections. New ones work. */
   loseOpenOnes(): void;
-  /** From now on nothing passes on new connections either, which are accepted, until `false`. */
+  /** From now on nothing passes on new connections either, although they are accepted, until `false`. */
   loseNewOnes(on: boolean): void;
 }
 
-/** Passes TCP on to a port of this machine. */
+/** Forwards TCP to a port of this machine. */
 export async function startSilentNetwork(target: number): Promise<SilentNetwork> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let connections = 0;

@@ -28,7 +28,7 @@ export interface SoftHsmToken {
   pkcs11Tool(...args: readonly string[]): Promise<string>;
 }
 
-/** Several keys may share a label or an id. Where both are the same, `publicKey` is the oldest one's. */
+/** Several keys may share a label or an id. If both are the same, `publicKey` belongs to the oldest one. */
 export interface KeyName {
   readonly label: string;
   /** `CKA_ID` in hexadecimal, two digits a byte. */
@@ -36,7 +36,7 @@ export interface KeyName {
 }
 
 export interface GenerateKeyOptions extends KeyName {
-  /** `false` removes the public key object again, as many HSMs have none. Default `true`. */
+  /** `false` removes the public key object again, since many HSMs have none. Default `true`. */
   readonly publicObject?: boolean | undefined;
 }
 
@@ -49,13 +49,13 @@ export interface SoftHsm extends SoftHsmToken, AsyncDisposable {
   readonly module: string;
   /** Path of the private configuration file, also in `process.env.SOFTHSM2_CONF` from now on. */
   readonly conf: string;
-  /** The whole environment for a child process that is to see these tokens. */
+  /** The complete environment for a child process that must see these tokens. */
   readonly env: NodeJS.ProcessEnv;
   /** The private folder that `stop` removes. Tokens are below `tokens`. */
   readonly directory: string;
-  /** Another token in the same folder. A module that is initialised already does not see it. */
+  /** Another token in the same folder. A module that is already initialized does not see it. */
   addToken(options?: SoftHsmTokenOptions): Promise<SoftHsmToken>;
-  /** Removes the folder and restores `SOFTHSM2_CONF`. Idempotent. Close every signer before. */
+  /** Removes the folder and restores `SOFTHSM2_CONF`. Idempotent. Close every signer first. */
   stop(): Promise<void>;
 }
 
@@ -70,8 +70,8 @@ export interface SoftHsmTokenOptions {
 /**
  * Makes a private SoftHSM token store with one token, and points the calling process at it.
  *
- * SoftHSM reads `SOFTHSM2_CONF` when the module is initialised, and a process initialises a module once:
- * use one store per process, with as many tokens as needed (`addToken`), and start it before the module is loaded.
+ * SoftHSM reads `SOFTHSM2_CONF` when the module is initialized, and a process initializes a module once. So use one store
+ * per process, with as many tokens as needed (`addToken`), and start it before the module is loaded.
  */
 export async function startSoftHsm(options: SoftHsmTokenOptions = {}): Promise<SoftHsm> {
   const module = findModule();
@@ -162,7 +162,7 @@ async function generate(
   const { label, id, publicObject = true } = options;
   await pkcs11Tool("--keypairgen", "--key-type", "EC:prime256v1", "--label", label, "--id", id, "--usage-sign");
 
-  // Read into a file of its own, since the tool cannot write DER to a pipe without other text around it.
+  // Read into a separate file, because the tool mixes other text into DER that it writes to a pipe.
   const output = join(directory, `public-${randomDigits()}.der`);
   await pkcs11Tool("--read-object", "--type", "pubkey", "--label", label, "--id", id, "--output-file", output);
   const publicKey = await readPublicKey(output);

@@ -16,7 +16,7 @@ const MODULE_PATHS = [
 const START_MS = 15_000;
 const VARIABLES = ["TPM2_PKCS11_STORE", "TPM2_PKCS11_TCTI", "TPM2TOOLS_TCTI", "TSS2_LOG"] as const;
 
-/** A token in a software TPM of its own. */
+/** A token in a private software TPM. */
 export interface Tpm2Token extends AsyncDisposable {
   /** Path of the module. */
   readonly module: string;
@@ -24,20 +24,20 @@ export interface Tpm2Token extends AsyncDisposable {
   readonly pin: string;
   /** Makes a P-256 key pair. `id` is hexadecimal. */
   generateKey(label: string, id: string): Promise<void>;
-  /** Stops the TPM in the middle of whatever it does. */
+  /** Stops the TPM in the middle of any work. */
   kill(): Promise<void>;
-  /** Stops the TPM in the middle of whatever it does, and starts it again with the same state. */
+  /** Stops the TPM in the middle of any work, and starts it again with the same state. */
   restart(): Promise<void>;
-  /** Handles of sessions and objects that somebody left in the TPM, as the tool lists them. */
+  /** Handles of sessions and objects that were left in the TPM, as the tool lists them. */
   leftHandles(): Promise<readonly string[]>;
-  /** Takes every object and session out of the TPM that somebody left there. Nobody may be using it. */
+  /** Removes every leftover object and session from the TPM. It must not be in use. */
   flush(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts swtpm on loopback with a private state folder, makes a token on it, and points the calling process at both.
- * There is no resource manager: one process at a time may use the module, and it must finalise it.
+ * Starts swtpm on loopback with a private state folder, makes a token on it, and points the calling process at both. There
+ * is no resource manager, so one process at a time may use the module, and it must finalize it.
  */
 export async function startTpm2(): Promise<Tpm2Token> {
   const module = MODULE_PATHS.find((path) => existsSync(path));
@@ -125,7 +125,7 @@ interface Ports {
   readonly control: number;
 }
 
-// The library reaches the control channel at the port after the other one.
+// The library reaches the control channel at the other port plus one.
 async function freePorts(): Promise<Ports> {
   for (let tries = 0; tries < 50; tries += 1) {
     const server = await portOf(0);
@@ -161,7 +161,7 @@ async function startSwtpm(state: string, { server, control }: Ports): Promise<Ch
   ];
   const tpm = spawn("swtpm", args, { stdio: ["ignore", "ignore", "inherit"] });
   const until = performance.now() + START_MS;
-  // Its command port takes one connection and ends with it, so readiness is what a tool answers.
+  // Its command port takes one connection and ends with it, so a tool's answer shows that it is ready.
   for (;;) {
     const env = { ...process.env, TPM2TOOLS_TCTI: `swtpm:host=127.0.0.1,port=${server}`, TSS2_LOG: "all+none" };
     const answers = await promisify(execFile)("tpm2_getcap", ["handles-transient"], { env }).then(

@@ -2,7 +2,7 @@
 // strict as the service where the service's documentation gives a rule (strict.go).
 //
 // It prints one line of JSON when it answers, and ends on SIGTERM or when its standard input closes,
-// so that it never outlives whoever started it.
+// so that it never outlives the process that started it.
 package main
 
 import (
