@@ -131,7 +131,7 @@ describe("measuring a pairing", () => {
   });
 });
 
-test("every target stands beside what was found, the rows that miss it apart from those that meet it", async () => {
+test("every target is shown with its results, with separate lists of the rows that miss it and meet it", async () => {
   const row = async (name: string, ms: number, target: object) =>
     measure(
       {

@@ -96,7 +96,7 @@ test.each(["softhsm2-util", "pkcs11-tool"])("where %s fails, says so without a P
   expect(await demo.leftovers()).toEqual([]);
 });
 
-test("with --serve the OP keeps running for an RP of its own, until SIGTERM ends it with 0 and removes its keys", async () => {
+test("with --serve the OP keeps running for the user's RP, until SIGTERM ends it with 0 and removes its keys", async () => {
   const demo = await startExample("demo", { args: ["--serve"] });
   onTestFinished(() => demo.remove());
   const output = await demo.printed("/demo/tokens");

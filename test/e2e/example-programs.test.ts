@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { freePort } from "@signpost/test-backends/process";
 import { startExample } from "./support/example-program.ts";
 
-// Each is started as its user starts it: compiled, in a process of its own, with a port and nothing else.
+// Each is started as a user would: compiled, in a separate process, with only a port.
 test.each(["node-http", "express", "fastify", "hono", "oidc-provider"])(
   "examples/%s serves its discovery document and its key set, and ends by itself on SIGTERM",
   async (name) => {

@@ -88,7 +88,7 @@ describe("behind the recommended nginx configuration the key set stays what it i
     ["a body", { body: "a=b" }],
   ])("after a request with %s", async (_name, request) => {
     for (const method of ["GET", "HEAD"]) {
-      // Past what is stored, so that the answer is stored anew.
+      // Bypasses the stored answer, so that a new one is stored.
       const headers = [...(request.headers ?? []), ["Cache-Control", "no-cache"] as const];
       await exchange(nginx.port, [{ ...request, method, headers }]);
       expect(await keySetFor(HOST)).toBe(KEY_SET);

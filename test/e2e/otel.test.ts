@@ -102,7 +102,7 @@ describe("the recipe for audit logs", () => {
     expect(JSON.stringify(lines)).not.toContain("jane");
   });
 
-  test("each call of AWS KMS has it too, beside the id under which CloudTrail has that call", async () => {
+  test("each call of AWS KMS has it too, with the id of that call in CloudTrail", async () => {
     const fake = await startFakeAwsKms();
     onTestFinished(() => fake.stop());
     const lines: Readonly<Record<string, unknown>>[] = [];

@@ -13,7 +13,7 @@ import {
   textOf,
 } from "./support/cached-replicas.ts";
 
-// What nginx makes of the ETag on its way, with and without a cache of its own.
+// What nginx does to the ETag in transit, with and without its cache.
 
 const GZIP = "gzip on; gzip_types application/jwk-set+json; gzip_min_length 1; gzip_proxied any;";
 

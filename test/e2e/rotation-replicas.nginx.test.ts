@@ -219,7 +219,7 @@ describe("an emergency behind the shared cache", () => {
     expect(schedules.map((schedule) => schedule.keySet().active.keyId)).toEqual(["spare", "first", "first"]);
     schedules = after;
 
-    // Whoever holds the old set trusts the stolen key for as long as the cache allows: that is what `breaks` tells.
+    // An RP with the old set trusts the stolen key for as long as the cache allows. `breaks` reports it.
     expect(await rp.verify(stolen, at)).toBe("first");
     // The operator's one request makes the shared cache take the new set.
     await ask(nginx.origin, { headers: { "Cache-Control": "no-cache" } });

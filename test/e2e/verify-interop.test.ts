@@ -39,7 +39,7 @@ describe.each(CLIENTS)("$name", (client) => {
 
   it("refuses our token with a kid that is not published", async () => {
     const server = await op();
-    await expect(client.open(server)(await server.tokenWithKid("nobody"))).rejects.toBeInstanceOf(Error);
+    await expect(client.open(server)(await server.tokenWithKid("unknown"))).rejects.toBeInstanceOf(Error);
   });
 });
 

@@ -101,7 +101,7 @@ describe("behind a shared cache, with replicas in the middle of a rotation", () 
     expect(lost).toEqual([]);
     expect(signedBy).toEqual(new Set(["old", "next"]));
     expect(verified).toBeGreaterThan(1000);
-    // The announcement is what did it: nobody had to ask past the caches.
+    // The announcement was enough: no RP had to bypass the caches.
     expect([always.stats().forced, rarely.stats().forced]).toEqual([0, 0]);
     // And the RPs did cache: one fetch or revalidation at a time, not one for each token.
     expect(always.stats().requests).toBeLessThan(moments.length + 1);

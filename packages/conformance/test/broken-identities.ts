@@ -111,7 +111,7 @@ export const BROKEN_IDENTITIES: readonly BrokenSigner[] = [
   },
   {
     check: FORM,
-    broken: "has a guard of its own making",
+    broken: "has a home-made guard",
     complaint: /can be guarded again/,
     forms: ["guarded"],
     harness: harnessOf((bare) => {

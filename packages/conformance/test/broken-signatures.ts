@@ -123,7 +123,7 @@ export const BROKEN_SIGNATURES: readonly BrokenSigner[] = [
   },
 ];
 
-/** Signs anew, with fresh randomness, until that byte is not zero: natively, since 5,000 signatures are asked for. */
+/** Signs again, with fresh randomness, until that byte is not zero. Natively, since 5,000 signatures are needed. */
 function signingNativelyWithoutZeroAt(index: number): () => SignerHarness {
   return harnessOf(() => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

@@ -5,7 +5,7 @@ import { createReferenceBackend } from "./reference.ts";
 /** The checks bound themselves; the slowest of them depend on the machine and on luck. Milliseconds. */
 const TIMEOUT_MS = 240_000;
 
-// Most of each check is waiting, so that they may wait together; each has a backend of its own.
+// Most of each check is waiting, so the checks run concurrently. Each has its own backend.
 describe.concurrent("a signer that keeps the contract passes", () => {
   const names = signerChecks(createReferenceBackend().harness).map(({ name }) => name);
 

@@ -43,7 +43,7 @@ interface OwnKeys {
   readonly behind?: readonly HostKey[];
 }
 
-/** A Provider with keys of its own around the plug's. */
+/** A Provider with its own keys around the plug's. */
 async function attached({ inFront = [], behind = [] }: OwnKeys, options: AttachOptions = {}): Promise<Provider> {
   const keys = createKeySet([{ keyId: "a", signer }], { legacyVerificationKeys: [LEGACY_KEY] });
   const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });

@@ -28,7 +28,7 @@ const open = async (query: string, options: Pkcs11AdapterOptions): Promise<Signe
 };
 
 describe("the module of a URI", () => {
-  test("comes before the option, and the option is for URIs that name none", async () => {
+  test("takes precedence over the option, which is for URIs that name none", async () => {
     const named = await open(`?module-path=${other.module}`, { module: at.shim.module });
     expect([at.shim.calls("C_Initialize"), other.calls("C_Initialize")]).toEqual([0, 1]);
     await named.close();
@@ -36,12 +36,12 @@ describe("the module of a URI", () => {
     expect([at.shim.calls("C_Initialize"), other.calls("C_Initialize")]).toEqual([1, 1]);
   });
 
-  test("may be a relative path, from the working directory on", async () => {
+  test("may be a path relative to the working directory", async () => {
     const signer = await open(`?module-path=${relative(process.cwd(), at.shim.module)}`, { module: other.module });
     expect(signer.uri).toContain(`?module-path=${at.shim.module}`);
   });
 
-  test("that is a pipe is refused at once", async () => {
+  test("that is a pipe is refused immediately", async () => {
     const pipe = join(at.hsm.directory, "pipe.so");
     execFileSync("mkfifo", [pipe]);
     await expect(open(`?module-path=${pipe}`, {})).rejects.toMatchObject({ argument: "module" });
@@ -49,7 +49,7 @@ describe("the module of a URI", () => {
 });
 
 describe("allowedModules", () => {
-  test("lets the modules in, whatever paths lead to them, and the signer's own URI opens again", async () => {
+  test("allows the modules by any path to them, and the signer's own URI opens again", async () => {
     const link = join(at.hsm.directory, "link.so");
     await symlink(at.shim.module, link);
     const allowed = [
@@ -66,7 +66,7 @@ describe("allowedModules", () => {
     }
   });
 
-  test("says what is wrong with a module that is in the list and cannot be read", async () => {
+  test("says what is wrong with a module that is on the list but cannot be read", async () => {
     const missing = join(at.hsm.directory, "missing.so");
     const message = (path: string): string =>
       `expected the path of a PKCS#11 library, got "${path}", which cannot be read`;

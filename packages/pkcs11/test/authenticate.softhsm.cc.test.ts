@@ -33,7 +33,7 @@ describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
     expect(at.shim.counter("maxInFlight")).toBeGreaterThan(1);
   });
 
-  test("asks the PIN of its source for each signature", async () => {
+  test("asks its source for the PIN for each signature", async () => {
     let asked = 0;
     const signer = await openCareful({
       pin: () => {
@@ -46,7 +46,7 @@ describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
     expect(asked - before).toBe(6);
   });
 
-  test("with a PIN that became wrong tries it once, in one of its sessions, and then no more", async () => {
+  test("tries a PIN that became wrong once, in one of its sessions, and then no more", async () => {
     let pin = at.hsm.pin;
     const signer = await openCareful({ pin: () => pin });
     pin = WRONG_PIN;
@@ -108,7 +108,7 @@ describe("a key with CKA_ALWAYS_AUTHENTICATE", () => {
     expect(await outcomes(signer, 2 * SESSIONS)).toEqual(new Set(["signed"]));
   });
 
-  test("does not ask for a caller who has gone", async () => {
+  test("does not ask for a caller that has gone", async () => {
     let asked = 0;
     let answer = (): void => {};
     let slow = false;

@@ -20,7 +20,7 @@ interface Program {
   say(command: "sign" | "close" | "exit"): void;
 }
 
-/** A program with a signer of its own, and the child process that holds the module for it. */
+/** A program with a signer, and the child process that holds the module for it. */
 async function startProgram(env: NodeJS.ProcessEnv = {}): Promise<Program> {
   const path = fileURLToPath(new URL("programs/obey.mjs", import.meta.url));
   const options = JSON.stringify({ ...at.base, sessions: 2, isolation: "process" });

@@ -70,7 +70,7 @@ describe("a child process", () => {
     expect(getEventListeners(leaving.signal, "abort")).toEqual([]);
   });
 
-  test("leaves nothing behind of a key that it has closed, however long it lives", async () => {
+  test("keeps nothing of a key that it has closed, however long it lives", async () => {
     const { child, process } = start();
     process.emit("message", { type: "state", key: 0, state: { status: "ready", notes: [], refusal: undefined } });
     expect(child.state(0)).toMatchObject({ status: "ready" });
@@ -91,7 +91,7 @@ describe("a child process", () => {
     expect(ended).toEqual([]);
   });
 
-  test("that cannot be killed is there until it has gone, and its calls with it", async () => {
+  test("that cannot be killed stays, with its calls, until it has gone", async () => {
     const { child, process, ended } = start();
     const call = child.call(close);
     child.kill("in the test");
@@ -111,7 +111,7 @@ describe("a child process", () => {
     expect(ended).toEqual(["in a driver"]);
   });
 
-  test("is not listened to after its end: the numbers of its keys are those of the next one's", async () => {
+  test("is ignored after its end, because the next one reuses the numbers of its keys", async () => {
     const { child, process } = start();
     process.emit("exit", null, "SIGSEGV");
     process.emit("message", { type: "state", key: 0, state: { status: "down", notes: [], refusal: undefined } });
@@ -137,7 +137,7 @@ describe("a PIN that a child process has", () => {
     expect(outcomes).toEqual(["lost"]);
   });
 
-  test("is lost soon after the process where its channel stays", async () => {
+  test("is lost soon after the process, if its channel stays open", async () => {
     const { outcomes } = await endDuringLogin();
     await vi.waitFor(() => expect(outcomes).toEqual(["lost"]));
   });

@@ -17,7 +17,7 @@ const opening = ["thread", "process"].map((isolation) => openPkcs11Signer({ ...o
 console.log(JSON.stringify(await Promise.all(opening.map((one) => one.catch(({ name, message }) => ({ name, message }))))));
 `;
 
-test("a bundle without the package's programs beside it opens no signer in either isolation, and says why", async () => {
+test("a bundle without the package's programs next to it opens no signer in either isolation, and says why", async () => {
   const cache = fileURLToPath(new URL("../node_modules/.cache/", import.meta.url));
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "bundle-"));
@@ -30,6 +30,6 @@ test("a bundle without the package's programs beside it opens no signer in eithe
   expect(stderr).toBe("");
 });
 
-test("a bundle of CommonJS does not know where it is", () => {
+test("a CommonJS bundle does not know its own location", () => {
   expect(() => requireProgram("worker.js", undefined)).toThrow(expect.objectContaining({ message: refused }));
 });

@@ -6,7 +6,10 @@ import { until } from "./support/signing.ts";
 
 /** Native calls of the programs take this long. Milliseconds. */
 const NATIVE_CALL_MS = 600;
-/** Beside the longest native call and two seconds, what a busy machine needs to end a process at all. Milliseconds. */
+/**
+ * The time that a busy machine needs to end a process at all, on top of the longest native call and two seconds.
+ * Milliseconds.
+ */
 const SLACK_MS = 1_500;
 
 const at = useShimmedToken();
@@ -32,7 +35,7 @@ describe("the end of a process", () => {
     expect(at.shim.counter("openSessions")).toBe(0);
   });
 
-  test("with slow signatures in flight comes within the longest native call and two seconds", async () => {
+  test("with slow signatures in flight takes at most the longest native call and two seconds", async () => {
     const child = startProgram("sign-and-end.mjs", JSON.stringify(at.base), "exit");
     await once(child.stdout ?? child, "data");
     at.shim.delay("C_Sign", NATIVE_CALL_MS);
@@ -42,7 +45,7 @@ describe("the end of a process", () => {
     expect(child.exitCode).toBe(0);
   });
 
-  test("with a hung signature comes within two seconds under isolation: process", async () => {
+  test("with a hung signature takes at most two seconds under isolation: process", async () => {
     at.shim.hang("C_Sign", 0);
     const child = startProgram("sign-and-end.mjs", JSON.stringify({ ...at.base, isolation: "process" }), "exit");
     await once(child.stdout ?? child, "data");

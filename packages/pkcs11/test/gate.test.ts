@@ -12,7 +12,7 @@ import {
   userCount,
 } from "../src/wire/gate.ts";
 
-test("C_Finalize does not run while somebody is inside", () => {
+test("C_Finalize does not run while another thread is inside", () => {
   const gate = createGate();
   let finalized = 0;
   const finalize = (): void => {
@@ -46,7 +46,7 @@ test("calls and C_Finalize that throw leave the gate as it was", () => {
   expect(alone(gate, 10, () => {})).toBe(true);
 });
 
-test("the last of its users is told so, and nobody joins after it", () => {
+test("the last user is told that it is the last, and no thread joins after it", () => {
   const gate = createGate();
   expect(addUser(gate)).toBe(true);
   expect(userCount(gate)).toBe(2);
@@ -55,7 +55,7 @@ test("the last of its users is told so, and nobody joins after it", () => {
   expect(userCount(gate)).toBe(0);
 });
 
-test("is known again in another thread, where its memory is another object", () => {
+test("is recognized in another thread, where its memory is another object", () => {
   const gate = createGate();
   const elsewhere = new Int32Array(gate.buffer);
   expect(isSameGate(gate, elsewhere)).toBe(true);
@@ -86,7 +86,7 @@ test("the next fresh start comes after the interval by either clock, and is take
   expect(sinceRenewal(gate)).toBeLessThan(30_000);
 });
 
-test.each([1, 30, 49])("a fresh start of %i days ago is over, and the next one is due", (days) => {
+test.each([1, 30, 49])("a fresh start %i days ago is over, and the next one is due", (days) => {
   const gate = createGate();
   const start = 5_000_000_000n;
   const monotonic = vi.spyOn(process.hrtime, "bigint").mockReturnValue(start);

@@ -41,7 +41,7 @@ describe("a PIN under isolation: process", () => {
     expect(at.shim.calls("C_Login")).toBe(logins);
   });
 
-  test("that was refused is not sent again, whichever signer gives it; a signer with the right one opens", async () => {
+  test("that was refused is not sent again, from any signer; a signer with the right one opens", async () => {
     const refused = await openRefused();
     const logins = at.shim.calls("C_Login");
     await expect(at.opener.open(isolated({ pin: WRONG }))).rejects.toMatchObject(REFUSED);
@@ -75,7 +75,7 @@ describe("a PIN under isolation: process", () => {
     expect(await outcome(await at.opener.open(isolated({ pin: right.ask })))).toBe("signed");
   });
 
-  test("that was refused leaves room for one other, and then the token sees none, of however many signers", async () => {
+  test("that was refused leaves one try for another; after that the token gets none, however many signers there are", async () => {
     const first = askedPin(at.hsm.pin);
     const second = askedPin(at.hsm.pin);
     const signers = [
@@ -100,7 +100,7 @@ describe("a PIN under isolation: process", () => {
     expect(await outcome(await at.opener.open(isolated()))).toBe("signed");
   });
 
-  test("that was refused is no matter of the module's other tokens", async () => {
+  test("that was refused does not affect the module's other tokens", async () => {
     const other = await at.hsm.addToken();
     await other.generateKey({ label: "k1", id: "01" });
     const onOther = isolated({ token: other.tokenLabel, pin: other.pin });
@@ -112,11 +112,11 @@ describe("a PIN under isolation: process", () => {
     expect(good.health().status).toBe("ready");
   });
 
-  test("that was refused while nobody signed is not tried again in the next child", async () => {
+  test("that was refused between requests is not tried again in the next child", async () => {
     const pin = askedPin(at.hsm.pin);
     const signer = await at.opener.open(isolated({ pin: pin.ask, policy: { maxAttempts: 1 } }));
     pin.value = WRONG;
-    // The module is initialised anew, which asks for the PIN, and the request has ended before.
+    // The module is initialized again, which asks for the PIN, after the request has ended.
     at.shim.fail("C_Sign", 0x30, { times: 1 });
     expect(await outcome(signer)).toBe("unavailable");
     await until(() => signer.health().status === "down");
@@ -127,7 +127,7 @@ describe("a PIN under isolation: process", () => {
     expect(pin.asked).toBe(2);
   });
 
-  test("that its source does not give any more is no matter of a new signer: the child stays", async () => {
+  test("that its source no longer returns does not affect a new signer: the child stays", async () => {
     let gone = false;
     const gonePin = (): string => {
       if (gone) throw new Error("the file was removed");
@@ -142,7 +142,7 @@ describe("a PIN under isolation: process", () => {
     expect(await moduleChild()).toBe(child);
   });
 
-  test("that is none is a ConfigurationError, as in a thread", async () => {
+  test("that is not a PIN is a ConfigurationError, as in a thread", async () => {
     const opening = at.opener.open(isolated({ pin: async () => "" }));
     await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument: "pin" });
   });

@@ -15,7 +15,7 @@ async function settledOutcome(signer: Signer): Promise<string> {
 }
 
 describe("isolation: process", () => {
-  test("a call that hangs costs the child its life, and the request succeeds in the next one", async () => {
+  test("a call that hangs ends the child, and the request succeeds in the next one", async () => {
     // Under load a child takes longer to start than the attempt timeout lets a request wait for it by default.
     const policy = { attemptTimeoutMs: 6_000, deadlineMs: 30_000 };
     const signer = await at.opener.open({ ...at.base, isolation: "process", policy });
@@ -26,7 +26,7 @@ describe("isolation: process", () => {
     expect(await outcome(signer)).toBe("signed");
   });
 
-  test("a module that crashes takes the child with it and nobody else", async () => {
+  test("a module that crashes ends only its child", async () => {
     const signer = await at.opener.open({ ...at.base, isolation: "process" });
     at.shim.set("crash", true);
     const failing = outcome(signer);
@@ -37,7 +37,7 @@ describe("isolation: process", () => {
     expect(signer.health().notes).toContainEqual(expect.stringMatching(/started again after its end: SIG/));
   });
 
-  test("a module that crashes at once is started again less and less often", async () => {
+  test("a module that crashes immediately is restarted less and less often", async () => {
     const signer = await at.opener.open({ ...at.base, isolation: "process", policy: { deadlineMs: 600 } });
     at.shim.set("crash", true);
     const end = performance.now() + 3_500;
@@ -59,7 +59,7 @@ describe("isolation: process", () => {
     expect(await outcome(signer)).toBe("wrong_key");
   });
 
-  test("so it is behind a public object that was left over: what the token shows is not believed", async () => {
+  test("it must, even if an old public object is left over: the token's public objects are not trusted", async () => {
     await at.hsm.generateKey({ label: "left-over", id: "3d" });
     const signer = await at.opener.open({ ...at.base, object: "left-over", isolation: "process" });
     await at.hsm.pkcs11Tool("--delete-object", "--type", "privkey", "--id", "3d");
@@ -69,7 +69,7 @@ describe("isolation: process", () => {
     expect(await settledOutcome(signer)).toBe("wrong_key");
   });
 
-  test("a key whose public object is gone by then is proven by a signature", async () => {
+  test("a key whose public object is gone is proven by a signature", async () => {
     await at.hsm.generateKey({ label: "bared", id: "3b" });
     const signer = await at.opener.open({ ...at.base, object: "bared", isolation: "process" });
     await at.hsm.pkcs11Tool("--delete-object", "--type", "pubkey", "--id", "3b");
@@ -77,7 +77,7 @@ describe("isolation: process", () => {
     expect(await settledOutcome(signer)).toBe("signed");
   });
 
-  test("a second key of its label that was made by then is another one", async () => {
+  test("a new second key with its label is not mistaken for it", async () => {
     await at.hsm.generateKey({ label: "rotated", id: "3c01" });
     const signer = await at.opener.open({ ...at.base, object: "rotated", isolation: "process" });
     await at.hsm.generateKey({ label: "rotated", id: "3c02" });

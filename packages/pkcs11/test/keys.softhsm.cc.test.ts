@@ -31,7 +31,7 @@ describe("the public half", () => {
     },
   );
 
-  test("is asked of the caller where the token has no public object, and proven", async () => {
+  test("is required from the caller if the token has no public object, and proven", async () => {
     const bare = await at.hsm.generateKey({ label: "no-public", id: "0d", publicObject: false });
     const options = { ...at.base, object: "no-public" };
     expect(await codeOf(at.opener.open(options))).toBe("key_not_found");
@@ -42,7 +42,7 @@ describe("the public half", () => {
     expect(byJwk.publicKey).toEqual(byPem.publicKey);
   });
 
-  test("is asked of the caller for a key without CKA_ID, which is told so", async () => {
+  test("is required from the caller for a key without CKA_ID, and the error says so", async () => {
     const { module, tokenLabel: token, pin } = at.hsm;
     const publicKey = generateP256Key({ module, token, pin, label: "no-id", id: Buffer.alloc(0) });
     const options = { ...at.base, object: "no-id" };
@@ -71,7 +71,7 @@ describe("the public half", () => {
     expect(await signsAndVerifies(signer)).toBe(true);
   });
 
-  test("is refused when objects with the key's CKA_ID disagree, unless the caller says which it is", async () => {
+  test("is refused when objects with the key's CKA_ID disagree, unless the caller gives it", async () => {
     const { publicKey } = await at.hsm.generateKey({ label: "twice-a", id: "0f" });
     await at.hsm.generateKey({ label: "twice-b", id: "0f" });
     const options = { ...at.base, object: "twice-a" };
@@ -119,7 +119,7 @@ describe("a key that changes while it is open", () => {
     expect(await outcome(signer)).toBe("wrong_key");
   });
 
-  test("so it is without a public object: a signature tells", async () => {
+  test("also without a public object, because a signature shows it", async () => {
     const { publicKey } = await at.hsm.generateKey({ label: "swapped-bare", id: "1b", publicObject: false });
     const signer = await at.opener.open({ ...at.base, object: "swapped-bare", publicKey: pem(publicKey) });
     await at.hsm.pkcs11Tool("--delete-object", "--type", "privkey", "--id", "1b");
@@ -128,7 +128,7 @@ describe("a key that changes while it is open", () => {
     expect(await outcome(signer)).toBe("wrong_key");
   });
 
-  test("so it is behind a public object that was left over: what the token shows is not believed", async () => {
+  test("also with an old public object left over: the token's public objects are not trusted", async () => {
     await at.hsm.generateKey({ label: "left-over", id: "1d" });
     const signer = await at.opener.open({ ...at.base, object: "left-over" });
     await at.hsm.pkcs11Tool("--delete-object", "--type", "privkey", "--id", "1d");
@@ -142,7 +142,7 @@ describe("a key that changes while it is open", () => {
     expect(seen).not.toContain("did not verify");
   });
 
-  test("a deleted key is key_not_found, but only after the module was initialised anew", async () => {
+  test("a deleted key is key_not_found, but only after the module was initialized again", async () => {
     await at.hsm.generateKey({ label: "deleted", id: "1c" });
     const signer = await at.opener.open({ ...at.base, object: "deleted" });
     const neighbour = await at.opener.open(at.base);
@@ -157,7 +157,7 @@ describe("a key that changes while it is open", () => {
     expect(await outcome(neighbour)).toBe("signed");
   });
 
-  test("a second key of its label that is made meanwhile, as for a rotation, is another one: each session finds its own", async () => {
+  test("a second key with its label, as in a rotation, is not mistaken for it: each session finds its own key", async () => {
     await at.hsm.generateKey({ label: "rotated", id: "1f01" });
     const signer = await at.opener.open({ ...at.base, object: "rotated" });
     await at.hsm.generateKey({ label: "rotated", id: "1f02" });
@@ -167,7 +167,7 @@ describe("a key that changes while it is open", () => {
     await expect(at.opener.open({ ...at.base, object: "rotated" })).rejects.toMatchObject({ code: "ambiguous_key" });
   });
 
-  test("a deleted key is believed to be gone at once where the module was initialised anew since it was found", async () => {
+  test("a deleted key is reported gone immediately if the module was initialized again since it was found", async () => {
     await at.hsm.generateKey({ label: "gone", id: "4a" });
     const signer = await at.opener.open({ ...at.base, object: "gone" });
     await remove(at.hsm, "4a");
@@ -217,7 +217,7 @@ describe("the PIN", () => {
     expect(at.shim.calls("C_Login")).toBe(0);
   });
 
-  test("refused on the way is final for every signer of the token, until all are closed and one is opened again", async () => {
+  test("refused later is final for every signer of the token, until all are closed and one is opened again", async () => {
     const first = await at.opener.open({ ...at.base, sessions: 1 });
     at.shim.fail("C_Login", 0xa4);
     logOut(at.shim.module, at.hsm.tokenLabel);
@@ -233,7 +233,7 @@ describe("the PIN", () => {
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
-  test("is asked of its source on every new login, so that a changed PIN needs no restart", async () => {
+  test("is requested from its source on every new login, so a changed PIN needs no restart", async () => {
     const token: SoftHsmToken = await at.hsm.addToken();
     await token.generateKey({ label: "k1", id: "01" });
     let asked = 0;
@@ -273,7 +273,7 @@ describe("the PIN", () => {
     expect(signer.health().status).toBe("ready");
   });
 
-  test("whose source fails is no matter of signers whose own source gives it", async () => {
+  test("whose source fails does not affect signers whose own source returns it", async () => {
     const { pin, fail } = sourceThatFails();
     const first = await at.opener.open({ ...at.base, pin });
     const second = await at.opener.open(at.base);
@@ -506,7 +506,7 @@ async function remove(token: SoftHsmToken, id: string): Promise<void> {
   for (const type of ["privkey", "pubkey"]) await token.pkcs11Tool("--delete-object", "--type", type, "--id", id);
 }
 
-/** The public key in an X.509 certificate whose signature nobody checks (RFC 5280 section 4.1). */
+/** The public key in an X.509 certificate whose signature is never checked (RFC 5280 section 4.1). */
 function selfMadeCertificate(publicKey: KeyObject): Buffer {
   const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
     const content = Buffer.concat(parts);

@@ -144,7 +144,7 @@ describe("a login that hangs", () => {
 });
 
 describe("a login for a signature", () => {
-  test("proves a PIN that somebody else's login had covered", async () => {
+  test("proves a PIN that another code's login had covered", async () => {
     const login = new TokenLogin(TOKEN, pins, () => {});
     const pin = pinSource("1234");
     login.signers.add(pin);

@@ -26,7 +26,7 @@ async function ask(thread: Worker, command: string): Promise<unknown> {
 }
 
 describe("a module that hangs", () => {
-  test("in C_Finalize keeps nobody from closing, and is opened again once it is back", async () => {
+  test("in C_Finalize does not block closing, and the module is opened again once it has returned", async () => {
     const signer = await at.opener.open(at.base);
     at.shim.hang("C_Finalize");
     await signer.close();
@@ -40,7 +40,7 @@ describe("a module that hangs", () => {
     expect(at.shim.counter("finalizeInFlight")).toBe(0);
   });
 
-  test("in C_OpenSession keeps nobody from closing for as long as opening may take", async () => {
+  test("in C_OpenSession does not block closing for the whole time limit of opening", async () => {
     const signer = await at.opener.open({
       ...at.base,
       sessions: 1,

@@ -70,7 +70,7 @@ describe("a PIN that the token refused", () => {
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
-  test("in two spellings is the end for a third one, in every thread, until an operator says that the token was mended", async () => {
+  test("in two spellings rules out a third one, in every thread, until an operator says that the token was fixed", async () => {
     const [thread] = start(1);
     expect(await thread?.open(wrong())).toBe("pin_incorrect");
     expect(await openingOutcome(at.opener.open({ ...at.base, pin: OTHER_WRONG }))).toBe("pin_incorrect");
@@ -83,7 +83,7 @@ describe("a PIN that the token refused", () => {
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
-  test("counts no more once the token accepted one, but is still not sent", async () => {
+  test("no longer counts once the token has accepted one, but is still not sent", async () => {
     expect(await openingOutcome(at.opener.open(wrong()))).toBe("pin_incorrect");
     for (const pin of [at.hsm.pin, OTHER_WRONG, at.hsm.pin]) {
       await openingOutcome(at.opener.open({ ...at.base, pin }));
@@ -132,7 +132,7 @@ describe("a signer in another thread than the login of its token", () => {
     expect(at.shim.calls("C_Login")).toBe(2);
   });
 
-  test("goes on with a note where the source of the accepted one gives the new PIN too", async () => {
+  test("continues with a note if the source of the accepted one also returns the new PIN", async () => {
     const [first] = start(1);
     expect(await first?.open({ ...at.base, pin: at.hsm.pin })).toBe("opened");
     await first?.setPin("24681357");

@@ -13,7 +13,7 @@ describe("more than one process or thread", () => {
     expect(JSON.parse(await outputOf(child))).toEqual({ made: [50, 50], own: 50, codes: [0, 0] });
   });
 
-  test("a signer works inside a user's worker thread, beside one in the main thread: the last of them finalises the module", async () => {
+  test("a signer works inside a user's worker thread, with one in the main thread: the last one finalizes the module", async () => {
     const thread = await openInThread(at.base);
     const signer = await at.opener.open(at.base);
     expect(await outcome(signer)).toBe("signed");

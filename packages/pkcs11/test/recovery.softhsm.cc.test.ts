@@ -11,7 +11,7 @@ const at = useShimmedToken(SESSIONS);
 const openWhole = (options?: Partial<GuardedOptions>): Promise<GuardedSigner> => openWholeWith(at, SESSIONS, options);
 
 describe("failures that go on", () => {
-  test("C_Sign is called twice for a request at most", async () => {
+  test("C_Sign is called at most twice for a request", async () => {
     const signer = await openWhole();
     at.shim.fail("C_Sign", 0xb3);
     // The second attempt meets a session that knows the key: a new one would fail at its proof.
@@ -40,7 +40,7 @@ describe("failures that go on", () => {
     expect(calls).toEqual({ C_Sign: requests + 1 + SESSIONS });
   });
 
-  test("CKR_GENERAL_ERROR again and again initialises the module anew", async () => {
+  test("repeated CKR_GENERAL_ERROR initializes the module again", async () => {
     const signer = await openWhole();
     at.shim.fail("C_Sign", 0x05, { times: 3 });
     expect(await outcome(signer)).toBe("unavailable");
@@ -49,7 +49,7 @@ describe("failures that go on", () => {
     expect(at.shim.calls("C_Finalize")).toBe(1);
   });
 
-  test("the module is not initialised anew twice within 30 seconds", async () => {
+  test("the module is not initialized again twice within 30 seconds", async () => {
     const signer = await openWhole();
     for (let round = 0; round < 3; round += 1) {
       at.shim.fail("C_Sign", 0x30, { times: 1 });
@@ -68,7 +68,7 @@ describe("failures that go on", () => {
     expect(at.shim.counter("finalizeInFlight")).toBe(0);
   });
 
-  test("a device that is away makes requests fail at once, and is found again when it is back", async () => {
+  test("requests fail immediately while a device is away, and it is found again when it is back", async () => {
     const signer = await openWhole();
     for (const name of ["C_Sign", "C_OpenSession", "C_Initialize"] as const) at.shim.fail(name, 0x32);
     expect(await outcome(signer)).toBe("unavailable");
@@ -90,7 +90,7 @@ describe("a call that hangs", () => {
     at.shim.hang("C_Sign");
     expect(await outcome(signer)).toBe("timeout");
     await until(() => at.shim.counter("openSessions") === SESSIONS + 1);
-    // This would initialise the module anew at any other time.
+    // At any other time this would initialize the module again.
     at.shim.fail("C_Sign", 0x30, { times: 1 });
     expect(await outcome(signer)).toBe("unavailable");
     await until(async () => (await outcome(signer)) === "signed");
@@ -116,7 +116,7 @@ describe("a call that hangs", () => {
     await until(() => at.shim.counter("openSessions") === SESSIONS && signer.health().status === "ready");
   });
 
-  test("of C_CloseSession does not keep a signer from closing, and the module is finalised once it has come back", async () => {
+  test("in C_CloseSession does not keep a signer from closing, and the module is finalized once it has returned", async () => {
     const signer = await openWhole();
     at.shim.hang("C_CloseSession");
     await signer.close();
@@ -127,7 +127,7 @@ describe("a call that hangs", () => {
     expect(at.shim.counter("openSessions")).toBe(0);
   });
 
-  test("of C_CloseSession does not keep the others from signing when the module should be initialised anew", async () => {
+  test("in C_CloseSession does not keep others from signing when the module has to be initialized again", async () => {
     const signer = await openWhole();
     at.shim.hang("C_CloseSession");
     at.shim.fail("C_Sign", 0x30, { times: 1 });
@@ -169,7 +169,7 @@ describe("other code in the process", () => {
     await until(() => at.shim.counter("openSessions") === SESSIONS);
   });
 
-  test("initialised the module: it is never finalised by us, and health says so", async () => {
+  test("initialized the module: we never finalize it, and health says so", async () => {
     const end = initialize(at.shim.module);
     const signer = await openWhole();
     at.shim.fail("C_Sign", 0x30, { times: 1 });

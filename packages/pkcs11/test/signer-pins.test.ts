@@ -30,7 +30,7 @@ describe("the PIN that a token accepted, of a signer that is closed", () => {
     expect(signers.note(other)).toMatch(/was changed/);
   });
 
-  test("is dropped at once where that of an open signer is the same", async () => {
+  test("is dropped immediately if an open signer has the same PIN", async () => {
     const { signers, accepted } = loggedIn();
     const same = pinSource(async () => "1234");
     signers.add(same);
@@ -39,7 +39,7 @@ describe("the PIN that a token accepted, of a signer that is closed", () => {
     expect(signers.source).toBe(same);
   });
 
-  test("is dropped as soon as that of a new signer is the same", async () => {
+  test("is dropped as soon as a new signer has the same PIN", async () => {
     const { signers, accepted } = loggedIn();
     const other = pinSource("4321");
     signers.add(other);
@@ -60,7 +60,7 @@ describe("the PIN that a token accepted, of a signer that is closed", () => {
 });
 
 describe("the next PIN", () => {
-  test("is that of another signer, once one was refused", () => {
+  test("comes from another signer, once one was refused", () => {
     const { signers, accepted } = loggedIn();
     const other = pinSource("4321");
     signers.add(other);
@@ -76,14 +76,14 @@ describe("a source that fails", () => {
     throw new Error("gone");
   };
 
-  test("leaves the login to that of another signer", async () => {
+  test("leaves the login to another signer's source", async () => {
     const { signers, accepted } = loggedIn();
     const failing = pinSource(broken);
     signers.add(failing);
     expect(await signers.take(failing)).toMatchObject({ source: accepted, attempt: { pin: "1234" } });
   });
 
-  test("tells why where no other one gives a PIN, and is asked once", async () => {
+  test("gives the error if no other source returns a PIN, and is asked once", async () => {
     const signers = new SignerPins({ label: "op", serial: "1" }, pins);
     let asked = 0;
     const counted = () => {

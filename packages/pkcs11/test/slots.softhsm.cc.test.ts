@@ -74,7 +74,7 @@ describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
     expect(await outcome(await opener.open(onA({ isolation })))).toBe("signed");
   });
 
-  test("a token that cannot be read now is no token that is not there", async () => {
+  test("a token that cannot be read now is not reported as missing", async () => {
     // The second one of each list.
     shim.fail("C_GetTokenInfo", 0x30, { every: 2 });
     await expect(opener.open(onB({ isolation }))).rejects.toMatchObject({
@@ -143,7 +143,7 @@ describe.each(ISOLATIONS)("two slots above 2^53, isolation %s", (isolation) => {
     expect(logins()).toEqual([1, 1]);
   });
 
-  test("messages name slots whole", async () => {
+  test("messages give complete slot numbers", async () => {
     const options: Pkcs11SignerOptions = { ...onA({ isolation, token: undefined }) };
     const error: unknown = await openPkcs11Signer(options).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "ambiguous_key" });
@@ -172,7 +172,7 @@ describe("a token", () => {
 });
 
 describe("a number with 64 bits", () => {
-  test("of a slot is whole up to the last", async () => {
+  test("of a slot is exact up to the highest", async () => {
     shim.slots({ first: 2n ** 64n - 2n });
     const signer = await opener.open(onB({ token: undefined, slotId: 2n ** 64n - 1n }));
     expect(publicHalf(two.keyB)).toMatchObject(signer.publicKey);
@@ -181,7 +181,7 @@ describe("a number with 64 bits", () => {
 });
 
 describe("tokens that change places", () => {
-  test("are told apart by what they are: no PIN goes to the other one, and the key is found again", async () => {
+  test("are told apart by label and serial: no PIN goes to the other one, and the key is found again", async () => {
     const signer = await opener.open(onA({ sessions: 1 }));
     expect(logins()).toEqual([1, 0]);
     shim.slots({ first: FIRST, swapped: true });

@@ -156,7 +156,7 @@ describe("one failure of C_Sign", () => {
 });
 
 describe("a login that is refused", () => {
-  test.each(namedRows(PIN))("with %s: nobody tries again", async (_name, code, seen) => {
+  test.each(namedRows(PIN))("with %s: it is not tried again", async (_name, code, seen) => {
     const signer = await openWhole(at, SESSIONS);
     at.shim.fail("C_Login", code);
     const before = at.shim.calls("C_Login");
@@ -215,11 +215,11 @@ describe("a session that cannot be opened", () => {
     expect(await replaced(0x05, 2)).toEqual({ finalized: 0 });
   });
 
-  test("three times, with CKR_GENERAL_ERROR: the module is initialised anew", async () => {
+  test("three times, with CKR_GENERAL_ERROR: the module is initialized again", async () => {
     expect(await replaced(0x05, 3)).toEqual({ finalized: 1 });
   });
 
-  test.each(named([0x30, 0xe0]))("once, with %s: the module is initialised anew", async (_name, code) => {
+  test.each(named([0x30, 0xe0]))("once, with %s: the module is initialized again", async (_name, code) => {
     expect(await replaced(code, 1)).toEqual({ finalized: 1 });
   });
 });

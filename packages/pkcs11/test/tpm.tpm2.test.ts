@@ -17,7 +17,7 @@ afterAll(() => tpm.stop());
 
 describe("a signer on a TPM", () => {
   test("leaves no handle in the TPM when it is closed", async () => {
-    // The module keeps one of its own there, whoever used it.
+    // The module keeps one of its objects there, regardless of who used it.
     const before = await tpm.leftHandles();
     const signer = await opener.open(base);
     expect(await outcome(signer)).toBe("signed");

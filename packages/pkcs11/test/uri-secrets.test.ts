@@ -28,13 +28,13 @@ describe("a PIN in the wrong place of a URI", () => {
     `pkcs11:object=sig?module-path=/x.so&pin-source=file:/run/pin?pin-value=${PIN}`,
     `pkcs11:object=sig?module-path=/x.so&pin-source=file:${PIN}`,
     `pkcs11:object=sig?module-path=/x.so&pin-source=${PIN}`,
-  ])("gets into no error: %s", async (uri) => {
+  ])("never appears in an error: %s", async (uri) => {
     expect(await printed(uri)).not.toContain(PIN);
     expect(await printed(uri, { pin: "1234" })).not.toContain(PIN);
     expect(await printed(uri, { pin: "1234", module: "/nowhere.so", modules: { other: "/x.so" } })).not.toContain(PIN);
   });
 
-  test("gets into no error, whatever is wrong with the URI", async () => {
+  test("never appears in an error, whatever is wrong with the URI", async () => {
     const separator = fc.constantFrom(
       "?",
       "&",
@@ -103,7 +103,7 @@ describe("a PIN in the wrong place of a URI", () => {
     );
   });
 
-  test("is told from a label that really holds such a text", async () => {
+  test("is distinguished from a label that really contains such text", async () => {
     const text = await printed(`pkcs11:object=a&b%3Dpin-value%3D1?module-path=/nowhere.so&pin-source=file:/p`);
     expect(text).toContain("/nowhere.so");
   });

@@ -90,7 +90,7 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
     expect(() => parsePkcs11Uri(uri)).toThrow(text);
   });
 
-  test("never repeats what stands in the query, which may hold a PIN", () => {
+  test("never repeats the query, which may hold a PIN", () => {
     for (const uri of [
       "pkcs11:?pin-value=31415926 ",
       "pkcs11:?pin-valu=31415926",
@@ -112,7 +112,7 @@ describe("writing a key's URI", () => {
   );
   const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 32 });
 
-  test("reads back as it was, whatever bytes are in label, serial, id and path", () => {
+  test("reads back unchanged, with any bytes in label, serial, id and path", () => {
     fc.assert(
       fc.property(text, text, labels, bytes, text, (label, serial, object, id, module) => {
         const token = { label, serial } as Parameters<typeof formatKeyUri>[1]["token"];
@@ -135,7 +135,7 @@ describe("writing a key's URI", () => {
   });
 });
 
-describe("what a URI leaves open", () => {
+describe("what a URI does not say", () => {
   const open = (uri: string, options = {}): Promise<unknown> => openSigner(uri, [pkcs11(options)]);
 
   test.each<[what: string, uri: string, options: object, text: RegExp]>([
@@ -171,7 +171,7 @@ describe("what a URI leaves open", () => {
 describe("the URI of a key that could not be opened", () => {
   const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 
-  test("says what was asked for, and is read back as it is", () => {
+  test("names what the caller asked for, and reads back unchanged", () => {
     const selector = { token: "op 1", serial: "a1", slotId: "2305843009213693953", libraryVersion: "3.1" };
     const query = { object: Uint8Array.of(0x63, 0xe9), id: Uint8Array.of(1) };
     const uri = formatRequestUri({ module: "/usr/lib/x.so", selector, query });
@@ -181,7 +181,7 @@ describe("the URI of a key that could not be opened", () => {
     expect(parsePkcs11Uri(uri)).toMatchObject({ selector, query, modulePath: "/usr/lib/x.so" });
   });
 
-  test("is short where nothing was asked for", () => {
+  test("is short if the caller asked for nothing", () => {
     expect(formatRequestUri({ module: "/x.so", selector: {}, query: {} })).toBe(
       "pkcs11:type=private?module-path=/x.so",
     );

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));
 
-/** The compiled program of an example in a process of its own, which has nothing but a folder for all that it writes. */
+/** The compiled program of an example in a separate process, with one folder for all that it writes. */
 export interface ExampleProgram {
   /** What it printed until now. */
   output(): string;

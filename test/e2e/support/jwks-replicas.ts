@@ -27,7 +27,7 @@ export interface Replicas extends AsyncDisposable {
   requests(): number;
 }
 
-/** Each listens on a loopback port of its own and serves the endpoint that stands at its place. */
+/** Each listens on a separate loopback port and serves the endpoint at its index. */
 export async function startReplicas(endpoints: readonly JwksEndpoint[]): Promise<Replicas> {
   const started = await Promise.all(endpoints.map(startReplica));
   const all = started.map(({ replica }) => replica);

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { ask } from "./ask.ts";
 
-/** A relying party with a cache of its own, as patient as the headers allow it to be. */
+/** A relying party with its own cache, as patient as the headers allow. */
 export interface PatientRp {
   /** Verifies by an independent library, at that moment of the test's clock. Resolves with the kid. */
   verify(token: string, time: number): Promise<string>;

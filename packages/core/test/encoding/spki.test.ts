@@ -126,7 +126,7 @@ describe("spkiToJwk", () => {
       /not id-ecPublicKey/,
     ],
 
-    // DER, and nothing beside it
+    // DER, and nothing else
     ["one trailing byte", concat(valid, hex("00")), "invalid_spki", /not DER, or there are bytes after the key/],
     ["a second key behind it", concat(valid, valid), "invalid_spki", /not DER, or there are bytes after the key/],
     ["a SET for the outer SEQUENCE", tlv(0x31, algorithm, bits(point)), "invalid_spki", /not/],

@@ -1,4 +1,4 @@
-// A worker thread of a user's own, with a signer of its own.
+// A user's worker thread that opens a signer.
 import { parentPort, workerData } from "node:worker_threads";
 import { openPkcs11Signer } from "@signpost/pkcs11";
 

@@ -20,7 +20,7 @@ export interface BackendToken {
   readonly swappedKey: "wrong_key" | "did not verify";
   /** The ways in which it goes away, and comes back. */
   readonly absences: readonly Absence[];
-  /** What a TPM still holds for somebody. */
+  /** Leftovers in a TPM. */
   readonly leftHandles?: (() => Promise<readonly string[]>) | undefined;
   /** After each test. */
   readonly tidy?: (() => Promise<void>) | undefined;
@@ -63,7 +63,7 @@ export async function p11KitToken(): Promise<BackendToken> {
     module: remote.module,
     token: hsm.tokenLabel,
     pin: hsm.pin,
-    // Each is a process with a SoftHSM of its own.
+    // Each is a process with its own SoftHSM.
     sessions: 2,
     instances: true,
     swappedKey: "wrong_key",

@@ -8,7 +8,7 @@ import { openingOutcome, outcome, until } from "./signing.ts";
 const VENDOR_CODE = 0x80000001;
 const CKR_SESSION_COUNT = 0xb1;
 const CKR_SESSION_HANDLE_INVALID = 0xb3;
-/** Had for real, by a module that somebody finalises: one that is initialised does not say so. */
+/** Produced for real, by a module that other code finalizes. An initialized module does not return it. */
 const CKR_CRYPTOKI_NOT_INITIALIZED = 0x190;
 
 /**

@@ -11,7 +11,7 @@ import type { KeyKind } from "./token-user.ts";
  */
 export function failureTests(at: ShimmedBackend, absences: readonly string[]): void {
   describe("failures that go on", () => {
-    test("C_Sign is called twice for a request at most", async () => {
+    test("C_Sign is called at most twice for a request", async () => {
       const signer = await at.openWhole();
       at.shim.fail("C_Sign", 0xb3);
       const before = at.shim.digests().length;
@@ -168,7 +168,7 @@ export function failureTests(at: ShimmedBackend, absences: readonly string[]): v
       at.asUser((user) => user.destroy("lone"));
     });
 
-    test("that is deleted is unavailable until the module was initialised anew, and key_not_found then", async () => {
+    test("that is deleted is unavailable until the module was initialized again, then key_not_found", async () => {
       at.asUser((user) => user.generateKey("P-256", { label: "gone", id: "c1" }));
       const signer = await at.openWhole({ object: "gone" });
       at.asUser((user) => user.destroy("gone"));
@@ -181,7 +181,7 @@ export function failureTests(at: ShimmedBackend, absences: readonly string[]): v
       expect([...seen]).toEqual(["key_not_found"]);
     });
 
-    test("that is another one under the same name now signs nothing in the name of the first", async () => {
+    test("that was replaced under the same name signs nothing in the name of the first", async () => {
       at.asUser((user) => user.generateKey("P-256", { label: "swapped", id: "d1" }));
       const signer = await at.openWhole({ object: "swapped" });
       at.asUser((user) => {

@@ -12,13 +12,13 @@ import {
 } from "@signpost/test-backends/pkcs11-binding";
 import type { SoftHsm } from "@signpost/test-backends/softhsm";
 
-/** Somebody else in the process closes every session on a token. */
+/** Other code in the process closes every session on a token. */
 export function closeAllSessions(module: string, token: string): void {
   const binding = loadModule(module);
   binding.C_CloseAllSessions(slotOf(binding, token));
 }
 
-/** Somebody else in the process logs everybody out. */
+/** Other code in the process logs out all sessions. */
 export function logOut(module: string, token: string): void {
   const binding = loadModule(module);
   const session = binding.C_OpenSession(slotOf(binding, token), CKF_SERIAL_SESSION);
@@ -26,12 +26,12 @@ export function logOut(module: string, token: string): void {
   binding.C_CloseSession(session);
 }
 
-/** Somebody else in the process finalises the module. */
+/** Other code in the process finalizes the module. */
 export function finalize(module: string): void {
   loadModule(module).C_Finalize();
 }
 
-/** Somebody else in the process initialises the module, and perhaps logs in. Returns how to end that. */
+/** Other code in the process initializes the module, and perhaps logs in. Returns a function that ends this. */
 export function initialize(module: string, login?: { readonly token: string; readonly pin: string }): () => void {
   const binding = loadModule(module);
   initializeModule(binding);

@@ -6,7 +6,7 @@ export function childrenOf(parent: number = process.pid): readonly number[] {
   return numbers.map(Number).filter((pid) => isRunning(pid) && statusOf(pid)?.parent === parent);
 }
 
-/** False for a process that has ended, also while nobody has asked for its result. */
+/** False for a process that has ended, even before its result was collected. */
 export function isRunning(pid: number): boolean {
   const state = statusOf(pid)?.state;
   return state !== undefined && state !== "Z" && state !== "X";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** Starts one of the programs beside these tests, with piped standard output. */
+/** Starts one of the programs in the folder next to these tests, with piped standard output. */
 export function startProgram(program: string, ...args: readonly string[]): ChildProcess {
   const path = fileURLToPath(new URL(`../programs/${program}`, import.meta.url));
   return spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "inherit"] });

@@ -47,7 +47,7 @@ const KINDS: Readonly<Record<KeyKind, { readonly mechanism: number; readonly par
   },
 };
 
-/** Works on a token as other code in this process, beside whatever signers are open. */
+/** Works on a token as other code in this process, while signers are open. */
 export function useToken<Result>(options: TokenUserOptions, work: (user: TokenUser) => Result): Result {
   const binding = loadModule(options.module);
   const owner = passes(CKR_CRYPTOKI_ALREADY_INITIALIZED, () => initializeModule(binding, options.libraryParameters));

@@ -69,7 +69,7 @@ describe("a client assertion", () => {
     ["an empty sub", { sub: "", iss: "" }, "invalid_claim"],
     ["no iss", { iss: undefined }, "client_mismatch"],
     ["iss that is not sub", { iss: "other" }, "client_mismatch"],
-    ["an unknown client", { iss: "nobody", sub: "nobody" }, "unknown_client"],
+    ["an unknown client", { iss: "stranger", sub: "stranger" }, "unknown_client"],
     ["another client's name", { iss: "other", sub: "other" }, "bad_signature"],
     ["no aud", { aud: undefined }, "invalid_audience"],
     ["the token endpoint as aud", { aud: `${issuer}/token` }, "invalid_audience"],

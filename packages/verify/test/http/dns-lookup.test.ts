@@ -4,7 +4,7 @@ import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import { createDnsLookup, OTHER_FAMILY_MS } from "../../src/http/dns-lookup.ts";
 import { startDnsServer } from "../support/dns-server.ts";
 
-// Clients choose the names. Whoever serves a name may never answer for it.
+// Clients choose the names. The server for a name may never answer.
 
 afterEach(() => {
   vi.useRealTimers();

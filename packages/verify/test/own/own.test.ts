@@ -8,7 +8,7 @@ import { jwtVerify, SignJWT } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { testKey } from "../support/keys.ts";
 
-// The OP's verification of its own tokens.
+// How the OP verifies tokens that it issued.
 
 const issuer = "https://op.example";
 const now = Math.floor(Date.now() / 1000);
