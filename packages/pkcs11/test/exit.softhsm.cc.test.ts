@@ -22,7 +22,7 @@ describe("the end of a process", () => {
     ["process.exit() with signatures in flight", "exit", "process"],
     ["no work left and the signer still open", "natural", "process"],
     ["close()", "close", "process"],
-  ])("%s closes every session and finalises the module (%s, isolation: %s)", async (_name, ending, isolation) => {
+  ])("%s closes every session and finalizes the module (%s, isolation: %s)", async (_name, ending, isolation) => {
     const child = startProgram("sign-and-end.mjs", JSON.stringify({ ...at.base, isolation }), ending);
     const output = await outputOf(child);
     expect({ output, code: child.exitCode, signal: child.signalCode }).toEqual({

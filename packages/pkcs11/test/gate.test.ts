@@ -24,7 +24,7 @@ test("C_Finalize does not run while another thread is inside", () => {
   expect(finalized).toBe(1);
 });
 
-test("two do not finalise at the same time", () => {
+test("two do not finalize at the same time", () => {
   const gate = createGate();
   let inner: boolean | undefined;
   expect(

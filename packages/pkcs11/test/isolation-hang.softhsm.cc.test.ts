@@ -88,12 +88,12 @@ describe("time limits under isolation: process", () => {
     await until(() => childrenOf().length === 0);
   });
 
-  test("hold while the next child is started, which then gets no call that nobody waits for", async () => {
+  test("hold while the next child is started, which then gets no call without a waiting caller", async () => {
     const signer = await at.opener.open(isolated({ policy: { deadlineMs: 500 } }));
     at.shim.delay("C_Initialize", 1_500);
     process.kill(await moduleChild(), "SIGKILL");
     await until(() => signer.health().status !== "ready");
-    const late = sha256(Buffer.from("nobody waits"));
+    const late = sha256(Buffer.from("no caller waits"));
     await expect(signer.sign(late)).rejects.toMatchObject({ code: "timeout" });
     const aborted = signer.sign(late, { signal: AbortSignal.timeout(100) });
     await expect(aborted).rejects.toMatchObject({ code: "aborted" });

@@ -21,7 +21,7 @@ describe("isolation: process", () => {
     const signer = await at.opener.open({ ...at.base, isolation: "process", policy });
     at.shim.hang("C_Sign");
     expect(await outcome(signer)).toBe("signed");
-    await until(() => signer.health().notes.some((note) => note.includes("started again after its end: a call hung")));
+    await until(() => signer.health().notes.some((note) => note.includes("restarted after it ended: a call hung")));
     await until(() => signer.health().status === "ready");
     expect(await outcome(signer)).toBe("signed");
   });
@@ -34,7 +34,7 @@ describe("isolation: process", () => {
     at.shim.set("crash", false);
     expect(["signed", "unavailable"]).toContain(await failing);
     await until(async () => (await outcome(signer)) === "signed");
-    expect(signer.health().notes).toContainEqual(expect.stringMatching(/started again after its end: SIG/));
+    expect(signer.health().notes).toContainEqual(expect.stringMatching(/restarted after it ended: SIG/));
   });
 
   test("a module that crashes immediately is restarted less and less often", async () => {

@@ -91,7 +91,7 @@ describe("a module that hangs", () => {
 });
 
 describe("threads of one process", () => {
-  test("that open and close a module as fast as they can never finalise it under each other", async () => {
+  test("that open and close a module as fast as they can never finalize it under each other", async () => {
     const threads = await Promise.all([openInThread(), openInThread(), openInThread()]);
     const answers = await Promise.all(threads.map((thread) => ask(thread, "churn")));
     expect(answers).toEqual(threads.map(() => ({ failures: [] })));
@@ -100,7 +100,7 @@ describe("threads of one process", () => {
     expect(at.shim.counter("openSessions")).toBe(0);
   });
 
-  test("that found a module initialised by other code agree on who owns it once that has finalised it", async () => {
+  test("that found a module initialized by other code agree on who owns it once that has finalized it", async () => {
     initialize(at.shim.module);
     const [thread, signer] = await Promise.all([openInThread(), at.opener.open(at.base)]);
     finalize(at.shim.module);

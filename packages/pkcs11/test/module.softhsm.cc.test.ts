@@ -55,7 +55,7 @@ describe("a module that cannot be loaded", () => {
     [
       "a module whose C_GetFunctionList fails",
       () => library("failing", "unsigned long C_GetFunctionList(void **list) { *list = 0; return 5; }"),
-      /^module: expected a module that gives its functions: C_GetFunctionList: CKR_GENERAL_ERROR \(0x5\)$/,
+      /^module: expected a module that returns its functions: C_GetFunctionList: CKR_GENERAL_ERROR \(0x5\)$/,
     ],
   ])("%s is a ConfigurationError, and the process goes on", async (_what, make, text) => {
     const module = await make();
@@ -128,7 +128,7 @@ describe("options", () => {
     await expect(opener.open({ ...base, slotId: 1_000_000 })).rejects.toMatchObject({ code: "key_not_found" });
   });
 
-  test("a token that was made after the module was initialised is found, and others keep signing", async () => {
+  test("a token that was made after the module was initialized is found, and others keep signing", async () => {
     const signer = await opener.open(base);
     const token = await hsm.addToken();
     await token.generateKey({ label: "k1", id: "01" });

@@ -18,7 +18,7 @@ describe("more than one process or thread", () => {
     const signer = await at.opener.open(at.base);
     expect(await outcome(signer)).toBe("signed");
 
-    // The thread initialised the module. It is the main thread that closes last.
+    // The thread initialized the module. It is the main thread that closes last.
     thread.postMessage("close");
     expect(await once(thread, "message")).toEqual([{ closed: true }]);
     expect(at.shim.calls("C_Finalize")).toBe(0);
@@ -27,8 +27,8 @@ describe("more than one process or thread", () => {
     expect(at.shim.calls("C_Finalize")).toBe(1);
   });
 
-  test("threads that open, sign and close at the same time never finalise under each other", async () => {
-    // SoftHSM itself, which crashes when it is finalised under a call.
+  test("threads that open, sign and close at the same time never finalize under each other", async () => {
+    // SoftHSM itself, which crashes when it is finalized under a call.
     const options = { ...at.base, module: at.hsm.module, sessions: 2 };
     const threads = await Promise.all([openInThread(options), openInThread(options)]);
     const signed = threads.map(async (thread) => {

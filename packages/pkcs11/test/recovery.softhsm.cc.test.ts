@@ -85,7 +85,7 @@ describe("failures that go on", () => {
 });
 
 describe("a call that hangs", () => {
-  test("the caller gets timeout in time, a fresh thread takes over, health is down and the module is never finalised meanwhile", async () => {
+  test("the caller gets timeout in time, a fresh thread takes over, health is down and the module is never finalized meanwhile", async () => {
     const signer = await openWhole({ policy: { maxAttempts: 1 } });
     at.shim.hang("C_Sign");
     expect(await outcome(signer)).toBe("timeout");
@@ -141,7 +141,7 @@ describe("a call that hangs", () => {
     expect(await outcome(signer)).toBe("signed");
   });
 
-  test("closing does not wait for it, and the module is finalised once it has come back", async () => {
+  test("closing does not wait for it, and the module is finalized once it has come back", async () => {
     const signer = await openWhole({ policy: { maxAttempts: 1 } });
     at.shim.hang("C_Sign");
     expect(await outcome(signer)).toBe("timeout");
@@ -157,7 +157,7 @@ describe("other code in the process", () => {
   test.each<[what: string, act: () => void]>([
     ["closes all sessions", () => closeAllSessions(at.shim.module, at.hsm.tokenLabel)],
     ["logs everybody out", () => logOut(at.shim.module, at.hsm.tokenLabel)],
-    ["finalises the module", () => finalize(at.shim.module)],
+    ["finalizes the module", () => finalize(at.shim.module)],
   ])("%s: signing goes on", async (_what, act) => {
     const signer = await openWhole();
     act();
@@ -190,7 +190,7 @@ describe("other code in the process", () => {
 });
 
 describe("several signers", () => {
-  test("on one token share the sessions, the module is finalised by the last, and never under a signature", async () => {
+  test("on one token share the sessions, the module is finalized by the last, and never under a signature", async () => {
     const first = await openWhole();
     const second = await at.opener.open(at.base);
     at.shim.delay("C_Sign", 20);
@@ -220,7 +220,7 @@ describe("several signers", () => {
     expect(at.shim.counter("openSessions")).toBe(0);
   });
 
-  test("the module is always initialised with CKF_OS_LOCKING_OK", async () => {
+  test("the module is always initialized with CKF_OS_LOCKING_OK", async () => {
     await openWhole();
     expect(at.shim.counter("initializeFlags")).toBe(2);
   });

@@ -72,7 +72,7 @@ describe("a signer on a token behind a socket", () => {
       await expect(opening).rejects.toMatchObject({
         name: "ConfigurationError",
         message:
-          "module: expected a module that gives its functions: C_GetFunctionList: CKR_GENERAL_ERROR (0x5). " +
+          "module: expected a module that returns its functions: C_GetFunctionList: CKR_GENERAL_ERROR (0x5). " +
           "p11-kit's client finds its server by P11_KIT_SERVER_ADDRESS",
       });
       process.env["P11_KIT_SERVER_ADDRESS"] = address;

@@ -121,7 +121,7 @@ describe("one failure of C_Sign", () => {
     expect(at.shim.counter("finalizeInFlight")).toBe(0);
   });
 
-  test("CKR_CRYPTOKI_NOT_INITIALIZED, because the module is finalised: C_Initialize alone, and the request succeeds", async () => {
+  test("CKR_CRYPTOKI_NOT_INITIALIZED, because the module is finalized: C_Initialize alone, and the request succeeds", async () => {
     const signer = await openWhole(at, SESSIONS);
     finalize(at.shim.module);
     const calls = await counted(at, ["C_Finalize", "C_OpenSession"], async () => {

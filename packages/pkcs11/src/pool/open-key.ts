@@ -30,7 +30,7 @@ async function openInModule(module: ThreadModule, request: KeyRequest, pins: Log
   });
 }
 
-/** A module that cannot be initialized, or gives no functions, mostly does not find what it is configured with. */
+/** A module that cannot be initialized, or returns no functions, usually does not find its configuration. */
 function explained(error: unknown, module: string): SignerError | ConfigurationError {
   const told = toPublicError(error);
   const call = failedCall(error);
@@ -38,12 +38,12 @@ function explained(error: unknown, module: string): SignerError | ConfigurationE
   if (hint === undefined || (call !== "C_Initialize" && call !== "C_GetFunctionList")) return told;
   const { cause } = told;
   if (told instanceof SignerError) return new SignerError(told.code, `${told.message}. ${hint}`, { cause });
-  // What a module cannot do at all is no matter of its configuration.
+  // A module's missing features do not depend on its configuration.
   if (call === "C_Initialize") return told;
   return new ConfigurationError(told.argument, `${told.message.slice(told.argument.length + 2)}. ${hint}`, { cause });
 }
 
-/** Modules list the tokens that were there when they were initialized: one that was made since takes a fresh start. */
+/** A module lists the tokens from the time of its initialization. A newer token needs a fresh start. */
 async function findToken(module: ThreadModule, request: KeyRequest): Promise<TokenDescription> {
   const { selector, before } = request;
   const hint = configurationHint(request.module);
@@ -61,8 +61,8 @@ async function findToken(module: ThreadModule, request: KeyRequest): Promise<Tok
 }
 
 /**
- * Whether there may be another list. SoftHSM never reads a token again that it once failed to read, while another process
- * logged in to it: that takes a fresh start in any case, or has had one of another opening meanwhile.
+ * Whether there may be another list. SoftHSM never rereads a token that it once failed to read because another process
+ * logged in to it. It always needs a fresh start, unless another opening has made one meanwhile.
  */
 async function startAgain({ life }: ThreadModule, { unreadable }: TokenList): Promise<boolean> {
   if (unreadable.length === 0) return life.freshStarts.lookAgain();

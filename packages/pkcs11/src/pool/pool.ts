@@ -16,18 +16,18 @@ import type { PooledSession } from "./session.ts";
 import { signDigest, type TakenSession } from "./taken-session.ts";
 import { TokenSessions } from "./token-sessions.ts";
 
-/** A key that is to be opened in the pool. */
+/** A key to open in the pool. */
 export interface PoolOpenInput extends KeyToOpen {
-  /** Of the key's signer. */
+  /** The PIN of the key's signer. */
   readonly pin: PinSource;
   readonly hangMs: number;
 }
 
-/** A digest that a key of the pool is to sign. */
+/** A digest for a key of the pool to sign. */
 export interface PoolSignInput {
   readonly key: number;
   readonly digest: Uint8Array;
-  /** A call that runs longer hangs. Milliseconds. */
+  /** A call that runs longer counts as hanging. Milliseconds. */
   readonly hangMs: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -125,10 +125,10 @@ export class TokenPool {
       asked === undefined ? "" : `a login waits for the PIN from ${asked.name}`,
       this.#module.owned
         ? ""
-        : "the module was initialized by other code in this process: recovery that needs C_Finalize is left to it",
+        : "other code in this process initialized the module, so recovery that needs C_Finalize is left to that code",
       hanging === 0
         ? ""
-        : `${hanging} call(s) hang inside the module, which cannot be finalized meanwhile: isolation "process" is the way out`,
+        : `${hanging} call(s) hang inside the module, so it cannot be finalized. Isolation "process" avoids this`,
       problem?.message ?? "",
     ].filter((note) => note !== "");
   }
@@ -138,7 +138,7 @@ export class TokenPool {
     this.#keys.freshStart();
   }
 
-  /** Rejects what waits, lets what runs come back, then closes the sessions. */
+  /** Rejects waiting jobs, lets running ones finish, then closes the sessions. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#pump();
@@ -146,7 +146,7 @@ export class TokenPool {
     this.#login.signers.close();
   }
 
-  /** Does work in a session once one is free, unless the signal aborts before. */
+  /** Does work in a session once one is free, unless the signal aborts first. */
   #inSession<Value>(signal: AbortSignal | undefined, work: (session: PooledSession) => Promise<Value>): Promise<Value> {
     const { job, result } = createJob(work, signal);
     this.#queue.add(job);
@@ -170,7 +170,7 @@ export class TokenPool {
     }
   }
 
-  /** Why nothing is signed now. What keeps sessions from being opened says more than that there are none. */
+  /** Why no signatures are made now. The reason that keeps sessions from being opened says more than their absence. */
   #problem(): SignerError | undefined {
     const down = this.sessions.set.down();
     return this.#login.blocked ?? (down === undefined ? undefined : (this.#login.refusal ?? down));
@@ -193,7 +193,7 @@ export class TokenPool {
     this.sessions.set.giveBack(session);
   }
 
-  /** Makes a session that is not at work forget the keys of signers that were closed. */
+  /** Makes an idle session forget the keys of closed signers. */
   #forgetClosed(session: PooledSession): void {
     for (const key of session.keys.keys()) {
       if (this.#keys.has(key)) continue;

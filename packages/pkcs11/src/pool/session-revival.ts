@@ -5,7 +5,7 @@ import type { SessionOpener } from "./session-opener.ts";
 import type { SessionSet } from "./session-set.ts";
 import { isFailed, isLost, type PooledSession } from "./session.ts";
 
-/** Brings single sessions of a token up, and back after a failure, or puts them aside to be tried again later. */
+/** Opens single sessions of a token, reopens them after a failure, or sets them aside to be tried again later. */
 export class SessionRevival {
   readonly #set: SessionSet;
   readonly #opener: SessionOpener;
@@ -13,10 +13,10 @@ export class SessionRevival {
   readonly #fill: () => void;
   #recoveries = 0;
   #stopped = false;
-  /** The token refused a session because it has too many. One at a time finds out whether it takes more by now. */
+  /** The token refused a session because it has too many. One session at a time tests whether it accepts more. */
   #full = false;
 
-  /** `fill`: starts the sessions that are missing. */
+  /** `fill`: starts the missing sessions. */
   constructor(opener: SessionOpener, parts: RecoveryParts, fill: () => void) {
     this.#set = parts.set;
     this.#opener = opener;
@@ -24,7 +24,7 @@ export class SessionRevival {
     this.#fill = fill;
   }
 
-  /** Failures that sessions were brought back from, or are being. */
+  /** The number of failures that sessions have recovered from, or are recovering from. */
   get recoveries(): number {
     return this.#recoveries;
   }
@@ -42,7 +42,7 @@ export class SessionRevival {
     this.#recovery.succeeded();
   }
 
-  /** The module was initialized again, and with it every session. */
+  /** The module was initialized again, and every session with it. */
   startedAfresh(): void {
     this.#recoveries += 1;
     this.#recovery.succeeded();
@@ -53,10 +53,10 @@ export class SessionRevival {
     this.#recovery.stop();
   }
 
-  /** The session failed while it was taken. Brings it back by the table of CKR codes. */
+  /** The session failed while it was taken. Reopens it by the table of CKR codes. */
   async failed(session: PooledSession, error: unknown): Promise<void> {
     if (this.#stopped || isLost(session)) return;
-    // A fresh start of the module takes care of all sessions, or has done so.
+    // A fresh start of the module handles all sessions, or has done so.
     if (this.#set.paused || error instanceof SupersededError) return;
     const { epoch } = this.#set;
     this.#recoveries += 1;
@@ -121,8 +121,8 @@ export class SessionRevival {
   }
 
   /**
-   * What ended one session has often ended the others: found out now, it costs no request its second attempt. And found
-   * out before any is opened: a token may give the number of a session that others closed to the next one.
+   * The cause that ended one session has often ended the others. Found now, it costs no request its second attempt. It is found
+   * before any session is opened, because a token may reuse the number of a session that other code closed.
    */
   async #check(failed: PooledSession): Promise<void> {
     const idle = [...this.#set.takeAll()];

@@ -15,8 +15,8 @@ type Standing = PinVerdict | "differs";
 
 const NOTES: Readonly<Record<Standing, string | undefined>> = {
   proven: undefined,
-  changed: "the PIN was changed: the token accepted the one before, and the next login proves the new one",
-  differs: "the PIN is not the one that the token accepted last",
+  changed: "the PIN was changed: the token accepted the previous one, and the next login proves the new one",
+  differs: "the PIN is not the one that the token last accepted",
   unproven: "the PIN was not proven: another login in this process covers it",
 };
 
@@ -49,8 +49,8 @@ export class SignerPins {
   }
 
   /**
-   * Whose PIN a login takes that is made for one key: that of the key's signer, unless another one is known to be right
-   * while this one is not.
+   * Whose PIN a login for one key uses: the PIN of the key's signer, unless another one is known to be right
+   * and this one is not.
    */
   sourceFor(own: PinSource): PinSource {
     const isDoubtful = (this.#standings.get(own) ?? "proven") !== "proven";

@@ -25,7 +25,7 @@ import { Reopening } from "./reopening.ts";
 import { ChildSuccession } from "./succession.ts";
 import { UnderWay } from "./under-way.ts";
 
-/** One module in child processes, one after the other, as this process sees it: its keys, and whichever child holds them. */
+/** One module in successive child processes, as this process sees it: its keys, and the child that holds them. */
 export class ProcessModule {
   readonly #keys = new KeyBook();
   readonly #pins: PinBook;
@@ -91,7 +91,7 @@ export class ProcessModule {
       throw error;
     });
     this.#succession.proven();
-    if (!isSigned(signed)) throw new SignerError("integrity", "the child process answered with no signature");
+    if (!isSigned(signed)) throw new SignerError("integrity", "the child process did not return a signature");
     return { signature: signed.signature, session: child.sessions.at(signed.session) };
   }
 
@@ -106,7 +106,7 @@ export class ProcessModule {
   notes(key: ParentKey): readonly string[] {
     const notes = [...keyNotes(key), this.#keys.refusal(key)?.message];
     const { lastEnd } = this.#succession;
-    if (lastEnd !== undefined) notes.push(`the child process was started again after its end: ${lastEnd}`);
+    if (lastEnd !== undefined) notes.push(`the child process was restarted after it ended: ${lastEnd}`);
     return [...new Set(notes)].filter((note) => note !== undefined);
   }
 

@@ -122,7 +122,7 @@ function mayBe({ slotId }: UnreadableSlot, selector: TokenSelector): boolean {
   return selector.slotId === undefined || selector.slotId === slotId;
 }
 
-// The module pads its texts, and whoever copied one may have copied the padding.
+// The module pads its texts, and a user may have copied the padding.
 function same(wanted: string | undefined, actual: string): boolean {
   return wanted === undefined || wanted.replace(/[\0 ]+$/, "") === actual;
 }
@@ -130,7 +130,7 @@ function same(wanted: string | undefined, actual: string): boolean {
 function describeSelector(selector: TokenSelector): string {
   const parts = Object.entries(selector).filter(([, value]) => value !== undefined);
   return parts.length === 0
-    ? "(nothing was asked for)"
+    ? "(any token)"
     : parts
         .map(([name, value]) => `${name} ${typeof value === "string" ? shown(value) : JSON.stringify(value)}`)
         .join(", ");

@@ -13,7 +13,7 @@ import {
 import type { Failure } from "./commands.ts";
 import { PinError } from "./pin-error.ts";
 
-/** A command that failed, as the thread told it. Kept as the `cause` of what callers see. */
+/** A failed command, as its thread reported it. The `cause` of the error that callers see. */
 export class CommandError extends Error {
   override readonly name: string = "Pkcs11Error";
   readonly failure: Failure;
@@ -27,7 +27,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The work was overtaken by a fresh start of the module, which has taken care of the session. */
+/** A fresh start of the module came first and has handled the session. */
 export class SupersededError extends Error {
   constructor() {
     super("the module is being initialized again");
@@ -82,14 +82,14 @@ export function isPinRefusal(error: unknown): error is PinRefusal {
   return error.code === "pin_incorrect" || error.code === "pin_locked";
 }
 
-/** C_Initialize says by these that the module does not run here, and never will. */
+/** Codes of C_Initialize for a module that can never run here. */
 const UNUSABLE: ReadonlySet<number> = new Set([CKR_NEED_TO_CREATE_THREADS, CKR_CANT_LOCK, CKR_LIBRARY_LOAD_FAILED]);
 
 function cryptokiError(call: string, code: number, cause: CommandError): SignerError | ConfigurationError {
   const { message } = cause;
   const unusable = (expected: string): ConfigurationError =>
     new ConfigurationError("module", `expected a module that ${expected}: ${message}`, { cause });
-  if (call === "C_GetFunctionList") return unusable("gives its functions");
+  if (call === "C_GetFunctionList") return unusable("returns its functions");
   if (call === "C_Initialize" && UNUSABLE.has(code)) return unusable("runs with threads in this process");
   return new SignerError(ckrRule(code).signerCode, message, { cause });
 }

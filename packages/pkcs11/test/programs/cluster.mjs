@@ -1,4 +1,4 @@
-// A cluster in which the primary and every worker sign: each process initialises the module for itself.
+// A cluster in which the primary and every worker sign: each process initializes the module for itself.
 import cluster from "node:cluster";
 import { openPkcs11Signer } from "@signpost/pkcs11";
 

@@ -69,7 +69,7 @@ export function failureTests(at: ShimmedBackend, absences: readonly string[]): v
     const acts = [
       ["closes all sessions", "closeAllSessions"],
       ["logs everybody out", "logOut"],
-      ["finalises the module", "finalize"],
+      ["finalizes the module", "finalize"],
     ] as const;
 
     test.each(acts)("%s: signing goes on, and the first request is made", async (_what, act) => {
@@ -196,7 +196,7 @@ export function failureTests(at: ShimmedBackend, absences: readonly string[]): v
   });
 
   describe("the end of a process", () => {
-    test.each(["exit", "natural", "close"])("(%s) closes every session and finalises the module", async (ending) => {
+    test.each(["exit", "natural", "close"])("(%s) closes every session and finalizes the module", async (ending) => {
       const before = await at.backend.leftHandles?.();
       const program = startProgram("sign-and-end.mjs", JSON.stringify(at.base), ending);
       expect(await outputOf(program)).toBe("signed\n");

@@ -11,7 +11,7 @@ export function otherCodeTests(
   test.each<[what: string, act: (module: string, token: string) => void]>([
     ["closes all sessions", closeAllSessions],
     ["logs everybody out", logOut],
-    ["finalises the module", finalize],
+    ["finalizes the module", finalize],
   ])("signing goes on when other code in the process %s", async (_what, act) => {
     const { module, token } = where();
     const signer = await open();

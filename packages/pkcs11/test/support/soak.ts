@@ -22,7 +22,7 @@ export interface SoakPlan {
 
 /** Many signatures at 64 in flight while everything is done to the token and the module that other code or an operator can do. */
 export function soakTest(at: ShimmedBackend, { signatures, absence: what, closings, closingAfter }: SoakPlan): void {
-  test(`${signatures} signatures at 64 in flight are made while sessions are closed, everybody is logged out, the module is finalised and ${what}`, async () => {
+  test(`${signatures} signatures at 64 in flight are made while sessions are closed, everybody is logged out, the module is finalized and ${what}`, async () => {
     const signer = await at.openWhole();
     const began = performance.now();
     const absence = at.backend.absences.find((other) => other.what === what) as Absence;
