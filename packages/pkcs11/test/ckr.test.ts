@@ -83,7 +83,7 @@ describe("a module that does not run here", () => {
     ["CKR_NEED_TO_CREATE_THREADS", 0x9],
     ["CKR_CANT_LOCK", 0xa],
     ["CKR_LIBRARY_LOAD_FAILED", 0x1b7],
-  ])("%s out of C_Initialize is a ConfigurationError about it, and nothing is tried again", (name, code) => {
+  ])("%s from C_Initialize is a ConfigurationError about it, and nothing is retried", (name, code) => {
     const out = (call: string): CommandError => new CommandError({ kind: "cryptoki", call, code });
     expect(recoveryAction(out("C_Initialize"))).toBe("fatal");
     const error = toPublicError(out("C_Initialize"));
@@ -113,7 +113,7 @@ describe("the names of CKR codes", () => {
     expect(ckrRule(code).name).toBe(name);
   });
 
-  test("are told apart: no code and no name stands there twice", () => {
+  test("are distinct: no code and no name appears twice", () => {
     const names = Array.from({ length: 0x400 }, (_, code) => ckrRule(code).name).filter((name) =>
       name.startsWith("CKR_"),
     );
@@ -146,7 +146,7 @@ describe("other failures of a command", () => {
     expect(toPublicError(new CommandError(failure))).toMatchObject(expected);
   });
 
-  test("errors that are typed already stay what they are; others are unavailable", () => {
+  test("typed errors are unchanged; others are unavailable", () => {
     const typed = new ConfigurationError("pin", "expected a string");
     expect(toPublicError(typed)).toBe(typed);
     const cause = new Error("the thread ended");

@@ -67,7 +67,7 @@ describe.each(["thread", "process"] as const)("SoftHSM, isolation %s", (isolatio
   });
 });
 
-test("a token that is not among others is missed without a hint: the module finds its tokens", async () => {
+test("a token that is missing among others is reported without a hint, because the module finds its tokens", async () => {
   const error: unknown = await openPkcs11Signer({ ...base, token: "elsewhere" }).catch((reason: unknown) => reason);
   expect((error as Error).message).not.toContain("SOFTHSM2_CONF");
 });

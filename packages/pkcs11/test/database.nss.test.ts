@@ -52,7 +52,7 @@ describe("a signer on an NSS database", () => {
     },
   );
 
-  test("is not opened where another thread has another database open", async () => {
+  test("is not opened while another thread has another database open", async () => {
     await using other = await startNss();
     await opener.open(base);
     const thread = startOpeningThread();

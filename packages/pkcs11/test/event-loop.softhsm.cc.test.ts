@@ -37,7 +37,7 @@ describe("the caller's thread", () => {
     expect(await life).toBe("signed");
   });
 
-  test("shares no pool with the module: files, names and keys are served while every session is inside C_Sign", async () => {
+  test("shares no pool with the module: files, names and keys work while every session is inside C_Sign", async () => {
     const signer = await at.opener.open(at.base);
     await until(() => at.shim.counter("openSessions") === SESSIONS);
     at.shim.hang("C_Sign", SESSIONS);

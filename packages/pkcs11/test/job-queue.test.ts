@@ -10,7 +10,7 @@ describe("the queue for sessions", () => {
     expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([...jobs, undefined]);
   });
 
-  test("drops a job when its caller aborts, wherever it stands", async () => {
+  test("drops a job when its caller aborts, anywhere in the queue", async () => {
     const queue = new JobQueue();
     const aborts = [1, 2, 3].map(() => new AbortController());
     const created = aborts.map(({ signal }) => createJob(async () => 0, signal));
@@ -21,7 +21,7 @@ describe("the queue for sessions", () => {
     expect([queue.next(), queue.next()]).toEqual([created[0]?.job, created[2]?.job]);
   });
 
-  test("takes no job whose caller has gone already", async () => {
+  test("takes no job whose caller has already gone", async () => {
     const queue = new JobQueue();
     const { job, result } = createJob(async () => 0, AbortSignal.abort());
     queue.add(job);
@@ -48,7 +48,7 @@ describe("the queue for sessions", () => {
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
-  test("rejects all, and is empty then", async () => {
+  test("rejects all, and is then empty", async () => {
     const queue = new JobQueue();
     const results = [1, 2].map(() => {
       const { job, result } = createJob(async () => 0);

@@ -283,7 +283,7 @@ describe("the PIN", () => {
     expect(await outcome(first)).toBe("signed");
   });
 
-  test("whose source fails, and with it every session, lets a signer in whose own source gives it", async () => {
+  test("whose source fails, and every session with it, does not keep out a signer whose own source returns it", async () => {
     const { pin, fail } = sourceThatFails();
     const first = await at.opener.open({ ...at.base, pin, policy: { maxAttempts: 1 } });
     fail();
@@ -315,7 +315,7 @@ describe("the PIN", () => {
     expect(at.shim.calls("C_Login")).toBe(3);
   });
 
-  test("that is wrong is refused though the source of the accepted one fails, which is not named", async () => {
+  test("that is wrong is refused even if the source of the accepted one fails, and that source is not named", async () => {
     for (const isolation of ["thread", "process"] as const) {
       const { pin, fail } = sourceThatFails();
       await at.opener.open({ ...at.base, isolation, pin });
@@ -353,7 +353,7 @@ describe("the PIN", () => {
     }
   });
 
-  test("that its source does not give names the token and the source in the first line", async () => {
+  test("that its source does not return is reported with the token and the source in the first line", async () => {
     const uri = `pkcs11:token=${at.hsm.tokenLabel};object=k1?module-path=${at.shim.module}&pin-source=file:/run/none`;
     for (const isolation of ["thread", "process"] as const) {
       expect(await firstLine(pkcs11({ isolation }).open(uri))).toMatch(
@@ -366,7 +366,7 @@ describe("the PIN", () => {
     }
   });
 
-  test("that was changed lets a signer with the new one in, with a note, until a login proves it", async () => {
+  test("that was changed admits a signer with the new one, with a note, until a login proves it", async () => {
     for (const isolation of ["thread", "process"] as const) {
       let pin = at.hsm.pin;
       const on = { ...at.base, isolation, sessions: 1, pin: () => pin };
@@ -397,7 +397,7 @@ describe("the PIN", () => {
 });
 
 describe("sessions", () => {
-  test("are as many as the token allows at most", async () => {
+  test("are at most as many as the token allows", async () => {
     at.shim.token({ maxSessions: 2 });
     const signer = await at.opener.open({ ...at.base, sessions: 8 });
     await until(() => at.shim.counter("openSessions") === 2);
@@ -406,7 +406,7 @@ describe("sessions", () => {
     expect(at.shim.counter("maxInFlight")).toBeLessThanOrEqual(2);
   });
 
-  test("that the token refuses with CKR_SESSION_COUNT are done without", async () => {
+  test("that the token refuses with CKR_SESSION_COUNT are not needed", async () => {
     const signer = await at.opener.open({ ...at.base, sessions: 1 });
     at.shim.fail("C_OpenSession", 0xb1);
     const more = await at.opener.open({ ...at.base, sessions: 4 });
@@ -451,7 +451,7 @@ describe("opening by URI", () => {
     await Promise.all(signers.map((signer) => signer.close()));
   });
 
-  test("takes the PIN from the adapter, from its source, or from the URI where that is allowed", async () => {
+  test("takes the PIN from the adapter, from its source, or from the URI if that is allowed", async () => {
     const asked: string[] = [];
     const pinSource = (source: string): string => {
       asked.push(source);
@@ -470,7 +470,7 @@ describe("opening by URI", () => {
     expect(asked).toEqual(["vault:op&pin"]);
   });
 
-  test("repeats nothing of a value that may have swallowed a PIN, when no token or key matches it", async () => {
+  test("does not repeat a value that may contain a PIN, when no token or key matches it", async () => {
     for (const path of [
       `token=${at.hsm.tokenLabel},pin=31415926;object=k1`,
       `token=${at.hsm.tokenLabel}&pin-vaule=31415926;object=k1`,

@@ -42,7 +42,7 @@ describe.each(["thread", "process"] as const)("a label that is not UTF-8, isolat
     expect(await signsAndVerifies(again)).toBe(true);
   });
 
-  test("is told byte for byte", async () => {
+  test("is reported byte for byte", async () => {
     const error: unknown = await openPkcs11Signer({ ...base, isolation }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "ambiguous_key" });
     expect(String(error)).toContain('"caf%E9" (not UTF-8) (id 01)');

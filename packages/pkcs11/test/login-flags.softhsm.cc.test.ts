@@ -27,7 +27,7 @@ const refusal = (options: Partial<GuardedOptions>): Promise<unknown> =>
   );
 
 describe.each(ISOLATIONS)("a token that does not say that it has a PIN, isolation %s", (isolation) => {
-  test("is logged in to all the same", async () => {
+  test("is logged in to anyway", async () => {
     at.shim.token({ withoutFlags: USER_PIN_INITIALIZED });
     expect(await outcome(await open({ isolation }))).toBe("signed");
     expect(at.shim.calls("C_Login")).toBe(1);
@@ -42,7 +42,7 @@ describe.each(ISOLATIONS)("a token that does not say that it is initialized, iso
 });
 
 describe.each(ISOLATIONS)("a token that asks for no login and hides its keys, isolation %s", (isolation) => {
-  test("is logged in to for a key that does not show", async () => {
+  test("is logged in to for a hidden key", async () => {
     at.shim.token({ withoutFlags: LOGIN_REQUIRED });
     const signer = await open({ isolation });
     expect(await outcome(signer)).toBe("signed");
@@ -58,7 +58,7 @@ describe.each(ISOLATIONS)("a token that asks for no login and hides its keys, is
     expect(at.shim.calls("C_Login")).toBe(1);
   });
 
-  test("refuses a wrong PIN to its own signer alone", async () => {
+  test("refuses only the signer with the wrong PIN", async () => {
     at.shim.token({ withoutFlags: LOGIN_REQUIRED });
     const right = await open({ isolation, object: "open" });
     expect(await refusal({ isolation, pin: "00000000" })).toMatchObject({ code: "pin_incorrect" });
@@ -132,7 +132,7 @@ describe("a token that asks for no login and hides its keys", () => {
     expect(await outcome(await right)).toBe("signed");
   });
 
-  test("that has no PIN, or a PIN pad, has no key to show: key_not_found, and nothing is sent to a PIN pad", async () => {
+  test("without a PIN, or with a PIN pad, shows no key: key_not_found, and nothing is sent to a PIN pad", async () => {
     at.shim.token({ withoutFlags: LOGIN_REQUIRED });
     at.shim.fail("C_Login", 0x102);
     expect(await refusal({})).toMatchObject({
@@ -149,7 +149,7 @@ describe("a token that asks for no login and hides its keys", () => {
   });
 });
 
-test("key_not_found says that a login was made where the token asks for one", async () => {
+test("key_not_found says that a login was made if the token asks for one", async () => {
   expect(await refusal({ object: "k2" })).toMatchObject({
     code: "key_not_found",
     message: expect.stringContaining("this was seen after a login") as string,

@@ -37,7 +37,7 @@ const pins: LoginPins = {
   offer: () => () => {},
 };
 
-describe("a PIN that is refused while the source of another login is thinking", () => {
+describe("a PIN that is refused while the source of another login is working", () => {
   test.each<[what: string, login: (login: TokenLogin, run: RunCommand) => Promise<void>]>([
     ["the login of a session", (login, run) => login.login(run)],
     ["the login for a signature", (login, run) => login.authenticate(run, 0, { signal: undefined, hangMs: 1_000 })],
@@ -88,7 +88,7 @@ describe("the error of a refused PIN", () => {
     ["1234\u00A0", /It begins or ends with white space: /],
     ['"1234"', /It is in quotes: /],
     ["12 34", /\(C_Login: CKR_PIN_INCORRECT \(0xa0\)\)\. This process/],
-  ])("says what is odd at the ends of %j, and no more of it", async (pin, said) => {
+  ])("says what is unusual at the ends of %j, and reveals nothing else", async (pin, said) => {
     const { run } = loggedOutSession();
     const refusing: RunCommand = (name, input) => (name === "login" ? Promise.reject(refusedPin) : run(name, input));
     const login = new TokenLogin(TOKEN, pins, () => {});
@@ -107,7 +107,7 @@ test.each([
     "C_Login: CKR_PIN_LOCKED (0xa4) (PIN from the option pin). No PIN is tried until every signer of the token is closed and " +
       "one is opened again",
   ],
-])("a token that takes no login is named by the error of code %i", async (code, signerCode, text) => {
+])("the error of code %i names a token that accepts no login", async (code, signerCode, text) => {
   const { run } = loggedOutSession();
   const rejected = new CommandError({ kind: "cryptoki", call: "C_Login", code });
   const rejecting: RunCommand = (name, input) => (name === "login" ? Promise.reject(rejected) : run(name, input));
@@ -123,7 +123,7 @@ describe("a login that hangs", () => {
   test.each([
     ["refused in the end", refusedPin, "refused"],
     ["lost with its session", new CommandError({ kind: "cryptoki", call: "C_Login", code: 0xb3 }), "unknown"],
-  ])("keeps the turn of the token until it comes back: %s", async (_what, late, outcome) => {
+  ])("keeps the token's turn until it returns: %s", async (_what, late, outcome) => {
     const outcomes: string[] = [];
     const take: LoginPins["take"] = async (source) => {
       return { pin: await readPin(source), done: (became) => void outcomes.push(became) };

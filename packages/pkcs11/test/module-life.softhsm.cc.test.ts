@@ -56,7 +56,7 @@ describe("a module that hangs", () => {
     expect(await signing).not.toBe("signed");
   });
 
-  test("in C_Initialize is taken back when it comes to its end after all", async () => {
+  test("in C_Initialize is undone when it returns after all", async () => {
     at.shim.hang("C_Initialize");
     await expect(at.opener.open({ ...at.base, openDeadlineMs: 30_000 })).rejects.toMatchObject({
       name: "SignerError",

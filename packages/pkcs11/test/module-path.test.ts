@@ -33,7 +33,7 @@ describe.each(["thread", "process"] as const)("a module on a mount that hangs, i
     await expect(openPkcs11Signer({ ...base, isolation, signal })).rejects.toMatchObject({ name: "SignerError" });
   });
 
-  test("costs one read, however often it is opened, and by whatever way", async () => {
+  test("costs one read, however often and in whichever way it is opened", async () => {
     const uri = "pkcs11:object=sig?module-path=/mnt/away/x.so";
     const adapter = pkcs11({ isolation, pin: "1234", openDeadlineMs: 50, allowedModules: ["/mnt/away/x.so"] });
     const opening = Array.from({ length: 5 }, () => openPkcs11Signer({ ...base, isolation, openDeadlineMs: 50 }));

@@ -67,7 +67,7 @@ describe("a module that cannot be loaded", () => {
     expect(await outcome(await opener.open(base))).toBe("signed");
   });
 
-  test("through a symbolic link is the same module as by its own path", async () => {
+  test("through a symbolic link is the same module as by its real path", async () => {
     const link = join(folder, "link.so");
     await promisify(execFile)("ln", ["-s", hsm.module, link]);
     const [direct, linked] = [await opener.open(base), await opener.open({ ...base, module: link })];
@@ -75,7 +75,7 @@ describe("a module that cannot be loaded", () => {
   });
 });
 
-describe("a module that takes its process down", () => {
+describe("a module that crashes its process", () => {
   test.each<[what: string, source: string]>([
     ["while it is loaded", "#include <stdlib.h>\n__attribute__((constructor)) static void start(void) { abort(); }"],
     [

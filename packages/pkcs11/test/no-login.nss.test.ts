@@ -23,7 +23,7 @@ describe("a database without a password", () => {
     expect(await outcome(await opener.open(base))).toBe("signed");
   });
 
-  test("refuses the login for a key that is not there, and the signers of other keys go on", async () => {
+  test("refuses the login for a missing key, and the signers of other keys continue", async () => {
     const signer = await opener.open(base);
     await expect(opener.open({ ...base, object: "k2" })).rejects.toMatchObject({
       code: "pin_incorrect",

@@ -45,7 +45,7 @@ describe("what a key can do without, a module may refuse", () => {
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
-  test("a list of slots that was long enough: another slot came while it was read", async () => {
+  test("a complete list of slots: another slot appeared while it was read", async () => {
     at.shim.fail("C_GetSlotList", 0x150, { times: 2 });
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
@@ -55,7 +55,7 @@ describe("what a key can do without, a module may refuse", () => {
     expect(await outcome(await at.opener.open(at.base))).toBe("signed");
   });
 
-  test("the list of what there is: key_not_found stays what it is, and says what is not known", async () => {
+  test("the list of keys: key_not_found stays, and says what is not known", async () => {
     at.shim.fail("C_FindObjectsInit", 0x06, { objectClass: CKO.public });
     await expect(at.opener.open({ ...at.base, object: "k2" })).rejects.toMatchObject({
       code: "key_not_found",
@@ -67,7 +67,7 @@ describe("what a key can do without, a module may refuse", () => {
 });
 
 describe("what a key cannot do without", () => {
-  test("is its public half: where the module tells none, it is asked of the caller", async () => {
+  test("is its public half: if the module shows none, the caller must give it", async () => {
     at.shim.fail("C_GetAttributeValue", 0x07, { attribute: CKA.EC_POINT });
     expect(await openingOutcome(at.opener.open(at.base))).toBe("key_not_found");
     const publicKey = at.key.publicKey.export({ type: "spki", format: "pem" }).toString();
@@ -99,7 +99,7 @@ describe("what a key cannot do without", () => {
       "key_not_found",
       "C_GetAttributeValue: CKR_GENERAL_ERROR (0x5)",
     ],
-  ])("is its public half: who is refused %s learns how", async (_what, fail, code, refusal) => {
+  ])("is its public half: the error of a refused %s says how", async (_what, fail, code, refusal) => {
     fail();
     await expect(at.opener.open(at.base)).rejects.toMatchObject({
       code,
@@ -116,7 +116,7 @@ describe("what a key cannot do without", () => {
   });
 });
 
-test("a session that is lost while an optional attribute is read is lost all the same", async () => {
+test("a session that is lost while an optional attribute is read still counts as lost", async () => {
   at.shim.fail("C_GetAttributeValue", 0xb3, { attribute: CKA.SIGN, times: 1 });
   // The third time that the session is asked after: behind the attribute that failed.
   at.shim.fail("C_GetSessionInfo", 0xb3, { every: 3, times: 1 });

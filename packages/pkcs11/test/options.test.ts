@@ -33,11 +33,11 @@ describe("openPkcs11Signer", () => {
     });
   });
 
-  test("takes an unknown option that is undefined for none", async () => {
+  test("ignores an unknown option that is undefined", async () => {
     expect(await refusal({ sesions: undefined })).toMatchObject({ argument: "module" });
   });
 
-  test.each(["sessions", "openDeadlineMs"])("%s takes whole numbers within its bounds alone", async (name) => {
+  test.each(["sessions", "openDeadlineMs"])("%s takes only whole numbers within its bounds", async (name) => {
     for (const value of [...notNumbers.filter((given) => given !== null), -1, 1.5, 2 ** 53])
       expect(await refusal({ [name]: value })).toMatchObject({ name: "ConfigurationError", argument: name });
   });
@@ -71,11 +71,11 @@ describe("openPkcs11Signer", () => {
     expect(await refusal({ object })).toMatchObject({ name: "ConfigurationError", argument: "object" });
   });
 
-  test("says of a slotId from 2^53 on how it is given", async () => {
+  test("says how to give a slotId of 2^53 or more", async () => {
     expect(await refusal({ slotId: 2 ** 61 })).toMatchObject({ message: expect.stringContaining("bigint") as string });
   });
 
-  test.each(["deadlineMs", "attemptTimeoutMs", "maxAttempts"])("policy.%s takes whole numbers alone", async (name) => {
+  test.each(["deadlineMs", "attemptTimeoutMs", "maxAttempts"])("policy.%s takes only whole numbers", async (name) => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY, "4"]) {
       const error = await refusal({ module: library, policy: { [name]: value } });
       expect(error).toMatchObject({ name: "ConfigurationError", argument: `policy.${name}` });
@@ -127,7 +127,7 @@ describe("pkcs11", () => {
     expect(make(options)).toThrow(expect.objectContaining({ name: "ConfigurationError", argument }));
   });
 
-  test("takes any name of a module, which is no option", async () => {
+  test("accepts any module name, which is not an option name", async () => {
     const adapter = pkcs11({ modules: { pinsource: "/nowhere/module.so" }, pin: "1234" });
     await expect(openSigner("pkcs11:?module-name=pinsource", [adapter])).rejects.toMatchObject({ argument: "module" });
   });

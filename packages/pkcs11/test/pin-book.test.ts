@@ -31,7 +31,7 @@ async function withAccepted(): Promise<{ readonly book: PinBook; readonly accept
 }
 
 describe("the PINs that a child process may ask for", () => {
-  test("one that no token accepted goes with its signer", async () => {
+  test("one that no token accepted is forgotten with its signer", async () => {
     const book = new PinBook(pins);
     const number = book.add(pinSource("1234"));
     expect(await take(book, number)).toBe("1234");
@@ -64,7 +64,7 @@ describe("the PINs that a child process may ask for", () => {
     expect(await take(book, pin)).toBe("1234");
   });
 
-  test("the end of the child is the end of what its tokens accepted", async () => {
+  test("when the child ends, what its tokens accepted is forgotten", async () => {
     const { book, accepted } = await withAccepted();
     const pin = book.add(pinSource("4321"));
     book.childEnded();

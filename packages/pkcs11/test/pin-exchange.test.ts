@@ -55,7 +55,7 @@ describe("a question to the other threads about a PIN", () => {
     expect(await asker.ask([...memories, new PinMemory()])).toBe("silent");
   });
 
-  test("is over at once where the source fails, unless another one gives it", async () => {
+  test("is over immediately if the source fails, unless another one returns it", async () => {
     const asker = join(cannotTell);
     const failing = join((order) =>
       order === asker.memory.order ? () => Promise.reject(new Error("away")) : undefined,
@@ -67,7 +67,7 @@ describe("a question to the other threads about a PIN", () => {
     expect(await asker.ask([failing.memory, giving.memory])).toBe(true);
   });
 
-  test("whether there is a source at all asks none", async () => {
+  test("whether there is a source does not ask any source", async () => {
     const asker = join(cannotTell);
     const read = vi.fn<() => Promise<boolean>>();
     const other = join((order) => (order === asker.memory.order ? read : undefined));
@@ -77,7 +77,7 @@ describe("a question to the other threads about a PIN", () => {
 });
 
 describe("a PIN that is not the one that the token accepted", () => {
-  test("is refused where another thread does not answer", async () => {
+  test("is refused if another thread does not answer", async () => {
     join(cannotTell);
     const ledger = new PinLedger(new ProcessPins());
     (await ledger.take(pinSource("1234"), OTHER_TOKEN)).done("accepted");

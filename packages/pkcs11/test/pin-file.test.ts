@@ -41,7 +41,7 @@ describe("a PIN in a file", () => {
       expect(await read(uri)).toBe("1234");
   });
 
-  test("is read at a path with spaces, and other letters than ours", async () => {
+  test("is read at a path with spaces and non-ASCII letters", async () => {
     written("my p\u00EDn", "1234");
     expect(await read(`file:${folder}/my%20p%C3%ADn`)).toBe("1234");
   });
@@ -58,7 +58,7 @@ describe("a PIN in a file", () => {
     }
   });
 
-  test("that is no PIN says which file it was", async () => {
+  test("that is not a PIN is reported with its file", async () => {
     for (const content of ["", "\n", "12\u00003", Buffer.from([0xff, 0xfe, 0x31, 0x00]), "x".repeat(5_000)]) {
       await expect(read(`file:${written("none", content)}`)).rejects.toMatchObject({
         name: "ConfigurationError",
@@ -110,7 +110,7 @@ describe("a PIN in a file", () => {
     expect(one?.identity).toBe(two?.identity);
   });
 
-  test.each(["file:/run/", "vault:/"])("is forgotten once 256 others came after it: %s", (prefix) => {
+  test.each(["file:/run/", "vault:/"])("is forgotten after 256 others: %s", (prefix) => {
     const options = { pinSource: () => "1234" };
     const identity = (name: string): unknown =>
       pinFor(parsePkcs11Uri(`pkcs11:?pin-source=${prefix}${name}`), options).identity;
@@ -121,7 +121,7 @@ describe("a PIN in a file", () => {
     expect(identity("first")).not.toBe(first);
   });
 
-  test("on a mount that hangs waits for its turn, two at a time, however many come", async () => {
+  test("on a mount that hangs waits for its turn, two at a time, however many there are", async () => {
     const hung: (() => void)[] = [];
     const real = await vi.importActual<typeof promises>("node:fs/promises");
     stat.mockImplementation(async (path) => {

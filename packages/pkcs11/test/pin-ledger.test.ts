@@ -39,7 +39,7 @@ describe("a source whose PIN was refused", () => {
     await expect(ledger.take(pinSource("wrong-1"), TOKEN)).rejects.toMatchObject(REFUSED);
   });
 
-  test("is asked again when the wall clock alone says so, and gets no refused PIN past", async () => {
+  test("is asked again when only the wall clock says so, and no refused PIN gets through", async () => {
     const token = { label: "slept", serial: "1" };
     const monotonic = performance.now();
     let wall = Date.now();
@@ -63,7 +63,7 @@ describe("a source whose PIN was refused", () => {
     }
   });
 
-  test("is not asked any more often by signers that give the same function", async () => {
+  test("is not asked more often by signers with the same function", async () => {
     let asked = 0;
     const ask = (): string => `bad-${(asked += 1)}`;
     await send(pinSource(ask), "refused", OTHER_TOKEN);
@@ -87,7 +87,7 @@ test("the error of a source that gives no PIN names the token", async () => {
   });
 });
 
-test("the error of a PIN that was refused before says what is odd at its ends", async () => {
+test("the error of a PIN that was refused before says what is unusual at its ends", async () => {
   const source = pinSource("5555\n");
   await send(source, "refused");
   const message = expect.stringMatching(/ends with a line end/) as string;
@@ -126,7 +126,7 @@ describe("a PIN whose outcome was lost", () => {
     await expect(ledger.take(pinSource("1111"), ended)).rejects.toMatchObject(LOST);
   });
 
-  test("is none of which the token has said something else", async () => {
+  test("is not one about which the token has said something else", async () => {
     const other = { label: "other", serial: "1" };
     for (let count = 0; count < 3; count += 1) await send(pinSource("1111"), "unknown", other);
     await send(pinSource("1111"), "lost", other);
@@ -135,7 +135,7 @@ describe("a PIN whose outcome was lost", () => {
     await expect(ledger.take(pinSource("1111"), other)).rejects.toMatchObject(LOST);
   });
 
-  test("counts no more once the token accepted one", async () => {
+  test("no longer counts once the token has accepted one", async () => {
     await send(pinSource("1111"), "accepted", token);
     await send(pinSource("1111"), "lost", token);
     expect(await send(pinSource("1111"), "accepted", token)).toBe("1111");
@@ -149,7 +149,7 @@ describe("a PIN that the token accepted", () => {
   const token = { label: "accepted", serial: "1" };
   const right = pinSource("1234");
 
-  test("is proven where a login with it is in force, and not by a login that is not ours", async () => {
+  test("is proven while a login with it is in force, and not by a login that is not ours", async () => {
     await send(right, "accepted", token);
     expect(await ledger.compare(right, token, right)).toBe("proven");
     expect(await ledger.compare(right, token, undefined)).toBe("unproven");
@@ -167,7 +167,7 @@ describe("a PIN that the token accepted", () => {
 });
 
 describe("the memory of refused PINs", () => {
-  test("holds no PIN, and another one says other things of the same PIN", () => {
+  test("holds no PIN, and another memory has other tags for the same PIN", () => {
     const memory = new PinMemory();
     memory.refuse(TOKEN, "31415926");
     memory.accept(TOKEN, "27182818");
@@ -212,7 +212,7 @@ describe("the memory of refused PINs", () => {
     expect(locked.length).toBeGreaterThan(340);
   });
 
-  test("is bounded: refusals that count no more give way first, accepted PINs last", () => {
+  test("is bounded: refusals that no longer count are replaced first, accepted PINs last", () => {
     const memory = new PinMemory();
     memory.accept(OTHER_TOKEN, "right");
     memory.refuse(TOKEN, "first");
@@ -223,7 +223,7 @@ describe("the memory of refused PINs", () => {
     expect(memory.isRefused({ label: "many", serial: "999" }, "wrong")).toBe(true);
   });
 
-  test("knows which PIN the token accepted last", () => {
+  test("knows which PIN the token last accepted", () => {
     const memory = new PinMemory();
     expect(memory.isAccepted(TOKEN, "old")).toBeUndefined();
     memory.accept(TOKEN, "old");

@@ -174,7 +174,7 @@ describe("other code in the process", () => {
     const signer = await openWhole();
     at.shim.fail("C_Sign", 0x30, { times: 1 });
     expect(await outcome(signer)).toBe("signed");
-    expect(signer.health().notes).toEqual([expect.stringMatching(/initialized by other code in this process/)]);
+    expect(signer.health().notes).toEqual([expect.stringMatching(/other code in this process initialized the module/)]);
     await signer.close();
     expect(at.shim.calls("C_Finalize")).toBe(0);
     end();

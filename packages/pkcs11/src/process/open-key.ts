@@ -43,7 +43,7 @@ export async function openProcessKey(request: KeyRequest, pins: LoginPins): Prom
   }
 }
 
-/** Two children at once would be strangers to each other, and some tokens serve one process alone. */
+/** Two children at the same time could not coordinate, and some tokens serve only one process. */
 async function retainModule(request: KeyRequest, pins: LoginPins): Promise<ModuleEntry> {
   const { module: path, libraryParameters } = request;
   for (;;) {
