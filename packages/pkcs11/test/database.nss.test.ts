@@ -23,8 +23,10 @@ describe("a signer on an NSS database", () => {
     const publicKey = generateP256Key({ module, libraryParameters, token, pin, label: "k1", id });
     expect(() =>
       generateP256Key({ module, libraryParameters, token, pin, label: "k1", id: Buffer.from("02", "hex") }),
-    ).toThrow(/label already/);
-    expect(() => generateP256Key({ module, libraryParameters, token, pin, label: "k2", id })).toThrow(/id already/);
+    ).toThrow(/already has a key with this label/);
+    expect(() => generateP256Key({ module, libraryParameters, token, pin, label: "k2", id })).toThrow(
+      /already has a key with this id/,
+    );
     const signer = await opener.open(base);
     expect(publicKey.export({ format: "jwk" })).toMatchObject(signer.publicKey);
     await opener.closeAll();

@@ -99,8 +99,8 @@ describe("the helper that generates keys", () => {
   });
 
   test.each<[what: string, label: string, id: string, text: RegExp]>([
-    ["a label", "k1", "3b", /has a key with this label already/],
-    ["an id", "another", "01", /has a key with this id already/],
+    ["a label", "k1", "3b", /already has a key with this label/],
+    ["an id", "another", "01", /already has a key with this id/],
   ])("refuses %s that a key has already, and makes nothing", async (_what, label, id, text) => {
     const { module, tokenLabel: token, pin } = at.hsm;
     const before = await at.hsm.pkcs11Tool("--list-objects");

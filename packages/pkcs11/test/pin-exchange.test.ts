@@ -83,7 +83,7 @@ describe("a PIN that is not the one that the token accepted", () => {
     (await ledger.take(pinSource("1234"), OTHER_TOKEN)).done("accepted");
     await expect(ledger.compare(pinSource("4321"), OTHER_TOKEN, undefined)).rejects.toMatchObject({
       code: "pin_incorrect",
-      message: expect.stringMatching(/could not say in time/) as string,
+      message: expect.stringMatching(/could not confirm the new one in time/) as string,
     });
   });
 });
