@@ -37,8 +37,8 @@ export class SessionOpener {
   }
 
   /**
-   * Whether the token is in another slot than `before`, where the module says so without a fresh start: it may not be ours to
-   * finalize, or it was finalized a moment ago.
+   * Whether the token has moved to another slot than `before`, if the module says so without a fresh start. The module may not
+   * be ours to finalize, or may have just been finalized.
    */
   async hasMoved(before: TokenDescription): Promise<boolean> {
     const list = await this.#module.tokens().catch(() => undefined);

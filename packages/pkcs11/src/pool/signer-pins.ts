@@ -77,7 +77,7 @@ export class SignerPins {
     this.#sources = [...this.#sources, source];
   }
 
-  /** Of a signer that is gone. Its PIN is kept only where logins of others need it: where none of theirs is known to be right. */
+  /** Its signer is gone. Its PIN is kept only if other signers' logins need it, because none of their PINs is known to be right. */
   remove(source: PinSource): void {
     this.#sources = this.#sources.filter((other) => other !== source);
     this.#standings.delete(source);
@@ -90,7 +90,7 @@ export class SignerPins {
     this.#sources = [source, ...this.#sources.filter((other) => other !== source)];
   }
 
-  /** The token has accepted it. `forSignature`: for one alone, which proves no other PIN as long as it is the same source. */
+  /** The token accepted it. `forSignature`: for one signature, which proves no other PIN while the source is the same. */
   accepted(source: PinSource, forSignature: boolean): void {
     const isKnown = forSignature && this.#accepted === source;
     this.#accepted = source;
@@ -117,7 +117,7 @@ export class SignerPins {
 
   /**
    * Whether the PIN of a new signer is the one that the token is logged in with. Rejects with a PinError when it is not. A signer
-   * that was let in before goes on behind the login of another one, as it does where its sessions are replaced: its PIN may have
+   * that was admitted before continues with another signer's login, as it does when its sessions are replaced: its PIN may have
    * been changed since, or its source may fail.
    */
   async admit(source: PinSource): Promise<void> {

@@ -29,7 +29,7 @@ import { UnderWay } from "./under-way.ts";
 export class ProcessModule {
   readonly #keys = new KeyBook();
   readonly #pins: PinBook;
-  /** Keys of new signers that are under way into a child. */
+  /** Keys of new signers that are being opened in a child. */
   readonly #opening = new UnderWay<TokenSelector>();
   readonly #succession: ChildSuccession;
   readonly #reopening: Reopening;
@@ -83,7 +83,7 @@ export class ProcessModule {
     const refusal = this.#keys.refusal(key);
     if (refusal !== undefined) throw refusal;
     const { child, number } = await keyInChild(key);
-    // While a child was started, its callers may have left.
+    // The callers may have left while the child was starting.
     if (signal?.aborted === true) throw endedError(signal.reason);
     const call = child.call({ type: "sign", key: number, digest }, signal);
     const signed = await call.catch((error: unknown) => {
@@ -110,12 +110,12 @@ export class ProcessModule {
     return [...new Set(notes)].filter((note) => note !== undefined);
   }
 
-  /** Comes back in a few seconds, whatever the module does: a child that does not close a key in time is killed. */
+  /** Returns within a few seconds in any case: a child that does not close a key in time is killed. */
   async close(key: ParentKey): Promise<void> {
     this.#keys.remove(key);
     const { current } = key;
     isNowhere(key, closedError());
-    // A key that is on its way into a child is closed when it arrives there.
+    // A key that is being opened in a child is closed when it is open there.
     if (current !== undefined && !current.child.leaving) await closeInChild(current, key.request.hangMs);
     this.#releasePin(key.pin);
   }
@@ -126,8 +126,8 @@ export class ProcessModule {
   }
 
   /**
-   * Once it is known whether the keys that an earlier child had on such a token are open again, and whether it refuses their PINs:
-   * that of a new signer is compared then, and not sent. Other tokens are waited for by no signer: a PIN source may hang.
+   * Waits until it is known whether an earlier child's keys on such a token are open again, or the token refuses their PINs.
+   * Then a new signer's PIN is compared and not sent. No signer waits for other tokens, because a PIN source may hang.
    */
   async #childForOpening(selector: TokenSelector): Promise<ChildLink> {
     for (;;) {
@@ -139,7 +139,7 @@ export class ProcessModule {
     }
   }
 
-  /** The signer of a PIN is gone. A signer that is being opened may still want the PIN of one that is not there any more. */
+  /** The signer of a PIN is gone. A signer that is being opened may still need the PIN of a signer that is gone. */
   #releasePin(number?: number): void {
     if (number !== undefined) this.#pins.release(number);
     if (!this.#opening.some) this.#pins.forgetUnneeded(this.#keys.all);

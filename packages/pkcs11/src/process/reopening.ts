@@ -14,11 +14,11 @@ import { UnderWay } from "./under-way.ts";
 
 /** Opens the keys of an earlier child in the next one, where each must be the same key. */
 export class Reopening {
-  /** Keys of an earlier child that are under way into the next one. */
+  /** Keys of an earlier child that are being opened in the next one. */
   readonly underWay: UnderWay<TokenDescription> = new UnderWay();
   readonly #keys: KeyBook;
   readonly #succession: ChildSuccession;
-  /** Keys of new signers that are under way. */
+  /** Keys of new signers that are being opened. */
   readonly #opening: UnderWay<TokenSelector>;
 
   constructor(keys: KeyBook, succession: ChildSuccession, opening: UnderWay<TokenSelector>) {
@@ -35,28 +35,28 @@ export class Reopening {
     // A new signer may show that the child is well.
     await this.#opening.settled(() => true);
     if (this.#isWell(child)) return;
-    // From the start, after the next pause. Keys that are refused for good are no reason.
+    // Starts over after the next pause. Permanently refused keys are not a reason for that.
     const errors = await Promise.all(this.#keys.all.map((key) => key.opened().catch((error: unknown) => error)));
     if (this.#isWell(child)) return;
     const [transient] = errors.filter((error) => error instanceof SignerError && error.transient);
     if (transient instanceof SignerError) child.kill(`no key could be opened again: ${transient.message}`);
   }
 
-  /** A child that gets as far as a login is well: the next one would not be given its PIN either. */
+  /** A child that reaches a login works: the next one would not get the PIN either. */
   #isWell(child: ChildLink): boolean {
     return child.leaving || child.missedPin || this.#keys.all.some(({ current }) => current !== undefined);
   }
 
   /**
-   * One key after the other: a PIN that the token refuses is the last one that it sees. The newest signer first: where the PIN was
-   * changed, it has the new one.
+   * One key after the other, so that the token sees no more PINs after one that it refuses. The newest signer first, because it
+   * has the new PIN if it was changed.
    */
   #reopenToken(child: ChildLink, name: string): Promise<unknown> {
     const keys = this.#keys.all.filter(({ token }) => tokenKey(token) === name).toReversed();
     return keys.reduce<Promise<unknown>>((before, key) => this.#reopen(child, key, before), Promise.resolve());
   }
 
-  /** A key of the token is open: those whose own PIN was refused, or could not be had, are tried again behind that login. */
+  /** A key of the token is open. Keys whose own PIN was refused or missing are tried again after that login. */
   followOn(child: ChildLink, token: TokenName): void {
     for (const key of this.#keys.all) {
       const isWaiting = key.failure !== undefined && mayPass(key.failure);
@@ -64,7 +64,7 @@ export class Reopening {
     }
   }
 
-  /** What is under way on the token of a key, or may be. */
+  /** Running work on the token of a key, certain or possible. */
   #others({ token }: ParentKey): Promise<unknown> {
     return Promise.all([
       this.#opening.settled((selector) => mayMatch(token, selector)),
@@ -72,7 +72,7 @@ export class Reopening {
     ]);
   }
 
-  /** Opens a key again behind something else. Resolves in any case. */
+  /** Opens a key again after other work. Always resolves. */
   #reopen(child: ChildLink, key: ParentKey, before: Promise<unknown>): Promise<unknown> {
     const opening = before.then(() => this.#openAgain(child, key));
     key.failure = undefined;
@@ -110,7 +110,7 @@ export class Reopening {
     throw closedError();
   }
 
-  /** In the same child. What trying again may cure is tried by itself; the rest when a caller asks for it. */
+  /** In the same child. Temporary failures are retried automatically, others when a caller needs the key. */
   #tryLater(child: ChildLink, key: ParentKey, error: SignerError): void {
     isNowhere(key, error);
     if (isPinRefusal(error)) return;
@@ -129,7 +129,7 @@ export class Reopening {
   }
 }
 
-/** Of a wrong PIN too: its source may give another one by then. */
+/** True for a wrong PIN too: its source may return another one by then. */
 function mayPass(error: SignerError): boolean {
   return error.transient || error instanceof PinError;
 }

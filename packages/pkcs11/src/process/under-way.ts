@@ -1,4 +1,4 @@
-/** Work that others may have to wait for, each with what it is about. */
+/** Running work that other work may have to wait for, each with its subject. */
 export class UnderWay<Subject> {
   readonly #work: Map<Promise<unknown>, Subject> = new Map();
 
@@ -15,7 +15,7 @@ export class UnderWay<Subject> {
     }
   }
 
-  /** What is under way now about such subjects: resolves once that has succeeded or failed. Undefined where nothing is. */
+  /** Resolves once the current work on such subjects has succeeded or failed. Undefined if there is none. */
   settled(isAbout: (subject: Subject) => boolean): Promise<unknown> | undefined {
     const work = [...this.#work].filter(([, subject]) => isAbout(subject)).map(([promise]) => promise);
     return work.length === 0 ? undefined : Promise.allSettled(work);

@@ -53,7 +53,7 @@ export function selectToken(list: TokenList, selector: TokenSelector, hint?: str
   return token;
 }
 
-/** Whether it is a token without the flag. A blank one may have a serial: it counts where it was asked for and no token has the flag. */
+/** Whether it is a token without the flag. A blank slot may have a serial. It counts if the caller gave it and no token has the flag. */
 function isNamed({ label, serial }: TokenDescription, selector: TokenSelector, anyFlagged: boolean): boolean {
   return label !== "" || (!anyFlagged && selector.serial !== undefined && serial !== "");
 }
@@ -62,7 +62,7 @@ function withHint(message: string, hint: string | undefined): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }
 
-/** The same token as before, wherever its slot is now. */
+/** The same token as before, in any slot. */
 export function findAgain(list: TokenList, before: TokenDescription): TokenDescription | undefined {
   const same = list.tokens.filter(
     (token) =>
@@ -80,7 +80,7 @@ export function selectAgain(list: TokenList, before: TokenDescription, hint?: st
   return token;
 }
 
-/** Why a token that was there before is not found again. `hint`: what to look at where the module shows none at all. */
+/** The error for a token that was there before. `hint`: what to check if the module shows none at all. */
 export function missingToken(list: TokenList, { label, serial }: TokenDescription, hint?: string): SignerError {
   const name = `the token ${JSON.stringify(label)} (serial ${serial})`;
   const there = describe(list.tokens.filter((token) => token.initialized || token.label !== ""));
@@ -117,7 +117,7 @@ function matches(token: TokenDescription, selector: TokenSelector): boolean {
   );
 }
 
-/** Nothing is known of it but its slot. */
+/** Only its slot is known. */
 function mayBe({ slotId }: UnreadableSlot, selector: TokenSelector): boolean {
   return selector.slotId === undefined || selector.slotId === slotId;
 }
