@@ -5,13 +5,13 @@ import { outcome, until } from "./support/signing.ts";
 
 const at = useShimmedToken(1);
 const NEW_PIN = "24681357";
-const DIFFERS = "the PIN is not the one that the token accepted last";
+const DIFFERS = "the PIN is not the one that the token last accepted";
 
 async function endChild(): Promise<void> {
   process.kill(await moduleChild(), "SIGKILL");
 }
 
-test("signers with a PIN from before it was changed go on behind the login of one with the new PIN, in each child", async () => {
+test("signers with a PIN from before it was changed continue with the login of one with the new PIN, in each child", async () => {
   const base = { ...at.base, isolation: "process" } as const;
   const old = [await at.opener.open(base), await at.opener.open(base)];
   await at.hsm.pkcs11Tool("--change-pin", "--new-pin", NEW_PIN);
@@ -35,7 +35,7 @@ test("signers with a PIN from before it was changed go on behind the login of on
   }
 });
 
-test("a PIN source that hangs in the next child keeps no signer of another token from being opened", async () => {
+test("a PIN source that hangs in the next child does not keep a signer of another token from being opened", async () => {
   const base = { ...at.base, isolation: "process" } as const;
   const other = await at.hsm.addToken();
   await other.generateKey({ label: "k1", id: "01" });
@@ -55,7 +55,7 @@ test("a PIN source that hangs in the next child keeps no signer of another token
   await until(async () => (await outcome(hanging)) === "signed");
 });
 
-test("a signer whose PIN source fails goes on behind the login of another one in the next child", async () => {
+test("a signer whose PIN source fails continues with the login of another one in the next child", async () => {
   const base = { ...at.base, isolation: "process" } as const;
   const pins = { fails: false };
   const pin = (): string => {
