@@ -3,7 +3,7 @@ import { ecdsaDerToRaw, SignerError, spkiToJwk } from "@signpost/core";
 import { decodedAnswer, incompleteAnswer, type OpenedKey } from "@signpost/core/adapter";
 import type { AwsKmsGetPublicKeyOutput, AwsKmsSignOutput } from "./api.ts";
 import { describeCall, type CallTarget } from "./errors.ts";
-import { isKeyArnFor } from "./key-name.ts";
+import { isKeyArn, isKeyArnFor } from "./key-name.ts";
 
 // Checks every member of an answer. A client may return members that are missing or have the wrong type.
 
@@ -13,7 +13,7 @@ export function readPublicKey(answer: AwsKmsGetPublicKeyOutput, target: CallTarg
   const { KeyId, PublicKey, KeySpec, KeyUsage, SigningAlgorithms } = members(answer, call);
   if (typeof KeyId !== "string") throw incompleteAnswer(call, "KeyId");
   if (!isKeyArnFor(KeyId, target.key))
-    throw new SignerError("wrong_key", `${call} returned the public key of another key`);
+    throw new SignerError("wrong_key", `${call} returned the public key of another key${named(KeyId)}`);
   if (PublicKey === undefined) throw incompleteAnswer(call, "PublicKey");
   if (!isUint8Array(PublicKey)) throw damaged(call, "PublicKey");
   const algorithms: readonly unknown[] = Array.isArray(SigningAlgorithms) ? SigningAlgorithms : [];
@@ -33,9 +33,13 @@ export function readSignature(answer: AwsKmsSignOutput, keyArn: string, target: 
   const { KeyId, Signature, SigningAlgorithm } = members(answer, call);
   if (Signature === undefined) throw incompleteAnswer(call, "Signature");
   if (typeof KeyId !== "string") throw incompleteAnswer(call, "KeyId");
-  if (KeyId !== keyArn) throw new SignerError("wrong_key", `${call} returned the signature of another key`);
+  if (KeyId !== keyArn)
+    throw new SignerError(
+      "wrong_key",
+      `${call} returned the signature of another key${named(KeyId)}, expected ${keyArn}`,
+    );
   if (SigningAlgorithm !== undefined && SigningAlgorithm !== "ECDSA_SHA_256") {
-    throw new SignerError("integrity", `${call} returned a signature for another algorithm`);
+    throw new SignerError("integrity", `${call} returned a signature for another algorithm, expected ECDSA_SHA_256`);
   }
   if (!isUint8Array(Signature)) throw damaged(call, "Signature");
   return decodedAnswer(`${call}: Signature`, () => ecdsaDerToRaw(Signature));
@@ -47,6 +51,11 @@ function members<Answer extends object>(
 ): { readonly [Name in keyof Answer]: unknown } {
   if (typeof answer !== "object" || answer === null) throw incompleteAnswer(operation, "any member");
   return answer;
+}
+
+/** The key in an answer, if it is a key ARN. Any other text is not shown. */
+function named(keyId: string): string {
+  return isKeyArn(keyId) ? `, ${keyId}` : "";
 }
 
 function damaged(operation: string, member: string): SignerError {

@@ -17,7 +17,7 @@ export function parseEndpoint(argument: string, value: unknown, allowInsecure: b
   try {
     return readEndpoint(argument, value, { allowInsecure });
   } catch (error) {
-    throw isInsecure(value, error) ? insecure(argument, "") : error;
+    throw isInsecure(value, error) ? insecure(argument, originOf(value)) : error;
   }
 }
 
@@ -57,6 +57,11 @@ export function readConfiguredEndpoint(value: string, source: string, allowInsec
     if (isInsecure(origin, error)) throw insecure("endpoint", `, got ${origin}, ${source}`);
     throw new ConfigurationError("endpoint", `expected an https: or http: address with a host, ${source}`);
   }
+}
+
+/** What was given, without its path and user, which may hold a password. */
+function originOf(value: unknown): string {
+  return typeof value === "string" && URL.canParse(value) ? `, got ${new URL(value).origin}` : "";
 }
 
 function isInsecure(value: unknown, error: unknown): boolean {

@@ -29,10 +29,15 @@ export function regionIn(name: KeyName): string | undefined {
   return "region" in name ? name.region : undefined;
 }
 
+/** Whether this is the ARN of a key, not of an alias. */
+export function isKeyArn(arn: string): boolean {
+  return ARN.exec(arn)?.[2]?.startsWith("key/") === true;
+}
+
 /** Whether `arn` can be the key ARN of `key`. Only KMS knows the key of an alias. */
 export function isKeyArnFor(arn: string, key: string): boolean {
   const [, , resource = ""] = ARN.exec(arn) ?? [];
-  if (!resource.startsWith("key/")) return false;
+  if (!isKeyArn(arn)) return false;
   switch (parseKeyName("key", key).kind) {
     case "key-arn":
       return arn === key;

@@ -63,7 +63,7 @@ export async function openAwsKmsSigner(options: AwsKmsSignerOptions): Promise<Si
   const name = parseKeyName("key", key);
   const plan = planOpening(options);
   if (plan.pinned !== undefined && name.kind !== "key-arn") {
-    throw new ConfigurationError("key", "expected the key ARN, because with publicKey no call looks it up");
+    throw new ConfigurationError("key", `expected the key ARN, because with publicKey no call looks it up, got ${key}`);
   }
   const given = { ...readConnectionOptions(options), region: regionOf(name, options.region) };
   const { api, region, endpoint, notes, close } = await connect(options, given, plan).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { afterScheme, type ServiceEndpoint } from "@signpost/core/adapter";
+import { afterScheme, given, type ServiceEndpoint } from "@signpost/core/adapter";
 import { endpointFromHost, isReadWithoutScheme } from "./endpoint.ts";
 import { parseKeyName, type KeyName } from "./key-name.ts";
 
@@ -31,7 +31,7 @@ export interface HostRules {
 /** Reads `awskms:///alias/op`, `awskms:///arn:aws:kms:…`, `awskms://127.0.0.1:4566/KEY?region=eu-west-1`. */
 export function parseKeyUri(uri: string, rules: HostRules = {}): KeyUri {
   const match = REST.exec(afterScheme(uri, "awskms") ?? "");
-  if (match === null) throw new ConfigurationError("uri", EXPECTED);
+  if (match === null) throw new ConfigurationError("uri", `${EXPECTED}, got ${given(uri)}`);
   const [, host = "", key = "", query] = match;
   const { region, scheme } = parseQuery(query);
   if (scheme !== undefined && (host === "" || (scheme !== "http" && scheme !== "https"))) {
@@ -65,7 +65,7 @@ function parseQuery(query: string | undefined): Readonly<Record<string, string>>
 
 export function parseRegion(argument: string, region: unknown): string {
   if (typeof region === "string" && REGION.test(region)) return region;
-  throw new ConfigurationError(argument, "expected the name of an AWS Region, such as eu-west-1");
+  throw new ConfigurationError(argument, `expected the name of an AWS Region, such as eu-west-1, got ${given(region)}`);
 }
 
 /** The URI of a key. The canonical URI contains its ARN, and so the Region. */

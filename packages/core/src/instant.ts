@@ -1,4 +1,5 @@
 import { ConfigurationError } from "./errors.ts";
+import { given } from "./options/given.ts";
 
 /**
  * A point in time on two clocks. The monotonic clock is never set, but it may stop while a machine sleeps or a serverless
@@ -42,7 +43,7 @@ export function readInstant({ clock, now }: Clocks = {}): Instant {
 /** NaN compares false with everything, so no limit would work. */
 function milliseconds(name: string, value: number): number {
   if (Number.isFinite(value)) return value;
-  throw new ConfigurationError(name, "expected a function that returns milliseconds");
+  throw new ConfigurationError(name, `expected a function that returns milliseconds, got the result ${given(value)}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { afterScheme } from "@signpost/core/adapter";
+import { afterScheme, given } from "@signpost/core/adapter";
 
 const SCHEME = "gcpkms://";
 
@@ -7,7 +7,7 @@ const SCHEME = "gcpkms://";
 export function parseKeyUri(uri: string): string {
   const rest = afterScheme(uri, "gcpkms");
   if (rest?.startsWith("//") === true) return rest.slice(2);
-  throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}projects/`);
+  throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}projects/, got ${given(uri)}`);
 }
 
 /** The canonical URI of a version. */

@@ -8,6 +8,7 @@ import {
   type JsonWebKeyInput,
 } from "node:crypto";
 import { ConfigurationError, SignerError, type JwkMembers } from "@signpost/core";
+import { given } from "@signpost/core/adapter";
 
 /** The members of a private EC key. */
 export interface PrivateJwkMembers extends JwkMembers {
@@ -50,6 +51,12 @@ function belongsTogether(key: KeyObject): boolean {
   return verify("sha256", probe, createPublicKey(key), sign("sha256", probe, key));
 }
 
+/** The kind of value, never a part of it. */
+function describeKey(privateKey: unknown): string {
+  if (typeof privateKey === "string" && privateKey !== "") return "a string that is none of these";
+  return typeof privateKey === "number" ? "a number" : given(privateKey);
+}
+
 function imported(privateKey: PrivateJwkInput | string): KeyObject {
   try {
     return typeof privateKey === "string"
@@ -57,6 +64,9 @@ function imported(privateKey: PrivateJwkInput | string): KeyObject {
       : createPrivateKey({ key: privateKey as JsonWebKeyInput["key"], format: "jwk" });
   } catch {
     // Without the cause: an OpenSSL error about a private key must not get out.
-    throw new ConfigurationError("privateKey", "expected a private key as KeyObject, JWK or unencrypted PEM");
+    throw new ConfigurationError(
+      "privateKey",
+      `expected a private key as KeyObject, JWK or unencrypted PEM, got ${describeKey(privateKey)}`,
+    );
   }
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError, jwkThumbprint, type P256PublicJwk } from "@signpost/core";
-import { afterScheme } from "@signpost/core/adapter";
+import { afterScheme, given } from "@signpost/core/adapter";
 
 const SCHEME = "local:";
 
@@ -7,7 +7,7 @@ const SCHEME = "local:";
 export function parseKeyUri(uri: string): string {
   const path = afterScheme(uri, "local");
   if (path !== undefined) return path;
-  throw new ConfigurationError("uri", `expected a key URI that starts with ${SCHEME}`);
+  throw new ConfigurationError("uri", `expected a key URI that starts with ${SCHEME}, got ${given(uri)}`);
 }
 
 /** The URI of a key that did not come from a file. It contains the thumbprint of the key. */

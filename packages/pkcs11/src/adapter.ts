@@ -1,11 +1,12 @@
 import { type AdapterOpenOptions, ConfigurationError, type Signer, type SignerAdapter } from "@signpost/core";
 import {
   assertOptions,
+  given,
   isPlainObject,
-  type OptionNames,
   readCallback,
   readFlag,
   readText,
+  type OptionNames,
 } from "@signpost/core/adapter";
 import { openKeySigner } from "./open.ts";
 import {
@@ -103,16 +104,22 @@ function readAdapterOptions(options: Pkcs11AdapterOptions): AdapterSettings {
 function readAllowedModules(paths: unknown): readonly string[] | undefined {
   if (paths === undefined) return undefined;
   if (!Array.isArray(paths) || paths.length === 0)
-    throw new ConfigurationError("allowedModules", "expected a non-empty list of paths");
+    throw new ConfigurationError(
+      "allowedModules",
+      `expected a non-empty list of paths, got ${Array.isArray(paths) ? "an empty list" : given(paths)}`,
+    );
   return paths.map((path) => readText("allowedModules", path));
 }
 
 function readModules(modules: unknown): ReadonlyMap<string, string> {
   if (modules === undefined) return new Map();
   if (!isPlainObject(modules))
-    throw new ConfigurationError("modules", "expected an object that maps each module-name to a path");
-  const given = Object.entries(modules).filter(([, path]) => path !== undefined);
-  return new Map(given.map(([name, path]) => [name, readText("modules", path)]));
+    throw new ConfigurationError(
+      "modules",
+      `expected an object that maps each module-name to a path, got ${given(modules)}`,
+    );
+  const entries = Object.entries(modules).filter(([, path]) => path !== undefined);
+  return new Map(entries.map(([name, path]) => [name, readText("modules", path)]));
 }
 
 async function openUri(uri: string, settings: AdapterSettings, open: AdapterOpenOptions): Promise<Signer> {

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { isLoopbackHost } from "../loopback-host.ts";
 
 /** The address of a service. */
@@ -39,14 +40,17 @@ const EXPECTED = "expected https://HOST[:PORT], or http://HOST[:PORT] on the loo
 export function readEndpoint(name: string, value: unknown, rules: EndpointRules = {}): ServiceEndpoint {
   const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === "") {
-    throw new ConfigurationError(name, EXPECTED);
+    throw new ConfigurationError(
+      name,
+      `${EXPECTED}, got ${url === undefined ? given(value) : "a URL of another kind"}`,
+    );
   }
   if (url.pathname !== "/" || url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
     throw new ConfigurationError(name, `${EXPECTED}, without path, query or user`);
   }
   const plaintext = url.protocol === "http:";
   if (plaintext && !isLoopbackHost(url.hostname) && rules.allowInsecure !== true)
-    throw new ConfigurationError(name, EXPECTED);
+    throw new ConfigurationError(name, `${EXPECTED}, got ${url.origin}`);
   const port = Number(url.port || (plaintext ? 80 : 443));
   return { url: url.origin, host: url.host, hostname: url.hostname, port, plaintext };
 }

@@ -1,6 +1,7 @@
 import { isUint8Array } from "node:util/types";
 import { EncodingError } from "../errors.ts";
 import type { EncodingErrorCode } from "../errors.ts";
+import { given } from "../options/given.ts";
 
 /** What an error is about: the name of the faulty argument, and the error code of its encoding. */
 export interface Subject {
@@ -8,7 +9,7 @@ export interface Subject {
   readonly code: EncodingErrorCode;
 }
 
-/** An `EncodingError` whose message starts with the argument's name. `problem` must never contain a value of the input. */
+/** An `EncodingError` whose message starts with the argument's name. Of the input, `problem` may contain what `given` shows, and nothing else. */
 export function fault(subject: Subject, problem: string, options?: ErrorOptions): EncodingError {
   return new EncodingError(subject.code, `${subject.name}: ${problem}`, options);
 }
@@ -25,5 +26,5 @@ export function weakKey(subject: Subject, problem: string): EncodingError {
 
 /** Also accepts a Uint8Array from another realm (test runners, vm), which `instanceof` would refuse. */
 export function assertBytes(value: unknown, subject: Subject): asserts value is Uint8Array {
-  if (!isUint8Array(value)) throw fault(subject, "expected a Uint8Array");
+  if (!isUint8Array(value)) throw fault(subject, `expected a Uint8Array, got ${given(value)}`);
 }

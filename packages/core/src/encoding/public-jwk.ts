@@ -2,6 +2,7 @@ import { decodeBase64url } from "./base64url.ts";
 import { affineCoordinates, EC_CURVES, uncompressedPoint } from "./ec-point.ts";
 import type { EcCurveName, P256PublicJwk } from "./ec-point.ts";
 import { fault, unsupportedKey } from "./fault.ts";
+import { given } from "../options/given.ts";
 import type { Subject } from "./fault.ts";
 
 /** Only the members that make up a public key, in the order of the JWKS document. */
@@ -140,7 +141,7 @@ function base64urlMember(members: Members, name: string, subject: Subject): Deco
 }
 
 function membersOf(jwk: unknown, subject: Subject): Members {
-  if (!isObject(jwk)) throw fault(subject, "expected a JWK object");
+  if (!isObject(jwk)) throw fault(subject, `expected a JWK object, got ${given(jwk)}`);
   return jwk;
 }
 

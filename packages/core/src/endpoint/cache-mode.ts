@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { createFailureReport } from "./failure-report.ts";
 
@@ -18,7 +19,10 @@ export function createCacheMode(
 ): () => string {
   if (predicate === undefined || predicate === null) return () => LONG_CACHE;
   if (typeof predicate !== "function") {
-    throw new ConfigurationError("jwksRotationActive", "expected a function that returns a boolean, or undefined");
+    throw new ConfigurationError(
+      "jwksRotationActive",
+      `expected a function that returns a boolean, or undefined, got ${given(predicate)}`,
+    );
   }
   const report = createFailureReport(onError);
   return () => {

@@ -83,7 +83,10 @@ function readIssuer(issuer: unknown, allowInsecure: boolean): string {
       ? /^https?:\/\/([^/?#]+)((?:[/?#](?:[!$&-;=?#@-Z_a-z~]|%[0-9a-f]{2})*)?)$/i.exec(issuer)
       : null;
   if (typeof issuer !== "string" || parts === null || !URL.canParse(issuer)) {
-    throw new ConfigurationError("issuer", "expected an absolute https URL like https://op.example");
+    throw new ConfigurationError(
+      "issuer",
+      `expected an absolute https URL like https://op.example, got ${given(issuer)}`,
+    );
   }
   const [, authority = "", rest = ""] = parts;
   if (/[?#]/.test(rest)) throw new ConfigurationError("issuer", "must not have a query or a fragment");
@@ -94,10 +97,13 @@ function readIssuer(issuer: unknown, allowInsecure: boolean): string {
   const url = new URL(issuer);
   // A client whose parser resolves `.`, `..` or `%2e` would not request the published path.
   if (rest.includes("//") || url.pathname !== (rest === "" ? "/" : rest)) {
-    throw new ConfigurationError("issuer", "the path must not have empty, `.` or `..` segments");
+    throw new ConfigurationError("issuer", `the path must not have empty, "." or ".." segments, got ${rest}`);
   }
   if (url.protocol === "http:" && !allowInsecure && !isLoopbackHost(url.hostname)) {
-    throw new ConfigurationError("issuer", "expected https; http needs a loopback host, or allowInsecureIssuer");
+    throw new ConfigurationError(
+      "issuer",
+      `expected https; http needs a loopback host, or allowInsecureIssuer, got ${url.origin}`,
+    );
   }
   return issuer.endsWith("/") ? issuer.slice(0, -1) : issuer;
 }

@@ -1,6 +1,7 @@
 import type { PublicJwk } from "../encoding/public-jwk.ts";
 import { thumbprintOf } from "../encoding/thumbprint.ts";
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 
 const MAX_LENGTH = 256;
 
@@ -12,6 +13,11 @@ export function readKeyId(argument: string, keyId: unknown, publicKey: PublicJwk
   }
   throw new ConfigurationError(
     `${argument}.keyId`,
-    `expected a string of 1 to ${MAX_LENGTH} characters without lone surrogates`,
+    `expected a string of 1 to ${MAX_LENGTH} characters without lone surrogates, got ${describeKeyId(keyId)}`,
   );
+}
+
+function describeKeyId(keyId: unknown): string {
+  if (typeof keyId !== "string" || keyId === "") return given(keyId);
+  return keyId.length > MAX_LENGTH ? `${keyId.length} characters` : "a lone surrogate";
 }

@@ -3,6 +3,7 @@ import { p256JwkFrom, publicJwkFrom } from "../encoding/given-key.ts";
 import type { PublicJwk } from "../encoding/public-jwk.ts";
 import { ConfigurationError, EncodingError } from "../errors.ts";
 import { given } from "../options/given.ts";
+import { isThenable } from "../thenable.ts";
 import type { Signer } from "../signer/contract.ts";
 import { readKeyId } from "./key-id.ts";
 import type { KeyRole, PublishedKey } from "./types.ts";
@@ -47,13 +48,14 @@ export function readEncryptionKey(entry: unknown, argument: string): PublishedKe
   const name = `${argument}.publicKey`;
   const key = asConfigured(name, () => publicJwkFrom(publicKey, name));
   const algorithms = ENCRYPTION_ALGORITHMS[key.kty];
-  if (algorithms === undefined) throw new ConfigurationError(name, "expected an RSA or EC key");
+  if (algorithms === undefined)
+    throw new ConfigurationError(name, `expected an RSA or EC key, got a key of type ${key.kty}`);
   const wanted = alg === undefined ? algorithms[0] : alg;
   const chosen = algorithms.find((known) => known === wanted);
   if (chosen === undefined) {
     throw new ConfigurationError(
       `${argument}.alg`,
-      `expected one of ${algorithms.join(", ")} for a key of type ${key.kty}`,
+      `expected one of ${algorithms.join(", ")} for a key of type ${key.kty}, got ${describeAlg(alg)}`,
     );
   }
   return publish(publicKey, name, {
@@ -69,12 +71,15 @@ export function readEncryptionKey(entry: unknown, argument: string): PublishedKe
 export function readLegacyKey(entry: unknown, argument: string): PublishedKey {
   const { keyId, publicKey, alg } = readObject(entry, argument, ["keyId", "publicKey", "alg"]);
   if (alg !== "RS256" && alg !== "PS256" && alg !== "EdDSA") {
-    throw new ConfigurationError(`${argument}.alg`, "expected RS256, PS256 or EdDSA");
+    throw new ConfigurationError(`${argument}.alg`, `expected RS256, PS256 or EdDSA, got ${describeAlg(alg)}`);
   }
   const name = `${argument}.publicKey`;
   const key = asConfigured(name, () => publicJwkFrom(publicKey, name));
   if (alg === "EdDSA" ? !isEd25519(key) : key.kty !== "RSA") {
-    throw new ConfigurationError(name, `expected ${alg === "EdDSA" ? "an Ed25519" : "an RSA"} key for ${alg}`);
+    throw new ConfigurationError(
+      name,
+      `expected ${alg === "EdDSA" ? "an Ed25519" : "an RSA"} key for ${alg}, got ${"crv" in key ? key.crv : key.kty}`,
+    );
   }
   return publish(publicKey, name, {
     keyId: readKeyId(argument, keyId, key),
@@ -105,7 +110,7 @@ function refuseContradiction(source: unknown, name: string, key: PublishedKey): 
     const remedy = member === "kid" ? "; to publish another kid, set keyId" : "";
     throw new ConfigurationError(
       name,
-      `the JWK's "${member}" must be ${JSON.stringify(value)}, as in the published key${remedy}`,
+      `the JWK's "${member}" must be ${JSON.stringify(value)}, as in the published key, got ${describeAlg(own)}${remedy}`,
     );
   }
 }
@@ -115,7 +120,7 @@ function requireSigner(value: unknown, argument: string): asserts value is Signe
   if (typeof signer.sign !== "function" || typeof signer.publicKey !== "object") {
     throw new ConfigurationError(
       argument,
-      "expected a signer: an object with publicKey and sign; await its open function",
+      `expected a signer: an object with publicKey and sign, got ${isThenable(value) ? "a promise" : given(value)}; await its open function`,
     );
   }
 }
@@ -143,4 +148,11 @@ function asConfigured<T>(argument: string, read: () => T): T {
     const problem = cause.message.startsWith(prefix) ? cause.message.slice(prefix.length) : cause.message;
     throw new ConfigurationError(argument, problem, { cause });
   }
+}
+
+const ALGORITHM = /^(?:[EHPR]S(?:256|384|512)|Ed(?:DSA|25519|448)|RSA-OAEP(?:-\d{3})?|ECDH-ES(?:\+A\d{3}KW)?)$/;
+
+/** Shows an algorithm by its name. Any other text may be in the wrong place, and is not shown. */
+function describeAlg(alg: unknown): string {
+  return typeof alg === "string" && ALGORITHM.test(alg) ? alg : given(alg);
 }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import type { JwksDocument, KeySet } from "./types.ts";
 
@@ -19,5 +20,5 @@ import type { JwksDocument, KeySet } from "./types.ts";
  */
 export function serializeJwks(keys: KeySet): JwksDocument {
   if (PublishedKeySet.isMade(keys)) return PublishedKeySet.documentOf(keys);
-  throw new ConfigurationError("keys", "expected a key set made by createKeySet");
+  throw new ConfigurationError("keys", `expected a key set made by createKeySet, got ${given(keys)}`);
 }

@@ -1,5 +1,6 @@
 import type { JwkMembers } from "../encoding/public-jwk.ts";
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import type { ActiveKey, KeySet, KeySetSource, RotationSchedule } from "./types.ts";
@@ -97,7 +98,7 @@ function requireMade(value: unknown): PublishedKeySet {
   }
   const problem = isKeySetLike(value)
     ? "got a copy of a key set, or one from another copy of @signpost/core; pass the object that createKeySet of this copy returned"
-    : "expected a key set made by createKeySet, a function that returns one, or a rotation schedule";
+    : `expected a key set made by createKeySet, a function that returns one, or a rotation schedule, got ${given(value)}`;
   throw new ConfigurationError("keys", problem);
 }
 

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { readObject, readSigningEntry } from "../keyset/read-keys.ts";
 import type { KeySetEntry } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
@@ -68,7 +69,13 @@ export function emergencyRotation(entries: readonly ScheduledEntry[], options: E
   const planned = readEntries(entries).toSorted((a, b) => a.activeFrom - b.activeFrom);
   const index = planned.findIndex((entry) => keyIdOf(entry) === options.revokedKeyId);
   const revoked = planned[index];
-  if (revoked === undefined) throw new ConfigurationError("revokedKeyId", "no entry has this kid");
+  if (revoked === undefined) {
+    const kids = planned.map((entry) => JSON.stringify(keyIdOf(entry))).join(", ");
+    throw new ConfigurationError(
+      "revokedKeyId",
+      `expected the kid of an entry (${kids}), got ${given(options.revokedKeyId)}`,
+    );
+  }
   const next = planned[index + 1];
   const others = planned.filter((entry) => entry !== revoked);
   const trusted = `a relying party may trust it until ${toDateTime(at + holdMs)}, when every cache has the new set`;

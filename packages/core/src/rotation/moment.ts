@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 
 // Without an offset, `Date` would use the machine's time zone, which may differ between replicas.
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})[Tt](?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
@@ -14,9 +15,17 @@ const YEAR_10000 = Date.parse("+010000-01-01T00:00:00Z");
 export function readMoment(argument: string, value: unknown): number {
   const moment = value instanceof Date ? value.getTime() : readDateTime(value);
   if (!(moment >= YEAR_0 && moment < YEAR_10000)) {
-    throw new ConfigurationError(argument, "expected a Date, or a date, time and zone like 2026-03-01T08:00:00Z");
+    const got = value instanceof Date ? describeDate(value) : given(value);
+    throw new ConfigurationError(
+      argument,
+      `expected a Date, or a date, time and zone like 2026-03-01T08:00:00Z, in the years 0 to 9999, got ${got}`,
+    );
   }
   return moment;
+}
+
+function describeDate(date: Date): string {
+  return Number.isNaN(date.getTime()) ? "an invalid Date" : `the Date ${date.toISOString()}`;
 }
 
 /** Milliseconds since 1970, or NaN. */

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { readTrailingKeys } from "../keyset/create-key-set.ts";
 import type { KeySet, PublishedKey, RotationSchedule } from "../keyset/types.ts";
 import { assertOptions } from "../options/assert-options.ts";
@@ -99,5 +100,8 @@ export function createRotationSchedule(
 function readClock(now: unknown): number {
   const time: unknown = typeof now === "function" ? now() : undefined;
   if (typeof time === "number" && Number.isFinite(time)) return time;
-  throw new ConfigurationError("now", "expected a function that returns milliseconds since 1970");
+  throw new ConfigurationError(
+    "now",
+    `expected a function that returns milliseconds since 1970, got ${typeof now === "function" ? `the result ${given(time)}` : given(now)}`,
+  );
 }

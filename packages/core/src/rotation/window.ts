@@ -37,7 +37,9 @@ export function rotationWindow(options: RotationWindowOptions): () => boolean {
   if (typeof hours !== "number" || !(hours > 0 && hours <= MAX_HOURS)) {
     throw new ConfigurationError("hours", `expected a number above 0 and up to ${MAX_HOURS}, got ${given(hours)}`);
   }
-  if (typeof now !== "function") throw new ConfigurationError("now", "expected a function that returns milliseconds");
+  if (typeof now !== "function") {
+    throw new ConfigurationError("now", `expected a function that returns milliseconds, got ${given(now)}`);
+  }
   const end = start + hours * HOUR_MS;
   return () => {
     const time = now();

@@ -26,13 +26,14 @@ export function checkedOptions(options: SignOptions): SignOptions {
     throw new SignerError("invalid_argument", cause instanceof Error ? cause.message : "options", { cause });
   }
   const { signal, signingInput } = options;
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") throw invalid("signal", "an AbortSignal");
+  if (signal !== undefined && typeof signal?.addEventListener !== "function")
+    throw invalid("signal", "an AbortSignal", signal);
   if (signingInput === undefined) return signal === undefined ? {} : { signal };
   const copy = copiedBytes(signingInput);
-  if (copy === undefined) throw invalid("signingInput", "a Uint8Array");
+  if (copy === undefined) throw invalid("signingInput", "a Uint8Array", signingInput);
   return { signal, signingInput: copy };
 }
 
-function invalid(argument: string, expected: string): SignerError {
-  return new SignerError("invalid_argument", `${argument}: expected ${expected}`);
+function invalid(argument: string, expected: string, value: unknown): SignerError {
+  return new SignerError("invalid_argument", `${argument}: expected ${expected}, got ${given(value)}`);
 }

@@ -129,7 +129,10 @@ function readPublicKey({ uri, publicKey, signDigest, close }: Partial<SignerBack
     if (typeof member !== "function") throw new ConfigurationError(name, `expected a function, got ${given(member)}`);
   }
   if (typeof publicKey !== "object" || publicKey === null || typeof publicKey.x !== "string") {
-    throw new ConfigurationError("publicKey", "expected a P-256 public key as a JWK");
+    throw new ConfigurationError(
+      "publicKey",
+      `expected a P-256 public key as a JWK, got ${typeof publicKey === "object" && publicKey !== null ? "an object without x" : given(publicKey)}`,
+    );
   }
   const { kty, crv, x, y } = publicKey;
   return Object.freeze({ kty, crv, x, y });

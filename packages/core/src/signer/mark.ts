@@ -1,4 +1,5 @@
 import { ConfigurationError, type SignerError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import type { Signer } from "./contract.ts";
 import type { Place } from "./places.ts";
 
@@ -31,7 +32,10 @@ export function reportBadSignature(signer: Signer, place: Place, error: SignerEr
 
 export function requireBare(argument: string, signer: Signer): void {
   if (typeof signer?.sign !== "function" || typeof signer.close !== "function") {
-    throw new ConfigurationError(argument, "expected a signer: an object with uri, publicKey, sign and close");
+    throw new ConfigurationError(
+      argument,
+      `expected a signer: an object with uri, publicKey, sign and close, got ${given(signer)}`,
+    );
   }
   if (isGuarded(signer)) {
     throw new ConfigurationError(

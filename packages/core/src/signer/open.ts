@@ -61,11 +61,14 @@ export async function openSigner(
     const schemes = adapters.map((candidate) => `${candidate.scheme}:`).join(", ");
     throw new ConfigurationError(
       "uri",
-      `expected a key URI that starts with one of the adapters' schemes: ${schemes || "none given"}`,
+      `expected a key URI that starts with one of the adapters' schemes: ${schemes || "none given"}${typeof uri === "string" ? "" : `, got ${given(uri)}`}`,
     );
   }
   if (matching.length > 1)
-    throw new ConfigurationError("adapters", `expected one adapter for the scheme ${adapter.scheme}:`);
+    throw new ConfigurationError(
+      "adapters",
+      `expected one adapter for the scheme ${adapter.scheme}:, got ${matching.length}`,
+    );
   // Before the adapter opens anything that would never be closed.
   const policy = readPolicy(options.policy);
   const signal = readSignal("signal", options.signal);

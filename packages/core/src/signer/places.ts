@@ -1,5 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { ConfigurationError, type SignerError } from "../errors.ts";
+import { given } from "../options/given.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 
 // A signer may have several places: Regions, HSMs, sessions, clients. A good signature of one place proves nothing about
@@ -42,7 +43,7 @@ type Blame = (error: SignerError) => void;
  */
 export function markPlace<Signature>(signature: Signature, place: Place): Signature {
   if (typeof place !== "object" || place === null)
-    throw new ConfigurationError("place", "expected an object with a uri");
+    throw new ConfigurationError("place", `expected an object with a uri, got ${given(place)}`);
   if (typeof signature === "object" && signature !== null) {
     Object.defineProperty(signature, PLACE, { value: place, configurable: true });
   }

@@ -22,7 +22,7 @@ function copy(path: string, value: unknown, depth: number): JsonValue {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") {
     if (Number.isFinite(value)) return value;
-    throw new ConfigurationError(path, "expected a finite number");
+    throw new ConfigurationError(path, `expected a finite number, got ${given(value)}`);
   }
   if (depth > MAX_DEPTH) throw new ConfigurationError(path, `expected at most ${MAX_DEPTH} levels, and no cycle`);
   // Array.from turns the holes of a sparse array into undefined.

@@ -54,7 +54,7 @@ export async function signWith(
   options: SignWithOptions = {},
 ): Promise<Uint8Array> {
   if (typeof entry?.signer?.sign !== "function") {
-    throw new ConfigurationError("entry", "expected the active key of a set: keys.active");
+    throw new ConfigurationError("entry", `expected the active key of a set: keys.active, got ${given(entry)}`);
   }
   // A copy, so that the bytes that are verified are the bytes that were hashed, even if the caller or the signer changes
   // its buffer meanwhile.

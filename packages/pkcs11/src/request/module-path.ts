@@ -1,6 +1,6 @@
 import { open, realpath, stat } from "node:fs/promises";
 import { ConfigurationError } from "@signpost/core";
-import { memberOf } from "@signpost/core/adapter";
+import { given, memberOf } from "@signpost/core/adapter";
 import { createInFlight } from "./in-flight.ts";
 import { mayHoldPin, shown } from "./misplaced-pin.ts";
 
@@ -14,7 +14,10 @@ const start = createInFlight<string>();
 /** @throws ConfigurationError for a value that cannot be a path. */
 export function requireModulePath(path: unknown): string {
   if (typeof path === "string" && path !== "" && !path.includes("\0")) return path;
-  throw new ConfigurationError("module", "expected the path of a PKCS#11 library");
+  throw new ConfigurationError(
+    "module",
+    `expected the path of a PKCS#11 library, got ${typeof path === "string" && path !== "" ? "a path with a NUL" : given(path)}`,
+  );
 }
 
 /**

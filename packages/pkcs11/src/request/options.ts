@@ -2,12 +2,13 @@ import { isUint8Array } from "node:util/types";
 import { ConfigurationError, EncodingError, type GuardPolicy, type JwkInput, type P256PublicJwk } from "@signpost/core";
 import {
   assertOptions,
-  type OptionNames,
+  given,
   p256JwkFrom,
   readChoice,
   readMilliseconds,
   readText,
   readWholeNumber,
+  type OptionNames,
 } from "@signpost/core/adapter";
 import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
 import { requireModulePath } from "./module-path.ts";
@@ -195,19 +196,27 @@ function optionalText(name: string, value: unknown): string | undefined {
 function optionalParameters(value: unknown): string | undefined {
   const text = optionalText("libraryParameters", value);
   if (text === undefined || (text.isWellFormed() && !text.includes("\0"))) return text;
-  throw new ConfigurationError("libraryParameters", "expected a well-formed string without NUL");
+  throw new ConfigurationError(
+    "libraryParameters",
+    `expected a well-formed string without NUL, got one with ${text.includes("\0") ? "a NUL" : "a lone surrogate"}`,
+  );
 }
 
 function optionalLabel(value: unknown): Uint8Array | undefined {
   if (typeof value !== "string" || value === "") {
     return optionalBytes("object", value, "a string or Uint8Array, not empty");
   }
-  if (!value.isWellFormed()) throw new ConfigurationError("object", "expected a well-formed string");
+  if (!value.isWellFormed())
+    throw new ConfigurationError("object", "expected a well-formed string, got one with a lone surrogate");
   return new TextEncoder().encode(value);
 }
 
 function optionalBytes(name: string, value: unknown, expected = "a non-empty Uint8Array"): Uint8Array | undefined {
   if (value === undefined) return undefined;
-  if (!isUint8Array(value) || value.length === 0) throw new ConfigurationError(name, `expected ${expected}`);
+  if (!isUint8Array(value) || value.length === 0)
+    throw new ConfigurationError(
+      name,
+      `expected ${expected}, got ${isUint8Array(value) ? "an empty Uint8Array" : given(value)}`,
+    );
   return new Uint8Array(value);
 }

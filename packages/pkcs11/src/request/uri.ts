@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { afterScheme } from "@signpost/core/adapter";
+import { afterScheme, given } from "@signpost/core/adapter";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { KeyRequest, PrivateKeyQuery } from "./key-request.ts";
 import { mayHoldPin, refuseMisplacedPin } from "./misplaced-pin.ts";
@@ -49,7 +49,8 @@ const VERSION = /^[0-9]{1,3}(\.[0-9]{1,3})?$/;
  */
 export function parsePkcs11Uri(uri: string): Pkcs11Uri {
   const rest = afterScheme(uri, "pkcs11");
-  if (rest === undefined) throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}`);
+  if (rest === undefined)
+    throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}, got ${given(uri)}`);
   const mark = rest.indexOf("?");
   const path = attributes(mark < 0 ? rest : rest.slice(0, mark), ";", [
     ...SELECTOR_ATTRIBUTES.keys(),
@@ -125,6 +126,13 @@ function attribute(name: string, value: Uint8Array): string {
   return value.length === 0 ? "" : `${name}=${percentEncode(value, WRITTEN_PATH)}`;
 }
 
+/** Names an attribute of the other part of the URI. Any other text may be a PIN, and is not shown. */
+function misplaced(name: string): string {
+  if (QUERY_ATTRIBUTES.some((known) => known === name)) return `; ${name} belongs after the "?"`;
+  const isOfPath = SELECTOR_ATTRIBUTES.has(name) || OTHER_PATH_ATTRIBUTES.some((known) => known === name);
+  return isOfPath ? `; ${name} belongs before the "?"` : "";
+}
+
 /** Values by name, still encoded. */
 function attributes(text: string, separator: string, known: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
@@ -135,7 +143,7 @@ function attributes(text: string, separator: string, known: readonly string[]): 
     if (!known.includes(name)) {
       throw new ConfigurationError(
         "uri",
-        `expected attributes of RFC 7512 separated by "${separator}": ${known.join(", ")}`,
+        `expected attributes of RFC 7512 separated by "${separator}": ${known.join(", ")}${misplaced(name)}`,
       );
     }
     if (found.has(name)) throw new ConfigurationError("uri", `the attribute ${name} appears twice`);

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { readFlag, readNumber, readText } from "@signpost/core/adapter";
+import { given, readFlag, readNumber, readText } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { TimeOptions, TimeRules } from "../token/claims.ts";
 import { TIME_OPTIONS, timeRules } from "../token/claims.ts";
@@ -57,10 +57,18 @@ export function readClientJwsOptions(options: ClientJwsOptions): ClientJwsRules 
   };
 }
 
+function describeAlgorithms(value: unknown): string {
+  if (!Array.isArray(value)) return given(value);
+  return value.length === 0 ? "an empty list" : "a list with another value";
+}
+
 function readAlgorithms(value: unknown = RP_SIGNING_ALGORITHMS): readonly string[] {
   const known: readonly unknown[] = RP_SIGNING_ALGORITHMS;
   if (!Array.isArray(value) || value.length === 0 || !value.every((alg) => known.includes(alg))) {
-    throw new ConfigurationError("algorithms", `expected a list of at least one of ${known.join(", ")}`);
+    throw new ConfigurationError(
+      "algorithms",
+      `expected a list of at least one of ${known.join(", ")}, got ${describeAlgorithms(value)}`,
+    );
   }
   return value;
 }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
+import { given } from "@signpost/core/adapter";
 import type { IpAddress, IpNetwork } from "./ip-network.ts";
 import { contains, parseAddress, parseNetworks } from "./ip-network.ts";
 import { embeddedIpv4, nat64PrefixOf, nat64Prefixes } from "./nat64.ts";
@@ -68,7 +69,8 @@ export function addressRules(options: AddressRuleOptions = {}): AddressRules {
   if (translated === undefined) {
     throw new ConfigurationError(
       "nat64Prefixes",
-      "expected IPv6 prefixes of 32, 40, 48, 56, 64 or 96 bits, such as 2001:db8:64::/96",
+      "expected IPv6 prefixes of 32, 40, 48, 56, 64 or 96 bits, such as 2001:db8:64::/96, " +
+        `got ${describeNetworks(options.nat64Prefixes)}`,
     );
   }
   const special = registered([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
@@ -93,10 +95,22 @@ export function addressRules(options: AddressRuleOptions = {}): AddressRules {
   };
 }
 
+/** Shows what looks like a network. Any other text may be in the wrong place, and is not shown. */
+function describeNetworks(networks: unknown): string {
+  if (!Array.isArray(networks)) return given(networks);
+  const shown = networks.map((one: unknown) =>
+    typeof one === "string" && /^(?=.*[.:])[0-9a-f.:/]{1,50}$/i.test(one) ? one : given(one),
+  );
+  return shown.join(", ");
+}
+
 function allowedSubnets(subnets: readonly string[], localUse: readonly IpNetwork[]): readonly IpNetwork[] {
   const allowed = parseNetworks(subnets);
   if (allowed === undefined) {
-    throw new ConfigurationError("allowSubnets", "expected subnets such as 10.1.0.0/16 or fd00:1::/64");
+    throw new ConfigurationError(
+      "allowSubnets",
+      `expected subnets such as 10.1.0.0/16 or fd00:1::/64, got ${describeNetworks(subnets)}`,
+    );
   }
   if (allowed.some(({ address }) => isIn(localUse, address))) {
     throw new ConfigurationError(

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { isLoopbackHost } from "@signpost/core/adapter";
+import { given, isLoopbackHost } from "@signpost/core/adapter";
 
 /**
  * The URL of a key set or discovery document: `https:`, or `http:` on a loopback host if the caller allows it. Credentials in a URL
@@ -12,9 +12,10 @@ export function checkedUrl(argument: string, value: string | URL, allowInsecureL
   if (url.hash !== "") throw new ConfigurationError(argument, "expected a URL without a fragment");
   if (url.protocol === "https:") return url;
   if (url.protocol === "http:" && allowInsecureLoopback && isLoopbackHost(url.hostname)) return url;
+  const shown = url.protocol === "http:" ? url.origin : "a URL of another scheme";
   throw new ConfigurationError(
     argument,
-    allowInsecureLoopback ? "expected an https URL, or http on a loopback host" : "expected an https URL",
+    `${allowInsecureLoopback ? "expected an https URL, or http on a loopback host" : "expected an https URL"}, got ${shown}`,
   );
 }
 
@@ -23,7 +24,7 @@ function parsed(argument: string, value: string | URL): URL {
     return new URL(value);
   } catch {
     // No cause: it quotes the URL, which may contain credentials.
-    throw new ConfigurationError(argument, "expected an absolute URL");
+    throw new ConfigurationError(argument, `expected an absolute URL, got ${given(value)}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { readText } from "@signpost/core/adapter";
+import { given, readText } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
@@ -191,13 +191,18 @@ function discoveryUrl(issuer: string, allowInsecureLoopback: boolean): URL {
   return new URL(`${url.href.replace(/\/$/, "")}/.well-known/openid-configuration`);
 }
 
+/** Exactly as given, since one slash may be the difference. A user or a query may be a secret, and is not shown. */
+function describeIssuer(issuer: unknown): string {
+  return typeof issuer === "string" && /^https?:\/\/[\w.~:/[\]%-]{1,512}$/i.test(issuer) ? issuer : given(issuer);
+}
+
 function readMetadata(body: Uint8Array, issuer: string, allowInsecureLoopback: boolean): Metadata {
   const metadata = parseJson(body)?.value;
   if (!isObject(metadata)) throw new KeySetError("invalid_metadata", "expected a discovery document: a JSON object");
   if (metadata["issuer"] !== issuer) {
     throw new KeySetError(
       "issuer_mismatch",
-      "issuer: expected the given issuer in the discovery document, got another one",
+      `issuer: expected ${issuer} in the discovery document, got ${describeIssuer(metadata["issuer"])}`,
     );
   }
   const jwksUri = metadata["jwks_uri"];

@@ -42,7 +42,11 @@ export function timeRules({ clockToleranceSeconds, now = Date.now }: TimeOptions
   return () => {
     const nowMs = now();
     // Nothing is later than NaN, so no token would ever expire.
-    if (!Number.isFinite(nowMs)) throw new ConfigurationError("now", "expected a function that returns milliseconds");
+    if (!Number.isFinite(nowMs))
+      throw new ConfigurationError(
+        "now",
+        `expected a function that returns milliseconds, got the result ${String(nowMs)}`,
+      );
     return { nowMs, startToleranceSeconds, endToleranceSeconds };
   };
 }
