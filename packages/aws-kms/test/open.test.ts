@@ -132,7 +132,12 @@ describe("a key for good", () => {
   test("a signature of another key is wrong_key, whatever its owner is called", async () => {
     await using signer = await openAwsKmsSigner({ key: key.arn, endpoint });
     fake.faults.next("wrong-key");
-    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "wrong_key" });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({
+      code: "wrong_key",
+      message: expect.stringMatching(
+        new RegExp(`returned the signature of another key, arn:.*, expected ${key.arn}$`),
+      ) as unknown,
+    });
   });
 
   test.each<[string, object, SignerError["code"]]>([

@@ -67,6 +67,13 @@ describe("reading a PKCS #11 URI (RFC 7512)", () => {
   test.each<[what: string, uri: string, text: RegExp]>([
     ["an attribute that is not known", "pkcs11:tokn=a", /expected attributes of RFC 7512/],
     ["a vendor's attribute", "pkcs11:token=a;x-vendor=b", /expected attributes of RFC 7512/],
+    [
+      "module-path before the question mark",
+      "pkcs11:token=a;module-path=/m.so",
+      /; module-path belongs after the "\?"$/,
+    ],
+    ["token after the question mark", "pkcs11:?token=a", /; token belongs before the "\?"$/],
+    ["a PIN for an attribute", "pkcs11:token=a;1234=b", /, type$/],
     ["an attribute of the query in the path", "pkcs11:module-path=a", /expected attributes/],
     ["an attribute of the path in the query", "pkcs11:?token=a", /expected attributes/],
     ["an attribute twice", "pkcs11:token=a;token=a", /the attribute token appears twice/],

@@ -27,8 +27,8 @@ type Row = readonly [name: string, der: unknown, code: EncodingErrorCode, messag
 
 const table: readonly Row[] = [
   ["nothing", new Uint8Array(), "invalid_der", /^der: expected a SEQUENCE \(0x30\)$/],
-  ["a string", Buffer.from(valid).toString("base64"), "invalid_der", /^der: expected a Uint8Array$/],
-  ["undefined", undefined, "invalid_der", /expected a Uint8Array/],
+  ["a string", Buffer.from(valid).toString("base64"), "invalid_der", /^der: expected a Uint8Array, got a string$/],
+  ["undefined", undefined, "invalid_der", /expected a Uint8Array, got undefined$/],
   ["raw r‖s", concat(fixed(R), fixed(S)), "invalid_der", /expected a SEQUENCE/],
   ["raw r‖s that begins with 0x30", concat(hex("30"), fixed(R, 31), fixed(S)), "invalid_der", /^der: /],
 

@@ -156,10 +156,10 @@ describe("a raw signature is refused", () => {
     ["r = n + 1", concat(fixed(ORDER + 1n), one), /r is not below/],
     ["r all ones", concat(max, one), /r is not below/],
     ["s all ones", concat(one, max), /s is not below/],
-    ["a string", "1".repeat(64), /^sig: expected a Uint8Array$/],
-    ["an ArrayBuffer", new ArrayBuffer(64), /expected a Uint8Array/],
-    ["a plain array", Array.from({ length: 64 }, () => 1), /expected a Uint8Array/],
-    ["undefined", undefined, /expected a Uint8Array/],
+    ["a string", "1".repeat(64), /^sig: expected a Uint8Array, got a string$/],
+    ["an ArrayBuffer", new ArrayBuffer(64), /expected a Uint8Array, got an object$/],
+    ["a plain array", Array.from({ length: 64 }, () => 1), /expected a Uint8Array, got an array$/],
+    ["undefined", undefined, /expected a Uint8Array, got undefined$/],
   ];
 
   it.each(table)("%s", (_name, raw, message) => {

@@ -63,10 +63,10 @@ describe("p256JwkFrom", () => {
   const standardAlphabet = standardAlphabetKey();
 
   const table: readonly (readonly [string, unknown, EncodingErrorCode, RegExp])[] = [
-    ["undefined", undefined, "invalid_jwk", /^publicKey: expected a JWK object$/],
-    ["null", null, "invalid_jwk", /expected a JWK object/],
-    ["an array", [jwk], "invalid_jwk", /expected a JWK object/],
-    ["a function", () => jwk, "invalid_jwk", /expected a JWK object/],
+    ["undefined", undefined, "invalid_jwk", /^publicKey: expected a JWK object, got undefined$/],
+    ["null", null, "invalid_jwk", /expected a JWK object, got null$/],
+    ["an array", [jwk], "invalid_jwk", /expected a JWK object, got an array$/],
+    ["a function", () => jwk, "invalid_jwk", /expected a JWK object, got a function$/],
     ["JSON text", JSON.stringify(jwk), "invalid_spki", /^publicKey: expected exactly one PEM block/],
     [
       "a PEM private key",

@@ -82,8 +82,8 @@ describe("spkiToJwk", () => {
 
   const table: readonly (readonly [string, unknown, EncodingErrorCode, RegExp])[] = [
     ["nothing", new Uint8Array(), "invalid_spki", /^spki: /],
-    ["null", null, "invalid_spki", /^spki: expected a Uint8Array$/],
-    ["an object", key.jwk, "invalid_spki", /expected a Uint8Array/],
+    ["null", null, "invalid_spki", /^spki: expected a Uint8Array, got null$/],
+    ["an object", key.jwk, "invalid_spki", /expected a Uint8Array, got an object$/],
     ["bytes that are no ASN.1", hex("ffffffffff"), "invalid_spki", /^spki: /],
     ["more than any key needs", new Uint8Array(20_000), "invalid_spki", /longer than 16384 bytes/],
     ["a point alone", point, "invalid_spki", /not/],

@@ -71,7 +71,7 @@ describe("jwkThumbprint", () => {
 
   const p384 = generateKeyPairSync("ec", { namedCurve: "P-384" }).publicKey.export({ format: "jwk" });
   const table: readonly (readonly [string, unknown, EncodingErrorCode, RegExp])[] = [
-    ["no object", "text", "invalid_jwk", /^jwk: expected a JWK object$/],
+    ["no object", "text", "invalid_jwk", /^jwk: expected a JWK object, got a string$/],
     ["no kty", {}, "invalid_jwk", /^jwk: the member "kty" is missing$/],
     ["a symmetric key", { kty: "oct", k: "c2VjcmV0" }, "unsupported_key", /"kty" is not a supported key type/],
     [

@@ -80,11 +80,14 @@ describe("the key sets of clients", () => {
     expect(() => keySets.keysOf("one", { jwksUri: url as string })).toThrow(
       expect.objectContaining({
         argument: "jwksUri",
-        message: "jwksUri: expected a string that is not empty, got an object",
+        message: "jwksUri: expected a non-empty string, got an object",
       }),
     );
     expect(() => keySets.keysOf("one", { jwksUri: "http://rp.example/jwks" })).toThrow(
-      expect.objectContaining({ argument: "jwksUri" }),
+      expect.objectContaining({
+        argument: "jwksUri",
+        message: "jwksUri: expected an https URL, got http://rp.example",
+      }),
     );
     expect(() => createClientKeySets({ maxClients: 0 })).toThrow(expect.objectContaining({ argument: "maxClients" }));
   });
