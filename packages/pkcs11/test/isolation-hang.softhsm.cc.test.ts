@@ -1,5 +1,6 @@
 import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { openPkcs11Signer } from "@signpost/pkcs11";
 import { moduleChild } from "./support/isolation.ts";
@@ -181,5 +182,22 @@ describe("the next child", () => {
     await rename(join(at.hsm.directory, folder), join(tokens, folder));
     await until(async () => (await outcome(goes)) === "signed");
     expect(await moduleChild()).toBe(child);
+  });
+
+  test("opens a new signer on one token while the only other one is away", async () => {
+    const tokens = join(at.hsm.directory, "tokens");
+    const before = await readdir(tokens);
+    const other = await at.hsm.addToken();
+    await other.generateKey({ label: "k1", id: "01" });
+    const [folder = ""] = (await readdir(tokens)).filter((name) => !before.includes(name));
+    const goes = await at.opener.open(isolated({ token: other.tokenLabel, pin: other.pin }));
+
+    await rename(join(tokens, folder), join(at.hsm.directory, folder));
+    process.kill(await moduleChild(), "SIGKILL");
+    await until(() => goes.health().notes.some((note) => note.includes("is not found again")));
+    // Long enough for a child that is given up.
+    await pause(200);
+    const stays = await at.opener.open(isolated());
+    expect(await outcome(stays)).toBe("signed");
   });
 });

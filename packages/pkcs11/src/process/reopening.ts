@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { SignerError } from "@signpost/core";
 import { closedError } from "@signpost/core/adapter";
 import { KEY_REFUSAL_MS, RETRY_INTERVAL_MS } from "../pool/limits.ts";
@@ -32,14 +33,21 @@ export class Reopening {
     const tokens = new Set(this.#keys.all.map(({ token }) => tokenKey(token)));
     await Promise.all([...tokens].map((name) => this.#reopenToken(child, name)));
     for (const { current, token } of this.#keys.all) if (current?.child === child) this.followOn(child, token);
+    if ((await this.#uselessness(child)) === undefined) return;
+    // New signers of other tokens are opened in it meanwhile: one may show that the child is well, and so may a token that is back.
+    await pause(this.#succession.nextPause(), undefined, { ref: false });
+    const reason = await this.#uselessness(child);
+    if (reason !== undefined) this.#succession.replace(child, `no key could be opened again: ${reason}`);
+  }
+
+  /** Why the next child is to begin from the start. Keys that are refused for good are no reason. */
+  async #uselessness(child: ChildLink): Promise<string | undefined> {
     // A new signer may show that the child is well.
     await this.#opening.settled(() => true);
-    if (this.#isWell(child)) return;
-    // Starts over after the next pause. Permanently refused keys are not a reason for that.
+    if (this.#isWell(child)) return undefined;
     const errors = await Promise.all(this.#keys.all.map((key) => key.opened().catch((error: unknown) => error)));
-    if (this.#isWell(child)) return;
-    const [transient] = errors.filter((error) => error instanceof SignerError && error.transient);
-    if (transient instanceof SignerError) child.kill(`no key could be opened again: ${transient.message}`);
+    if (this.#isWell(child)) return undefined;
+    return errors.find(isTransient)?.message;
   }
 
   /** A child that reaches a login works: the next one would not get the PIN either. */
@@ -138,4 +146,8 @@ function asSignerError(cause: unknown): SignerError {
   if (cause instanceof SignerError) return cause;
   const message = cause instanceof Error ? cause.message : "";
   return new SignerError("unavailable", `the key could not be opened again: ${message}`, { cause });
+}
+
+function isTransient(outcome: unknown): outcome is SignerError {
+  return outcome instanceof SignerError && outcome.transient;
 }

@@ -24,6 +24,8 @@ export class ChildSuccession {
   #child: ChildLink | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastEnd: string | undefined;
+  /** Its pause is over: the next one is started at its end. */
+  #replaced: ChildLink | undefined;
   #closed = false;
 
   constructor(events: SuccessionEvents) {
@@ -52,6 +54,17 @@ export class ChildSuccession {
   /** A signature was made: the next end counts as the first. */
   proven(): void {
     this.#pauses.reset();
+  }
+
+  /** How long a child that holds no key is kept before it is replaced. Milliseconds. */
+  nextPause(): number {
+    return this.#pauses.next();
+  }
+
+  /** Ends a child that was kept for a pause, and starts the next one at once. */
+  replace(child: ChildLink, reason: string): void {
+    this.#replaced = child;
+    child.kill(reason);
   }
 
   /** Why a key is open in no child after an end. */
@@ -88,7 +101,9 @@ export class ChildSuccession {
     this.#child = undefined;
     this.#lastEnd = reason;
     this.#events.ended();
-    if (!this.#closed && this.#events.wanted()) this.#restart();
+    if (this.#closed || !this.#events.wanted()) return;
+    if (child === this.#replaced) this.#succeed();
+    else this.#restart();
   }
 
   #restart(): void {
