@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { moduleChild } from "./support/isolation.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
-import { outcome, until } from "./support/signing.ts";
+import { openingOutcome, outcome, until } from "./support/signing.ts";
 
 const at = useShimmedToken(1);
 const NEW_PIN = "24681357";
@@ -68,4 +68,27 @@ test("a signer whose PIN source fails continues with the login of another one in
   await endChild();
   await until(async () => (await outcome(failing)) === "signed");
   expect(await outcome(signer)).toBe("signed");
+});
+
+test("a PIN that is confirmed after the signer that logged in is closed lets no wrong one in", async () => {
+  const base = { ...at.base, isolation: "process" } as const;
+  const pins = { hangs: false, asked: 0 };
+  let release: (pin: string) => void = () => {};
+  const pin = (): string | Promise<string> => {
+    pins.asked += 1;
+    return pins.hangs ? new Promise((resolve) => (release = resolve)) : at.hsm.pin;
+  };
+  const stays = await at.opener.open({ ...base, pin });
+  const leaves = await at.opener.open(base);
+  pins.hangs = true;
+  await endChild();
+  await until(async () => (await outcome(stays)) === "signed");
+  expect(pins.asked).toBe(2);
+  await leaves.close();
+  pins.hangs = false;
+  release(at.hsm.pin);
+  for (let round = 0; round < 2; round += 1)
+    expect(await openingOutcome(at.opener.open({ ...base, pin: NEW_PIN }))).toBe("pin_incorrect");
+  const right = await at.opener.open(base);
+  expect(right.health().notes).not.toContainEqual(expect.stringContaining("not proven"));
 });

@@ -64,6 +64,13 @@ describe("the PINs that a child process may ask for", () => {
     expect(await take(book, pin)).toBe("1234");
   });
 
+  test("one that is gone is no login of other code: nothing is compared with it", async () => {
+    const { book, accepted } = await withAccepted();
+    book.forgetUnneeded([]);
+    const pin = book.add(pinSource("4321"));
+    await expect(book.compare(pin, TOKEN, accepted)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
   test("when the child ends, what its tokens accepted is forgotten", async () => {
     const { book, accepted } = await withAccepted();
     const pin = book.add(pinSource("4321"));

@@ -127,9 +127,7 @@ export class SignerPins {
     if (this.#wereIn.has(source)) return void this.#lookAgain(source);
     const same = accepted !== undefined && accepted.identity === source.identity;
     const standing = same ? "proven" : await this.#pins.compare(source, this.#token, accepted);
-    this.#standings.set(source, standing);
-    // The source of a signer that is closed is not needed any more.
-    if (standing === "proven" && (accepted === undefined || !this.#sources.includes(accepted))) this.#accepted = source;
+    this.#stands(source, standing, accepted);
   }
 
   /** The same for a signer that was let in before there was a login of the pool to compare its PIN with. */
@@ -188,12 +186,20 @@ export class SignerPins {
     return this.#standings.get(source) === "proven";
   }
 
+  /** `accepted`: what it was compared with. The source of a signer that is closed is not needed any more. */
+  #stands(source: PinSource, standing: Standing, accepted: PinSource | undefined): void {
+    this.#standings.set(source, standing);
+    const isNeeded = accepted !== undefined && this.#sources.includes(accepted);
+    if (standing === "proven" && this.#accepted === accepted && !isNeeded) this.#accepted = source;
+  }
+
   /** A login may have proven what was not before. */
   async #lookAgain(source: PinSource): Promise<void> {
     const before = this.#standings.get(source);
+    const accepted = this.#accepted;
     const standing = await this.#pins
-      .compare(source, this.#token, this.#accepted)
+      .compare(source, this.#token, accepted)
       .catch((error: unknown) => (error instanceof PinError && error.reason === "compared" ? "differs" : before));
-    if (standing !== undefined && this.#sources.includes(source)) this.#standings.set(source, standing);
+    if (standing !== undefined && this.#sources.includes(source)) this.#stands(source, standing, accepted);
   }
 }

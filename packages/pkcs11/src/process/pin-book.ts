@@ -68,7 +68,7 @@ export class PinBook {
   /** Whether a PIN is the one that the token is logged in with. */
   async compare(number: number, token: TokenName, accepted: number | undefined): Promise<PinVerdict> {
     const { source, proven } = this.#require(number);
-    const other = accepted === undefined ? undefined : this.#entries.get(accepted)?.source;
+    const other = accepted === undefined ? undefined : this.#require(accepted).source;
     const verdict = await this.#pins.compare(source, token, other);
     if (verdict === "proven") proven.add(tokenKey(token));
     return verdict;
