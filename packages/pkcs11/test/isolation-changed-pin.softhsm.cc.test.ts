@@ -5,6 +5,8 @@ import { openingOutcome, outcome, until } from "./support/signing.ts";
 
 const at = useShimmedToken(1);
 const NEW_PIN = "24681357";
+/** Nothing here is slow by itself; a machine may be. Milliseconds. */
+const PATIENT = { attemptTimeoutMs: 10_000, deadlineMs: 40_000 };
 const DIFFERS = "the PIN is not the one that the token last accepted";
 
 async function endChild(): Promise<void> {
@@ -12,7 +14,7 @@ async function endChild(): Promise<void> {
 }
 
 test("signers with a PIN from before it was changed continue with the login of one with the new PIN, in each child", async () => {
-  const base = { ...at.base, isolation: "process" } as const;
+  const base = { ...at.base, isolation: "process", policy: PATIENT } as const;
   const old = [await at.opener.open(base), await at.opener.open(base)];
   await at.hsm.pkcs11Tool("--change-pin", "--new-pin", NEW_PIN);
   try {
