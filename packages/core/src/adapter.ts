@@ -28,7 +28,7 @@ export { isStillPublished } from "./keyset/source.ts";
 export { isLoopbackHost } from "./loopback-host.ts";
 export { assertOptions } from "./options/assert-options.ts";
 export type { OptionNames } from "./options/assert-options.ts";
-export { given } from "./options/given.ts";
+export { given } from "./given.ts";
 export { isPlainObject } from "./options/plain-object.ts";
 export {
   readCallback,

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "./errors.ts";
-import { given } from "./options/given.ts";
+import { given } from "./given.ts";
 
 /**
  * A point in time on two clocks. The monotonic clock is never set, but it may stop while a machine sleeps or a serverless

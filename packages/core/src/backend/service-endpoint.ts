@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { isLoopbackHost } from "../loopback-host.ts";
 
 /** The address of a service. */

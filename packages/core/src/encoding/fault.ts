@@ -1,7 +1,7 @@
 import { isUint8Array } from "node:util/types";
 import { EncodingError } from "../errors.ts";
 import type { EncodingErrorCode } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 
 /** What an error is about: the name of the faulty argument, and the error code of its encoding. */
 export interface Subject {

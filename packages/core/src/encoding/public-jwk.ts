@@ -2,7 +2,7 @@ import { decodeBase64url } from "./base64url.ts";
 import { affineCoordinates, EC_CURVES, uncompressedPoint } from "./ec-point.ts";
 import type { EcCurveName, P256PublicJwk } from "./ec-point.ts";
 import { fault, unsupportedKey } from "./fault.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import type { Subject } from "./fault.ts";
 
 /** Only the members that make up a public key, in the order of the JWKS document. */

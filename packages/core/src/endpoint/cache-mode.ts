@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { createFailureReport } from "./failure-report.ts";
 

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
 import { isLoopbackHost } from "../loopback-host.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { readFlag } from "../options/read-values.ts";
 
 /** Options for the URL of the endpoint: the issuer, and the path below it. */

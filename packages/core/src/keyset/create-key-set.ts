@@ -1,6 +1,6 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import { readEncryptionKey, readLegacyKey, readSigningEntry } from "./read-keys.ts";
 import type { EncryptionKey, KeySet, KeySetEntry, LegacyKey, PublishedKey } from "./types.ts";

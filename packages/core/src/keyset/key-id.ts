@@ -1,7 +1,7 @@
 import type { PublicJwk } from "../encoding/public-jwk.ts";
 import { thumbprintOf } from "../encoding/thumbprint.ts";
 import { ConfigurationError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 
 const MAX_LENGTH = 256;
 

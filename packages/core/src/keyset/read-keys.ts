@@ -2,7 +2,7 @@ import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom, publicJwkFrom } from "../encoding/given-key.ts";
 import type { PublicJwk } from "../encoding/public-jwk.ts";
 import { ConfigurationError, EncodingError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { isThenable } from "../thenable.ts";
 import type { Signer } from "../signer/contract.ts";
 import { readKeyId } from "./key-id.ts";

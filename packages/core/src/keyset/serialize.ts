@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import type { JwksDocument, KeySet } from "./types.ts";
 

@@ -1,6 +1,6 @@
 import type { JwkMembers } from "../encoding/public-jwk.ts";
 import { ConfigurationError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import type { ActiveKey, KeySet, KeySetSource, RotationSchedule } from "./types.ts";

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { given } from "./given.ts";
+import { given } from "../given.ts";
 import { nearestName } from "./nearest-name.ts";
 import { isPlainObject } from "./plain-object.ts";
 

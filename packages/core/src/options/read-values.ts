@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { given } from "./given.ts";
+import { given } from "../given.ts";
 
 /**
  * A whole number between the bounds, inclusive.

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { readObject, readSigningEntry } from "../keyset/read-keys.ts";
 import type { KeySetEntry } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 
 // Without an offset, `Date` would use the machine's time zone, which may differ between replicas.
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})[Tt](?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;

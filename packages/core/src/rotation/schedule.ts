@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { readTrailingKeys } from "../keyset/create-key-set.ts";
 import type { KeySet, PublishedKey, RotationSchedule } from "../keyset/types.ts";
 import { assertOptions } from "../options/assert-options.ts";

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { readMoment } from "./moment.ts";
 
 /** Options of `rotationWindow`. */

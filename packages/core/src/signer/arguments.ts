@@ -1,7 +1,7 @@
 import { SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import type { SignOptions } from "./contract.ts";
 
 /** A copy of a SHA-256 digest, since the caller may reuse its buffer while the call waits. */

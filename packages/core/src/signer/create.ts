@@ -1,6 +1,6 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { asSignerError, ConfigurationError, nameSigner, SignerError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { readMilliseconds } from "../options/read-values.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import type { Signer, SignOptions } from "./contract.ts";

@@ -1,6 +1,6 @@
 import { ConfigurationError, nameSigner, SignerError, type SignerErrorCode } from "../errors.ts";
 import { elapsedMs, type Instant, readInstant } from "../instant.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { checkedOptions } from "./arguments.ts";
 import { checkedSignature } from "./attempt.ts";
 import type { Signer, SignOptions } from "./contract.ts";

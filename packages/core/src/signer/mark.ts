@@ -1,5 +1,5 @@
 import { ConfigurationError, type SignerError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import type { Signer } from "./contract.ts";
 import type { Place } from "./places.ts";
 

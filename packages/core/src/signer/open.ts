@@ -1,6 +1,6 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { readSignal } from "../options/read-values.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignerAdapter } from "./contract.ts";
 import { endedError } from "./endings.ts";

@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { ConfigurationError, type SignerError } from "../errors.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 
 // A signer may have several places: Regions, HSMs, sessions, clients. A good signature of one place proves nothing about

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { readMilliseconds, readWholeNumber } from "../options/read-values.ts";
 import type { GuardPolicy, Limiter } from "./contract.ts";
 import { createLimiter } from "./limiter.ts";

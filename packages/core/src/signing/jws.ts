@@ -4,7 +4,7 @@ import { currentKeySet, isStillPublished } from "../keyset/source.ts";
 import type { ActiveKey, KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
 import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.ts";
 

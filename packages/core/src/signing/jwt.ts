@@ -2,7 +2,7 @@ import { ConfigurationError } from "../errors.ts";
 import { isSchedule } from "../keyset/source.ts";
 import type { KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
 import { SIGN_JWS_OPTIONS, signPayload, type SignJwsOptions } from "./jws.ts";
 

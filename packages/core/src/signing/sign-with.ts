@@ -4,7 +4,7 @@ import { ConfigurationError, SignerError } from "../errors.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
-import { given } from "../options/given.ts";
+import { given } from "../given.ts";
 import { readChoice, readSignal } from "../options/read-values.ts";
 import type { Signer, SignOptions } from "../signer/contract.ts";
 import { endedError } from "../signer/endings.ts";
