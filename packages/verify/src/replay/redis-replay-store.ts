@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { ConfigurationError, SignerError, VerifyError } from "@signpost/core";
 import { assertOptions, given, memberOf, readMilliseconds, withinDeadline } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
@@ -24,7 +25,7 @@ export interface RedisReplayStoreOptions {
 const REDIS_REPLAY_STORE_OPTIONS: OptionNames<RedisReplayStoreOptions> = { keyPrefix: true, timeoutMs: true };
 
 /**
- * A replay store for any number of processes. It uses one atomic command, `SET … NX PX`. While Redis does not answer, `claim`
+ * A replay store for any number of processes. One atomic command, `SET … NX PX`, decides. While Redis does not answer, `claim`
  * rejects, and the assertion is refused.
  *
  * `claim` and `ready` reject with `VerifyError` `replay_store_unavailable`. Its `cause` is the error of the client. `claim` also
@@ -50,11 +51,16 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
   if (typeof keyPrefix !== "string")
     throw new ConfigurationError("keyPrefix", `expected a string, got ${given(keyPrefix)}`);
   readMilliseconds("timeoutMs", timeoutMs, 60_000);
+  const send = async (command: string, ...args: string[]): Promise<unknown> =>
+    "call" in client ? client.call(command, args) : client.sendCommand([command, ...args]);
   const setOnce = async (id: string, ttlMs: number): Promise<boolean> => {
-    const args = [keyPrefix + id, "1", "NX", "PX", String(Math.ceil(ttlMs))];
-    const reply = await withinTime(timeoutMs, async () =>
-      "call" in client ? client.call("SET", args) : client.sendCommand(["SET", ...args]),
-    );
+    const key = keyPrefix + id;
+    const mark = randomUUID();
+    const reply = await withinTime(client, timeoutMs, async () => {
+      const set = await send("SET", key, mark, "NX", "PX", String(Math.ceil(ttlMs)));
+      // ioredis sends a command again if its connection closed before the reply. The first one may have stored the id.
+      return set === null && (await send("GET", key).catch(() => undefined)) === mark ? "OK" : set;
+    });
     if (reply === "OK") return true;
     if (reply === null) return false;
     throw unavailable("Redis returned neither OK nor null for SET");
@@ -81,7 +87,7 @@ function requireClient(client: unknown): void {
 }
 
 /** While a client reconnects, it queues commands without a limit. */
-async function withinTime<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
+async function withinTime<T>(client: RedisClientLike, timeoutMs: number, work: () => Promise<T>): Promise<T> {
   try {
     return await withinDeadline(work, {
       deadlineMs: timeoutMs,
@@ -89,9 +95,16 @@ async function withinTime<T>(timeoutMs: number, work: () => Promise<T>): Promise
     });
   } catch (error) {
     if (error instanceof SignerError && error.code === "timeout") throw unavailable(error.message);
-    const reason = replyCode(error) ?? reasonOf(error);
+    const reason =
+      replyCode(error) ?? reasonOf(error) ?? (isOffline(client) ? "the client is not connected" : undefined);
     throw unavailable(`Redis cannot store ids${reason === undefined ? "" : `: ${reason}`}`, { cause: error });
   }
+}
+
+/** Both clients report this with a plain `Error`. */
+function isOffline(client: RedisClientLike): boolean {
+  const status = memberOf(client, "status");
+  return memberOf(client, "isReady") === false || (typeof status === "string" && status !== "ready");
 }
 
 /** An error of Redis begins with its code, such as READONLY, OOM, LOADING or NOAUTH. The rest is only in the cause. */

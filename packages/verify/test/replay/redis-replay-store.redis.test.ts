@@ -1,6 +1,8 @@
 import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { Redis as RedisServer } from "@signpost/test-backends/redis";
 import { startRedis } from "@signpost/test-backends/redis";
@@ -111,6 +113,84 @@ describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])("over %s", (libr
     expect(await store.claim(`${library}-replica`, 60_000)).toBe(true);
   });
 });
+
+// ioredis sends a command again if its connection closed before the reply, and Redis may have run it already.
+it("an id is free for the claim whose reply was lost, and for no other", async () => {
+  const proxy = await startProxy(server.url);
+  const client = new Redis(proxy.url, { retryStrategy: () => 1 });
+  client.on("error", () => {});
+  onTestFinished(() => client.disconnect());
+  const store = createRedisReplayStore(client, { timeoutMs: 20_000 });
+  await store.ready();
+  proxy.loseNextReply();
+  expect(await store.claim("lost-reply", 60_000)).toBe(true);
+  expect(proxy.connections()).toBe(2);
+  expect(await store.claim("lost-reply", 60_000)).toBe(false);
+});
+
+it.each(["redis", "ioredis"] as const)("without an offline queue, the error of %s says why", async (library) => {
+  const down = await startRedis();
+  onTestFinished(() => down.stop());
+  const offline = {
+    redis: async (url: string) => {
+      const client = createClient({ url, disableOfflineQueue: true });
+      client.on("error", () => {});
+      await client.connect();
+      onTestFinished(() => client.destroy());
+      return client;
+    },
+    ioredis: async (url: string) => {
+      const client = new Redis(url, { enableOfflineQueue: false });
+      client.on("error", () => {});
+      onTestFinished(() => client.disconnect());
+      await once(client, "ready");
+      return client;
+    },
+  };
+  const client = await offline[library](down.url);
+  const store = createRedisReplayStore(client);
+  await store.ready();
+  const closed = once(client, library === "redis" ? "error" : "close");
+  await down.stopServer();
+  await closed;
+  await expect(store.claim("offline", 60_000)).rejects.toMatchObject({
+    code: "replay_store_unavailable",
+    message: "Redis cannot store ids: the client is not connected",
+  });
+});
+
+/** Passes bytes on, and can close a connection in place of the next reply. */
+async function startProxy(target: string) {
+  const { hostname, port } = new URL(target);
+  const sockets: Socket[] = [];
+  let count = 0;
+  let losesNext = false;
+  const proxy = createServer((near) => {
+    count += 1;
+    const far = connect(Number(port), hostname);
+    sockets.push(near, far);
+    for (const socket of [near, far]) socket.on("error", () => {});
+    near.pipe(far);
+    far.on("data", (reply) => {
+      if (losesNext) near.destroy();
+      else near.write(reply);
+      losesNext = false;
+    });
+    near.on("close", () => far.destroy());
+  });
+  await once(proxy.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  });
+  return {
+    url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    connections: () => count,
+    loseNextReply: () => {
+      losesNext = true;
+    },
+  };
+}
 
 describe("two processes with the same jti", () => {
   it("10,000 times, exactly one wins", async () => {
