@@ -50,7 +50,10 @@ function addressesOf(answer: readonly string[], family: 4 | 6): LookupAddress[] 
 
 /** A server that did not answer is the better reason than one without addresses. */
 function mostTelling(errors: readonly unknown[]): unknown {
-  return errors.find((error) => !NOTHING.has(memberOf(error, "code"))) ?? errors[0];
+  const error = errors.find((one) => !NOTHING.has(memberOf(one, "code"))) ?? errors[0];
+  // For a DNS server that cannot be reached. It would read as if the host had refused, so it gets the code of `dns.lookup`.
+  if (memberOf(error, "code") !== "ECONNREFUSED") return error;
+  return Object.assign(new Error("the DNS server refused the query"), { code: "EAI_AGAIN" });
 }
 
 async function atMost(ms: number, work: Promise<unknown>): Promise<void> {

@@ -48,6 +48,7 @@ it.each([
   ["ENODATA", "ETIMEOUT", "ETIMEOUT"],
   ["ESERVFAIL", "ENODATA", "ESERVFAIL"],
   ["ENODATA", "ENOTFOUND", "ENODATA"],
+  ["ECONNREFUSED", "ECONNREFUSED", "EAI_AGAIN"],
 ])("where IPv4 ends in %s and IPv6 in %s, the error is %s", async (ipv4, ipv6, code) => {
   const { Resolver } = dns.promises;
   const failing = (name: string) => Promise.reject(Object.assign(new Error(name), { code: name }));
