@@ -154,12 +154,19 @@ function resetConnection(): Error {
   return Object.assign(new Error("the connection was reset"), { code: "ECONNRESET" });
 }
 
-/** In the form that node:tls takes. */
+/**
+ * In the form that node:tls takes. It ignores any text that is not PEM, such as the path of a file, and would then trust no
+ * certificate at all.
+ */
 function authorities(ca: unknown): (string | Buffer)[] {
   const list: readonly unknown[] = Array.isArray(ca) ? ca : [ca];
+  const refusal = (found: string): ConfigurationError =>
+    new ConfigurationError("ca", `expected certificates in PEM, as text or bytes, got ${found}`);
+  if (list.length === 0) throw refusal("an empty list");
   return list.map((one) => {
-    if (one instanceof Uint8Array) return Buffer.from(one);
-    if (typeof one === "string") return one;
-    throw new ConfigurationError("ca", `expected certificates as text or bytes, got ${given(one)}`);
+    const pem = one instanceof Uint8Array ? Buffer.from(one) : one;
+    if (typeof pem !== "string" && !Buffer.isBuffer(pem)) throw refusal(given(one));
+    if (!pem.includes("-----BEGIN ")) throw refusal(`${given(one)} without "-----BEGIN "`);
+    return pem;
   });
 }
