@@ -11,7 +11,6 @@ const INTEGER = 0x02;
 
 /** Order n of the P-256 group (NIST SP 800-186 section 3.2.1.3). */
 const GROUP_ORDER = Buffer.from("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551", "hex");
-const ZERO = Buffer.alloc(HALF);
 
 /**
  * Converts an ECDSA P-256 signature from DER (`Ecdsa-Sig-Value`, RFC 3279 section 2.2.3) to the raw form of
@@ -66,9 +65,14 @@ export function ecdsaDerToRaw(der: Uint8Array): Uint8Array {
  */
 export function ecdsaRawToDer(raw: Uint8Array): Uint8Array {
   assertRawSignature(raw, "raw");
-  const r = minimalInteger(raw.subarray(0, HALF));
-  const s = minimalInteger(raw.subarray(HALF));
-  return Uint8Array.from([SEQUENCE, r.length + s.length, ...r, ...s]);
+  const r = integerLength(raw, 0);
+  const s = integerLength(raw, HALF);
+  const der = new Uint8Array(6 + r + s);
+  der[0] = SEQUENCE;
+  der[1] = 4 + r + s;
+  writeInteger(raw, HALF, der, 2, r);
+  writeInteger(raw, 2 * HALF, der, 4 + r, s);
+  return der;
 }
 
 /**
@@ -80,13 +84,30 @@ export function assertRawSignature(raw: unknown, name: string): asserts raw is U
   const subject: Subject = { name, code: "invalid_signature" };
   assertBytes(raw, subject);
   if (raw.length !== 2 * HALF) throw fault(subject, `expected 64 bytes of r and s, got ${raw.length}`);
-  assertScalar(raw.subarray(0, HALF), "r", subject);
-  assertScalar(raw.subarray(HALF), "s", subject);
+  assertScalar(raw, 0, "r", subject);
+  assertScalar(raw, HALF, "s", subject);
 }
 
-function assertScalar(scalar: Uint8Array, label: string, subject: Subject): void {
-  if (Buffer.compare(scalar, ZERO) === 0) throw fault(subject, `${label} is zero`);
-  if (Buffer.compare(scalar, GROUP_ORDER) >= 0) throw fault(subject, `${label} is not below the group order`);
+// Signatures are public, so these loops may end at the first byte that decides.
+
+function assertScalar(raw: Uint8Array, start: number, label: string, subject: Subject): void {
+  if (firstNonZero(raw, start) === start + HALF) throw fault(subject, `${label} is zero`);
+  let index = 0;
+  while (index < HALF && raw[start + index] === GROUP_ORDER[index]) index += 1;
+  if (index === HALF || byteAt(raw, start + index) > byteAt(GROUP_ORDER, index)) {
+    throw fault(subject, `${label} is not below the group order`);
+  }
+}
+
+/** The index of the first byte of the half at `start` that is not 0, or the end of the half. */
+function firstNonZero(raw: Uint8Array, start: number): number {
+  let index = start;
+  while (index < start + HALF && raw[index] === 0) index += 1;
+  return index;
+}
+
+function byteAt(bytes: Uint8Array, index: number): number {
+  return bytes[index] ?? 0;
 }
 
 /** Writes the INTEGER at `start`, left-padded, into `half`. Returns the offset after it. */
@@ -110,9 +131,18 @@ function readInteger(der: Uint8Array, start: number, half: Uint8Array, label: st
   return end;
 }
 
-/** Tag, length and the shortest two's complement of a non-zero unsigned number (X.690 section 8.3). */
-function minimalInteger(half: Uint8Array): readonly number[] {
-  const value = half.subarray(half.findIndex((byte) => byte !== 0));
-  const sign = (value[0] ?? 0) >= 0x80 ? [0] : [];
-  return [INTEGER, sign.length + value.length, ...sign, ...value];
+/** Length of the shortest two's complement of the half at `start`, a non-zero unsigned number (X.690 section 8.3). */
+function integerLength(raw: Uint8Array, start: number): number {
+  const first = firstNonZero(raw, start);
+  return start + HALF - first + (byteAt(raw, first) >= 0x80 ? 1 : 0);
+}
+
+/** Writes tag, length and value of the INTEGER whose value ends at `end` of `raw`. A sign byte is already 0. */
+function writeInteger(raw: Uint8Array, end: number, der: Uint8Array, offset: number, length: number): void {
+  der[offset] = INTEGER;
+  der[offset + 1] = length;
+  const magnitude = Math.min(length, HALF);
+  const source = end - magnitude;
+  const target = offset + 2 + length - magnitude;
+  for (let index = 0; index < magnitude; index += 1) der[target + index] = byteAt(raw, source + index);
 }
