@@ -2,14 +2,18 @@ import type { OidcProviderSigningLike } from "./host.ts";
 import { readJoseHeader } from "./signing-input.ts";
 
 /**
- * Makes the provider refuse an `id_token_hint` whose kid is missing or not a string. The host would try each of its keys.
- * Hints of clients that use HMAC have no kid, and are left to the host.
+ * Makes the provider refuse an `id_token_hint` that is another kind of token, such as an access token or a logout token, and
+ * one whose kid is missing or not a string. The host would try each of its keys. Hints of clients that use HMAC have no kid.
  */
-export function requireKidOfHints({ IdToken }: OidcProviderSigningLike): void {
+export function requireHeaderOfHints({ IdToken }: OidcProviderSigningLike): void {
   const { validate } = IdToken;
   IdToken.validate = async (token, client) => {
+    const { typ, kid } = readJoseHeader(token);
+    if (typ !== undefined && String(typ).toLowerCase() !== "jwt") {
+      throw new Error("the id_token_hint is another kind of token: its typ is not JWT");
+    }
     const symmetric = String(client.idTokenSignedResponseAlg).startsWith("HS");
-    if (!symmetric && typeof readJoseHeader(token)["kid"] !== "string") {
+    if (!symmetric && typeof kid !== "string") {
       throw new Error("the id_token_hint has no kid, or its kid is not a string");
     }
     return validate.call(IdToken, token, client);

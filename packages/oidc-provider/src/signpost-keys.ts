@@ -11,7 +11,7 @@ import { type AttachOptions, readAttachOptions } from "./attach-options.ts";
 import { type Attached, requireAttached, unserved } from "./attached.ts";
 import { checkBeforeSpending, takesIdToken } from "./before-spending.ts";
 import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
-import { requireKidOfHints } from "./hints.ts";
+import { requireHeaderOfHints } from "./hints.ts";
 import {
   ACKNOWLEDGED_HOOK,
   answeredRequest,
@@ -89,7 +89,7 @@ export interface SignpostKeys<Key extends object> {
    * `servesRequests` is false, nothing is signed before the plug has seen a request. A request that the plug has not seen
    * gets no signature.
    *
-   * From then on the provider refuses an `id_token_hint` without a kid. At the authorization request, it refuses a resource
+   * From then on the provider refuses an `id_token_hint` without a kid, or of another kind than an ID token. At the authorization request, it refuses a resource
    * server whose tokens cannot be signed (`jwt.sign.alg: "RS256"`).
    *
    * The host uses up an authorization code, a device code, a CIBA request or a rotating refresh token before it signs. If that
@@ -218,7 +218,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       });
       mountEndpoint(provider, endpoint, cors, tell);
       provider.use(answerFailures);
-      requireKidOfHints(provider);
+      requireHeaderOfHints(provider);
       const abilities = {
         activeKid: () => keys.active().keyId,
         host: askHostAlgorithms(

@@ -39,6 +39,9 @@ const REFUSED = [
   ["with null for a kid", { alg: "ES256", kid: null }],
   ["with a list for a kid", { alg: "ES256", kid: ["a"] }],
   ["with an empty kid", { alg: "ES256", kid: "" }],
+  ["as an access token", { alg: "ES256", kid: "a", typ: "at+jwt" }],
+  ["as a logout token", { alg: "ES256", kid: "a", typ: "logout+jwt" }],
+  ["with a number for a typ", { alg: "ES256", kid: "a", typ: 1 }],
 ] as const;
 
 describe("an id_token_hint of the key that signs", () => {
@@ -48,6 +51,10 @@ describe("an id_token_hint of the key that signs", () => {
     expect(await acceptedAtAuthorization(token)).toBe(true);
   });
 
+  test("is accepted as a JWT", async () => {
+    expect(await accepted(op, await hintWith({ alg: "ES256", kid: "a", typ: "JWT" }, op.issuer, privateKey))).toBe(true);
+  });
+
   test.each(REFUSED)("is refused %s", async (_name, header) => {
     const token = await hintWith(header, op.issuer, privateKey);
     expect(await accepted(op, token)).toBe(false);
@@ -55,10 +62,12 @@ describe("an id_token_hint of the key that signs", () => {
   });
 });
 
-test("a hint of a client that agreed on HMAC has no kid, and is accepted", async () => {
+test("a hint of a client that agreed on HMAC has no kid, and is accepted if it is an ID token", async () => {
   const key = createSecretKey(Buffer.from(HMAC_CLIENT.client_secret));
   const token = await hintWith({ alg: "HS256" }, op.issuer, key, HMAC_CLIENT.client_id);
   expect(await accepted(op, token)).toBe(true);
+  const logout = await hintWith({ alg: "HS256", typ: "logout+jwt" }, op.issuer, key, HMAC_CLIENT.client_id);
+  expect(await accepted(op, logout)).toBe(false);
 });
 
 test("a hint of the ES256 key that the host signed with before is accepted while that key is retiring", async () => {

@@ -16,7 +16,7 @@ export async function hint(issuer: string, keyId: string, privateKey: KeyObject,
 
 /** The same under any header. */
 export async function hintWith(
-  header: { alg: string; kid?: unknown },
+  header: { alg: string; kid?: unknown; typ?: unknown },
   issuer: string,
   key: KeyObject,
   audience = HINT_CLIENT.client_id,
