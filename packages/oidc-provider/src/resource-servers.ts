@@ -1,3 +1,5 @@
+import { createSecretKey } from "node:crypto";
+import { types } from "node:util";
 import { ConfigurationError } from "@signpost/core";
 import { given } from "@signpost/core/adapter";
 import type { Spendable } from "./before-spending.ts";
@@ -123,6 +125,19 @@ function kidProblem(name: string, kid: unknown): string | undefined {
 
 const HMAC = new Set(["HS256", "HS384", "HS512"]);
 
+/** Reads the key as the host does when it signs. Messages never contain it. */
+function hmacKeyProblem(key: unknown): string | undefined {
+  if (!key) return "jwt.sign.key is missing, which HMAC needs";
+  try {
+    const isKey = types.isKeyObject(key) || types.isCryptoKey(key);
+    const { type } = isKey ? key : createSecretKey(key as NodeJS.ArrayBufferView);
+    if (type === "secret") return undefined;
+  } catch {
+    // Neither text nor bytes.
+  }
+  return "expected a secret key for jwt.sign.key: text, bytes or a secret KeyObject";
+}
+
 function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: SigningAbilities): string | undefined {
   if (alg === undefined) {
     // The host uses its default algorithm, with the key of this kid.
@@ -130,7 +145,7 @@ function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: Sign
     return `expected no jwt.sign.kid, or the kid of a published key, got ${JSON.stringify(kid)}`;
   }
   if (typeof alg !== "string") return `expected jwt.sign.alg "ES256", got ${given(alg)}`;
-  if (HMAC.has(alg)) return key ? kidProblem("jwt.sign.kid", kid) : "jwt.sign.key is missing, which HMAC needs";
+  if (HMAC.has(alg)) return hmacKeyProblem(key) ?? kidProblem("jwt.sign.kid", kid);
   if (alg !== "ES256") {
     if (host.signs(alg, kid) !== false) return undefined;
     const named = kid === undefined ? "" : ` and jwt.sign.kid ${JSON.stringify(kid)}`;

@@ -172,6 +172,16 @@ describe("a resource server whose tokens cannot be signed", () => {
     ["encryption to a public key without a signature", { encrypt: RSA_OAEP }, refusedFor("jwt\\.sign")],
     ["HMAC without a key", { sign: { alg: "HS256" } as never }, refusedFor("jwt\\.sign\\.key")],
     ["HMAC with an empty key", { sign: { alg: "HS256", key: "" } as never }, refusedFor("jwt\\.sign\\.key")],
+    [
+      "HMAC with a public key",
+      { sign: { alg: "HS256", key: publicKey } as never },
+      refusedFor("secret", "jwt\\.sign\\.key"),
+    ],
+    [
+      "HMAC with a JWK",
+      { sign: { alg: "HS256", key: { kty: "oct", k: "AQ" } } as never },
+      refusedFor("jwt\\.sign\\.key"),
+    ],
     ["HMAC of a size that does not exist", { sign: { alg: "HS999", key: SECRET } as never }, refusedFor("HS999")],
     ["null for an algorithm", { sign: { alg: null } as never }, refusedFor("ES256", "null")],
     ["a number for an algorithm", { sign: { alg: 256 } as never }, refusedFor("ES256", "256")],
