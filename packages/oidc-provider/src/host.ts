@@ -95,6 +95,8 @@ export interface OidcProviderSigningLike extends OidcProviderLike {
   readonly BackchannelAuthenticationRequest: OidcProviderClassLike;
   /** The class of pre-authorized codes (OpenID4VCI). */
   readonly PreAuthorizedCode: OidcProviderClassLike;
+  /** The class of pushed authorization requests (RFC 9126). */
+  readonly PushedAuthorizationRequest: OidcProviderClassLike;
 }
 
 /** The parts of the current request that the plug uses. */
@@ -154,6 +156,7 @@ const HOST_CLASSES = [
   "DeviceCode",
   "BackchannelAuthenticationRequest",
   "PreAuthorizedCode",
+  "PushedAuthorizationRequest",
 ] as const;
 
 /** Refuses a provider without the classes that the plug adds checks to. */

@@ -9,7 +9,7 @@ import {
 } from "@signpost/core/adapter";
 import { type AttachOptions, readAttachOptions } from "./attach-options.ts";
 import { type Attached, requireAttached, unserved } from "./attached.ts";
-import { checkBeforeSpending, takesIdToken } from "./before-spending.ts";
+import { checkBeforeSpending, takesAuthorizationResponse, takesIdToken } from "./before-spending.ts";
 import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
 import { requireHeaderOfHints } from "./hints.ts";
 import {
@@ -96,7 +96,7 @@ export interface SignpostKeys<Key extends object> {
    * signature fails, a retry with the same one gets `invalid_grant`. A retry of the guard, or a second signer of
    * `failoverSigner`, avoids that. After the first failure, and if the plug itself refuses (the endpoint does not publish the
    * key, the key source fails), the request is refused before anything is used up, until the key signs again. This needs a
-   * request for an ID token, or `getResourceServerInfo`.
+   * request for an ID token, or `getResourceServerInfo`. The same holds for a pushed authorization request with JARM.
    *
    * @throws ConfigurationError if the endpoint's issuer or path differs from the provider's, or if the endpoint does not
    * publish the active key; if `attach` was already called; and if `provider.callback()` was already called.
@@ -233,7 +233,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       const takesJwt = getResourceServerInfo && resourceServerCheck(abilities, getResourceServerInfo);
       checkBeforeSpending(provider, async (context, spent) => {
         const isForJwt = await takesJwt?.(context, spent);
-        if (isForJwt !== true && !takesIdToken(context, spent)) return;
+        if (isForJwt !== true && !takesIdToken(context, spent) && !takesAuthorizationResponse(context)) return;
         try {
           const entry = permitted({ provider, endpoint }, keys.active().keyId);
           await whilePublished(entry, tried.requireRecovered(entry));

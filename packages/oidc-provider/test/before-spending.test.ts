@@ -241,6 +241,29 @@ describe("while the backend fails", () => {
     expect(await answerOf(await refresh())).toMatchObject(SPENT);
   });
 
+  test("the first failure spends a pushed authorization request with JARM, and no other does", async () => {
+    const { op, breaks, mends } = await startFailing("unavailable");
+    const push = async () => {
+      const form = { client_id: "rp", redirect_uri: REDIRECT_URI, response_type: "code", scope: "openid", ...PKCE };
+      const pushed = await answerOf(await post(op, "/request", { ...form, response_mode: "query.jwt" }));
+      return String(pushed["request_uri"]);
+    };
+    const browse = browser(op.issuer);
+    /** The status of a page of the OP, or the names of what the client gets. */
+    const open = async (request_uri: string) => {
+      const query = new URLSearchParams({ client_id: "rp", request_uri });
+      const ended = await browse(new URL(`${op.issuer}/auth?${query}`));
+      return ended instanceof URL ? [...ended.searchParams.keys()] : ended.status;
+    };
+    const [first, second] = [await push(), await push()];
+    breaks();
+    for (const uri of [first, second, second]) expect(await open(uri)).toBe(503);
+    mends();
+    expect(await open(first)).toContain("error");
+    expect(await open(second)).toEqual(["response"]);
+    expect(await open(second)).toContain("error");
+  });
+
   test("however many wait, it is tried once at a time, and not at all once it signs", async () => {
     const { op, breaks, mends, calls } = await startFailing("unavailable");
     const codes = await Promise.all(Array.from({ length: 7 }, async () => authorize(op, "openid")));

@@ -52,7 +52,9 @@ describe("an id_token_hint of the key that signs", () => {
   });
 
   test("is accepted as a JWT", async () => {
-    expect(await accepted(op, await hintWith({ alg: "ES256", kid: "a", typ: "JWT" }, op.issuer, privateKey))).toBe(true);
+    expect(await accepted(op, await hintWith({ alg: "ES256", kid: "a", typ: "JWT" }, op.issuer, privateKey))).toBe(
+      true,
+    );
   });
 
   test.each(REFUSED)("is refused %s", async (_name, header) => {
