@@ -256,6 +256,9 @@ describe("what was set on the response before", () => {
     "Surrogate-Control": "max-age=86400",
     "CDN-Cache-Control": "max-age=86400",
     "Vendor-CDN-Cache-Control": "max-age=86400",
+    "Akamai-Cache-Control": "max-age=86400",
+    "Edge-Control": "max-age=86400",
+    "X-Accel-Expires": "86400",
     "Content-Encoding": "gzip",
     "Transfer-Encoding": "chunked",
   };

@@ -16,9 +16,12 @@ const OWN_HEADERS = [
   "pragma",
 ];
 
-/** Headers for CDNs. There they override `Cache-Control` (RFC 9213 section 2), and would keep a revoked key in the cache. */
-function isForCdns(name: string): boolean {
-  return name === "surrogate-control" || name.endsWith("cdn-cache-control");
+/** Headers for CDNs and proxies (`edge-control`: Akamai, `x-accel-expires`: nginx). */
+const CACHE_HEADERS = ["surrogate-control", "edge-control", "x-accel-expires"];
+
+/** In the cache they override `Cache-Control` (RFC 9213 section 2), and would keep a revoked key there. */
+function isForCaches(name: string): boolean {
+  return CACHE_HEADERS.includes(name) || name.endsWith("-cache-control");
 }
 
 /**
@@ -39,7 +42,7 @@ function isForCdns(name: string): boolean {
  */
 export function writeResponse(res: ServerResponse, { status, headers, body }: JwksResponse): void {
   if (res.headersSent || res.writableEnded) return;
-  for (const name of [...OWN_HEADERS, ...res.getHeaderNames().filter(isForCdns)]) res.removeHeader(name);
+  for (const name of [...OWN_HEADERS, ...res.getHeaderNames().filter(isForCaches)]) res.removeHeader(name);
   if (headers["Access-Control-Allow-Origin"] === "*") removeOrigin(res);
   res.writeHead(status, headers);
   if (body === null) res.end();
