@@ -48,12 +48,7 @@ export function askHostAlgorithms(
   const answers = new Map<string, Answer>();
   const askAll = async (): Promise<void> => {
     await Promise.all(ALGORITHMS.map(async (alg) => answers.set(alg, await askFor(provider, alg))));
-    for (const kid of new Set([...answers.values()].map(kidOf))) {
-      if (kid === undefined) continue;
-      const signs = ALGORITHMS.filter((alg) => kidOf(answers.get(alg)) === kid);
-      const problem = publicationProblem(kid, signs, published());
-      if (problem !== undefined) tell(problem);
-    }
+    tellUnpublished(answers, published(), tell);
     const kid = kidOf(await askFor(provider, "ES256"));
     if (oursWasAsked()) return;
     const signing = kid === undefined ? "another key, or with none" : `its own key ${JSON.stringify(kid)}`;
@@ -77,6 +72,29 @@ export function askHostAlgorithms(
   };
 }
 
+/** The same report for a host that signs all its tokens with its own keys, ES256 too. */
+export async function reportUnpublishedKeys(
+  provider: OidcProviderSigningLike,
+  published: readonly Published[],
+  tell: TellOperator,
+): Promise<void> {
+  const ask = async (alg: string): Promise<[string, Answer]> => [alg, await askFor(provider, alg)];
+  tellUnpublished(new Map(await Promise.all(["ES256", ...ALGORITHMS].map(ask))), published, tell);
+}
+
+function tellUnpublished(
+  answers: ReadonlyMap<string, Answer>,
+  published: readonly Published[],
+  tell: TellOperator,
+): void {
+  for (const kid of new Set([...answers.values()].map(kidOf))) {
+    if (kid === undefined) continue;
+    const signs = [...answers.keys()].filter((alg) => kidOf(answers.get(alg)) === kid);
+    const problem = publicationProblem(kid, signs, published);
+    if (problem !== undefined) tell(problem);
+  }
+}
+
 /** What RPs cannot verify of the tokens that a key of the host signs. */
 function publicationProblem(
   kid: unknown,
@@ -87,7 +105,7 @@ function publicationProblem(
   const name = JSON.stringify(kid);
   if (found === undefined) {
     const problem = `add the host's own key ${name}: RPs cannot verify the tokens that it signs`;
-    return new ConfigurationError("legacyVerificationKeys", problem);
+    return new ConfigurationError(signs.includes("ES256") ? "keys" : "legacyVerificationKeys", problem);
   }
   const others = signs.filter((alg) => alg !== found["alg"]);
   if (others.length === 0) return undefined;

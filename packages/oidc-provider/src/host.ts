@@ -159,9 +159,18 @@ const HOST_CLASSES = [
   "PushedAuthorizationRequest",
 ] as const;
 
+/** Whether a provider has the classes that `attach` uses. */
+export function isSigningHost(provider: object): provider is OidcProviderSigningLike {
+  return missingClasses(provider).length === 0;
+}
+
+function missingClasses(provider: Partial<OidcProviderSigningLike>): readonly string[] {
+  return HOST_CLASSES.filter((name) => typeof provider[name] !== "function");
+}
+
 /** Refuses a provider without the classes that the plug adds checks to. */
 export function requireSigningHost(provider: Partial<OidcProviderSigningLike>): void {
-  const missing = HOST_CLASSES.filter((name) => typeof provider[name] !== "function");
+  const missing = missingClasses(provider);
   if (missing.length === 0) return;
   const problem = `expected a Provider from oidc-provider 9.11 or later; this one is different (missing: ${missing.join(", ")})`;
   throw new ConfigurationError("provider", problem);

@@ -11,8 +11,10 @@ import {
   writeResponse,
 } from "@signpost/core/adapter";
 import { announcementCheck } from "./announced-path.ts";
-import type { OidcProviderContextLike, OidcProviderLike } from "./host.ts";
+import { isSigningHost, type OidcProviderContextLike, type OidcProviderLike } from "./host.ts";
+import { reportUnpublishedKeys } from "./host-algorithms.ts";
 import { operatorReport, type TellOperator } from "./operator-reports.ts";
+import { type Published, publishedKeys } from "./published.ts";
 
 /** The parts of a `JwksEndpoint` that the plug uses. */
 export type JwksEndpointLike = Pick<JwksEndpoint, "jwksUri" | "respond">;
@@ -26,7 +28,8 @@ export interface MountJwksOptions {
   readonly cors?: boolean | undefined;
   /**
    * Called once if the first request shows that the host announces a JWKS URL that differs from the endpoint's `jwksUri`.
-   * Errors that it throws are dropped. Default: a process warning.
+   * Also called if the host signs with a key that the endpoint does not publish, or with algorithms that it is not
+   * published for. Errors that it throws are dropped. Default: a process warning.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
 }
@@ -65,7 +68,21 @@ export function mountJwks(
   requireMountable(provider, endpoint);
   requireOwnEndpoint(provider, endpoint);
   requireUnserved(provider);
-  mountEndpoint(provider, endpoint, cors, tell);
+  const check = hostKeysCheck(provider, endpoint, tell);
+  mountEndpoint(provider, endpoint, cors, tell, check);
+  check();
+}
+
+/** The host's keys never change, but the endpoint's do: checks each new document. */
+function hostKeysCheck(provider: OidcProviderLike, endpoint: JwksEndpointLike, tell: TellOperator): () => void {
+  let checked: readonly Published[] | undefined;
+  return () => {
+    const published = publishedKeys(endpoint);
+    // While the key source fails, nothing is published. The endpoint reports that itself.
+    if (published === checked || published.length === 0 || !isSigningHost(provider)) return;
+    checked = published;
+    void reportUnpublishedKeys(provider, published, tell);
+  };
 }
 
 /** The providers that have an endpoint. With two endpoints, only the first one would ever be called. */
@@ -79,6 +96,7 @@ export function mountEndpoint(
   endpoint: JwksEndpointLike,
   cors: boolean,
   tell: TellOperator,
+  afterAnswer: () => void = () => {},
 ): void {
   mounted.add(provider);
   const path = provider.pathFor("jwks", { mountPath: "" });
@@ -94,6 +112,7 @@ export function mountEndpoint(
     }
     look(context);
     answer(context, endpoint, cors);
+    afterAnswer();
   });
 }
 

@@ -1,11 +1,13 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { CompactEncrypt, importJWK, SignJWT } from "jose";
 import { errors, ExternalSigningKey, type JWK, Provider, type ResourceServer } from "oidc-provider";
-import { beforeEach, describe, expect, test, vi } from "vitest";
-import { createJwksEndpoint, createKeySet, type LegacyKey, type Signer } from "@signpost/core";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { createJwksEndpoint, createKeySet, type KeySet, type LegacyKey, type Signer } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { type AttachOptions, signpostKeys } from "@signpost/oidc-provider";
+import { type AttachOptions, mountJwks, signpostKeys } from "@signpost/oidc-provider";
 import { browser, type OpOptions, published, REDIRECT_URI, startOp } from "./support/op.ts";
 
 const ISSUER = "https://op.example";
@@ -231,3 +233,66 @@ test.each([true, false])(
     expect(told).toEqual([]);
   },
 );
+
+describe("a Provider that signs with its own keys, through mountJwks", () => {
+  const privateJwk = (key: KeyObject, kid: string, alg?: string) =>
+    ({ ...key.export({ format: "jwk" }), kid, alg }) as JWK;
+  const mount = async (hostKeys: readonly JWK[], keys: () => KeySet): Promise<() => Promise<void>> => {
+    const provider = new Provider(ISSUER, { jwks: { keys: [...hostKeys] } });
+    mountJwks(provider, createJwksEndpoint({ issuer: ISSUER, keys }), { onError: (error) => told.push(error) });
+    const settled = async (): Promise<void> => {
+      for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+    };
+    await settled();
+    const handle = provider.callback();
+    const server = createServer((req, res) => void handle(req, res)).listen(0, "127.0.0.1");
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await once(server, "listening");
+    const address = server.address();
+    return async () => {
+      await fetch(`http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/jwks`);
+      await settled();
+    };
+  };
+  const unpublished = (argument: string, kid: string): unknown =>
+    expect.objectContaining({ argument, message: expect.stringContaining(JSON.stringify(kid)) });
+
+  test("is right if the endpoint publishes them", async () => {
+    const own = createKeySet([{ keyId: "own", signer: await openLocalSigner({ privateKey: ec.privateKey }) }], {
+      legacyVerificationKeys: [LEGACY_KEY],
+    });
+    const hostKeys = [privateJwk(ec.privateKey, "own"), privateJwk(rsa.privateKey, "rs", "RS256")];
+    const request = await mount(hostKeys, () => own);
+    await request();
+    expect(told).toEqual([]);
+  });
+
+  test("has keys that the endpoint does not publish: the operator gets a report for each", async () => {
+    const other = createKeySet([{ keyId: "a", signer }]);
+    const hostKeys = [privateJwk(ec.privateKey, "own"), privateJwk(rsa.privateKey, "rs", "RS256")];
+    const request = await mount(hostKeys, () => other);
+    await request();
+    expect(told).toEqual([unpublished("keys", "own"), unpublished("legacyVerificationKeys", "rs")]);
+  });
+
+  test("goes on signing after a rotation with a key that is no longer published: the operator gets a report", async () => {
+    const old = { keyId: "own", signer: await openLocalSigner({ privateKey: ec.privateKey }) };
+    const sets = [
+      createKeySet([old]),
+      createKeySet([{ keyId: "a", signer }, old]),
+      createKeySet([{ keyId: "a", signer }]),
+    ];
+    let now = sets[0] as KeySet;
+    const request = await mount([privateJwk(ec.privateKey, "own")], () => now);
+    now = sets[1] as KeySet;
+    await request();
+    expect(told).toEqual([]);
+    now = sets[2] as KeySet;
+    await request();
+    await request();
+    expect(told).toEqual([unpublished("keys", "own")]);
+  });
+});

@@ -1,10 +1,11 @@
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import express from "express";
 import Koa from "koa";
 import mount from "koa-mount";
-import { type Configuration, errors, ExternalSigningKey, Provider } from "oidc-provider";
+import { type Configuration, errors, ExternalSigningKey, type JWK, Provider } from "oidc-provider";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createJwksEndpoint, createKeySet, type KeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
@@ -380,8 +381,11 @@ describe("the place of the provider is wrong, and the operator gets one report",
   });
 
   test("of a Provider with its own keys, through mountJwks", async () => {
-    const provider = new Provider("https://op.example/oidc");
-    const endpoint = createJwksEndpoint({ issuer: provider.issuer, keys });
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const own = { ...privateKey.export({ format: "jwk" }), kid: "own" } as JWK;
+    const provider = new Provider("https://op.example/oidc", { jwks: { keys: [own] } });
+    const published = createKeySet([{ keyId: "own", signer: await openLocalSigner({ privateKey }) }]);
+    const endpoint = createJwksEndpoint({ issuer: provider.issuer, keys: published });
     mountJwks(provider, endpoint, { onError: (error) => told.push(error) });
     const base = await serve(provider.callback());
     const response = await fetch(`${base}/jwks`, { headers: { origin: "https://spa.example" } });
