@@ -8,23 +8,41 @@ export interface Spendable {
   readonly scopes?: ReadonlySet<string> | undefined;
 }
 
-/** Throws if the request is to be refused. */
-export type SpendingCheck = (context: RequestContext, spent: Spendable) => void | Promise<void>;
+/** Throws if the request is to be refused. Returns whether it has waited for anything. */
+export type SpendingCheck = (context: RequestContext, spent: Spendable) => Promise<boolean>;
 
 /**
  * Makes the provider check before it uses something up. The host signs afterward. If that is refused, the client has lost
  * its token, and if it uses a lost refresh token again, the host revokes the whole grant.
+ *
+ * The host has looked before whether it is used up. So that two requests with the same code or token cannot both get tokens
+ * after they waited for the check, all but one get the error of `inUse`. When they try again, the host sees the reuse.
  */
-export function checkBeforeSpending(provider: OidcProviderSigningLike, check: SpendingCheck): void {
+export function checkBeforeSpending(provider: OidcProviderSigningLike, check: SpendingCheck, inUse: () => Error): void {
   for (const name of CONSUMABLES) {
     const prototype = provider[name].prototype as Consumable;
     const { consume } = prototype;
+    const checked = new Set<string>();
     prototype.consume = async function consumeChecked() {
       const context = answeredRequest(provider);
-      if (context !== undefined) await check(context, this);
-      return consume.call(this);
+      if (context === undefined) return consume.call(this);
+      const { jti } = this;
+      if (checked.has(jti)) throw inUse();
+      checked.add(jti);
+      try {
+        // If it had to wait, another process may have used it up meanwhile, or revoked its grant.
+        if ((await check(context, this)) && (await isGone(this))) throw inUse();
+        await consume.call(this);
+      } finally {
+        checked.delete(jti);
+      }
     };
   }
+}
+
+async function isGone({ adapter, jti }: Consumable): Promise<boolean> {
+  const stored = await adapter.find(jti);
+  return !stored || Boolean(stored.consumed);
 }
 
 const CONSUMABLES = [
@@ -36,8 +54,10 @@ const CONSUMABLES = [
   "PushedAuthorizationRequest",
 ] as const;
 
-interface Consumable {
-  consume(this: Spendable): Promise<void>;
+interface Consumable extends Spendable {
+  readonly jti: string;
+  readonly adapter: { find(id: string): Promise<{ readonly consumed?: unknown } | undefined | null> };
+  consume(): Promise<void>;
 }
 
 /** Whether the host will sign an ID token with ES256. A refresh may ask for fewer scopes than were granted. */

@@ -68,6 +68,11 @@ export function withdrawnMeanwhile(kid: string, cause?: unknown): SignerError {
   return new SignerError("unavailable", problem, cause === undefined ? {} : { cause });
 }
 
+/** Two requests use the same code or token. If the client tries again, the host knows whether it is used up. */
+export function inUse(): SignerError {
+  return new SignerError("unavailable", "another request used the same code or token meanwhile");
+}
+
 function isPassing(error: unknown): boolean {
   return error instanceof SignerError && error.transient;
 }

@@ -9,8 +9,8 @@ import {
 } from "@signpost/core/adapter";
 import { type AttachOptions, readAttachOptions } from "./attach-options.ts";
 import { type Attached, requireAttached, unserved } from "./attached.ts";
-import { checkBeforeSpending, takesAuthorizationResponse, takesIdToken } from "./before-spending.ts";
-import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
+import { checkBeforeSpending, type Spendable, takesAuthorizationResponse, takesIdToken } from "./before-spending.ts";
+import { answerFailures, hostFailure, inUse, unknownKid, withdrawnMeanwhile } from "./failure.ts";
 import { requireHeaderOfHints } from "./hints.ts";
 import {
   ACKNOWLEDGED_HOOK,
@@ -18,6 +18,7 @@ import {
   type ExternalSigningKeyClassLike,
   type OidcProviderErrorsLike,
   type OidcProviderSigningLike,
+  type RequestContext,
   requireKnownHook,
   requireSigningHost,
 } from "./host.ts";
@@ -231,16 +232,18 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       };
       requireSignableResourceServers(provider, abilities);
       const takesJwt = getResourceServerInfo && resourceServerCheck(abilities, getResourceServerInfo);
-      checkBeforeSpending(provider, async (context, spent) => {
+      const check = async (context: RequestContext, spent: Spendable): Promise<boolean> => {
         const isForJwt = await takesJwt?.(context, spent);
-        if (isForJwt !== true && !takesIdToken(context, spent) && !takesAuthorizationResponse(context)) return;
+        const hasAsked = takesJwt !== undefined;
+        if (isForJwt !== true && !takesIdToken(context, spent) && !takesAuthorizationResponse(context)) return hasAsked;
         try {
           const entry = permitted({ provider, endpoint }, keys.active().keyId);
-          await whilePublished(entry, tried.requireRecovered(entry));
+          return (await whilePublished(entry, tried.requireRecovered(entry))) || hasAsked;
         } catch (error) {
           throw abilities.failure(error);
         }
-      });
+      };
+      checkBeforeSpending(provider, check, () => abilities.failure(inUse()));
       attached = { provider, endpoint };
       reportCrowd(keys.verifying().length);
     },

@@ -7,9 +7,9 @@ export interface TriedSigner {
   sign(entry: ActiveKey, data: Uint8Array): Promise<Uint8Array>;
   /**
    * After a failure, has the key sign again, and rejects if it still fails. All callers wait for the same signature. While
-   * the key works, it signs nothing.
+   * the key works, it signs nothing. Resolves with whether it has waited.
    */
-  requireRecovered(entry: ActiveKey): Promise<void>;
+  requireRecovered(entry: ActiveKey): Promise<boolean>;
 }
 
 /** It has no header and no payload, so its signature fits no token. */
@@ -47,10 +47,11 @@ export function createTriedSigner(options: SignWithOptions): TriedSigner {
   return {
     sign,
     requireRecovered: async (entry) => {
-      if (!failing.has(entry)) return;
+      if (!failing.has(entry)) return false;
       const trial = trials.get(entry) ?? trialOf(entry);
       trials.set(entry, trial);
       await trial;
+      return true;
     },
   };
 }

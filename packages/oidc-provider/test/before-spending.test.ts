@@ -180,6 +180,8 @@ describe("while the backend fails", () => {
   interface Failing extends Started {
     /** From now on the backend answers no call. */
     hangs(): void;
+    /** From now on the backend answers no call until the result is called. Then it signs. */
+    holds(): () => void;
     /** How many calls have reached the backend. */
     calls(): number;
   }
@@ -191,6 +193,7 @@ describe("while the backend fails", () => {
     const local = await openLocalSigner();
     let fails = false;
     let hangs = false;
+    let held: Promise<void> | undefined;
     let calls = 0;
     const signer: Signer = {
       ...local,
@@ -198,6 +201,7 @@ describe("while the backend fails", () => {
         calls += 1;
         await setImmediate();
         if (hangs) return new Promise(() => {});
+        await held;
         if (fails) throw new SignerError(code, "the backend is down");
         return local.sign(...given);
       },
@@ -210,6 +214,14 @@ describe("while the backend fails", () => {
       calls: () => calls,
       hangs: () => {
         hangs = true;
+      },
+      holds: () => {
+        let release: () => void = () => {};
+        held = new Promise((resolve) => {
+          release = resolve;
+        });
+        fails = false;
+        return release;
       },
       breaks: () => {
         fails = true;
@@ -239,6 +251,52 @@ describe("while the backend fails", () => {
     expect(await answerOf(await exchange(op, second))).toMatchObject({ status: 200, id_token: expect.any(String) });
     expect(await answerOf(await refresh())).toMatchObject({ status: 200, id_token: expect.any(String) });
     expect(await answerOf(await refresh())).toMatchObject(SPENT);
+  });
+
+  describe("of two requests with the same code or token that wait for the trial, one gets tokens", () => {
+    /** Fails once, and then holds the trial that the requests of `ask` wait for. */
+    const holdTrial = async ({ op, breaks, holds, calls }: Failing, ask: () => void): Promise<() => void> => {
+      const failed = await authorize(op, "openid");
+      breaks();
+      await exchange(op, failed);
+      const release = holds();
+      const before = calls();
+      ask();
+      await vi.waitUntil(() => calls() > before);
+      return release;
+    };
+    const statuses = async (asked: readonly Promise<Response>[]) =>
+      (await Promise.all(asked.map(async (response) => (await response).status))).toSorted();
+
+    test("at once", async () => {
+      const failing = await startFailing("unavailable");
+      const { op } = failing;
+      const code = await authorize(op, "openid");
+      const { refresh_token } = await answerOf(await exchange(op, await authorize(op, "openid")));
+      const refresh = () => post(op, "/token", { grant_type: "refresh_token", refresh_token: String(refresh_token) });
+      const asks = [() => exchange(op, code), () => exchange(op, code), refresh, refresh];
+      const answers: Promise<Response>[] = [];
+      const release = await holdTrial(failing, () => answers.push(...asks.map(async (ask) => ask())));
+      await vi.waitUntil(() => op.failures.length === 3);
+      release();
+      expect(await statuses(answers.slice(0, 2))).toEqual([200, 503]);
+      expect(await statuses(answers.slice(2))).toEqual([200, 503]);
+      // The host sees the reuse.
+      expect(await answerOf(await exchange(op, code))).toMatchObject(SPENT);
+      expect(await answerOf(await refresh())).toMatchObject(SPENT);
+    });
+
+    test("one of them in another process", async () => {
+      const failing = await startFailing("unavailable");
+      const { op } = failing;
+      const code = await authorize(op, "openid");
+      const answers: Promise<Response>[] = [];
+      const release = await holdTrial(failing, () => answers.push(exchange(op, code)));
+      await op.provider.AuthorizationCode.adapter.consume(code);
+      release();
+      expect(await statuses(answers)).toEqual([503]);
+      expect(await answerOf(await exchange(op, code))).toMatchObject(SPENT);
+    });
   });
 
   test("the first failure spends a pushed authorization request with JARM, and no other does", async () => {
