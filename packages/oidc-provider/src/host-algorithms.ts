@@ -21,6 +21,8 @@ export interface HostAlgorithms {
   mayName(kid: string): boolean;
   /** Whether the host is known to have no keys except ours. */
   hasNone(): boolean;
+  /** Reports keys of the host that the endpoint does not publish, once for each document. */
+  checkPublished(): void;
 }
 
 /** A claim that marks a token as a question: it is only signed to see which key signs. */
@@ -46,16 +48,18 @@ export function askHostAlgorithms(
   tell: TellOperator,
 ): HostAlgorithms {
   const answers = new Map<string, Answer>();
-  const askAll = async (): Promise<void> => {
-    await Promise.all(ALGORITHMS.map(async (alg) => answers.set(alg, await askFor(provider, alg))));
-    tellUnpublished(answers, published(), tell);
+  const asked = askEach(provider, ALGORITHMS, answers);
+  const checkPublished = createPublishedCheck(asked, published, tell);
+  const askForOurs = async (): Promise<void> => {
+    await asked;
     const kid = kidOf(await askFor(provider, "ES256"));
     if (oursWasAsked()) return;
     const signing = kid === undefined ? "another key, or with none" : `its own key ${JSON.stringify(kid)}`;
     const problem = `put the keys of these signpostKeys before all others: the host signs ES256 with ${signing}`;
     tell(new ConfigurationError("jwks", problem));
   };
-  void askAll();
+  checkPublished();
+  void askForOurs();
   return {
     signs: (alg, kid) => {
       if (!ALGORITHMS.includes(alg)) return false;
@@ -69,17 +73,43 @@ export function askHostAlgorithms(
     },
     mayName: (kid) => published().some((key) => key["kid"] === kid),
     hasNone: () => ALGORITHMS.every((alg) => answers.get(alg) === "no key"),
+    checkPublished,
   };
 }
 
-/** The same report for a host that signs all its tokens with its own keys, ES256 too. */
-export async function reportUnpublishedKeys(
+/** The check of `checkPublished`, for a host that signs all its tokens with its own keys, ES256 too. */
+export function hostKeysCheck(
   provider: OidcProviderSigningLike,
-  published: readonly Published[],
+  published: () => readonly Published[],
   tell: TellOperator,
-): Promise<void> {
-  const ask = async (alg: string): Promise<[string, Answer]> => [alg, await askFor(provider, alg)];
-  tellUnpublished(new Map(await Promise.all(["ES256", ...ALGORITHMS].map(ask))), published, tell);
+): () => void {
+  return createPublishedCheck(askEach(provider, ["ES256", ...ALGORITHMS]), published, tell);
+}
+
+/** The keys of the host never change. Those of the endpoint do, so this is called after each answer of it. */
+function createPublishedCheck(
+  asked: Promise<ReadonlyMap<string, Answer>>,
+  published: () => readonly Published[],
+  tell: TellOperator,
+): () => void {
+  let checked: readonly Published[] | undefined;
+  const check = async (keys: readonly Published[]): Promise<void> => tellUnpublished(await asked, keys, tell);
+  return () => {
+    const keys = published();
+    // While the key source fails, nothing is published. The endpoint reports that itself.
+    if (keys === checked || keys.length === 0) return;
+    checked = keys;
+    void check(keys);
+  };
+}
+
+async function askEach(
+  provider: OidcProviderSigningLike,
+  algorithms: readonly string[],
+  answers = new Map<string, Answer>(),
+): Promise<ReadonlyMap<string, Answer>> {
+  await Promise.all(algorithms.map(async (alg) => answers.set(alg, await askFor(provider, alg))));
+  return answers;
 }
 
 function tellUnpublished(

@@ -12,9 +12,9 @@ import {
 } from "@signpost/core/adapter";
 import { announcementCheck } from "./announced-path.ts";
 import { isSigningHost, type OidcProviderContextLike, type OidcProviderLike } from "./host.ts";
-import { reportUnpublishedKeys } from "./host-algorithms.ts";
+import { hostKeysCheck } from "./host-algorithms.ts";
 import { operatorReport, type TellOperator } from "./operator-reports.ts";
-import { type Published, publishedKeys } from "./published.ts";
+import { publishedKeys } from "./published.ts";
 
 /** The parts of a `JwksEndpoint` that the plug uses. */
 export type JwksEndpointLike = Pick<JwksEndpoint, "jwksUri" | "respond">;
@@ -68,21 +68,9 @@ export function mountJwks(
   requireMountable(provider, endpoint);
   requireOwnEndpoint(provider, endpoint);
   requireUnserved(provider);
-  const check = hostKeysCheck(provider, endpoint, tell);
+  const check = isSigningHost(provider) ? hostKeysCheck(provider, () => publishedKeys(endpoint), tell) : () => {};
   mountEndpoint(provider, endpoint, cors, tell, check);
   check();
-}
-
-/** The host's keys never change, but the endpoint's do: checks each new document. */
-function hostKeysCheck(provider: OidcProviderLike, endpoint: JwksEndpointLike, tell: TellOperator): () => void {
-  let checked: readonly Published[] | undefined;
-  return () => {
-    const published = publishedKeys(endpoint);
-    // While the key source fails, nothing is published. The endpoint reports that itself.
-    if (published === checked || published.length === 0 || !isSigningHost(provider)) return;
-    checked = published;
-    void reportUnpublishedKeys(provider, published, tell);
-  };
 }
 
 /** The providers that have an endpoint. With two endpoints, only the first one would ever be called. */
@@ -96,7 +84,7 @@ export function mountEndpoint(
   endpoint: JwksEndpointLike,
   cors: boolean,
   tell: TellOperator,
-  afterAnswer: () => void = () => {},
+  afterAnswer: () => void,
 ): void {
   mounted.add(provider);
   const path = provider.pathFor("jwks", { mountPath: "" });

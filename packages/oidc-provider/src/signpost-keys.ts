@@ -217,7 +217,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
         signsOutsideRequests = true;
         return next();
       });
-      mountEndpoint(provider, endpoint, cors, tell);
+      mountEndpoint(provider, endpoint, cors, tell, () => abilities.host.checkPublished());
       provider.use(answerFailures);
       requireHeaderOfHints(provider);
       const abilities = {

@@ -234,32 +234,60 @@ test.each([true, false])(
   },
 );
 
+/** Returns a function that requests the key set. */
+async function serve(provider: Provider): Promise<() => Promise<void>> {
+  const settled = async (): Promise<void> => {
+    // The host is asked meanwhile.
+    for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+  };
+  await settled();
+  const handle = provider.callback();
+  const server = createServer((req, res) => void handle(req, res)).listen(0, "127.0.0.1");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, "listening");
+  const address = server.address();
+  return async () => {
+    await fetch(`http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/jwks`);
+    await settled();
+  };
+}
+
+const unpublished = (argument: string, kid: string): unknown =>
+  expect.objectContaining({ argument, message: expect.stringContaining(JSON.stringify(kid)) });
+
+test("an old key of the host that leaves the endpoint's keys too early is reported", async () => {
+  const entries = [{ keyId: "a", signer }];
+  let now = createKeySet(entries, { legacyVerificationKeys: [LEGACY_KEY] });
+  const keys = (): KeySet => now;
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });
+  const old = { ...rsa.privateKey.export({ format: "jwk" }), kid: "rs", alg: "RS256" } as JWK;
+  const provider = new Provider("http://127.0.0.1", {
+    jwks: { keys: [...signpost.jwks.keys, old] as JWK[] },
+    features: { devInteractions: { enabled: false }, ...signpost.features },
+  });
+  signpost.attach(provider, createJwksEndpoint({ issuer: "http://127.0.0.1", keys }));
+  const request = await serve(provider);
+  await request();
+  expect(told).toEqual([]);
+  now = createKeySet(entries);
+  await request();
+  await request();
+  await vi.waitFor(() => {
+    expect(told).toEqual([unpublished("legacyVerificationKeys", "rs")]);
+  });
+});
+
 describe("a Provider that signs with its own keys, through mountJwks", () => {
   const privateJwk = (key: KeyObject, kid: string, alg?: string) =>
     ({ ...key.export({ format: "jwk" }), kid, alg }) as JWK;
   const mount = async (hostKeys: readonly JWK[], keys: () => KeySet): Promise<() => Promise<void>> => {
     const provider = new Provider(ISSUER, { jwks: { keys: [...hostKeys] } });
     mountJwks(provider, createJwksEndpoint({ issuer: ISSUER, keys }), { onError: (error) => told.push(error) });
-    const settled = async (): Promise<void> => {
-      for (let turn = 0; turn < 50; turn += 1) await setImmediate();
-    };
-    await settled();
-    const handle = provider.callback();
-    const server = createServer((req, res) => void handle(req, res)).listen(0, "127.0.0.1");
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    await once(server, "listening");
-    const address = server.address();
-    return async () => {
-      await fetch(`http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/jwks`);
-      await settled();
-    };
+    return serve(provider);
   };
-  const unpublished = (argument: string, kid: string): unknown =>
-    expect.objectContaining({ argument, message: expect.stringContaining(JSON.stringify(kid)) });
-
   test("is right if the endpoint publishes them", async () => {
     const own = createKeySet([{ keyId: "own", signer: await openLocalSigner({ privateKey: ec.privateKey }) }], {
       legacyVerificationKeys: [LEGACY_KEY],
