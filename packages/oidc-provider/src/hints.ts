@@ -9,7 +9,7 @@ export function requireHeaderOfHints({ IdToken }: OidcProviderSigningLike): void
   const { validate } = IdToken;
   IdToken.validate = async (token, client) => {
     const { typ, kid } = readJoseHeader(token);
-    if (typ !== undefined && !/^(application\/)?jwt$/i.test(String(typ))) {
+    if (typ !== undefined && !(typeof typ === "string" && /^(application\/)?jwt$/i.test(typ))) {
       throw new Error("the id_token_hint is another kind of token: its typ is not JWT");
     }
     const symmetric = String(client.idTokenSignedResponseAlg).startsWith("HS");

@@ -266,7 +266,7 @@ describe("while the backend fails", () => {
       return release;
     };
     const statuses = async (asked: readonly Promise<Response>[]) =>
-      (await Promise.all(asked.map(async (response) => (await response).status))).toSorted();
+      (await Promise.all(asked.map(async (response) => (await response).status))).toSorted((a, b) => a - b);
 
     test("at once", async () => {
       const failing = await startFailing("unavailable");
