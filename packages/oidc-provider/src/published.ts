@@ -19,7 +19,6 @@ export function publishedKeys(endpoint: JwksEndpointLike): readonly Published[] 
 }
 
 /**
-/**
  * Checks at each signature that RPs can find the key. An endpoint created with `schedule.keySet()` instead of `schedule`
  * never publishes new keys. One created with the schedule withdraws a key that an older copy of its set goes on signing with.
  */
