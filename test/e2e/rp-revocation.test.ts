@@ -162,8 +162,10 @@ function pageRow(library: string | undefined): readonly string[] | undefined {
 
 function inWords(seconds = Number.NaN, client: Client): string {
   if (seconds === FOREVER)
-    return client.name === "aws-jwt-verify" ? "until a restart" : "as long as it is used once a minute";
+    return client.name === "aws-jwt-verify" ? "until a restart" : "as long as the key is used once a minute";
   if (seconds === 0) return "until the first one";
-  if (seconds >= HOUR) return "as the headers say: 1 h, or up to 2 h if it is not used in between";
+  if (seconds >= HOUR) {
+    return "1 h, as the headers say. The next token after that hour is also accepted if it arrives within 2 h of the fetch";
+  }
   return seconds > MINUTE ? `${seconds / MINUTE} min` : `${seconds} s`;
 }
