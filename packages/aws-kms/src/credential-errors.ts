@@ -1,5 +1,5 @@
 import { memberOf } from "@signpost/core/adapter";
-import { isMetadataKnown, type SourceRequest } from "./credential-requests.ts";
+import { isMetadataKnown, lastRenewal, type SourceRequest } from "./credential-requests.ts";
 import { classify, isUnreachable, nameOf, NO_CREDENTIALS, type Row } from "./error-table.ts";
 
 /** Says why there are no credentials. Its `cause` is the SDK's error. */
@@ -20,6 +20,7 @@ const PROVIDER_ERRORS: ReadonlySet<string> = new Set([
   "CredentialsProviderError",
   "TokenProviderError",
   "ProviderError",
+  "InstanceMetadataV1FallbackError",
 ]);
 
 /** Matches a lost connection in a message, for errors of the SDK that keep nothing else. */
@@ -40,6 +41,8 @@ const NOT_SENDABLE = /^ERR_(?:UNESCAPED_CHARACTERS|INVALID_CHAR)$/;
  * The SDK's messages for an answer of STS or SSO with status 200 and no credentials. Neither service refuses like this.
  */
 const WITHOUT_CREDENTIALS = /^Invalid response from STS\.|^SSO returns an invalid temporary credential/;
+/** The SDK's message for a token of SSO that it could not renew, or tried to renew just before. */
+const SESSION_OVER = /^Token is expired\./;
 const UNREADABLE_ANSWER: Row = {
   code: "unavailable",
   text: `${NO_CREDENTIALS.text}: the answer of their source is unreadable`,
@@ -53,7 +56,8 @@ export function credentialsErrorFrom(error: unknown, last: SourceRequest | undef
 
 /** Like `providerRow`, and also covers an unreadable answer, for which the SDK throws the error of its parser. */
 export function sourceRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
-  return isUnreadable(error, last) ? UNREADABLE_ANSWER : providerRow(error, last);
+  const asked = last ?? (SESSION_OVER.test(String(memberOf(error, "message"))) ? lastRenewal() : undefined);
+  return isUnreadable(error, asked) ? UNREADABLE_ANSWER : providerRow(error, asked);
 }
 
 /** Whether a source's answer is not JSON or has no credentials, because it is truncated or a proxy's page. */
@@ -63,6 +67,8 @@ function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean 
   // An answer of KMS itself has its metadata on the error.
   if (last?.status === undefined || last.status >= 300 || memberOf(error, "$metadata") !== undefined) return false;
   if (nameOf(error) === "SyntaxError" || UNREADABLE.test(message)) return true;
+  // None of these services answers 200 if it refuses. The sign-in service's answer is not in the error.
+  if (last.source === "sso") return PROVIDER_ERRORS.has(nameOf(error));
   return last.source === "metadata" && NOT_SENDABLE.test(String(memberOf(error, "code")));
 }
 

@@ -26,13 +26,26 @@ const METADATA_HOSTS: ReadonlySet<string> = new Set(["169.254.169.254", "fd00:ec
 const CONTAINER_ORIGIN = "http://169.254.170.2";
 /** The path of its version 2, which returns a token first. */
 const METADATA_TOKEN_PATH = "/latest/api/token";
+/** What it answers without a token, if version 1 is off. */
+const NO_VERSION_1 = 401;
+/** The path of SSO-OIDC. */
+const RENEWAL_PATH = "/token";
 /** Paths of the portal, of SSO-OIDC, which renews the portal's token, and of the sign-in service behind `aws login`. */
-const SSO_PATHS: ReadonlySet<string> = new Set(["/federation/credentials", "/token", "/v1/token"]);
+const SSO_PATHS: ReadonlySet<string> = new Set(["/federation/credentials", RENEWAL_PATH, "/v1/token"]);
+
+interface Watched {
+  readonly asked: SourceRequest;
+  /** For a request to the metadata service: the one before it, if that was for a token. */
+  readonly token: SourceRequest | undefined;
+}
 
 /** Tells the requests of a question from the other requests in this process. */
 const records = new AsyncLocalStorage<RequestRecord>();
-const watched = new WeakMap<object, SourceRequest>();
+const watched = new WeakMap<object, Watched>();
+/** The requests for a token of the metadata service. */
+const tokens = new WeakSet<SourceRequest>();
 let metadataKnown = false;
+let renewal: SourceRequest | undefined;
 let watching = false;
 
 /**
@@ -51,19 +64,29 @@ export function watchCredentialRequests(): void {
     if (source === undefined) return;
     if (source === "metadata" && !METADATA_HOSTS.has(request.host)) metadataKnown = true;
     const asked: SourceRequest = { source, status: undefined };
-    watched.set(request, asked);
+    if (request.path === METADATA_TOKEN_PATH) tokens.add(asked);
+    if (source === "sso" && request.path === RENEWAL_PATH) renewal = asked;
+    const token = record.last !== undefined && tokens.has(record.last) ? record.last : undefined;
+    watched.set(request, { asked, token });
     // The SDK continues with a metadata service that is not configured, which says nothing about the configured source.
     if (source !== "metadata" || record.last?.source !== "sso" || isMetadataKnown()) record.last = asked;
   });
   subscribe("http.client.response.finish", (message) => {
     const request = memberOf(message, "request");
     if (!(request instanceof ClientRequest)) return;
-    const asked = watched.get(request);
+    const { asked, token } = watched.get(request) ?? {};
     const status = memberOf(memberOf(message, "response"), "statusCode");
     if (asked === undefined || typeof status !== "number") return;
-    asked.status = status;
-    if (request.path.startsWith(METADATA_PATH) && status === 200) metadataKnown = true;
+    // Without a token the SDK tries version 1. If that is off, the answer to the request for the token says more.
+    const isWithoutToken = status === NO_VERSION_1 && token !== undefined && token.status !== 200;
+    asked.status = isWithoutToken ? token.status : status;
+    if (request.path.startsWith(METADATA_PATH) && (status === 200 || status === NO_VERSION_1)) metadataKnown = true;
   });
+}
+
+/** The last request to renew a token of SSO, in this process. The SDK makes no other one within 30 seconds. */
+export function lastRenewal(): SourceRequest | undefined {
+  return renewal;
 }
 
 /** Runs `ask`, and stores in `record` the last request that it makes to a source. */

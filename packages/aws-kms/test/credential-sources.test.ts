@@ -224,21 +224,50 @@ describe.each(SOURCES.filter(({ name }) => name === "SSO" || name.startsWith("ST
   });
 });
 
-test("SSO-OIDC that is down passes, where the portal's token has to be renewed", async () => {
-  const session = "renewed";
-  process.env["AWS_ENDPOINT_URL_SSO_OIDC"] = `http://127.0.0.1:${port}`;
-  process.env["HOME"] = folder;
-  const cache = join(folder, ".aws", "sso", "cache");
-  mkdirSync(cache, { recursive: true });
-  const expired = { accessToken: "t", expiresAt: new Date(Date.now() - 1000).toISOString() };
-  const renewal = { refreshToken: "r", clientId: "c", clientSecret: "s", region: "eu-west-1" };
-  const file = `${createHash("sha1").update(session).digest("hex")}.json`;
-  writeFileSync(join(cache, file), JSON.stringify({ ...expired, ...renewal }));
-  configure(
-    `[default]\nsso_session = ${session}\nsso_account_id = 1\nsso_role_name = op\n[sso-session ${session}]\nsso_region = eu-west-1\nsso_start_url = https://start.example/\n`,
-  );
-  answer = (_asked, response) => response.writeHead(503).end("{}");
-  await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
+test.each<[string, number, string]>([
+  ["that is down", 503, "{}"],
+  ["that answers 200 and a page", 200, "<html>"],
+])(
+  "SSO-OIDC %s passes, where the portal's token has to be renewed, even if it is not asked again",
+  async (what, status, page) => {
+    const session = what.replaceAll(" ", "-");
+    process.env["AWS_ENDPOINT_URL_SSO_OIDC"] = `http://127.0.0.1:${port}`;
+    process.env["HOME"] = folder;
+    const cache = join(folder, ".aws", "sso", "cache");
+    mkdirSync(cache, { recursive: true });
+    const expired = { accessToken: "t", expiresAt: new Date(Date.now() - 1000).toISOString() };
+    const renewal = { refreshToken: "r", clientId: "c", clientSecret: "s", region: "eu-west-1" };
+    const file = `${createHash("sha1").update(session).digest("hex")}.json`;
+    writeFileSync(join(cache, file), JSON.stringify({ ...expired, ...renewal }));
+    configure(
+      `[default]\nsso_session = ${session}\nsso_account_id = 1\nsso_role_name = op\n[sso-session ${session}]\nsso_region = eu-west-1\nsso_start_url = https://start.example/\n`,
+    );
+    let requests = 0;
+    answer = (_asked, response) => {
+      requests += 1;
+      response.writeHead(status).end(page);
+    };
+    await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
+    // The SDK renews a token at most every 30 seconds. Until then it only says that the token has expired.
+    const before = requests;
+    await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
+    expect(requests).toBe(before);
+  },
+);
+
+test.each<[string, (response: ServerResponse) => unknown, SignerErrorCode]>([
+  ["answers 503", (response) => response.writeHead(503).end(), "unavailable"],
+  ["answers 429", (response) => response.writeHead(429).end(), "throttled"],
+  ["is cut off", (response) => response.destroy(), "unavailable"],
+  ["refuses", (response) => response.writeHead(403).end(), "access_denied"],
+])("a metadata service without version 1, whose token request %s, is judged by that", async (_what, token, code) => {
+  delete process.env["AWS_EC2_METADATA_DISABLED"];
+  process.env["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = `http://127.0.0.1:${port}`;
+  answer = ({ url = "" }, response) => {
+    if (url.endsWith("/token")) token(response);
+    else response.writeHead(401).end();
+  };
+  await expect(open()).rejects.toMatchObject({ code, transient: code !== "access_denied" });
 });
 
 describe("no source at all", () => {

@@ -41,3 +41,8 @@ test("a metadata service that is not there is no source, until it has given cred
   await recordRequests(record, () => askMetadata(1));
   expect(credentialsErrorFrom(none, record.last).row.code).toBe("unavailable");
 });
+
+test("one that is down passes, where its version 1 is off", () => {
+  const off = Object.assign(new Error("v1 fallback has been blocked"), { name: "InstanceMetadataV1FallbackError" });
+  expect(credentialsErrorFrom(off, { source: "metadata", status: 503 }).row.code).toBe("unavailable");
+});

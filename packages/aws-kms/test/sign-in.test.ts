@@ -60,6 +60,11 @@ test.each([500, 503])("a sign-in service that answers %i passes, whatever the SD
   });
 });
 
+test.each(["<html>", "{}", ""])("one that answers 200 and %o passes", async (page) => {
+  [status, body] = [200, page];
+  await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
+});
+
 test("one that cannot be reached passes", async () => {
   process.env["AWS_ENDPOINT_URL_SIGNIN"] = "http://127.0.0.1:1";
   await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
