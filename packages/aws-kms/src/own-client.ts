@@ -5,6 +5,7 @@ import { apiFromClient, type AwsKmsApi, type AwsKmsClientLike } from "./api.ts";
 import { expectMetadata } from "./credential-requests.ts";
 import { createCredentialSource } from "./credential-source.ts";
 import { withRenewedCredentials } from "./credentials.ts";
+import { withFreshFiles } from "./profile-files.ts";
 import type { Sdk } from "./sdk.ts";
 import { refuseInsecureRequests } from "./secure-requests.ts";
 import { DECIDED, type Settings } from "./settings.ts";
@@ -73,7 +74,17 @@ function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number): DefaultP
     const logger = Object.create(init.logger, { debug: { value: debug } });
     // Without it the SSO client would have the SDK's own handler.
     const clientConfig = { requestHandler: init["requestHandler"] };
-    return createCredentialSource(() => provide({ ...init, clientConfig, logger, maxRetries: 0 }), patienceMs);
+    const make = (ignoresCache: () => boolean): ReturnType<DefaultProvider> =>
+      provide({
+        ...init,
+        clientConfig,
+        logger,
+        maxRetries: 0,
+        get ignoreCache() {
+          return ignoresCache();
+        },
+      });
+    return createCredentialSource(() => withFreshFiles(make), patienceMs);
   };
 }
 

@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { beforeEach, expect, test } from "vitest";
+import { join } from "node:path";
+import { afterAll, beforeEach, expect, test } from "vitest";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
+import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { withFreshFiles } from "../src/profile-files.ts";
 import { provideCredentials } from "./environment.ts";
 
 beforeEach(() => provideCredentials(undefined));
@@ -30,4 +34,58 @@ test.each<[string, Readonly<Record<string, string>>]>([
     transient: false,
     message: expect.stringMatching(/could not get credentials: EISDIR$/),
   });
+});
+
+const DIGEST = new Uint8Array(32).fill(1);
+const fake = await startFakeAwsKms();
+const key = fake.addKey();
+const folder = mkdtempSync(join(tmpdir(), "aws-files-"));
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await fake.stop();
+});
+
+const write = (name: string, id: string): void =>
+  writeFileSync(join(folder, name), `[default]\naws_access_key_id = ${id}\naws_secret_access_key = secret\n`);
+
+test("a credentials file that appears late is found, by open signers and by new ones", async () => {
+  process.env["AWS_SHARED_CREDENTIALS_FILE"] = join(folder, "late");
+  const options = { key: key.arn, endpoint: fake.endpoint };
+  await using early = await openAwsKmsSigner({ ...options, publicKey: key.publicKey?.export({ format: "jwk" }) ?? {} });
+  await expect(early.sign(DIGEST)).rejects.toMatchObject({ code: "access_denied" });
+  await expect(openAwsKmsSigner(options)).rejects.toMatchObject({ code: "access_denied" });
+  write("late", "AKIA1");
+  await using signer = await openAwsKmsSigner(options);
+  await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  await expect(early.sign(DIGEST)).resolves.toHaveLength(64);
+});
+
+test("a credentials file that another program rewrites is read again when KMS refuses what it held", async () => {
+  process.env["AWS_SHARED_CREDENTIALS_FILE"] = join(folder, "rewritten");
+  write("rewritten", "AKIA1");
+  await using signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy: { maxAttempts: 1 } });
+  write("rewritten", "AKIA2");
+  fake.acceptOnly(["AKIA2"], "UnrecognizedClientException");
+  await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  fake.acceptOnly(undefined);
+});
+
+test("one question at a time reads the files again, since a file system may hang", async () => {
+  const fail = (): Promise<never> => Promise.reject(new Error("none"));
+  await expect(withFreshFiles(() => fail)()).rejects.toThrow("none");
+  let arrive: (identity: string) => void = () => {};
+  const hung = new Promise<string>((resolve) => (arrive = resolve));
+  const seen: boolean[] = [];
+  const ask = (answer: Promise<string>): Promise<string> =>
+    withFreshFiles((ignoresCache) => async () => {
+      seen.push(ignoresCache());
+      return answer;
+    })();
+  const first = ask(hung);
+  await ask(Promise.resolve("cached"));
+  expect(seen).toEqual([true, false]);
+  arrive("fresh");
+  await first;
+  await ask(Promise.resolve("cached"));
+  expect(seen).toEqual([true, false, false]);
 });
