@@ -53,9 +53,25 @@ const NETWORK_ERROR =
 // OpenSSL's and Node's codes for a connection that cannot be trusted. gRPC says UNAVAILABLE.
 const TLS_ERROR = /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/;
 
-/** Whether the code of an error says that a connection failed or was lost. */
+/** The codes of Node's HTTP parser and of its decompression, for an answer of something that is not the service. */
+const UNREADABLE_ERROR = /^(?:HPE|Z)_/;
+
+/** Whether the code of an error says that the answer was not HTTP or was damaged. */
+export function isUnreadableCode(code: string): boolean {
+  return UNREADABLE_ERROR.test(code);
+}
+
+/** Whether the code of an error says that a connection failed or was lost, or that something else answered. */
 export function isNetworkCode(code: string): boolean {
-  return NETWORK_ERROR.test(code) || TLS_ERROR.test(code);
+  return NETWORK_ERROR.test(code) || TLS_ERROR.test(code) || isUnreadableCode(code);
+}
+
+/** node-fetch's types for redirects that lead nowhere. */
+const REDIRECTS: ReadonlySet<unknown> = new Set(["max-redirect", "invalid-redirect"]);
+
+/** Whether an answer was an endless or a damaged redirect. */
+export function isRedirectError(error: unknown): boolean {
+  return REDIRECTS.has(memberOf(error, "type")) || REDIRECTS.has(memberOf(memberOf(error, "cause"), "type"));
 }
 
 /** How many nested causes are checked. */

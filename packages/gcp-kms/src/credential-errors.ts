@@ -6,6 +6,8 @@ import {
   failingFileCode,
   isClosedClient,
   isNoJson,
+  isRedirectError,
+  isUnreadableCode,
   messageOf,
   networkCode,
   type CallSubject,
@@ -48,10 +50,11 @@ function classify(error: unknown): Failure {
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   if (message.includes(NO_SOURCE)) return withoutSource();
   const asked = askedHost(error);
-  if (UNREADABLE_ANSWER.test(message)) return { code: "unavailable", text: `${asked} gave an unreadable answer` };
+  const code = networkCode(error);
+  const isUnreadable = UNREADABLE_ANSWER.test(message) || isRedirectError(error) || isUnreadableCode(code ?? "");
+  if (isUnreadable) return { code: "unavailable", text: `${asked} gave an unreadable answer` };
   const status = httpStatus(error);
   if (status !== undefined) return answered(status, asked);
-  const code = networkCode(error);
   if (code !== undefined) return { code: "unavailable", text: `${asked} cannot be reached (${code})` };
   const failing = failingFileCode(error);
   if (failing !== undefined) {

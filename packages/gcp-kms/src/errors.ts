@@ -1,6 +1,13 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
-import { causeOf, isClosedClient, isNetworkCode, messageOf, type CallSubject } from "./client-error.ts";
+import {
+  causeOf,
+  isClosedClient,
+  isNetworkCode,
+  isRedirectError,
+  messageOf,
+  type CallSubject,
+} from "./client-error.ts";
 import { pluginFailure } from "./credential-errors.ts";
 
 interface Row {
@@ -104,8 +111,8 @@ const MINIFIED: Row = {
 
 function classify(error: unknown, knownState: string | undefined): Row {
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
-  // Over REST, 5.x lets the error of its JSON parser through.
-  if (memberOf(error, "name") === "SyntaxError") {
+  // Over REST, 5.x lets the error of its JSON parser through, and has no code for an empty answer.
+  if (memberOf(error, "name") === "SyntaxError" || messageOf(error).startsWith("Received null response")) {
     return { code: "integrity", text: "the answer is truncated or is not JSON", transient: true };
   }
   if (messageOf(error).startsWith("wrapperToProto3JSON: ")) return MINIFIED;
@@ -160,8 +167,8 @@ export function stateInMessage(error: unknown): string | undefined {
 export function statusNumber(error: unknown): number | undefined {
   const code = memberOf(error, "code");
   if (typeof code === "string") return isNetworkCode(code) ? 14 : undefined;
-  // node-fetch's type for endless redirects, which 5.x passes on. 6.x says UNAVAILABLE.
-  if (code === undefined && memberOf(memberOf(error, "cause"), "type") === "max-redirect") return 14;
+  // 5.x passes it on. 6.x says UNAVAILABLE.
+  if (code === undefined && isRedirectError(error)) return 14;
   if (typeof code !== "number") return undefined;
   const http = memberOf(error, "httpStatusCode");
   // 6.x calls every unknown page of a proxy FAILED_PRECONDITION. From Google, that has the HTTP status 400.

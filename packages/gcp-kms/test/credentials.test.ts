@@ -24,7 +24,13 @@ const endpoint = "https://127.0.0.1:9";
 const CALL_MADE = { code: "unavailable", message: expect.stringMatching(/the service cannot be reached|ECONNREFUSED/) };
 
 /** What a source of credentials does with a request. */
-type Behavior = "well" | "hangs" | "refuses connections" | number | { readonly text: string };
+type Behavior =
+  | "well"
+  | "hangs"
+  | "refuses connections"
+  | number
+  | { readonly text: string }
+  | { readonly raw: string };
 
 const certificate = selfSignedCertificate("localhost");
 const tlsServer = createSecureServer(certificate);
@@ -52,6 +58,7 @@ const answer: RequestListener = (request, response) => {
   if (behavior === "refuses connections") return void request.socket.destroy();
   if (behavior === "hangs") return void hung.push(response);
   if (typeof behavior === "number") return void response.writeHead(behavior, headers).end('{"error":"made_up"}');
+  if (typeof behavior === "object" && "raw" in behavior) return void request.socket.end(behavior.raw);
   if (typeof behavior === "object") return void response.writeHead(200, headers).end(behavior.text);
   setTimeout(() => giveToken(response), delayMs);
   return undefined;
@@ -327,6 +334,20 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
     expect(await failure(await open({ transport }))).toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("is temporarily unreadable (EIO)"),
+    });
+  });
+
+  test.each<[string, string]>([
+    ["something that is not HTTP", "SSH-2.0-OpenSSH_9.6\r\n"],
+    ["a broken gzip", "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 5\r\n\r\nabcde"],
+    ["a redirect to nowhere", "HTTP/1.1 307 Moved\r\nlocation: http://[x\r\ncontent-length: 0\r\n\r\n"],
+  ])("that is answered with %s is an outage", async (_what, raw) => {
+    await useFile(workloadIdentity());
+    await writeFile(join(directory, "subject-token"), "token");
+    behavior = { raw };
+    expect(await failure(await open({ transport }))).toMatchObject({
+      code: "unavailable",
+      message: `cannot sign with ${KEY}: the source of Google credentials, http://127.0.0.1:${port}, gave an unreadable answer`,
     });
   });
 

@@ -62,6 +62,20 @@ describe("what the client throws becomes one of our codes", () => {
       true,
     ],
     [
+      "a redirection to nowhere, over REST in 5.x",
+      new Error("invalid redirect", { cause: Object.assign(new Error("x"), { type: "invalid-redirect" }) }),
+      "unavailable",
+      true,
+    ],
+    [
+      "an answer that is not HTTP, over REST in 5.x",
+      Object.assign(new Error("x"), { code: "HPE_INVALID_CONSTANT" }),
+      "unavailable",
+      true,
+    ],
+    ["a broken gzip, over REST in 5.x", Object.assign(new Error("x"), { code: "Z_DATA_ERROR" }), "unavailable", true],
+    ["an empty answer, over REST in 5.x", new Error("Received null response from RPC GetPublicKey"), "integrity", true],
+    [
       "a request that a minified client cannot write",
       new Error("wrapperToProto3JSON: expected to see a number, a string, a boolean, or a Long, but got 1687901582"),
       "invalid_argument",
@@ -219,6 +233,7 @@ describe("credentials that could not be had, before a call", () => {
     ],
     ["a request that was given up", Object.assign(new Error("x"), { code: "TimeoutError" }), "timeout"],
     ["a private key that is broken", new Error("error:1E08010C:DECODER routines::unsupported"), "access_denied"],
+    ["redirections without an end", Object.assign(new Error("x"), { type: "max-redirect" }), "unavailable"],
     ["an answer that is cut", new SyntaxError("x"), "access_denied"],
   ])("%s", (_what, error, code) => {
     const mapped = credentialsError(error, SUBJECT);
