@@ -6,6 +6,7 @@ import {
   isNetworkCode,
   isRedirectError,
   messageOf,
+  networkCode,
   type CallSubject,
 } from "./client-error.ts";
 import { pluginFailure } from "./credential-errors.ts";
@@ -163,12 +164,20 @@ export function stateInMessage(error: unknown): string | undefined {
   return STATE.exec(messageOf(error))?.[1];
 }
 
+/** For a client that uses fetch, by the name of the error: its own timeout, and an abort by another party. */
+const ENDED_BY_CLIENT: ReadonlyMap<unknown, number> = new Map([
+  ["TimeoutError", 4],
+  ["AbortError", 1],
+]);
+
 /** The gRPC status: from gRPC, from REST in 6.x, or from the body or HTTP status that REST in 5.x passes on. */
 export function statusNumber(error: unknown): number | undefined {
   const code = memberOf(error, "code");
   if (typeof code === "string") return isNetworkCode(code) ? 14 : undefined;
-  // 5.x passes it on. 6.x says UNAVAILABLE.
-  if (code === undefined && isRedirectError(error)) return 14;
+  // 5.x passes redirects on, and 6.x says UNAVAILABLE. A client that uses fetch has the reason only as the cause.
+  if (code === undefined && (isRedirectError(error) || networkCode(error) !== undefined)) return 14;
+  const ended = ENDED_BY_CLIENT.get(memberOf(error, "name"));
+  if (ended !== undefined) return ended;
   if (typeof code !== "number") return undefined;
   const http = memberOf(error, "httpStatusCode");
   // 6.x calls every unknown page of a proxy FAILED_PRECONDITION. From Google, that has the HTTP status 400.

@@ -62,6 +62,14 @@ describe("what the client throws becomes one of our codes", () => {
       true,
     ],
     [
+      "a lost connection of a client that uses fetch",
+      new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNRESET" }) }),
+      "unavailable",
+      true,
+    ],
+    ["its own timeout", new DOMException("x", "TimeoutError"), "timeout", true],
+    ["an abort by another party", new DOMException("x", "AbortError"), "unavailable", true],
+    [
       "a redirection to nowhere, over REST in 5.x",
       new Error("invalid redirect", { cause: Object.assign(new Error("x"), { type: "invalid-redirect" }) }),
       "unavailable",
