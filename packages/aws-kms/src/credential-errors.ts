@@ -23,6 +23,12 @@ const PROVIDER_ERRORS: ReadonlySet<string> = new Set([
   "InstanceMetadataV1FallbackError",
 ]);
 
+/** Whether the SDK says that a source gave no credentials. */
+function isProviderError(error: unknown): boolean {
+  // After an https endpoint of a container on this machine has failed, the SDK asks it with Node's http.
+  return PROVIDER_ERRORS.has(nameOf(error)) || memberOf(error, "code") === "ERR_INVALID_PROTOCOL";
+}
+
 /** Matches a lost connection in a message, for errors of the SDK that keep nothing else. */
 const CONNECTION_LOST =
   /\bE(?:CONN[A-Z]+|TIMEDOUT|PIPE|HOSTUNREACH|NETUNREACH|AI_AGAIN)\b|\bENOTFOUND\b|socket hang up|TimeoutError/;
@@ -68,7 +74,7 @@ function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean 
   if (last?.status === undefined || last.status >= 300 || memberOf(error, "$metadata") !== undefined) return false;
   if (nameOf(error) === "SyntaxError" || UNREADABLE.test(message)) return true;
   // None of these services answers 200 if it refuses. The sign-in service's answer is not in the error.
-  if (last.source === "sso") return PROVIDER_ERRORS.has(nameOf(error));
+  if (last.source === "sso") return isProviderError(error);
   return last.source === "metadata" && NOT_SENDABLE.test(String(memberOf(error, "code")));
 }
 
@@ -77,7 +83,7 @@ function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean 
  * It is not transient if there is no source, or if one refuses. Undefined for any other error.
  */
 export function providerRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
-  if (!PROVIDER_ERRORS.has(nameOf(error))) return undefined;
+  if (!isProviderError(error)) return undefined;
   const { source, status } = last ?? {};
   if (status !== undefined && status >= 300) return byStatus(status);
   if (last !== undefined && status === undefined) {

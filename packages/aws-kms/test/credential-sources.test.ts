@@ -270,6 +270,11 @@ test.each<[string, (response: ServerResponse) => unknown, SignerErrorCode]>([
   await expect(open()).rejects.toMatchObject({ code, transient: code !== "access_denied" });
 });
 
+test("a container's endpoint with https that cannot be reached passes", async () => {
+  process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "https://127.0.0.1:1/credentials";
+  await expect(open()).rejects.toMatchObject({ code: "unavailable", transient: true });
+});
+
 describe("no source at all", () => {
   test("is access_denied at once", async () => {
     await expect(open()).rejects.toMatchObject({ code: "access_denied", transient: false });
