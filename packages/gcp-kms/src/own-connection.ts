@@ -42,6 +42,8 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
   let current: ClientLife | undefined;
   /** An abandoned search that may still finish. */
   let late: Promise<ReadyLife> | undefined;
+  /** The clients of all abandoned searches that still run. Some have a channel. */
+  const abandoned = new Set<ClientLife>();
   let hangs = 0;
   /** How many channels in a row never got an answer. */
   let silences = 0;
@@ -74,16 +76,19 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
   const giveUp = (life: ClientLife, search: Search): void => {
     if (current !== life) return;
     current = undefined;
+    abandoned.add(life);
     hangs += 1;
     late = new Promise((resolve) => {
       search.ready.then(
         (ready) => {
+          abandoned.delete(life);
           if (isClosed || current?.hasChannel === true) return leave(life);
           current?.retire();
           current = life;
           return resolve(ready);
         },
         () => {
+          abandoned.delete(life);
           forgetAbsence(life.client);
           life.retire();
         },
@@ -135,7 +140,8 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     },
     close: async () => {
       isClosed = true;
-      await current?.close();
+      const lives = current === undefined ? abandoned : [current, ...abandoned];
+      await Promise.all([...lives].map((life) => life.close()));
     },
   };
 }

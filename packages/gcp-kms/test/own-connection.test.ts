@@ -18,12 +18,15 @@ interface Clients {
   readonly waits: Waits;
   /** How many were made. */
   readonly made: () => number;
+  /** The numbers of those that were closed. */
+  readonly closed: number[];
 }
 
 /** A connection through made-up clients, which refuse calls after their end as the SDK's do. */
 function madeUpClients(): Clients {
   const waits: Waits = {};
   let made = 0;
+  const ended: number[] = [];
   const create = (): GcpKmsClientLike => {
     const number = (made += 1);
     let closed = false;
@@ -44,10 +47,16 @@ function madeUpClients(): Clients {
       listCryptoKeyVersions: refuse,
       close: async () => {
         closed = true;
+        ended.push(number);
       },
     };
   };
-  return { connection: ownConnection({ create, forgetAbsence: () => undefined }), waits, made: () => made };
+  return {
+    connection: ownConnection({ create, forgetAbsence: () => undefined }),
+    waits,
+    made: () => made,
+    closed: ended,
+  };
 }
 
 /** One call whose signal ends it after a time, with a bound that may be longer. Tells which client answered. */
@@ -118,6 +127,16 @@ describe("a call that waits for credentials while its client is left", () => {
     await connection.close();
     expect(await waiting).toMatchObject({ message: "The client has already been closed." });
   });
+});
+
+test("closing ends the channel of a client whose later search hangs", async () => {
+  const { connection, waits, closed } = madeUpClients();
+  await ask(connection, 5_000);
+  waits.token = async (client) => (client === 1 ? never() : undefined);
+  await rejection(ask(connection, 60));
+  expect(await ask(connection, 5_000)).toBe("client 2");
+  await connection.close();
+  expect(new Set(closed)).toEqual(new Set([1, 2]));
 });
 
 describe("credentials that the service refuses, though the client takes them for good", () => {
