@@ -1,5 +1,5 @@
 // pnpm bench [NAME …] [--quick] [--publish]: compiles the packages and test/bench, and runs NAME.bench.ts, or all
-// benchmarks. `--publish` keeps the results in test/bench/results and writes them into docs/performance.md. Other arguments
+// benchmarks. `--publish` keeps the results in test/bench/results and writes them into docs/performance.md and docs/performance-figures.md. Other arguments
 // go to each benchmark. As with tests, a file name may list backends: sign.softhsm.bench.ts.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +44,8 @@ for (const file of chosen) {
 
 if (publish) {
   const page = join("test/bench/dist", "performance-page.js");
-  if (!(await run(process.execPath, [page, RESULTS, "docs/performance.md"])).ok) process.exitCode = 1;
+  if (!(await run(process.execPath, [page, RESULTS, "docs/performance.md", "docs/performance-figures.md"])).ok)
+    process.exitCode = 1;
 }
 
 /** @param {string} file */

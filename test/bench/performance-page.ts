@@ -1,13 +1,14 @@
-// Writes the results of `pnpm bench --publish` into docs/performance.md, between the two marks: the machine, every target
-// with its results, and one section per report, with its plots in docs/img. The comparison of libraries is in
-// docs/verify-peers.md. Arguments: the folder of the JSON reports, the page.
+// Writes the results of `pnpm bench --publish` into two pages. The first one gets a summary and the plots, between the two
+// marks. The second one has every figure: the machine, every target with its results, and one table per report. The
+// comparison of libraries is in docs/verify-peers.md. Arguments: the folder of the JSON reports, the two pages.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { plotsOf } from "./plots.ts";
 import { type BenchReport, figure, toMarkdown } from "./report.ts";
+import { summaryOf } from "./summary.ts";
 import { targetsTable } from "./targets.ts";
 
-const [results = "", page = ""] = process.argv.slice(2);
+const [results = "", page = "", figuresPage = ""] = process.argv.slice(2);
 const BEGIN = "<!-- results: written by pnpm bench --publish -->";
 const END = "<!-- end of results -->";
 const PLOT = /^bench-.*\.svg$/;
@@ -16,22 +17,37 @@ const names = (await readdir(results)).filter((name) => name.endsWith(".json"));
 const reports = await Promise.all(
   names.toSorted().map(async (name) => JSON.parse(await readFile(join(results, name), "utf8")) as BenchReport),
 );
+
 const images = join(dirname(page), "img");
 await mkdir(images, { recursive: true });
 for (const old of await readdir(images)) if (PLOT.test(old)) await rm(join(images, old));
 const sections: string[] = [];
-for (const report of reports) {
-  const plots = plotsOf(report).map(({ name: plot, svg }) => ({ file: join(images, `bench-${plot}.svg`), svg }));
-  for (const { file, svg } of plots) await writeFile(file, svg);
-  const pictures = plots.map(({ file }) => `![${report.title}](img/${basename(file)})`);
-  sections.push([toMarkdown(report), ...pictures].join("\n"));
+for (const { name, question, svg } of plotsOf(reports)) {
+  const file = join(images, `bench-${name}.svg`);
+  await writeFile(file, svg);
+  sections.push(`## ${question}\n\n![${question}](img/${basename(file)})`);
 }
-
 const text = await readFile(page, "utf8");
 const [before = "", rest = ""] = text.split(BEGIN);
 const [, after = ""] = rest.split(END);
-const overview = ["## Targets and results", "", machines(), "", targetsTable(reports)].join("\n");
-await writeFile(page, `${before}${BEGIN}\n\n${[overview, ...sections].join("\n\n")}\n${END}${after}`);
+await writeFile(page, `${before}${BEGIN}\n\n${[summaryOf(reports), ...sections].join("\n\n")}\n\n${END}${after}`);
+
+await writeFile(
+  figuresPage,
+  [
+    "# Performance figures",
+    "",
+    "Every benchmark, every row and every target. `pnpm bench --publish` writes this page. [Performance](performance.md) has the",
+    "summary, and [how we measure](performance-method.md) explains the columns.",
+    "",
+    "## Targets and results",
+    "",
+    machines(),
+    "",
+    targetsTable(reports),
+    ...reports.map(toMarkdown),
+  ].join("\n"),
+);
 
 /** One line for each machine that results come from, with the load during each benchmark. */
 function machines(): string {

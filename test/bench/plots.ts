@@ -1,128 +1,246 @@
-// Plots of reports as SVG: medians with their 95 % intervals, or how close both sides came to a limit.
+// The plots of docs/performance.md, one for each question, as SVG. Each reads its rows from the reports by their names.
+import { drawPlot, type Mark, Plot } from "./plot-frame.ts";
 import type { PairingResult } from "./measure.ts";
-import { type BenchReport, figure, percent } from "./report.ts";
+import { type BenchReport, figure } from "./report.ts";
+import type { Estimate } from "./statistics.ts";
 
-const WIDTH = 900;
-const LABELS = 430;
-const RIGHT = 40;
-const TOP = 44;
-const ROW = 22;
-const PLOT = WIDTH - LABELS - RIGHT;
-const OURS = "#1b6ac9";
-const PEER = "#a0a8b4";
-const TARGET = "#c93c1b";
+const OURS = "var(--ours)";
+const PEER = "var(--peer)";
+/** Keeps text readable where a line passes behind it. */
+const HALO = { stroke: "var(--paper)", strokeWidth: 5 } as const;
 
-/** One plot for each kind of row in the report. */
-export function plotsOf(report: BenchReport): { readonly name: string; readonly svg: string }[] {
-  const limited = report.results.filter(({ ofIdeal }) => ofIdeal !== undefined);
-  const added = report.results.filter(({ target, ofIdeal }) => target.addedMs !== undefined && ofIdeal === undefined);
-  const ratios = report.results.filter((result) => !limited.includes(result) && !added.includes(result));
-  return [
-    { name: `${report.name}-limit`, rows: limited, draw: limitPlot },
-    { name: `${report.name}-added`, rows: added, draw: addedPlot },
-    { name: `${report.name}-ratio`, rows: ratios, draw: ratioPlot },
-  ]
-    .filter(({ rows }) => rows.length > 0)
-    .map(({ name, rows, draw }) => ({ name, svg: draw(rows) }));
+/** A plot for the page. */
+export interface PagePlot {
+  /** For its file: `bench-NAME.svg`. */
+  readonly name: string;
+  /** What it answers. */
+  readonly question: string;
+  readonly svg: string;
 }
 
-function limitPlot(rows: readonly PairingResult[]): string {
-  const x = (part: number): number => LABELS + Math.min(part, 1) * PLOT;
-  const bars = rows.map(({ name, ofIdeal = { ours: 0, peer: 0 } }, index) => {
-    const y = TOP + index * ROW;
-    return [
-      label(name, y),
-      rect(LABELS, y + 2, x(ofIdeal.ours) - LABELS, 8, OURS),
-      rect(LABELS, y + 11, x(ofIdeal.peer) - LABELS, 6, PEER),
-      text(x(ofIdeal.ours) - 4, y + 10, percent(ofIdeal.ours), "end", "#ffffff", 9),
-    ].join("");
+/** Every plot whose reports are there. */
+export function plotsOf(reports: readonly BenchReport[]): readonly PagePlot[] {
+  const rowsOf = (name: string): readonly PairingResult[] =>
+    reports.find((report) => report.name === name)?.results ?? [];
+  return [
+    addedPlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("sign-jwt")),
+    ratePlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("pkcs11-sessions")),
+    startPlot([...rowsOf("start"), ...rowsOf("aws-kms-https")]),
+    ratioPlot(
+      "local",
+      "Local key: how long does a token take, compared with JWT libraries?",
+      "token",
+      against(rowsOf("token")),
+    ),
+    ratioPlot(
+      "verify",
+      "RP: how long does a verification take, compared with RP libraries?",
+      "verify",
+      rowsOf("verify"),
+    ),
+    ratioPlot("endpoint", "JWKS endpoint: how long does a request take?", "endpoint", against(rowsOf("endpoint"))),
+  ].filter((plot) => plot !== undefined);
+}
+
+interface Interval {
+  readonly group: string;
+  readonly label: string;
+  readonly at: Estimate;
+}
+
+const TOKEN = /^(?:service|signer) of (\d+) ms, (?:token|each verified)$/;
+
+function addedPlot(...[aws, google, core]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
+  const group = (name: string, rows: readonly PairingResult[] = []): Interval[] =>
+    rows.flatMap(({ name: row, addedMs }) => {
+      const delay = TOKEN.exec(row)?.[1];
+      return delay === undefined ? [] : [{ group: name, label: `${delay} ms`, at: addedMs }];
+    });
+  const rows = [
+    ...group("AWS KMS, against SignCommand", aws),
+    ...group("Google Cloud KMS, against asymmetricSign", google),
+    ...group("core alone, against the bare signer", core),
+  ];
+  const question = "How much longer does a verified token take than the bare call?";
+  return intervalPlot("added", question, "milliseconds longer, by the latency of the backend (linear axis)", rows);
+}
+
+function intervalPlot(name: string, question: string, axis: string, rows: readonly Interval[]): PagePlot | undefined {
+  if (rows.length === 0) return undefined;
+  const groups = [...new Set(rows.map(({ group }) => group))];
+  const labels = [...new Set(rows.map(({ label }) => label))];
+  const marks: Mark[] = [
+    Plot.ruleX([0]),
+    Plot.ruleY(rows, { y: "label", x1: low, x2: high, fy: "group", stroke: OURS, strokeWidth: 3 }),
+    Plot.dot(rows, { y: "label", x: value, fy: "group", fill: OURS, r: 5 }),
+    Plot.text(rows, { y: "label", x: high, fy: "group", text: shown, dx: 8, textAnchor: "start" }),
+    ...headings(groups),
+  ];
+  const svg = drawPlot([question, axis], {
+    height: groups.length * (labels.length * 24 + 40) + 60,
+    marginLeft: 60,
+    marginRight: 60,
+    x: { label: null, grid: true, nice: true },
+    y: { label: null, domain: labels },
+    fy: { label: null, axis: null, domain: groups, padding: 0.2 },
+    marks,
   });
-  return svg("Part of the limit: ours (blue), peer (grey)", rows.length, [
-    ...ticks([0, 0.25, 0.5, 0.75, 1], x, percent),
-    ...bars,
-  ]);
+  return { name, question, svg };
 }
 
-function addedPlot(rows: readonly PairingResult[]): string {
-  const bounds = rows.flatMap(({ addedMs, target }) => [addedMs.low, addedMs.high, target.addedMs ?? 0, 0]);
-  const [low, high] = [Math.min(...bounds), Math.max(...bounds)];
-  const x = (value: number): number => LABELS + ((value - low) / (high - low)) * PLOT;
-  const values = [low, 0, high].filter((value, index, all) => all.indexOf(value) === index);
-  return svg("Milliseconds that ours adds: median and 95 % interval, target in red", rows.length, [
-    ...ticks(values, x, figure),
-    ...rows.map((row, index) => interval(row.name, index, row.addedMs, row.target.addedMs, x)),
-  ]);
+interface Rate {
+  readonly group: string;
+  readonly side: "Signpost" | "bare";
+  readonly calls: number;
+  readonly perSecond: number;
 }
 
-/** On a logarithmic axis, because half as long and twice as long are equally far from 1. */
-function ratioPlot(rows: readonly PairingResult[]): string {
-  const bounds = rows.flatMap(({ ratio }) => [ratio.low, ratio.high, 0.5, 2]);
-  const [low, high] = [Math.log(Math.min(...bounds)), Math.log(Math.max(...bounds))];
-  const x = (value: number): number => LABELS + ((Math.log(value) - low) / (high - low)) * PLOT;
-  return svg("Time of ours as a multiple of the peer's: median and 95 % interval, target in red", rows.length, [
-    ...ticks([Math.exp(low), 1, Math.exp(high)], x, figure),
-    ...rows.map((row, index) => interval(row.name, index, row.ratio, row.target.ratio, x)),
-  ]);
-}
+const CALLS = /(?:tokens, (\d+) at once|(\d+) sessions)$/;
 
-function interval(
-  name: string,
-  index: number,
-  { value, low, high }: PairingResult["ratio"],
-  target: number | undefined,
-  x: (value: number) => number,
-): string {
-  const y = TOP + index * ROW;
-  const middle = y + ROW / 2 - 2;
-  return [
-    label(name, y),
-    line(x(low), middle, x(high), middle, OURS, 2),
-    `<circle cx="${px(x(value))}" cy="${px(middle)}" r="4" fill="${OURS}"/>`,
-    target === undefined ? "" : line(x(target), middle - 7, x(target), middle + 7, TARGET, 2),
-  ].join("");
-}
-
-function ticks(values: readonly number[], x: (value: number) => number, words: (value: number) => string): string[] {
-  return values.map(
-    (value) =>
-      text(x(value), TOP - 6, words(value), "middle", "#444444", 10) +
-      line(x(value), TOP - 2, x(value), 10_000, "#dddddd", 1),
+function ratePlot(...[aws, google, pkcs11]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
+  const group = (name: string, rows: readonly PairingResult[] = []): Rate[] =>
+    rows.flatMap(({ name: row, ours, peer }) => {
+      const [, tokens, sessions] = CALLS.exec(row) ?? [];
+      const calls = Number(tokens ?? sessions);
+      if (Number.isNaN(calls) || !/of 25 ms/.test(row)) return [];
+      return [
+        { group: name, side: "Signpost", calls, perSecond: 1000 / ours.ms.median },
+        { group: name, side: "bare", calls, perSecond: 1000 / peer.ms.median },
+      ] as const;
+    });
+  const rates = [
+    ...group("AWS KMS: tokens; bare: SignCommand", aws),
+    ...group("Google Cloud KMS: tokens; bare: asymmetricSign", google),
+    ...group("PKCS#11: signatures; bare: a pool written by hand", pkcs11),
+  ];
+  if (rates.length === 0) return undefined;
+  const groups = [...new Set(rates.map(({ group: name }) => name))];
+  const common = { x: "calls", y: "perSecond", fy: "group" } as const;
+  const side = (name: Rate["side"], color: string, dy: number): Mark[] => {
+    const data = rates.filter((rate) => rate.side === name);
+    return [
+      Plot.line(data, { ...common, stroke: color, strokeWidth: 2 }),
+      Plot.dot(data, { ...common, fill: color, r: 4 }),
+      Plot.text(data, { ...common, text: ({ perSecond }: Rate) => figure(Math.round(perSecond)), dy, fill: color }),
+    ];
+  };
+  const question = "How many signatures can one process make in a second, with a backend of 25 ms?";
+  const svg = drawPlot(
+    [
+      question,
+      "per second, by calls at once (both axes logarithmic)",
+      { text: "blue: Signpost, each token verified", color: OURS },
+      { text: "gray: the bare call", color: PEER },
+    ],
+    {
+      height: groups.length * 210 + 60,
+      marginLeft: 56,
+      marginRight: 30,
+      x: { type: "log", base: 2, label: null, ticks: [1, 4, 16, 64, 256], tickFormat: "d", inset: 20 },
+      y: { type: "log", label: null, ticks: [100, 1000], tickFormat: "d", grid: true, insetTop: 26, insetBottom: 22 },
+      fy: { label: null, axis: null, domain: groups, padding: 0.2 },
+      marks: [...side("bare", PEER, -12), ...side("Signpost", OURS, 14), ...headings(groups)],
+    },
   );
+  return { name: "rate", question, svg };
 }
 
-function svg(title: string, rows: number, parts: readonly string[]): string {
-  const height = TOP + rows * ROW + 10;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif">`,
-    `<title>${escaped(title)}</title>`,
-    rect(0, 0, WIDTH, height, "#ffffff"),
-    text(10, 18, title, "start", "#111111", 13),
-    ...parts,
-    "</svg>",
-    "",
-  ].join("\n");
+interface Bar {
+  readonly label: string;
+  readonly ms: number;
+  readonly color: string;
 }
 
-function label(name: string, y: number): string {
-  return text(LABELS - 10, y + ROW / 2 + 2, name, "end", "#111111", 11);
+function startPlot(rows: readonly PairingResult[]): PagePlot | undefined {
+  const first = rows.filter(({ name }) => name.startsWith("first signature"));
+  if (first.length === 0) return undefined;
+  const bars = first.flatMap(({ name, ours, peer }, index): Bar[] => {
+    const key = name.replace(/^.*, /, "");
+    const own = ours.name.includes("HTTPS") ? "Signpost over HTTPS" : "Signpost over the SDK";
+    const sdk = index === 0 ? [{ label: "bare SDK, key id known", ms: peer.ms.median, color: PEER }] : [];
+    return [...sdk, { label: `${own}, ${key}`, ms: ours.ms.median, color: OURS }];
+  });
+  const question = "AWS KMS: how long does a fresh process take to its first signature?";
+  const svg = drawPlot([question, "milliseconds (linear axis), service of 0 ms"], {
+    height: bars.length * 34 + 70,
+    marginLeft: 10,
+    marginRight: 46,
+    x: { label: null, grid: true },
+    y: { label: null, axis: null, domain: bars.map(({ label }) => label), padding: 0.1 },
+    marks: [
+      Plot.barX(bars, { y: "label", x: "ms", fill: "color", insetTop: 17 }),
+      Plot.text(bars, { y: "label", x: 0, text: "label", textAnchor: "start", dy: -9, dx: 2 }),
+      Plot.text(bars, {
+        y: "label",
+        x: "ms",
+        text: ({ ms }: Bar) => figure(Math.round(ms)),
+        textAnchor: "start",
+        dx: 5,
+        dy: 8,
+      }),
+    ],
+  });
+  return { name: "start", question, svg };
 }
 
-function text(x: number, y: number, content: string, anchor: string, fill: string, size: number): string {
-  return `<text x="${px(x)}" y="${px(y)}" text-anchor="${anchor}" fill="${fill}" font-size="${size}">${escaped(content)}</text>`;
+/** Our time as a multiple of the peer's. On a logarithmic axis, half and twice are equally far from 1. */
+function ratioPlot(
+  name: string,
+  question: string,
+  bench: string,
+  rows: readonly PairingResult[],
+): PagePlot | undefined {
+  if (rows.length === 0) return undefined;
+  const lines = rows.map((row) => ({ label: labelOf(row), at: row.ratio }));
+  const bounds = lines.flatMap(({ at }) => [at.low, at.high]);
+  const domain = [Math.min(0.5, ...bounds) / 1.1, Math.max(2, ...bounds) * 1.6];
+  const svg = drawPlot([question, `Signpost as a multiple of the peer (logarithmic axis); benchmark "${bench}"`], {
+    height: lines.length * 44 + 60,
+    marginLeft: 10,
+    marginRight: 40,
+    x: {
+      type: "log",
+      label: null,
+      domain,
+      ticks: [0.1, 0.25, 0.5, 1, 2, 4].filter((tick) => tick >= (domain[0] ?? 0) && tick <= (domain[1] ?? 0)),
+      tickFormat: figure,
+      grid: true,
+    },
+    y: { label: null, axis: null, domain: lines.map(({ label }) => label) },
+    marks: [
+      Plot.ruleX([1], { strokeWidth: 2 }),
+      Plot.ruleY(lines, { y: "label", x1: low, x2: high, stroke: OURS, strokeWidth: 3, dy: 10 }),
+      Plot.dot(lines, { y: "label", x: value, fill: OURS, r: 5, dy: 10 }),
+      Plot.text(lines, { y: "label", x: high, text: shown, dx: 8, dy: 10, textAnchor: "start" }),
+      Plot.text(lines, {
+        y: "label",
+        text: "label",
+        frameAnchor: "left",
+        textAnchor: "start",
+        dx: 2,
+        dy: -10,
+        ...HALO,
+      }),
+    ],
+  });
+  return { name, question, svg };
 }
 
-function rect(x: number, y: number, width: number, height: number, fill: string): string {
-  return `<rect x="${px(x)}" y="${px(y)}" width="${px(width)}" height="${px(height)}" fill="${fill}"/>`;
+function labelOf({ name, peer }: PairingResult): string {
+  return name.includes(peer.name) ? name : `${name}, against ${peer.name}`;
 }
 
-function line(x1: number, y1: number, x2: number, y2: number, stroke: string, width: number): string {
-  return `<line x1="${px(x1)}" y1="${px(y1)}" x2="${px(x2)}" y2="${px(y2)}" stroke="${stroke}" stroke-width="${width}"/>`;
+/** The rows that compare with a peer of another maker. */
+function against(rows: readonly PairingResult[]): readonly PairingResult[] {
+  return rows.filter(({ name }) => name.includes("against") && !name.includes("keys"));
 }
 
-function px(value: number): string {
-  return value.toFixed(1);
+function headings(groups: readonly string[]): Mark[] {
+  const data = groups.map((group) => ({ group }));
+  return [Plot.text(data, { fy: "group", text: "group", frameAnchor: "top-left", dy: -18, fontWeight: 600 })];
 }
 
-function escaped(content: string): string {
-  return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
+const low = ({ at }: { readonly at: Estimate }): number => at.low;
+const high = ({ at }: { readonly at: Estimate }): number => at.high;
+const value = ({ at }: { readonly at: Estimate }): number => at.value;
+const shown = ({ at }: { readonly at: Estimate }): string => figure(Number(at.value.toPrecision(2)));

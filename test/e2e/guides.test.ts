@@ -30,11 +30,12 @@ test("no example opens a signer with `await using` at the top level", () => {
 });
 
 test("every page gives the measured processor time of a verification", () => {
-  const page = read("docs/performance.md");
-  const row = page.split("\n").find((line) => line.startsWith("| signer of 25 ms, verify of node:crypto alone |"));
+  const row = read("docs/performance-figures.md")
+    .split("\n")
+    .find((line) => line.startsWith("| signer of 25 ms, verify of node:crypto alone |"));
   const addedCpu = Number.parseFloat(row?.split("|")[8] ?? "");
   const number = `${addedCpu.toFixed(1)} ms`;
-  expect(page).toContain(`count **${number}** of processor time for each verification`);
+  expect(read("docs/performance-method.md")).toContain(`count **${number}** of processor time for each verification`);
   expect(read("docs/operations.md")).toContain(`| processor | ${number} to verify a signature, after a wait of 25 ms`);
   // The option `verify`, in its comment and in the table of the package.
   const lines = texts
@@ -59,13 +60,13 @@ test(".nvmrc names the oldest version of Node that every package supports", () =
 });
 
 // A new run gives new numbers, and then two pages would differ.
-test("only the performance page quotes measured times with their confidence", () => {
-  const pages = filesBelow("docs", ".md").filter((path) => path !== "docs/performance.md");
+test("only the pages on performance quote measured times with their confidence", () => {
+  const pages = filesBelow("docs", ".md").filter((path) => !path.startsWith("docs/performance"));
   const quoting = ["README.md", ...pages].filter((path) => /\d % confidence/.test(read(path)));
   expect(quoting).toEqual([]);
 });
 
 test("no guide is longer than 250 lines", () => {
-  const guides = filesBelow("docs", ".md").filter((path) => path !== "docs/performance.md");
+  const guides = filesBelow("docs", ".md").filter((path) => path !== "docs/performance-figures.md");
   expect(guides.filter((path) => read(path).trimEnd().split("\n").length > 250)).toEqual([]);
 });
