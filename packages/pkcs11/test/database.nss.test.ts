@@ -1,9 +1,13 @@
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type NssToken, startNss } from "@signpost/test-backends/nss";
 import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import { otherCodeTests } from "./support/other-code.ts";
 import { startOpeningThread } from "./support/opening-thread.ts";
-import { createOpener, type GuardedOptions } from "./support/signing.ts";
+import { forgetRefusedPins } from "@signpost/pkcs11";
+import { createOpener, type GuardedOptions, openingOutcome, outcome } from "./support/signing.ts";
 
 const opener = createOpener();
 let nss: NssToken;
@@ -63,6 +67,34 @@ describe("a signer on an NSS database", () => {
     await thread.end();
     await opener.closeAll();
   });
+
+  test.each(["thread", "process"] as const)(
+    "says nothing about the PIN of another database, in a copy of the module, isolation %s",
+    async (isolation) => {
+      await using other = await startNss({ pin: "nss-27182818" });
+      const folder = await mkdtemp(join(tmpdir(), "signpost-nss-copy-"));
+      const module = join(folder, "libsoftokn3.so");
+      await copyFile(other.module, module);
+      const { libraryParameters, tokenLabel: token, pin } = other;
+      generateP256Key({ module, libraryParameters, token, pin, label: "k1", id: Buffer.from("01", "hex") });
+      const here = { ...base, isolation };
+      const there = { ...here, module, libraryParameters, pin };
+
+      await opener.open(here);
+      const otherSigner = await opener.open(there);
+      // The last PIN that a token with this name accepted is that of the other database.
+      expect((await opener.open(here)).health().notes).toEqual([]);
+      expect(await openingOutcome(opener.open({ ...here, pin }))).toBe("pin_incorrect");
+      await otherSigner.close();
+      expect(await openingOutcome(opener.open({ ...there, pin: base.pin }))).toBe("pin_incorrect");
+      await opener.closeAll();
+      expect(await outcome(await opener.open(here))).toBe("signed");
+
+      await opener.closeAll();
+      await forgetRefusedPins();
+      await rm(folder, { recursive: true });
+    },
+  );
 
   otherCodeTests(
     () => ({ module: nss.module, token: nss.tokenLabel }),

@@ -22,12 +22,18 @@ export interface NssToken extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** `password`: `false` makes a database without one. Its keys are visible and can sign without a login. Default `true`. */
-export async function startNss(options: { readonly password?: boolean } = {}): Promise<NssToken> {
+interface NssOptions {
+  /** `false` makes a database without one. Its keys are visible and can sign without a login. Default `true`. */
+  readonly password?: boolean;
+  /** The password. */
+  readonly pin?: string;
+}
+
+export async function startNss(options: NssOptions = {}): Promise<NssToken> {
   const module = MODULE_PATHS.find((path) => existsSync(path));
   if (module === undefined) throw new Error(`NSS's module is in none of ${MODULE_PATHS.join(", ")}`);
   const directory = await mkdtemp(join(tmpdir(), "signpost-nss-"));
-  const pin = "nss-31415926";
+  const { pin = "nss-31415926" } = options;
   const password = join(directory, "password");
   await writeFile(password, `${pin}\n`, { mode: 0o600 });
   const secured = options.password === false ? ["--empty-password"] : ["-f", password];

@@ -16,12 +16,14 @@ import { HangingCalls } from "./hanging-calls.ts";
 export class ModuleLife {
   readonly hanging: HangingCalls = new HangingCalls();
   readonly freshStarts: FreshStarts;
+  readonly file: ModuleFile;
   readonly #control: ControlThread;
   readonly #attachment: Attachment;
   #undone: Promise<void> | undefined;
 
   /** `ask` finds the other threads of the process that use the module. */
   constructor(file: ModuleFile, ask: AskForGate) {
+    this.file = file;
     this.#control = new ControlThread({
       hanging: (returned) => {
         this.hanging.change(1);

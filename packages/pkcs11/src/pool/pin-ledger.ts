@@ -11,7 +11,7 @@ import {
   refusedTooMany,
 } from "../wire/pin-error.ts";
 import type { PinOutcome, PinVerdict } from "../wire/pin-outcomes.ts";
-import { describeToken, type TokenName, tokenKey } from "../wire/token-name.ts";
+import { describeToken, type TokenName, pinKey } from "../wire/token-name.ts";
 import { ASK_AGAIN_MS } from "./limits.ts";
 import type { LoginPins, PinTry } from "./login-pins.ts";
 
@@ -137,14 +137,14 @@ export class PinLedger implements LoginPins {
   }
 
   #requireNotLately(source: PinSource, token: TokenName): void {
-    const refusal = this.#of(source)?.get(tokenKey(token));
+    const refusal = this.#of(source)?.get(pinKey(token));
     if (refusal === undefined || elapsedMs(refusal.askedAt) > ASK_AGAIN_MS || refusal.forgotten !== this.forgotten)
       return;
     throw refusal.error;
   }
 
   #refused(source: PinSource, token: TokenName, askedAt: Instant, error: PinError): PinError {
-    this.#of(source)?.set(tokenKey(token), { error, askedAt, forgotten: this.forgotten });
+    this.#of(source)?.set(pinKey(token), { error, askedAt, forgotten: this.forgotten });
     return error;
   }
 

@@ -44,7 +44,7 @@ export class TokenPool {
 
   constructor(token: TokenDescription, module: ModuleLife, pins: LoginPins) {
     this.#module = module;
-    this.#login = new TokenLogin(tokenName(token), pins, () => this.#pump());
+    this.#login = new TokenLogin(tokenName(token, module.file), pins, () => this.#pump());
     this.sessions = new TokenSessions(token, module, this.#login, () => this.#pump());
     this.#keys = new PoolKeys(module, () => this.sessions.recoveries);
   }

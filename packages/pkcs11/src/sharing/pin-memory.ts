@@ -2,7 +2,7 @@
 // a change immediately. It holds no PIN: a keyed hash shows whether a PIN is one of them, and the key is random.
 
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { type TokenName, tokenKey } from "../wire/token-name.ts";
+import { type TokenName, pinKey } from "../wire/token-name.ts";
 
 const KEY_BYTES = 32;
 /** When it was made, by the clock that all threads share: 64 bits. */
@@ -93,12 +93,12 @@ export class PinMemory {
 
   /** A PIN of a token as it is stored here. Meaningless without the key. */
   tag(token: TokenName, pin: string): Uint8Array {
-    return Buffer.concat([this.#half(tokenKey(token)), this.#half(JSON.stringify([tokenKey(token), pin]))]);
+    return Buffer.concat([this.#half(pinKey(token)), this.#half(JSON.stringify([pinKey(token), pin]))]);
   }
 
   /** Whether the tag belongs to this token, and to this PIN if one is given. */
   isTagOf(token: TokenName, tag: Uint8Array, pin?: string): boolean {
-    const expected = pin === undefined ? this.#half(tokenKey(token)) : this.tag(token, pin);
+    const expected = pin === undefined ? this.#half(pinKey(token)) : this.tag(token, pin);
     return tag.length >= expected.length && timingSafeEqual(tag.subarray(0, expected.length), expected);
   }
 
@@ -108,18 +108,18 @@ export class PinMemory {
 
   /** How many PINs the token has refused since it last accepted one. */
   refusals(token: TokenName): number {
-    return this.#find([REFUSED], this.#half(tokenKey(token))).length;
+    return this.#find([REFUSED], this.#half(pinKey(token))).length;
   }
 
   /** How many answers of the token were lost since it last accepted a PIN, for one PIN or for all. */
   losses(token: TokenName, pin?: string): number {
-    const start = pin === undefined ? this.#half(tokenKey(token)) : this.tag(token, pin);
+    const start = pin === undefined ? this.#half(pinKey(token)) : this.tag(token, pin);
     return this.#find([LOST], start).length + 2 * this.#find([LOST_TWICE], start).length;
   }
 
   /** Whether it is the PIN that the token last accepted. Undefined when that is not known. */
   isAccepted(token: TokenName, pin: string): boolean | undefined {
-    const [index] = this.#find([ACCEPTED], this.#half(tokenKey(token)));
+    const [index] = this.#find([ACCEPTED], this.#half(pinKey(token)));
     return index === undefined ? undefined : timingSafeEqual(this.#tagAt(index), this.tag(token, pin));
   }
 
@@ -148,7 +148,7 @@ export class PinMemory {
   }
 
   accept(token: TokenName, pin: string): void {
-    const half = this.#half(tokenKey(token));
+    const half = this.#half(pinKey(token));
     for (const index of this.#find([REFUSED], half)) Atomics.store(this.#numbers, STATES + index, REFUSED_BEFORE);
     this.#freeAll([REFUSED_BEFORE], this.tag(token, pin));
     this.#freeAll([LOST, LOST_TWICE], half);
@@ -175,7 +175,7 @@ export class PinMemory {
   }
 
   #lockOf(token: TokenName): number {
-    return LOCKS + (this.#half(tokenKey(token)).readUInt16BE() % LOCK_COUNT);
+    return LOCKS + (this.#half(pinKey(token)).readUInt16BE() % LOCK_COUNT);
   }
 
   #half(text: string): Buffer {

@@ -1,17 +1,29 @@
+import type { ModuleFile } from "./commands.ts";
+
 /** What identifies a token, independent of its slot: the slot may change on the next start. */
 export interface TokenName {
   readonly label: string;
   readonly serial: string;
+  /** Identifies the module of a token that has no serial number. Only for `pinKey`. */
+  readonly module?: string | undefined;
 }
 
-/** Only the name, from a larger description. */
-export function tokenName({ label, serial }: TokenName): TokenName {
-  return { label, serial };
+/** The name of a token of this module. */
+export function tokenName({ label, serial }: TokenName, { module, libraryParameters }: ModuleFile): TokenName {
+  return { label, serial, module: NO_SERIAL.test(serial) ? JSON.stringify([module, libraryParameters]) : undefined };
 }
 
-/** As a key for maps. */
+/** All databases of NSS have the same label and this serial number. */
+const NO_SERIAL = /^0*$/;
+
+/** Among the tokens of one module, as a key for maps. */
 export function tokenKey({ label, serial }: TokenName): string {
   return JSON.stringify([label, serial]);
+}
+
+/** The same among the tokens of all modules, for what is known about PINs. */
+export function pinKey({ label, serial, module }: TokenName): string {
+  return JSON.stringify([label, serial, module]);
 }
 
 /** As text for people. */
