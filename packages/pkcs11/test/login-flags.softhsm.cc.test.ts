@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { GuardedSigner } from "@signpost/core";
+import { CKO } from "@signpost/test-backends/pkcs11-binding";
 import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import { logOut } from "./support/module-user.ts";
 import { useShimmedToken } from "./support/shimmed-token.ts";
@@ -15,6 +16,7 @@ const at = useShimmedToken(2);
 beforeAll(() => {
   const { module, tokenLabel: token, pin } = at.hsm;
   generateP256Key({ module, token, pin, label: "open", id: Buffer.from([9]), hidden: false });
+  generateP256Key({ module, token, pin, label: "half", id: Buffer.from([10]), hidden: false, publicHidden: true });
 });
 afterEach(() => at.opener.closeAll());
 
@@ -55,6 +57,23 @@ describe.each(ISOLATIONS)("a token that asks for no login and hides its keys, is
     const first = await open({ isolation, object: "open", pin: () => "00000000" });
     expect(await outcome(await open({ isolation }))).toBe("signed");
     expect(await outcome(first)).toBe("signed");
+    expect(at.shim.calls("C_Login")).toBe(1);
+  });
+
+  test("is logged in to for a key whose public half is hidden", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    expect(await outcome(await open({ isolation, object: "half" }))).toBe("signed");
+    expect(at.shim.calls("C_Login")).toBe(1);
+    expect(await refusal({ isolation, object: "half", pin: "00000000" })).toMatchObject({ code: "pin_incorrect" });
+  });
+
+  test("says that a public half is missing after one login", async () => {
+    at.shim.token({ withoutFlags: LOGIN_REQUIRED });
+    at.shim.fail("C_FindObjectsInit", 0x54, { objectClass: CKO.public });
+    expect(await refusal({ isolation, object: "open" })).toMatchObject({
+      code: "key_not_found",
+      message: expect.stringMatching(/no public key or certificate with the CKA_ID of "open"/) as string,
+    });
     expect(at.shim.calls("C_Login")).toBe(1);
   });
 

@@ -30,6 +30,8 @@ export interface KeygenOptions {
   readonly sign?: boolean | undefined;
   /** `false` makes a private half that is visible without a login (CKA_PRIVATE). */
   readonly hidden?: boolean | undefined;
+  /** `true` makes a public half that is not. */
+  readonly publicHidden?: boolean | undefined;
 }
 
 const CKF_LOGIN_REQUIRED = 4;
@@ -59,6 +61,7 @@ export function generateP256Key(options: KeygenOptions): KeyObject {
       [
         { type: CKA.CLASS, value: CKO.public },
         ...name,
+        { type: CKA.PRIVATE, value: options.publicHidden ?? false },
         { type: CKA.VERIFY, value: true },
         { type: CKA.EC_PARAMS, value: P256_PARAMETERS },
       ],

@@ -27,19 +27,23 @@ export interface TakenSession {
 }
 
 /**
- * Works with a key. If the key is hidden or unusable without a login, although the token's flags ask for none, logs in and
- * tries once more.
+ * Works with a key. If one of its halves is hidden or unusable without a login, although the token's flags ask for none,
+ * logs in and tries once more.
  */
 export async function withLogin<Value>({ run, login, pin }: TakenSession, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
-    if (!isLoginMissing(error) || !(await login.loginUnasked(run, pin, error.message))) throw error;
+    if (!isLoginMissing(error)) throw error;
+    // It was looked up after a login, and is not there.
+    if (error instanceof PublicKeyMissing && (await run("session", null)).loggedIn) throw error;
+    if (!(await login.loginUnasked(run, pin, error.message))) throw error;
     return work();
   }
 }
 
-function isLoginMissing(error: unknown): error is CommandError {
+function isLoginMissing(error: unknown): error is Error {
+  if (error instanceof PublicKeyMissing) return true;
   if (!(error instanceof CommandError)) return false;
   const { failure } = error;
   if (failure.kind === "key") return failure.code === "key_not_found" && failure.withoutLogin;
@@ -85,6 +89,9 @@ export async function proveNewKey(
     : new SignerError("wrong_key", `publicKey: ${label} signs with a different key`);
 }
 
+/** The token shows no public half. It may be hidden without a login. */
+class PublicKeyMissing extends SignerError {}
+
 /** The token shows no public half. If it refused for a temporary reason, it may show it another time. */
 function publicKeyMissing(label: string, { id, untold }: PrivateKeyDescription): SignerError {
   const missing =
@@ -94,7 +101,7 @@ function publicKeyMissing(label: string, { id, untold }: PrivateKeyDescription):
   const refusal = untold === undefined ? "" : `, or refused to show it (${untold.call}: ${describeCode(untold.code)})`;
   const mayPass = untold !== undefined && ckrRule(untold.code).action === "reinitialize";
   const message = `publicKey: ${missing}${refusal}; set this option`;
-  return new SignerError(mayPass ? "unavailable" : "key_not_found", message);
+  return mayPass ? new SignerError("unavailable", message) : new PublicKeyMissing("key_not_found", message);
 }
 
 /** What a key must match that is found in another session, or found again. */
