@@ -1,6 +1,6 @@
 import type { KMSClient } from "@aws-sdk/client-kms";
 import { ConfigurationError } from "@signpost/core";
-import { readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
+import { memberOf, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
 import { readConfiguredEndpoint, type EndpointInForce } from "./endpoint.ts";
 import { configurationCause } from "./errors.ts";
 import type { Sdk } from "./sdk.ts";
@@ -89,13 +89,17 @@ function overridden(flags: readonly string[], url: string): readonly string[] {
   return flags.map((flag) => `${flag} is set (or its setting in a profile) and was overridden by the endpoint ${url}`);
 }
 
+/** The SDK's message for a Region that cannot be part of a host name. */
+const NOT_ACCEPTED = /^Region not accepted/;
+
 async function readRegion(client: KMSClient): Promise<string> {
   try {
     return await client.config.region();
   } catch (cause) {
-    throw new ConfigurationError("region", "expected a Region in the key ARN, in the option, or in AWS_REGION", {
-      cause: configurationCause(cause),
-    });
+    const expected = NOT_ACCEPTED.test(String(memberOf(cause, "message")))
+      ? "expected the name of a Region in AWS_REGION or in the profile, such as eu-west-1, without spaces or line breaks"
+      : "expected a Region in the key ARN, in the option, or in AWS_REGION";
+    throw new ConfigurationError("region", expected, { cause: configurationCause(cause) });
   }
 }
 
