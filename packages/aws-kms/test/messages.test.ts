@@ -57,6 +57,33 @@ describe("an error names the key as it was given, and the Region that was asked:
     });
   });
 
+  test.each([
+    ["opening", { openDeadlineMs: 50 }],
+    ["an attempt of it", { policy: { attemptTimeoutMs: 50, maxAttempts: 1 } }],
+  ])("also without an answer: %s", async (_what, bounds) => {
+    fake.faults.on("hang");
+    const opening = openAwsKmsSigner({ key: "alias/op-2026", region, endpoint, ...bounds });
+    const uri = `awskms://${host}/alias/op-2026?region=eu-west-1`;
+    await expect(opening).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringMatching(/^awskms:\S+\/alias\/op-2026\?region=eu-west-1: .* 50 ms$/) as string,
+      uri,
+    });
+  });
+
+  test.each([
+    ["a signature", { deadlineMs: 50 }],
+    ["an attempt at one", { attemptTimeoutMs: 50, maxAttempts: 1 }],
+  ])("also without an answer: %s", async (_what, policy) => {
+    const signer = await openAwsKmsSigner({ key: "alias/op-2026", region, endpoint, policy });
+    onTestFinished(() => signer.close());
+    fake.faults.on("hang");
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringMatching(new RegExp(`^awskms:\\S+/${key.arn}: .* 50 ms$`)) as string,
+    });
+  });
+
   test("the Region of the caller's client, which may be another one than the key's", async () => {
     const client = clientOf(fake, { region: "eu-south-1" });
     fake.replyNext({ type: "NotFoundException" });

@@ -1,7 +1,7 @@
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom } from "../encoding/given-key.ts";
 import type { JwkInput } from "../encoding/public-jwk.ts";
-import { asSignerError, nameSigner, SignpostError, type SignerError } from "../errors.ts";
+import { asSignerError, nameSigner, SignerError, SignpostError } from "../errors.ts";
 import type { GuardPolicy, Signer } from "../signer/contract.ts";
 import { createToldSigner, type SignerBackend } from "../signer/create.ts";
 import { endedError } from "../signer/endings.ts";
@@ -147,8 +147,18 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
   } catch (error) {
     // The reason matters more than a failure to close the backend, and must not wait for a close that hangs.
     await withinDeadline(() => backend.close(), { deadlineMs: CLOSING_MS }).catch(() => undefined);
-    throw nameSigner(error instanceof SignpostError ? error : asSignerError(error), backend.uriOf(backend.name));
+    throw openingError(error, backend);
   }
+}
+
+/** The error of a failed opening, which names the key. Only the backend's errors name it in their message. */
+function openingError(cause: unknown, backend: RemoteBackend): unknown {
+  const error = cause instanceof SignpostError ? cause : asSignerError(cause);
+  const uri = backend.uriOf(backend.name);
+  if (!(error instanceof SignerError) || error.code !== "timeout" || error.message.includes(backend.name)) {
+    return nameSigner(error, uri);
+  }
+  return new SignerError(error.code, `${uri}: ${error.message}`, { cause: error.cause, uri });
 }
 
 /** How long a failed opening waits for the backend to close. Milliseconds. */

@@ -33,7 +33,10 @@ export async function attempt(signer: Signer, input: AttemptInput): Promise<Uint
         controller.abort(reason);
         reject(reason);
       };
-      timer = setTimeout(() => end(new SignerError("timeout", `no answer within ${timeoutMs} ms`)), timeoutMs);
+      timer = setTimeout(
+        () => end(new SignerError("timeout", `${signer.uri}: no answer within ${timeoutMs} ms`)),
+        timeoutMs,
+      );
       input.scope.onEnd(end);
       call.then(resolve, reject);
     });

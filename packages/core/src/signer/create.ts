@@ -81,7 +81,7 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     const { signal: caller } = checked;
     if (caller?.aborted === true) throw endedError(caller.reason);
     const copy = copiedDigest(digest);
-    const { signal, letGo } = boundedSignal(caller, callTimeoutMs);
+    const { signal, letGo } = boundedSignal(backend.uri, caller, callTimeoutMs);
     const bounded = signal === caller ? checked : { ...checked, signal };
     const call = attempts.run(async () => backend.signDigest(copy, bounded), signal);
     inFlight.add(call);
@@ -150,10 +150,10 @@ interface BoundedSignal {
 }
 
 /** The caller's signal, or one that aborts with it and after the timeout. */
-function boundedSignal(caller: AbortSignal | undefined, timeoutMs: number | undefined): BoundedSignal {
+function boundedSignal(uri: string, caller: AbortSignal | undefined, timeoutMs: number | undefined): BoundedSignal {
   if (timeoutMs === undefined) return { signal: caller, letGo: () => {} };
   const controller = new AbortController();
-  const late = (): void => controller.abort(new SignerError("timeout", `no answer within ${timeoutMs} ms`));
+  const late = (): void => controller.abort(new SignerError("timeout", `${uri}: no answer within ${timeoutMs} ms`));
   const timer = setTimeout(late, timeoutMs);
   const unlisten = onAbort(caller, () => controller.abort(caller?.reason));
   const letGo = (): void => {

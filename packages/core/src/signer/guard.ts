@@ -86,7 +86,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   let closing: Promise<void> | undefined;
 
   const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
-    const call = openCall(digest, options, resolved.deadlineMs);
+    const call = openCall(bare.uri, digest, options, resolved.deadlineMs);
     let error: SignerError | undefined;
     try {
       if (closing !== undefined) call.scope.end(closedError());
@@ -145,12 +145,12 @@ function checkDetails(details: GuardDetails): void {
   readCallback("details.status", status);
 }
 
-function openCall(digest: unknown, options: SignOptions, deadlineMs: number): Call {
+function openCall(uri: string, digest: unknown, options: SignOptions, deadlineMs: number): Call {
   const { signal, signingInput } = checkedOptions(options);
   return {
     digest: copiedDigest(digest),
     signingInput,
-    scope: openScope(deadlineMs, signal),
+    scope: openScope(uri, deadlineMs, signal),
     attempts: 0,
     lastError: undefined,
     place: undefined,

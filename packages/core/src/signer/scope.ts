@@ -19,7 +19,8 @@ export interface CallScope {
   dispose(): void;
 }
 
-export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefined): CallScope {
+/** `uri`: of the signer, for the error at the deadline. */
+export function openScope(uri: string, deadlineMs: number, callerSignal: AbortSignal | undefined): CallScope {
   let ending: SignerError | undefined;
   let waiting: ((ending: SignerError) => void) | undefined;
   const end = (error: SignerError): void => {
@@ -29,7 +30,7 @@ export function openScope(deadlineMs: number, callerSignal: AbortSignal | undefi
   };
   const letGo = onAbort(callerSignal, () => end(abortedError(callerSignal?.reason)));
   const timer = setTimeout(
-    () => end(new SignerError("timeout", `no signature within the deadline of ${deadlineMs} ms`)),
+    () => end(new SignerError("timeout", `${uri}: no signature within the deadline of ${deadlineMs} ms`)),
     deadlineMs,
   );
   return {

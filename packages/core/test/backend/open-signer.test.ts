@@ -135,7 +135,10 @@ describe("openAdapterSigner", () => {
     };
     const signer = await open({ policy: false }, { signDigest });
     const startedAt = performance.now();
-    await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code: "timeout", message: "no answer within 5000 ms" });
+    await expect(signer.sign(DIGEST)).rejects.toMatchObject({
+      code: "timeout",
+      message: `${signer.uri}: no answer within 5000 ms`,
+    });
     expect(performance.now() - startedAt).toBeGreaterThan(4900);
     expect(bounds?.timeoutMs).toBe(5000);
   }, 20_000);
