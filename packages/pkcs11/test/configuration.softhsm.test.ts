@@ -67,6 +67,21 @@ describe.each(["thread", "process"] as const)("SoftHSM, isolation %s", (isolatio
   });
 });
 
+test.each(["thread", "process"] as const)(
+  "SoftHSM, which takes no parameters, isolation %s: the error names the option, and not SOFTHSM2_CONF",
+  async (isolation) => {
+    await expect(
+      openPkcs11Signer({ ...base, isolation, libraryParameters: "configdir='sql:/var/lib/op/nss'" }),
+    ).rejects.toMatchObject({
+      name: "ConfigurationError",
+      argument: "libraryParameters",
+      message:
+        "libraryParameters: expected no parameters, or text that this module accepts: C_Initialize: CKR_ARGUMENTS_BAD (0x7)",
+    });
+    expect(await outcome(await opener.open({ ...base, isolation }))).toBe("signed");
+  },
+);
+
 test("a token that is missing among others is reported without a hint, because the module finds its tokens", async () => {
   const error: unknown = await openPkcs11Signer({ ...base, token: "elsewhere" }).catch((reason: unknown) => reason);
   expect((error as Error).message).not.toContain("SOFTHSM2_CONF");

@@ -37,6 +37,7 @@ export const CKA_EC_POINT = 0x181;
 export const CKA_ALWAYS_AUTHENTICATE = 0x202;
 
 export const CKR_SLOT_ID_INVALID = 0x3;
+export const CKR_ARGUMENTS_BAD = 0x7;
 export const CKR_NEED_TO_CREATE_THREADS = 0x9;
 export const CKR_CANT_LOCK = 0xa;
 export const CKR_ATTRIBUTE_SENSITIVE = 0x11;

@@ -4,7 +4,7 @@ import type { TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { configurationHint } from "../request/configuration-hint.ts";
 import type { KeyRequest } from "../request/key-request.ts";
 import { selectAgain, selectToken } from "../request/select-token.ts";
-import { failedCall, isNotInitialized, toPublicError } from "../wire/command-error.ts";
+import { areParametersRefused, failedCall, isNotInitialized, toPublicError } from "../wire/command-error.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import type { LoginPins } from "./login-pins.ts";
 import type { ThreadModule } from "./module.ts";
@@ -17,7 +17,7 @@ export async function openThreadKey(request: KeyRequest, pins: LoginPins): Promi
     const module = await retainModule({ module: request.module, libraryParameters: request.libraryParameters });
     return await orRelease(openInModule(module, request, pins), () => releaseModule(module));
   } catch (error) {
-    throw explained(error, request.module);
+    throw explained(error, request);
   }
 }
 
@@ -31,9 +31,16 @@ async function openInModule(module: ThreadModule, request: KeyRequest, pins: Log
 }
 
 /** A module that cannot be initialized, or returns no functions, usually does not find its configuration. */
-function explained(error: unknown, module: string): SignerError | ConfigurationError {
+function explained(
+  error: unknown,
+  { module, libraryParameters }: Pick<KeyRequest, "module" | "libraryParameters">,
+): SignerError | ConfigurationError {
   const told = toPublicError(error);
   const call = failedCall(error);
+  if (libraryParameters !== undefined && areParametersRefused(error)) {
+    const expected = `expected no parameters, or text that this module accepts: ${told.message}`;
+    return new ConfigurationError("libraryParameters", expected, { cause: told.cause });
+  }
   const hint = configurationHint(module);
   if (hint === undefined || (call !== "C_Initialize" && call !== "C_GetFunctionList")) return told;
   const { cause } = told;

@@ -1,6 +1,7 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { ckrRule, describeCode, type RecoveryAction } from "../cryptoki/ckr.ts";
 import {
+  CKR_ARGUMENTS_BAD,
   CKR_CANT_LOCK,
   CKR_CRYPTOKI_NOT_INITIALIZED,
   CKR_LIBRARY_LOAD_FAILED,
@@ -56,6 +57,11 @@ export function isNotInitialized(error: unknown): boolean {
 /** The function of the module that failed, where it was one. */
 export function failedCall(error: unknown): string | undefined {
   return error instanceof CommandError && error.failure.kind === "cryptoki" ? error.failure.call : undefined;
+}
+
+/** The module accepts no parameters, or not these. */
+export function areParametersRefused(error: unknown): boolean {
+  return error instanceof CommandError && error.code === CKR_ARGUMENTS_BAD && failedCall(error) === "C_Initialize";
 }
 
 /** The token allows no more sessions now. */
