@@ -122,14 +122,16 @@ async function openWithin(read: ReadRequest, signal: AbortSignal | undefined): P
   } catch (error) {
     // The caller has stopped waiting, so close it as soon as it is open.
     opening?.then((late) => late.close()).catch(() => {});
-    throw namedError(lateError(error, pins.waiting(request.pin)), formatRequestUri(request));
+    const uri = formatRequestUri(request);
+    throw namedError(lateError(error, uri, pins.waiting(request.pin)), uri);
   }
 }
 
-/** The error of an opening that took too long, with what it was waiting for. */
-function lateError(error: unknown, waiting: string | undefined): unknown {
-  if (!(error instanceof SignerError) || error.code !== "timeout" || waiting === undefined) return error;
-  return new SignerError(error.code, `${error.message}: ${waiting}`, { cause: error.cause });
+/** The error of an opening that took too long, with the key and what it was waiting for. */
+function lateError(error: unknown, uri: string, waiting: string | undefined): unknown {
+  if (!(error instanceof SignerError) || error.code !== "timeout") return error;
+  const message = `${uri}: ${error.message}${waiting === undefined ? "" : `: ${waiting}`}`;
+  return new SignerError(error.code, message, { cause: error.cause });
 }
 
 /** The reason that keeps a key from being opened may pass later: a PIN file is empty while it is being written. */

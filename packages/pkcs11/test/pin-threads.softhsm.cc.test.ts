@@ -159,7 +159,7 @@ test("a right PIN is proven, and a wrong one refused, though the source of the a
 test.each(["thread", "process"] as const)(
   "a source that does not answer is named by the error of an opening, and by health, isolation %s",
   async (isolation) => {
-    const waits = `12345 ms: token "${at.hsm.tokenLabel}" \\(serial .*\\) waits for the PIN from the function of the option pin$`;
+    const waits = `^pkcs11:token=${at.hsm.tokenLabel};object=k1\\S*: .* 12345 ms: token "${at.hsm.tokenLabel}" \\(serial .*\\) waits for the PIN from the function of the option pin$`;
     const timers = vi.spyOn(globalThis, "setTimeout");
     const answers: ((pin: string) => void)[] = [];
     const slow = (): Promise<string> => new Promise((resolve) => answers.push(resolve));
