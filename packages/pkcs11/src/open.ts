@@ -123,7 +123,7 @@ async function openWithin(read: ReadRequest, signal: AbortSignal | undefined): P
     // The caller has stopped waiting, so close it as soon as it is open.
     opening?.then((late) => late.close()).catch(() => {});
     const uri = formatRequestUri(request);
-    throw namedError(lateError(error, uri, pins.waiting(request.pin)), uri);
+    throw namedError(lateError(error, uri, pins.waiting(request.pin, request.selector)), uri);
   }
 }
 

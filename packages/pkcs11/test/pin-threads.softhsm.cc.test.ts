@@ -170,8 +170,14 @@ test.each(["thread", "process"] as const)(
       message: expect.stringMatching(waits) as string,
     });
     await until(() => answers.length === 1);
-    timers.mock.calls.find(([, ms]) => ms === 12_345)?.[0]();
+    // Its own source would answer, but logins are made one after the other.
+    const neighbor = at.opener.open({ ...at.base, isolation, openDeadlineMs: 12_346 });
+    const alsoEnded = expect(neighbor).rejects.toMatchObject({
+      message: expect.stringMatching(waits.replace("12345", "12346")) as string,
+    });
+    for (const limit of [12_346, 12_345]) timers.mock.calls.find(([, ms]) => ms === limit)?.[0]();
     timers.mockRestore();
+    await alsoEnded;
     await ended;
     answerAll();
     let pin = (): string | Promise<string> => at.hsm.pin;

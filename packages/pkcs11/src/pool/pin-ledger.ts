@@ -1,6 +1,7 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
 import { type PinSource, readPin } from "../request/pin.ts";
+import { hasName, type TokenSelector } from "../request/select-token.ts";
 import { type PinProblem, type ProcessPins, processPins } from "../sharing/process-pins.ts";
 import {
   answersLost,
@@ -31,14 +32,21 @@ interface Refusal {
   readonly forgotten: number;
 }
 
+/** A login, or the comparison of a PIN, that is waiting. */
+interface Wait {
+  readonly token: TokenName;
+  /** As text. */
+  readonly what: string;
+}
+
 /** The PINs for the logins of this thread and of its child processes. */
 export class PinLedger implements LoginPins {
   readonly #pins: ProcessPins;
   /** By the identity of the source, then by token. */
   readonly #refusals: WeakMap<WeakKey, Map<string, Refusal>> = new WeakMap();
 
-  /** What the signers of these sources are waiting for, as text. */
-  readonly #waiting: Map<PinSource, string> = new Map();
+  /** What the signers of these sources are waiting for. */
+  readonly #waiting: Map<PinSource, Wait> = new Map();
 
   constructor(pins: ProcessPins) {
     this.#pins = pins;
@@ -48,9 +56,12 @@ export class PinLedger implements LoginPins {
     return this.#pins.forgotten;
   }
 
-  /** What a source's signer is waiting for: its PIN, or another signer. */
-  waiting(source: PinSource): string | undefined {
-    return this.#waiting.get(source);
+  /** What a source's signer is waiting for: its PIN, or another signer. `selector`: of its token. */
+  waiting(source: PinSource, selector: TokenSelector): string | undefined {
+    // Logins to a token are made one after the other, so it may be the source of another signer.
+    const waits =
+      this.#waiting.get(source) ?? [...this.#waiting.values()].find(({ token }) => hasName(token, selector));
+    return waits === undefined ? undefined : `${describeToken(waits.token)} waits for ${waits.what}`;
   }
 
   async take(source: PinSource, token: TokenName): Promise<PinTry> {
@@ -128,7 +139,7 @@ export class PinLedger implements LoginPins {
   }
 
   async #wait<Value>(asker: PinSource, token: TokenName, what: string, work: () => Promise<Value>): Promise<Value> {
-    this.#waiting.set(asker, `${describeToken(token)} waits for ${what}`);
+    this.#waiting.set(asker, { token, what });
     try {
       return await work();
     } finally {

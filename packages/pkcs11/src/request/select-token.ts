@@ -98,13 +98,18 @@ function matchesLibrary({ library }: TokenList, selector: TokenSelector): boolea
   );
 }
 
+/** Whether the token matches as far as its name goes. */
+export function hasName(
+  { label, serial }: Pick<TokenDescription, "label" | "serial">,
+  selector: TokenSelector,
+): boolean {
+  return same(selector.token, label) && same(selector.serial, serial);
+}
+
 /** Whether the token matches in some slot. */
 export function mayMatch(token: TokenDescription, selector: TokenSelector): boolean {
   return (
-    same(selector.token, token.label) &&
-    same(selector.serial, token.serial) &&
-    same(selector.manufacturer, token.manufacturer) &&
-    same(selector.model, token.model)
+    hasName(token, selector) && same(selector.manufacturer, token.manufacturer) && same(selector.model, token.model)
   );
 }
 
