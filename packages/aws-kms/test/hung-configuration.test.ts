@@ -28,6 +28,7 @@ const open = (options: object) =>
 test("a configuration file that hangs is waited for no longer than the opening's deadline", async () => {
   await expect(open({ openDeadlineMs: 200 })).rejects.toMatchObject({
     code: "timeout",
+    message: "awskms://127.0.0.1:1/alias/op-2026: not opened within the deadline of 200 ms",
     uri: "awskms://127.0.0.1:1/alias/op-2026",
   });
 }, 2000);
