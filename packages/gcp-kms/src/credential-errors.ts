@@ -12,6 +12,7 @@ import {
   networkCode,
   type CallSubject,
 } from "./client-error.ts";
+import { InsecureSourceError } from "./secure-sources.ts";
 
 // Errors of the search for credentials, before a call is made. A configured source that does not answer is an outage,
 // so the error is transient. It is not transient if there is no source, if a source refuses, or if a file cannot be
@@ -49,6 +50,9 @@ function classify(error: unknown): Failure {
   const message = messageOf(error);
   if (isClosedClient(error)) return { code: "closed", text: "the client is closed" };
   if (message.includes(NO_SOURCE)) return withoutSource();
+  if (error instanceof InsecureSourceError) {
+    return { code: "access_denied", text: `no usable Google credentials were found: ${message}` };
+  }
   const asked = askedHost(error);
   const code = networkCode(error);
   const isUnreadable = UNREADABLE_ANSWER.test(message) || isRedirectError(error) || isUnreadableCode(code ?? "");

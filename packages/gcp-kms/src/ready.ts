@@ -3,6 +3,7 @@ import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import { credentialsError, lateError, requireToken } from "./credential-errors.ts";
 import type { RequestRecord } from "./credential-requests.ts";
 import type { CallSubject } from "./client-error.ts";
+import { requireSecureSources } from "./secure-sources.ts";
 
 /** Makes the options of a call for the transport of a client. */
 export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
@@ -17,11 +18,12 @@ export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
  *   node-fetch 3 destroys a request body that has no listener yet.
  *
  * `asks` says whether to ask for a token over gRPC too. The caller's client may use other credentials there than its
- * `auth`.
+ * `auth`, and any endpoint.
  */
 export async function makeReady(client: GcpKmsClientLike, asks: "rest" | "always"): Promise<CallOptionsOf> {
   const stub = await client.initialize();
   const isRest = isRestStub(stub);
+  if (asks === "always") requireSecureSources(client.auth);
   // The client caches the token until it is about to expire.
   if (isRest || asks === "always") requireToken(await client.auth?.getRequestHeaders());
   return isRest ? restOptions : grpcOptions;

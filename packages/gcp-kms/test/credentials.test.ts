@@ -163,6 +163,31 @@ async function goesOn(signer: Signer): Promise<void> {
   await vi.waitFor(async () => expect(await failure(signer)).toMatchObject(CALL_MADE), { timeout: 30_000 });
 }
 
+describe("a credentials file with a plain http endpoint off this machine", () => {
+  const url = "http://sts.example/token";
+  test.each<["grpc" | "rest", string, object]>([
+    ["grpc", "token_url", { token_url: url }],
+    ["rest", "token_url", { token_url: url }],
+    ["grpc", "service_account_impersonation_url", { service_account_impersonation_url: url }],
+    ["rest", "service_account_impersonation_url", { service_account_impersonation_url: url }],
+  ])("is refused over %s before a token is sent to its %s", async (transport, name, member) => {
+    await writeFile(join(directory, "subject-token"), "subject-token");
+    await useFile({ ...workloadIdentity(), ...member });
+    expect(await failure(await open({ transport }))).toMatchObject({
+      code: "access_denied",
+      message: `cannot sign with ${KEY}: no usable Google credentials were found: expected https, or http on the loopback interface, for ${name} in their file`,
+    });
+    expect(requests).toEqual([]);
+  });
+
+  test("is refused when it is the source of impersonation", async () => {
+    const source_credentials = { ...workloadIdentity(), token_url: url };
+    const type = "impersonated_service_account";
+    await useFile({ type, source_credentials, service_account_impersonation_url: `http://127.0.0.1:${port}/x` });
+    expect(await failure(await open())).toMatchObject({ code: "access_denied" });
+  });
+});
+
 describe("a metadata server that is late", () => {
   test.each<[Behavior, string]>([
     ["refuses connections", "unavailable"],
