@@ -58,10 +58,14 @@ export class PinLedger implements LoginPins {
 
   /** What a source's signer is waiting for: its PIN, or another signer. `selector`: of its token. */
   waiting(source: PinSource, selector: TokenSelector): string | undefined {
-    // Logins to a token are made one after the other, so it may be the source of another signer.
-    const waits =
-      this.#waiting.get(source) ?? [...this.#waiting.values()].find(({ token }) => hasName(token, selector));
+    const waits = this.#waiting.get(source) ?? this.#waitOf(selector);
     return waits === undefined ? undefined : `${describeToken(waits.token)} waits for ${waits.what}`;
+  }
+
+  /** Logins to a token are made one after the other, so a signer may wait for the source of another one. */
+  #waitOf(selector: TokenSelector): Wait | undefined {
+    const isNamed = selector.token !== undefined || selector.serial !== undefined;
+    return isNamed ? [...this.#waiting.values()].find(({ token }) => hasName(token, selector)) : undefined;
   }
 
   async take(source: PinSource, token: TokenName): Promise<PinTry> {
