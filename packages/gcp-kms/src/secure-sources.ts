@@ -3,8 +3,8 @@ import { isLoopbackHost, memberOf } from "@signpost/core/adapter";
 /** A file with credentials names a plain http endpoint. */
 export class InsecureSourceError extends Error {}
 
-/** The endpoints in such a file to which the SDK sends a token of the platform or of Google. */
-const ENDPOINTS = ["token_url", "service_account_impersonation_url"];
+/** The endpoints in such a file to which the SDK sends a token. It reads both spellings. */
+const ENDPOINTS = ["token_url", "tokenUrl", "service_account_impersonation_url", "serviceAccountImpersonationUrl"];
 
 /**
  * Refuses an endpoint with plain http, except on the loopback interface, before anything is sent to it. `auth` is the

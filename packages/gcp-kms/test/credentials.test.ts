@@ -168,6 +168,7 @@ describe("a credentials file with a plain http endpoint off this machine", () =>
   test.each<["grpc" | "rest", string, object]>([
     ["grpc", "token_url", { token_url: url }],
     ["rest", "token_url", { token_url: url }],
+    ["grpc", "tokenUrl", { token_url: undefined, tokenUrl: url }],
     ["grpc", "service_account_impersonation_url", { service_account_impersonation_url: url }],
     ["rest", "service_account_impersonation_url", { service_account_impersonation_url: url }],
   ])("is refused over %s before a token is sent to its %s", async (transport, name, member) => {
