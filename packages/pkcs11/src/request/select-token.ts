@@ -98,7 +98,7 @@ function matchesLibrary({ library }: TokenList, selector: TokenSelector): boolea
   );
 }
 
-/** Whether the token matches as far as its name goes. */
+/** Whether the name of a token matches. */
 export function hasName(
   { label, serial }: Pick<TokenDescription, "label" | "serial">,
   selector: TokenSelector,
