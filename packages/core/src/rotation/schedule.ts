@@ -1,9 +1,8 @@
-import { ConfigurationError } from "../errors.ts";
-import { given } from "../given.ts";
 import { readTrailingKeys } from "../keyset/create-key-set.ts";
 import type { KeySet, PublishedKey, RotationSchedule } from "../keyset/types.ts";
 import { assertOptions } from "../options/assert-options.ts";
 import { readCallback } from "../options/read-values.ts";
+import { readClock } from "./clock.ts";
 import { dropReporter } from "./drop-reporter.ts";
 import { createPublisher, requireDistinct } from "./publish.ts";
 import {
@@ -95,13 +94,4 @@ export function createRotationSchedule(
       return Number.isFinite(until) ? new Date(until) : null;
     },
   });
-}
-
-function readClock(now: unknown): number {
-  const time: unknown = typeof now === "function" ? now() : undefined;
-  if (typeof time === "number" && Number.isFinite(time)) return time;
-  throw new ConfigurationError(
-    "now",
-    `expected a function that returns milliseconds since 1970, got ${typeof now === "function" ? `the result ${given(time)}` : given(now)}`,
-  );
 }

@@ -1,6 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { given } from "../given.ts";
+import { readClock } from "./clock.ts";
 import { readMoment } from "./moment.ts";
 
 /** Options of `rotationWindow`. */
@@ -22,7 +23,7 @@ const MAX_HOURS = 8784;
  * A predicate for `jwksRotationActive`: true from `startedAt` until `hours` later, not including the end. It depends only
  * on the clock, so replicas need no shared state.
  *
- * @throws ConfigurationError for an invalid start, or hours out of bounds.
+ * @throws ConfigurationError for an invalid start, hours out of bounds, or a clock that does not return a number.
  * @example
  * ```ts
  * import { rotationWindow } from "@signpost/core";
@@ -37,9 +38,7 @@ export function rotationWindow(options: RotationWindowOptions): () => boolean {
   if (typeof hours !== "number" || !(hours > 0 && hours <= MAX_HOURS)) {
     throw new ConfigurationError("hours", `expected a number above 0 and up to ${MAX_HOURS}, got ${given(hours)}`);
   }
-  if (typeof now !== "function") {
-    throw new ConfigurationError("now", `expected a function that returns milliseconds, got ${given(now)}`);
-  }
+  readClock(now);
   const end = start + hours * HOUR_MS;
   return () => {
     const time = now();

@@ -48,7 +48,10 @@ test("keeps its start, even if the Date is changed later", () => {
 });
 
 test("is closed while the clock returns no number", () => {
-  expect(rotationWindow({ startedAt: new Date(START), now: () => Number.NaN })()).toBe(false);
+  let time = START;
+  const active = rotationWindow({ startedAt: new Date(START), now: () => time });
+  time = Number.NaN;
+  expect(active()).toBe(false);
 });
 
 describe("without its own clock", () => {
@@ -95,8 +98,13 @@ describe("refuses", () => {
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "hours" });
   });
 
-  test("a clock that is not a function", () => {
-    const error = thrownBy(() => rotationWindow({ startedAt: new Date(START), now: START as unknown as () => number }));
+  test.for([
+    ["is not a function", START],
+    ["returns NaN", () => Number.NaN],
+    ["returns a Date", () => new Date(START)],
+    ["returns a promise", async () => START],
+  ] as const)("a clock that %s", ([, now]) => {
+    const error = thrownBy(() => rotationWindow({ startedAt: new Date(START), now: now as () => number }));
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "now" });
   });
 });
