@@ -2,7 +2,7 @@ import { KeySetError } from "../errors.ts";
 import type { AlgorithmKey } from "./algorithms.ts";
 import { algorithmKey, isSameAlgorithm } from "./algorithms.ts";
 import type { KidMemory } from "./kid-memory.ts";
-import type { VerificationKey } from "./parse-jwk.ts";
+import type { LeftOut, VerificationKey } from "./parse-jwk.ts";
 import { describeLeftOut, fits } from "./parse-jwk.ts";
 import type { ParsedJwks } from "./parse-jwks.ts";
 
@@ -57,12 +57,23 @@ function distinct(keys: readonly VerificationKey[]): readonly VerificationKey[] 
 }
 
 function noKey(set: ParsedJwks, kid: string | undefined, named: readonly VerificationKey[]): KeySetError {
-  if (kid === undefined) return new KeySetError("unknown_kid", "no key in the set fits the header");
+  if (kid === undefined) {
+    return new KeySetError("unknown_kid", `no key in the set fits the header${alsoLeftOut(set.leftOut)}`);
+  }
   const reasons = describeLeftOut(set.leftOut.filter((entry) => entry.kid === kid));
   if (named.length > 0) {
-    const others = reasons === "" ? "" : `, and another entry was left out: ${reasons}`;
-    return new KeySetError("no_suitable_key", `the key of this kid does not fit the alg${others}`);
+    const another = reasons === "" ? "" : `, and another entry was left out: ${reasons}`;
+    return new KeySetError("no_suitable_key", `the key of this kid does not fit the alg${another}`);
   }
-  if (reasons === "") return new KeySetError("unknown_kid", "no key with this kid");
+  if (reasons === "") {
+    // An entry with an unusable kid, such as a number, may be the one.
+    const nameless = set.leftOut.filter((entry) => entry.kid === undefined);
+    return new KeySetError("unknown_kid", `no key with this kid${alsoLeftOut(nameless)}`);
+  }
   return new KeySetError("key_left_out", `the set has this kid, but its entry was left out: ${reasons}`);
+}
+
+/** Entries that the token may have meant. */
+function alsoLeftOut(leftOut: readonly LeftOut[]): string {
+  return leftOut.length === 0 ? "" : ` (left out of the set: ${describeLeftOut(leftOut)})`;
 }

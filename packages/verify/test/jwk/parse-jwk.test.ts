@@ -316,6 +316,24 @@ describe("a static set", () => {
     });
   });
 
+  it("says of a header without a kid that fits no key why other entries were left out", async () => {
+    const keySet = createStaticKeySet({ keys: [p384, { ...p256, use: "enc" }] }, { allowMissingKid: true });
+    await expect(keySet({ alg: "ES256" })).rejects.toMatchObject({
+      code: "unknown_kid",
+      message:
+        "no key in the set fits the header " +
+        '(left out of the set: not_for_signatures (the member "use" is not "sig"))',
+    });
+  });
+
+  it("says of an unknown kid why entries without a usable kid were left out", async () => {
+    const keySet = createStaticKeySet({ keys: [{ ...p256, kid: 7 }, { ...p256, kid: "8", use: "enc" }, p384] });
+    await expect(keySet({ alg: "ES256", kid: "7" })).rejects.toMatchObject({
+      code: "unknown_kid",
+      message: 'no key with this kid (left out of the set: malformed (the member "kid" is not a string, or is empty))',
+    });
+  });
+
   it("says both reasons of two entries, and neither if a third one can be used", async () => {
     const unused = [
       { ...p256, use: "enc" },
