@@ -20,6 +20,7 @@ const NODE_TYPES = { 20: pinned("@types/node"), 25: "25.9.9", 26: "26.6.7" };
  * @property {string} file
  * @property {string} module
  * @property {string} [moduleResolution] default: the compiler's default for that `module`
+ * @property {readonly string[]} [lib] default: no DOM
  */
 
 /** @type {Project} */
@@ -35,12 +36,15 @@ const COMMON_JS = { file: "consumer.cts", module: "commonjs" };
 /** Here TypeScript lets CommonJS import ES modules from 5.8 on. With node16 no version does. @type {Project} */
 const COMMON_JS_NEXT = { file: "consumer.cts", module: "nodenext" };
 
+/** The default of TypeScript has the DOM, and its types hide those of Node with the same name. @type {Project} */
+const WITH_DOM = { file: "consumer.mts", module: "nodenext", lib: ["es2022", "dom"] };
+
 /** Differences between versions of @types/node do not depend on how modules are resolved. */
 const ONE_WAY = [NODE_NEXT];
 
 /** @type {readonly (readonly [Compiler, NodeTypes, readonly Project[]])[]} */
 const MATRIX = [
-  [5.4, 20, [...ES_MODULES, COMMON_JS]],
+  [5.4, 20, [...ES_MODULES, WITH_DOM, COMMON_JS]],
   [5.4, 25, ONE_WAY],
   [5.6, 26, ONE_WAY],
   [5.9, 20, ONE_WAY],
@@ -48,7 +52,7 @@ const MATRIX = [
   ["6.0", 20, ONE_WAY],
   ["6.0", 26, [...ES_MODULES, COMMON_JS, COMMON_JS_NEXT]],
   [7, 20, ES_MODULES],
-  [7, 26, [...ES_MODULES, COMMON_JS, COMMON_JS_NEXT]],
+  [7, 26, [...ES_MODULES, WITH_DOM, COMMON_JS, COMMON_JS_NEXT]],
 ];
 
 /**
@@ -90,10 +94,16 @@ async function install(folder) {
   return results.find(({ ok }) => !ok) ?? { ok: true, output: "" };
 }
 
+/** Our own repository has undici only inside one package, so this is not in the file that is compiled there too. */
+const USES_UNDICI = `import { fetch as undiciFetch } from "undici";
+import type { FetchLike } from "@signpost/verify";
+export const fetches: readonly FetchLike[] = [undiciFetch, (url, init) => undiciFetch(url, init)];`;
+
 /** @param {string} folder */
 function writeProgram(folder) {
   const imports = publicPackages().flatMap(({ entryPoints }) => entryPoints);
   const lines = imports.map((name, index) => `import * as entry${index} from "${name}";\nvoid entry${index};`);
+  lines.push(USES_UNDICI);
   for (const extension of ["mts", "cts"]) {
     writeFileSync(join(folder, `consumer.${extension}`), lines.join("\n"));
     copyFileSync(join(ROOT, "test/e2e/support/consumer-types.ts"), join(folder, `uses.${extension}`));
@@ -119,16 +129,17 @@ async function compile(folder, compiler, types, projects) {
 /** @param {string} cwd @param {Compiler} compiler @param {Project} project */
 function writeProject(cwd, compiler, { file, ...resolution }) {
   const compilerOptions = {
-    ...resolution,
     target: "es2022",
     lib: ["es2022"],
+    ...resolution,
     strict: true,
     noEmit: true,
     types: ["node"],
     // Packages that need the types of Node must use these too, and not the ones that npm installed next to them.
     typeRoots: ["node_modules/@types"],
   };
-  const name = `${[compiler, resolution.module, file].join("-")}.json`;
+  const libraries = resolution.lib?.join("-") ?? "node";
+  const name = `${[compiler, resolution.module, libraries, file].join("-")}.json`;
   writeFileSync(join(cwd, name), JSON.stringify({ compilerOptions, files: [file, file.replace("consumer", "uses")] }));
   return name;
 }

@@ -5,7 +5,7 @@ import type { createServer } from "node:http";
 import { createJwksEndpoint, createKeySet } from "@signpost/core";
 import type { JwkInput, KeySet, PublishedKey, Signer } from "@signpost/core";
 import type { LocalSignerOptions } from "@signpost/local";
-import type { KeyFunction } from "@signpost/verify";
+import type { FetchLike, KeyFunction } from "@signpost/verify";
 import { type JWK, jwtVerify } from "jose";
 
 /** Public keys as node:crypto, Web Crypto and jose type them, and as an OP has them in its configuration. */
@@ -35,6 +35,8 @@ export const verifyWithJose = (jwt: string, keys: KeyFunction): ReturnType<typeo
 export const listener = (keys: KeySet): Parameters<typeof createServer>[1] =>
   createJwksEndpoint({ issuer: "https://op.example", keys }).listener;
 
+export const fetches: readonly FetchLike[] = [fetch, (url, init) => fetch(url, init)];
+
 // A type that does not resolve is `any`, which takes everything: then `false` is the wrong answer, and this does not compile.
 type Takes<Value, Wanted> = Value extends Wanted ? true : false;
 type Entries = Parameters<typeof createKeySet>[0];
@@ -46,6 +48,7 @@ export const taken: {
   readonly numberAsPublishedKey: Takes<42, PublishedKey["publicKey"]>;
   readonly numberAsPrivateKey: Takes<42, LocalSignerOptions["privateKey"]>;
   readonly numberAsKeyFunction: Takes<42, KeyFunction>;
+  readonly textAsBody: Takes<string, Awaited<ReturnType<FetchLike>>["body"]>;
 } = {
   numberAsKey: false,
   numberAsKeyType: false,
@@ -53,4 +56,5 @@ export const taken: {
   numberAsPublishedKey: false,
   numberAsPrivateKey: false,
   numberAsKeyFunction: false,
+  textAsBody: false,
 };

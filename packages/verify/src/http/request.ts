@@ -29,8 +29,11 @@ export interface FetchResponseLike {
   readonly status: number;
   /** Returns `null` if the header is missing. */
   readonly headers: { get(name: string): string | null };
-  /** The decompressed body, or `null`. */
-  readonly body: ReadableStream<Uint8Array> | null;
+  /**
+   * The decompressed body, or `null`: a web stream, whose types differ between the DOM and Node, or any other iterable of bytes,
+   * such as a stream of Node.
+   */
+  readonly body: { cancel(): Promise<unknown> } | AsyncIterable<Uint8Array> | null;
 }
 
 /** undici's `fetch`, the built-in one, or any function with the same shape. */
@@ -185,7 +188,8 @@ async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): 
   const chunks: Uint8Array[] = [];
   let length = 0;
   // Leaving the loop early cancels the body.
-  for await (const chunk of answer.body ?? []) {
+  const body: unknown = answer.body ?? [];
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
     // A caller's `fetch` may return text. Its bytes are not counted, so the limit would not apply.
     if (!ArrayBuffer.isView(chunk)) throw new TypeError("expected a body of bytes");
     length += chunk.byteLength;
@@ -200,7 +204,8 @@ async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): 
 /** An unread body would keep its connection busy. The streams of some clients, such as node-fetch, cannot be canceled. */
 async function discard(answer: FetchResponseLike): Promise<void> {
   try {
-    await answer.body?.cancel();
+    const { body } = answer;
+    if (body !== null && "cancel" in body) await body.cancel();
   } catch {
     // The answer does not need its body.
   }
