@@ -38,16 +38,21 @@ const LAST_REQUESTS_MS = SIGNING_DEADLINE_MS + 2000;
 export async function startOp(options: OpOptions): Promise<RunningOp> {
   const { issuer, opened, clients, replayStore, drainMs } = options;
   const { schedule, signers } = opened;
-  const audience = `${issuer}/userinfo`;
+  // An issuer may end with a slash. Then its URLs would have two.
+  const root = issuer.replace(/\/$/, "");
+  const audience = `${root}/userinfo`;
   const jwks = createJwksEndpoint({ issuer, keys: schedule });
   const readiness = createReadiness(schedule, signers);
 
   const userinfo = createUserinfo(issuer, audience, schedule);
 
-  // The discovery document says `${issuer}/token`, so all paths for clients are below the issuer's path.
+  // All paths for clients are below the issuer's path, as the discovery document says.
   const base = new URL(issuer).pathname.replace(/\/$/, "");
   const routes: Readonly<Record<string, Route>> = {
-    [`GET ${base}/.well-known/openid-configuration`]: () => ({ status: 200, json: discovery(issuer, jwks.metadata) }),
+    [`GET ${base}/.well-known/openid-configuration`]: () => ({
+      status: 200,
+      json: { issuer, ...jwks.metadata, ...metadata(root) },
+    }),
     [`POST ${base}/token`]: createTokenEndpoint({
       issuer,
       audience,
@@ -115,13 +120,11 @@ function failure(error: unknown): Answer {
     : { status: 500, json: { error: "server_error" } };
 }
 
-/** The OP's own members, and the two members from Signpost. */
-function discovery(issuer: string, jwks: Readonly<Record<string, unknown>>): Record<string, unknown> {
+/** The OP's own members of the discovery document. */
+function metadata(root: string): Record<string, unknown> {
   return {
-    issuer,
-    ...jwks,
-    token_endpoint: `${issuer}/token`,
-    userinfo_endpoint: `${issuer}/userinfo`,
+    token_endpoint: `${root}/token`,
+    userinfo_endpoint: `${root}/userinfo`,
     grant_types_supported: ["client_credentials"],
     response_types_supported: [],
     subject_types_supported: ["public"],

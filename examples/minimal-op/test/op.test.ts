@@ -115,24 +115,27 @@ describe("tokens", () => {
     expect([head.status, head.headers.get("content-type"), await head.text()]).toEqual([200, "application/json", ""]);
   });
 
-  test("with an issuer that has a path, all endpoints are where the discovery document says", async () => {
-    const issuer = `${ISSUER}/tenant`;
-    const tenant = await start(ONE_KEY, backend, client, { issuer });
-    const discovery = await fetch(`${tenant.url}/tenant/.well-known/openid-configuration`);
-    const { jwks_uri, token_endpoint, userinfo_endpoint } = (await discovery.json()) as Record<string, string>;
-    expect([jwks_uri, token_endpoint, userinfo_endpoint]).toEqual(
-      ["/jwks", "/token", "/userinfo"].map((path) => `${issuer}${path}`),
-    );
-    const answer = await requestToken(`${tenant.url}/tenant`, await assertionOf(client, issuer));
-    const { access_token: token } = (await answer.json()) as { access_token: string };
-    await jwtVerify(token, createRemoteJWKSet(new URL(`${tenant.url}/tenant/jwks`)), { issuer });
-    const userinfo = await fetch(`${tenant.url}/tenant/userinfo`, { headers: { authorization: `Bearer ${token}` } });
-    expect(await userinfo.json()).toEqual({ sub: "rp" });
-    // The probes of the platform do not go through the public URL.
-    expect((await fetch(`${tenant.url}/ready`)).status).toBe(200);
-    expect((await fetch(`${tenant.url}/jwks`)).status).toBe(404);
-    await tenant.close();
-  });
+  test.each(["/tenant", "/tenant/"])(
+    "with the issuer's path %s, all endpoints are where discovery says",
+    async (path) => {
+      const issuer = `${ISSUER}${path}`;
+      const tenant = await start(ONE_KEY, backend, client, { issuer });
+      const discovery = await fetch(`${tenant.url}/tenant/.well-known/openid-configuration`);
+      const { jwks_uri, token_endpoint, userinfo_endpoint } = (await discovery.json()) as Record<string, string>;
+      expect([jwks_uri, token_endpoint, userinfo_endpoint]).toEqual(
+        ["/jwks", "/token", "/userinfo"].map((name) => `${ISSUER}/tenant${name}`),
+      );
+      const answer = await requestToken(`${tenant.url}/tenant`, await assertionOf(client, issuer));
+      const { access_token: token } = (await answer.json()) as { access_token: string };
+      await jwtVerify(token, createRemoteJWKSet(new URL(`${tenant.url}/tenant/jwks`)), { issuer });
+      const userinfo = await fetch(`${tenant.url}/tenant/userinfo`, { headers: { authorization: `Bearer ${token}` } });
+      expect(await userinfo.json()).toEqual({ sub: "rp" });
+      // The probes of the platform do not go through the public URL.
+      expect((await fetch(`${tenant.url}/ready`)).status).toBe(200);
+      expect((await fetch(`${tenant.url}/jwks`)).status).toBe(404);
+      await tenant.close();
+    },
+  );
 
   test("the discovery document names the endpoints", async () => {
     expect(await (await fetch(`${op.url}/.well-known/openid-configuration`)).json()).toMatchObject({
