@@ -8,7 +8,9 @@ const TIMEOUT_MS = 5_000;
  * an unknown `kid` it bypasses every cache, at most once in 20 seconds.
  */
 export function createBrowserKeySet(jwksUri) {
-  let forcedAt = -Infinity;
+  // On two clocks, because one may stop while the machine sleeps, and the other may be set back.
+  let [forcedAt, forcedAtWall] = [-Infinity, -Infinity];
+  const sinceForced = () => Math.max(performance.now() - forcedAt, Date.now() - forcedAtWall);
 
   async function load(cache) {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
@@ -26,8 +28,8 @@ export function createBrowserKeySet(jwksUri) {
       )(header, token);
     } catch (error) {
       const unknownKid = error instanceof errors.JWKSNoMatchingKey;
-      if (!unknownKid || performance.now() - forcedAt < FORCED_REFETCH_INTERVAL_MS) throw error;
-      forcedAt = performance.now();
+      if (!unknownKid || sinceForced() < FORCED_REFETCH_INTERVAL_MS) throw error;
+      [forcedAt, forcedAtWall] = [performance.now(), Date.now()];
       return (await load("reload"))(header, token);
     }
   };
