@@ -16,16 +16,21 @@ export function* causesOf(error: unknown): Iterable<unknown> {
   }
 }
 
+/** Messages of errors without a code. undici has this one for the ports that the Fetch standard blocks, such as 6000 and 10080. */
+const TELLING_MESSAGES: ReadonlySet<unknown> = new Set(["bad port"]);
+
 /** Names that carry no information. */
 const ANY_ERROR: ReadonlySet<unknown> = new Set(["Error", "TypeError", "AggregateError"]);
 
 /**
  * The innermost code in a chain of causes, such as ECONNREFUSED or CERT_HAS_EXPIRED. Without a code, the innermost name, such as
- * HTTPParserError or TimeoutError. An HTTP client wraps it in "fetch failed". Messages are not repeated, because they may contain
- * the full URL.
+ * HTTPParserError or TimeoutError. An HTTP client wraps it in "fetch failed". Other messages are not repeated, because they may
+ * contain the full URL.
  */
 export function reasonOf(error: unknown): string | undefined {
   const causes = [...causesOf(error)];
+  const message = memberOf(causes.at(-1), "message");
+  if (typeof message === "string" && TELLING_MESSAGES.has(message)) return message;
   const codes = causes.map((cause) => memberOf(cause, "code")).filter(isWord);
   const names = causes.map((cause) => memberOf(cause, "name")).filter(isWord);
   return codes.at(-1) ?? names.findLast((name) => !ANY_ERROR.has(name));

@@ -143,6 +143,14 @@ describe("the message of a failed fetch names host and reason", () => {
     expect(discovered.message).toBe(`${localhost}/.well-known/openid-configuration could not be fetched: ECONNREFUSED`);
   });
 
+  it("says that a port is one that fetch never opens", async () => {
+    const keySet = createRemoteKeySet("http://127.0.0.1:6000/jwks", { allowInsecureLoopback: true });
+    await expect(keySet.preload()).rejects.toMatchObject({
+      code: "fetch_failed",
+      message: "http://127.0.0.1:6000/jwks could not be fetched: bad port",
+    });
+  });
+
   it("if the name does not resolve", async () => {
     const dispatcher = new Agent({
       connect: { lookup: (_host, _options, callback) => callback(coded("ENOTFOUND"), []) },
