@@ -64,6 +64,17 @@ describe("an id_token_hint of the key that signs", () => {
   });
 });
 
+test.each([
+  ["a logout token", { events: { "http://schemas.openid.net/event/backchannel-logout": {} } }],
+  ["userinfo of a token without exp", { exp: undefined }],
+  ["an authorization response", { iat: undefined }],
+  ["a JWT whose exp is text", { exp: "1700000300" }],
+])("%s without a typ is refused as a hint", async (_name, claims) => {
+  const token = await hintWith({ alg: "ES256", kid: "a" }, op.issuer, privateKey, HINT_CLIENT.client_id, claims);
+  expect(await accepted(op, token)).toBe(false);
+  expect(await acceptedAtAuthorization(token)).toBe(false);
+});
+
 test("a hint of a client that agreed on HMAC has no kid, and is accepted if it is an ID token", async () => {
   const key = createSecretKey(Buffer.from(HMAC_CLIENT.client_secret));
   const token = await hintWith({ alg: "HS256" }, op.issuer, key, HMAC_CLIENT.client_id);

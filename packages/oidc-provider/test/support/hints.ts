@@ -14,20 +14,16 @@ export async function hint(issuer: string, keyId: string, privateKey: KeyObject,
   return hintWith({ alg, kid: keyId }, issuer, privateKey);
 }
 
-/** The same under any header. */
+/** The same under any header, and with other claims if given. */
 export async function hintWith(
   header: { alg: string; kid?: unknown; typ?: unknown },
   issuer: string,
   key: KeyObject,
   audience = HINT_CLIENT.client_id,
+  claims: Readonly<Record<string, unknown>> = {},
 ): Promise<string> {
-  return new SignJWT({ sub: "248289" })
-    .setProtectedHeader(header as JWTHeaderParameters)
-    .setIssuer(issuer)
-    .setAudience(audience)
-    .setIssuedAt(1_700_000_000)
-    .setExpirationTime(1_700_000_300)
-    .sign(key);
+  const usual = { sub: "248289", iss: issuer, aud: audience, iat: 1_700_000_000, exp: 1_700_000_300 };
+  return new SignJWT({ ...usual, ...claims }).setProtectedHeader(header as JWTHeaderParameters).sign(key);
 }
 
 export async function accepted(op: Op, token: string): Promise<boolean> {
