@@ -68,9 +68,18 @@ export function takesIdToken({ oidc }: RequestContext, { scopes }: Spendable): b
   return typeof asked !== "string" || asked === "" || asked.split(" ").includes("openid");
 }
 
-/** Whether the host will sign an authorization response (JARM) with ES256. Only an authorization request has a response mode. */
+/**
+ * Whether the host will sign with ES256 for an authorization response: the response itself (JARM), or an ID token in it. Only
+ * an authorization request has a response mode or type.
+ */
 export function takesAuthorizationResponse({ oidc }: RequestContext): boolean {
-  const client: { readonly authorizationSignedResponseAlg?: unknown } = Object(oidc?.client);
-  const mode = oidc?.params?.["response_mode"];
-  return typeof mode === "string" && mode.endsWith("jwt") && client.authorizationSignedResponseAlg === "ES256";
+  const client: { readonly authorizationSignedResponseAlg?: unknown; readonly idTokenSignedResponseAlg?: unknown } =
+    Object(oidc?.client);
+  const { response_mode: mode, response_type: type } = oidc?.params ?? {};
+  const isJwt = typeof mode === "string" && mode.endsWith("jwt");
+  const hasIdToken = typeof type === "string" && type.split(" ").includes("id_token");
+  return (
+    (isJwt && client.authorizationSignedResponseAlg === "ES256") ||
+    (hasIdToken && client.idTokenSignedResponseAlg === "ES256")
+  );
 }

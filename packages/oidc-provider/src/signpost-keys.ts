@@ -90,14 +90,15 @@ export interface SignpostKeys<Key extends object> {
    * `servesRequests` is false, nothing is signed before the plug has seen a request. A request that the plug has not seen
    * gets no signature.
    *
-   * From then on the provider refuses an `id_token_hint` without a kid, or of another kind than an ID token. At the authorization request, it refuses a resource
-   * server whose tokens cannot be signed (`jwt.sign.alg: "RS256"`).
+   * From then on the provider refuses an `id_token_hint` without a kid, or of another kind than an ID token. At the
+   * authorization request, it refuses a resource server whose tokens cannot be signed (`jwt.sign.alg: "RS256"`).
    *
    * The host uses up an authorization code, a device code, a CIBA request or a rotating refresh token before it signs. If that
    * signature fails, a retry with the same one gets `invalid_grant`. A retry of the guard, or a second signer of
    * `failoverSigner`, avoids that. After the first failure, and if the plug itself refuses (the endpoint does not publish the
    * key, the key source fails), the request is refused before anything is used up, until the key signs again. This needs a
-   * request for an ID token, or `getResourceServerInfo`. The same holds for a pushed authorization request with JARM.
+   * request for an ID token, or `getResourceServerInfo`. The same holds for a pushed authorization request
+   * with JARM, or with an ID token in the response.
    *
    * @throws ConfigurationError if the endpoint's issuer or path differs from the provider's, or if the endpoint does not
    * publish the active key; if `attach` was already called; and if `provider.callback()` was already called.

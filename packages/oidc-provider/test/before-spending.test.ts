@@ -61,7 +61,8 @@ async function start(
           client_id: "rp",
           client_secret: SECRET,
           redirect_uris: [REDIRECT_URI],
-          grant_types: ["authorization_code", "refresh_token", DEVICE_GRANT],
+          grant_types: ["authorization_code", "implicit", "refresh_token", DEVICE_GRANT],
+          response_types: ["code", "code id_token"],
         },
       ],
       features: { resourceIndicators: { enabled: true, getResourceServerInfo, useGrantedResource: () => true } },
@@ -148,6 +149,23 @@ describe.each<[string, Breaking]>([
     expect(await answerOf(await poll())).toMatchObject(REFUSED);
     mends();
     expect(await answerOf(await poll())).toMatchObject({ status: 200, id_token: expect.any(String) });
+  });
+
+  test("a pushed authorization request for an ID token is refused, and is not spent", async () => {
+    const { op, breaks, mends } = await start(breaking);
+    const form = { client_id: "rp", redirect_uri: REDIRECT_URI, scope: "openid", nonce: "n", ...PKCE };
+    const { request_uri } = await answerOf(await post(op, "/request", { ...form, response_type: "code id_token" }));
+    const url = new URL(
+      `${op.issuer}/auth?${new URLSearchParams({ client_id: "rp", request_uri: String(request_uri) })}`,
+    );
+    const isGiven = async (): Promise<boolean> => {
+      const ended = await browser(op.issuer)(url);
+      return ended instanceof URL && new URLSearchParams(ended.hash.slice(1)).has("id_token");
+    };
+    breaks();
+    expect(await isGiven()).toBe(false);
+    mends();
+    expect([await isGiven(), await isGiven()]).toEqual([true, false]);
   });
 
   test("a code for a resource server alone is refused before it is spent where attach was told of it", async () => {
