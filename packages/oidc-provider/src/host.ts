@@ -55,6 +55,8 @@ export interface OidcProviderLike {
   use(middleware: (context: OidcProviderContextLike, next: () => Promise<void>) => Promise<void>): unknown;
   /** The path of a named route, below `mountPath`. */
   pathFor(name: string, options?: { mountPath?: string | undefined }): string;
+  /** The class of the host's own part of a request's context. */
+  readonly OIDCContext?: (new (context: never) => object) | undefined;
   /** The listeners of an event. Koa's `callback()` adds its own. */
   listeners?(event: "error"): readonly unknown[];
   /** Koa's own listener of errors. */

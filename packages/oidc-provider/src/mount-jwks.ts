@@ -29,7 +29,8 @@ export interface MountJwksOptions {
   /**
    * Called once if the first request shows that the host announces a JWKS URL that differs from the endpoint's `jwksUri`.
    * Also called if the host signs with a key that the endpoint does not publish, or with algorithms that it is not
-   * published for. Errors that it throws are dropped. Default: a process warning.
+   * published for, and once if the host serves its own key set, because `mountJwks` was called too late. Errors that it
+   * throws are dropped. Default: a process warning.
    */
   readonly onError?: ((error: ConfigurationError) => void) | undefined;
 }
@@ -45,7 +46,8 @@ export interface MountJwksOptions {
  *
  * @throws ConfigurationError if the endpoint's `jwksUri` cannot be the JWKS URL of the host: the issuer, the mount path if
  * the issuer does not contain it, and the path `routes.jwks`. Also if `mountJwks`, `attach` or `provider.callback()` was
- * already called for the provider.
+ * already called for the provider. If the provider was already mounted, or has your own listener for `error`, this is only
+ * found at a request for the key set, and told to `onError`.
  * @example
  * ```ts
  * import type { Provider } from "oidc-provider";
@@ -89,7 +91,10 @@ export function mountEndpoint(
   mounted.add(provider);
   const path = provider.pathFor("jwks", { mountPath: "" });
   const look = announcementCheck(provider, endpoint.jwksUri, tell);
+  const seen = new WeakSet<object>();
+  reportBypass(provider, (context) => isRoute(context.path, path) && !seen.has(context), tell);
   provider.use(async (context, next) => {
+    seen.add(context);
     if (!isRoute(context.path, path)) {
       await next();
       const { routerName } = context;
@@ -102,6 +107,34 @@ export function mountEndpoint(
     answer(context, endpoint, cors);
     afterAnswer();
   });
+}
+
+/**
+ * Reports once if the host answers a request that `isBypass`. A mount, and an OP with its own error listener, leave no trace
+ * that Koa has composed its middleware. The host makes a context for each request that reaches its routes.
+ */
+function reportBypass(
+  provider: OidcProviderLike,
+  isBypass: (context: OidcProviderContextLike) => boolean,
+  tell: TellOperator,
+): void {
+  const { OIDCContext } = provider;
+  if (OIDCContext === undefined) return;
+  let told = false;
+  const construct = (
+    target: typeof OIDCContext,
+    args: [OidcProviderContextLike],
+    newTarget: NewableFunction,
+  ): object => {
+    if (!told && isBypass(...args)) {
+      told = true;
+      const problem =
+        "its own key set was served instead of the endpoint's: call this before provider.callback(), and before a mount";
+      tell(new ConfigurationError("provider", problem));
+    }
+    return Reflect.construct(target, args, newTarget) as object;
+  };
+  Object.defineProperty(provider, "OIDCContext", { value: new Proxy(OIDCContext, { construct }), configurable: true });
 }
 
 /** Koa composes its middleware when `callback()` is called. Middleware added later never runs. */

@@ -62,6 +62,7 @@ export interface SignpostKeysOptions<Key extends object> {
    * - There are more keys than `verifyingKeys` (once, until they fit again).
    * - The host signs a token that expires after its key is withdrawn (once).
    * - The host announces a JWKS URL that differs from the endpoint's (once).
+   * - The host serves its own key set, because `attach` was called too late (once).
    * - The host signs with a key that the endpoint does not publish, or with algorithms that it is not published for.
    * - The keys of `signpostKeys` are missing in the host's `jwks`, or not the first ones.
    *

@@ -141,6 +141,36 @@ describe("attach comes too late", () => {
   });
 });
 
+describe("mountJwks comes too late", () => {
+  const OWN_SET = expect.objectContaining({ argument: "provider", message: expect.stringContaining("own key set") });
+
+  async function mountLate(before: (provider: Provider) => Promise<string>): Promise<[Error[], string]> {
+    const { provider } = make("https://op.example");
+    const base = await before(provider);
+    const late: Error[] = [];
+    const onError = (error: Error): void => void late.push(error);
+    mountJwks(provider, createJwksEndpoint({ issuer: provider.issuer, keys }), { onError });
+    expect((await fetch(`${base}/.well-known/openid-configuration`)).status).toBe(200);
+    expect(late).toEqual([]);
+    return [late, base];
+  }
+
+  test("where the OP listens to errors itself, and the first request for the host's key set tells", async () => {
+    const [late, base] = await mountLate(async (provider) => {
+      provider.on("error" as "server_error", () => {});
+      return serve(provider.callback());
+    });
+    for (let request = 0; request < 2; request += 1) expect(await isOurs(`${base}/jwks`)).toBe(false);
+    expect(late).toEqual([OWN_SET]);
+  });
+
+  test("after koa-mount, and the same tells", async () => {
+    const [late, base] = await mountLate((provider) => serve(new Koa().use(mount("/", provider as never)).callback()));
+    expect(await isOurs(`${base}/jwks`)).toBe(false);
+    expect(late).toEqual([OWN_SET]);
+  });
+});
+
 test("of two mounts, the one from before attach signs nothing", async () => {
   const { provider, attach } = make("https://op.example");
   const early = await serve(new Koa().use(mount("/", provider as never)).callback());
