@@ -1,3 +1,4 @@
+import { clientLeft, inUse } from "./failure.ts";
 import { answeredRequest, type OidcProviderSigningLike, type RequestContext } from "./host.ts";
 
 /** What the host accepts once: a code, a CIBA request, a rotating refresh token, or a pushed authorization request. */
@@ -16,25 +17,36 @@ export type SpendingCheck = (context: RequestContext, spent: Spendable) => Promi
  * its token, and if it uses a lost refresh token again, the host revokes the whole grant.
  *
  * The host has looked before whether it is used up. So that two requests with the same code or token cannot both get tokens
- * after they waited for the check, all but one get the error of `inUse`. When they try again, the host sees the reuse.
+ * after they waited for the check, all but one are refused. When they try again, the host sees the reuse.
+ *
+ * If the client has closed its connection meanwhile, its tokens would be lost. So that request uses nothing up, and the next
+ * one of this client is not refused because of it.
  */
-export function checkBeforeSpending(provider: OidcProviderSigningLike, check: SpendingCheck, inUse: () => Error): void {
+export function checkBeforeSpending(
+  provider: OidcProviderSigningLike,
+  check: SpendingCheck,
+  failure: (cause: unknown) => Error,
+): void {
   for (const name of CONSUMABLES) {
     const prototype = provider[name].prototype as Consumable;
     const { consume } = prototype;
-    const checked = new Set<string>();
+    const checked = new Map<string, RequestContext>();
     prototype.consume = async function consumeChecked() {
       const context = answeredRequest(provider);
       if (context === undefined) return consume.call(this);
       const { jti } = this;
-      if (checked.has(jti)) throw inUse();
-      checked.add(jti);
+      const other = checked.get(jti);
+      if (other !== undefined && !hasLeft(other)) throw failure(inUse());
+      checked.set(jti, context);
       try {
-        // If it had to wait, another process may have used it up meanwhile, or revoked its grant.
-        if ((await check(context, this)) && (await isGone(this))) throw inUse();
+        if (await check(context, this)) {
+          // It had to wait. Another process may have used it up meanwhile, or revoked its grant.
+          if (await isGone(this)) throw failure(inUse());
+          if (hasLeft(context)) throw failure(clientLeft());
+        }
         await consume.call(this);
       } finally {
-        checked.delete(jti);
+        if (checked.get(jti) === context) checked.delete(jti);
       }
     };
   }
@@ -43,6 +55,11 @@ export function checkBeforeSpending(provider: OidcProviderSigningLike, check: Sp
 async function isGone({ adapter, jti }: Consumable): Promise<boolean> {
   const stored = await adapter.find(jti);
   return !stored || Boolean(stored.consumed);
+}
+
+/** Whether the client has closed its connection. Node destroys the response then. */
+function hasLeft({ res }: RequestContext): boolean {
+  return res?.destroyed === true;
 }
 
 const CONSUMABLES = [

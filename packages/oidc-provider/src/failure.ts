@@ -73,6 +73,11 @@ export function inUse(): SignerError {
   return new SignerError("unavailable", "another request used the same code or token meanwhile");
 }
 
+/** The client gave up while its request waited. The tokens would be lost. */
+export function clientLeft(): SignerError {
+  return new SignerError("unavailable", "the client closed its connection meanwhile: its code or token is not used up");
+}
+
 function isPassing(error: unknown): boolean {
   return error instanceof SignerError && error.transient;
 }

@@ -103,6 +103,7 @@ export interface OidcProviderSigningLike extends OidcProviderLike {
 
 /** The parts of the current request that the plug uses. */
 export interface RequestContext {
+  readonly res?: { readonly destroyed?: boolean };
   readonly oidc?: {
     readonly provider?: unknown;
     readonly params?: Readonly<Record<string, unknown>>;

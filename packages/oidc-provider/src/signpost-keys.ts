@@ -10,7 +10,7 @@ import {
 import { type AttachOptions, readAttachOptions } from "./attach-options.ts";
 import { type Attached, requireAttached, unserved } from "./attached.ts";
 import { checkBeforeSpending, type Spendable, takesAuthorizationResponse, takesIdToken } from "./before-spending.ts";
-import { answerFailures, hostFailure, inUse, unknownKid, withdrawnMeanwhile } from "./failure.ts";
+import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
 import { requireHeaderOfHints } from "./hints.ts";
 import {
   ACKNOWLEDGED_HOOK,
@@ -245,7 +245,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
           throw abilities.failure(error);
         }
       };
-      checkBeforeSpending(provider, check, () => abilities.failure(inUse()));
+      checkBeforeSpending(provider, check, abilities.failure);
       attached = { provider, endpoint };
       reportCrowd(keys.verifying().length);
     },

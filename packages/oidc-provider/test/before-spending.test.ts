@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
@@ -80,9 +81,15 @@ async function start(
   };
 }
 
-function post({ issuer }: Op, path: string, form: Record<string, string>): Promise<Response> {
+function post(
+  { issuer }: Op,
+  path: string,
+  form: Record<string, string>,
+  signal: AbortSignal | null = null,
+): Promise<Response> {
   return fetch(`${issuer}${path}`, {
     method: "POST",
+    signal,
     headers: { authorization: `Basic ${btoa(`rp:${SECRET}`)}` },
     body: new URLSearchParams(form),
   });
@@ -97,9 +104,9 @@ async function authorize({ issuer }: Op, scope: string, more: Record<string, str
   return ended.searchParams.get("code") ?? "";
 }
 
-function exchange(op: Op, code: string): Promise<Response> {
+function exchange(op: Op, code: string, signal: AbortSignal | null = null): Promise<Response> {
   const form = { grant_type: "authorization_code", code, redirect_uri: REDIRECT_URI, code_verifier: CODE_VERIFIER };
-  return post(op, "/token", form);
+  return post(op, "/token", form, signal);
 }
 
 async function answerOf(response: Response): Promise<Record<string, unknown>> {
@@ -314,6 +321,65 @@ describe("while the backend fails", () => {
       release();
       expect(await statuses(answers)).toEqual([503]);
       expect(await answerOf(await exchange(op, code))).toMatchObject(SPENT);
+    });
+  });
+
+  describe("a client that is tired of waiting", () => {
+    /** Asks, and hangs up as soon as the request waits. Resolves when the OP knows that. */
+    const hangUp = async ({ server }: Op, ask: (signal: AbortSignal) => Promise<unknown>, waits: () => boolean) => {
+      const client = new AbortController();
+      const responses: ServerResponse[] = [];
+      server.on("request", (_request, response) => responses.push(response));
+      const asked = ask(client.signal).catch(() => {});
+      await vi.waitUntil(waits);
+      client.abort();
+      await asked;
+      await vi.waitUntil(() => responses[0]?.destroyed === true);
+    };
+
+    test("keeps its code or refresh token, even if it asks again before the trial ends", async () => {
+      const { op, breaks, holds, calls } = await startFailing("unavailable");
+      const [failed, code, other] = await Promise.all([1, 2, 3].map(async () => authorize(op, "openid")));
+      const { refresh_token } = await answerOf(await exchange(op, other ?? ""));
+      const refresh = { grant_type: "refresh_token", refresh_token: String(refresh_token) };
+      breaks();
+      await exchange(op, failed ?? "");
+      const release = holds();
+      const before = calls();
+      await hangUp(
+        op,
+        async (signal) => post(op, "/token", refresh, signal),
+        () => calls() > before,
+      );
+      const find = vi.spyOn(op.provider.AuthorizationCode.adapter, "find");
+      await hangUp(
+        op,
+        async (signal) => exchange(op, code ?? "", signal),
+        () => find.mock.calls.length > 0,
+      );
+      const again = exchange(op, code ?? "");
+      await vi.waitUntil(() => find.mock.calls.length > 1);
+      release();
+      expect(await answerOf(await again)).toMatchObject({ status: 200, id_token: expect.any(String) });
+      expect(await answerOf(await post(op, "/token", refresh))).toMatchObject({ status: 200 });
+      expect(await answerOf(await post(op, "/token", refresh))).toMatchObject(SPENT);
+      expect(op.failures.map(({ error }) => String(error.cause))).toContainEqual(expect.stringContaining("closed its"));
+    });
+
+    test("is not refused because of a request that never ends", async () => {
+      const { op } = await startFailing("unavailable", { told: true });
+      const code = await authorize(op, "openid");
+      const { adapter } = op.provider.AuthorizationCode;
+      const look = adapter.find.bind(adapter);
+      const find = vi.spyOn(adapter, "find");
+      // The store never answers the second look.
+      find.mockImplementationOnce(look).mockReturnValueOnce(new Promise(() => {}));
+      await hangUp(
+        op,
+        async (signal) => exchange(op, code, signal),
+        () => find.mock.calls.length > 1,
+      );
+      expect(await answerOf(await exchange(op, code))).toMatchObject({ status: 200, id_token: expect.any(String) });
     });
   });
 
