@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ConfigurationError } from "@signpost/core";
 import type { OidcProviderSigningLike } from "./host.ts";
 import type { TellOperator } from "./operator-reports.ts";
+import { isOfOtherKey } from "./other-key.ts";
 import type { Published } from "./published.ts";
 import { readJoseHeader } from "./signing-input.ts";
 
@@ -33,8 +34,8 @@ export function isQuestion(claims: Readonly<Record<string, unknown>>): boolean {
   return Object.hasOwn(claims, QUESTION);
 }
 
-/** The answer for an algorithm: the kid of the host's key, that it has no key, or undefined if unknown. */
-type Answer = { readonly kid: unknown } | "no key" | undefined;
+/** The answer for an algorithm: a token of the host's key and its kid, that it has no key, or undefined if unknown. */
+type Answer = { readonly kid: unknown; readonly token: string } | "no key" | undefined;
 
 /**
  * Asks the host which other algorithms it has keys for, for example during a move from RS256. Its key store is private, but
@@ -119,27 +120,36 @@ function tellUnpublished(
 ): void {
   for (const kid of new Set([...answers.values()].map(kidOf))) {
     if (kid === undefined) continue;
-    const signs = [...answers.keys()].filter((alg) => kidOf(answers.get(alg)) === kid);
-    const problem = publicationProblem(kid, signs, published);
+    const tokens = new Map<string, string>();
+    for (const [alg, answer] of answers) {
+      if (typeof answer === "object" && answer.kid === kid) tokens.set(alg, answer.token);
+    }
+    const problem = publicationProblem(kid, tokens, published);
     if (problem !== undefined) tell(problem);
   }
 }
 
-/** What RPs cannot verify of the tokens that a key of the host signs. */
+/** What RPs cannot verify of the tokens that a key of the host signs, by algorithm. */
 function publicationProblem(
   kid: unknown,
-  signs: readonly string[],
+  tokens: ReadonlyMap<string, string>,
   published: readonly Published[],
 ): ConfigurationError | undefined {
   const found = published.find((key) => key["kid"] === kid);
   const name = JSON.stringify(kid);
+  const list = tokens.has("ES256") ? "keys" : "legacyVerificationKeys";
   if (found === undefined) {
-    const problem = `add the host's own key ${name}: RPs cannot verify the tokens that it signs`;
-    return new ConfigurationError(signs.includes("ES256") ? "keys" : "legacyVerificationKeys", problem);
+    return new ConfigurationError(list, `add the host's own key ${name}: RPs cannot verify the tokens that it signs`);
   }
-  const others = signs.filter((alg) => alg !== found["alg"]);
+  const alg = String(found["alg"]);
+  const token = tokens.get(alg);
+  if (token !== undefined && isOfOtherKey(token, alg, found)) {
+    const problem = `expected the public half of the host's own key ${name}, got another key with this kid: RPs cannot verify the tokens`;
+    return new ConfigurationError(list, problem);
+  }
+  const others = [...tokens.keys()].filter((other) => other !== alg);
   if (others.length === 0) return undefined;
-  const problem = `give the host's own key ${name} an alg: it also signs ${others.join(", ")}, but is published only for ${String(found["alg"])}`;
+  const problem = `give the host's own key ${name} an alg: it also signs ${others.join(", ")}, but is published only for ${alg}`;
   return new ConfigurationError("jwks", problem);
 }
 
@@ -150,7 +160,8 @@ async function askFor(provider: OidcProviderSigningLike, alg: string): Promise<A
   try {
     const token = new provider.IdToken({}, { client: client as never });
     token.set(QUESTION, chosen);
-    return { kid: readJoseHeader(await token.issue({ use: "authorization" }))["kid"] };
+    const issued = await token.issue({ use: "authorization" });
+    return { kid: readJoseHeader(issued)["kid"], token: issued };
   } catch {
     // If the host has a key, the failure may be temporary and tells us nothing.
     return chosen.isThere ? undefined : "no key";

@@ -46,8 +46,12 @@ interface OwnKeys {
 }
 
 /** A Provider with its own keys around the plug's. */
-async function attached({ inFront = [], behind = [] }: OwnKeys, options: AttachOptions = {}): Promise<Provider> {
-  const keys = createKeySet([{ keyId: "a", signer }], { legacyVerificationKeys: [LEGACY_KEY] });
+async function attached(
+  { inFront = [], behind = [] }: OwnKeys,
+  options: AttachOptions = {},
+  legacy: LegacyKey = LEGACY_KEY,
+): Promise<Provider> {
+  const keys = createKeySet([{ keyId: "a", signer }], { legacyVerificationKeys: [legacy] });
   const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });
   const provider = new Provider(ISSUER, {
     jwks: { keys: [...inFront, ...signpost.jwks.keys, ...behind] as JWK[] },
@@ -277,6 +281,45 @@ test("an old key of the host that leaves the endpoint's keys too early is report
   await request();
   await vi.waitFor(() => {
     expect(told).toEqual([unpublished("legacyVerificationKeys", "rs")]);
+  });
+});
+
+describe("the endpoint has another key under the kid of the host's own: the operator gets a report", () => {
+  const another = (argument: string, kid: string): unknown =>
+    expect.objectContaining({ argument, message: expect.stringMatching(`public half.*"${kid}".*another key`) });
+
+  test.each(["RS256", "PS256"] as const)("%s", async (alg) => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    await attached({ behind: [privateJwk(privateKey, { kid: "rs", alg })] }, {}, { ...LEGACY_KEY, alg });
+    await vi.waitFor(() => {
+      expect(told).toEqual([another("legacyVerificationKeys", "rs")]);
+    });
+    told = [];
+    await attached({ behind: [privateJwk(rsa.privateKey, { kid: "rs", alg })] }, {}, { ...LEGACY_KEY, alg });
+    expect(told).toEqual([]);
+  });
+
+  test("EdDSA", async () => {
+    const [own, other] = [1, 2].map(() => generateKeyPairSync("ed25519"));
+    if (own === undefined || other === undefined) throw new Error("expected two keys");
+    const publicKey = own.publicKey.export({ format: "pem", type: "spki" }).toString();
+    const legacy: LegacyKey = { keyId: "ed", alg: "EdDSA", publicKey };
+    await attached({ behind: [privateJwk(other.privateKey, { kid: "ed", alg: "EdDSA" })] }, {}, legacy);
+    await vi.waitFor(() => {
+      expect(told).toEqual([another("legacyVerificationKeys", "ed")]);
+    });
+    told = [];
+    await attached({ behind: [privateJwk(own.privateKey, { kid: "ed", alg: "EdDSA" })] }, {}, legacy);
+    expect(told).toEqual([]);
+  });
+
+  test("ES256, through mountJwks", async () => {
+    const jwks = { keys: [privateJwk(ec.privateKey, { kid: "a" })] };
+    const endpoint = createJwksEndpoint({ issuer: ISSUER, keys: [{ keyId: "a", signer }] });
+    mountJwks(new Provider(ISSUER, { jwks }), endpoint, { onError: (error) => told.push(error) });
+    await vi.waitFor(() => {
+      expect(told).toEqual([another("keys", "a")]);
+    });
   });
 });
 
