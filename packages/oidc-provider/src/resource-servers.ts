@@ -1,4 +1,4 @@
-import { createSecretKey } from "node:crypto";
+import { createSecretKey, type webcrypto } from "node:crypto";
 import { types } from "node:util";
 import { ConfigurationError } from "@signpost/core";
 import { given } from "@signpost/core/adapter";
@@ -126,16 +126,24 @@ function kidProblem(name: string, kid: unknown): string | undefined {
 const HMAC = new Set(["HS256", "HS384", "HS512"]);
 
 /** Reads the key as the host does when it signs. Messages never contain it. */
-function hmacKeyProblem(key: unknown): string | undefined {
+function hmacKeyProblem(alg: string, key: unknown): string | undefined {
   if (!key) return "jwt.sign.key is missing, which HMAC needs";
   try {
-    const isKey = types.isKeyObject(key) || types.isCryptoKey(key);
-    const { type } = isKey ? key : createSecretKey(key as NodeJS.ArrayBufferView);
-    if (type === "secret") return undefined;
+    if (types.isCryptoKey(key) ? signsHmac(alg, key) : isNonEmptySecret(key)) return undefined;
   } catch {
     // Neither text nor bytes.
   }
-  return "expected a secret key for jwt.sign.key: text, bytes or a secret KeyObject";
+  return `expected a secret key for jwt.sign.key: text, bytes, a secret KeyObject or a CryptoKey for ${alg}, not empty`;
+}
+
+function isNonEmptySecret(key: unknown): boolean {
+  const { type, symmetricKeySize } = types.isKeyObject(key) ? key : createSecretKey(key as NodeJS.ArrayBufferView);
+  return type === "secret" && symmetricKeySize !== 0;
+}
+
+function signsHmac(alg: string, { algorithm, usages }: webcrypto.CryptoKey): boolean {
+  const { name, hash }: { readonly name: string; readonly hash?: { readonly name: string } } = algorithm;
+  return name === "HMAC" && hash?.name === alg.replace("HS", "SHA-") && usages.includes("sign");
 }
 
 function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: SigningAbilities): string | undefined {
@@ -145,7 +153,7 @@ function signingProblem({ alg, kid, key }: JwtSigning, { activeKid, host }: Sign
     return `expected no jwt.sign.kid, or the kid of a published key, got ${JSON.stringify(kid)}`;
   }
   if (typeof alg !== "string") return `expected jwt.sign.alg "ES256", got ${given(alg)}`;
-  if (HMAC.has(alg)) return hmacKeyProblem(key) ?? kidProblem("jwt.sign.kid", kid);
+  if (HMAC.has(alg)) return hmacKeyProblem(alg, key) ?? kidProblem("jwt.sign.kid", kid);
   if (alg !== "ES256") {
     if (host.signs(alg, kid) !== false) return undefined;
     const named = kid === undefined ? "" : ` and jwt.sign.kid ${JSON.stringify(kid)}`;

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, webcrypto } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { errors, type Provider, type ResourceServer } from "oidc-provider";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -29,6 +29,17 @@ const SAYS_ES256 = {
 type Jwt = ResourceServer["jwt"];
 
 const { publicKey, privateKey: PRIVATE } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const [HMAC_SHA256, HMAC_SHA512, ONLY_VERIFIES] = await Promise.all(
+  (
+    [
+      ["SHA-256", "sign"],
+      ["SHA-512", "sign"],
+      ["SHA-256", "verify"],
+    ] as const
+  ).map(async ([hash, usage]) =>
+    webcrypto.subtle.importKey("raw", Buffer.alloc(64, 1), { name: "HMAC", hash }, false, [usage]),
+  ),
+);
 const RSA_OAEP = { alg: "RSA-OAEP-256", enc: "A256GCM", key: publicKey } as const;
 
 let op: Op;
@@ -182,6 +193,17 @@ describe("a resource server whose tokens cannot be signed", () => {
       { sign: { alg: "HS256", key: { kty: "oct", k: "AQ" } } as never },
       refusedFor("jwt\\.sign\\.key"),
     ],
+    ["HMAC with no bytes", { sign: { alg: "HS256", key: Buffer.alloc(0) } as never }, refusedFor("jwt\\.sign\\.key")],
+    [
+      "HMAC with a key for another hash",
+      { sign: { alg: "HS256", key: HMAC_SHA512 } as never },
+      refusedFor("jwt\\.sign\\.key", "HS256"),
+    ],
+    [
+      "HMAC with a key that only verifies",
+      { sign: { alg: "HS256", key: ONLY_VERIFIES } as never },
+      refusedFor("jwt\\.sign\\.key"),
+    ],
     ["HMAC of a size that does not exist", { sign: { alg: "HS999", key: SECRET } as never }, refusedFor("HS999")],
     ["null for an algorithm", { sign: { alg: null } as never }, refusedFor("ES256", "null")],
     ["a number for an algorithm", { sign: { alg: 256 } as never }, refusedFor("ES256", "256")],
@@ -252,9 +274,12 @@ describe("a resource server whose tokens can be signed", () => {
     expect(exp - iat).toBe(77);
   });
 
-  test("says HMAC, with its key", async () => {
+  test.each([
+    ["bytes", Buffer.alloc(32, 1)],
+    ["a CryptoKey", HMAC_SHA256],
+  ])("says HMAC, with its key: %s", async (_name, key) => {
     const { says } = await start();
-    says({ sign: { alg: "HS256", key: Buffer.alloc(32, 1) } });
+    says({ sign: { alg: "HS256", key: key as never } });
     const { access_token } = await tokensOf(await exchange((await authorize()).get("code")));
     expect(decodeProtectedHeader(access_token).alg).toBe("HS256");
   });
