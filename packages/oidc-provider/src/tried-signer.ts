@@ -23,16 +23,18 @@ const TRIAL_DEADLINE_MS = 60_000;
  * only the first ones are lost.
  */
 export function createTriedSigner(options: SignWithOptions): TriedSigner {
-  const failing = new WeakSet<ActiveKey>();
+  // The last failure of a key. A signature that started before it does not show that the key signs again.
+  const failing = new WeakMap<ActiveKey, object>();
   const trials = new WeakMap<ActiveKey, Promise<unknown>>();
 
   const sign = async (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
+    const before = failing.get(entry);
     try {
       const signature = await signWith(entry, data, options);
-      failing.delete(entry);
+      if (failing.get(entry) === before) failing.delete(entry);
       return signature;
     } catch (error) {
-      failing.add(entry);
+      failing.set(entry, {});
       throw error;
     }
   };

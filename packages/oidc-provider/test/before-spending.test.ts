@@ -223,11 +223,11 @@ describe("while the backend fails", () => {
     const signer: Signer = {
       ...local,
       sign: async (...given) => {
-        calls += 1;
         await setImmediate();
+        calls += 1;
         if (hangs) return new Promise(() => {});
-        await held;
         if (fails) throw new SignerError(code, "the backend is down");
+        await held;
         return local.sign(...given);
       },
     };
@@ -422,6 +422,22 @@ describe("while the backend fails", () => {
     const mended = calls();
     await exchange(op, last);
     expect(calls() - mended).toBe(1);
+  });
+
+  test("a signature that started before the first failure does not end the outage", async () => {
+    const { op, breaks, mends, holds, calls } = await startFailing("unavailable");
+    const [slow = "", lost = "", kept = ""] = await Promise.all([1, 2, 3].map(async () => authorize(op, "openid")));
+    const release = holds();
+    const before = calls();
+    const signed = exchange(op, slow);
+    await vi.waitUntil(() => calls() > before);
+    breaks();
+    expect(await answerOf(await exchange(op, lost))).toMatchObject({ status: 503 });
+    release();
+    expect(await answerOf(await signed)).toMatchObject({ status: 200 });
+    expect(await answerOf(await exchange(op, kept))).toMatchObject({ status: 503 });
+    mends();
+    expect(await answerOf(await exchange(op, kept))).toMatchObject({ status: 200, id_token: expect.any(String) });
   });
 
   test("a trial that is never answered ends, and another one follows", async () => {
