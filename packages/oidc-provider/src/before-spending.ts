@@ -31,6 +31,9 @@ export function checkBeforeSpending(
     const prototype = provider[name].prototype as Consumable;
     const { consume } = prototype;
     const checked = new Map<string, RequestContext>();
+    const release = (jti: string, context: RequestContext): void => {
+      if (checked.get(jti) === context) checked.delete(jti);
+    };
     prototype.consume = async function consumeChecked() {
       const context = answeredRequest(provider);
       if (context === undefined) return consume.call(this);
@@ -43,10 +46,13 @@ export function checkBeforeSpending(
           // It had to wait. Another process may have used it up meanwhile, or revoked its grant.
           if (await isGone(this)) throw failure(inUse());
           if (hasLeft(context)) throw failure(clientLeft());
+        } else {
+          // Nothing was added to the time between the host's own look and this.
+          release(jti, context);
         }
         await consume.call(this);
       } finally {
-        if (checked.get(jti) === context) checked.delete(jti);
+        release(jti, context);
       }
     };
   }
