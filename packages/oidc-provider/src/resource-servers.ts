@@ -54,19 +54,20 @@ export function requireSignableResourceServers(provider: OidcProviderSigningLike
 
 /**
  * Checks the resource server of a code or refresh token before the token is used up. The resource server may have changed
- * its algorithm since the token was issued. Returns whether the access token may then be signed with ES256.
+ * its algorithm since the token was issued. Returns whether the access token may then be signed with ES256, or undefined if
+ * there was nothing to ask the OP.
  */
 export function resourceServerCheck(
   abilities: SigningAbilities,
   getResourceServerInfo: ResourceServerInfoFunction,
-): (context: RequestContext, spent: Spendable) => Promise<boolean> {
+): (context: RequestContext, spent: Spendable) => Promise<boolean | undefined> {
   return async (context, { resource: granted }) => {
     const requested = context.oidc?.params?.["resource"];
     const asked = requested ?? granted;
     // If there are several, the host lets a function of the OP pick one.
     const identifier: unknown = Array.isArray(asked) && asked.length === 1 ? asked[0] : asked;
     // The host refuses a resource that was not granted, without calling the OP's function.
-    if (typeof identifier !== "string" || ![granted].flat().includes(identifier)) return false;
+    if (typeof identifier !== "string" || ![granted].flat().includes(identifier)) return undefined;
     let info: unknown;
     try {
       info = await getResourceServerInfo(context as never, identifier, context.oidc?.client as never);

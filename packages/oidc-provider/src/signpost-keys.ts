@@ -236,7 +236,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       const takesJwt = getResourceServerInfo && resourceServerCheck(abilities, getResourceServerInfo);
       const check = async (context: RequestContext, spent: Spendable): Promise<boolean> => {
         const isForJwt = await takesJwt?.(context, spent);
-        const hasAsked = takesJwt !== undefined;
+        const hasAsked = isForJwt !== undefined;
         if (isForJwt !== true && !takesIdToken(context, spent) && !takesAuthorizationResponse(context)) return hasAsked;
         try {
           const entry = permitted({ provider, endpoint }, keys.active().keyId);

@@ -201,22 +201,25 @@ describe.each<[string, Breaking]>([
   });
 });
 
-test("two requests with the same refresh token are the host's affair while everything works", async () => {
-  const { op } = await start(({ good }) => ({ keys: good, publishes: good }));
-  const { refresh_token } = await answerOf(await exchange(op, await authorize(op, "openid")));
-  const form = { grant_type: "refresh_token", refresh_token: String(refresh_token) };
-  const { adapter } = op.provider.RefreshToken;
-  const consume = adapter.consume.bind(adapter);
-  const spy = vi.spyOn(adapter, "consume");
-  // The store answers when both requests have asked it.
-  spy.mockImplementation(async (id) => {
-    await vi.waitUntil(() => spy.mock.calls.length === 2, { interval: 5 });
-    await consume(id);
-  });
-  const answers = await Promise.all([post(op, "/token", form), post(op, "/token", form)]);
-  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-  expect(op.failures).toEqual([]);
-});
+test.each([true, false])(
+  "two requests with the same refresh token are the host's affair while all works (attach was told: %s)",
+  async (told) => {
+    const { op } = await start(({ good }) => ({ keys: good, publishes: good }), { told });
+    const { refresh_token } = await answerOf(await exchange(op, await authorize(op, "openid")));
+    const form = { grant_type: "refresh_token", refresh_token: String(refresh_token) };
+    const { adapter } = op.provider.RefreshToken;
+    const consume = adapter.consume.bind(adapter);
+    const spy = vi.spyOn(adapter, "consume");
+    // The store answers when both requests have asked it.
+    spy.mockImplementation(async (id) => {
+      await vi.waitUntil(() => spy.mock.calls.length === 2, { interval: 5 });
+      await consume(id);
+    });
+    const answers = await Promise.all([post(op, "/token", form), post(op, "/token", form)]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(op.failures).toEqual([]);
+  },
+);
 
 describe("while the backend fails", () => {
   interface Failing extends Started {
@@ -385,7 +388,7 @@ describe("while the backend fails", () => {
 
     test("is not refused because of a request that never ends", async () => {
       const { op } = await startFailing("unavailable", { told: true });
-      const code = await authorize(op, "openid");
+      const code = await authorize(op, "openid api", { resource: RESOURCE });
       const { adapter } = op.provider.AuthorizationCode;
       const look = adapter.find.bind(adapter);
       const find = vi.spyOn(adapter, "find");
