@@ -117,7 +117,19 @@ function encryptionProblem(encrypt: JwtEncryption): string | undefined {
   if (missing !== undefined) return `jwt.encrypt.${missing} is missing, which the host needs`;
   if (encrypt.key?.type === "private")
     return "expected a public or a secret key for jwt.encrypt.key, got a private one";
+  if (types.isKeyObject(encrypt.key)) {
+    const type = encrypt.key.asymmetricKeyType ?? "secret";
+    const expected = encryptionKeyTypes(String(encrypt.alg));
+    if (expected?.includes(type) === false) return `expected a key for jwt.encrypt.alg, got one of type ${type}`;
+  }
   return kidProblem("jwt.encrypt.kid", encrypt.kid);
+}
+
+/** The types of KeyObject that an algorithm takes. Undefined for an unknown algorithm. */
+function encryptionKeyTypes(alg: string): readonly string[] | undefined {
+  if (alg.startsWith("RSA-")) return ["rsa"];
+  if (alg.startsWith("ECDH-")) return ["ec", "x25519"];
+  return /^(A|dir$)/.test(alg) ? ["secret"] : undefined;
 }
 
 function kidProblem(name: string, kid: unknown): string | undefined {

@@ -176,6 +176,16 @@ describe("a resource server whose tokens cannot be signed", () => {
       { sign: {}, encrypt: { ...RSA_OAEP, key: PRIVATE } as never },
       refusedFor("private"),
     ],
+    [
+      "encryption to a key of another type",
+      { sign: {}, encrypt: { ...RSA_OAEP, alg: "ECDH-ES" } },
+      refusedFor("jwt\\.encrypt\\.alg", "rsa"),
+    ],
+    [
+      "encryption with a public key in place of a secret one",
+      { sign: {}, encrypt: { ...RSA_OAEP, alg: "A256KW" } },
+      refusedFor("jwt\\.encrypt\\.alg", "rsa"),
+    ],
     ["encryption under a number", { sign: {}, encrypt: { ...RSA_OAEP, kid: 1 } as never }, refusedFor("encrypt\\.kid")],
     ["HMAC under a number", { sign: { alg: "HS256", key: SECRET, kid: 1 } as never }, refusedFor("jwt\\.sign\\.kid")],
     ["the kid of another key", { sign: { alg: "ES256", kid: "b" } }, refusedFor("kid", '"b"')],
