@@ -1,4 +1,5 @@
 import { installDebianPackages } from "./backends/apt.mjs";
+import { provideOpenbao } from "./backends/openbao.mjs";
 import { providePkcs11js } from "./backends/pkcs11js.mjs";
 import { provideRuntime } from "./backends/runtime.mjs";
 import { buildGoProgram } from "./lib/go-program.mjs";
@@ -74,6 +75,10 @@ export const BACKENDS = {
   gcpemu: {
     what: "an independent Google Cloud KMS",
     provide: () => buildGoProgram("gcp-kms-emulator"),
+  },
+  openbao: {
+    what: "OpenBao, the open-source fork of HashiCorp Vault",
+    provide: provideOpenbao,
   },
   redis: {
     what: "Debian's Redis, for the replay store",
