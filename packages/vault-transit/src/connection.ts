@@ -1,0 +1,49 @@
+import type { CallBounds, OpeningPlan } from "@signpost/core/adapter";
+import type { ApiRequest } from "./api.ts";
+import type { Settings } from "./client.ts";
+import { createCredentials, type Credentials } from "./credentials.ts";
+import type { CallTarget } from "./errors.ts";
+import type { HttpAnswer } from "./exchange.ts";
+import { createRequester } from "./requester.ts";
+import { createTokenCalls } from "./token-calls.ts";
+
+/** Makes calls with a token, and can be closed. */
+export interface Connection {
+  /** Scheme, host and port. */
+  readonly address: string;
+  /** Makes one attempt, and one more with another token if the first was refused. */
+  call(target: CallTarget, request: ApiRequest, bounds: Pick<CallBounds, "signal">): Promise<HttpAnswer>;
+  /** Revokes the token if the adapter has logged in, and closes the connections that it made. */
+  close(): Promise<void>;
+}
+
+/** Opens connections to the server of these settings. Makes no call yet. */
+export async function connect(settings: Settings, plan: OpeningPlan): Promise<Connection> {
+  const requester = await createRequester(settings, plan);
+  const credentials = createCredentials(settings.auth, createTokenCalls(requester, plan.bounds.attemptTimeoutMs));
+  return {
+    address: requester.address,
+    call: async (target, request, { signal }) => {
+      const token = await credentials.token(signal);
+      const answer = await requester.send(target, request, token, signal);
+      if (answer.status !== 403) return answer;
+      const another = await newToken(credentials, token, signal);
+      return another === undefined ? answer : requester.send(target, request, another, signal);
+    },
+    close: async () => {
+      await credentials.close();
+      await requester.close();
+    },
+  };
+}
+
+/** The server answers 403 to a token that has ended, and to a token that may not do this. */
+async function newToken(
+  credentials: Credentials,
+  refused: string | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const token = await credentials.another(refused, signal);
+  signal.throwIfAborted();
+  return token;
+}

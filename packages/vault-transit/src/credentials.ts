@@ -1,0 +1,40 @@
+import type { VaultTransitAuth } from "./auth.ts";
+import { createGivenToken } from "./given-token.ts";
+import { createLeasedToken } from "./leased-token.ts";
+import { loginWithAppRole, loginWithFunction, loginWithKubernetes } from "./logins.ts";
+import type { TokenCalls } from "./token-calls.ts";
+import { createTokenFile } from "./token-file.ts";
+
+/** The tokens of a connection. Each promise rejects with `SignerError`, and ends with the signal. */
+export interface Credentials {
+  /** The token for a call. Undefined if an agent adds it. */
+  token(signal: AbortSignal): Promise<string | undefined>;
+  /** Another token after this one was refused. Undefined if there is none now. */
+  another(refused: string | undefined, signal: AbortSignal): Promise<string | undefined>;
+  /** Revokes the token if the adapter has logged in. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** The tokens for the option `auth`. Makes no call yet. */
+export function createCredentials(auth: VaultTransitAuth, calls: TokenCalls): Credentials {
+  switch (auth.method) {
+    case "token":
+      return typeof auth.token === "string"
+        ? createGivenToken(auth.token, calls)
+        : createLeasedToken(loginWithFunction(auth.token));
+    case "token-file":
+      return createTokenFile(auth.path);
+    case "approle":
+      return createLeasedToken(loginWithAppRole(auth, calls));
+    case "kubernetes":
+      return createLeasedToken(loginWithKubernetes(auth, calls));
+    case "none":
+      return NO_CREDENTIALS;
+  }
+}
+
+const NO_CREDENTIALS: Credentials = {
+  token: async () => undefined,
+  another: async () => undefined,
+  close: async () => {},
+};

@@ -1,0 +1,104 @@
+import type { SignerErrorCode } from "@signpost/core";
+import { memberOf } from "@signpost/core/adapter";
+import type { HttpAnswer } from "./exchange.ts";
+
+/** The code and the text for an error. */
+export interface Row {
+  readonly code: SignerErrorCode;
+  /** What follows "failed: ". */
+  readonly text: string;
+  /** Only for `integrity`. */
+  readonly transient?: boolean | undefined;
+}
+
+const NO_ANSWER: Row = { code: "timeout", text: "no answer in time" };
+const CUT: Row = { code: "unavailable", text: "the connection was cut" };
+const UNREACHABLE: Row = { code: "unavailable", text: "the server cannot be reached" };
+const UNKNOWN: Row = { code: "integrity", text: "the client failed for an unknown reason" };
+
+/**
+ * Rows by the server's message, which are the same in Vault and in OpenBao. They come before the status, because the
+ * server answers some mistakes of the caller with 500.
+ */
+const BY_MESSAGE: readonly (readonly [message: RegExp, row: Row])[] = [
+  [/signing key not found/, { code: "key_not_found", text: "there is no such key" }],
+  [/higher than the latest key version/, { code: "key_not_found", text: "there is no such version of the key" }],
+  [
+    /less than the minimum encryption key version/,
+    { code: "key_disabled", text: "the version is below the key's min_encryption_version" },
+  ],
+  [
+    /less than the minimum (?:decryption|available) (?:key )?version/,
+    { code: "key_disabled", text: "the version is below the key's min_decryption_version" },
+  ],
+  [/soft-deleted/, { code: "key_disabled", text: "the key is soft-deleted" }],
+  [
+    /does not contain a private part/,
+    { code: "unsupported_key", text: "the key was imported with its public half only, and cannot sign" },
+  ],
+  [/does not support signing/, { code: "unsupported_key", text: "keys of this type cannot sign" }],
+  [/no handler for route|unsupported path/, { code: "key_not_found", text: "nothing is mounted there" }],
+  [/unsupported operation/, { code: "key_not_found", text: "what is mounted there is not a Transit engine" }],
+  [/namespace not found/, { code: "key_not_found", text: "there is no such namespace" }],
+  [/is sealed/, { code: "unavailable", text: "the server is sealed" }],
+  [/not initialized|uninitialized/, { code: "unavailable", text: "the server is not initialized" }],
+  [/\bstandby\b/, { code: "unavailable", text: "the server is a standby, and does not forward calls" }],
+  [/context deadline exceeded/, { code: "timeout", text: "a part of the server did not answer in time" }],
+];
+
+/** The row for an answer that is not a success. */
+export function rowOfAnswer({ status, errors, retryAfter }: HttpAnswer): Row {
+  if (status === 429) {
+    const wait = retryAfter === undefined ? "" : `; it asks to wait ${retryAfter} s`;
+    return { code: "throttled", text: `over a rate quota of the server${wait}` };
+  }
+  // A refusal says nothing more, and its message has several forms.
+  if (status === 401 || status === 403) return { code: "access_denied", text: "the server denied permission" };
+  const message = errors.join("\n");
+  return BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1] ?? byStatus(status);
+}
+
+function byStatus(status: number): Row {
+  const http = `HTTP status ${status}`;
+  if (status === 404) return { code: "key_not_found", text: "there is no such key" };
+  if (status === 412) return { code: "unavailable", text: "the replica has not received the latest writes yet" };
+  if (status === 408 || status === 504) return { ...NO_ANSWER, text: `${NO_ANSWER.text}: ${http}` };
+  if (status >= 500) return { code: "unavailable", text: `the server is temporarily unavailable: ${http}` };
+  if (status >= 400) return { code: "invalid_argument", text: `the server refused the request with ${http}` };
+  return { code: "unavailable", text: `something other than the server answered: ${http}` };
+}
+
+/** Rows by the `code` of a system error or of undici. */
+const BY_CODE: ReadonlyMap<string, Row> = new Map([
+  ["ETIMEDOUT", NO_ANSWER],
+  ["UND_ERR_CONNECT_TIMEOUT", NO_ANSWER],
+  ["UND_ERR_HEADERS_TIMEOUT", NO_ANSWER],
+  ["UND_ERR_BODY_TIMEOUT", NO_ANSWER],
+  ["ECONNRESET", CUT],
+  ["EPIPE", CUT],
+  ["ECONNABORTED", CUT],
+  ["UND_ERR_SOCKET", CUT],
+  ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", { code: "integrity", text: "the answer was cut off", transient: true }],
+  ["UND_ERR_ABORTED", { code: "unavailable", text: "the client ended the call" }],
+  ["UND_ERR_DESTROYED", { code: "unavailable", text: "the client was destroyed" }],
+  ["UND_ERR_CLOSED", { code: "unavailable", text: "the client was closed" }],
+  ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
+]);
+
+// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID, DEPTH_ZERO_SELF_SIGNED_CERT.
+const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|OSSL)_|CERT|SIGNATURE$/;
+
+/** The row for an error of the client. */
+export function rowOfError(error: unknown): Row {
+  const code = memberOf(error, "code");
+  if (typeof code !== "string") return UNKNOWN;
+  if (code.startsWith("HPE_")) return { code: "unavailable", text: "something that does not speak HTTP answered" };
+  const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : UNKNOWN);
+  return { ...row, text: `${row.text} (${code})` };
+}
+
+/** Whether the connection is dead: the other side cut it, or did not answer. */
+export function isConnectionLoss(error: unknown): boolean {
+  const row = BY_CODE.get(String(memberOf(error, "code")));
+  return row === CUT || row === NO_ANSWER;
+}

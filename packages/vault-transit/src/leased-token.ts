@@ -1,0 +1,108 @@
+import { SignerError } from "@signpost/core";
+import { closedError, elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
+import type { Credentials } from "./credentials.ts";
+import { createLeaseClock } from "./lease-clock.ts";
+import type { TokenMaker } from "./logins.ts";
+import type { Lease } from "./token-calls.ts";
+
+/**
+ * The shortest time between two logins because of refused tokens, and after a login that was refused. Without it, a path
+ * that no policy allows would cause a login for every signature. Milliseconds.
+ */
+const LOGIN_PAUSE_MS = 5000;
+
+/** A token in use. */
+interface Held extends Lease {
+  /** The lease that the login gave. A renewal that gives less has reached the token's maximum. Milliseconds. */
+  readonly fullMs: number;
+}
+
+/**
+ * Tokens from a login. A token is renewed at two thirds of its lease, or replaced by a new login if it cannot be renewed
+ * any more. Calls that need a login share it, and each waits for it only until its own signal.
+ */
+export function createLeasedToken(maker: TokenMaker): Credentials {
+  let held: Held | undefined;
+  let loggingIn: Promise<Held> | undefined;
+  let renewing: Promise<void> | undefined;
+  let refusal: { readonly error: SignerError; readonly at: Instant } | undefined;
+  let replacedAt: Instant | undefined;
+  let closed = false;
+
+  const hold = (lease: Lease, fullMs: number): Held => {
+    held = { ...lease, fullMs };
+    if (!closed) clock.start(lease.leaseMs, lease.since);
+    return held;
+  };
+  const logInNow = async (): Promise<Held> => {
+    if (closed) throw closedError();
+    if (refusal !== undefined && elapsedMs(refusal.at) < LOGIN_PAUSE_MS) throw refusal.error;
+    refusal = undefined;
+    try {
+      const lease = await maker.make();
+      return hold(lease, lease.leaseMs);
+    } catch (error) {
+      if (error instanceof SignerError && !error.transient) refusal = { error, at: readInstant() };
+      throw error;
+    }
+  };
+  const logIn = (): Promise<Held> => {
+    loggingIn ??= logInNow().finally(() => {
+      loggingIn = undefined;
+    });
+    return loggingIn;
+  };
+  const prolong = async ({ token, fullMs, leaseMs, renewable }: Held): Promise<void> => {
+    if (maker.renew === undefined || !renewable || leaseMs < fullMs) {
+      await logIn();
+      return;
+    }
+    const lease = await maker.renew(token).catch((error: unknown) => {
+      // It may have reached its maximum, or been revoked.
+      if (error instanceof SignerError && !error.transient) return undefined;
+      throw error;
+    });
+    if (held?.token !== token) return;
+    if (lease === undefined) await logIn();
+    else hold(lease, fullMs);
+  };
+  const renew = (): void => {
+    if (closed || held === undefined || renewing !== undefined) return;
+    renewing = prolong(held)
+      .catch(() => clock.postpone())
+      .finally(() => {
+        renewing = undefined;
+      });
+  };
+  const clock = createLeaseClock(renew);
+  const replace = async (): Promise<Held> => {
+    const old = held;
+    held = undefined;
+    const next = await logIn();
+    if (old !== undefined) void maker.revoke(old.token);
+    return next;
+  };
+  return {
+    token: async (signal) => {
+      if (closed) throw closedError();
+      if (held === undefined || clock.isOver()) return (await untilAborted(logIn(), signal)).token;
+      if (clock.isDue()) renew();
+      return held.token;
+    },
+    another: async (refused, signal) => {
+      if (loggingIn === undefined) {
+        if (held !== undefined && held.token !== refused) return held.token;
+        if (closed || (replacedAt !== undefined && elapsedMs(replacedAt) < LOGIN_PAUSE_MS)) return undefined;
+        replacedAt = readInstant();
+      }
+      const { token } = await untilAborted(loggingIn ?? replace(), signal);
+      return token === refused ? undefined : token;
+    },
+    close: async () => {
+      closed = true;
+      clock.stop();
+      await Promise.allSettled([loggingIn, renewing]);
+      if (held !== undefined) await maker.revoke(held.token);
+    },
+  };
+}

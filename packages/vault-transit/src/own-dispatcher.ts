@@ -1,0 +1,112 @@
+import { ConfigurationError, SignerError } from "@signpost/core";
+import { elapsedMs, endedError, readInstant, type Instant, type OpeningPlan } from "@signpost/core/adapter";
+import type { Agent, buildConnector } from "undici";
+import type { VaultTransitDispatcherLike } from "./api.ts";
+import type { VaultTransitTlsOptions } from "./client.ts";
+import { isConnectionLoss } from "./error-table.ts";
+import { hasTlsFiles, readTlsFiles, type TlsMaterial } from "./tls-files.ts";
+
+/** How long a connection may be idle. Firewalls and load balancers forget one after 60 s or more. */
+const IDLE_MS = 20_000;
+/** For calls whose number this package does not limit: those of a bare signer, or with a shared limiter. */
+const MAX_SOCKETS = 256;
+const MIN_SOCKETS = 16;
+/** For logins and renewals, so that these do not wait behind signatures. */
+const SPARE_SOCKETS = 2;
+
+/** A dispatcher that is closed with its signer. */
+export interface OwnDispatcher extends VaultTransitDispatcherLike {
+  /**
+   * Says that a call of this dispatcher failed. If its connection was dead, the other idle ones are dead too (a firewall
+   * that forgot them, a restart of the other side), and the next call makes a new one.
+   */
+  failed(error: unknown, startedAt: Instant, signal: AbortSignal): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Makes an undici agent with connections that stay open. undici is loaded with the first one, because it takes longer to
+ * load than the rest of this package and core together.
+ *
+ * @throws ConfigurationError for a file that cannot be read.
+ */
+export async function createOwnDispatcher(tls: VaultTransitTlsOptions, plan: OpeningPlan): Promise<OwnDispatcher> {
+  if (hasTlsFiles(tls)) await readTlsFiles(tls);
+  const undici = await import("undici");
+  // If no connection can be made, this leaves time for another attempt before the deadline.
+  const timeout = Math.ceil(plan.bounds.attemptTimeoutMs / 2);
+  const connect = connectorFor(undici.buildConnector, tls, timeout);
+  const open = (): Agent =>
+    new undici.Agent({
+      connections: socketsFor(plan),
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      connect,
+      // The signal of each call ends it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  let agent = open();
+  let usedAt = readInstant();
+  let openedAt = usedAt;
+  const replace = (): void => {
+    const old = agent;
+    agent = open();
+    openedAt = readInstant();
+    // Ends when its calls have ended.
+    old.close().catch(() => {});
+  };
+  return {
+    request: async (options) => {
+      const now = readInstant();
+      // In a frozen process, no timer has closed the connections.
+      if (elapsedMs(usedAt, now) >= IDLE_MS) replace();
+      usedAt = now;
+      return agent.request(options);
+    },
+    failed: (error, startedAt, signal) => {
+      // Calls that fail together replace the connections once.
+      if (startedAt.monotonic < openedAt.monotonic) return;
+      if (isOutOfTime(signal) || isConnectionLoss(error)) replace();
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function socketsFor({ policy }: OpeningPlan): number {
+  if (policy === false || policy.limiter !== undefined) return MAX_SOCKETS;
+  return Math.max(MIN_SOCKETS, policy.concurrency ?? 0) + SPARE_SOCKETS;
+}
+
+type BuildConnector = typeof buildConnector;
+type Connector = buildConnector.connector;
+
+/** Makes connections with the current content of the files, which an operator may replace. */
+function connectorFor(build: BuildConnector, tls: VaultTransitTlsOptions, timeout: number): Connector {
+  const options = { timeout, ...(tls.serverName !== undefined && { servername: tls.serverName }) };
+  if (!hasTlsFiles(tls)) return build(options);
+  let known: { readonly content: string; readonly connect: Connector } | undefined;
+  const connectorOf = (material: TlsMaterial): Connector => {
+    const content = JSON.stringify(material);
+    if (known?.content !== content) known = { content, connect: build({ ...options, ...material }) };
+    return known.connect;
+  };
+  return (target, callback) => {
+    const fail = (error: unknown): void =>
+      callback(error instanceof ConfigurationError ? unreadable(error) : (error as Error), null);
+    // A key that does not belong to its certificate makes the connector throw.
+    readTlsFiles(tls)
+      .then((material) => connectorOf(material)(target, callback))
+      .catch(fail);
+  };
+}
+
+/** An operator may be replacing the file, so the next attempt may find it. */
+function unreadable(cause: ConfigurationError): SignerError {
+  return new SignerError("unavailable", `no connection can be made: ${cause.message}`, { cause });
+}
+
+/** Whether the attempt timed out. A caller that gives up says nothing about the connection. */
+function isOutOfTime(signal: AbortSignal): boolean {
+  return signal.aborted && endedError(signal.reason).code === "timeout";
+}

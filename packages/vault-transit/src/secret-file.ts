@@ -1,0 +1,30 @@
+import { ConfigurationError, SignerError } from "@signpost/core";
+import { memberOf, readRegularFile } from "@signpost/core/adapter";
+import { isSecret } from "./auth.ts";
+import { unusableSecret } from "./token-calls.ts";
+
+const MAX_BYTES = 16_384;
+
+// Codes for a file that may be readable later: too many files are open, or the disk or its server fails.
+const PASSES = /^E(?:[MN]FILE|IO|STALE)$/;
+
+/**
+ * The token, secret id or JWT in a file, without white space around it. The error names the option, never the content.
+ *
+ * @throws SignerError `access_denied`; `unavailable` if the file may be readable later.
+ */
+export async function readSecretFile(argument: string, path: string): Promise<string> {
+  const bytes = await readRegularFile(argument, path, MAX_BYTES).catch((error: unknown) => {
+    throw unreadable(argument, error);
+  });
+  const secret = Buffer.from(bytes).toString("latin1").trim();
+  if (isSecret(secret)) return secret;
+  throw unusableSecret(`the content of the file in ${argument}`);
+}
+
+function unreadable(argument: string, error: unknown): SignerError {
+  if (error instanceof ConfigurationError) return new SignerError("access_denied", error.message);
+  const code = String(memberOf(error, "code"));
+  const text = `the file in ${argument} cannot be read: ${code}`;
+  return new SignerError(PASSES.test(code) ? "unavailable" : "access_denied", text);
+}

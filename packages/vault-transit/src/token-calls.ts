@@ -1,0 +1,117 @@
+import { SignerError } from "@signpost/core";
+import { incompleteAnswer, memberOf, readInstant, withinDeadline, type Instant } from "@signpost/core/adapter";
+import type { ApiRequest } from "./api.ts";
+import { isSecret } from "./auth.ts";
+import { rowOfAnswer, type Row } from "./error-table.ts";
+import { errorOfAnswer } from "./errors.ts";
+import type { HttpAnswer } from "./exchange.ts";
+import type { Requester } from "./requester.ts";
+
+/** A token and the time that it is good for. */
+export interface Lease {
+  readonly token: string;
+  /** From `since` on. Infinity for a token that never ends. Milliseconds. */
+  readonly leaseMs: number;
+  /** When it was asked for. */
+  readonly since: Instant;
+  readonly renewable: boolean;
+}
+
+/** The credentials of a login. */
+export interface Login {
+  /** Path of the login, without `/v1/`. */
+  readonly path: string;
+  readonly body: object;
+  readonly namespace: string | undefined;
+}
+
+/** The calls about tokens. Each makes one attempt, in the time of one attempt, and rejects with `SignerError`. */
+export interface TokenCalls {
+  logIn(login: Login): Promise<Lease>;
+  renew(token: string, namespace: string | undefined): Promise<Lease>;
+  /** The lease of a token that the caller gave. */
+  lookUp(token: string): Promise<Lease>;
+  /** Never rejects. The token may have ended already. */
+  revoke(token: string, namespace: string | undefined): Promise<void>;
+}
+
+/** Less than the second after which closing counts as abandoned. Milliseconds. */
+const REVOKE_MS = 900;
+
+export function createTokenCalls(requester: Requester, timeoutMs: number): TokenCalls {
+  const ask = async (action: string, request: ApiRequest, token: string | undefined): Promise<unknown> => {
+    const target = { action, address: requester.address };
+    const message = `cannot ${action} at ${requester.address}: no answer within ${timeoutMs} ms`;
+    const answer = await withinDeadline((signal) => requester.send(target, request, token, signal), {
+      deadlineMs: timeoutMs,
+      message,
+    });
+    if (answer.status >= 200 && answer.status < 300) return answer.json;
+    throw errorOfAnswer(answer, target, rowOfTokenAnswer(answer));
+  };
+  return {
+    logIn: async ({ path, body, namespace }) => {
+      const since = readInstant();
+      const action = `log in with ${path.slice(0, path.lastIndexOf("/"))}`;
+      return readAuthAnswer(action, since, await ask(action, { method: "POST", path, body, namespace }, undefined));
+    },
+    renew: async (token, namespace) => {
+      const since = readInstant();
+      const action = "renew the token";
+      const request = { method: "POST", path: "auth/token/renew-self", body: {}, namespace } as const;
+      const lease = readAuthAnswer(action, since, await ask(action, request, token));
+      // Less than a second is left: the token has reached its maximum.
+      const leaseMs = Number.isFinite(lease.leaseMs) ? lease.leaseMs : 0;
+      return { ...lease, token, leaseMs };
+    },
+    lookUp: async (token) => {
+      const since = readInstant();
+      const action = "look up the token";
+      const answer = await ask(action, { method: "GET", path: "auth/token/lookup-self" }, token);
+      const data = memberOf(answer, "data");
+      return leaseOf(action, token, since, memberOf(data, "ttl"), memberOf(data, "renewable"));
+    },
+    revoke: async (token, namespace) => {
+      const target = { action: "revoke the token", address: requester.address };
+      const request = { method: "POST", path: "auth/token/revoke-self", body: {}, namespace } as const;
+      const deadline = { deadlineMs: Math.min(REVOKE_MS, timeoutMs) };
+      await withinDeadline((signal) => requester.send(target, request, token, signal), deadline).catch(() => undefined);
+    },
+  };
+}
+
+/** The methods answer wrong credentials with 400 or 403. So does the server if no method is mounted there, or with 404. */
+function rowOfTokenAnswer(answer: HttpAnswer): Row {
+  const row = rowOfAnswer(answer);
+  switch (row.code) {
+    case "invalid_argument":
+      return { code: "access_denied", text: "the server refused the credentials" };
+    case "access_denied":
+      return { ...row, text: "the server refused the credentials, or nothing is mounted there" };
+    case "key_not_found":
+      return { ...row, code: "access_denied" };
+    default:
+      return row;
+  }
+}
+
+function readAuthAnswer(action: string, since: Instant, answer: unknown): Lease {
+  const auth = memberOf(answer, "auth");
+  const token = memberOf(auth, "client_token");
+  if (typeof token !== "string" || !isSecret(token)) throw incompleteAnswer(action, "client_token");
+  return leaseOf(action, token, since, memberOf(auth, "lease_duration"), memberOf(auth, "renewable"));
+}
+
+function leaseOf(action: string, token: string, since: Instant, seconds: unknown, renewable: unknown): Lease {
+  if (typeof seconds !== "number" || !Number.isFinite(seconds) || seconds < 0) {
+    throw incompleteAnswer(action, "lease_duration");
+  }
+  // 0 is a token that never ends: the root token's.
+  const leaseMs = seconds === 0 ? Number.POSITIVE_INFINITY : seconds * 1000;
+  return { token, leaseMs, since, renewable: renewable === true };
+}
+
+/** The error for a token, a secret id or a JWT that cannot be used. It never shows it. */
+export function unusableSecret(what: string): SignerError {
+  return new SignerError("access_denied", `${what} is empty, or contains a character that is not allowed in a header`);
+}

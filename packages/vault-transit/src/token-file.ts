@@ -1,0 +1,39 @@
+import { SignerError } from "@signpost/core";
+import { elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
+import type { Credentials } from "./credentials.ts";
+import { readSecretFile } from "./secret-file.ts";
+
+/** How long a token is used before its file is read again. Milliseconds. */
+const FRESH_MS = 1000;
+
+/** A file with a token, which somebody else renews and replaces. */
+export function createTokenFile(path: string): Credentials {
+  let known: { readonly token: string; readonly readAt: Instant } | undefined;
+  let reading: Promise<string> | undefined;
+
+  const readNow = async (): Promise<string> => {
+    const readAt = readInstant();
+    try {
+      known = { token: await readSecretFile("auth.path", path), readAt };
+    } catch (error) {
+      // The file is being replaced. The token that was in it is tried once more.
+      if (known === undefined || !(error instanceof SignerError)) throw error;
+      known = { token: known.token, readAt };
+    }
+    return known.token;
+  };
+  const read = (signal: AbortSignal): Promise<string> => {
+    reading ??= readNow().finally(() => {
+      reading = undefined;
+    });
+    return untilAborted(reading, signal);
+  };
+  return {
+    token: async (signal) => (known !== undefined && elapsedMs(known.readAt) < FRESH_MS ? known.token : read(signal)),
+    another: async (refused, signal) => {
+      const token = await read(signal);
+      return token === refused ? undefined : token;
+    },
+    close: async () => {},
+  };
+}
