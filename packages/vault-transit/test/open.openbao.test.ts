@@ -1,8 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openSigner } from "@signpost/core";
 import { openVaultTransitSigner, vaultTransit, type VaultTransitSignerOptions } from "@signpost/vault-transit";
 import { OPENBAO_SERVER_NAME, startOpenbao, type Openbao } from "@signpost/test-backends/openbao";
+import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { createKey, createToken, opPolicy, writePolicy } from "./support/server.ts";
 import { rejection, signsTruly } from "./support/signatures.ts";
 
@@ -216,6 +220,26 @@ describe("TLS", () => {
     const signer = await open({ ...secure.tls, serverName: OPENBAO_SERVER_NAME });
     expect(await signsTruly(signer)).toBe(true);
     await signer.close();
+  });
+
+  test("reads the files again for each new connection", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "signpost-vault-tls-"));
+    const caFile = join(folder, "ca.pem");
+    const good = await readFile(secure.tls?.caFile ?? "", "utf8");
+    await writeFile(caFile, good);
+    const signer = await open({ ...secure.tls, caFile, serverName: OPENBAO_SERVER_NAME });
+    let now = Date.now();
+    // Idle for so long, a connection is not used again.
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => (now += 20_001));
+    await writeFile(caFile, selfSignedCertificate(OPENBAO_SERVER_NAME).cert);
+    expect(await rejection(signer.sign(new Uint8Array(32)))).toMatchObject({ code: "unavailable" });
+    await writeFile(caFile, "");
+    expect(await rejection(signer.sign(new Uint8Array(32)))).toMatchObject({ code: "unavailable" });
+    await writeFile(caFile, good);
+    expect(await signsTruly(signer)).toBe(true);
+    clock.mockRestore();
+    await signer.close();
+    await rm(folder, { recursive: true });
   });
 
   test.each<[what: string, tls: () => object | undefined, code: RegExp]>([

@@ -72,7 +72,7 @@ export interface FakeVaultTransit extends AsyncDisposable {
   /** Closes the port and cuts every connection, until `comeBack`. */
   goAway(): Promise<void>;
   comeBack(): Promise<void>;
-  /** Forgets requests, faults, changes and planned replies. */
+  /** Forgets requests, faults, changes, planned replies and the highest number of sockets. */
   reset(): void;
   stop(): Promise<void>;
 }
@@ -170,6 +170,7 @@ export async function startFakeVaultTransit(): Promise<FakeVaultTransit> {
       faults.clear();
       planned.length = 0;
       requests.length = 0;
+      sockets.highest = sockets.open;
       fake.changes = {};
       fake.accepted = [token];
       fake.tokens = () => errorReply(404, "no handler for route");

@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { openVaultTransitSigner, type VaultTransitSignerOptions } from "@signpost/vault-transit";
+import { startFakeVaultTransit, type FakeVaultTransit } from "@signpost/test-backends/fake-vault-transit";
+import { rejection, signsTruly } from "./support/signatures.ts";
+
+const DIGEST = new Uint8Array(32).fill(7);
+let fake: FakeVaultTransit;
+beforeAll(async () => {
+  fake = await startFakeVaultTransit();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await vi.waitFor(() => expect(fake.sockets.open).toBe(0));
+  fake.reset();
+});
+afterAll(() => fake.stop());
+
+/** With a token from a function, which is not looked up. */
+const options = (): Pick<VaultTransitSignerOptions, "address" | "key" | "auth"> => ({
+  address: fake.address,
+  key: "op",
+  auth: { method: "token", token: () => fake.token },
+});
+
+test("two connections serve all calls that follow each other, and closing ends them", async () => {
+  const before = fake.sockets.total;
+  const signer = await openVaultTransitSigner(options());
+  for (let count = 0; count < 20; count += 1) expect(await signsTruly(signer)).toBe(true);
+  // undici uses a connection again in the next turn of the event loop.
+  expect(fake.sockets.total - before).toBeLessThanOrEqual(2);
+  await signer.close();
+});
+
+test("there are as many connections as the guard allows calls, and two more", async () => {
+  await using signer = await openVaultTransitSigner({ ...options(), policy: { concurrency: 20 } });
+  fake.faults.latencyMs = 20;
+  await Promise.all(Array.from({ length: 200 }, () => signer.sign(DIGEST)));
+  expect(fake.sockets.highest).toBeLessThanOrEqual(22);
+});
+
+test("there are at most 256 for a bare signer", async () => {
+  const signer = await openVaultTransitSigner({ ...options(), policy: false });
+  fake.faults.latencyMs = 50;
+  const calls = await Promise.all(Array.from({ length: 400 }, () => signer.sign(DIGEST)));
+  expect(calls).toHaveLength(400);
+  expect(fake.sockets.highest).toBeLessThanOrEqual(256);
+  await signer.close();
+});
+
+test("connections that a firewall forgot cost one attempt, and not one for each", async () => {
+  const policy = { attemptTimeoutMs: 300, maxAttempts: 2, deadlineMs: 10_000 };
+  await using signer = await openVaultTransitSigner({ ...options(), policy });
+  fake.faults.latencyMs = 20;
+  await Promise.all(Array.from({ length: 10 }, () => signer.sign(DIGEST)));
+  fake.forgetConnections();
+  fake.faults.latencyMs = 0;
+  expect(await Promise.all(Array.from({ length: 5 }, () => signsTruly(signer)))).toEqual([
+    true,
+    true,
+    true,
+    true,
+    true,
+  ]);
+  for (let count = 0; count < 5; count += 1) expect(await signsTruly(signer)).toBe(true);
+});
+
+test("a frozen process does not use its old connections", async () => {
+  const signer = await openVaultTransitSigner({ ...options(), policy: false });
+  fake.forgetConnections();
+  vi.spyOn(Date, "now").mockReturnValue(Date.now() + 20_001);
+  expect(await signsTruly(signer)).toBe(true);
+  await signer.close();
+});
+
+test("a caller that gives up does not end the other calls", async () => {
+  const signer = await openVaultTransitSigner({ ...options(), policy: false });
+  fake.faults.latencyMs = 100;
+  const controller = new AbortController();
+  const aborted = rejection(signer.sign(DIGEST, { signal: controller.signal }));
+  const other = signsTruly(signer);
+  controller.abort();
+  expect(await aborted).toMatchObject({ code: "aborted" });
+  expect(await other).toBe(true);
+  await signer.close();
+});
+
+test("a restart of the server costs no call", async () => {
+  await using signer = await openVaultTransitSigner(options());
+  expect(await signsTruly(signer)).toBe(true);
+  await fake.goAway();
+  await fake.comeBack();
+  expect(await signsTruly(signer)).toBe(true);
+});
