@@ -2,7 +2,17 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** Tested as they are started. */
-const EXAMPLES = ["demo", "express", "fastify", "gcp-cloud-run", "hono", "minimal-op", "node-http", "oidc-provider"];
+const EXAMPLES = [
+  "demo",
+  "express",
+  "fastify",
+  "gcp-cloud-run",
+  "hono",
+  "minimal-op",
+  "node-http",
+  "oidc-provider",
+  "vault-transit",
+];
 
 /**
  * vitest's global set-up: builds the packages and the examples. Worker threads and child processes of `@signpost/pkcs11`,

@@ -16,6 +16,7 @@ const WITHOUT_TABLE: Readonly<Record<string, readonly string[]>> = {
   "@signpost/core": ["AdapterOpenOptions", "RouteOptions", "SignerErrorOptions", "SignOptions", "VerifyErrorOptions"],
   "@signpost/gcp-kms": ["GcpKmsCallOptions", "GcpKmsConnectionOptions"],
   "@signpost/pkcs11": ["Pkcs11KeyOptions"],
+  "@signpost/vault-transit": ["VaultTransitConnectionOptions"],
   "@signpost/verify": ["ClientJwsOptions", "KeySetErrorOptions", "ReplayClaimOptions", "TimeOptions"],
 };
 

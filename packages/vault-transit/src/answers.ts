@@ -61,14 +61,19 @@ const NOTES: readonly (readonly [member: string, note: string])[] = [
 ];
 
 function notesOf(data: object): readonly string[] {
-  const period = memberOf(data, "auto_rotate_period");
-  const rotates = period !== undefined && period !== null && !/^0(?:[a-z].*)?$/.test(String(period));
+  const period = rotationPeriod(memberOf(data, "auto_rotate_period"));
   return [
     ...NOTES.filter(([member]) => memberOf(data, member) === true).map(([, note]) => note),
-    ...(rotates
-      ? [`auto_rotate_period ${String(period)}: the server makes new versions by itself; this signer keeps its version`]
-      : []),
+    ...(period === undefined
+      ? []
+      : [`auto_rotate_period ${period}: the server makes new versions by itself; this signer keeps its version`]),
   ];
+}
+
+/** Seconds, or a duration such as `24h`. Undefined for none. */
+function rotationPeriod(period: unknown): string | undefined {
+  if (typeof period !== "number" && typeof period !== "string") return undefined;
+  return /^0(?:s|m|h)?$|^$/.test(String(period)) ? undefined : String(period).slice(0, 32);
 }
 
 /** The error for a key that cannot sign with this version, with the reason. */

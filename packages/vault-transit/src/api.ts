@@ -24,7 +24,7 @@ export interface VaultTransitHttpResponse {
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** At most 64 KiB of it are read. */
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
 /**

@@ -2,7 +2,7 @@ import { SignerError } from "@signpost/core";
 import type { ApiRequest, VaultTransitDispatcherLike, VaultTransitHttpResponse } from "./api.ts";
 
 /** The longest answer that is read. */
-const MAX_BODY_BYTES = 65_536;
+export const MAX_BODY_BYTES = 65_536;
 
 /** What a server answered, read to its end. */
 export interface HttpAnswer {
@@ -83,7 +83,7 @@ async function readAnswer({ statusCode: status, headers, body }: VaultTransitHtt
 }
 
 /** Undefined if it is too long. Its connection is closed then. */
-async function readText(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
+async function readText(body: VaultTransitHttpResponse["body"]): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body) {

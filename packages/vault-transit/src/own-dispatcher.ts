@@ -3,7 +3,9 @@ import { elapsedMs, endedError, readInstant, type Instant, type OpeningPlan } fr
 import type { Agent, buildConnector } from "undici";
 import type { VaultTransitDispatcherLike } from "./api.ts";
 import type { VaultTransitTlsOptions } from "./client.ts";
+import { collectResponse } from "./collect-response.ts";
 import { isConnectionLoss } from "./error-table.ts";
+import { MAX_BODY_BYTES } from "./exchange.ts";
 import { hasTlsFiles, readTlsFiles, type TlsMaterial } from "./tls-files.ts";
 
 /** How long a connection may be idle. Firewalls and load balancers forget one after 60 s or more. */
@@ -62,7 +64,7 @@ export async function createOwnDispatcher(tls: VaultTransitTlsOptions, plan: Ope
       // In a frozen process, no timer has closed the connections.
       if (elapsedMs(usedAt, now) >= IDLE_MS) replace();
       usedAt = now;
-      return agent.request(options);
+      return collectResponse(agent, options, MAX_BODY_BYTES);
     },
     failed: (error, startedAt, signal) => {
       // Calls that fail together replace the connections once.

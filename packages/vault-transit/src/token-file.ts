@@ -6,7 +6,7 @@ import { readSecretFile } from "./secret-file.ts";
 /** How long a token is used before its file is read again. Milliseconds. */
 const FRESH_MS = 1000;
 
-/** A file with a token, which somebody else renews and replaces. */
+/** A file with a token, which another program renews and replaces. */
 export function createTokenFile(path: string): Credentials {
   let known: { readonly token: string; readonly readAt: Instant } | undefined;
   let reading: Promise<string> | undefined;

@@ -193,7 +193,7 @@ describe("a namespace", () => {
   });
 
   test("that is not there is named as the reason", async () => {
-    const error = await rejection(openVaultTransitSigner({ ...optionsFor("theirs"), namespace: "nobody" }));
+    const error = await rejection(openVaultTransitSigner({ ...optionsFor("theirs"), namespace: "missing" }));
     expect(error).toMatchObject({ code: "key_not_found" });
     expect(String(error)).toContain("there is no such namespace");
   });

@@ -50,7 +50,7 @@ const harness: OpeningHarness = {
   },
 };
 
-// They mostly wait, each for a client of its own.
+// They mostly wait, and share no client.
 describe.concurrent("opening", () => {
   test.each(OPENING_CASES)("$name", async ({ run }) => {
     await expect(run(harness)).resolves.toBeUndefined();

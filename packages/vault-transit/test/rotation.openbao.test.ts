@@ -43,7 +43,7 @@ describe("a live rotation", () => {
       jwksRotationActive: () => current.jwksRotationActive(),
     });
     const published = async (): Promise<JSONWebKeySet> => {
-      const response = await endpoint.fetch(new Request(endpoint.jwksUri));
+      const response = endpoint.fetch(new Request(endpoint.jwksUri));
       return (await response.json()) as JSONWebKeySet;
     };
     const token = (): Promise<string> => signJwt(() => current.keySet(), { iss: ISSUER, sub: "248289", aud: "rp" });

@@ -1,3 +1,4 @@
+import { Agent } from "undici";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { openVaultTransitSigner, type VaultTransitSignerOptions } from "@signpost/vault-transit";
 import { startFakeVaultTransit, type FakeVaultTransit } from "@signpost/test-backends/fake-vault-transit";
@@ -10,7 +11,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
-  await vi.waitFor(() => expect(fake.sockets.open).toBe(0));
+  await vi.waitUntil(() => fake.sockets.open === 0);
   fake.reset();
 });
 afterAll(() => fake.stop());
@@ -82,6 +83,23 @@ test("a caller that gives up does not end the other calls", async () => {
   expect(await aborted).toMatchObject({ code: "aborted" });
   expect(await other).toBe(true);
   await signer.close();
+});
+
+test("an undici dispatcher of the caller is used, and stays open", async () => {
+  const dispatcher = new Agent({ connections: 1 });
+  for (let count = 0; count < 2; count += 1) {
+    const signer = await openVaultTransitSigner({ ...options(), dispatcher });
+    expect(await signsTruly(signer)).toBe(true);
+    fake.replyNext({ status: 200, body: "x".repeat(70_000) });
+    expect(await rejection(signer.sign(DIGEST))).toMatchObject({ code: "integrity" });
+    fake.replyNext({ status: 200, body: "", ending: "hang" });
+    const hung = signer.sign(DIGEST, { signal: AbortSignal.timeout(50) });
+    expect(await rejection(hung)).toMatchObject({ code: "aborted" });
+    expect(await signsTruly(signer)).toBe(true);
+    await signer.close();
+  }
+  expect(fake.sockets.highest).toBeLessThanOrEqual(2);
+  await dispatcher.close();
 });
 
 test("a restart of the server costs no call", async () => {
