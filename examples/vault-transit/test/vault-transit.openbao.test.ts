@@ -83,11 +83,17 @@ describe("the manifest", () => {
     readonly volumes: readonly { readonly name: string; readonly projected?: unknown }[];
   }
 
+  interface Manifest {
+    readonly kind: string;
+    readonly spec: { readonly template: { readonly spec: Pod } };
+  }
+
   async function pod(): Promise<Pod> {
     const text = await readFile(new URL("../kubernetes/op.yaml", import.meta.url), "utf8");
-    const all = parseAllDocuments(text).map((document) => document.toJS() as { kind: string; spec: unknown });
-    const deployment = all.find(({ kind }) => kind === "Deployment");
-    return (deployment?.spec as { template: { spec: Pod } }).template.spec;
+    const all = parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+    const [deployment] = all.flatMap(({ kind, spec }) => (kind === "Deployment" ? [spec.template.spec] : []));
+    if (deployment === undefined) throw new Error("the manifest has no Deployment");
+    return deployment;
   }
 
   test("gives the OP the settings for a login with a projected token", async () => {

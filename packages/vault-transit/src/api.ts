@@ -49,6 +49,8 @@ export interface ApiRequest {
   /** Without `/v1/`. */
   readonly path: string;
   readonly body?: object | undefined;
+  /** Texts in the body that must not be shown. An answer that repeats one is not shown either. Default none. */
+  readonly secrets?: readonly string[] | undefined;
   /** Default: the namespace of the connection. */
   readonly namespace?: string | undefined;
 }

@@ -27,7 +27,8 @@ export function errorOfAnswer(answer: HttpAnswer, target: CallTarget, row: Row =
     .join("; ")
     .slice(0, MAX_MESSAGE);
   const status = `HTTP status ${answer.status}`;
-  const shown = message === "" || SECRETS.test(message) ? status : `${status}: ${message}`;
+  const isHidden = message === "" || answer.repeatsSecrets || SECRETS.test(message);
+  const shown = isHidden ? status : `${status}: ${message}`;
   return signerError(row, target, new Error(shown));
 }
 

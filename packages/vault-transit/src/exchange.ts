@@ -11,6 +11,8 @@ export interface HttpAnswer {
   readonly json: unknown;
   /** The messages in the answer, if it has the server's own form. */
   readonly errors: readonly string[];
+  /** Whether these repeat the token or another secret of the request. */
+  readonly repeatsSecrets: boolean;
   /** Seconds, if the answer says so. */
   readonly retryAfter: number | undefined;
 }
@@ -27,11 +29,22 @@ export interface Exchange {
 
 /** Sends one request, and once more if a standby redirects it to a node that the caller has named. */
 export async function exchange(
+  place: Exchange,
+  request: ApiRequest,
+  token: string | undefined,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  const answer = await readAnswer(await send(place, request, token, signal));
+  const { secrets = [] } = request;
+  return { ...answer, repeatsSecrets: repeats(answer.errors, token === undefined ? secrets : [token, ...secrets]) };
+}
+
+async function send(
   { dispatcher, origin, origins, namespace: ofConnection }: Exchange,
   { method, path, body, namespace = ofConnection }: ApiRequest,
   token: string | undefined,
   signal: AbortSignal,
-): Promise<HttpAnswer> {
+): Promise<VaultTransitHttpResponse> {
   const headers = {
     accept: "application/json",
     // An agent may require it, to refuse requests that a browser was tricked into.
@@ -49,7 +62,7 @@ export async function exchange(
   };
   const response = await dispatcher.request({ ...request, origin });
   const active = redirectOf(response, origin);
-  if (active === undefined) return readAnswer(response);
+  if (active === undefined) return response;
   await discard(response);
   if (!origins.has(active)) {
     const text = `the server redirects to ${active}, which is not in clusterAddresses`;
@@ -57,9 +70,15 @@ export async function exchange(
   }
   const answer = await dispatcher.request({ ...request, origin: active });
   const next = redirectOf(answer, active);
-  if (next === undefined) return readAnswer(answer);
+  if (next === undefined) return answer;
   await discard(answer);
   throw new SignerError("unavailable", `${active} redirects too, to ${next}: the cluster has no active node now`);
+}
+
+/** A secret may be escaped in JSON. */
+function repeats(texts: readonly string[], secrets: readonly string[]): boolean {
+  const spellings = (secret: string): readonly string[] => [secret, JSON.stringify(secret).slice(1, -1)];
+  return texts.length > 0 && secrets.flatMap(spellings).some((secret) => texts.some((text) => text.includes(secret)));
 }
 
 /** The host that a redirect leads to. Its path is not used: the request stays the same. */
@@ -69,7 +88,11 @@ function redirectOf({ statusCode, headers }: VaultTransitHttpResponse, origin: s
   return URL.canParse(location, origin) ? new URL(location, origin).origin : undefined;
 }
 
-async function readAnswer({ statusCode: status, headers, body }: VaultTransitHttpResponse): Promise<HttpAnswer> {
+async function readAnswer({
+  statusCode: status,
+  headers,
+  body,
+}: VaultTransitHttpResponse): Promise<Omit<HttpAnswer, "repeatsSecrets">> {
   const text = await readText(body);
   const isSuccess = status >= 200 && status < 300;
   if (text === undefined && isSuccess) {

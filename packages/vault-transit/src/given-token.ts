@@ -44,7 +44,6 @@ export function createGivenToken(token: string, calls: Pick<TokenCalls, "lookUp"
     close: async () => {
       closed = true;
       clock.stop();
-      await pending;
     },
   };
 }

@@ -1,5 +1,12 @@
 import { SignerError } from "@signpost/core";
-import { closedError, elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
+import {
+  closedError,
+  elapsedMs,
+  readInstant,
+  untilAborted,
+  withinDeadline,
+  type Instant,
+} from "@signpost/core/adapter";
 import type { Credentials } from "./credentials.ts";
 import { createLeaseClock } from "./lease-clock.ts";
 import type { TokenMaker } from "./logins.ts";
@@ -10,6 +17,9 @@ import type { Lease } from "./token-calls.ts";
  * that no policy allows would cause a login for every signature. Milliseconds.
  */
 const LOGIN_PAUSE_MS = 5000;
+
+/** How long closing waits for a login that is under way, to revoke its token. Milliseconds. */
+const CLOSING_MS = 900;
 
 /** A token in use. */
 interface Held extends Lease {
@@ -82,6 +92,15 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
     if (old !== undefined) void maker.revoke(old.token);
     return next;
   };
+  /** The token to use instead of a refused one. The same one if there was a login only just before. */
+  const replacing = async (refused: string | undefined): Promise<Held> => {
+    // A login that is under way or has failed was for this token, or for a later one.
+    if (loggingIn !== undefined || held === undefined) return logIn();
+    if (held.token !== refused) return held;
+    if (replacedAt !== undefined && elapsedMs(replacedAt) < LOGIN_PAUSE_MS) return held;
+    replacedAt = readInstant();
+    return replace();
+  };
   return {
     token: async (signal) => {
       if (closed) throw closedError();
@@ -90,18 +109,15 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
       return held.token;
     },
     another: async (refused, signal) => {
-      if (loggingIn === undefined) {
-        if (held !== undefined && held.token !== refused) return held.token;
-        if (closed || (replacedAt !== undefined && elapsedMs(replacedAt) < LOGIN_PAUSE_MS)) return undefined;
-        replacedAt = readInstant();
-      }
-      const { token } = await untilAborted(loggingIn ?? replace(), signal);
+      if (closed) return undefined;
+      const { token } = await untilAborted(replacing(refused), signal);
       return token === refused ? undefined : token;
     },
     close: async () => {
       closed = true;
       clock.stop();
-      await Promise.allSettled([loggingIn, renewing]);
+      const pending = Promise.allSettled([loggingIn, renewing]);
+      await withinDeadline(() => pending, { deadlineMs: CLOSING_MS }).catch(() => undefined);
       if (held !== undefined) await maker.revoke(held.token);
     },
   };

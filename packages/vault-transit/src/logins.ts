@@ -31,7 +31,8 @@ export function loginWithAppRole(
   return madeBy(calls, namespace, async () => {
     const id = await secret();
     const body = { role_id: roleId, ...(id !== undefined && { secret_id: id }) };
-    return calls.logIn({ path: `auth/${mount}/login`, body, namespace });
+    const secrets = id === undefined ? [] : [id];
+    return calls.logIn({ path: `auth/${mount}/login`, body, secrets, namespace });
   });
 }
 
@@ -42,7 +43,7 @@ export function loginWithKubernetes(
 ): TokenMaker {
   return madeBy(calls, namespace, async () => {
     const jwt = await readSecretFile("auth.jwtFile", jwtFile);
-    return calls.logIn({ path: `auth/${mount}/login`, body: { role, jwt }, namespace });
+    return calls.logIn({ path: `auth/${mount}/login`, body: { role, jwt }, secrets: [jwt], namespace });
   });
 }
 

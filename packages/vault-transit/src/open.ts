@@ -173,6 +173,7 @@ export async function sign(
     method: "POST",
     path: `${mount}/sign/${key}/sha2-256`,
     body,
+    secrets: [input],
   });
   return readSignature(data, keyVersion, describeCall({ action, address: connection.address }));
 }

@@ -34,7 +34,7 @@ export async function createRequester(settings: Settings, plan: OpeningPlan): Pr
         if (signal.aborted) throw endedError(signal.reason);
         if (!(error instanceof SignerError)) throw errorOfRequest(error, target);
         const message = `cannot ${describeCall(target)}: ${error.message}`;
-        throw new SignerError(error.code, message, { transient: error.transient });
+        throw new SignerError(error.code, message, { cause: error.cause, transient: error.transient });
       }
     },
     close: async () => own?.close(),

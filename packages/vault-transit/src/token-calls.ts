@@ -22,6 +22,8 @@ export interface Login {
   /** Path of the login, without `/v1/`. */
   readonly path: string;
   readonly body: object;
+  /** The texts in the body that must not be shown. */
+  readonly secrets: readonly string[];
   readonly namespace: string | undefined;
 }
 
@@ -50,10 +52,10 @@ export function createTokenCalls(requester: Requester, timeoutMs: number): Token
     throw errorOfAnswer(answer, target, rowOfTokenAnswer(answer));
   };
   return {
-    logIn: async ({ path, body, namespace }) => {
+    logIn: async ({ path, ...login }) => {
       const since = readInstant();
       const action = `log in with ${path.slice(0, path.lastIndexOf("/"))}`;
-      return readAuthAnswer(action, since, await ask(action, { method: "POST", path, body, namespace }, undefined));
+      return readAuthAnswer(action, since, await ask(action, { method: "POST", path, ...login }, undefined));
     },
     renew: async (token, namespace) => {
       const since = readInstant();

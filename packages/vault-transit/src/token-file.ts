@@ -1,4 +1,3 @@
-import { SignerError } from "@signpost/core";
 import { elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
 import type { Credentials } from "./credentials.ts";
 import { readSecretFile } from "./secret-file.ts";
@@ -13,14 +12,9 @@ export function createTokenFile(path: string): Credentials {
 
   const readNow = async (): Promise<string> => {
     const readAt = readInstant();
-    try {
-      known = { token: await readSecretFile("auth.path", path), readAt };
-    } catch (error) {
-      // The file is being replaced. The token that was in it is tried once more.
-      if (known === undefined || !(error instanceof SignerError)) throw error;
-      known = { token: known.token, readAt };
-    }
-    return known.token;
+    const token = await readSecretFile("auth.path", path);
+    known = { token, readAt };
+    return token;
   };
   const read = (signal: AbortSignal): Promise<string> => {
     reading ??= readNow().finally(() => {
@@ -29,7 +23,16 @@ export function createTokenFile(path: string): Credentials {
     return untilAborted(reading, signal);
   };
   return {
-    token: async (signal) => (known !== undefined && elapsedMs(known.readAt) < FRESH_MS ? known.token : read(signal)),
+    token: async (signal) => {
+      if (known !== undefined && elapsedMs(known.readAt) < FRESH_MS) return known.token;
+      try {
+        return await read(signal);
+      } catch (error) {
+        // The file is being replaced. The token that was in it may still be good.
+        if (known === undefined || signal.aborted) throw error;
+        return known.token;
+      }
+    },
     another: async (refused, signal) => {
       const token = await read(signal);
       return token === refused ? undefined : token;

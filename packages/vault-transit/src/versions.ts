@@ -4,17 +4,17 @@ import {
   closedError,
   nameSigner,
   openAdapterSigner,
-  openingBounds,
   planOpening,
   readNumber,
   retryOpening,
   withinDeadline,
   type AdapterSignerOptions,
   type CallBounds,
+  type OpeningBounds,
   type OpeningPlan,
   type OptionNames,
 } from "@signpost/core/adapter";
-import { creationTimeOf, publicKeyOf, refusalOf, versionNumbers, type TransitKey } from "./answers.ts";
+import { creationTimeOf, publicKeyOf, refusalOf, versionNumbers } from "./answers.ts";
 import { CONNECTION_OPTIONS, readConnectionOptions, type VaultTransitConnectionOptions } from "./client.ts";
 import { connect, type Connection } from "./connection.ts";
 import type { KeyName } from "./key-name.ts";
@@ -99,57 +99,45 @@ export async function vaultTransitKeys(options: VaultTransitKeysOptions): Promis
   };
   const plan = planOpening(options);
   const connection = await connect(readConnectionOptions(options), plan);
-  const signers = new Map<number, Signer>();
-  let closing: Promise<void> | undefined;
-
-  const signerOf = async (keyVersion: number, publicKey: P256PublicJwk, key: TransitKey): Promise<Signer> => {
-    const known = signers.get(keyVersion);
-    if (known !== undefined) {
-      requireSame(known, publicKey);
-      return known;
-    }
-    const opened = await openVersion(connection, plan, name, { keyVersion, publicKey, notes: key.notes });
-    signers.set(keyVersion, opened);
-    return opened;
-  };
-  const list = async (bounds: CallBounds): Promise<readonly VaultTransitKeyVersion[]> => {
-    const { key, call } = await getKey(connection, name, bounds);
-    const refusal = refusalOf(key, key.latestVersion, call);
-    if (refusal !== undefined) throw refusal;
-    const found: VaultTransitKeyVersion[] = [];
-    for (const keyVersion of versionNumbers(key)) {
-      const publicKey = publicKeyOf(key, keyVersion, call);
-      const creationTime = creationTimeOf(key, keyVersion, call);
-      const signs =
-        refusalOf(key, keyVersion, call) === undefined && (await canSign(connection, name, key, keyVersion, bounds));
-      const half = signs ? { signer: await signerOf(keyVersion, publicKey, key) } : { publicKey };
-      found.push({ keyVersion, creationTime, ...datesOf(creationTime, found.length === 0, dates), ...half });
-    }
-    return found;
-  };
-  const closeAll = async (): Promise<void> => {
-    await Promise.allSettled([...signers.values()].map((signer) => signer.close()));
-    await connection.close();
-  };
-
-  let versions: readonly VaultTransitKeyVersion[];
-  try {
-    versions = await retryOpening(list, plan.bounds);
-  } catch (error) {
-    await withinDeadline(closeAll, { deadlineMs: CLOSING_MS }).catch(() => undefined);
-    throw nameSigner(error, formatKeyUri(name, undefined));
-  }
-  const laterBounds = openingBounds({ ...options, policy: plan.policy, signal: undefined });
-  const refresh = async (): Promise<boolean> => {
-    if (closing !== undefined) throw closedError();
-    const found = await retryOpening(list, laterBounds).catch((error: unknown) => {
+  const signers = createSigners(connection, plan, name);
+  const list = (bounds: OpeningBounds): Promise<readonly VaultTransitKeyVersion[]> =>
+    retryOpening((call) => listVersions(connection, name, dates, signers, call), bounds).catch((error: unknown) => {
       throw nameSigner(error, formatKeyUri(name, undefined));
     });
+  const closeAll = async (): Promise<void> => {
+    await signers.close();
+    await connection.close();
+  };
+  try {
+    const versions = await list(plan.bounds);
+    return createKeys(versions, () => list(laterBounds(plan)), closeAll);
+  } catch (error) {
+    await withinDeadline(closeAll, { deadlineMs: CLOSING_MS }).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The caller's signal only ends the opening. */
+function laterBounds({ bounds }: OpeningPlan): OpeningBounds {
+  return { ...bounds, signal: undefined };
+}
+
+/** The keys that the caller gets: the versions of the last list, and what lists them again. */
+function createKeys(
+  first: readonly VaultTransitKeyVersion[],
+  list: () => Promise<readonly VaultTransitKeyVersion[]>,
+  close: () => Promise<void>,
+): VaultTransitKeys {
+  let versions = first;
+  let refreshing: Promise<boolean> | undefined;
+  let closing: Promise<void> | undefined;
+  const refresh = async (): Promise<boolean> => {
+    if (closing !== undefined) throw closedError();
+    const found = await list();
     if (describe(found) === describe(versions)) return false;
     versions = found;
     return true;
   };
-  let refreshing: Promise<boolean> | undefined;
   const keys: VaultTransitKeys = {
     get versions() {
       return versions;
@@ -160,10 +148,63 @@ export async function vaultTransitKeys(options: VaultTransitKeysOptions): Promis
       });
       return refreshing;
     },
-    close: () => (closing ??= closeAll()),
+    close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => keys.close(),
   };
   return Object.freeze(keys);
+}
+
+async function listVersions(
+  connection: Connection,
+  name: KeyName,
+  dates: VersionDates,
+  signers: Signers,
+  bounds: CallBounds,
+): Promise<readonly VaultTransitKeyVersion[]> {
+  const { key, call } = await getKey(connection, name, bounds);
+  const refusal = refusalOf(key, key.latestVersion, call);
+  if (refusal !== undefined) throw refusal;
+  const found: VaultTransitKeyVersion[] = [];
+  for (const keyVersion of versionNumbers(key)) {
+    const publicKey = publicKeyOf(key, keyVersion, call);
+    const creationTime = creationTimeOf(key, keyVersion, call);
+    const signs =
+      refusalOf(key, keyVersion, call) === undefined && (await canSign(connection, name, key, keyVersion, bounds));
+    const half = signs ? { signer: await signers.open({ keyVersion, publicKey, notes: key.notes }) } : { publicKey };
+    found.push({ keyVersion, creationTime, ...datesOf(creationTime, found.length === 0, dates), ...half });
+  }
+  return found;
+}
+
+/** The signers of the versions, each opened once. */
+interface Signers {
+  open(version: OpenVersion): Promise<Signer>;
+  close(): Promise<void>;
+}
+
+interface OpenVersion {
+  readonly keyVersion: number;
+  readonly publicKey: P256PublicJwk;
+  readonly notes: readonly string[];
+}
+
+function createSigners(connection: Connection, plan: OpeningPlan, name: KeyName): Signers {
+  const signers = new Map<number, Signer>();
+  return {
+    open: async (version) => {
+      const known = signers.get(version.keyVersion);
+      if (known !== undefined) {
+        requireSame(known, version.publicKey);
+        return known;
+      }
+      const opened = await openVersion(connection, plan, name, version);
+      signers.set(version.keyVersion, opened);
+      return opened;
+    },
+    close: async () => {
+      await Promise.allSettled([...signers.values()].map((signer) => signer.close()));
+    },
+  };
 }
 
 /** How long a failed opening waits until everything is closed. Milliseconds. */
@@ -174,10 +215,10 @@ function openVersion(
   connection: Connection,
   plan: OpeningPlan,
   name: KeyName,
-  { keyVersion, ...opened }: { keyVersion: number; publicKey: P256PublicJwk; notes: readonly string[] },
+  { keyVersion, ...opened }: OpenVersion,
 ): Promise<Signer> {
   return openAdapterSigner(
-    { ...plan, bounds: { ...plan.bounds, signal: undefined } },
+    { ...plan, bounds: laterBounds(plan) },
     {
       name: String(keyVersion),
       readKey: async () => ({ ...opened, name: String(keyVersion) }),
@@ -194,9 +235,14 @@ function requireSame({ uri, publicKey }: Signer, found: P256PublicJwk): void {
   throw new SignerError("wrong_key", `${uri} has another public key than before: the key was replaced`);
 }
 
-/** What makes two lists differ. Public keys are compared where signers are reused. */
+/** What makes two lists differ. The public keys of signers are compared when these are used again. */
 function describe(versions: readonly VaultTransitKeyVersion[]): string {
   return JSON.stringify(
-    versions.map((version) => [version.keyVersion, "signer" in version, version.announcedFrom, version.activeFrom]),
+    versions.map((version) => [
+      version.keyVersion,
+      "signer" in version || version.publicKey,
+      version.announcedFrom,
+      version.activeFrom,
+    ]),
   );
 }

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import {
   errorReply,
   startFakeVaultTransit,
   type FakeVaultTransit,
+  VAULT_TRANSIT_FAULTS,
 } from "@signpost/test-backends/fake-vault-transit";
 import { acceptLogins, type FakeLogins } from "./support/fake-logins.ts";
 import { newMessage, rejection, signsTruly } from "./support/signatures.ts";
@@ -276,6 +278,19 @@ describe("a refused token", () => {
     expect(logins.calls(LOGIN)).toHaveLength(3);
   });
 
+  test("whose new login fails for a while leaves no call denied", async () => {
+    const signer = await open(APPROLE, { maxAttempts: 20, deadlineMs: 20_000 });
+    fake.accepted = [];
+    let failures = 0;
+    logins.refuse = ({ path }) => (path === LOGIN && ++failures <= 3 ? errorReply(503, "Vault is sealed") : undefined);
+    // Answered at different times, so that some are refused while no token is there.
+    const calls = Array.from({ length: 20 }, async (_, index) => {
+      await delay(index);
+      return signsTruly(signer);
+    });
+    expect(await Promise.all(calls)).toEqual(Array.from({ length: 20 }, () => true));
+  });
+
   test("of the caller is not replaced", async () => {
     fake.accepted = [fake.token];
     const signer = await open({ method: "token", token: fake.token });
@@ -284,6 +299,36 @@ describe("a refused token", () => {
     expect(logins.calls(LOGIN)).toHaveLength(0);
     expect(fake.requests.filter(({ path }) => path.startsWith("transit/sign"))).toHaveLength(1);
   });
+});
+
+test("no token, secret id or JWT is in an error, an event, a health note or a URI", async () => {
+  const jwtFile = join(folder, "secret-jwt");
+  await writeFile(jwtFile, "the-service-account-jwt");
+  const seen: unknown[] = [];
+  const listen = (event: unknown): void => void seen.push(event);
+  subscribe("signpost:sign", listen);
+  for (const auth of [APPROLE, { method: "kubernetes", role: "op", jwtFile } as const]) {
+    const signer = await openVaultTransitSigner({ address: fake.address, key: "op", auth });
+    await signer.sign(DIGEST);
+    for (const fault of VAULT_TRANSIT_FAULTS) {
+      if (fault === "unreachable" || /hang|slow/.test(fault)) continue;
+      fake.faults.on(fault);
+      seen.push(await signer.sign(DIGEST).catch((error: unknown) => error));
+      fake.faults.off(fault);
+    }
+    seen.push(signer.uri, signer.health());
+    await signer.close();
+    // A proxy that repeats what was sent.
+    logins.refuse = ({ body, token }) => errorReply(400, JSON.stringify({ body, token }));
+    const refused = openVaultTransitSigner({ address: fake.address, key: "op", auth, policy: { maxAttempts: 1 } });
+    seen.push(await rejection(refused));
+    logins.refuse = () => undefined;
+  }
+  unsubscribe("signpost:sign", listen);
+  expect(logins.tokens.length).toBeGreaterThanOrEqual(2);
+  const text = inspect(seen, { depth: 20, maxStringLength: null });
+  for (const secret of [...logins.tokens, APPROLE.secretId, "the-service-account-jwt"])
+    expect(text).not.toContain(secret);
 });
 
 describe("a token of the caller", () => {
@@ -400,6 +445,18 @@ describe("a token file", () => {
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 1001);
     expect(await signsTruly(signer)).toBe(true);
     vi.restoreAllMocks();
+  });
+
+  test("that is gone when its token is refused is named as the reason", async () => {
+    const auth = fileAuth("gone");
+    fake.accepted = ["gone-token"];
+    await writeFile(auth.path, "gone-token");
+    const signer = await open(auth);
+    await rm(auth.path);
+    fake.accepted = [];
+    const error = await rejection(signer.sign(DIGEST));
+    expect(error).toMatchObject({ code: "access_denied" });
+    expect(String(error)).toContain("the file in auth.path cannot be read: ENOENT");
   });
 
   test("that is still refused denies access", async () => {

@@ -218,6 +218,14 @@ describe("secrets", () => {
   });
 });
 
+test("a digest that the server repeats is not shown", async () => {
+  const digest = Buffer.from(DIGEST).toString("base64");
+  fake.replyNext(errorReply(400, `cannot sign ${digest}`));
+  const error = await rejection(signer.sign(DIGEST));
+  expect(inspect(error, { depth: 10 })).not.toContain(digest);
+  expect(error).toMatchObject({ code: "invalid_argument", cause: { message: "HTTP status 400" } });
+});
+
 describe("a digest", () => {
   test.each([0, 31, 33, 64])("of %i bytes is refused before it is sent", async (length) => {
     expect(await rejection(signer.sign(new Uint8Array(length)))).toMatchObject({ code: "invalid_argument" });

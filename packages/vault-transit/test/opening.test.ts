@@ -50,9 +50,19 @@ const harness: OpeningHarness = {
   },
 };
 
-// They mostly wait, and share no client.
-describe.concurrent("opening", () => {
-  test.each(OPENING_CASES)("$name", async ({ run }) => {
+const [patient, prompt] = [true, false].map((isPatient) =>
+  OPENING_CASES.filter(({ name }) => /^gives up after|^bounds a call/.test(name) === isPatient),
+);
+
+// These only wait, and share no client.
+describe.concurrent("opening, at the same time,", () => {
+  test.each(patient ?? [])("$name", async ({ run }) => {
+    await expect(run(harness)).resolves.toBeUndefined();
+  });
+});
+
+describe("opening", () => {
+  test.each(prompt ?? [])("$name", async ({ run }) => {
     await expect(run(harness)).resolves.toBeUndefined();
   });
 });
