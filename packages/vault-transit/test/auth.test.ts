@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { inspect } from "node:util";
+import { inspect, promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { GuardPolicy, Signer } from "@signpost/core";
 import { openVaultTransitSigner, type VaultTransitAuth } from "@signpost/vault-transit";
@@ -192,6 +192,21 @@ describe("a lease", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(390);
     expect(logins.calls(RENEW)).toMatchObject([{ token: logins.tokens[0] }]);
     await expectPaths(LOGIN, RENEW, RENEW);
+  });
+
+  test("keeps no process alive, even if its signer is never closed", async () => {
+    const script = `
+      import { openVaultTransitSigner } from "@signpost/vault-transit";
+      const auth = ${JSON.stringify(APPROLE)};
+      const signer = await openVaultTransitSigner({ address: "${fake.address}", key: "op", auth });
+      console.log((await signer.sign(new Uint8Array(32))).length);
+    `;
+    const program = promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], {
+      cwd: import.meta.dirname,
+      timeout: 30_000,
+    });
+    expect((await program).stdout).toBe("64\n");
+    expect(logins.calls(LOGIN)).toHaveLength(1);
   });
 
   test("is renewed by one call, while the others go on with the token", async () => {

@@ -222,6 +222,18 @@ describe("TLS", () => {
     await signer.close();
   });
 
+  test("and everything else can come from the environment", async () => {
+    vi.stubEnv("VAULT_ADDR", secure.address);
+    vi.stubEnv("VAULT_TOKEN", secure.token);
+    vi.stubEnv("VAULT_CACERT", secure.tls?.caFile);
+    vi.stubEnv("BAO_CLIENT_CERT", secure.tls?.certFile);
+    vi.stubEnv("BAO_CLIENT_KEY", secure.tls?.keyFile);
+    vi.stubEnv("VAULT_TLS_SERVER_NAME", OPENBAO_SERVER_NAME);
+    await using signer = await openVaultTransitSigner({ key: "op" });
+    vi.unstubAllEnvs();
+    expect(await signsTruly(signer)).toBe(true);
+  });
+
   test("reads the files again for each new connection", async () => {
     const folder = await mkdtemp(join(tmpdir(), "signpost-vault-tls-"));
     const caFile = join(folder, "ca.pem");
