@@ -163,9 +163,6 @@ export async function sign(
   digest: Uint8Array,
   bounds: CallBounds,
 ): Promise<Uint8Array> {
-  // The server would sign any number of bytes.
-  if (digest.length !== 32)
-    throw new SignerError("invalid_argument", `expected a digest of 32 bytes, got ${digest.length}`);
   const action = `sign with version ${keyVersion} of ${mount}/keys/${key}`;
   const input = Buffer.from(digest.buffer, digest.byteOffset, digest.byteLength).toString("base64");
   const body = { input, prehashed: true, marshaling_algorithm: "asn1", key_version: keyVersion };

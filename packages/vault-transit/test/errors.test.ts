@@ -127,6 +127,11 @@ describe("an answer of the server", () => {
     expect(await signsTruly(signer)).toBe(true);
   });
 
+  test("an answer that is longer than 64 KiB is not read to its end, and says so", async () => {
+    fake.replyNext({ status: 200, body: JSON.stringify({ data: { padding: "x".repeat(70_000) } }) });
+    expect(String(await rejection(signer.sign(DIGEST)))).toContain("the answer has more than 65536 bytes");
+  });
+
   test("a refusal that is longer than 64 KiB keeps its meaning", async () => {
     fake.replyNext({ status: 503, body: "x".repeat(100_000) });
     expect(await rejection(signer.sign(DIGEST))).toMatchObject({ code: "unavailable" });
