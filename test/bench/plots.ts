@@ -23,8 +23,8 @@ export function plotsOf(reports: readonly BenchReport[]): readonly PagePlot[] {
   const rowsOf = (name: string): readonly PairingResult[] =>
     reports.find((report) => report.name === name)?.results ?? [];
   return [
-    addedPlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("sign-jwt")),
-    ratePlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("pkcs11-sessions")),
+    addedPlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("vault-transit"), rowsOf("sign-jwt")),
+    ratePlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("vault-transit"), rowsOf("pkcs11-sessions")),
     startPlot([...rowsOf("start"), ...rowsOf("aws-kms-https")]),
     ratioPlot(
       "local",
@@ -50,7 +50,7 @@ interface Interval {
 
 const TOKEN = /^(?:service|signer) of (\d+) ms, (?:token|each verified)$/;
 
-function addedPlot(...[aws, google, core]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
+function addedPlot(...[aws, google, vault, core]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
   const group = (name: string, rows: readonly PairingResult[] = []): Interval[] =>
     rows.flatMap(({ name: row, addedMs }) => {
       const delay = TOKEN.exec(row)?.[1];
@@ -59,6 +59,7 @@ function addedPlot(...[aws, google, core]: readonly (readonly PairingResult[])[]
   const rows = [
     ...group("AWS KMS, against SignCommand", aws),
     ...group("Google Cloud KMS, against asymmetricSign", google),
+    ...group("Vault, against a request of undici", vault),
     ...group("core alone, against the bare signer", core),
   ];
   const question = "How much longer does a verified token take than the bare call?";
@@ -97,7 +98,7 @@ interface Rate {
 
 const CALLS = /(?:tokens, (\d+) at once|(\d+) sessions)$/;
 
-function ratePlot(...[aws, google, pkcs11]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
+function ratePlot(...[aws, google, vault, pkcs11]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
   const group = (name: string, rows: readonly PairingResult[] = []): Rate[] =>
     rows.flatMap(({ name: row, ours, peer }) => {
       const [, tokens, sessions] = CALLS.exec(row) ?? [];
@@ -111,6 +112,7 @@ function ratePlot(...[aws, google, pkcs11]: readonly (readonly PairingResult[])[
   const rates = [
     ...group("AWS KMS: tokens; bare: SignCommand", aws),
     ...group("Google Cloud KMS: tokens; bare: asymmetricSign", google),
+    ...group("Vault: tokens; bare: a request of undici", vault),
     ...group("PKCS#11: signatures; bare: a pool written by hand", pkcs11),
   ];
   if (rates.length === 0) return undefined;

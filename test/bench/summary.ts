@@ -31,6 +31,12 @@ const BACKENDS: readonly Backend[] = [
     crowd: "service of 25 ms, tokens, 64 at once",
   },
   {
+    name: "Vault, a verified token",
+    bench: "vault-transit",
+    single: "service of 25 ms, token",
+    crowd: "service of 25 ms, tokens, 64 at once",
+  },
+  {
     name: "PKCS#11, a signature",
     bench: "pkcs11-sessions",
     single: "module of 25 ms, 1 sessions",
