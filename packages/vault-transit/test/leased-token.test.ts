@@ -4,7 +4,7 @@ import { readInstant } from "@signpost/core/adapter";
 import { createLeasedToken } from "../src/leased-token.ts";
 import { rejection } from "./support/signatures.ts";
 
-// What a signer does with it is in auth.test.ts. Here calls end in an order that a server does not give reliably.
+// What a signer does with it is in logins.test.ts. Here calls end in an order that a server does not give reliably.
 
 test("a call that is refused after a login has failed logs in too, and is not denied", async () => {
   let logins = 0;

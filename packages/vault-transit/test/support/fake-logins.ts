@@ -17,21 +17,15 @@ export interface FakeLogins {
   calls(path: string): readonly VaultRequest[];
   /** The tokens of the logins, in order. */
   readonly tokens: readonly string[];
+  /** Forgets the tokens and all settings. The fake must have been reset. */
+  reset(): void;
 }
 
 /** Lets a fake accept logins. Each gives a new token, which is accepted until it is revoked. */
 export function acceptLogins(fake: FakeVaultTransit): FakeLogins {
   const tokens: string[] = [];
-  const logins: FakeLogins = {
-    lease: 3600,
-    renewable: true,
-    renewed: 3600,
-    refuse: () => undefined,
-    calls: (path) => fake.requests.filter((request) => request.path === path),
-    tokens,
-  };
-  fake.accepted = [];
-  fake.tokens = (request) => {
+  const usual = { lease: 3600, renewable: true, renewed: 3600, refuse: () => undefined };
+  const answer = (request: VaultRequest): VaultReply => {
     const refusal = logins.refuse(request);
     if (refusal !== undefined) return refusal;
     if (request.path.endsWith("/login")) {
@@ -40,12 +34,24 @@ export function acceptLogins(fake: FakeVaultTransit): FakeLogins {
       fake.accepted = [...fake.accepted, token];
       return auth(token, logins.lease, logins.renewable);
     }
-    if (request.token === undefined || !fake.accepted.includes(request.token))
+    if (request.token === undefined || !fake.accepted.includes(request.token)) {
       return errorReply(403, "permission denied");
+    }
     if (request.path === "auth/token/renew-self") return auth(request.token, logins.renewed, true);
     if (request.path !== "auth/token/revoke-self") return errorReply(404);
     fake.accepted = fake.accepted.filter((token) => token !== request.token);
     return { status: 204, body: "" };
+  };
+  const logins: FakeLogins = {
+    ...usual,
+    calls: (path) => fake.requests.filter((request) => request.path === path),
+    tokens,
+    reset: () => {
+      Object.assign(logins, usual);
+      tokens.length = 0;
+      fake.accepted = [];
+      fake.tokens = answer;
+    },
   };
   return logins;
 }
