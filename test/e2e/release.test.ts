@@ -73,8 +73,8 @@ test.each([
     "[a](https://signpost.example/files/main/docs/signer.md#opening), [b](https://signpost.example/files/main/packages/verify)",
   ],
   [
-    "![picture](../../docs/img/bench-start-added.svg)",
-    "![picture](https://signpost.example/files/main/docs/img/bench-start-added.svg)",
+    "![picture](../../docs/img/bench-start.svg)",
+    "![picture](https://signpost.example/files/main/docs/img/bench-start.svg)",
   ],
   ["[guide]: ../../docs/signer.md", "[guide]: https://signpost.example/files/main/docs/signer.md"],
   ["[below](#options)", "[below](#options)"],
