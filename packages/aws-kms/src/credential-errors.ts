@@ -24,9 +24,10 @@ const PROVIDER_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether the SDK says that a source gave no credentials. */
-function isProviderError(error: unknown): boolean {
+function isProviderError(error: unknown, last: SourceRequest | undefined): boolean {
+  if (PROVIDER_ERRORS.has(nameOf(error))) return true;
   // After an https endpoint of a container on this machine has failed, the SDK asks it with Node's http.
-  return PROVIDER_ERRORS.has(nameOf(error)) || memberOf(error, "code") === "ERR_INVALID_PROTOCOL";
+  return last?.source === "container" && memberOf(error, "code") === "ERR_INVALID_PROTOCOL";
 }
 
 /** Matches a lost connection in a message, for errors of the SDK that keep nothing else. */
@@ -74,7 +75,7 @@ function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean 
   if (last?.status === undefined || last.status >= 300 || memberOf(error, "$metadata") !== undefined) return false;
   if (nameOf(error) === "SyntaxError" || UNREADABLE.test(message)) return true;
   // None of these services answers 200 if it refuses. The sign-in service's answer is not in the error.
-  if (last.source === "sso") return isProviderError(error);
+  if (last.source === "sso") return isProviderError(error, last);
   return last.source === "metadata" && NOT_SENDABLE.test(String(memberOf(error, "code")));
 }
 
@@ -83,7 +84,7 @@ function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean 
  * It is not transient if there is no source, or if one refuses. Undefined for any other error.
  */
 export function providerRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
-  if (!isProviderError(error)) return undefined;
+  if (!isProviderError(error, last)) return undefined;
   const { source, status } = last ?? {};
   if (status !== undefined && status >= 300) return byStatus(status);
   if (last !== undefined && status === undefined) {

@@ -100,12 +100,15 @@ const BY_NAME: ReadonlyMap<string, Row> = new Map([
 const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
   ["ETIMEDOUT", NO_ANSWER],
   ["ESOCKETTIMEDOUT", NO_ANSWER],
+  ["ERR_SOCKET_CONNECTION_TIMEOUT", NO_ANSWER],
   ["UND_ERR_CONNECT_TIMEOUT", NO_ANSWER],
   ["UND_ERR_HEADERS_TIMEOUT", NO_ANSWER],
   ["UND_ERR_BODY_TIMEOUT", NO_ANSWER],
   ["ECONNRESET", CUT],
   ["EPIPE", CUT],
   ["ECONNABORTED", CUT],
+  ["ERR_SOCKET_CLOSED", CUT],
+  ["ERR_STREAM_DESTROYED", CUT],
   ["ERR_STREAM_PREMATURE_CLOSE", CUT],
   ["UND_ERR_SOCKET", CUT],
   // Only credentials are put into headers unchanged. They may come with a line end from a variable or a file.
@@ -116,8 +119,9 @@ const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
-// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID. And HTTP/2.
-const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|HTTP2)_|CERT|SIGNATURE$/;
+// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID, INVALID_CA. And HTTP/2.
+const CONNECTION_CODE =
+  /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|HTTP2)_|^(?:CRL_|HOSTNAME_MISMATCH|INVALID_(?:CA|PURPOSE))|CERT|SIGNATURE$/;
 
 /** Whether other credentials, or the same ones with a corrected clock, may be accepted. */
 export function isCredentialRefusal(error: unknown): boolean {

@@ -46,12 +46,16 @@ export function messageOf(error: unknown): string {
   return typeof message === "string" ? message : "";
 }
 
-/** Node's codes for an unreachable service or too few sockets, and node-fetch's code for an answer that ends early. */
+/**
+ * Codes of Node and its resolver for an unreachable service or too few sockets, those of fetch for a lost or silent
+ * connection, and node-fetch's code for an answer that ends early.
+ */
 const NETWORK_ERROR =
-  /^(?:E(?:ADDR|AI_|CONN|HOST|NET|SHUTDOWN|[MN]FILE|NOBUFS|NOTCONN|NOTFOUND|PIPE|PROTO|TIMEDOUT)|ERR_STREAM_PREMATURE)/;
+  /^(?:E(?:ADDR|AI_|CONN|HOST|NET|SHUTDOWN|[MN]FILE|NOBUFS|NOTCONN|NOTFOUND|PIPE|PROTO|REFUSED|SERVFAIL|TIMED?OUT)|ERR_SOCKET_C(?:LOSED|ONNECTION)|ERR_STREAM_(?:DESTROYED|PREMATURE)|UND_ERR_(?:SOCKET|[A-Z]+_TIMEOUT)$)/;
 
 // OpenSSL's and Node's codes for a connection that cannot be trusted. gRPC says UNAVAILABLE.
-const TLS_ERROR = /^(?:CERT_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/;
+const TLS_ERROR =
+  /^(?:CERT_|CRL_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|HOSTNAME_MISMATCH|INVALID_(?:CA|PURPOSE)|SELF_SIGNED_|UNABLE_TO_)/;
 
 /** The codes of Node's HTTP parser and of its decompression, for an answer of something that is not the service. */
 const UNREADABLE_ERROR = /^(?:HPE|Z)_/;

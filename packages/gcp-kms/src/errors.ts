@@ -164,7 +164,7 @@ export function stateInMessage(error: unknown): string | undefined {
   return STATE.exec(messageOf(error))?.[1];
 }
 
-/** For a client that uses fetch, by the name of the error: its own timeout, and an abort by another party. */
+/** For a client without gRPC, by the name of the error: its own timeout, and an abort by another party. */
 const ENDED_BY_CLIENT: ReadonlyMap<unknown, number> = new Map([
   ["TimeoutError", 4],
   ["AbortError", 1],
@@ -173,7 +173,7 @@ const ENDED_BY_CLIENT: ReadonlyMap<unknown, number> = new Map([
 /** The gRPC status: from gRPC, from REST in 6.x, or from the body or HTTP status that REST in 5.x passes on. */
 export function statusNumber(error: unknown): number | undefined {
   const code = memberOf(error, "code");
-  if (typeof code === "string") return isNetworkCode(code) ? 14 : undefined;
+  if (typeof code === "string" && isNetworkCode(code)) return 14;
   // 5.x passes redirects on, and 6.x says UNAVAILABLE. A client that uses fetch has the reason only as the cause.
   if (code === undefined && (isRedirectError(error) || networkCode(error) !== undefined)) return 14;
   const ended = ENDED_BY_CLIENT.get(memberOf(error, "name"));

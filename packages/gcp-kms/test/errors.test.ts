@@ -67,6 +67,32 @@ describe("what the client throws becomes one of our codes", () => {
       "unavailable",
       true,
     ],
+    [
+      "a connection that fetch lost",
+      new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "UND_ERR_SOCKET" }) }),
+      "unavailable",
+      true,
+    ],
+    [
+      "a connection that fetch could not make in time",
+      new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "UND_ERR_CONNECT_TIMEOUT" }) }),
+      "unavailable",
+      true,
+    ],
+    [
+      "an abort in Node's http by another party",
+      Object.assign(new Error("x"), { name: "AbortError", code: "ABORT_ERR" }),
+      "unavailable",
+      true,
+    ],
+    [
+      "no address that could be reached in time",
+      Object.assign(new Error("x"), { code: "ERR_SOCKET_CONNECTION_TIMEOUT" }),
+      "unavailable",
+      true,
+    ],
+    ["a proxy's CA that is none", Object.assign(new Error("x"), { code: "INVALID_CA" }), "unavailable", true],
+    ["a port that is none", Object.assign(new Error("x"), { code: "ERR_SOCKET_BAD_PORT" }), "integrity", false],
     ["its own timeout", new DOMException("x", "TimeoutError"), "timeout", true],
     ["an abort by another party", new DOMException("x", "AbortError"), "unavailable", true],
     [
