@@ -68,6 +68,7 @@ export function watchCredentialRequests(): void {
     if (source === "sso" && request.path === RENEWAL_PATH) renewal = asked;
     const token = record.last !== undefined && tokens.has(record.last) ? record.last : undefined;
     watched.set(request, { asked, token });
+    if (token?.status === 200) metadataKnown = true;
     // The SDK continues with a metadata service that is not configured, which says nothing about the configured source.
     if (source !== "metadata" || record.last?.source !== "sso" || isMetadataKnown()) record.last = asked;
   });
@@ -99,7 +100,7 @@ export function expectMetadata(): void {
   metadataKnown = true;
 }
 
-/** Whether a metadata service is configured, or has given this process credentials before. */
+/** Whether a metadata service is configured, or has answered this process before. */
 export function isMetadataKnown(): boolean {
   return metadataKnown || (process.env["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? "") !== "";
 }

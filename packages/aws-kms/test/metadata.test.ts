@@ -1,6 +1,6 @@
 import { createServer, request } from "node:http";
 import { connect, type AddressInfo } from "node:net";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { credentialsErrorFrom } from "../src/credential-errors.ts";
 import { recordRequests, watchCredentialRequests, type RequestRecord } from "../src/credential-requests.ts";
 import { provideCredentials } from "./environment.ts";
@@ -10,8 +10,7 @@ const none = Object.assign(new Error("Could not load credentials from any provid
 });
 
 /** Asks the metadata service of EC2, which `port` plays. */
-function askMetadata(port: number): Promise<number | undefined> {
-  const path = "/latest/meta-data/iam/security-credentials/op";
+function askMetadata(port: number, path = "/latest/meta-data/iam/security-credentials/op"): Promise<number | undefined> {
   const createConnection = () => connect(port, "127.0.0.1");
   return new Promise((resolve) => {
     const asked = request({ host: "169.254.169.254", path, createConnection }, (response) => {
@@ -40,6 +39,26 @@ test("a metadata service that is not there is no source, until it has given cred
   server.close();
   await recordRequests(record, () => askMetadata(1));
   expect(credentialsErrorFrom(none, record.last).row.code).toBe("unavailable");
+});
+
+test("one that hangs after it gave a token passes, since it is there", async () => {
+  vi.resetModules();
+  const requests = await import("../src/credential-requests.ts");
+  const { credentialsErrorFrom: errorFrom } = await import("../src/credential-errors.ts");
+  requests.watchCredentialRequests();
+  const server = createServer(({ url }, response) => {
+    if (url === "/latest/api/token") response.end("token");
+    else response.destroy();
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  const record: RequestRecord = { last: undefined };
+  await requests.recordRequests(record, async () => {
+    await askMetadata(port, "/latest/api/token");
+    await askMetadata(port);
+  });
+  server.close();
+  expect(errorFrom(none, record.last).row.code).toBe("unavailable");
 });
 
 test("one that is down passes, where its version 1 is off", () => {
