@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { openAwsKmsSigner } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { withFreshFiles } from "../src/profile-files.ts";
-import { provideCredentials } from "./environment.ts";
+import { provideConfiguration, provideCredentials } from "./environment.ts";
 
 beforeEach(() => provideCredentials(undefined));
 
@@ -35,6 +37,10 @@ test.each<[string, Readonly<Record<string, string>>]>([
     message: expect.stringMatching(/could not get credentials: EISDIR$/),
   });
 });
+
+/** What STS answers for a role, and for credentials that it does not know. */
+const ASSUMED = `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials><AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><SessionToken>token</SessionToken><Expiration>2100-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`;
+const REFUSED = `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Code>InvalidClientTokenId</Code></Error></ErrorResponse>`;
 
 const DIGEST = new Uint8Array(32).fill(1);
 const fake = await startFakeAwsKms();
@@ -68,6 +74,30 @@ test("a credentials file that another program rewrites is read again when KMS re
   fake.acceptOnly(["AKIA2"], "UnrecognizedClientException");
   await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
   fake.acceptOnly(undefined);
+});
+
+test("a source profile's credentials that STS refuses are read again", async () => {
+  write("source", "AKIA1");
+  let current = "AKIA1";
+  const sts = createServer(({ headers }, response) => {
+    const isCurrent = String(headers.authorization).includes(`Credential=${current}/`);
+    response.writeHead(isCurrent ? 200 : 403).end(isCurrent ? ASSUMED : REFUSED);
+  });
+  await new Promise<void>((listening) => sts.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => sts.close());
+  const { port } = sts.address() as AddressInfo;
+  provideConfiguration(folder, "[profile op]\nrole_arn = arn:aws:iam::111122223333:role/op\nsource_profile = default\n");
+  Object.assign(process.env, {
+    AWS_PROFILE: "op",
+    AWS_SHARED_CREDENTIALS_FILE: join(folder, "source"),
+    AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${port}`,
+  });
+  const options = { key: key.arn, endpoint: fake.endpoint, policy: { maxAttempts: 1 } };
+  await using _earlier = await openAwsKmsSigner(options);
+  write("source", "AKIA2");
+  current = "AKIA2";
+  await using signer = await openAwsKmsSigner(options);
+  await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
 });
 
 test("one question at a time reads the files again, since a file system may hang", async () => {
