@@ -85,9 +85,9 @@ function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean 
  */
 export function providerRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
   if (!isProviderError(error, last)) return undefined;
-  const { source, status } = last ?? {};
+  const { source, status, response } = last ?? {};
   if (status !== undefined && status >= 300) return byStatus(status);
-  if (last !== undefined && status === undefined) {
+  if (last !== undefined && (status === undefined || memberOf(response, "complete") === false)) {
     return source !== "metadata" || isMetadataKnown() ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
   }
   return isDownByMessage(error) ? UNREACHABLE_SOURCE : NO_CREDENTIALS;

@@ -11,6 +11,8 @@ export interface SourceRequest {
   readonly source: WatchedSource;
   /** Undefined while there is no answer. */
   status: number | undefined;
+  /** The answer. Its body may never arrive. */
+  response?: object;
 }
 
 /** The request that the SDK made for one question for credentials. */
@@ -76,8 +78,10 @@ export function watchCredentialRequests(): void {
     const request = memberOf(message, "request");
     if (!(request instanceof ClientRequest)) return;
     const { asked, token } = watched.get(request) ?? {};
-    const status = memberOf(memberOf(message, "response"), "statusCode");
+    const response = memberOf(message, "response");
+    const status = memberOf(response, "statusCode");
     if (asked === undefined || typeof status !== "number") return;
+    asked.response = Object(response);
     // Without a token the SDK tries version 1. If that is off, the answer to the request for the token says more.
     const isWithoutToken = status === NO_VERSION_1 && token !== undefined && token.status !== 200;
     asked.status = isWithoutToken ? token.status : status;

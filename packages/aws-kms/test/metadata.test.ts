@@ -61,6 +61,22 @@ test("one that hangs after it gave a token passes, since it is there", async () 
   expect(errorFrom(none, record.last).row.code).toBe("unavailable");
 });
 
+test("one that stops in the middle of an answer passes", async () => {
+  watchCredentialRequests();
+  const server = createServer((_request, response) => void response.writeHead(200, { "content-length": 9 }).write("{"));
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  const record: RequestRecord = { last: undefined };
+  await recordRequests(record, () => {
+    const path = "/latest/meta-data/iam/security-credentials/op";
+    const asked = request({ host: "169.254.169.254", path, createConnection: () => connect(port, "127.0.0.1") });
+    asked.once("response", () => asked.destroy()).end();
+    return new Promise((closed) => asked.once("close", closed));
+  });
+  server.close();
+  expect(credentialsErrorFrom(none, record.last).row.code).toBe("unavailable");
+});
+
 test("one that is down passes, where its version 1 is off", () => {
   const off = Object.assign(new Error("v1 fallback has been blocked"), { name: "InstanceMetadataV1FallbackError" });
   expect(credentialsErrorFrom(off, { source: "metadata", status: 503 }).row.code).toBe("unavailable");
