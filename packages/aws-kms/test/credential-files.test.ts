@@ -86,7 +86,10 @@ test("a source profile's credentials that STS refuses are read again", async () 
   await new Promise<void>((listening) => sts.listen(0, "127.0.0.1", listening));
   onTestFinished(() => sts.close());
   const { port } = sts.address() as AddressInfo;
-  provideConfiguration(folder, "[profile op]\nrole_arn = arn:aws:iam::111122223333:role/op\nsource_profile = default\n");
+  provideConfiguration(
+    folder,
+    "[profile op]\nrole_arn = arn:aws:iam::111122223333:role/op\nsource_profile = default\n",
+  );
   Object.assign(process.env, {
     AWS_PROFILE: "op",
     AWS_SHARED_CREDENTIALS_FILE: join(folder, "source"),

@@ -10,7 +10,10 @@ const none = Object.assign(new Error("Could not load credentials from any provid
 });
 
 /** Asks the metadata service of EC2, which `port` plays. */
-function askMetadata(port: number, path = "/latest/meta-data/iam/security-credentials/op"): Promise<number | undefined> {
+function askMetadata(
+  port: number,
+  path = "/latest/meta-data/iam/security-credentials/op",
+): Promise<number | undefined> {
   const createConnection = () => connect(port, "127.0.0.1");
   return new Promise((resolve) => {
     const asked = request({ host: "169.254.169.254", path, createConnection }, (response) => {

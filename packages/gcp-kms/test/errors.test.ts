@@ -269,6 +269,7 @@ describe("credentials that could not be had, before a call", () => {
     ["a private key that is broken", new Error("error:1E08010C:DECODER routines::unsupported"), "access_denied"],
     ["redirections without an end", Object.assign(new Error("x"), { type: "max-redirect" }), "unavailable"],
     ["an answer that is cut", new SyntaxError("x"), "access_denied"],
+    ["an answer that is null", new TypeError("Cannot read properties of null (reading 'accessToken')"), "unavailable"],
   ])("%s", (_what, error, code) => {
     const mapped = credentialsError(error, SUBJECT);
     expect(mapped).toMatchObject({ code, cause: expect.any(Error) });
