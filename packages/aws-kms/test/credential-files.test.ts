@@ -84,7 +84,7 @@ test("a source profile's credentials that STS refuses are read again", async () 
     response.writeHead(isCurrent ? 200 : 403).end(isCurrent ? ASSUMED : REFUSED);
   });
   await new Promise<void>((listening) => sts.listen(0, "127.0.0.1", listening));
-  onTestFinished(() => sts.close());
+  onTestFinished(() => void sts.close());
   const { port } = sts.address() as AddressInfo;
   provideConfiguration(
     folder,
