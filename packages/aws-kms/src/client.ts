@@ -2,6 +2,7 @@ import { ConfigurationError } from "@signpost/core";
 import {
   given,
   memberOf,
+  readChoice,
   readFlag,
   withinDeadline,
   type OpeningPlan,
@@ -13,9 +14,10 @@ import { watchCredentialRequests } from "./credential-requests.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import { configurationCause } from "./errors.ts";
 import { withKnownSources } from "./known-sources.ts";
-import { openOwnClient } from "./own-client.ts";
+import { openHttps } from "./https/open.ts";
+import { openOwnClient, socketsFor } from "./own-client.ts";
 import { loadSdk } from "./sdk.ts";
-import { readSettings, type GivenSettings } from "./settings.ts";
+import { readSettings, type GivenSettings, type Settings } from "./settings.ts";
 import { parseRegion } from "./uri.ts";
 
 /** How to reach KMS. By default the adapter makes a client with the SDK's default credentials and Region. */
@@ -27,6 +29,11 @@ export interface AwsKmsConnectionOptions {
   readonly client?: AwsKmsClientLike | undefined;
   /** Your own transport, instead of the SDK. Default: the SDK. */
   readonly api?: AwsKmsApi | undefined;
+  /**
+   * How the client that the adapter makes sends its requests: `"sdk"` through the SDK, `"https"` directly with Node's HTTP
+   * client. The second takes less processor time and starts faster. Default `"sdk"`.
+   */
+  readonly transport?: "sdk" | "https" | undefined;
   /**
    * Region of the client that the adapter makes, such as `eu-west-1`. Default: the Region in the key's ARN, otherwise
    * the one that the SDK finds.
@@ -48,6 +55,7 @@ export interface AwsKmsConnectionOptions {
 export const CONNECTION_OPTIONS: OptionNames<AwsKmsConnectionOptions> = {
   client: true,
   api: true,
+  transport: true,
   region: true,
   endpoint: true,
   allowInsecureEndpoint: true,
@@ -80,10 +88,11 @@ export function readConnectionOptions(options: AwsKmsConnectionOptions): Omit<Gi
     );
   }
   const other = client === undefined ? "api" : "client";
-  for (const name of ["region", "endpoint", "allowInsecureEndpoint"] as const) {
+  for (const name of ["transport", "region", "endpoint", "allowInsecureEndpoint"] as const) {
     if (options[name] === undefined || (client === undefined && api === undefined)) continue;
     throw new ConfigurationError(name, `not allowed together with ${other}, which has its own`);
   }
+  if (options.transport !== undefined) readChoice("transport", options.transport, ["sdk", "https"]);
   if (region !== undefined) parseRegion("region", region);
   const allowInsecureEndpoint = readFlag("allowInsecureEndpoint", options.allowInsecureEndpoint ?? false);
   return {
@@ -94,12 +103,17 @@ export function readConnectionOptions(options: AwsKmsConnectionOptions): Omit<Gi
 
 /** Uses the caller's client or transport, or makes a client from the options and what the SDK finds. */
 export async function connect(
-  { client, api }: AwsKmsConnectionOptions,
+  { client, api, transport }: AwsKmsConnectionOptions,
   given: GivenSettings,
   plan: OpeningPlan,
 ): Promise<Connection> {
   const theirs = { endpoint: undefined, notes: [], close: async () => {} };
   if (api !== undefined) return { ...theirs, api, region: undefined };
+  if (transport === "https") {
+    const limits = { maxSockets: socketsFor(plan.policy), timeoutMs: plan.bounds.attemptTimeoutMs };
+    const opened = await withinDeadline(() => openHttps({ settings: given, ...limits }), plan.bounds);
+    return { ...found(opened.settings), api: opened.api, close: opened.close };
+  }
   const sdk = await loadSdk();
   watchCredentialRequests();
   if (client !== undefined) {
@@ -108,9 +122,11 @@ export async function connect(
   }
   // This reads files, and a file system may hang.
   const settings = await withinDeadline(() => readSettings(sdk, given), plan.bounds);
-  const { region, endpoint, notes } = settings;
-  const inUri = endpoint?.inUri === true ? endpoint : undefined;
-  return { ...openOwnClient(sdk, settings, plan), region, endpoint: inUri, notes };
+  return { ...found(settings), ...openOwnClient(sdk, settings, plan) };
+}
+
+function found({ region, endpoint, notes }: Settings): Pick<Connection, "region" | "endpoint" | "notes"> {
+  return { region, endpoint: endpoint?.inUri === true ? endpoint : undefined, notes };
 }
 
 /**

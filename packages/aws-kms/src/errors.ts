@@ -1,4 +1,4 @@
-import { SignerError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
 import { memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
 import { CredentialsError, providerRow } from "./credential-errors.ts";
 import { classify, isKnownName, nameOf } from "./error-table.ts";
@@ -53,6 +53,12 @@ export function describeCall(operation: string, { key, keyArn, region }: CallTar
 /** Converts the error of a KMS call to a `SignerError`. */
 export function signerErrorFrom(error: unknown, operation: string, target: CallTarget): SignerError {
   if (error instanceof SignerError) return error;
+  // A transport may find out in its first call that it cannot be set up.
+  if (error instanceof ConfigurationError) {
+    return new SignerError("invalid_argument", `${describeCall(operation, target)} failed: ${error.message}`, {
+      cause: error,
+    });
+  }
   const reason = error instanceof CredentialsError ? error.cause : error;
   const row = error instanceof CredentialsError ? error.row : (providerRow(error, undefined) ?? classify(error));
   const { code, text, transient } = row;

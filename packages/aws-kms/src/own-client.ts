@@ -9,19 +9,37 @@ import { withFreshFiles } from "./profile-files.ts";
 import type { Sdk } from "./sdk.ts";
 import { refuseInsecureRequests } from "./secure-requests.ts";
 import { DECIDED, type Settings } from "./settings.ts";
-import { createSockets, withLiveSockets } from "./sockets.ts";
+import { createSockets, withLiveSockets, type Sockets } from "./sockets.ts";
 
 /** The SDK's default, kept as the minimum. */
 const MIN_SOCKETS = 50;
 
-/** Makes a client for a signer. It never retries and never waits forever. */
+/** Opens a client of the SDK for a signer. */
 export function openOwnClient(
   sdk: Sdk,
-  { region, endpoint, useFipsEndpoint, useDualstackEndpoint, allowInsecureEndpoint }: Settings,
+  settings: Settings,
   { policy, bounds }: OpeningPlan,
 ): { readonly api: AwsKmsApi; close(): Promise<void> } {
-  const timeoutMs = bounds.attemptTimeoutMs;
   const sockets = createSockets(socketsFor(policy));
+  const client = createOwnClient(sdk, settings, { sockets, timeoutMs: bounds.attemptTimeoutMs });
+  const renew = async (): Promise<void> => void (await client.config.credentials({ forceRefresh: true }));
+  const api = withLiveSockets(apiFromClient(abortable(client), sdk), sockets);
+  return { api: withRenewedCredentials(api, renew), close: async () => client.destroy() };
+}
+
+/** The connections of a client, and the time limit of its requests. */
+export interface ClientLimits {
+  readonly sockets: Sockets;
+  /** Milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Makes a client of the SDK that never retries and never waits forever. */
+export function createOwnClient(
+  sdk: Sdk,
+  { region, endpoint, useFipsEndpoint, useDualstackEndpoint, allowInsecureEndpoint }: Settings,
+  { sockets, timeoutMs }: ClientLimits,
+): KMSClient {
   const client = new sdk.KMSClient({
     region,
     // The SDK refuses an endpoint together with a FIPS or dual-stack setting. The endpoint overrides the setting.
@@ -51,9 +69,7 @@ export function openOwnClient(
     },
   });
   if (!allowInsecureEndpoint) refuseInsecureRequests(client.config.requestHandler);
-  const renew = async (): Promise<void> => void (await client.config.credentials({ forceRefresh: true }));
-  const api = withLiveSockets(apiFromClient(abortable(client), sdk), sockets);
-  return { api: withRenewedCredentials(api, renew), close: async () => client.destroy() };
+  return client;
 }
 
 type DefaultProvider = KMSClient["config"]["credentialDefaultProvider"];
@@ -113,7 +129,7 @@ function abortable(client: KMSClient): AwsKmsClientLike {
 }
 
 /** At least as many sockets as the guard allows calls, so that no call waits for a socket. */
-function socketsFor(policy: GuardPolicy | false): number {
+export function socketsFor(policy: GuardPolicy | false): number {
   // A shared limiter, or the code around a bare signer, limits the calls.
   if (policy === false || policy.limiter !== undefined) return Number.POSITIVE_INFINITY;
   return Math.max(MIN_SOCKETS, policy.concurrency ?? 0);

@@ -85,7 +85,8 @@ async function isFipsAnyway({ KMSClient }: Sdk, region: string): Promise<boolean
   return new KMSClient({ ...DECIDED, credentials: NO_CREDENTIALS, region }).config.useFipsEndpoint();
 }
 
-function overridden(flags: readonly string[], url: string): readonly string[] {
+/** Notes about settings that an endpoint replaces. */
+export function overridden(flags: readonly string[], url: string): readonly string[] {
   return flags.map((flag) => `${flag} is set (or its setting in a profile) and was overridden by the endpoint ${url}`);
 }
 

@@ -17,11 +17,17 @@ export interface Sockets {
   dropIdle(): void;
 }
 
+/** The certificates of the authorities that TLS accepts. Default: Node's. */
+export interface TrustedRoots {
+  /** PEM, one or more certificates. */
+  readonly ca?: string | undefined;
+}
+
 /** Makes agents that keep connections alive, and close them before the other side forgets them. */
-export function createSockets(maxSockets: number, idleMs: number = IDLE_MS): Sockets {
+export function createSockets(maxSockets: number, idleMs: number = IDLE_MS, tls: TrustedRoots = {}): Sockets {
   // Uses the most recent connection first, so that the others time out.
   const options = { keepAlive: true, maxSockets, timeout: idleMs, scheduling: "lifo" } as const;
-  const agents = { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) };
+  const agents = { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent({ ...options, ...tls }) };
   const dropIdle = (): void => {
     for (const { freeSockets } of Object.values(agents)) {
       for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
@@ -34,7 +40,7 @@ export function createSockets(maxSockets: number, idleMs: number = IDLE_MS): Soc
  * Closes every idle connection after one was found dead. The cause (a firewall that forgot it, a frozen process, a
  * restart of the other side) killed the others too, and each of them would cost one more attempt.
  */
-export function withLiveSockets(api: AwsKmsApi, sockets: Sockets): AwsKmsApi {
+export function withLiveSockets(api: AwsKmsApi, sockets: Pick<Sockets, "idleMs" | "dropIdle">): AwsKmsApi {
   let usedAt = readInstant();
   const call = async <Answer>({ signal }: AwsKmsCallOptions, send: () => Promise<Answer>): Promise<Answer> => {
     // In a frozen process, no timer has closed them.
