@@ -42,7 +42,11 @@ function serviceError(reply: Reply, members: Members): Error {
   const stated = reply.headers["x-amzn-errortype"] ?? members["__type"] ?? members["code"];
   const code = typeof stated === "string" ? ERROR_CODE.exec(stated)?.[1] : undefined;
   const message = members["message"] ?? members["Message"];
-  return answerError(reply, code ?? "UnknownError", typeof message === "string" ? message : `HTTP status ${reply.status}`);
+  return answerError(
+    reply,
+    code ?? "UnknownError",
+    typeof message === "string" ? message : `HTTP status ${reply.status}`,
+  );
 }
 
 function answerError({ status, headers }: Reply, name: string, message: string): Error {

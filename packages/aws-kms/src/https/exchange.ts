@@ -82,7 +82,9 @@ function readBody(response: IncomingMessage): Promise<Buffer> {
       if (size <= MAX_BODY_BYTES) chunks.push(chunk);
       else reject(systemError("HPE_TOO_LONG", `an answer of more than ${MAX_BODY_BYTES} bytes`));
     });
-    response.on("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+    response.on("end", () =>
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+    );
     // Also when the connection is cut before the end.
     response.on("error", reject);
   });

@@ -66,9 +66,12 @@ export function createRequestSigner({ region, service, host, path }: SigningScop
   };
 }
 
-/** Every service but S3 encodes the path once more, although it is already encoded in the request line. */
+/**
+ * Every service but S3 drops empty segments, and encodes the path once more, although it is already encoded in the request
+ * line.
+ */
 function encodePath(path: string): string {
-  return encodeURIComponent(path)
+  return encodeURIComponent(path.replace(/\/{2,}/g, "/"))
     .replaceAll("%2F", "/")
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }

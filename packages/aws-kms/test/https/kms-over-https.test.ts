@@ -1,0 +1,250 @@
+import { randomBytes } from "node:crypto";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { inspect } from "node:util";
+import { Agent } from "node:https";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { ConfigurationError, createKeySet, openSigner, signWith } from "@signpost/core";
+import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
+import { kmsOverHttps, type AwsKmsCredentials, type KmsOverHttpsOptions } from "@signpost/aws-kms/https";
+import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { provideCredentials } from "../environment.ts";
+
+const DIGEST = randomBytes(32);
+const fake = await startFakeAwsKms();
+const key = fake.addKey();
+const { endpoint, region } = fake;
+
+beforeEach(() => {
+  fake.reset();
+  fake.acceptOnly(undefined);
+  provideCredentials(fake.credentials);
+});
+afterAll(() => fake.stop());
+
+function open(options: KmsOverHttpsOptions = {}) {
+  const api = kmsOverHttps({ region, endpoint, ...options });
+  onTestFinished(() => api.close());
+  return api;
+}
+
+describe("kmsOverHttps", () => {
+  test("gives the transport of a signer, which asks for the same as the SDK", async () => {
+    await using signer = await openAwsKmsSigner({ key: key.keyId, api: open() });
+    await signWith(createKeySet([{ signer }]).active, DIGEST);
+    expect(fake.requests).toEqual([
+      {
+        operation: "GetPublicKey",
+        keyId: key.keyId,
+        region,
+        accessKeyId: fake.credentials.accessKeyId,
+        messageType: undefined,
+      },
+      { operation: "Sign", keyId: key.arn, region, accessKeyId: fake.credentials.accessKeyId, messageType: "DIGEST" },
+    ]);
+  });
+
+  test("serves any number of signers, and refuses calls after it is closed", async () => {
+    const api = open();
+    const other = fake.addKey();
+    await using first = await openAwsKmsSigner({ key: key.arn, api });
+    await using second = await openAwsKmsSigner({ key: other.arn, api });
+    await Promise.all([first.sign(DIGEST), second.sign(DIGEST)]);
+    await api.close();
+    await expect(first.sign(DIGEST)).rejects.toMatchObject({ code: "closed" });
+    await expect.poll(() => fake.sockets.open).toBe(0);
+  });
+
+  test("takes the Region and the endpoint that the SDK would find", async () => {
+    process.env["AWS_REGION"] = "eu-south-1";
+    process.env["AWS_ENDPOINT_URL_KMS"] = endpoint;
+    const api = kmsOverHttps();
+    onTestFinished(() => api.close());
+    await api.getPublicKey({ KeyId: key.arn }, {});
+    expect(fake.requests).toMatchObject([{ region: "eu-south-1" }]);
+  });
+
+  test("says in the first call what its settings lack, and works once they are there", async () => {
+    const api = kmsOverHttps({ endpoint });
+    onTestFinished(() => api.close());
+    await expect(openAwsKmsSigner({ key: key.arn, api, policy: { maxAttempts: 1 } })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("region: expected a Region"),
+    });
+    process.env["AWS_REGION"] = region;
+    await using signer = await openAwsKmsSigner({ key: key.arn, api });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+
+  test("makes no more connections than it may", async () => {
+    const api = open({ maxSockets: 2 });
+    const before = fake.sockets.total;
+    fake.faults.latencyMs = 20;
+    await Promise.all(Array.from({ length: 6 }, () => api.getPublicKey({ KeyId: key.arn }, {})));
+    fake.faults.latencyMs = 0;
+    expect(fake.sockets.total - before).toBe(2);
+  });
+});
+
+describe("an option that is wrong is refused by name", () => {
+  test.each<[string, object, string]>([
+    ["an unknown name", { regions: "eu-west-1" }, "region"],
+    ["a Region that is none", { region: "EU West" }, "region"],
+    ["an endpoint with a path", { endpoint: "https://kms.example/path" }, "endpoint"],
+    ["plain http to another host", { endpoint: "http://kms.example" }, "endpoint"],
+    ["a flag that is none", { allowInsecureEndpoint: 1 }, "allowInsecureEndpoint"],
+    ["credentials that are text", { credentials: "AKIA" }, "credentials"],
+    ["an agent that is none", { agent: {} }, "agent"],
+    ["maxSockets together with an agent", { agent: new Agent(), maxSockets: 5 }, "maxSockets"],
+    ["no sockets", { maxSockets: 0 }, "maxSockets"],
+    ["no time", { timeoutMs: 0 }, "timeoutMs"],
+  ])("%s", (_what, options, argument) => {
+    expect(() => kmsOverHttps(options)).toThrow(ConfigurationError);
+    expect(() => kmsOverHttps(options)).toThrow(new RegExp(argument));
+  });
+
+  test.each([
+    ["openAwsKmsSigner", (transport: never) => openAwsKmsSigner({ key: key.arn, transport })],
+    ["awsKms", async (transport: never) => void awsKms({ transport })],
+  ])("another transport, by %s", async (_what, call) => {
+    await expect(call("http" as never)).rejects.toThrow('transport: expected "sdk" or "https"');
+  });
+
+  test("a transport together with an api", async () => {
+    const opening = openAwsKmsSigner({ key: key.arn, api: open(), transport: "https" });
+    await expect(opening).rejects.toMatchObject({ argument: "transport" });
+  });
+});
+
+describe("credentials", () => {
+  const pair: AwsKmsCredentials = { accessKeyId: "AKIAGIVEN", secretAccessKey: "given-secret" };
+
+  test("are those of the option", async () => {
+    await open({ credentials: pair }).getPublicKey({ KeyId: key.arn }, {});
+    expect(fake.requests).toMatchObject([{ accessKeyId: "AKIAGIVEN" }]);
+  });
+
+  test("are those of the environment, read again after a refusal", async () => {
+    const api = open();
+    await api.getPublicKey({ KeyId: key.arn }, {});
+    process.env["AWS_ACCESS_KEY_ID"] = "AKIANEWER";
+    fake.acceptOnly(["AKIANEWER"]);
+    await api.getPublicKey({ KeyId: key.arn }, {});
+    expect(fake.requests.map(({ accessKeyId }) => accessKeyId)).toEqual([
+      fake.credentials.accessKeyId,
+      fake.credentials.accessKeyId,
+      "AKIANEWER",
+    ]);
+  });
+
+  test("of a function are asked for again after a refusal, once for calls at the same time", async () => {
+    const asked: unknown[] = [];
+    const credentials = (options: unknown) => {
+      asked.push(options);
+      return { ...pair, accessKeyId: `AKIA${asked.length}` };
+    };
+    const api = open({ credentials });
+    await api.getPublicKey({ KeyId: key.arn }, {});
+    fake.acceptOnly(["AKIA2"]);
+    await Promise.all(Array.from({ length: 8 }, () => api.getPublicKey({ KeyId: key.arn }, {})));
+    expect(asked).toEqual([undefined, { forceRefresh: true }]);
+  });
+
+  test.each<[string, KmsOverHttpsOptions["credentials"], string]>([
+    ["throws", () => Promise.reject(new Error("secret-1 is gone")), "access_denied"],
+    ["returns nothing", () => ({}) as never, "access_denied"],
+    [
+      "cannot reach its source",
+      () => Promise.reject(Object.assign(new Error("x"), { code: "ECONNREFUSED" })),
+      "unavailable",
+    ],
+    ["hangs", () => new Promise(() => {}), "timeout"],
+  ])("of a function that %s are no lasting outage", async (_what, credentials, code) => {
+    let failing = true;
+    const api = open({
+      credentials: (options) => (failing ? (credentials as never as () => never)() : { ...pair, ...options }),
+      timeoutMs: 100,
+    });
+    const signing = openAwsKmsSigner({ key: key.arn, api, policy: { maxAttempts: 1 } });
+    await expect(signing).rejects.toMatchObject({ code });
+    failing = false;
+    await using signer = await openAwsKmsSigner({ key: key.arn, api });
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+
+  test("appear in no error, even if the service repeats the request", async () => {
+    const api = open({ credentials: { ...pair, sessionToken: "session-token-1" } });
+    fake.replyNext(
+      {
+        status: 403,
+        contentType: "application/x-amz-json-1.1",
+        body: JSON.stringify({
+          __type: "InvalidSignatureException",
+          message: "The canonical request was x-amz-security-token:session-token-1",
+        }),
+      },
+      2,
+    );
+    const error: unknown = await openAwsKmsSigner({ key: key.arn, api, policy: { maxAttempts: 1 } }).catch(
+      (e: unknown) => e,
+    );
+    expect(error).toMatchObject({ code: "access_denied" });
+    expect(inspect(error, { depth: 10 })).not.toMatch(/session-token-1|given-secret/);
+  });
+
+  test("with a line end are refused by name", async () => {
+    const api = open({ credentials: { ...pair, sessionToken: "token\n" } });
+    await expect(openAwsKmsSigner({ key: key.arn, api, policy: { maxAttempts: 1 } })).rejects.toMatchObject({
+      code: "access_denied",
+      message: expect.stringContaining("a character that is not allowed in an HTTP header"),
+    });
+  });
+});
+
+describe("a machine whose clock is wrong", () => {
+  test.each([-7_200_000, -400_000, 400_000, 7_200_000])("by %i ms signs after one refusal", async (byMs) => {
+    let refused = 0;
+    const service = createServer((incoming, response) => {
+      const stated = String(incoming.headers["x-amz-date"]);
+      const time = Date.parse(stated.replace(/(....)(..)(..T..)(..)(..Z)/, "$1-$2-$3:$4:$5"));
+      const trueNow = Date.now() + byMs;
+      response.setHeader("date", new Date(trueNow).toUTCString());
+      if (Math.abs(time - trueNow) <= 300_000) return void response.end("{}");
+      refused += 1;
+      response
+        .writeHead(400)
+        .end(JSON.stringify({ __type: "InvalidSignatureException", message: "Signature expired" }));
+    });
+    await new Promise<void>((listening) => service.listen(0, "127.0.0.1", listening));
+    onTestFinished(() => void service.close());
+    const { port } = service.address() as AddressInfo;
+    const api = open({ endpoint: `http://127.0.0.1:${port}` });
+    for (let call = 0; call < 3; call += 1) await expect(api.getPublicKey({ KeyId: key.arn }, {})).resolves.toEqual({});
+    expect(refused).toBe(1);
+  });
+});
+
+test("an adapter opens every key URI over it", async () => {
+  fake.pointAlias("alias/Op/2026", key);
+  await using signer = await openSigner(`awskms:///alias/Op/2026?region=${region}`, [
+    awsKms({ endpoint, transport: "https" }),
+  ]);
+  await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  expect(signer.uri).toBe(`awskms://127.0.0.1:${fake.port}/${key.arn}`);
+});
+
+test("an agent of the caller's makes the connections, and is left as it is", async () => {
+  const agent = new Agent();
+  const destroy = vi.spyOn(agent, "destroy");
+  const addRequest = vi.spyOn(agent as never as { addRequest(): void }, "addRequest");
+  const api = kmsOverHttps({
+    region,
+    endpoint: "https://127.0.0.1:1",
+    agent,
+    credentials: { accessKeyId: "A", secretAccessKey: "b" },
+  });
+  await expect(api.getPublicKey({ KeyId: key.arn }, {})).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  await api.close();
+  expect(addRequest).toHaveBeenCalledOnce();
+  expect(destroy).not.toHaveBeenCalled();
+});
