@@ -27,8 +27,11 @@ async function listen(server: Server | TcpServer, host = "127.0.0.1"): Promise<n
   return (server.address() as AddressInfo).port;
 }
 
-async function serve(answer: RequestListener, host = "127.0.0.1"): Promise<Target> {
-  const port = await listen(createServer(answer), host);
+async function serve(answer: (...args: Parameters<RequestListener>) => unknown, host = "127.0.0.1"): Promise<Target> {
+  const port = await listen(
+    createServer((incoming, response) => void answer(incoming, response)),
+    host,
+  );
   return { plaintext: true, hostname: host, port, path: "/", agent, timeoutMs: 5000 };
 }
 

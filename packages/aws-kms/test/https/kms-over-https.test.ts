@@ -236,7 +236,7 @@ test("an adapter opens every key URI over it", async () => {
 test("an agent of the caller's makes the connections, and is left as it is", async () => {
   const agent = new Agent();
   const destroy = vi.spyOn(agent, "destroy");
-  const addRequest = vi.spyOn(agent as never as { addRequest(): void }, "addRequest");
+  const addRequest = vi.spyOn(agent, "addRequest" as never);
   const api = kmsOverHttps({
     region,
     endpoint: "https://127.0.0.1:1",
