@@ -12,20 +12,37 @@ const soaks = folders.map((folder) => `${folder}/*.soak.*test.ts`);
 const tests = folders.map((folder) => `${folder}/*.test.ts`);
 const tier =
   process.env["SIGNPOST_TIER"] === "soak"
-    ? { include: soaks, maxWorkers: 2 }
+    ? { include: soaks, exclude: configDefaults.exclude, maxWorkers: 2 }
     : { include: tests, exclude: [...configDefaults.exclude, ...soaks], maxWorkers: 3 };
+
+// What passes through the SDK of AWS must also pass without it.
+const overHttps = {
+  include: tier.include.filter((pattern) => pattern.startsWith("packages/")).map(inAwsKms),
+  exclude: [...(tier.exclude ?? []), "packages/aws-kms/test/https/**"],
+};
+
+function inAwsKms(pattern: string): string {
+  return pattern.replace("packages/*/", "packages/aws-kms/");
+}
 
 export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: ["@signpost/source"] } },
   test: {
-    ...tier,
     globalSetup: ["test/build.ts"],
     setupFiles: ["test/generated-keys.ts"],
     pool: "forks",
+    maxWorkers: tier.maxWorkers,
     // Of a file whose tests say that they may.
     maxConcurrency: 16,
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: "signpost", include: tier.include, exclude: tier.exclude } },
+      {
+        extends: true,
+        test: { name: "aws-kms over https", ...overHttps, setupFiles: ["packages/aws-kms/test/https/over-https.ts"] },
+      },
+    ],
   },
 });

@@ -32,6 +32,8 @@ export interface Target {
   readonly ratio?: number | undefined;
   /** How many milliseconds of processor time ours takes more, per operation. */
   readonly addedCpuMs?: number | undefined;
+  /** The processor time of ours as a multiple of the peer's. */
+  readonly cpuRatio?: number | undefined;
   /** The part of the limit `idealMs` that ours reaches at least; 1 at the limit. */
   readonly ofIdeal?: number | undefined;
 }
@@ -49,6 +51,8 @@ export interface PairingResult {
   readonly ratio: Estimate;
   /** Median of the paired differences in processor time of this process, all threads. */
   readonly addedCpuMs: Estimate;
+  /** Median of the paired ratios of processor time. Older reports do not have it. */
+  readonly cpuRatio?: Estimate;
   /** Present if there is a limit: the limit as a part of what each side took, 1 at the limit. */
   readonly ofIdeal?: { readonly ours: number; readonly peer: number };
   readonly target: Target;
@@ -108,6 +112,7 @@ export async function measure(pairing: Pairing, clock: Clock = PROCESS_CLOCK): P
     addedMs: paired((a, b) => a.ms - b.ms),
     ratio: paired((a, b) => a.ms / b.ms),
     addedCpuMs: paired((a, b) => a.cpuMs - b.cpuMs),
+    cpuRatio: paired((a, b) => a.cpuMs / b.cpuMs),
   };
   const sides = { ours: sideOf(ours, oursSamples), peer: sideOf(peer, peerSamples) };
   return {

@@ -92,7 +92,9 @@ function resultRow(result: PairingResult): string {
     spread(result.peer.ms),
     estimate(result.addedMs),
     estimate(result.ratio),
-    estimate(result.addedCpuMs),
+    result.target.cpuRatio === undefined || result.cpuRatio === undefined
+      ? estimate(result.addedCpuMs)
+      : `${estimate(result.addedCpuMs)}, ratio ${estimate(result.cpuRatio)}`,
     result.ofIdeal === undefined ? "" : `${percent(result.ofIdeal.ours)}, ${percent(result.ofIdeal.peer)}`,
     `${result.pairs} × ${result.operations}`,
     target(result.target, result.targetMet),
@@ -115,6 +117,7 @@ const TARGET_WORDS: Readonly<Record<keyof Target, string>> = {
   addedMs: "added",
   ratio: "ratio",
   addedCpuMs: "added CPU",
+  cpuRatio: "CPU ratio",
   ofIdeal: "of the limit",
 };
 

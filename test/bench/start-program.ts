@@ -6,7 +6,7 @@ export type StartTask =
   | { readonly task: "import"; readonly names: readonly string[] }
   | {
       readonly task: "sign";
-      readonly by: "signer" | "sdk";
+      readonly by: "signer" | "signer over https" | "sdk";
       readonly endpoint: string;
       readonly region: string;
       readonly keyArn: string;
@@ -22,6 +22,14 @@ const credentials = { accessKeyId: "AKIABENCHMARKEXAMPLE", secretAccessKey: "ben
 
 async function firstSignature(task: Extract<StartTask, { task: "sign" }>): Promise<void> {
   const { endpoint, region, keyArn, publicKey } = task;
+  if (task.by === "signer over https") {
+    process.env["AWS_ACCESS_KEY_ID"] = credentials.accessKeyId;
+    process.env["AWS_SECRET_ACCESS_KEY"] = credentials.secretAccessKey;
+    const { openAwsKmsSigner } = await import("@signpost/aws-kms");
+    const signer = await openAwsKmsSigner({ key: keyArn, endpoint, region, publicKey, transport: "https" });
+    await signer.sign(randomBytes(32));
+    return signer.close();
+  }
   const { KMSClient, SignCommand } = await import("@aws-sdk/client-kms");
   const client = new KMSClient({ endpoint, region, credentials });
   const digest = randomBytes(32);

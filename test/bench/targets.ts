@@ -1,5 +1,6 @@
 // Every target with its results, from the reports.
 import type { PairingResult, Target } from "./measure.ts";
+import type { Estimate } from "./statistics.ts";
 import { type BenchReport, estimate, partsOf, percent, row, targetWords } from "./report.ts";
 
 interface Verdict {
@@ -38,12 +39,16 @@ function verdictsByTarget(results: readonly PairingResult[]): Map<string, Verdic
 }
 
 function found({ ofIdeal, ...estimates }: PairingResult, part: keyof Target): string {
-  return part === "ofIdeal" ? percent(ofIdeal?.ours ?? Number.NaN) : estimate(estimates[part]);
+  return part === "ofIdeal" ? percent(ofIdeal?.ours ?? Number.NaN) : listedEstimate(estimates[part]);
+}
+
+function listedEstimate(found?: Estimate): string {
+  return found === undefined ? "not measured" : estimate(found);
 }
 
 /** A part of a limit is the only target of its row. */
 function isMet(result: PairingResult, part: keyof Target, limit: number): boolean {
-  return part === "ofIdeal" ? result.targetMet === true : result[part].high <= limit;
+  return part === "ofIdeal" ? result.targetMet === true : (result[part]?.high ?? Number.NaN) <= limit;
 }
 
 function listed(verdicts: readonly Verdict[]): string {

@@ -79,7 +79,7 @@ describe("measuring a pairing", () => {
         peer: { name: "peer", run: taking(8, 1) },
         operations: 5,
         pairs: 30,
-        target: { addedMs: 4, ratio: 1.4 },
+        target: { addedMs: 4, ratio: 1.4, cpuRatio: 3 },
       },
       { nowMs: () => time.now, cpuMs: () => time.cpu },
     );
@@ -88,8 +88,9 @@ describe("measuring a pairing", () => {
     expect(result.addedMs).toEqual({ value: 4, low: 4, high: 4 });
     expect(result.ratio).toEqual({ value: 1.5, low: 1.5, high: 1.5 });
     expect(result.addedCpuMs).toEqual({ value: 2, low: 2, high: 2 });
+    expect(result.cpuRatio).toEqual({ value: 3, low: 3, high: 3 });
     expect(result.targetMet).toBe(false);
-    expect(toMarkdown(reportOf(result))).toContain("| added ≤ 4, ratio ≤ 1.4: not met |");
+    expect(toMarkdown(reportOf(result))).toContain("| added ≤ 4, ratio ≤ 1.4, CPU ratio ≤ 3: not met |");
   });
 
   test("takes the word of a contender that measures by itself", async () => {

@@ -35,6 +35,8 @@ export async function openOp(settings: Settings): Promise<Op> {
     key: settings.keyArn,
     publicKey: settings.publicKey,
     endpoint: settings.kmsEndpoint,
+    // Starts without loading the SDK: Lambda puts the credentials and the Region into the environment.
+    transport: "https",
     // A function serves one request at a time, and must answer before API Gateway times out.
     policy: { deadlineMs: 3000, attemptTimeoutMs: 1000 },
   });

@@ -63,10 +63,10 @@ async function bundle({ bundler, format, mainFields, external = [] }: Bundle, is
   return outfile;
 }
 
-async function signIn(program: string, digest: Uint8Array): Promise<Result> {
+async function signIn(program: string, digest: Uint8Array, transport?: "https"): Promise<Result> {
   const { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY } = fake.credentials;
   const env = { PATH: process.env["PATH"], AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY };
-  const args = [program, key.arn, fake.endpoint, Buffer.from(digest).toString("hex")];
+  const args = [program, key.arn, fake.endpoint, Buffer.from(digest).toString("hex"), transport ?? ""];
   const { stdout } = await run(process.execPath, args, { env });
   return JSON.parse(stdout) as Result;
 }
@@ -86,13 +86,28 @@ describe("a bundle signs", () => {
   ])("as %s", async (_what, options) => {
     const message = randomBytes(40);
     const program = await bundle(options, options.external !== undefined);
-    const { signature = "", error } = await signIn(program, createHash("sha256").update(message).digest());
-    expect(error).toBeUndefined();
-    const publicKey = createPublicKey({ key: { ...key.publicKey?.export({ format: "jwk" }) }, format: "jwk" });
-    const verifier = { key: publicKey, dsaEncoding: "ieee-p1363" } as const;
-    expect(verify("sha256", message, verifier, Buffer.from(signature, "hex"))).toBe(true);
+    expectSignature(message, await signIn(program, createHash("sha256").update(message).digest()));
   });
+
+  test.each<[string, Bundle]>([
+    ["ES modules of esbuild", { bundler: "esbuild", format: "esm", external: [SDK] }],
+    ["CommonJS of rolldown", { bundler: "rolldown", format: "cjs", external: [SDK] }],
+  ])(
+    "over HTTPS where the SDK is not installed, with credentials in the environment, as %s",
+    async (_what, options) => {
+      const message = randomBytes(40);
+      const program = await bundle(options, false);
+      expectSignature(message, await signIn(program, createHash("sha256").update(message).digest(), "https"));
+    },
+  );
 });
+
+function expectSignature(message: Uint8Array, { signature = "", error }: Result): void {
+  expect(error).toBeUndefined();
+  const publicKey = createPublicKey({ key: { ...key.publicKey?.export({ format: "jwk" }) }, format: "jwk" });
+  const verifier = { key: publicKey, dsaEncoding: "ieee-p1363" } as const;
+  expect(verify("sha256", message, verifier, Buffer.from(signature, "hex"))).toBe(true);
+}
 
 describe("a bundle that cannot work says why", () => {
   test.each<[string, Bundle, string]>([

@@ -1,6 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer as createTlsServer } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import { Agent } from "node:https";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -8,6 +12,7 @@ import { ConfigurationError, createKeySet, openSigner, signWith } from "@signpos
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
 import { kmsOverHttps, type AwsKmsCredentials, type KmsOverHttpsOptions } from "@signpost/aws-kms/https";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { provideCredentials } from "../environment.ts";
 
 const DIGEST = randomBytes(32);
@@ -221,6 +226,50 @@ describe("a machine whose clock is wrong", () => {
     const api = open({ endpoint: `http://127.0.0.1:${port}` });
     for (let call = 0; call < 3; call += 1) await expect(api.getPublicKey({ KeyId: key.arn }, {})).resolves.toEqual({});
     expect(refused).toBe(1);
+  });
+});
+
+describe("a service with a private certificate authority", () => {
+  const { cert, key: tlsKey } = selfSignedCertificate("localhost");
+
+  async function serveTls(): Promise<string> {
+    const service = createTlsServer({ cert, key: tlsKey }, (_incoming, response) => response.end("{}"));
+    await new Promise<void>((listening) => service.listen(0, "127.0.0.1", listening));
+    onTestFinished(() => {
+      service.close();
+      service.closeAllConnections();
+    });
+    return `https://localhost:${(service.address() as AddressInfo).port}`;
+  }
+
+  async function writeBundle(text: string): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), "signpost-ca-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "bundle.pem");
+    await writeFile(file, text);
+    return file;
+  }
+
+  test("is refused by default", async () => {
+    const api = open({ endpoint: await serveTls() });
+    await expect(api.getPublicKey({ KeyId: key.arn }, {})).rejects.toMatchObject({
+      code: "DEPTH_ZERO_SELF_SIGNED_CERT",
+    });
+  });
+
+  test("is reached with the file that AWS_CA_BUNDLE names", async () => {
+    process.env["AWS_CA_BUNDLE"] = await writeBundle(`# our authority\n${cert}`);
+    const api = open({ endpoint: await serveTls() });
+    await expect(api.getPublicKey({ KeyId: key.arn }, {})).resolves.toEqual({});
+  });
+
+  test.each([
+    ["is missing", "/nonexistent/bundle.pem"],
+    ["is a folder", tmpdir()],
+  ])("says so if that file %s", async (_what, path) => {
+    process.env["AWS_CA_BUNDLE"] = path;
+    const opening = openAwsKmsSigner({ key: key.arn, endpoint: "https://localhost:1", transport: "https" });
+    await expect(opening).rejects.toMatchObject({ argument: "AWS_CA_BUNDLE" });
   });
 });
 

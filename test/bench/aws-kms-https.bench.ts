@@ -1,0 +1,102 @@
+import { fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { KMSClient, SignCommand } from "@aws-sdk/client-kms";
+import { openAwsKmsSigner } from "@signpost/aws-kms";
+import { kmsOverHttps } from "@signpost/aws-kms/https";
+import { createKeySet, signJwt } from "@signpost/core";
+import type { ServerReady } from "./aws-kms-server.ts";
+import { CLAIMS } from "./claims.ts";
+import { delayedService } from "./delayed-service.ts";
+import { concurrently, makeHot, type Pairing, runBench, sequentially } from "./harness.ts";
+import { POLICY } from "./sdk-rows.ts";
+import type { StartResult, StartTask } from "./start-program.ts";
+
+const credentials = { accessKeyId: "AKIABENCHMARKEXAMPLE", secretAccessKey: "benchmark" };
+/** Calls of each side before the first row, with no delay in the service. */
+const WARM_UP_OPERATIONS = 2_000;
+const SDK = "SignCommand of the SDK";
+
+type Call = () => Promise<unknown>;
+
+await runBench({
+  name: "aws-kms-https",
+  title: "The HTTPS transport of AWS KMS against the bare SDK: processor time, throughput and cold start",
+  packages: ["@signpost/aws-kms", "@aws-sdk/client-kms"],
+  setUp: async () => {
+    const server = fork(new URL("./aws-kms-server.js", import.meta.url));
+    const [{ endpoint, region, keyArn }] = (await once(server, "message")) as [ServerReady];
+    process.env["AWS_ACCESS_KEY_ID"] = credentials.accessKeyId;
+    process.env["AWS_SECRET_ACCESS_KEY"] = credentials.secretAccessKey;
+    // The fastest setting of the SDK, with as many connections as ours.
+    const requestHandler = { httpAgent: { keepAlive: true, maxSockets: POLICY.concurrency } };
+    const settings = { endpoint, region, credentials, maxAttempts: 1, cacheMiddleware: true };
+    const client = new KMSClient({ ...settings, requestHandler });
+    const api = kmsOverHttps({ endpoint, region, maxSockets: POLICY.concurrency, timeoutMs: POLICY.attemptTimeoutMs });
+    const signer = await openAwsKmsSigner({ key: keyArn, endpoint, transport: "https", policy: POLICY });
+
+    const digest = randomBytes(32);
+    const input = { KeyId: keyArn, Message: digest, MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
+    const keys = createKeySet([{ signer }]);
+    const bare: Call = () => client.send(new SignCommand(input));
+    const ours: Call = () => api.sign(input, {});
+    const token: Call = () => signJwt(keys, CLAIMS);
+    await makeHot(WARM_UP_OPERATIONS, [bare, ours, token]);
+
+    const service = delayedService(server);
+    const cpu = (name: string, run: typeof sequentially, call: Call, what: string): Pairing => ({
+      name: `service of 0 ms, ${name}`,
+      ours: { name: what, run: service.withDelay(0, run(call)) },
+      peer: { name: SDK, run: service.withDelay(0, run(bare)) },
+      operations: 256,
+      pairs: 30,
+      target: { cpuRatio: 0.3 },
+    });
+    const throughput = (concurrency: number, target: Pairing["target"]): Pairing => ({
+      name: `service of 25 ms, ${concurrency} at once`,
+      ours: { name: "kmsOverHttps", run: service.withDelay(25, concurrently(concurrency, ours)) },
+      peer: { name: SDK, run: service.withDelay(25, concurrently(concurrency, bare)) },
+      operations: 4 * concurrency,
+      pairs: 20,
+      idealMs: 25 / concurrency,
+      target,
+    });
+    const sign = { task: "sign", endpoint, region, keyArn } as const;
+    const cold = (name: string, task: StartTask): Pairing => ({
+      name: `first signature of a process, ${name}`,
+      ours: { name: "openAwsKmsSigner over HTTPS", run: () => start(task) },
+      peer: { name: SDK, run: () => start({ ...sign, by: "sdk" }) },
+      pairs: 12,
+      target: { ratio: 0.4 },
+    });
+    return {
+      pairings: [
+        cpu("one after another", sequentially, ours, "kmsOverHttps"),
+        cpu("64 at once", (call) => concurrently(64, call), ours, "kmsOverHttps"),
+        { ...cpu("64 at once, tokens", (call) => concurrently(64, call), token, "signJwt, each verified"), target: {} },
+        throughput(1, {}),
+        throughput(64, {}),
+        // 2.5 times the throughput.
+        throughput(256, { ratio: 0.4 }),
+        cold("public key fetched", { ...sign, by: "signer over https" }),
+        cold("public key pinned", { ...sign, by: "signer over https", publicKey: { ...signer.publicKey } }),
+      ],
+      tearDown: async () => {
+        await Promise.all([signer.close(), api.close()]);
+        client.destroy();
+        server.disconnect();
+        await once(server, "exit");
+      },
+    };
+  },
+});
+
+/** The time in which a fresh process does the task. Milliseconds. */
+async function start(task: StartTask): Promise<number> {
+  const child = fork(new URL("./start-program.js", import.meta.url), [JSON.stringify(task)]);
+  const exited = once(child, "exit");
+  const [result] = (await Promise.race([once(child, "message"), exited.then(() => [])])) as [StartResult?];
+  await exited;
+  if (result === undefined) throw new Error(`a start failed: ${JSON.stringify(task)}`);
+  return result.ms;
+}
