@@ -111,11 +111,17 @@ function credentialsOf({ credentials, timeoutMs }: HttpsPlan, settings: Settings
 async function readBundle(): Promise<string | undefined> {
   const path = process.env["AWS_CA_BUNDLE"] ?? "";
   if (path === "") return undefined;
+  const pem = Buffer.from(await readBundleFile(path)).toString("utf8");
+  // Node ignores any other text, and would trust no certificate at all.
+  if (pem.includes("-----BEGIN ")) return pem;
+  throw new ConfigurationError("AWS_CA_BUNDLE", 'expected a file with certificates in PEM, found no "-----BEGIN "');
+}
+
+async function readBundleFile(path: string): Promise<Uint8Array> {
   try {
-    const bytes = await readRegularFile("AWS_CA_BUNDLE", path, MAX_BUNDLE_BYTES);
-    return Buffer.from(bytes).toString("utf8");
+    return await readRegularFile("AWS_CA_BUNDLE", path, MAX_BUNDLE_BYTES);
   } catch (cause) {
     if (cause instanceof ConfigurationError) throw cause;
-    throw new ConfigurationError("AWS_CA_BUNDLE", "expected the path of a file with certificates in PEM", { cause });
+    throw new ConfigurationError("AWS_CA_BUNDLE", "expected the path of a file that can be read", { cause });
   }
 }

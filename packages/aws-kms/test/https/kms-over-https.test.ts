@@ -264,10 +264,11 @@ describe("a service with a private certificate authority", () => {
   });
 
   test.each([
-    ["is missing", "/nonexistent/bundle.pem"],
-    ["is a folder", tmpdir()],
+    ["is missing", async () => "/nonexistent/bundle.pem"],
+    ["is a folder", async () => tmpdir()],
+    ["has no certificate", () => writeBundle("/etc/ssl/bundle.pem")],
   ])("says so if that file %s", async (_what, path) => {
-    process.env["AWS_CA_BUNDLE"] = path;
+    process.env["AWS_CA_BUNDLE"] = await path();
     const opening = openAwsKmsSigner({ key: key.arn, endpoint: "https://localhost:1", transport: "https" });
     await expect(opening).rejects.toMatchObject({ argument: "AWS_CA_BUNDLE" });
   });
