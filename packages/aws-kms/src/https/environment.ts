@@ -5,6 +5,9 @@ import { overridden, type GivenSettings, type Settings } from "../settings.ts";
 import type { AwsKmsCredentials } from "./credential-store.ts";
 import { publicEndpoint } from "./public-endpoint.ts";
 
+/** A part of a host name. */
+const HOST_LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/;
+
 /**
  * The settings, if the options and the environment alone decide them, as in a Lambda function. Undefined if the SDK must
  * read them: there is a configuration file, a profile or an endpoint in the environment, or a value that the SDK would
@@ -12,7 +15,7 @@ import { publicEndpoint } from "./public-endpoint.ts";
  */
 export async function environmentSettings(given: GivenSettings): Promise<Settings | undefined> {
   const region = given.region ?? valueOf("AWS_REGION");
-  if (region === undefined || !/^[a-z0-9-]+$/.test(region) || region.includes("fips")) return undefined;
+  if (region === undefined || !HOST_LABEL.test(region) || region.includes("fips")) return undefined;
   const useFipsEndpoint = readFlagOf("AWS_USE_FIPS_ENDPOINT");
   const useDualstackEndpoint = readFlagOf("AWS_USE_DUALSTACK_ENDPOINT");
   if (useFipsEndpoint === undefined || useDualstackEndpoint === undefined) return undefined;
@@ -38,12 +41,13 @@ export function environmentCredentials(): AwsKmsCredentials | undefined {
   const secretAccessKey = valueOf("AWS_SECRET_ACCESS_KEY");
   if (accessKeyId === undefined || secretAccessKey === undefined || valueOf("AWS_PROFILE") !== undefined)
     return undefined;
-  const expires = valueOf("AWS_CREDENTIAL_EXPIRATION");
+  const expiration = new Date(valueOf("AWS_CREDENTIAL_EXPIRATION") ?? "");
   return {
     accessKeyId,
     secretAccessKey,
     sessionToken: valueOf("AWS_SESSION_TOKEN"),
-    ...(expires !== undefined && { expiration: new Date(expires) }),
+    // Without a time that can be read, KMS decides when they have expired.
+    ...(!Number.isNaN(expiration.getTime()) && { expiration }),
   };
 }
 
@@ -60,12 +64,16 @@ function readFlagOf(name: string): boolean | undefined {
 }
 
 async function hasFiles(): Promise<boolean> {
-  const files = [
-    process.env["AWS_CONFIG_FILE"] ?? join(homedir(), ".aws", "config"),
-    process.env["AWS_SHARED_CREDENTIALS_FILE"] ?? join(homedir(), ".aws", "credentials"),
-  ];
+  const files = [fileOf("AWS_CONFIG_FILE", "config"), fileOf("AWS_SHARED_CREDENTIALS_FILE", "credentials")];
   const found = await Promise.all(files.map((file) => access(file).then(() => true, isNotMissing)));
   return found.includes(true);
+}
+
+/** Where the SDK looks for a file. */
+function fileOf(variable: string, name: string): string {
+  const home = valueOf("HOME") ?? valueOf("USERPROFILE") ?? homedir();
+  const path = valueOf(variable) ?? join(home, ".aws", name);
+  return path.startsWith("~/") ? join(home, path.slice(2)) : path;
 }
 
 /** A file that cannot be read for another reason is left to the SDK, which says so. */
