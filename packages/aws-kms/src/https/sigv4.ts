@@ -21,7 +21,7 @@ export interface SigningScope {
 
 /** A POST request without query. */
 export interface RequestToSign {
-  /** Names in lower case, values without white space at their ends. `host` and the headers of the signature are added. */
+  /** Names in lower case. `host` and the headers of the signature are added. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** The current time of the service. Milliseconds since 1970. */
@@ -54,7 +54,7 @@ export function createRequestSigner({ region, service, host, path }: SigningScop
       ...(sessionToken !== undefined && { "x-amz-security-token": sessionToken }),
     };
     const names = Object.keys(signed).toSorted();
-    const lines = names.map((name) => `${name}:${signed[name]}\n`).join("");
+    const lines = names.map((name) => `${name}:${canonicalValue(signed[name] ?? "")}\n`).join("");
     const signedNames = names.join(";");
     const canonical = `POST\n${canonicalPath}\n\n${lines}\n${signedNames}\n${sha256(body)}`;
     const scope = `${day}/${region}/${service}/aws4_request`;
@@ -64,6 +64,11 @@ export function createRequestSigner({ region, service, host, path }: SigningScop
       `${ALGORITHM} Credential=${accessKeyId}/${scope}, SignedHeaders=${signedNames}, Signature=${signature}`;
     return signed;
   };
+}
+
+/** White space counts once, and not at the ends, because HTTP allows the other side to drop it. */
+function canonicalValue(value: string): string {
+  return value.replace(/[ \t]+/g, " ").replace(/^ | $/g, "");
 }
 
 /**
