@@ -69,6 +69,12 @@ export function exchange(target: Target, { headers, body, signal }: Post): Promi
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body: read });
       }, fail);
     });
+    // Without this listener, Node closes the connection and says nothing.
+    request.on("upgrade", (response, socket) => {
+      end();
+      socket.destroy();
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.alloc(0) });
+    });
     request.end(body);
   });
 }

@@ -63,6 +63,16 @@ describe("an exchange", () => {
     expect(urls).toEqual(["/"]);
   });
 
+  test("returns the status of a connection that was switched to another protocol, and closes it", async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const target = await serve((incoming, response) => {
+      closed = new Promise((resolve) => incoming.socket.once("close", resolve));
+      response.writeHead(101, { connection: "upgrade", upgrade: "other" }).flushHeaders();
+    });
+    await expect(exchange({ ...target, timeoutMs: 400 }, POST)).resolves.toMatchObject({ status: 101 });
+    await closed;
+  });
+
   test("uses a connection again", async () => {
     const ports = new Set<number | undefined>();
     const target = await serve((incoming, response) => {
