@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { Socket } from "node:net";
+import { createServer } from "node:http";
+import { Socket, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openSigner } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
@@ -105,6 +106,22 @@ describe("an endpoint", () => {
     expect(signer.uri).toBe(`awskms:///${key.arn}`);
     expect(signer.health().notes).toEqual([`endpoint ${fake.endpoint}/kms, ${FROM_SDK}`]);
   });
+
+  test.each(["/kms", "/kms/", "//kms//v1"])(
+    "of the environment with the path %s gets the same requests",
+    async (path) => {
+      const called: (string | undefined)[] = [];
+      const service = createServer((incoming, response) => {
+        called.push(incoming.url);
+        response.writeHead(400).end('{"__type":"NotFoundException"}');
+      });
+      await new Promise<void>((listening) => service.listen(0, "127.0.0.1", listening));
+      onTestFinished(() => void service.close());
+      process.env["AWS_ENDPOINT_URL_KMS"] = `http://127.0.0.1:${(service.address() as AddressInfo).port}${path}`;
+      await expect(openAwsKmsSigner({ key: key.arn })).rejects.toMatchObject({ code: "key_not_found" });
+      expect(called).toEqual([path.replace(/\/?$/, "/")]);
+    },
+  );
 
   test("over TLS on the loopback interface is no other than over TLS elsewhere", async () => {
     const options = { key: key.arn, publicKey, endpoint: "https://127.0.0.1:4566" };

@@ -54,7 +54,8 @@ export async function openHttps(plan: HttpsPlan): Promise<HttpsConnection> {
       plaintext,
       hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
       port: Number(url.port) || (plaintext ? 80 : 443),
-      path: url.pathname,
+      // The SDK adds the path of each operation, which is "/".
+      path: url.pathname.replace(/\/?$/, "/"),
       agent: plan.agent ?? (plaintext ? sockets.httpAgent : sockets.httpsAgent),
       timeoutMs: plan.timeoutMs,
     },
