@@ -73,10 +73,12 @@ export function createCredentialStore(provide: CredentialProvider<unknown>): Cre
 }
 
 function keep(identity: unknown): Kept {
-  const { accessKeyId, secretAccessKey, sessionToken, expiration } = (identity ?? {}) as Partial<AwsKmsCredentials>;
+  const { accessKeyId, secretAccessKey, ...temporary } = (identity ?? {}) as Partial<AwsKmsCredentials>;
   if (!isText(accessKeyId) || !isText(secretAccessKey)) throw unusable("expected accessKeyId and secretAccessKey");
+  // As for the SDK, an empty token is none.
+  const sessionToken = temporary.sessionToken || undefined;
   if (sessionToken !== undefined && !isText(sessionToken)) throw unusable("expected a sessionToken that is a string");
-  const expiresAt = expiration === undefined ? Number.POSITIVE_INFINITY : Number(expiration);
+  const expiresAt = Number(temporary.expiration ?? Number.POSITIVE_INFINITY);
   if (Number.isNaN(expiresAt)) throw unusable("expected an expiration that is a Date");
   // This machine's clock may be wrong, so KMS decides whether these have expired.
   const validMs = Math.max(expiresAt - Date.now(), PAUSE_MS);

@@ -115,6 +115,17 @@ describe("credentials", () => {
   });
 });
 
+test.each<[string, object]>([
+  ["an empty token", { sessionToken: "" }],
+  ["null for what it lacks", { sessionToken: null, expiration: null }],
+])("lasting credentials may have %s", async (_what, others) => {
+  answer = async () => ({ ...issue(), ...others });
+  const store = open();
+  await expect(store.get()).resolves.toEqual({ accessKeyId: "AKIA1", secretAccessKey: "secret" });
+  vi.setSystemTime(Date.now() + 1000 * HOUR_MS);
+  expect(store.get()).toMatchObject({ accessKeyId: "AKIA1" });
+});
+
 describe("a source that returns something else", () => {
   test.each([
     ["nothing", undefined],
