@@ -116,6 +116,10 @@ const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
     "ERR_INVALID_CHAR",
     { code: "access_denied", text: "the credentials contain a character that is not allowed in an HTTP header" },
   ],
+  [
+    "ERR_INVALID_PROTOCOL",
+    { code: "invalid_argument", text: "the agent is for http and the endpoint for https, or the other way around" },
+  ],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 

@@ -62,7 +62,7 @@ export function exchange(target: Target, { headers, body, signal }: Post): Promi
       connecting = setTimeout(() => fail(timedOut(`no connection within ${patienceMs} ms`)), patienceMs);
       socket.once(plaintext ? "connect" : "secureConnect", () => clearTimeout(connecting));
     });
-    request.on("error", fail);
+    request.on("error", (error) => fail(withCode(error)));
     request.on("response", (response) => {
       readBody(response).then((read) => {
         end();
@@ -94,6 +94,12 @@ function readBody(response: IncomingMessage): Promise<Buffer> {
     // Also when the connection is cut before the end.
     response.on("error", reject);
   });
+}
+
+/** Node's errors have a code. Any other comes from the caller's agent, for example about the answer of its proxy. */
+function withCode(error: Error): Error {
+  if ("code" in error) return error;
+  return Object.assign(new Error(`no connection: ${error.message}`, { cause: error }), { code: "ENOTCONN" });
 }
 
 function timedOut(message: string): Error {
