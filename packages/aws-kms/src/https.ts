@@ -19,10 +19,18 @@ import { parseRegion } from "./uri.ts";
 
 export type { AwsKmsCredentials } from "./https/credential-store.ts";
 
-/** Returns credentials. With `forceRefresh`, newer ones than before, because AWS refused those. */
-export type AwsKmsCredentialProvider = (options?: {
+/** Asks for credentials, in the form that providers of the SDK take. */
+export interface AwsKmsCredentialRequest {
+  /** Newer credentials than before, because AWS refused those. Default false. */
   readonly forceRefresh?: boolean;
-}) => AwsKmsCredentials | Promise<AwsKmsCredentials>;
+  /** The Region of KMS. Providers of the SDK ask STS there, unless they were given another one. */
+  readonly callerClientConfig?: { region(): Promise<string> };
+}
+
+/** Returns credentials, such as a provider of the SDK. */
+export type AwsKmsCredentialProvider = (
+  request?: AwsKmsCredentialRequest,
+) => AwsKmsCredentials | Promise<AwsKmsCredentials>;
 
 /** Options of `kmsOverHttps`. */
 export interface KmsOverHttpsOptions {
@@ -142,9 +150,9 @@ function readCredentials(credentials: KmsOverHttpsOptions["credentials"]): Https
     const provide = readCallback("credentials", credentials);
     return async (options) => provide(options);
   }
-  if (typeof credentials !== "object" || credentials === null) {
+  const { accessKeyId, secretAccessKey, sessionToken, expiration } = credentials;
+  if (typeof accessKeyId !== "string" || typeof secretAccessKey !== "string") {
     throw new ConfigurationError("credentials", "expected accessKeyId and secretAccessKey, or a function");
   }
-  const kept = { ...credentials };
-  return async () => kept;
+  return async () => ({ accessKeyId, secretAccessKey, sessionToken, expiration });
 }

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import type { SecureContext } from "node:tls";
 import { elapsedMs, endedError, readInstant } from "@signpost/core/adapter";
 import type { AwsKmsApi, AwsKmsCallOptions } from "./api.ts";
 import { isConnectionLoss } from "./error-table.ts";
@@ -17,14 +18,14 @@ export interface Sockets {
   dropIdle(): void;
 }
 
-/** The certificates of the authorities that TLS accepts. Default: Node's. */
-export interface TrustedRoots {
-  /** PEM, one or more certificates. */
-  readonly ca?: string | undefined;
+/** What TLS trusts. */
+export interface Trust {
+  /** Default: Node's authorities. */
+  readonly secureContext?: SecureContext | undefined;
 }
 
 /** Makes agents that keep connections alive, and close them before the other side forgets them. */
-export function createSockets(maxSockets: number, idleMs: number = IDLE_MS, tls: TrustedRoots = {}): Sockets {
+export function createSockets(maxSockets: number, idleMs: number = IDLE_MS, tls: Trust = {}): Sockets {
   // Uses the most recent connection first, so that the others time out.
   const options = { keepAlive: true, maxSockets, timeout: idleMs, scheduling: "lifo" } as const;
   const agents = { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent({ ...options, ...tls }) };

@@ -12,13 +12,15 @@ export interface HttpService {
   readonly host: string;
   readonly region: string;
   readonly credentials: CredentialStore;
+  /** Throws once the transport is closed. */
+  readonly assertOpen: () => void;
 }
 
 /** A smaller difference is no reason for a refusal: AWS allows five minutes. */
 const MIN_SKEW_MS = 60_000;
 
 /** The calls of KMS over HTTP. Each makes one request. */
-export function createHttpApi({ target, host, region, credentials }: HttpService): AwsKmsApi {
+export function createHttpApi({ target, host, region, credentials, assertOpen }: HttpService): AwsKmsApi {
   const signRequest = createRequestSigner({ region, service: "kms", host, path: target.path });
   /** How far the clock of the service is ahead of this machine's. */
   let skewMs = 0;
@@ -30,6 +32,7 @@ export function createHttpApi({ target, host, region, credentials }: HttpService
     const body = JSON.stringify(input);
     const given = credentials.get();
     const identity = given instanceof Promise ? await given : given;
+    assertOpen();
     const headers = {
       "content-type": "application/x-amz-json-1.1",
       "x-amz-target": `TrentService.${operation}`,

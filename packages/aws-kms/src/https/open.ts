@@ -1,6 +1,5 @@
 import type { Agent } from "node:https";
-import { ConfigurationError } from "@signpost/core";
-import { readRegularFile } from "@signpost/core/adapter";
+import { closedError } from "@signpost/core/adapter";
 import type { AwsKmsApi } from "../api.ts";
 import { watchCredentialRequests } from "../credential-requests.ts";
 import { createCredentialSource, type CredentialProvider } from "../credential-source.ts";
@@ -13,6 +12,7 @@ import { createCredentialStore } from "./credential-store.ts";
 import { environmentCredentials, environmentSettings } from "./environment.ts";
 import { createHttpApi } from "./http-api.ts";
 import { publicEndpoint } from "./public-endpoint.ts";
+import { readTrust } from "./trust.ts";
 
 /** What decides the connections and the credentials. */
 export interface HttpsPlan {
@@ -33,9 +33,6 @@ export interface HttpsConnection {
   close(): Promise<void>;
 }
 
-/** A bundle of certificate authorities has about 250 KB. */
-const MAX_BUNDLE_BYTES = 4_194_304;
-
 /**
  * Opens the transport without the SDK. The SDK is only loaded if it must read settings or find credentials.
  *
@@ -45,10 +42,14 @@ export async function openHttps(plan: HttpsPlan): Promise<HttpsConnection> {
   const settings = (await environmentSettings(plan.settings)) ?? (await readSettings(await loadSdk(), plan.settings));
   const url = new URL(settings.endpoint?.url ?? publicEndpoint(settings));
   const plaintext = url.protocol === "http:";
-  const ca = plan.agent === undefined && !plaintext ? await readBundle() : undefined;
-  const sockets = createSockets(plan.maxSockets, undefined, { ca });
-  const source = credentialsOf(plan, settings, sockets);
-  const store = createCredentialStore(source.provide);
+  const secureContext = plan.agent === undefined ? await readTrust() : undefined;
+  const own = createSockets(plan.maxSockets, undefined, { secureContext });
+  const sockets: Sockets = plan.agent === undefined ? own : { ...own, httpsAgent: plan.agent };
+  const store = createCredentialStore(providerOf(plan, settings, sockets));
+  let closed = false;
+  const assertOpen = (): void => {
+    if (closed) throw closedError();
+  };
   const api = createHttpApi({
     target: {
       plaintext,
@@ -62,30 +63,52 @@ export async function openHttps(plan: HttpsPlan): Promise<HttpsConnection> {
     host: url.host,
     region: settings.region,
     credentials: store,
+    assertOpen,
   });
   const live = plan.agent === undefined ? withLiveSockets(api, sockets) : api;
   return {
-    api: withRenewedCredentials(live, () => store.renew()),
+    api: untilClosed(
+      withRenewedCredentials(live, () => store.renew()),
+      assertOpen,
+    ),
     settings,
     close: async () => {
-      source.close();
-      sockets.httpAgent.destroy();
-      sockets.httpsAgent.destroy();
+      closed = true;
+      own.httpAgent.destroy();
+      own.httpsAgent.destroy();
     },
   };
 }
 
-interface CredentialChain {
-  readonly provide: CredentialProvider<unknown>;
-  close(): void;
+/** A call that ends because the connections were closed says so. */
+function untilClosed(api: AwsKmsApi, assertOpen: () => void): AwsKmsApi {
+  const call = async <Answer>(send: () => Promise<Answer>): Promise<Answer> => {
+    assertOpen();
+    try {
+      return await send();
+    } catch (error) {
+      assertOpen();
+      throw error;
+    }
+  };
+  return {
+    getPublicKey: (input, options) => call(() => api.getPublicKey(input, options)),
+    sign: (input, options) => call(() => api.sign(input, options)),
+  };
 }
 
 /** The caller's provider, or the environment and then the SDK's default credentials. */
-function credentialsOf({ credentials, timeoutMs }: HttpsPlan, settings: Settings, sockets: Sockets): CredentialChain {
+function providerOf(
+  { credentials, timeoutMs }: HttpsPlan,
+  settings: Settings,
+  sockets: Sockets,
+): CredentialProvider<unknown> {
   if (credentials !== undefined) {
+    // Some providers ask STS in the Region of the client that calls them.
+    const callerClientConfig = { region: async () => settings.region };
     // A little less than the attempt, so that the error can say that the credentials did not arrive.
     const patienceMs = Math.max(1, Math.floor(timeoutMs * 0.9));
-    return { provide: createCredentialSource(() => credentials, patienceMs), close: () => undefined };
+    return createCredentialSource(() => (options) => credentials({ ...options, callerClientConfig }), patienceMs);
   }
   let chain: Promise<ReturnType<typeof createOwnClient>> | undefined;
   const load = async (): Promise<ReturnType<typeof createOwnClient>> => {
@@ -93,36 +116,14 @@ function credentialsOf({ credentials, timeoutMs }: HttpsPlan, settings: Settings
     watchCredentialRequests();
     return createOwnClient(sdk, settings, { sockets, timeoutMs });
   };
-  return {
-    provide: async (options) => {
-      const found = environmentCredentials();
-      if (found !== undefined) return found;
-      chain ??= load();
-      const client = await chain.catch((error: unknown) => {
-        chain = undefined;
-        throw error;
-      });
-      return client.config.credentials(options);
-    },
-    close: () => void chain?.then((client) => client.destroy()).catch(() => undefined),
+  return async (options) => {
+    const found = environmentCredentials();
+    if (found !== undefined) return found;
+    chain ??= load();
+    const client = await chain.catch((error: unknown) => {
+      chain = undefined;
+      throw error;
+    });
+    return client.config.credentials(options);
   };
-}
-
-/** The certificate authorities that the AWS tools trust, instead of Node's. */
-async function readBundle(): Promise<string | undefined> {
-  const path = process.env["AWS_CA_BUNDLE"] ?? "";
-  if (path === "") return undefined;
-  const pem = Buffer.from(await readBundleFile(path)).toString("utf8");
-  // Node ignores any other text, and would trust no certificate at all.
-  if (pem.includes("-----BEGIN ")) return pem;
-  throw new ConfigurationError("AWS_CA_BUNDLE", 'expected a file with certificates in PEM, found no "-----BEGIN "');
-}
-
-async function readBundleFile(path: string): Promise<Uint8Array> {
-  try {
-    return await readRegularFile("AWS_CA_BUNDLE", path, MAX_BUNDLE_BYTES);
-  } catch (cause) {
-    if (cause instanceof ConfigurationError) throw cause;
-    throw new ConfigurationError("AWS_CA_BUNDLE", "expected the path of a file that can be read", { cause });
-  }
 }

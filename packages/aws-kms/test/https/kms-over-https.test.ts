@@ -1,16 +1,21 @@
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:http";
+import { Agent as HttpAgent, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer as createTlsServer } from "node:https";
+import { Agent, createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import tls from "node:tls";
 import { inspect } from "node:util";
-import { Agent } from "node:https";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ConfigurationError, createKeySet, openSigner, signWith } from "@signpost/core";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
-import { kmsOverHttps, type AwsKmsCredentials, type KmsOverHttpsOptions } from "@signpost/aws-kms/https";
+import {
+  kmsOverHttps,
+  type AwsKmsCredentialProvider,
+  type AwsKmsCredentials,
+  type KmsOverHttpsOptions,
+} from "@signpost/aws-kms/https";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { provideCredentials } from "../environment.ts";
@@ -31,6 +36,14 @@ function open(options: KmsOverHttpsOptions = {}) {
   const api = kmsOverHttps({ region, endpoint, ...options });
   onTestFinished(() => api.close());
   return api;
+}
+
+async function writeTemporary(text: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "signpost-https-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "file");
+  await writeFile(file, text);
+  return file;
 }
 
 describe("kmsOverHttps", () => {
@@ -91,6 +104,35 @@ describe("kmsOverHttps", () => {
   });
 });
 
+describe("a call that is under way when the transport is closed", () => {
+  const credentials: AwsKmsCredentials = { accessKeyId: "AKIA", secretAccessKey: "secret" };
+
+  test.each<[string, (api: ReturnType<typeof open>) => Promise<void> | void]>([
+    ["immediately", () => {}],
+    ["before its answer", () => expect.poll(() => fake.requests.length).toBe(1)],
+  ])("%s is refused", async (_when, wait) => {
+    fake.faults.latencyMs = 200;
+    const api = open({ credentials });
+    const call = api.getPublicKey({ KeyId: key.arn }, {});
+    await Promise.all([
+      expect(call).rejects.toMatchObject({ code: "closed" }),
+      wait(api)?.then(api.close) ?? api.close(),
+    ]);
+    await expect.poll(() => fake.sockets.open).toBe(0);
+  });
+
+  test("while it waits for credentials sends nothing", async () => {
+    let provide: (found: AwsKmsCredentials) => void = () => {};
+    const api = open({ credentials: () => new Promise((resolve) => (provide = resolve)) });
+    const call = api.getPublicKey({ KeyId: key.arn }, {});
+    await expect.poll(() => provide.length).toBe(1);
+    await api.close();
+    provide(credentials);
+    await expect(call).rejects.toMatchObject({ code: "closed" });
+    expect(fake.requests).toEqual([]);
+  });
+});
+
 describe("an option that is wrong is refused by name", () => {
   test.each<[string, object, string]>([
     ["an unknown name", { regions: "eu-west-1" }, "region"],
@@ -99,6 +141,7 @@ describe("an option that is wrong is refused by name", () => {
     ["plain http to another host", { endpoint: "http://kms.example" }, "endpoint"],
     ["a flag that is none", { allowInsecureEndpoint: 1 }, "allowInsecureEndpoint"],
     ["credentials that are text", { credentials: "AKIA" }, "credentials"],
+    ["credentials without a secret", { credentials: { accessKeyId: "AKIA" } }, "credentials"],
     ["an agent that is none", { agent: {} }, "agent"],
     ["maxSockets together with an agent", { agent: new Agent(), maxSockets: 5 }, "maxSockets"],
     ["no sockets", { maxSockets: 0 }, "maxSockets"],
@@ -144,15 +187,42 @@ describe("credentials", () => {
 
   test("of a function are asked for again after a refusal, once for calls at the same time", async () => {
     const asked: unknown[] = [];
-    const credentials = (options: unknown) => {
-      asked.push(options);
+    const credentials: AwsKmsCredentialProvider = (request) => {
+      asked.push(request?.forceRefresh);
       return { ...pair, accessKeyId: `AKIA${asked.length}` };
     };
     const api = open({ credentials });
     await api.getPublicKey({ KeyId: key.arn }, {});
     fake.acceptOnly(["AKIA2"]);
     await Promise.all(Array.from({ length: 8 }, () => api.getPublicKey({ KeyId: key.arn }, {})));
-    expect(asked).toEqual([undefined, { forceRefresh: true }]);
+    expect(asked).toEqual([undefined, true]);
+  });
+
+  test("of a provider of the SDK may depend on the Region", async () => {
+    // As `fromTemporaryCredentials` and others in @aws-sdk/credential-providers are declared.
+    type ClientConfig = { profile?: string; region(): Promise<string> };
+    const provider = async (properties: { callerClientConfig?: ClientConfig } = {}) => ({
+      ...pair,
+      accessKeyId: `AKIA-${await properties.callerClientConfig?.region()}`,
+    });
+    await open({ credentials: provider }).getPublicKey({ KeyId: key.arn }, {});
+    expect(fake.requests).toMatchObject([{ accessKeyId: `AKIA-${region}` }]);
+  });
+
+  test("from STS are fetched through the caller's agent", async () => {
+    provideCredentials(undefined);
+    process.env["AWS_WEB_IDENTITY_TOKEN_FILE"] = await writeTemporary("token");
+    process.env["AWS_ROLE_ARN"] = "arn:aws:iam::111122223333:role/op";
+    process.env["AWS_ENDPOINT_URL_STS"] = "https://127.0.0.1:1";
+    process.env["AWS_REGION"] = region;
+    const agent = new Agent();
+    const addRequest = vi.spyOn(agent, "addRequest" as never);
+    const api = open({ endpoint: "https://127.0.0.1:2", agent });
+    await expect(openAwsKmsSigner({ key: key.arn, api, policy: { maxAttempts: 1 } })).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("could not get credentials"),
+    });
+    expect(addRequest).toHaveBeenCalled();
   });
 
   test.each<[string, KmsOverHttpsOptions["credentials"], string]>([
@@ -242,14 +312,6 @@ describe("a service with a private certificate authority", () => {
     return `https://localhost:${(service.address() as AddressInfo).port}`;
   }
 
-  async function writeBundle(text: string): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), "signpost-ca-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const file = join(folder, "bundle.pem");
-    await writeFile(file, text);
-    return file;
-  }
-
   test("is refused by default", async () => {
     const api = open({ endpoint: await serveTls() });
     await expect(api.getPublicKey({ KeyId: key.arn }, {})).rejects.toMatchObject({
@@ -258,15 +320,25 @@ describe("a service with a private certificate authority", () => {
   });
 
   test("is reached with the file that AWS_CA_BUNDLE names", async () => {
-    process.env["AWS_CA_BUNDLE"] = await writeBundle(`# our authority\n${cert}`);
+    process.env["AWS_CA_BUNDLE"] = await writeTemporary(`# our authority\n${cert}`);
     const api = open({ endpoint: await serveTls() });
     await expect(api.getPublicKey({ KeyId: key.arn }, {})).resolves.toEqual({});
+  });
+
+  test("is reached without reading the file for each connection", async () => {
+    process.env["AWS_CA_BUNDLE"] = await writeTemporary(cert);
+    const read = vi.spyOn(tls, "createSecureContext");
+    onTestFinished(() => read.mockRestore());
+    const api = open({ endpoint: await serveTls() });
+    await Promise.all([1, 2, 3].map(() => api.getPublicKey({ KeyId: key.arn }, {})));
+    expect(read.mock.calls.filter(([options]) => options?.ca !== undefined)).toEqual([]);
   });
 
   test.each([
     ["is missing", async () => "/nonexistent/bundle.pem"],
     ["is a folder", async () => tmpdir()],
-    ["has no certificate", () => writeBundle("/etc/ssl/bundle.pem")],
+    ["has no certificate", () => writeTemporary("/etc/ssl/bundle.pem")],
+    ["has a key instead", () => writeTemporary(tlsKey)],
   ])("says so if that file %s", async (_what, path) => {
     process.env["AWS_CA_BUNDLE"] = await path();
     const opening = openAwsKmsSigner({ key: key.arn, endpoint: "https://localhost:1", transport: "https" });
@@ -298,3 +370,22 @@ test("an agent of the caller's makes the connections, and is left as it is", asy
   expect(addRequest).toHaveBeenCalledOnce();
   expect(destroy).not.toHaveBeenCalled();
 });
+
+test.each([
+  ["is for another protocol", () => new HttpAgent() as Agent, "invalid_argument", "the agent is for http"],
+  ["makes no connection, and gives no code", () => refusingAgent(), "unavailable", "cannot be reached"],
+])("an agent that %s is no unknown failure", async (_what, agentOf, code, text) => {
+  const credentials = { accessKeyId: "A", secretAccessKey: "b" };
+  const api = open({ endpoint: "https://127.0.0.1:1", agent: agentOf(), credentials });
+  await expect(openAwsKmsSigner({ key: key.arn, api, policy: { maxAttempts: 1 } })).rejects.toMatchObject({
+    code,
+    message: expect.stringContaining(text),
+  });
+});
+
+/** As one whose proxy refuses. */
+function refusingAgent(): Agent {
+  const agent = new Agent();
+  const refuse = (_options: unknown, made: (error: Error) => void): void => made(new Error("Bad response: 503"));
+  return Object.assign(agent, { createConnection: refuse });
+}

@@ -1,0 +1,35 @@
+import { X509Certificate } from "node:crypto";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { ConfigurationError } from "@signpost/core";
+import { readRegularFile } from "@signpost/core/adapter";
+
+/** A bundle of certificate authorities has about 250 KB. */
+const MAX_BUNDLE_BYTES = 4_194_304;
+
+/**
+ * The authorities that the AWS tools trust instead of Node's. Undefined without `AWS_CA_BUNDLE`. They are read once,
+ * because an agent that has the text reads it for each connection, which takes 20 ms.
+ *
+ * @throws ConfigurationError for a file that cannot be read, or has no certificate.
+ */
+export async function readTrust(): Promise<SecureContext | undefined> {
+  const path = process.env["AWS_CA_BUNDLE"] ?? "";
+  if (path === "") return undefined;
+  const ca = Buffer.from(await readBundle(path)).toString("utf8");
+  try {
+    // `createSecureContext` ignores any other text, and would trust no certificate at all.
+    new X509Certificate(ca);
+    return createSecureContext({ ca });
+  } catch (cause) {
+    throw new ConfigurationError("AWS_CA_BUNDLE", "expected a file with certificates in PEM", { cause });
+  }
+}
+
+async function readBundle(path: string): Promise<Uint8Array> {
+  try {
+    return await readRegularFile("AWS_CA_BUNDLE", path, MAX_BUNDLE_BYTES);
+  } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
+    throw new ConfigurationError("AWS_CA_BUNDLE", "expected the path of a file that can be read", { cause });
+  }
+}
