@@ -1,3 +1,4 @@
+import { untilAborted } from "@signpost/core/adapter";
 import type { AwsKmsApi, AwsKmsCallOptions, AwsKmsGetPublicKeyOutput, AwsKmsSignOutput } from "../api.ts";
 import { isCredentialRefusal } from "../error-table.ts";
 import { decodeBase64, readAnswer, type Members } from "./answer.ts";
@@ -31,7 +32,7 @@ export function createHttpApi({ target, host, region, credentials, assertOpen }:
   const call = async (operation: string, input: object, { signal }: AwsKmsCallOptions): Promise<Members> => {
     const body = JSON.stringify(input);
     const given = credentials.get();
-    const identity = given instanceof Promise ? await given : given;
+    const identity = given instanceof Promise ? await untilAborted(given, signal) : given;
     assertOpen();
     const headers = {
       "content-type": "application/x-amz-json-1.1",

@@ -247,6 +247,14 @@ describe("credentials", () => {
     await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
   });
 
+  test("that do not arrive keep no call that is aborted", async () => {
+    const caller = new AbortController();
+    const api = open({ credentials: () => new Promise(() => {}) });
+    const call = api.getPublicKey({ KeyId: key.arn }, { signal: caller.signal });
+    setTimeout(() => caller.abort(), 20);
+    await expect(call).rejects.toMatchObject({ code: "aborted" });
+  });
+
   test("appear in no error, even if the service repeats the request", async () => {
     const api = open({ credentials: { ...pair, sessionToken: "session-token-1" } });
     fake.replyNext(
