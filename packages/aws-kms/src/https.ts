@@ -44,25 +44,26 @@ export interface KmsOverHttpsOptions {
   /** Accepts plain http to any host. Default false. */
   readonly allowInsecureEndpoint?: boolean | undefined;
   /**
-   * Credentials, or a function that returns them, such as a provider of the SDK. It is called again five minutes before
-   * they expire, and after a refusal. Default: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, otherwise the SDK's default
+   * Credentials, or a function that returns them, such as one of `@aws-sdk/credential-providers`. It is called again five
+   * minutes before they expire, and after a refusal. Default: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, otherwise the SDK's default
    * provider chain.
    */
   readonly credentials?: AwsKmsCredentials | AwsKmsCredentialProvider | undefined;
   /**
-   * Agent of Node's `https`, for example one that connects through a proxy. `close()` does not destroy it. Default: an
-   * agent that keeps connections alive for 20 seconds and trusts the authorities in the file `AWS_CA_BUNDLE`, if set.
+   * Agent of Node's `https`, for example one that connects through a proxy. Requests of the SDK's provider chain use it
+   * too. `close()` does not destroy it. Default: an agent that keeps connections alive for 20 seconds and trusts the
+   * authorities in the file `AWS_CA_BUNDLE`, if set.
    */
   readonly agent?: Agent | undefined;
   /** The largest number of connections. Not with `agent`. Whole number, 1 to 65,535. Default 256. */
   readonly maxSockets?: number | undefined;
-  /** Time limit of one call, and of each wait for credentials. Milliseconds, 1 to 2,147,483,647. Default 2,000. */
+  /** Time limit of one request, and of each wait for credentials. Milliseconds, 1 to 2,147,483,647. Default 2,000. */
   readonly timeoutMs?: number | undefined;
 }
 
 /** The calls of KMS over HTTPS. */
 export interface KmsOverHttps extends AwsKmsApi {
-  /** Closes the connections. Calls are refused from then on. */
+  /** Closes the connections. Calls that wait or come later are rejected with `closed`. */
   close(): Promise<void>;
 }
 

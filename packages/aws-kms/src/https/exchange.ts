@@ -1,6 +1,7 @@
 import { request as requestHttp, type Agent, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { Socket } from "node:net";
+import { memberOf } from "@signpost/core/adapter";
 
 /** The service that requests go to. */
 export interface Target {
@@ -62,7 +63,7 @@ export function exchange(target: Target, { headers, body, signal }: Post): Promi
       connecting = setTimeout(() => fail(timedOut(`no connection within ${patienceMs} ms`)), patienceMs);
       socket.once(plaintext ? "connect" : "secureConnect", () => clearTimeout(connecting));
     });
-    request.on("error", (error) => fail(withCode(error)));
+    request.on("error", (error: unknown) => fail(withCode(error)));
     request.on("response", (response) => {
       readBody(response).then((read) => {
         end();
@@ -97,9 +98,10 @@ function readBody(response: IncomingMessage): Promise<Buffer> {
 }
 
 /** Node's errors have a code. Any other comes from the caller's agent, for example about the answer of its proxy. */
-function withCode(error: Error): Error {
-  if ("code" in error) return error;
-  return Object.assign(new Error(`no connection: ${error.message}`, { cause: error }), { code: "ENOTCONN" });
+function withCode(error: unknown): unknown {
+  if (typeof memberOf(error, "code") === "string") return error;
+  const message = memberOf(error, "message") ?? error;
+  return Object.assign(new Error(`no connection: ${String(message)}`, { cause: error }), { code: "ENOTCONN" });
 }
 
 function timedOut(message: string): Error {

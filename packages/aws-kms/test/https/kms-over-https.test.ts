@@ -381,7 +381,8 @@ test("an agent of the caller's makes the connections, and is left as it is", asy
 
 test.each([
   ["is for another protocol", () => new HttpAgent() as Agent, "invalid_argument", "the agent is for http"],
-  ["makes no connection, and gives no code", () => refusingAgent(), "unavailable", "cannot be reached"],
+  ["gives no code", () => refusingAgent(new Error("Bad response: 503")), "unavailable", "cannot be reached"],
+  ["gives no error", () => refusingAgent("Bad response: 503"), "unavailable", "cannot be reached"],
 ])("an agent that %s is no unknown failure", async (_what, agentOf, code, text) => {
   const credentials = { accessKeyId: "A", secretAccessKey: "b" };
   const api = open({ endpoint: "https://127.0.0.1:1", agent: agentOf(), credentials });
@@ -392,8 +393,7 @@ test.each([
 });
 
 /** As one whose proxy refuses. */
-function refusingAgent(): Agent {
-  const agent = new Agent();
-  const refuse = (_options: unknown, made: (error: Error) => void): void => made(new Error("Bad response: 503"));
-  return Object.assign(agent, { createConnection: refuse });
+function refusingAgent(reason: unknown): Agent {
+  const refuse = (_options: unknown, made: (reason: unknown) => void): void => made(reason);
+  return Object.assign(new Agent(), { createConnection: refuse });
 }
