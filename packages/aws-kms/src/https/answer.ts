@@ -38,9 +38,14 @@ function parseMembers(body: Buffer): Members | undefined {
 /** An error code, perhaps after a namespace and `#`, and perhaps before `:` and a URL. */
 const ERROR_CODE = /^(?:[^#]*#)?([A-Za-z0-9._-]{1,100})(?:[:,].*)?$/;
 
+function errorCode(stated: unknown): string | undefined {
+  return typeof stated === "string" ? ERROR_CODE.exec(stated)?.[1] : undefined;
+}
+
 function serviceError(reply: Reply, members: Members): Error {
-  const stated = reply.headers["x-amzn-errortype"] ?? members["__type"] ?? members["code"];
-  const code = typeof stated === "string" ? ERROR_CODE.exec(stated)?.[1] : undefined;
+  // In the SDK's order.
+  const stated = [members["__type"], members["code"], members["Code"], reply.headers["x-amzn-errortype"]];
+  const code = stated.map(errorCode).find((found) => found !== undefined);
   const message = members["message"] ?? members["Message"];
   return answerError(
     reply,
