@@ -16,12 +16,16 @@ export async function readTrust(): Promise<SecureContext | undefined> {
   const path = process.env["AWS_CA_BUNDLE"] ?? "";
   if (path === "") return undefined;
   const ca = Buffer.from(await readBundle(path)).toString("utf8");
+  if (hasCertificate(ca)) return createSecureContext({ ca });
+  throw new ConfigurationError("AWS_CA_BUNDLE", "expected a file with certificates in PEM");
+}
+
+/** TLS ignores any other text, and would trust no certificate at all. */
+function hasCertificate(pem: string): boolean {
   try {
-    // `createSecureContext` ignores any other text, and would trust no certificate at all.
-    new X509Certificate(ca);
-    return createSecureContext({ ca });
-  } catch (cause) {
-    throw new ConfigurationError("AWS_CA_BUNDLE", "expected a file with certificates in PEM", { cause });
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
   }
 }
 
