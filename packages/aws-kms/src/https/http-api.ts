@@ -19,6 +19,8 @@ export interface HttpService {
 
 /** A smaller difference is no reason for a refusal: AWS allows five minutes. */
 const MIN_SKEW_MS = 60_000;
+/** A hundred years. A clock that was never set says 1970. */
+const MAX_SKEW_MS = 3_155_760_000_000;
 
 /** The calls of KMS over HTTP. Each makes one request. */
 export function createHttpApi({ target, host, region, credentials, assertOpen }: HttpService): AwsKmsApi {
@@ -27,6 +29,7 @@ export function createHttpApi({ target, host, region, credentials, assertOpen }:
   let skewMs = 0;
   const learnSkew = (date: string | undefined): void => {
     const difference = date === undefined ? Number.NaN : Date.parse(date) - Date.now();
+    if (Math.abs(difference) > MAX_SKEW_MS) return;
     if (Math.abs(difference - skewMs) >= MIN_SKEW_MS) skewMs = difference;
   };
   const call = async (operation: string, input: object, { signal }: AwsKmsCallOptions): Promise<Members> => {
