@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { listTestFiles, readTestName } from "../../scripts/lib/test-files.mjs";
 import { describeSoaks, readTier } from "../../scripts/lib/tests.mjs";
@@ -33,6 +36,18 @@ test("soak files that are not run are counted, with the command that runs them",
     `Not run: 1 soak file. To run: npm test -- --soak ${path} -t "two words"`,
   );
   expect(describeSoaks(["packages/core/test/options"])).toBeUndefined();
+});
+
+test("a file whose backend is not available is in no project of vitest", async () => {
+  const path = "packages/aws-kms/test/emulator.localkms.test.ts";
+  const list = async (excluded: readonly string[]): Promise<string> => {
+    const env = { ...process.env, SIGNPOST_EXCLUDE: JSON.stringify(excluded) };
+    const args = ["node_modules/vitest/vitest.mjs", "list", "packages/aws-kms/test/emulator", "--filesOnly"];
+    const root = fileURLToPath(new URL("../..", import.meta.url));
+    return (await promisify(execFile)(process.execPath, args, { cwd: root, env })).stdout;
+  };
+  expect((await list([])).split(path)).toHaveLength(3);
+  expect(await list([path])).not.toContain(path);
 });
 
 test("CONTRIBUTING names a quick set for each package, of tests that are there", () => {
