@@ -35,7 +35,8 @@ export function createHttpApi({ target, host, region, credentials, assertOpen }:
   const call = async (operation: string, input: object, { signal }: AwsKmsCallOptions): Promise<Members> => {
     const body = JSON.stringify(input);
     const given = credentials.get();
-    const identity = given instanceof Promise ? await untilAborted(given, signal) : given;
+    // Also waits for credentials that are there, so that the guard's timer starts first and its error ends the call.
+    const identity = await (given instanceof Promise ? untilAborted(given, signal) : given);
     assertOpen();
     const headers = {
       "content-type": "application/x-amz-json-1.1",
