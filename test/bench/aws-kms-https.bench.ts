@@ -69,8 +69,20 @@ await runBench({
       pairs: 12,
       target: { ratio: 0.4 },
     });
+    const tokens = (name: string, run: typeof sequentially, operations: number, pairs: number): Pairing => ({
+      name: `service of 25 ms, ${name}`,
+      ours: { name: "signJwt over HTTPS, each verified", run: service.withDelay(25, run(token)) },
+      peer: { name: SDK, run: service.withDelay(25, run(bare)) },
+      operations,
+      pairs,
+      target: {},
+    });
     return {
       pairings: [
+        tokens("token", sequentially, 1, 100),
+        ...[1, 4, 16, 64, 256].map((crowd) =>
+          tokens(`tokens, ${crowd} at once`, (call) => concurrently(crowd, call), 3 * crowd, 14),
+        ),
         cpu("one after another", sequentially, ours, "kmsOverHttps"),
         cpu("64 at once", (call) => concurrently(64, call), ours, "kmsOverHttps"),
         { ...cpu("64 at once, tokens", (call) => concurrently(64, call), token, "signJwt, each verified"), target: {} },
