@@ -17,7 +17,8 @@ export type SpendingCheck = (context: RequestContext, spent: Spendable) => Promi
  * its token, and if it uses a lost refresh token again, the host revokes the whole grant.
  *
  * The host has looked before whether it is used up. So that two requests with the same code or token cannot both get tokens
- * after they waited for the check, all but one are refused. When they try again, the host sees the reuse.
+ * after they waited for the check, only one of them uses it up, and the others are refused. When they try again, the host
+ * sees the reuse. Requests that did not wait are left to the host.
  *
  * If the client has closed its connection meanwhile, its tokens would be lost. So that request uses nothing up, and the next
  * one of this client is not refused because of it.
@@ -30,29 +31,25 @@ export function checkBeforeSpending(
   for (const name of CONSUMABLES) {
     const prototype = provider[name].prototype as Consumable;
     const { consume } = prototype;
-    const checked = new Map<string, RequestContext>();
-    const release = (jti: string, context: RequestContext): void => {
-      if (checked.get(jti) === context) checked.delete(jti);
-    };
+    /** The requests that have waited, while they use up what has this jti. */
+    const spending = new Map<string, RequestContext>();
     prototype.consume = async function consumeChecked() {
       const context = answeredRequest(provider);
       if (context === undefined) return consume.call(this);
+      const hasWaited = await check(context, this);
       const { jti } = this;
-      const other = checked.get(jti);
+      const other = spending.get(jti);
       if (other !== undefined && !hasLeft(other)) throw failure(inUse());
-      checked.set(jti, context);
+      // Nothing was added to the time between the host's own look and this.
+      if (!hasWaited) return consume.call(this);
+      spending.set(jti, context);
       try {
-        if (await check(context, this)) {
-          // It had to wait. Another process may have used it up meanwhile, or revoked its grant.
-          if (await isGone(this)) throw failure(inUse());
-          if (hasLeft(context)) throw failure(clientLeft());
-        } else {
-          // Nothing was added to the time between the host's own look and this.
-          release(jti, context);
-        }
+        // Another process may have used it up meanwhile, or revoked its grant.
+        if (await isGone(this)) throw failure(inUse());
+        if (hasLeft(context)) throw failure(clientLeft());
         await consume.call(this);
       } finally {
-        release(jti, context);
+        if (spending.get(jti) === context) spending.delete(jti);
       }
     };
   }

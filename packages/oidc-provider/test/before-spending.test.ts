@@ -208,9 +208,17 @@ test.each([true, false])(
     const { refresh_token } = await answerOf(await exchange(op, await authorize(op, "openid")));
     const form = { grant_type: "refresh_token", refresh_token: String(refresh_token) };
     const { adapter } = op.provider.RefreshToken;
-    const consume = adapter.consume.bind(adapter);
+    const [find, consume] = [adapter.find.bind(adapter), adapter.consume.bind(adapter)];
+    // The store answers when both requests have asked it, and then both at once, as a pipeline of Redis does.
+    const asked: (() => void)[] = [];
+    vi.spyOn(adapter, "find").mockImplementation(async (id) => {
+      const found = { ...(await find(id)) };
+      const both = new Promise<void>((resolve) => asked.push(resolve));
+      if (asked.length === 2) for (const resolve of asked) resolve();
+      await both;
+      return found;
+    });
     const spy = vi.spyOn(adapter, "consume");
-    // The store answers when both requests have asked it.
     spy.mockImplementation(async (id) => {
       await vi.waitUntil(() => spy.mock.calls.length === 2, { interval: 5 });
       await consume(id);
@@ -321,8 +329,13 @@ describe("while the backend fails", () => {
       const refresh = () => post(op, "/token", { grant_type: "refresh_token", refresh_token: String(refresh_token) });
       const asks = [() => exchange(op, code), () => exchange(op, code), refresh, refresh];
       const answers: Promise<Response>[] = [];
-      const release = await holdTrial(failing, () => answers.push(...asks.map(async (ask) => ask())));
-      await vi.waitUntil(() => op.failures.length === 3);
+      const { AuthorizationCode, RefreshToken } = op.provider;
+      const finds = [AuthorizationCode, RefreshToken].map(({ adapter }) => vi.spyOn(adapter, "find"));
+      const release = await holdTrial(failing, () => {
+        for (const find of finds) find.mockClear();
+        answers.push(...asks.map(async (ask) => ask()));
+      });
+      await vi.waitUntil(() => finds.every(({ mock }) => mock.calls.length === 2));
       release();
       expect(await statuses(answers.slice(0, 2))).toEqual([200, 503]);
       expect(await statuses(answers.slice(2))).toEqual([200, 503]);
