@@ -92,7 +92,7 @@ export function mountEndpoint(
   const path = provider.pathFor("jwks", { mountPath: "" });
   const look = announcementCheck(provider, endpoint.jwksUri, tell);
   const seen = new WeakSet<object>();
-  reportBypass(provider, (context) => isRoute(context.path, path) && !seen.has(context), tell);
+  reportBypass(provider, (context) => seen.has(context), tell);
   provider.use(async (context, next) => {
     seen.add(context);
     if (!isRoute(context.path, path)) {
@@ -110,12 +110,13 @@ export function mountEndpoint(
 }
 
 /**
- * Reports once if the host answers a request that `isBypass`. A mount, and an OP with its own error listener, leave no trace
- * that Koa has composed its middleware. The host makes a context for each request that reaches its routes.
+ * Reports once if the host answers a request for its key set that the plug has not seen. A mount, and an OP with its own error
+ * listener, leave no trace that Koa has composed its middleware. The host makes a context for each request that reaches its
+ * routes. The OP may make such contexts too, for any object.
  */
 function reportBypass(
   provider: OidcProviderLike,
-  isBypass: (context: OidcProviderContextLike) => boolean,
+  isSeen: (context: OidcProviderContextLike) => boolean,
   tell: TellOperator,
 ): void {
   const { OIDCContext } = provider;
@@ -126,13 +127,14 @@ function reportBypass(
     args: [OidcProviderContextLike],
     newTarget: NewableFunction,
   ): object => {
-    if (!told && isBypass(...args)) {
+    const made = Reflect.construct(target, args, newTarget) as { readonly route?: unknown };
+    if (!told && made.route === "jwks" && !isSeen(...args)) {
       told = true;
       const problem =
         "its own key set was served instead of the endpoint's: call this before provider.callback(), and before a mount";
       tell(new ConfigurationError("provider", problem));
     }
-    return Reflect.construct(target, args, newTarget) as object;
+    return made;
   };
   Object.defineProperty(provider, "OIDCContext", { value: new Proxy(OIDCContext, { construct }), configurable: true });
 }

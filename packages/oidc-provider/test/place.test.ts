@@ -2,6 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
 import express from "express";
 import Koa from "koa";
 import mount from "koa-mount";
@@ -169,6 +170,19 @@ describe("mountJwks comes too late", () => {
     expect(await isOurs(`${base}/jwks`)).toBe(false);
     expect(late).toEqual([OWN_SET]);
   });
+});
+
+test.each<[string, object]>([
+  ["nothing", {}],
+  ["a request", { req: { socket: {} }, res: {} }],
+  ["a request that the host does not answer", { req: {}, res: {}, path: "/jwks" }],
+])("the OP may make a context of the host, of %s", async (_name, context) => {
+  const { provider, attach } = make("https://op.example");
+  attach();
+  const { OIDCContext }: { OIDCContext: new (context: object) => object } = Object(provider);
+  expect(new OIDCContext(context)).toBeInstanceOf(OIDCContext);
+  await setImmediate();
+  expect(told).toEqual([]);
 });
 
 test("of two mounts, the one from before attach signs nothing", async () => {
