@@ -149,7 +149,9 @@ function publicationProblem(
   }
   const others = [...tokens.keys()].filter((other) => other !== alg);
   if (others.length === 0) return undefined;
-  const problem = `give the host's own key ${name} an alg: it also signs ${others.join(", ")}, but is published only for ${alg}`;
+  const problem =
+    `the host's own key ${name} signs ${others.join(", ")}, but is published only for ${alg}: give it this alg, or ` +
+    "publish it for the alg that it has";
   return new ConfigurationError("jwks", problem);
 }
 

@@ -119,6 +119,20 @@ describe("the host's own key, after the plug's", () => {
     expect(told).toEqual([]);
   });
 
+  test("is published for another algorithm than its own: the operator gets a report that says so", async () => {
+    await attached(
+      { behind: [privateJwk(rsa.privateKey, { kid: "rs", alg: "RS256" })] },
+      {},
+      { ...LEGACY_KEY, alg: "PS256" },
+    );
+    await vi.waitFor(() => {
+      const message: unknown = expect.stringMatching(
+        /"rs" signs RS256, but .* only for PS256: .* or publish it for the alg/,
+      );
+      expect(told).toEqual([expect.objectContaining({ argument: "jwks", message })]);
+    });
+  });
+
   test.each([
     ["is reached", ReachableKey],
     ["cannot be reached at the start", UnreachableKey],
