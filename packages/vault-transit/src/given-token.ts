@@ -1,17 +1,23 @@
 import { SignerError } from "@signpost/core";
+import { elapsedMs, readInstant, type Instant } from "@signpost/core/adapter";
 import type { Credentials } from "./credentials.ts";
 import { createLeaseClock } from "./lease-clock.ts";
 import type { Lease, TokenCalls } from "./token-calls.ts";
+
+/** How long after a failed look-up the next one is made. Milliseconds. */
+const PAUSE_MS = 1000;
 
 /** A token from the caller. It is renewed while it is renewable, and nothing replaces it. */
 export function createGivenToken(token: string, calls: Pick<TokenCalls, "lookUp" | "renew">): Credentials {
   let pending: Promise<void> | undefined;
   let isKnown = false;
+  let failedAt: Instant | undefined;
   let closed = false;
 
   const learn = ({ leaseMs, renewable, since }: Lease): void => {
     isKnown = true;
-    if (!closed && renewable) clock.start(leaseMs, since);
+    // Nothing is left at the token's maximum. Another renewal would change nothing.
+    if (!closed && renewable && leaseMs > 0) clock.start(leaseMs, since);
     else clock.stop();
   };
   /** In the background: a call does not wait for it. */
@@ -19,9 +25,11 @@ export function createGivenToken(token: string, calls: Pick<TokenCalls, "lookUp"
     pending ??= ask()
       .then(learn)
       .catch((error: unknown) => {
+        failedAt = readInstant();
+        if (error instanceof SignerError && error.transient) return clock.postpone();
         // Not every token may look itself up or renew itself. Such a token is used until it ends.
-        isKnown = !(error instanceof SignerError && error.transient);
-        clock.postpone();
+        isKnown = true;
+        clock.stop();
       })
       .finally(() => {
         pending = undefined;
@@ -32,7 +40,8 @@ export function createGivenToken(token: string, calls: Pick<TokenCalls, "lookUp"
   };
   const clock = createLeaseClock(renew);
   const lookUpOnce = (): void => {
-    if (!isKnown) run(() => calls.lookUp(token));
+    if (isKnown || (failedAt !== undefined && elapsedMs(failedAt) < PAUSE_MS)) return;
+    run(() => calls.lookUp(token));
   };
   return {
     token: async () => {

@@ -49,6 +49,33 @@ describe("a token of the caller", () => {
     expect(logins.calls("auth/token/lookup-self")).toHaveLength(1);
   });
 
+  test("whose lookup fails is looked up again after a second, and not for every call", async () => {
+    fake.accepted = [fake.token];
+    logins.refuse = () => errorReply(429);
+    const signer = await open({ method: "token", token: fake.token });
+    for (let count = 0; count < 5; count += 1) expect(await signsTruly(signer)).toBe(true);
+    expect(logins.calls("auth/token/lookup-self")).toHaveLength(1);
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 1001);
+    expect(await signsTruly(signer)).toBe(true);
+    await vi.waitFor(() => expect(logins.calls("auth/token/lookup-self")).toHaveLength(2));
+  });
+
+  test.each([
+    ["whose renewal is rejected", () => errorReply(403, "permission denied")],
+    ["at its maximum", () => undefined],
+  ])("%s is not renewed again, and is used until it ends", async (_what, renewal) => {
+    fake.accepted = [fake.token];
+    logins.renewed = 0;
+    logins.refuse = ({ path }) => (path === RENEW ? renewal() : dataReply({ ttl: 0.1, renewable: true }));
+    const signer = await open({ method: "token", token: fake.token });
+    await expectPaths("auth/token/lookup-self", RENEW);
+    await delay(30);
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 5000);
+    for (let count = 0; count < 3; count += 1) expect(await signsTruly(signer)).toBe(true);
+    await delay(50);
+    expect(logins.calls(RENEW)).toHaveLength(1);
+  });
+
   test("comes from a function, which is called again after a refusal", async () => {
     fake.accepted = ["first", "second"];
     const token = vi.fn<() => string>().mockReturnValueOnce("first").mockReturnValue("second");
