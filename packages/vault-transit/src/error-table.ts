@@ -14,6 +14,7 @@ export interface Row {
 const NO_ANSWER: Row = { code: "timeout", text: "no answer in time" };
 const CUT: Row = { code: "unavailable", text: "the connection was cut" };
 const UNREACHABLE: Row = { code: "unavailable", text: "the server cannot be reached" };
+const NOT_HTTP: Row = { code: "unavailable", text: "something that does not speak HTTP answered" };
 const UNKNOWN: Row = { code: "integrity", text: "the client failed for an unknown reason" };
 
 /**
@@ -37,6 +38,7 @@ const BY_MESSAGE: readonly (readonly [message: RegExp, row: Row])[] = [
     { code: "unsupported_key", text: "the key was imported with its public half only, and cannot sign" },
   ],
   [/does not support signing/, { code: "unsupported_key", text: "keys of this type cannot sign" }],
+  [/missing client token/, { code: "access_denied", text: "the call had no token" }],
   [/no handler for route|unsupported path/, { code: "key_not_found", text: "nothing is mounted there" }],
   [/unsupported operation/, { code: "key_not_found", text: "what is mounted there is not a Transit engine" }],
   [/namespace not found/, { code: "key_not_found", text: "there is no such namespace" }],
@@ -78,6 +80,7 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["EPIPE", CUT],
   ["ECONNABORTED", CUT],
   ["UND_ERR_SOCKET", CUT],
+  ["UND_ERR_HEADERS_OVERFLOW", { code: "integrity", text: "the answer is too long" }],
   ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", { code: "integrity", text: "the answer was cut off", transient: true }],
   ["UND_ERR_ABORTED", { code: "unavailable", text: "the client ended the call" }],
   ["UND_ERR_DESTROYED", { code: "unavailable", text: "the client was destroyed" }],
@@ -91,8 +94,9 @@ const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|OSSL)_|CERT|SIGNATURE
 /** The row for an error of the client. */
 export function rowOfError(error: unknown): Row {
   const code = memberOf(error, "code");
+  // Some versions of undici give it a code, HPE_…, and others do not.
+  if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
   if (typeof code !== "string") return UNKNOWN;
-  if (code.startsWith("HPE_")) return { code: "unavailable", text: "something that does not speak HTTP answered" };
   const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : UNKNOWN);
   return { ...row, text: `${row.text} (${code})` };
 }

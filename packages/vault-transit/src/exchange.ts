@@ -35,16 +35,20 @@ export async function exchange(
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
   const answer = await readAnswer(await send(place, request, token, signal));
-  const { secrets = [] } = request;
-  return { ...answer, repeatsSecrets: repeats(answer.errors, token === undefined ? secrets : [token, ...secrets]) };
+  return { ...answer, repeatsSecrets: repeats(answer.errors, secretsOf(request, token)) };
+}
+
+function secretsOf({ secrets = [] }: ApiRequest, token: string | undefined): readonly string[] {
+  return token === undefined ? secrets : [token, ...secrets];
 }
 
 async function send(
   { dispatcher, origin, origins, namespace: ofConnection }: Exchange,
-  { method, path, body, namespace = ofConnection }: ApiRequest,
+  apiRequest: ApiRequest,
   token: string | undefined,
   signal: AbortSignal,
 ): Promise<VaultTransitHttpResponse> {
+  const { method, path, body, namespace = ofConnection } = apiRequest;
   const headers = {
     accept: "application/json",
     // An agent may require it, to refuse requests that a browser was tricked into.
@@ -65,14 +69,16 @@ async function send(
   if (active === undefined) return response;
   await discard(response);
   if (!origins.has(active)) {
-    const text = `the server redirects to ${active}, which is not in clusterAddresses`;
-    throw new SignerError("unavailable", `${origin}: ${text}`);
+    // A host name is in lower case.
+    const secrets = secretsOf(apiRequest, token).map((secret) => secret.toLowerCase());
+    const node = repeats([active], secrets) ? "a host" : active;
+    throw new SignerError("unavailable", `the server redirects to ${node}, which is not in clusterAddresses`);
   }
   const answer = await dispatcher.request({ ...request, origin: active });
   const next = redirectOf(answer, active);
   if (next === undefined) return answer;
   await discard(answer);
-  throw new SignerError("unavailable", `${active} redirects too, to ${next}: the cluster has no active node now`);
+  throw new SignerError("unavailable", `${active} redirects too: the cluster has no active node now`);
 }
 
 /** A secret may be escaped in JSON. */

@@ -91,7 +91,7 @@ function rowOfTokenAnswer(answer: HttpAnswer): Row {
     case "access_denied":
       return { ...row, text: "the server refused the credentials, or nothing is mounted there" };
     case "key_not_found":
-      return { ...row, code: "access_denied" };
+      return { code: "access_denied", text: answer.errors.length === 0 ? "there is no such login" : row.text };
     default:
       return row;
   }

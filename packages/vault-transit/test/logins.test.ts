@@ -99,6 +99,17 @@ describe("a login", () => {
   });
 
   test.each([
+    ["the server refused the credentials", errorReply(400, "invalid role or secret ID")],
+    ["there is no such login", errorReply(404)],
+    ["nothing is mounted there", errorReply(404, 'no handler for route "auth/approle/login". route entry not found.')],
+  ])("that is rejected says: %s", async (text, reply) => {
+    logins.refuse = ({ path }) => (path === LOGIN ? reply : undefined);
+    const error = await rejection(open(APPROLE));
+    expect(error).toMatchObject({ code: "access_denied" });
+    expect(String(error)).toContain(`cannot log in with auth/approle at ${fake.address}: ${text}`);
+  });
+
+  test.each([
     [503, "Vault is sealed", "unavailable"],
     [429, "rate limit quota exceeded", "throttled"],
     [500, "internal error", "unavailable"],
