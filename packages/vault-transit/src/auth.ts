@@ -8,8 +8,8 @@ export interface VaultTransitTokenAuth {
   /** How the adapter gets a token. */
   readonly method: "token";
   /**
-   * A token, which is renewed while it is renewable. Or a function that returns one. It is called for the first call, and
-   * again after a token was refused, at most once in 5 seconds.
+   * A token, which is renewed while it is renewable. Or a function that returns one within 10 seconds. It is called for the
+   * first call, and again after a token was rejected, at most once in 5 seconds.
    */
   readonly token: string | (() => string | Promise<string>);
 }
@@ -28,7 +28,7 @@ export interface VaultTransitAppRoleAuth {
   readonly method: "approle";
   /** Role id. */
   readonly roleId: string;
-  /** Secret id, or a function that returns one for each login. Default: `secretIdFile`. */
+  /** Secret ID, or a function that returns one for each login, within 10 seconds. Default: `secretIdFile`. */
   readonly secretId?: string | (() => string | Promise<string>) | undefined;
   /** Path of a file with the secret id, read for each login. Default: none, for a role that needs no secret id. */
   readonly secretIdFile?: string | undefined;

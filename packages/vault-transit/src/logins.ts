@@ -1,5 +1,5 @@
 import { SignerError } from "@signpost/core";
-import { readInstant, safeCause } from "@signpost/core/adapter";
+import { readInstant, safeCause, withinDeadline } from "@signpost/core/adapter";
 import { isSecret, type VaultTransitAppRoleAuth, type VaultTransitKubernetesAuth } from "./auth.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { unusableSecret, type Lease, type TokenCalls } from "./token-calls.ts";
@@ -15,6 +15,9 @@ export interface TokenMaker {
 }
 
 type Secret = string | (() => string | Promise<string>);
+
+/** How long a function of the caller may take. Afterward it is called again. Milliseconds. */
+const FUNCTION_MS = 10_000;
 
 /** Where Kubernetes puts the token of a pod's service account. */
 const SERVICE_ACCOUNT_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token";
@@ -73,7 +76,10 @@ async function call(argument: string, secret: Secret): Promise<string> {
 
 async function asked(argument: string, source: () => string | Promise<string>): Promise<string> {
   try {
-    return await source();
+    return await withinDeadline(async () => source(), {
+      deadlineMs: FUNCTION_MS,
+      message: `${argument}: no answer within ${FUNCTION_MS} ms`,
+    });
   } catch (error) {
     if (error instanceof SignerError) throw error;
     const cause = safeCause(error, { members: ["code"], hides: () => true });

@@ -1,10 +1,16 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
 import { readInstant } from "@signpost/core/adapter";
+import { createCredentials } from "../src/credentials.ts";
 import { createLeasedToken } from "../src/leased-token.ts";
+import type { TokenCalls } from "../src/token-calls.ts";
 import { rejection } from "./support/signatures.ts";
 
 // What a signer does with it is in logins.test.ts. Here calls end in an order that a server does not give reliably.
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test("a call that is refused after a login has failed logs in too, and is not denied", async () => {
   let logins = 0;
@@ -23,4 +29,28 @@ test("a call that is refused after a login has failed logs in too, and is not de
   expect(await rejection(tokens.another(token, signal))).toMatchObject({ code: "unavailable" });
   expect(await tokens.another(token, signal)).toBe("token-3");
   await tokens.close();
+});
+
+test.each([
+  ["token", (fn: () => Promise<string>) => ({ method: "token", token: fn }) as const],
+  ["secretId", (fn: () => Promise<string>) => ({ method: "approle", roleId: "r", secretId: fn }) as const],
+])("a function auth.%s that never settles is given up after 10 s, and called again", async (name, authWith) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const source = vi.fn<() => Promise<string>>(() => new Promise(() => {}));
+  const calls: TokenCalls = {
+    logIn: async () => ({ token: "logged-in", leaseMs: 3_600_000, since: readInstant(), renewable: true }),
+    renew: () => Promise.reject(new Error("unexpected")),
+    lookUp: () => Promise.reject(new Error("unexpected")),
+    revoke: async () => {},
+  };
+  const credentials = createCredentials(authWith(source), calls);
+  const { signal } = new AbortController();
+  const first = rejection(credentials.token(signal));
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await first).toMatchObject({ code: "timeout", transient: true });
+  expect(String(await first)).toContain(`auth.${name}: no answer within 10000 ms`);
+  source.mockResolvedValue("logged-in");
+  expect(await credentials.token(signal)).toBe("logged-in");
+  expect(source).toHaveBeenCalledTimes(2);
+  await credentials.close();
 });
