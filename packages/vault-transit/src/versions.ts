@@ -110,33 +110,34 @@ export async function vaultTransitKeys(options: VaultTransitKeysOptions): Promis
   };
   try {
     const versions = await list(plan.bounds);
-    return createKeys(versions, () => list(laterBounds(plan)), closeAll);
+    return createKeys(versions, (signal) => list({ ...plan.bounds, signal }), closeAll);
   } catch (error) {
     await withinDeadline(closeAll, { deadlineMs: CLOSING_MS }).catch(() => undefined);
     throw error;
   }
 }
 
-/** The caller's signal only ends the opening. */
-function laterBounds({ bounds }: OpeningPlan): OpeningBounds {
-  return { ...bounds, signal: undefined };
-}
-
 /** The keys that the caller gets: the versions of the last list, and what lists them again. */
 function createKeys(
   first: readonly VaultTransitKeyVersion[],
-  list: () => Promise<readonly VaultTransitKeyVersion[]>,
-  close: () => Promise<void>,
+  list: (signal: AbortSignal) => Promise<readonly VaultTransitKeyVersion[]>,
+  closeAll: () => Promise<void>,
 ): VaultTransitKeys {
+  const ending = new AbortController();
   let versions = first;
   let refreshing: Promise<boolean> | undefined;
   let closing: Promise<void> | undefined;
   const refresh = async (): Promise<boolean> => {
     if (closing !== undefined) throw closedError();
-    const found = await list();
+    const found = await list(ending.signal);
     if (describe(found) === describe(versions)) return false;
     versions = found;
     return true;
+  };
+  const close = async (): Promise<void> => {
+    ending.abort(closedError());
+    await refreshing?.catch(() => undefined);
+    await closeAll();
   };
   const keys: VaultTransitKeys = {
     get versions() {
@@ -168,8 +169,8 @@ async function listVersions(
   for (const keyVersion of versionNumbers(key)) {
     const publicKey = publicKeyOf(key, keyVersion, call);
     const creationTime = creationTimeOf(key, keyVersion, call);
-    const signs =
-      refusalOf(key, keyVersion, call) === undefined && (await canSign(connection, name, key, keyVersion, bounds));
+    const isAllowed = refusalOf(key, keyVersion, call) === undefined;
+    const signs = isAllowed && (signers.has(keyVersion) || (await canSign(connection, name, key, keyVersion, bounds)));
     const half = signs ? { signer: await signers.open({ keyVersion, publicKey, notes: key.notes }) } : { publicKey };
     found.push({ keyVersion, creationTime, ...datesOf(creationTime, found.length === 0, dates), ...half });
   }
@@ -178,6 +179,7 @@ async function listVersions(
 
 /** The signers of the versions, each opened once. */
 interface Signers {
+  has(keyVersion: number): boolean;
   open(version: OpenVersion): Promise<Signer>;
   close(): Promise<void>;
 }
@@ -191,6 +193,7 @@ interface OpenVersion {
 function createSigners(connection: Connection, plan: OpeningPlan, name: KeyName): Signers {
   const signers = new Map<number, Signer>();
   return {
+    has: (keyVersion) => signers.has(keyVersion),
     open: async (version) => {
       const known = signers.get(version.keyVersion);
       if (known !== undefined) {
@@ -218,7 +221,8 @@ function openVersion(
   { keyVersion, ...opened }: OpenVersion,
 ): Promise<Signer> {
   return openAdapterSigner(
-    { ...plan, bounds: laterBounds(plan) },
+    // The caller's signal only ends the opening of the set.
+    { ...plan, bounds: { ...plan.bounds, signal: undefined } },
     {
       name: String(keyVersion),
       readKey: async () => ({ ...opened, name: String(keyVersion) }),
