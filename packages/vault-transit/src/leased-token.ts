@@ -116,9 +116,13 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
     close: async () => {
       closed = true;
       clock.stop();
+      const old = held?.token;
       const pending = Promise.allSettled([loggingIn, renewing]);
-      await withinDeadline(() => pending, { deadlineMs: CLOSING_MS }).catch(() => undefined);
-      if (held !== undefined) await maker.revoke(held.token);
+      await Promise.all([
+        old === undefined ? undefined : maker.revoke(old),
+        withinDeadline(() => pending, { deadlineMs: CLOSING_MS }).catch(() => undefined),
+      ]);
+      if (held !== undefined && held.token !== old) await maker.revoke(held.token);
     },
   };
 }

@@ -54,3 +54,19 @@ test.each([
   expect(source).toHaveBeenCalledTimes(2);
   await credentials.close();
 });
+
+test("closing waits for a renewal that hangs and for the revocation at the same time", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
+  const revoked: string[] = [];
+  const tokens = createLeasedToken({
+    make: async () => ({ token: "held", leaseMs: 3000, since: readInstant(), renewable: true }),
+    renew: () => new Promise(() => {}),
+    revoke: (token) => new Promise((resolve) => setTimeout(() => resolve(void revoked.push(token)), 900)),
+  });
+  await tokens.token(new AbortController().signal);
+  await vi.advanceTimersByTimeAsync(2500);
+  let isClosed = false;
+  void tokens.close().then(() => (isClosed = true));
+  await vi.advanceTimersByTimeAsync(950);
+  expect({ isClosed, revoked }).toEqual({ isClosed: true, revoked: ["held"] });
+});
