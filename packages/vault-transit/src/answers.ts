@@ -73,7 +73,9 @@ function notesOf(data: object): readonly string[] {
 /** Seconds, or a duration such as `24h`. Undefined for none. */
 function rotationPeriod(period: unknown): string | undefined {
   if (typeof period !== "number" && typeof period !== "string") return undefined;
-  return /^0(?:s|m|h)?$|^$/.test(String(period)) ? undefined : String(period).slice(0, 32);
+  const text = String(period);
+  if (/^(?:0[smh]?)?$/.test(text)) return undefined;
+  return /^[0-9hms.]{1,32}$/.test(text) ? text : "(not a duration)";
 }
 
 /** The error for a key that cannot sign with this version, with the reason. */

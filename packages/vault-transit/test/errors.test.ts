@@ -164,6 +164,13 @@ describe("the answer to a read", () => {
     expect(String(error)).toContain(`was answered without ${member}`);
   });
 
+  test("with something else than a duration is not repeated in a note", async () => {
+    fake.changes = { auto_rotate_period: `1h ${fake.token}` };
+    const auth = { method: "token", token: fake.token } as const;
+    await using signer = await openVaultTransitSigner({ address: fake.address, key: "op", auth });
+    expect(signer.health().notes).toEqual([expect.stringMatching(/^auto_rotate_period \(not a duration\): /)]);
+  });
+
   test("with a public key that is none is refused", async () => {
     const pem = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
     expect(await opening({ keys: { "1": { public_key: pem } } })).toMatchObject({ code: "integrity" });
