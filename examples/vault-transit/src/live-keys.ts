@@ -1,4 +1,4 @@
-import { createRotationSchedule, type RotationSchedule } from "@signpost/core";
+import { createRotationSchedule, SignerError, type RotationSchedule } from "@signpost/core";
 import { vaultTransitKeys, type VaultTransitKeysOptions } from "@signpost/vault-transit";
 
 /** The longest lifetime of a token. A key that has retired stays published that long. Seconds. */
@@ -32,6 +32,8 @@ export async function openLiveKeys(
       // A new schedule only after a change, so that caches of the key set stay useful.
       if (await keys.refresh()) schedule = plan();
     } catch (error) {
+      // The OP stops.
+      if (error instanceof SignerError && error.code === "closed") return;
       // The versions that are known stay in use. Tell the operator if this lasts longer than `pickUpMinutes`.
       console.error(`the versions of the key could not be read: ${String(error)}`);
     }

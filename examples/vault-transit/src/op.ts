@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createJwksEndpoint, requestPath, signJwt, SignerError } from "@signpost/core";
+import { createJwksEndpoint, requestPath, signJwt, SignerError, type KeySet } from "@signpost/core";
 import { openLiveKeys, TOKEN_LIFETIME_SECONDS, type LiveKeys } from "./live-keys.ts";
 import type { Settings } from "./settings.ts";
 
@@ -30,7 +30,7 @@ export async function startOp(settings: Settings, now: () => number = Date.now):
 }
 
 function createHandler({ issuer }: Settings, { schedule }: LiveKeys): RequestListener {
-  const keySet = (): ReturnType<ReturnType<LiveKeys["schedule"]>["keySet"]> => schedule().keySet();
+  const keySet = (): KeySet => schedule().keySet();
   const jwks = createJwksEndpoint({
     issuer,
     keys: keySet,
@@ -39,6 +39,11 @@ function createHandler({ issuer }: Settings, { schedule }: LiveKeys): RequestLis
   // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
   const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
   let isReady = true;
+  // A replica that is out of service gets no other request that would show that its key works again.
+  const checkReady = async (): Promise<boolean> => {
+    if (!isReady) isReady = await canSign(keySet);
+    return isReady;
+  };
   const routes: Readonly<Record<string, RequestListener>> = {
     [jwks.pathname]: jwks.listener,
     [discoveryPath]: (_request, response) => {
@@ -62,7 +67,7 @@ function createHandler({ issuer }: Settings, { schedule }: LiveKeys): RequestLis
       );
     },
     "/ready": (_request, response) => {
-      response.writeHead(isReady ? 200 : 503).end();
+      void checkReady().then((ready) => response.writeHead(ready ? 200 : 503).end());
     },
   };
   return (request, response) => {
@@ -72,6 +77,13 @@ function createHandler({ issuer }: Settings, { schedule }: LiveKeys): RequestLis
     if (route === undefined) response.writeHead(404).end();
     else route(request, response);
   };
+}
+
+async function canSign(keys: () => KeySet): Promise<boolean> {
+  return signJwt(keys, { sub: "warm-up" }).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function stop(server: Server, keys: LiveKeys): Promise<void> {

@@ -62,6 +62,17 @@ describe("the OP of the Vault example", () => {
     expect(await newIdToken()).toMatch(/^eyJ/);
   });
 
+  test("is not ready while its policy is gone, and notices by itself that it is back", async () => {
+    const writePolicy = (policy: string): Promise<unknown> => server.must("PUT", "sys/policies/acl/op", { policy });
+    await writePolicy("# nothing");
+    const { status } = await fetch(`${base}/token`);
+    const without = await fetch(`${base}/ready`);
+    await writePolicy(await readFile(new URL("../policy.hcl", import.meta.url), "utf8"));
+    expect([status, without.status]).toEqual([500, 503]);
+    // The load balancer sends it nothing but this.
+    expect((await fetch(`${base}/ready`)).status).toBe(200);
+  });
+
   test("follows a rotation without a deployment: announced first, signing hours later", async () => {
     const [first] = await publishedKids();
     await server.must("POST", "transit/keys/op/rotate");
