@@ -27,7 +27,7 @@ export interface Login {
   readonly namespace: string | undefined;
 }
 
-/** The calls about tokens. Each makes one attempt, in the time of one attempt, and rejects with `SignerError`. */
+/** The calls about tokens. Each makes one attempt, and rejects with `SignerError`. */
 export interface TokenCalls {
   logIn(login: Login): Promise<Lease>;
   renew(token: string, namespace: string | undefined): Promise<Lease>;
@@ -40,7 +40,12 @@ export interface TokenCalls {
 /** Less than the second after which closing counts as abandoned. Milliseconds. */
 const REVOKE_MS = 900;
 
-export function createTokenCalls(requester: Requester, timeoutMs: number): TokenCalls {
+/** A login may take this long, even if an attempt to sign must not. A method asks other services. Milliseconds. */
+const LEAST_TIMEOUT_MS = 2000;
+
+/** The calls to one server. Each may take as long as an attempt to sign, and at least 2 s. */
+export function createTokenCalls(requester: Requester, attemptTimeoutMs: number): TokenCalls {
+  const timeoutMs = Math.max(attemptTimeoutMs, LEAST_TIMEOUT_MS);
   const ask = async (action: string, request: ApiRequest, token: string | undefined): Promise<unknown> => {
     const target = { action, address: requester.address };
     const message = `cannot ${action} at ${requester.address}: no answer within ${timeoutMs} ms`;
@@ -76,7 +81,7 @@ export function createTokenCalls(requester: Requester, timeoutMs: number): Token
     revoke: async (token, namespace) => {
       const target = { action: "revoke the token", address: requester.address };
       const request = { method: "POST", path: "auth/token/revoke-self", body: {}, namespace } as const;
-      const deadline = { deadlineMs: Math.min(REVOKE_MS, timeoutMs) };
+      const deadline = { deadlineMs: REVOKE_MS };
       await withinDeadline((signal) => requester.send(target, request, token, signal), deadline).catch(() => undefined);
     },
   };

@@ -134,6 +134,14 @@ describe("a login", () => {
     expect(await rejection(openVaultTransitSigner(auth))).toMatchObject({ code: "integrity", transient: true });
   });
 
+  test("that takes longer than an attempt is waited for by the next one, and not made again", async () => {
+    const answer = fake.tokens;
+    fake.tokens = (request) => ({ ...answer(request), ...(request.path === LOGIN && { delayMs: 250 }) });
+    const signer = await open(APPROLE, { attemptTimeoutMs: 100 });
+    expect(await signsTruly(signer)).toBe(true);
+    expect(logins.calls(LOGIN)).toHaveLength(1);
+  });
+
   test("that is not answered ends with the attempt", async () => {
     logins.refuse = () => ({ status: 200, body: "", ending: "hang" });
     const policy = { attemptTimeoutMs: 100, maxAttempts: 1 };
