@@ -23,21 +23,23 @@ export function hasTlsFiles({ caFile, certFile }: VaultTransitTlsOptions): boole
  */
 export async function readTlsFiles({ caFile, certFile, keyFile }: VaultTransitTlsOptions): Promise<TlsMaterial> {
   const [ca, cert, key] = await Promise.all([
-    readPem("tls.caFile", caFile),
-    readPem("tls.certFile", certFile),
-    readPem("tls.keyFile", keyFile),
+    readPem("tls.caFile", "CACERT", caFile),
+    readPem("tls.certFile", "CLIENT_CERT", certFile),
+    readPem("tls.keyFile", "CLIENT_KEY", keyFile),
   ]);
   return { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert }), ...(key !== undefined && { key }) };
 }
 
-async function readPem(argument: string, path: string | undefined): Promise<string | undefined> {
+/** The option may come from a variable, which the caller must be able to find. */
+async function readPem(argument: string, variable: string, path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
+  const expected = `expected a PEM file, here or in VAULT_${variable} or BAO_${variable}`;
   try {
     const text = Buffer.from(await readRegularFile(argument, path, MAX_FILE_BYTES)).toString("latin1");
     if (text.includes("-----BEGIN ")) return text;
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
-    throw new ConfigurationError(argument, `expected a file that can be read, but: ${String(memberOf(error, "code"))}`);
+    throw new ConfigurationError(argument, `${expected}, but it cannot be read: ${String(memberOf(error, "code"))}`);
   }
-  throw new ConfigurationError(argument, "expected a PEM file");
+  throw new ConfigurationError(argument, expected);
 }

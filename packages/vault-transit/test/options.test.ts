@@ -150,6 +150,15 @@ describe("the environment", () => {
     expect(inForce).not.toThrow(SECRET);
   });
 
+  test("a file for TLS that is bad is named together with its variable", async () => {
+    vi.stubEnv("VAULT_CACERT", "/there/is/no/such/file");
+    const error = await rejection(openVaultTransitSigner(OPTIONS));
+    expect(error).toMatchObject({ argument: "tls.caFile" });
+    expect(String(error)).toMatch(/VAULT_CACERT.*ENOENT/);
+    vi.stubEnv("BAO_CACERT", import.meta.filename);
+    expect(String(await rejection(openVaultTransitSigner(OPTIONS)))).toMatch(/PEM file.*BAO_CACERT/);
+  });
+
   test("without an address or a token, the options are asked for", () => {
     for (const name of ["VAULT_ADDR", "BAO_ADDR", "VAULT_TOKEN", "BAO_TOKEN"]) vi.stubEnv(name, "");
     expect(() => inForce({ auth: { method: "none" } })).toThrow(/^address: .*VAULT_ADDR/);
