@@ -18,7 +18,7 @@ export interface VaultTransitTokenAuth {
 export interface VaultTransitTokenFileAuth {
   /** How the adapter gets a token. */
   readonly method: "token-file";
-  /** Path of the file. It is read again after a second, and when a token was refused. */
+  /** Path of the file. It is read again after a second, and when a token was rejected. */
   readonly path: string;
 }
 

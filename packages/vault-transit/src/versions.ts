@@ -55,7 +55,7 @@ const OPTIONS: OptionNames<VaultTransitKeysOptions> = {
 export type VaultTransitKeyVersion = ScheduledEntry & {
   /** Number of the version. */
   readonly keyVersion: number;
-  /** When the server made it. */
+  /** When the server created it. */
   readonly creationTime: Date;
 };
 
@@ -73,7 +73,7 @@ export interface VaultTransitKeys extends AsyncDisposable {
 }
 
 /**
- * Reads the versions of a key, and opens a signer for each. The dates of a version follow from the time when the server made
+ * Reads the versions of a key, and opens a signer for each. The dates of a version follow from the time when the server created
  * it, so all replicas compute the same schedule. A new version (`POST MOUNT/keys/KEY/rotate`) is announced first, and signs
  * `announceHours` later. The key's `auto_rotate_period` must be 0 unless `refresh()` is called regularly. The token needs
  * `read` on `MOUNT/keys/KEY`, and `update` on `MOUNT/sign/KEY/sha2-256`.
@@ -233,7 +233,7 @@ function openVersion(
   );
 }
 
-/** A key that was deleted and made again, or restored from a backup, has other versions under the same numbers. */
+/** A key that was deleted and created again, or restored from a backup, has other versions under the same numbers. */
 function requireSame({ uri, publicKey }: Signer, found: P256PublicJwk): void {
   if (publicKey.x === found.x && publicKey.y === found.y) return;
   throw new SignerError("wrong_key", `${uri} has another public key than before: the key was replaced`);
