@@ -67,6 +67,13 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
   });
   // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
   const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  let isOut = false;
+  // An instance that is out gets no other request that would show that its key works again.
+  const isReady = async (): Promise<boolean> => {
+    isOut ||= signer.health().status === "down";
+    if (isOut) isOut = !(await canSign(keys));
+    return !isOut;
+  };
   const routes: Readonly<Record<string, RequestListener>> = {
     [jwks.pathname]: jwks.listener,
     [discoveryPath]: (_request, response) => {
@@ -91,9 +98,11 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
     // For the startup and readiness probes. A key that cannot sign takes the instance out. An outage of KMS does not, since it
     // affects all instances.
     "/ready": (_request, response) => {
-      const { status, since, lastCode } = signer.health();
-      response.writeHead(status === "down" ? 503 : 200, { "Content-Type": "application/json" });
-      response.end(JSON.stringify({ status, since, lastCode }));
+      void isReady().then((ready) => {
+        const { status, since, lastCode } = signer.health();
+        response.writeHead(ready ? 200 : 503, { "Content-Type": "application/json" });
+        response.end(JSON.stringify({ status, since, lastCode }));
+      });
     },
   };
   return (request, response) => {
@@ -103,6 +112,13 @@ function createHandler(settings: Settings, keys: KeySet, signer: GuardedSigner):
     if (route === undefined) response.writeHead(404).end();
     else route(request, response);
   };
+}
+
+async function canSign(keys: KeySet): Promise<boolean> {
+  return signJwt(keys, { sub: "readiness" }).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function stop(server: Server, signer: GuardedSigner): Promise<void> {
