@@ -73,7 +73,7 @@ export interface CachedResource<T> {
   current(signal?: AbortSignal, mayBeStale?: MayBeStale): Promise<Stored<T>>;
   /**
    * A document newer than `seen`: already stored, in flight, or from one shared refetch that bypasses every cache. Returns
-   * `throttledForMs` if another refetch must not be sent yet.
+   * `throttledForMs` if another refetch must not be sent yet. Rejects with the error of the last request if that one failed.
    */
   newerThan(seen: Stored<T>, signal?: AbortSignal): Promise<Newer<T>>;
   /** A separate request that bypasses every cache, even if another one is in flight. */
@@ -196,8 +196,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     if (limits.failure === undefined) return undefined;
     const { error, since, forMs } = limits.failure;
     const retryAfterMs = forMs - elapsedMs(since, instant());
-    if (retryAfterMs <= 0) return undefined;
-    return new KeySetError(error.code, error.message, { cause: error, status: error.status, retryAfterMs });
+    return retryAfterMs <= 0 ? undefined : repeated(error, retryAfterMs);
   }
 
   /** Dropping documents to make room must not cause one fetch after another for the same URL. */
@@ -244,6 +243,8 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       const throttledForMs = limits.throttle.take();
       if (throttledForMs > 0) {
         options.onThrottled("unknown_kid");
+        // The refetch got no usable answer. So the network is at fault, and not the token.
+        if (limits.failure !== undefined) throw repeated(limits.failure.error, throttledForMs);
         return { throttledForMs };
       }
       return { stored: await abortable(start("forced"), signal), bypassedCaches: true };
@@ -252,6 +253,10 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     refresh: (signal) => abortable(start("refresh"), signal),
     peek: () => stored,
   };
+}
+
+function repeated(error: KeySetError, retryAfterMs: number): KeySetError {
+  return new KeySetError(error.code, error.message, { cause: error, status: error.status, retryAfterMs });
 }
 
 function asKeySetError(url: URL, thrown: unknown): KeySetError {

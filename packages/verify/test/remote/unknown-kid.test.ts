@@ -93,9 +93,29 @@ describe("an unknown kid", () => {
     server.answerWith(() => ({ status: 500 }));
     await expect(verify(unknown("x"))).rejects.toMatchObject({ code: "http_status", status: 500 });
     clock.advanceSeconds(1);
-    await expect(verify(unknown("x"))).rejects.toMatchObject({ code: "unknown_kid", retryAfterMs: 19_000 });
+    await expect(verify(unknown("x"))).rejects.toMatchObject({ status: 500, retryAfterMs: 19_000 });
     expect(count()).toBe(2);
     await verify(a.token());
+  });
+
+  it("is not blamed on the token until a set has answered", async () => {
+    const { verify, server, clock, count } = await setup(origin([a], LONG_CACHE));
+    await verify(a.token());
+    server.answerWith(() => ({ status: 500 }));
+    await expect(verify(b.token())).rejects.toMatchObject({ code: "http_status", transient: true });
+    server.answerWith(origin([b, a], LONG_CACHE));
+    // The pause after a failure is over, the one after a refetch is not.
+    clock.advanceSeconds(6);
+    await expect(verify(b.token())).rejects.toMatchObject({
+      code: "http_status",
+      transient: true,
+      status: 500,
+      retryAfterMs: 14_000,
+    });
+    expect(count()).toBe(2);
+    clock.advanceSeconds(14);
+    await verify(b.token());
+    await expect(verify(unknown("x"))).rejects.toMatchObject({ code: "unknown_kid", transient: false });
   });
 
   it("at the first use costs the first fetch and one that bypasses the caches", async () => {
