@@ -1,6 +1,6 @@
 import type { OwnKeys, PublishedKey } from "@signpost/core";
-import { currentKeySet } from "@signpost/core";
-import { assertOptions, readCallback, readOwnKeys } from "@signpost/core/adapter";
+import { ConfigurationError, currentKeySet } from "@signpost/core";
+import { assertOptions, given, readCallback, readOwnKeys } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
@@ -32,7 +32,7 @@ export interface OwnKeyFunction extends KeyFunction {
  * a rotation schedule. A schedule includes its withdrawn keys.
  *
  * The key function rejects with `KeySetError`: `missing_kid`, `unknown_kid`, `unsupported_alg`, `no_suitable_key`; and with the
- * error of a function that you passed as `keys`.
+ * error of a function that you passed as `keys`, and with `ConfigurationError` if `withdrawn` does not return a list.
  *
  * @throws ConfigurationError for invalid `keys`, and for anything that `createKeySet` refuses in a list of entries.
  * @example
@@ -75,9 +75,16 @@ export function createOwnKeySet(keys: OwnKeys, options: OwnKeySetOptions = {}): 
 
   const live = (kid: string): PublishedKey | undefined => currentKeySet(own.source).find(kid);
   const liveOrWithdrawn = (kid: string): PublishedKey | undefined =>
-    live(kid) ?? withdrawn().find((key) => key.keyId === kid);
+    live(kid) ?? readWithdrawn(withdrawn()).find((key) => key.keyId === kid);
 
   return Object.assign((header?: JWSHeaderParameters) => keyFor(header, live), {
     forIdTokenHint: (header?: JWSHeaderParameters) => keyFor(header, liveOrWithdrawn),
   });
+}
+
+/** An async function would only be noticed at the first hint, and its rejection would end the process. */
+function readWithdrawn(keys: unknown): readonly PublishedKey[] {
+  if (Array.isArray(keys)) return keys as readonly PublishedKey[];
+  Promise.resolve(keys).catch(() => undefined);
+  throw new ConfigurationError("withdrawn", `must return a list of keys synchronously, got ${given(keys)}`);
 }

@@ -5,7 +5,7 @@ import { openLocalSigner } from "@signpost/local";
 import { createOwnKeySet, verifyOwnJwt } from "@signpost/verify";
 import type { VerifyOwnJwtOptions } from "@signpost/verify";
 import { jwtVerify, SignJWT } from "jose";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { testKey } from "../support/keys.ts";
 
 // How the OP verifies tokens that it issued.
@@ -305,6 +305,25 @@ describe("an id_token_hint", () => {
     await expect(
       verifyOwnJwt(token, { ...options("id_token_hint"), keyFunction: createOwnKeySet(afterNext) }),
     ).rejects.toMatchObject({ code: "unknown_kid" });
+  });
+
+  it.each([
+    ["an async function", async () => []],
+    ["one that rejects", async () => Promise.reject(new Error("no database"))],
+    ["a set", () => new Set()],
+    ["nothing", () => undefined],
+  ])("does not end the process if the withdrawn keys come from %s", async (_name, wrong) => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    const keyFunction = createOwnKeySet(afterNext, { withdrawn: wrong as never });
+    const token = await sign(idClaims(), undefined, before);
+    await expect(verifyOwnJwt(token, { ...options("id_token_hint"), keyFunction })).rejects.toMatchObject({
+      name: "ConfigurationError",
+      argument: "withdrawn",
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).not.toHaveBeenCalled();
   });
 
   it("is checked for its client if the request names one", async () => {
