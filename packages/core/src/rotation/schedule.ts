@@ -69,7 +69,7 @@ export function createRotationSchedule(
   let state: State | undefined;
 
   const current = (): State => {
-    const time = now();
+    const time = readClock(now);
     if (state === undefined || time < state.from || time >= state.until) {
       state = {
         from: changes.findLast((moment) => moment <= time) ?? Number.NEGATIVE_INFINITY,

@@ -241,9 +241,14 @@ describe("an impossible schedule is refused", () => {
   test("a clock that stops making sense makes the source throw, not publish an empty set", () => {
     let time = atHour(1).getTime();
     const schedule = createRotationSchedule(TWO, { ...OPTIONS, now: () => time });
-    time = Number.NaN;
-    expect(roles(schedule)).toEqual(["a active"]);
+    for (const broken of [Number.NaN, Number.POSITIVE_INFINITY, undefined, atHour(1)]) {
+      time = broken as number;
+      expect(() => schedule.keySet()).toThrow(expect.objectContaining({ argument: "now" }));
+      expect(() => schedule.jwksRotationActive()).toThrow(expect.objectContaining({ argument: "now" }));
+    }
     time = atHour(-1).getTime();
     expect(() => schedule.keySet()).toThrow(ConfigurationError);
+    time = atHour(100).getTime();
+    expect(roles(schedule)).toEqual(["b active", "a retiring"]);
   });
 });
