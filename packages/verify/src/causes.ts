@@ -19,6 +19,9 @@ export function* causesOf(error: unknown): Iterable<unknown> {
 /** Messages of errors without a code. undici has this one for the ports that the Fetch standard blocks, such as 6000 and 10080. */
 const TELLING_MESSAGES: ReadonlySet<unknown> = new Set(["bad port"]);
 
+/** What undici's ProxyAgent says, with a code that reads as if the request had been aborted. */
+const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;
+
 /** Names that carry no information. */
 const ANY_ERROR: ReadonlySet<unknown> = new Set(["Error", "TypeError", "AggregateError"]);
 
@@ -31,6 +34,8 @@ export function reasonOf(error: unknown): string | undefined {
   const causes = [...causesOf(error)];
   const message = memberOf(causes.at(-1), "message");
   if (typeof message === "string" && TELLING_MESSAGES.has(message)) return message;
+  const proxyStatus = PROXY_ANSWER.exec(String(message))?.[1];
+  if (proxyStatus !== undefined) return `the proxy answered with status ${proxyStatus}`;
   const codes = causes.map((cause) => memberOf(cause, "code")).filter(isWord);
   const names = causes.map((cause) => memberOf(cause, "name")).filter(isWord);
   return codes.at(-1) ?? names.findLast((name) => !ANY_ERROR.has(name));

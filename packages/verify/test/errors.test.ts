@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { runInNewContext } from "node:vm";
 import { VerifyError as CoreVerifyError } from "@signpost/core";
@@ -14,7 +17,7 @@ import {
 } from "@signpost/verify";
 import type { KeySetErrorCode, RemoteKeySetOptions, TokenErrorCode } from "@signpost/verify";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
-import { Agent } from "undici";
+import { Agent, ProxyAgent } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { withRequests } from "../src/http/request.ts";
 import { createClockReader } from "../src/http/clock-reading.ts";
@@ -149,6 +152,19 @@ describe("the message of a failed fetch names host and reason", () => {
       code: "fetch_failed",
       message: "http://127.0.0.1:6000/jwks could not be fetched: bad port",
     });
+  });
+
+  it.each([403, 407, 502])("if a proxy answers %d to CONNECT", async (status) => {
+    const proxy = createServer().on("connect", (_request, socket) => socket.end(`HTTP/1.1 ${status} No\r\n\r\n`));
+    await once(proxy.listen(0, "127.0.0.1"), "listening");
+    const { port } = proxy.address() as AddressInfo;
+    const dispatcher = new ProxyAgent(`http://user:secret@127.0.0.1:${port}`);
+    onTestFinished(async () => {
+      await dispatcher.destroy();
+      proxy.close();
+    });
+    const { message } = await failure(createRemoteKeySet("https://op.example/jwks", { dispatcher })(header));
+    expect(message).toBe(`https://op.example/jwks could not be fetched: the proxy answered with status ${status}`);
   });
 
   it("if the name does not resolve", async () => {
