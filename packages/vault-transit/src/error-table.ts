@@ -91,8 +91,15 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
 // Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID, DEPTH_ZERO_SELF_SIGNED_CERT.
 const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|OSSL)_|CERT|SIGNATURE$/;
 
+/** What undici's ProxyAgent says, with a code that reads as if the caller had ended the call. */
+const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;
+
 /** The row for an error of the client. */
 export function rowOfError(error: unknown): Row {
+  const proxyStatus = PROXY_ANSWER.exec(String(memberOf(error, "message")))?.[1];
+  if (proxyStatus !== undefined) {
+    return { code: "unavailable", text: `the proxy answered with status ${proxyStatus}` };
+  }
   const code = memberOf(error, "code");
   // Some versions of undici give it a code, HPE_…, and others do not.
   if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
