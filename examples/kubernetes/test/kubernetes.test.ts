@@ -42,6 +42,17 @@ function probes(): readonly Probe[] {
 const openLocal: OpenKey = (_uri, policy) => openLocalSigner({ policy });
 const at = (moment: string | undefined, hours: number) => () => Date.parse(moment ?? "") + hours * 3_600_000;
 
+test("a revoked key leaves every cache: each has its own copy, in a volume that ends with its pod", async () => {
+  const cache = find(manifests, "Deployment", "op-cache");
+  expect(cache.spec?.replicas).toBeGreaterThan(1);
+  expect(podOf(cache).volumes).toContainEqual(expect.objectContaining({ name: "tmp", emptyDir: expect.anything() }));
+  for (const page of ["../README.md", "../../../docs/emergency.md"]) {
+    expect(await readFile(new URL(page, import.meta.url), "utf8")).toContain(
+      "kubectl rollout restart deployment/op-cache",
+    );
+  }
+});
+
 describe("the manifests", () => {
   test("are objects of Kubernetes, all of them applied", () => {
     const all = [...manifests.values()].flat();
