@@ -313,7 +313,7 @@ describe("an id_token_hint", () => {
     ["a set", () => new Set()],
     ["nothing", () => undefined],
   ])("does not end the process if the withdrawn keys come from %s", async (_name, wrong) => {
-    const unhandled = vi.fn();
+    const unhandled = vi.fn<() => void>();
     process.on("unhandledRejection", unhandled);
     onTestFinished(() => void process.off("unhandledRejection", unhandled));
     const keyFunction = createOwnKeySet(afterNext, { withdrawn: wrong as never });
