@@ -115,6 +115,18 @@ describe("a single-page RP on another origin", () => {
     expect(op.exchanges[1]?.headers).toMatchObject({ "cache-control": "no-cache" });
   });
 
+  it("accepts the new key as soon as the OP answers again", async () => {
+    const op = await startOp(true);
+    const page = await openPage(op);
+    await verify(page, op, await op.token());
+    await op.rotate();
+    const token = await op.token();
+    await page.route(op.jwksUri, (route) => route.abort());
+    await expect(verify(page, op, token)).rejects.toThrow("Failed to fetch");
+    await page.unroute(op.jwksUri);
+    expect(await verify(page, op, token)).toMatchObject({ sub: "248289" });
+  });
+
   it("refuses a token that another key signed", async () => {
     const [op, other] = [await startOp(true), await startOp(true)];
     const page = await openPage(op);

@@ -30,7 +30,12 @@ export function createBrowserKeySet(jwksUri) {
       const unknownKid = error instanceof errors.JWKSNoMatchingKey;
       if (!unknownKid || sinceForced() < FORCED_REFETCH_INTERVAL_MS) throw error;
       [forcedAt, forcedAtWall] = [performance.now(), Date.now()];
-      return (await load("reload"))(header, token);
+      const reloaded = await load("reload").catch((failure) => {
+        // Without an answer, the next token must not be blamed for the network.
+        [forcedAt, forcedAtWall] = [-Infinity, -Infinity];
+        throw failure;
+      });
+      return reloaded(header, token);
     }
   };
   /** Revalidates with the OP now. */
