@@ -112,6 +112,12 @@ function attemptTimeoutMs(): number {
   return Math.max(LEAST_ATTEMPT_MS, process.getBuiltinModule("node:net").getDefaultAutoSelectFamilyAttemptTimeout());
 }
 
+/**
+ * How long a connection may be idle. A server may ask for ten minutes, and an OP with thousands of clients would have thousands of
+ * connections open.
+ */
+const MAX_IDLE_MS = 4000;
+
 function guardedAgent(
   { Agent, buildConnector }: Undici,
   rules: AddressRules,
@@ -124,6 +130,7 @@ function guardedAgent(
     ...tls,
   });
   return new Agent({
+    keepAliveMaxTimeout: MAX_IDLE_MS,
     connect(target, callback) {
       // A literal address is not looked up.
       const literal = target.hostname.replace(/^\[|\]$/g, "");

@@ -419,6 +419,19 @@ describe("where the socket connects", () => {
     );
   });
 
+  it("an idle connection is closed after seconds, even if its server asks for ten minutes", () => {
+    const given: unknown[] = [];
+    class Agent extends undici.Agent {
+      constructor(options?: undici.Agent.Options) {
+        super(options);
+        given.push(options);
+      }
+    }
+    const dispatcher = publicDispatcher({ ...undici, Agent });
+    onTestFinished(() => dispatcher.close());
+    expect(given).toEqual([expect.objectContaining({ keepAliveMaxTimeout: 4000 })]);
+  });
+
   it("an allowed network is reached by name and by address", async () => {
     const target = await server();
     const options = { allowSubnets: ["127.0.0.0/8"], lookup: resolvesTo(["127.0.0.1"]) };
