@@ -28,7 +28,7 @@ export interface ClientKeySetsOptions extends Omit<RemoteKeySetOptions, "publicA
 
 /** The keys that a client registered (RFC 7591 section 2): exactly one of the two. */
 export interface ClientKeys {
-  /** The set itself. A different object is a different set. */
+  /** The set itself. Another object with the same content is the same set. */
   readonly jwks?: { readonly keys: readonly unknown[] } | undefined;
   /** An https URL of the set. */
   readonly jwksUri?: string | undefined;
@@ -37,7 +37,7 @@ export interface ClientKeys {
 /** Returns the key function of each client. */
 export interface ClientKeySets {
   /**
-   * Returns a key function for the client's own keys. It stays the same until `keys` has another `jwks` object or another URI. The
+   * Returns a key function for the client's own keys. It stays the same until `keys` has another `jwks` or another URI. The
    * next one still remembers which key each `kid` of the client named.
    *
    * @throws ConfigurationError for a client without an id, and for a URI that is not https; KeySetError `invalid_jwks`,
@@ -103,8 +103,8 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
       }
       const source = keys.jwks ?? keys.jwksUri;
       const known = kept.get(clientId);
-      if (known !== undefined && known.source === source) return known.keySet;
-      const entry = { source, ...make(clientId, keys) };
+      if (known !== undefined && isSame(known, source)) return known.keySet;
+      const entry = { source, text: textOf(source), ...make(clientId, keys) };
       if (known !== undefined) drop(clientId, known);
       const pushedOut = kept.set(clientId, entry);
       if (pushedOut !== undefined) drop(...pushedOut);
@@ -112,7 +112,7 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
     },
   };
 
-  function make(clientId: string, { jwks, jwksUri }: ClientKeys): Omit<ClientKeySet, "source"> {
+  function make(clientId: string, { jwks, jwksUri }: ClientKeys): Pick<ClientKeySet, "keySet" | "limits"> {
     const known = kids.of(clientId);
     if (jwks !== undefined && jwksUri === undefined) {
       return { keySet: staticKeySet(jwks, settings, known), limits: undefined };
@@ -134,9 +134,26 @@ export function createClientKeySets(options: ClientKeySetsOptions = {}): ClientK
 interface ClientKeySet {
   /** The registered `jwks` or `jwksUri`. */
   readonly source: unknown;
+  /** A `jwks` as JSON. An OP that reads it from its database gets a new object each time. */
+  readonly text: string | undefined;
   readonly keySet: KeyFunction;
   /** Only for a fetched set. */
   readonly limits: FetchLimits | undefined;
+}
+
+/** Reading a set takes a hundred times longer than comparing it, and anyone can forge an assertion. */
+function isSame(known: ClientKeySet, source: unknown): boolean {
+  return known.source === source || (known.text !== undefined && known.text === textOf(source));
+}
+
+function textOf(source: unknown): string | undefined {
+  if (typeof source !== "object") return undefined;
+  try {
+    return JSON.stringify(source);
+  } catch {
+    // What is not JSON, such as a BigInt, is read each time.
+    return undefined;
+  }
 }
 
 /** The limits of one URI do not apply to another URI of the same client. */

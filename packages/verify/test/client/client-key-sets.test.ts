@@ -38,6 +38,24 @@ describe("the key sets of clients", () => {
     expect(server.requests.at(-1)?.path).toBe("/moved");
   });
 
+  it("are read once for a jwks with the same content, as an OP reads it from its database", async () => {
+    const keySets = createClientKeySets();
+    const stored = JSON.stringify({ keys: [testKey("one").jwk, testKey("two").jwk] });
+    const first = keySets.keysOf("c", { jwks: JSON.parse(stored) });
+    expect(keySets.keysOf("c", { jwks: JSON.parse(stored) })).toBe(first);
+    const next = keySets.keysOf("c", { jwks: { keys: [testKey("three").jwk] } });
+    expect(next).not.toBe(first);
+    await expect(next({ alg: "ES256", kid: "one" })).rejects.toMatchObject({ code: "unknown_kid" });
+    expect(keySets.keysOf("d", { jwks: JSON.parse(stored) })).not.toBe(first);
+  });
+
+  it("are read again each time if their jwks is not JSON", () => {
+    const keySets = createClientKeySets();
+    const jwks = () => ({ keys: [testKey("one").jwk, { kty: "EC", "x-counter": 1n }] });
+    const first = keySets.keysOf("c", { jwks: jwks() });
+    expect(keySets.keysOf("c", { jwks: jwks() })).not.toBe(first);
+  });
+
   it("connect to public addresses alone, unless the caller brings a dispatcher", async () => {
     const keySets = createClientKeySets();
     for (const host of ["127.0.0.1", "169.254.169.254", "[::1]", "localhost"]) {
