@@ -1,12 +1,18 @@
 import { generateKeyPairSync } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { openSigner } from "@signpost/core";
+import { emergencyRotation, openSigner } from "@signpost/core";
 import { awsKms, type AwsKmsApi } from "@signpost/aws-kms";
 import { openLocalSigner } from "@signpost/local";
 import { createMemoryReplayStore } from "@signpost/verify";
 import { type RunningOp, startOp } from "@signpost/example-minimal-op/op";
-import { type OpenKey, openSchedule, type Schedule, SIGNING_DEADLINE_MS } from "@signpost/example-minimal-op/schedule";
+import {
+  type OpenKey,
+  openSchedule,
+  type Schedule,
+  type ScheduledKey,
+  SIGNING_DEADLINE_MS,
+} from "@signpost/example-minimal-op/schedule";
 import { readSettings } from "@signpost/example-minimal-op/settings";
 import { type Container, find, type Manifest, podOf, type PodSpec, type Probe, readManifests } from "./manifests.ts";
 
@@ -146,6 +152,26 @@ describe("the schedule in the ConfigMap", () => {
     const early = { ...next, activeFrom: new Date(at(next.announcedFrom, 3)()).toISOString() };
     const opening = openSchedule({ ...schedule, keys: [first, early] }, openLocal, at(first.activeFrom, 1));
     await expect(opening).rejects.toThrow(/entries\[1\]\.activeFrom: expected .* or later/);
+  });
+
+  test("may be what emergencyRotation returns for a stolen key", async () => {
+    const [{ activeFrom } = { activeFrom: "" }] = schedule.keys;
+    const [stolen, fresh] = [await openLocalSigner(), await openLocalSigner()];
+    const now = at(activeFrom, 24);
+    const { entries } = emergencyRotation(
+      [{ keyId: "stolen", signer: stolen, announcedFrom: activeFrom, activeFrom }],
+      {
+        revokedKeyId: "stolen",
+        at: new Date(now()),
+        replacement: { keyId: "fresh", signer: fresh },
+      },
+    );
+    const written = JSON.parse(JSON.stringify(entries)) as readonly ScheduledKey[];
+    const keys = written.map((dates) => ({ ...dates, uri: "local:" }));
+    const opened = await openSchedule({ ...schedule, keys }, openLocal, now);
+    expect(opened.schedule.keySet().keys).toHaveLength(1);
+    expect(opened.schedule.jwksRotationActive()).toBe(true);
+    await Promise.all(opened.signers.map((signer) => signer.close()));
   });
 
   test("names keys in AWS KMS by URIs that the adapter opens, each with a Region", async () => {

@@ -20,6 +20,8 @@ export interface ScheduledKey {
   readonly publicKey?: string | undefined;
   readonly announcedFrom: string;
   readonly activeFrom: string;
+  /** Only for an entry that `emergencyRotation` changed, after a key was revoked: when that happened. */
+  readonly emergencyAt?: string | undefined;
 }
 
 export interface OpenedSchedule {
@@ -44,13 +46,14 @@ export async function openSchedule(
   const signers: GuardedSigner[] = [];
   try {
     const entries: ScheduledEntry[] = [];
-    for (const { uri, publicKey, announcedFrom, activeFrom } of keys) {
+    for (const { uri, publicKey, announcedFrom, activeFrom, emergencyAt } of keys) {
+      const dates = { announcedFrom, activeFrom, emergencyAt };
       if (uri === undefined) {
-        entries.push({ publicKey: publicKey ?? "", announcedFrom, activeFrom });
+        entries.push({ publicKey: publicKey ?? "", ...dates });
       } else {
         const signer = await open(uri, policy);
         signers.push(signer);
-        entries.push({ signer, announcedFrom, activeFrom });
+        entries.push({ signer, ...dates });
       }
     }
     const onDrop = async (entry: ScheduledEntry): Promise<void> => {
