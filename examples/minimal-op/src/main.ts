@@ -13,7 +13,7 @@ const { issuer, port, scheduleFile, clientsFile, redisUrl, drainMs } = readSetti
 const scheduleSettings = JSON.parse(await readFile(scheduleFile, "utf8")) as Schedule;
 const clients = JSON.parse(await readFile(clientsFile, "utf8")) as Clients;
 
-const redis = redisUrl === undefined ? undefined : createClient({ url: redisUrl });
+const redis = redisUrl === undefined ? undefined : createClient({ url: redisUrl, disableOfflineQueue: true });
 // Without a listener, a lost connection would end the process. While Redis is unreachable, the store rejects assertions.
 redis?.on("error", () => console.error(JSON.stringify({ level: "error", code: "redis" })));
 await redis?.connect();

@@ -18,3 +18,21 @@ test("one replica refuses a client assertion that the other has accepted", async
     [0, null],
   ]);
 });
+
+test("while Redis is away, a claim fails at once and does not wait in the client, which would make it later", async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const client = await createClient();
+  const replica = await startProgram(filesFor(client), { REDIS_URL: redis.url });
+  onTestFinished(() => void replica.stop());
+  await redis.stop();
+  const assertions = await Promise.all(Array.from({ length: 5 }, () => assertionOf(client)));
+  const waits: number[] = [];
+  for (const assertion of assertions) {
+    const startedAt = performance.now();
+    expect((await requestToken(replica.url, assertion)).status).toBe(503);
+    waits.push(performance.now() - startedAt);
+  }
+  // The store gives up a claim that waits after a second.
+  expect(Math.min(...waits)).toBeLessThan(900);
+});

@@ -38,7 +38,7 @@ const REDIS_REPLAY_STORE_OPTIONS: OptionNames<RedisReplayStoreOptions> = { keyPr
  * import { createRedisReplayStore } from "@signpost/verify";
  * import { createClient } from "redis";
  *
- * const client = createClient({ url: "redis://127.0.0.1:6379" });
+ * const client = createClient({ url: "redis://127.0.0.1:6379", disableOfflineQueue: true });
  * client.on("error", () => {});
  * await client.connect();
  * export const replayStore = createRedisReplayStore(client);
