@@ -81,6 +81,10 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
 const READY_ID = "ready";
 
 function requireClient(client: unknown): void {
+  // Its `sendCommand` takes the key of the command first, so each claim would fail.
+  if (typeof memberOf(client, "getSlotRandomNode") === "function") {
+    throw new ConfigurationError("client", "expected a client of one primary, got a cluster of the package redis");
+  }
   const { call, sendCommand } = Object(client) as { readonly call?: unknown; readonly sendCommand?: unknown };
   if (typeof call === "function" || typeof sendCommand === "function") return;
   throw new ConfigurationError("client", `expected a client of redis or ioredis, got ${given(client)}`);
