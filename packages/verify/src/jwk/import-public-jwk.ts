@@ -1,7 +1,28 @@
-import type { CryptoKey, JWK } from "jose";
+import { createPublicKey } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import type { PublicJwk } from "@signpost/core/adapter";
+import type { CryptoKey } from "jose";
+
+/** A public key that is imported when it is first used, for jose (WebCrypto) or for node:crypto. */
+export interface VerifierKey {
+  /** Imported once for each algorithm. */
+  cryptoKey(alg: string): Promise<CryptoKey>;
+  /** Imported once. */
+  keyObject(): KeyObject;
+}
+
+/** The imports of a key that was checked before. */
+export function verifierKey(publicJwk: PublicJwk): VerifierKey {
+  const imported = new Map<string, Promise<CryptoKey>>();
+  let keyObject: KeyObject | undefined;
+  return {
+    cryptoKey: (alg) => importOnce(imported, alg, publicJwk),
+    keyObject: () => (keyObject ??= createPublicKey({ key: { ...publicJwk }, format: "jwk" })),
+  };
+}
 
 /** Imports with jose. It is loaded with the first key, so a process starts without it. */
-async function importPublicJwk(publicJwk: Readonly<JWK>, alg: string): Promise<CryptoKey> {
+async function importPublicJwk(publicJwk: PublicJwk, alg: string): Promise<CryptoKey> {
   const { importJWK } = await import("jose/key/import");
   const key = await importJWK({ ...publicJwk }, alg);
   // Only symmetric keys come back as bytes.
@@ -9,24 +30,12 @@ async function importPublicJwk(publicJwk: Readonly<JWK>, alg: string): Promise<C
   return key;
 }
 
-/** A Map or a WeakMap of imported keys. */
-interface Imported<Name> {
-  get(name: Name): Promise<CryptoKey> | undefined;
-  set(name: Name, key: Promise<CryptoKey>): unknown;
-  delete(name: Name): boolean;
-}
-
-/** Imports a key once. After a failed import, for example because no file could be opened to load jose, the next caller tries again. */
-export function importOnce<Name>(
-  imported: Imported<Name>,
-  name: Name,
-  publicJwk: Readonly<JWK>,
-  alg: string,
-): Promise<CryptoKey> {
-  const known = imported.get(name);
+/** After a failed import, for example because no file could be opened to load jose, the next caller tries again. */
+function importOnce(imported: Map<string, Promise<CryptoKey>>, alg: string, publicJwk: PublicJwk): Promise<CryptoKey> {
+  const known = imported.get(alg);
   if (known !== undefined) return known;
   const key = importPublicJwk(publicJwk, alg);
-  imported.set(name, key);
-  key.catch(() => imported.delete(name));
+  imported.set(alg, key);
+  key.catch(() => imported.delete(alg));
   return key;
 }

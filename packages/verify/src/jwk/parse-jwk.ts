@@ -1,22 +1,20 @@
 import { jwkThumbprint } from "@signpost/core";
 import type { PublicJwk } from "@signpost/core/adapter";
-import type { CryptoKey } from "jose";
 import type { AlgorithmKey } from "./algorithms.ts";
 import { algorithmKey } from "./algorithms.ts";
 import type { JsonObject } from "./json.ts";
 import { isObject } from "./json.ts";
-import { importOnce } from "./import-public-jwk.ts";
+import { verifierKey } from "./import-public-jwk.ts";
+import type { VerifierKey } from "./import-public-jwk.ts";
 import type { KeyFault } from "./public-jwk.ts";
 import { readPublicJwk } from "./public-jwk.ts";
 
 /** A key of a set that may verify signatures. */
-export interface VerificationKey {
+export interface VerificationKey extends VerifierKey {
   readonly kid: string | undefined;
   readonly publicJwk: PublicJwk;
   /** If absent: any algorithm of its type. */
   readonly alg: string | undefined;
-  /** Imported once for each algorithm. */
-  cryptoKey(alg: string): Promise<CryptoKey>;
   /** RFC 7638. Computed once. */
   thumbprint(): string;
 }
@@ -117,12 +115,11 @@ export function fits(key: PublicJwk, asked: AlgorithmKey): boolean {
 }
 
 function verificationKey(purpose: Purpose, publicJwk: PublicJwk): VerificationKey {
-  const imported = new Map<string, Promise<CryptoKey>>();
   let thumbprint: string | undefined;
   return {
     ...purpose,
+    ...verifierKey(publicJwk),
     publicJwk,
-    cryptoKey: (alg) => importOnce(imported, alg, publicJwk, alg),
     thumbprint: () => (thumbprint ??= jwkThumbprint(publicJwk)),
   };
 }

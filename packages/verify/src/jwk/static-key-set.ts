@@ -1,8 +1,8 @@
 import { assertOptions, readFlag } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
-import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
-import type { KeyFunction } from "./key-function.ts";
+import type { FindsKeys, KeyFunction } from "./key-function.ts";
+import { keyFunctionOf } from "./key-function.ts";
 import type { KidMemory } from "./kid-memory.ts";
 import type { DropReason } from "./parse-jwk.ts";
 import type { ParsedJwks } from "./parse-jwks.ts";
@@ -55,14 +55,14 @@ export function staticKeySet(
   jwks: { readonly keys: readonly unknown[] },
   settings: { readonly allowMissingKid: boolean; readonly maxKeys: number },
   kids?: KidMemory,
-): StaticKeyFunction {
+): StaticKeyFunction & FindsKeys {
   const set = parseGiven(jwks, settings.maxKeys);
-  const keyFunction = async (header?: JWSHeaderParameters): Promise<CryptoKey> => {
+  const keyFunction = keyFunctionOf(async (header) => {
     const request = keyRequest(header, settings.allowMissingKid);
     const key = selectKey(set, request, kids);
     if (key instanceof KeySetError) throw key;
-    return key.cryptoKey(request.alg);
-  };
+    return key;
+  });
   return Object.assign(keyFunction, { dropped: set.dropped });
 }
 

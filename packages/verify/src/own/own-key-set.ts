@@ -2,11 +2,13 @@ import type { OwnKeys, PublishedKey } from "@signpost/core";
 import { ConfigurationError, currentKeySet } from "@signpost/core";
 import { assertOptions, given, readCallback, readOwnKeys } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
-import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import { isSameAlgorithm } from "../jwk/algorithms.ts";
-import { importOnce } from "../jwk/import-public-jwk.ts";
+import { verifierKey } from "../jwk/import-public-jwk.ts";
+import type { VerifierKey } from "../jwk/import-public-jwk.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
+import { keyFunctionOf } from "../jwk/key-function.ts";
+import type { SelectingHeader } from "../jwk/select.ts";
 import { keyRequest } from "../jwk/select.ts";
 
 /** Options of `createOwnKeySet`. */
@@ -57,12 +59,12 @@ export function createOwnKeySet(keys: OwnKeys, options: OwnKeySetOptions = {}): 
   assertOptions("options", options, OWN_KEY_SET_OPTIONS);
   const own = readOwnKeys(keys);
   const withdrawn = readCallback("withdrawn", options.withdrawn) ?? own.withdrawn;
-  const imported = new WeakMap<PublishedKey, Promise<CryptoKey>>();
+  const imported = new WeakMap<PublishedKey, VerifierKey>();
 
   async function keyFor(
-    header: JWSHeaderParameters | undefined,
+    header: SelectingHeader | undefined,
     find: (kid: string) => PublishedKey | undefined,
-  ): Promise<CryptoKey> {
+  ): Promise<VerifierKey> {
     const { alg, kid } = keyRequest(header, false);
     const published = find(kid ?? "");
     if (published === undefined || published.use !== "sig") {
@@ -70,16 +72,19 @@ export function createOwnKeySet(keys: OwnKeys, options: OwnKeySetOptions = {}): 
     }
     if (!isSameAlgorithm(published.alg, alg))
       throw new KeySetError("no_suitable_key", "the key of this kid does not fit the alg");
-    return importOnce(imported, published, published.publicKey, alg);
+    const known = imported.get(published) ?? verifierKey(published.publicKey);
+    imported.set(published, known);
+    return known;
   }
 
   const live = (kid: string): PublishedKey | undefined => currentKeySet(own.source).find(kid);
   const liveOrWithdrawn = (kid: string): PublishedKey | undefined =>
     live(kid) ?? readWithdrawn(withdrawn()).find((key) => key.keyId === kid);
 
-  return Object.assign((header?: JWSHeaderParameters) => keyFor(header, live), {
-    forIdTokenHint: (header?: JWSHeaderParameters) => keyFor(header, liveOrWithdrawn),
-  });
+  return Object.assign(
+    keyFunctionOf((header) => keyFor(header, live)),
+    { forIdTokenHint: keyFunctionOf((header) => keyFor(header, liveOrWithdrawn)) },
+  );
 }
 
 /** An async function would only be noticed at the first hint, and its rejection would end the process. */

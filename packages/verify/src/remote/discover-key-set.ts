@@ -1,11 +1,14 @@
 import { ConfigurationError } from "@signpost/core";
 import { given, readText } from "@signpost/core/adapter";
-import type { CryptoKey, JWSHeaderParameters } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
 import { checkedUrl } from "../http/url.ts";
 import { isObject, parseJson } from "../jwk/json.ts";
+import type { VerifierKey } from "../jwk/import-public-jwk.ts";
+import type { FindsKeys } from "../jwk/key-function.ts";
+import { findKeyOf } from "../jwk/key-function.ts";
 import { createKidMemory, REMEMBERED_KIDS } from "../jwk/kid-memory.ts";
+import type { SelectingHeader } from "../jwk/select.ts";
 import { keyRequest } from "../jwk/select.ts";
 import type { FetchedKeyFunction } from "./fetched-key-function.ts";
 import { fetchedKeyFunction } from "./fetched-key-function.ts";
@@ -104,10 +107,10 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
     },
   );
   const kids = createKidMemory(REMEMBERED_KIDS).of("");
-  let keySet: RemoteKeyFunction | undefined;
+  let keySet: (RemoteKeyFunction & FindsKeys) | undefined;
 
   /** The set at the URI of the newest document. The set at an earlier URI is dropped with its keys, but its kids are remembered. */
-  function keySetAt(metadata: Metadata): RemoteKeyFunction {
+  function keySetAt(metadata: Metadata): RemoteKeyFunction & FindsKeys {
     const { jwksUri } = discovery.peek()?.value ?? metadata;
     if (keySet?.jwksUri !== jwksUri) keySet = remoteKeySet(jwksUri, settings, kids);
     return keySet;
@@ -118,22 +121,22 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
     return failing || (keySet?.stats().freshForSeconds ?? 0) > 0;
   }
 
-  async function keyFor(header: JWSHeaderParameters | undefined, signal: AbortSignal | undefined): Promise<CryptoKey> {
+  async function find(header: SelectingHeader | undefined, signal: AbortSignal | undefined): Promise<VerifierKey> {
     keyRequest(header, settings.allowMissingKid);
     const { value } = await discovery.current(signal, needsNoDiscovery);
     const tried = keySetAt(value);
     try {
-      return await call(tried, header, signal);
+      return await findKeyOf(tried)(header, signal);
     } catch (error) {
       if (!(error instanceof KeySetError) || !MAY_HAVE_MOVED.has(error.code)) throw error;
       const moved = await movedFrom(discovery, tried.jwksUri, signal);
       if (moved === undefined) throw error;
-      return call(keySetAt(moved), header, signal);
+      return findKeyOf(keySetAt(moved))(header, signal);
     }
   }
 
   const keyFunction = fetchedKeyFunction({
-    keyFor,
+    find,
     preload: async (signal) => {
       await keySetAt((await discovery.current(signal, needsNoDiscovery)).value).preload({ signal });
     },
@@ -156,14 +159,6 @@ export function discoverKeySet(issuer: string, options: RemoteKeySetOptions = {}
       keySet: keySet?.stats(),
     }),
   });
-}
-
-function call(
-  keySet: RemoteKeyFunction,
-  header: JWSHeaderParameters | undefined,
-  signal?: AbortSignal,
-): Promise<CryptoKey> {
-  return signal === undefined ? keySet(header) : keySet.withSignal(signal)(header);
 }
 
 /** The new location of the set, if it moved. The request bypasses the caches, and the throttle limits it. */

@@ -1,7 +1,7 @@
 import { assertOptions } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
-import type { CryptoKey, JWSHeaderParameters } from "jose";
-import type { KeyFunction } from "../jwk/key-function.ts";
+import type { FindKey, FindsKeys, KeyFunction } from "../jwk/key-function.ts";
+import { keyFunctionOf } from "../jwk/key-function.ts";
 import { readSignal, requireSignal } from "../read-options.ts";
 
 /** Options of `preload` and `refresh`. */
@@ -26,17 +26,17 @@ export interface FetchedKeyFunction extends KeyFunction {
 
 /** The operations behind the function. */
 export interface FetchedKeys {
-  keyFor(header: JWSHeaderParameters | undefined, signal: AbortSignal | undefined): Promise<CryptoKey>;
+  readonly find: FindKey;
   preload(signal: AbortSignal | undefined): Promise<void>;
   refresh(signal: AbortSignal | undefined): Promise<void>;
 }
 
 /** Makes the function that callers get. */
-export function fetchedKeyFunction(keys: FetchedKeys): FetchedKeyFunction {
-  return Object.assign((header?: JWSHeaderParameters) => keys.keyFor(header, undefined), {
+export function fetchedKeyFunction(keys: FetchedKeys): FetchedKeyFunction & FindsKeys {
+  return Object.assign(keyFunctionOf(keys.find), {
     withSignal: (signal: AbortSignal): KeyFunction => {
       requireSignal("signal", signal);
-      return (header) => keys.keyFor(header, signal);
+      return keyFunctionOf((header, also) => keys.find(header, also ?? signal));
     },
     preload: async (options: FetchNowOptions = {}) => keys.preload(signalOf(options)),
     refresh: async (options: FetchNowOptions = {}) => keys.refresh(signalOf(options)),

@@ -1,15 +1,15 @@
 import { elapsedMs } from "@signpost/core/adapter";
-import type { CryptoKey } from "jose";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource } from "../http/cached-resource.ts";
 import type { FetchLimits } from "../http/fetch-limits.ts";
 import { checkedUrl } from "../http/url.ts";
+import type { FindsKeys } from "../jwk/key-function.ts";
 import type { KidMemory } from "../jwk/kid-memory.ts";
 import { createKidMemory, REMEMBERED_KIDS } from "../jwk/kid-memory.ts";
-import type { DropReason } from "../jwk/parse-jwk.ts";
+import type { DropReason, VerificationKey } from "../jwk/parse-jwk.ts";
 import type { ParsedJwks } from "../jwk/parse-jwks.ts";
 import { parseJwksBody } from "../jwk/parse-jwks.ts";
-import type { KeyRequest } from "../jwk/select.ts";
+import type { SelectingHeader } from "../jwk/select.ts";
 import { keyRequest, selectKey } from "../jwk/select.ts";
 import type { FetchedKeyFunction } from "./fetched-key-function.ts";
 import { fetchedKeyFunction } from "./fetched-key-function.ts";
@@ -71,7 +71,7 @@ export function remoteKeySet(
   settings: RemoteSettings,
   kids: KidMemory,
   limits?: FetchLimits,
-): RemoteKeyFunction {
+): RemoteKeyFunction & FindsKeys {
   const url = checkedUrl("jwksUri", jwksUri, settings.allowInsecureLoopback);
   const document = {
     accept: "application/jwk-set+json, application/json;q=0.9",
@@ -79,8 +79,9 @@ export function remoteKeySet(
   };
   const { resource, counters } = createRemoteResource(url, settings, document, limits);
 
+  const source: KeySource = { resource, kids, allowMissingKid: settings.allowMissingKid };
   const keyFunction = fetchedKeyFunction({
-    keyFor: async (header, signal) => findKey({ resource, kids }, keyRequest(header, settings.allowMissingKid), signal),
+    find: (header, signal) => findKey(source, header, signal),
     preload: async (signal) => {
       await resource.current(signal);
     },
@@ -109,15 +110,22 @@ export function remoteKeySet(
 /** Codes for which a newer set may have the key. */
 const NEWER_MAY_HELP: ReadonlySet<string> = new Set(["unknown_kid", "no_suitable_key"]);
 
+interface KeySource {
+  readonly resource: CachedResource<ParsedJwks>;
+  readonly kids: KidMemory;
+  readonly allowMissingKid: boolean;
+}
+
 async function findKey(
-  { resource, kids }: { resource: CachedResource<ParsedJwks>; kids: KidMemory },
-  request: KeyRequest,
+  { resource, kids, allowMissingKid }: KeySource,
+  header: SelectingHeader | undefined,
   signal: AbortSignal | undefined,
-): Promise<CryptoKey> {
+): Promise<VerificationKey> {
+  const request = keyRequest(header, allowMissingKid);
   let stored = await resource.current(signal);
   for (let asked = false; ;) {
     const key = selectKey(stored.value, request, kids);
-    if (!(key instanceof KeySetError)) return key.cryptoKey(request.alg);
+    if (!(key instanceof KeySetError)) return key;
     if (!NEWER_MAY_HELP.has(key.code)) throw key;
     if (asked) throw new KeySetError(key.code, `${key.message}, even after a refetch`);
     const newer = await resource.newerThan(stored, signal);
