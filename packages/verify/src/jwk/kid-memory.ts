@@ -28,10 +28,13 @@ const MAX_SLOT_LENGTH = 100;
 export function createKidMemory(capacity: number): { of(owner: string): KidMemory } {
   const thumbprints = createRecentlyUsed<readonly string[]>(capacity);
 
-  return {
-    of: (owner) => ({
+  function memoryOf(owner: string): KidMemory {
+    // Every token needs the slot of its key.
+    const slots = new WeakMap<VerificationKey, string>();
+    return {
       refusalOf(key, named) {
-        const slot = slotOf(owner, key);
+        const slot = slots.get(key) ?? slotOf(owner, key);
+        slots.set(key, slot);
         const remembered = thumbprints.get(slot);
         const known = remembered ?? thumbprintsOf(key, named);
         if (remembered === undefined) thumbprints.set(slot, known);
@@ -41,8 +44,10 @@ export function createKidMemory(capacity: number): { of(owner: string): KidMemor
           "this kid named another key before; give a new key a kid that was never used",
         );
       },
-    }),
-  };
+    };
+  }
+
+  return { of: memoryOf };
 }
 
 function slotOf(owner: string, { kid, publicJwk }: VerificationKey): string {

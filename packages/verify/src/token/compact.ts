@@ -3,10 +3,14 @@ import { TokenError } from "../errors.ts";
 import type { JsonObject } from "../jwk/json.ts";
 import { isObject, parseJson } from "../jwk/json.ts";
 
-/** A parsed compact JWS. Nothing in it is trusted yet. */
-export interface CompactJws {
+/** A parsed header without extensions. */
+export interface JwsHeader {
   readonly header: JsonObject;
   readonly alg: string;
+}
+
+/** A parsed compact JWS. Nothing in it is trusted yet. */
+export interface CompactJws extends JwsHeader {
   readonly claims: JsonObject;
   readonly signature: Uint8Array;
 }
@@ -17,20 +21,28 @@ const MAX_LENGTH = 65_536;
 /**
  * Parses a compact JWS strictly by RFC 7515: three parts, unpadded base64url without spare bits, UTF-8, JSON objects. `crit` names
  * extensions that must be understood, and none is supported (section 4.1.11). `b64` would change the signed bytes (RFC 7797).
+ *
+ * `known` returns the header of an earlier token with the same text, so that it is not parsed again.
  */
-export function parseCompactJws(jwt: string): CompactJws {
+export function parseCompactJws(jwt: string, known?: (text: string) => JwsHeader | undefined): CompactJws {
   if (typeof jwt !== "string") throw malformed();
   if (jwt.length > MAX_LENGTH) throw new TokenError("malformed_jwt", `expected at most ${MAX_LENGTH} characters`);
   const parts = jwt.split(".");
-  const [header, claims, signature] = [jsonPart(parts[0]), jsonPart(parts[1]), bytesPart(parts[2])];
+  const same = known?.(parts[0] ?? "");
+  const [header, claims, signature] = [same?.header ?? jsonPart(parts[0]), jsonPart(parts[1]), bytesPart(parts[2])];
   if (parts.length !== 3 || header === undefined || claims === undefined || signature === undefined) throw malformed();
+  const { alg } = same ?? readHeader(header);
+  return { header, alg, claims, signature };
+}
+
+function readHeader(header: JsonObject): JwsHeader {
   for (const name of ["crit", "b64"]) {
     if (Object.hasOwn(header, name))
       throw new TokenError("unsupported_header", `${name}: not allowed in the header`, { claim: name });
   }
   const alg = header["alg"];
   if (typeof alg !== "string") throw new TokenError("alg_not_allowed", "alg: expected a string", { claim: "alg" });
-  return { header, alg, claims, signature };
+  return { header, alg };
 }
 
 /** The media type in `typ`, in the short form (RFC 7515 section 4.1.9): lower case, without `application/`. */
@@ -50,8 +62,10 @@ export function requireTyp(header: JsonObject, allowed: readonly (string | undef
 }
 
 function jsonPart(part: string | undefined): JsonObject | undefined {
-  const bytes = bytesPart(part);
-  const json = bytes === undefined || bytes.length === 0 ? undefined : parseJson(bytes)?.value;
+  if (part === undefined || part === "") return undefined;
+  // Not copied as by decodeBase64url, because the bytes are only read here.
+  const bytes = Buffer.from(part, "base64url");
+  const json = bytes.toString("base64url") === part ? parseJson(bytes)?.value : undefined;
   return isObject(json) ? json : undefined;
 }
 

@@ -11,10 +11,15 @@ const SIGNATURE_BYTES: ReadonlyMap<string, number> = new Map([
   ["Ed25519", 64],
 ]);
 
-/** Verifies with jose. The length is checked first, so a DER signature never reaches the cryptography. */
+/** Refuses a DER signature, which must never reach the cryptography. */
+export function requireSignatureLength({ alg, signature }: CompactJws): void {
+  const bytes = SIGNATURE_BYTES.get(alg) ?? signature.length;
+  if (signature.length !== bytes) throw new TokenError("bad_signature", `expected a signature of ${bytes} bytes`);
+}
+
+/** Verifies with jose. */
 export async function verifySignature(jwt: string, jws: CompactJws, key: CryptoKey): Promise<void> {
-  const bytes = SIGNATURE_BYTES.get(jws.alg) ?? jws.signature.length;
-  if (jws.signature.length !== bytes) throw new TokenError("bad_signature", `expected a signature of ${bytes} bytes`);
+  requireSignatureLength(jws);
   const { compactVerify } = await import("jose/jws/compact/verify");
   try {
     await compactVerify(jwt, key, { algorithms: [jws.alg] });
