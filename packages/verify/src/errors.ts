@@ -110,8 +110,9 @@ export function findKeySetError(error: unknown): KeySetError | undefined {
  * | `client_mismatch` | `iss`, `sub` or `client_id` is not the client |
  * | `bad_signature` | the signature does not verify, or has the wrong length |
  * | `invalid_issuer`, `invalid_audience` | issued by, or meant for, another party |
- * | `expired`, `not_yet_valid`, `lifetime_too_long` | `exp`, `nbf` or `iat` is out of range |
+ * | `expired`, `not_yet_valid`, `lifetime_too_long` | `exp`, `nbf`, `iat` or `auth_time` is out of range |
  * | `invalid_claim` | a claim is missing, has the wrong type, or is forbidden; `claim` names it |
+ * | `insufficient_scope` | the access token does not grant a required scope |
  * | `replayed` | the `jti` was used before |
  * | `replay_store_unavailable` | the replay store did not answer, so the token is refused |
  */
@@ -129,6 +130,7 @@ export type TokenErrorCode =
   | "not_yet_valid"
   | "lifetime_too_long"
   | "invalid_claim"
+  | "insufficient_scope"
   | "replayed"
   | "replay_store_unavailable";
 

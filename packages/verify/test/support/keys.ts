@@ -7,6 +7,7 @@ export interface TestKey {
   readonly kid: string;
   readonly alg: string;
   readonly jwk: JsonWebKey;
+  readonly publicKey: KeyObject;
   readonly privateKey: KeyObject;
   token(claims?: Record<string, unknown>): Promise<string>;
 }
@@ -26,6 +27,7 @@ export function testKey(kid: string, alg: keyof typeof MAKERS = "ES256"): TestKe
     kid,
     alg,
     jwk: { ...publicKey.export({ format: "jwk" }), kid, alg, use: "sig" },
+    publicKey,
     privateKey,
     token: (claims = {}) => new SignJWT(claims).setProtectedHeader({ alg, kid }).sign(privateKey),
   };

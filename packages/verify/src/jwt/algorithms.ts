@@ -1,0 +1,78 @@
+import { constants } from "node:crypto";
+import type { SignKeyObjectInput } from "node:crypto";
+
+/** Algorithms that a JWT verifier can accept. Compared byte for byte. Never `none`, and none with a shared secret. */
+export const JWT_ALGORITHMS = [
+  "ES256",
+  "ES384",
+  "ES512",
+  "Ed25519",
+  "EdDSA",
+  "PS256",
+  "PS384",
+  "PS512",
+  "RS256",
+  "RS384",
+  "RS512",
+] as const;
+
+/** One of `JWT_ALGORITHMS`. */
+export type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number];
+
+/** What node:crypto needs to verify an algorithm, and which keys fit it. */
+export interface Scheme {
+  /** `undefined` for an algorithm that hashes by itself. */
+  readonly digest: "sha256" | "sha384" | "sha512" | undefined;
+  /** The hash of `at_hash` and `c_hash` (OpenID Connect Core 1.0 section 3.1.3.6). Ed25519 hashes with SHA-512. */
+  readonly claimDigest: "sha256" | "sha384" | "sha512";
+  readonly parameters: Omit<SignKeyObjectInput, "key">;
+  readonly keyType: "ec" | "rsa" | "ed25519";
+  /** OpenSSL's name of the curve. */
+  readonly curve?: string;
+  /** The algorithm of a CryptoKey for RSA, which is for one padding alone. */
+  readonly webCrypto?: "RSASSA-PKCS1-v1_5" | "RSA-PSS";
+}
+
+type Digest = Scheme["claimDigest"];
+
+const ecdsa = (digest: Digest, curve: string): Scheme => ({
+  digest,
+  claimDigest: digest,
+  // r‖s (RFC 7518 section 3.4).
+  parameters: { dsaEncoding: "ieee-p1363" },
+  keyType: "ec",
+  curve,
+});
+
+const pkcs1 = (digest: Digest): Scheme => ({
+  digest,
+  claimDigest: digest,
+  parameters: { padding: constants.RSA_PKCS1_PADDING },
+  keyType: "rsa",
+  webCrypto: "RSASSA-PKCS1-v1_5",
+});
+
+const pss = (digest: Digest): Scheme => ({
+  digest,
+  claimDigest: digest,
+  // A salt as long as the hash (RFC 7518 section 3.5).
+  parameters: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST },
+  keyType: "rsa",
+  webCrypto: "RSA-PSS",
+});
+
+const ED25519: Scheme = { digest: undefined, claimDigest: "sha512", parameters: {}, keyType: "ed25519" };
+
+export const SCHEMES: Readonly<Record<JwtAlgorithm, Scheme>> = {
+  ES256: ecdsa("sha256", "prime256v1"),
+  ES384: ecdsa("sha384", "secp384r1"),
+  ES512: ecdsa("sha512", "secp521r1"),
+  Ed25519: ED25519,
+  EdDSA: ED25519,
+  PS256: pss("sha256"),
+  PS384: pss("sha384"),
+  PS512: pss("sha512"),
+  RS256: pkcs1("sha256"),
+  RS384: pkcs1("sha384"),
+  RS512: pkcs1("sha512"),
+};

@@ -1,0 +1,62 @@
+import { KeyObject } from "node:crypto";
+import { ConfigurationError } from "@signpost/core";
+import { given } from "@signpost/core/adapter";
+import { KeySetError } from "../errors.ts";
+import { abortable } from "../http/abortable.ts";
+import { findKeyOf } from "../jwk/key-function.ts";
+import type { VerifierKey } from "../jwk/import-public-jwk.ts";
+import type { KeyFunction } from "../jwk/key-function.ts";
+import type { JwtAlgorithm, Scheme } from "./algorithms.ts";
+import { SCHEMES } from "./algorithms.ts";
+
+/** The members of a header that select a key. `jku`, `x5u`, `jwk` and `x5c` never do (RFC 8725 section 3.10). */
+export interface KeyHeader {
+  readonly alg: JwtAlgorithm;
+  readonly kid?: string;
+}
+
+/** A key for node:crypto. */
+type NodeKey = Pick<VerifierKey, "keyObject">;
+
+/** Finds the key of a header. */
+export type FindNodeKey = (header: KeyHeader, signal: AbortSignal | undefined) => Promise<NodeKey>;
+
+/**
+ * Uses the keys of this package's key functions directly. Any other key function, such as one of jose or a function around ours,
+ * returns a CryptoKey, which is checked and converted once.
+ */
+export function findNodeKey(keys: KeyFunction): FindNodeKey {
+  const find = findKeyOf(keys);
+  if (find !== undefined) return find;
+  const converted = new WeakMap<object, KeyObject>();
+  return async (header, signal) => {
+    const key: unknown = await abortable(keys({ ...header }), signal);
+    const object = converted.get(Object(key)) ?? toKeyObject(key);
+    converted.set(Object(key), object);
+    if (fits(key, object, SCHEMES[header.alg])) return { keyObject: () => object };
+    throw new KeySetError("no_suitable_key", "the key that the key function returned does not fit the alg");
+  };
+}
+
+function toKeyObject(key: unknown): KeyObject {
+  if (key instanceof KeyObject) return key;
+  try {
+    return KeyObject.from(key as Parameters<typeof KeyObject.from>[0]);
+  } catch {
+    throw new ConfigurationError("keys", `expected a function that returns a CryptoKey, got the result ${given(key)}`);
+  }
+}
+
+const MIN_RSA_BITS = 2048;
+
+/** Whether another function's key may verify this algorithm. Our own key functions have checked this before. */
+function fits(key: unknown, object: KeyObject, { keyType, curve, digest, webCrypto }: Scheme): boolean {
+  const { type, asymmetricKeyType, asymmetricKeyDetails } = object;
+  if (type !== "public" || asymmetricKeyType !== keyType || asymmetricKeyDetails?.namedCurve !== curve) return false;
+  if (keyType !== "rsa") return true;
+  if ((asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA_BITS) return false;
+  // A KeyObject is for any padding and any hash. A CryptoKey is for one of each.
+  if (key === object) return true;
+  const { algorithm } = key as { readonly algorithm: { readonly name: string; readonly hash?: { name: string } } };
+  return algorithm.name === webCrypto && algorithm.hash?.name.toLowerCase().replace("-", "") === digest;
+}

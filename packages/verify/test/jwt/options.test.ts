@@ -1,0 +1,96 @@
+import { createJwtVerifier } from "@signpost/verify";
+import type { IdTokenVerifierOptions } from "@signpost/verify";
+import { describe, expect, it } from "vitest";
+import { accessToken, accessTokens, API, CLIENT, idToken, idTokens, ISSUER, keys } from "../support/jwt.ts";
+
+// A missing or misspelled option must never turn off a check.
+
+const GOOD = { type: "id_token", issuer: ISSUER, audience: CLIENT, keys } as const;
+
+describe("createJwtVerifier refuses", () => {
+  it.each<[options: object, argument: string]>([
+    [{ ...GOOD, type: undefined }, "type"],
+    [{ ...GOOD, type: "ID_TOKEN" }, "type"],
+    [{ ...GOOD, issuer: undefined }, "issuer"],
+    [{ ...GOOD, issuer: "" }, "issuer"],
+    [{ ...GOOD, issuer: [ISSUER] }, "issuer"],
+    [{ ...GOOD, audience: undefined }, "audience"],
+    [{ ...GOOD, audience: null }, "audience"],
+    [{ ...GOOD, audience: "" }, "audience"],
+    [{ ...GOOD, audience: [] }, "audience"],
+    [{ ...GOOD, audience: [CLIENT, ""] }, "audience"],
+    [{ ...GOOD, keys: undefined }, "keys"],
+    [{ ...GOOD, keys: { keys: [] } }, "keys"],
+    [{ ...GOOD, algorithms: [] }, "algorithms"],
+    [{ ...GOOD, algorithms: "ES256" }, "algorithms"],
+    [{ ...GOOD, algorithms: ["ES256", "none"] }, "algorithms"],
+    [{ ...GOOD, algorithms: ["HS256"] }, "algorithms"],
+    [{ ...GOOD, algorithms: ["es256"] }, "algorithms"],
+    [{ ...GOOD, clockToleranceSeconds: 61 }, "clockToleranceSeconds"],
+    [{ ...GOOD, clockToleranceSeconds: Number.NaN }, "clockToleranceSeconds"],
+    [{ ...GOOD, maxTokenAgeSeconds: 0 }, "maxTokenAgeSeconds"],
+    [{ ...GOOD, maxTokenAgeSeconds: "60" }, "maxTokenAgeSeconds"],
+    [{ ...GOOD, now: 1 }, "now"],
+    [{ ...GOOD, otherAudiences: "all" }, "otherAudiences"],
+    [{ ...GOOD, otherAudiences: [1] }, "otherAudiences"],
+    [{ ...GOOD, authorizedParties: "android" }, "authorizedParties"],
+    [{ ...GOOD, type: "access_token", otherAudiences: ["other"] }, "otherAudiences"],
+    [{ ...GOOD, type: "access_token", authorizedParties: [] }, "authorizedParties"],
+    [{ ...GOOD, audiences: [CLIENT] }, "audiences"],
+    [{ ...GOOD, clockTolerance: 5 }, "clockTolerance"],
+  ])("%o", (options, argument) => {
+    expect(() => createJwtVerifier(options as IdTokenVerifierOptions)).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", argument }),
+    );
+  });
+
+  it("a clock that stands nowhere, when it is read", async () => {
+    const verifier = idTokens({ now: () => Number.NaN });
+    await expect(verifier.verify(idToken())).rejects.toMatchObject({ name: "ConfigurationError", argument: "now" });
+  });
+});
+
+it("createJwtVerifier reads its lists once", async () => {
+  const audience = [CLIENT];
+  const verifier = idTokens({ audience });
+  audience.push("other");
+  await expect(verifier.verify(idToken({ aud: "other" }))).rejects.toMatchObject({ code: "invalid_audience" });
+});
+
+describe("verify refuses", () => {
+  it.each<[options: object, argument: string]>([
+    [{ nonce: undefined }, "nonce"],
+    [{ nonce: "" }, "nonce"],
+    [{ nonce: null }, "nonce"],
+    [{ maxAgeSeconds: undefined }, "maxAgeSeconds"],
+    [{ maxAgeSeconds: -1 }, "maxAgeSeconds"],
+    [{ maxAgeSeconds: "60" }, "maxAgeSeconds"],
+    [{ accessToken: undefined }, "accessToken"],
+    [{ code: undefined }, "code"],
+    [{ signal: {} }, "signal"],
+    [{ scopes: ["a"] }, "scopes"],
+    [{ Nonce: "n" }, "Nonce"],
+  ])("for an ID token %o", async (options, argument) => {
+    await expect(idTokens().verify(idToken(), options)).rejects.toMatchObject({ name: "ConfigurationError", argument });
+  });
+
+  it.each<[options: object, argument: string]>([
+    [{ scopes: undefined }, "scopes"],
+    [{ scopes: [] }, "scopes"],
+    [{ scopes: "read" }, "scopes"],
+    [{ scopes: ["read write"] }, "scopes"],
+    [{ scopes: [""] }, "scopes"],
+    [{ scope: ["read"] }, "scope"],
+    [{ nonce: "n" }, "nonce"],
+  ])("for an access token %o", async (options, argument) => {
+    await expect(accessTokens().verify(accessToken(), options)).rejects.toMatchObject({ argument });
+  });
+});
+
+it("verify takes no options, an empty object, and a signal that never aborts", async () => {
+  const { signal } = new AbortController();
+  for (const options of [undefined, {}, { signal }, { signal: undefined }]) {
+    await expect(idTokens().verify(idToken(), options)).resolves.toBeDefined();
+    await expect(accessTokens({ audience: [API] }).verify(accessToken(), options)).resolves.toBeDefined();
+  }
+});
