@@ -11,6 +11,14 @@ export type StartTask =
       readonly region: string;
       readonly keyArn: string;
       readonly publicKey?: JsonWebKey;
+    }
+  | {
+      readonly task: "verify";
+      readonly by: "verifier" | "jose";
+      readonly issuer: string;
+      readonly audience: string;
+      readonly jwksUri: string;
+      readonly token: string;
     };
 
 export interface StartResult {
@@ -44,10 +52,23 @@ async function firstSignature(task: Extract<StartTask, { task: "sign" }>): Promi
   client.destroy();
 }
 
+async function firstVerification(task: Extract<StartTask, { task: "verify" }>): Promise<void> {
+  const { issuer, audience, jwksUri, token } = task;
+  if (task.by === "verifier") {
+    const { createJwtVerifier, createRemoteKeySet } = await import("@signpost/verify");
+    const keys = createRemoteKeySet(jwksUri, { allowInsecureLoopback: true });
+    await createJwtVerifier({ type: "id_token", issuer, audience, keys }).verify(token);
+  } else {
+    const { createRemoteJWKSet, jwtVerify } = await import("jose");
+    await jwtVerify(token, createRemoteJWKSet(new URL(jwksUri)), { issuer, audience, algorithms: ["ES256"] });
+  }
+}
+
 const task = JSON.parse(process.argv[2] ?? "") as StartTask;
 const startedAt = performance.now();
 if (task.task === "import") await Promise.all(task.names.map((name) => import(name)));
-else await firstSignature(task);
+else if (task.task === "sign") await firstSignature(task);
+else await firstVerification(task);
 const ms = performance.now() - startedAt;
 process.send?.({ ms, rssMiB: process.memoryUsage.rss() / 2 ** 20 } satisfies StartResult);
 process.disconnect();

@@ -1,11 +1,10 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { runBench } from "./harness.ts";
-import type { Contender, Fact, Pairing } from "./harness.ts";
+import type { Fact, Pairing } from "./harness.ts";
 import { installedSize } from "./installed-size.ts";
-import type { StartResult, StartTask } from "./start-program.ts";
+import { start, starting as contender } from "./start-process.ts";
+import type { StartTask } from "./start-program.ts";
 
 /** On top of the SDK alone. Milliseconds. */
 const TARGET_ADDED_MS = 15;
@@ -73,19 +72,6 @@ function importing([name, sdk]: (typeof PACKAGES)[number]): Pairing {
     pairs: 12,
     target: { addedMs: TARGET_ADDED_MS },
   };
-}
-
-function contender(name: string, task: StartTask): Contender {
-  return { name, run: async () => (await start(task)).ms };
-}
-
-async function start(task: StartTask): Promise<StartResult> {
-  const child = fork(new URL("./start-program.js", import.meta.url), [JSON.stringify(task)]);
-  const exited = once(child, "exit");
-  const [result] = (await Promise.race([once(child, "message"), exited.then(() => [])])) as [StartResult?];
-  await exited;
-  if (result === undefined) throw new Error(`a start failed: ${JSON.stringify(task)}`);
-  return result;
 }
 
 async function memory(): Promise<Fact[]> {

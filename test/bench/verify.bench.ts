@@ -1,28 +1,33 @@
 import { createPublicKey } from "node:crypto";
+import type { JsonWebKey } from "node:crypto";
 import { createServer } from "node:http";
 import { createJwksEndpoint, createKeySet, signJwt } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { createRemoteKeySet } from "@signpost/verify";
+import { createJwtVerifier, createRemoteKeySet } from "@signpost/verify";
 import { JwtVerifier } from "aws-jwt-verify";
+import { createVerifier } from "fast-jwt";
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from "jose";
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import jwksRsa from "jwks-rsa";
 import { concurrently, runBench, sequentially } from "./harness.ts";
 import type { Contender, Pairing } from "./harness.ts";
+import { starting } from "./start-process.ts";
 
 const AUDIENCE = "rp";
 const MANY_KIDS = 1000;
 const WARM_TARGET_RATIO = 1.05;
+/** The verifier compared with others that use node:crypto, and its first token compared with jose. */
+const VERIFIER_TARGET_RATIOS = { aws: 1, fastJwt: 1.1, cold: 1 };
 
 await runBench({
   name: "verify",
   title: "Verification by RPs: a warm set, a set of 1,000 kids, a cold start",
-  packages: ["@signpost/verify", "@signpost/core", "jose", "jwks-rsa", "aws-jwt-verify"],
+  packages: ["@signpost/verify", "@signpost/core", "jose", "jwks-rsa", "aws-jwt-verify", "fast-jwt"],
   setUp: async () => {
     const op = await startOp(2);
     const many = await startOp(MANY_KIDS);
     return {
-      pairings: [...(await warm(op)), await manyKids(many), ...cold(op)],
+      pairings: [...(await warm(op)), ...(await warmVerifier(op)), await manyKids(many), ...cold(op), coldStart(op)],
       tearDown: async () => {
         await Promise.all([op.stop(), many.stop()]);
       },
@@ -87,10 +92,7 @@ async function warm(op: Op): Promise<Pairing[]> {
   const byJwksRsa = verifying(op, async ({ kid }) =>
     createPublicKey((await jwksClient.getSigningKey(kid)).getPublicKey()),
   );
-  const aws = JwtVerifier.create({ issuer: op.issuer, audience: AUDIENCE, jwksUri: op.jwksUri });
-  aws.cacheJwks(JSON.parse(op.document) as Parameters<typeof aws.cacheJwks>[0]);
-  let next = 0;
-  const byAws = (): Promise<unknown> => aws.verify(op.tokens[next++ % op.tokens.length] ?? "");
+  const byAws = awsVerifying(op);
   type Shape = (operation: () => Promise<unknown>) => Contender["run"];
   const row = (
     name: string,
@@ -112,6 +114,74 @@ async function warm(op: Op): Promise<Pairing[]> {
     row("one after another", "jwks-rsa", byJwksRsa),
     row("one after another", "aws-jwt-verify", byAws),
   ];
+}
+
+/** Calls of `verify` with the tokens in turn. */
+function inTurn(op: Op, verify: (token: string) => Promise<unknown>): () => Promise<unknown> {
+  let next = 0;
+  return () => verify(op.tokens[next++ % op.tokens.length] ?? "");
+}
+
+function awsVerifying(op: Op): () => Promise<unknown> {
+  const aws = JwtVerifier.create({ issuer: op.issuer, audience: AUDIENCE, jwksUri: op.jwksUri });
+  aws.cacheJwks(JSON.parse(op.document) as Parameters<typeof aws.cacheJwks>[0]);
+  return inTurn(op, (token) => aws.verify(token));
+}
+
+/** One verifier for each key, because it looks up no key by itself. Its cache of tokens is off. */
+function fastJwtVerifying(op: Op): () => Promise<unknown> {
+  const { keys } = JSON.parse(op.document) as { keys: readonly JsonWebKey[] };
+  const verifiers = keys.map((jwk) =>
+    createVerifier({
+      key: createPublicKey({ key: jwk, format: "jwk" }).export({ type: "spki", format: "pem" }).toString(),
+      algorithms: ["ES256"],
+      allowedIss: op.issuer,
+      allowedAud: AUDIENCE,
+      cache: false,
+    }),
+  );
+  let next = 0;
+  return async () => {
+    const index = next++ % op.tokens.length;
+    return verifiers[index]?.(op.tokens[index] ?? "") as unknown;
+  };
+}
+
+async function warmVerifier(op: Op): Promise<Pairing[]> {
+  const keys = createRemoteKeySet(op.jwksUri, { allowInsecureLoopback: true });
+  await keys.preload();
+  const verifier = createJwtVerifier({ type: "id_token", issuer: op.issuer, audience: AUDIENCE, keys });
+  const ours = inTurn(op, (token) => verifier.verify(token));
+  const peers = [
+    { name: "aws-jwt-verify", operation: awsVerifying(op), ratio: VERIFIER_TARGET_RATIOS.aws },
+    { name: "fast-jwt without its cache", operation: fastJwtVerifying(op), ratio: VERIFIER_TARGET_RATIOS.fastJwt },
+  ];
+  const shapes = [
+    { name: "one after another", run: sequentially },
+    { name: "8 at once", run: (operation: () => Promise<unknown>) => concurrently(8, operation) },
+  ];
+  return shapes.flatMap((shape) =>
+    peers.map((peer) => ({
+      name: `JWT verifier, warm, ${shape.name}`,
+      ours: { name: "createJwtVerifier", run: shape.run(ours) },
+      peer: { name: peer.name, run: shape.run(peer.operation) },
+      operations: 100,
+      pairs: 100,
+      target: { ratio: peer.ratio },
+    })),
+  );
+}
+
+/** A fresh process to its first verified token, with one request over loopback. */
+function coldStart({ issuer, jwksUri, tokens: [token = ""] }: Op): Pairing {
+  const task = { task: "verify", issuer, audience: AUDIENCE, jwksUri, token } as const;
+  return {
+    name: "JWT verifier, a fresh process to the first token",
+    ours: starting("createJwtVerifier", { ...task, by: "verifier" }),
+    peer: starting("jose's remote set", { ...task, by: "jose" }),
+    pairs: 40,
+    target: { ratio: VERIFIER_TARGET_RATIOS.cold },
+  };
 }
 
 async function manyKids(op: Op): Promise<Pairing> {
