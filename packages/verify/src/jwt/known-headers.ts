@@ -21,7 +21,9 @@ export function createKnownHeaders(): KnownHeaders {
     add(jwt, { header, alg }) {
       const length = jwt.indexOf(".");
       if (length > MAX_TEXT_LENGTH || Object.isFrozen(header)) return;
-      known.set(jwt.slice(0, length), { header: frozen(header), alg });
+      // A slice alone would keep the whole token in memory.
+      const text = Buffer.from(jwt.slice(0, length), "latin1").toString("latin1");
+      known.set(text, { header: frozen(header), alg });
     },
   };
 }
