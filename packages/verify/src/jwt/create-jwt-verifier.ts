@@ -1,4 +1,5 @@
 import { TokenError } from "../errors.ts";
+import { abortable } from "../http/abortable.ts";
 import { parseCompactJws, requireTyp } from "../token/compact.ts";
 import type { CompactJws } from "../token/compact.ts";
 import { requireIssuer, requireNotExpired, requireStarted, requireTime } from "../token/claims.ts";
@@ -105,7 +106,7 @@ export function createJwtVerifier(
       const key = await findKey(keyHeader, call.signal);
       const scheme = SCHEMES[keyHeader.alg];
       const verified = verifyByNode(token, jws, key.keyObject(), scheme, inFlight);
-      if (verified !== undefined) await verified;
+      if (verified !== undefined) await abortable(verified, call.signal);
       headers.add(token, jws);
       checkClaims(jws, rules, call, keyHeader.alg);
       // The claims have the type that their checks prove.

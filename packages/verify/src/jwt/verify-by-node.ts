@@ -32,7 +32,7 @@ export function createVerifyByNode(): VerifyByNode {
       verify(digest, data, key, signature, (error, valid) => {
         onThreads -= 1;
         if (valid) resolve();
-        else reject(badSignature(error));
+        else reject(badSignature(error ?? undefined));
       });
     });
   }

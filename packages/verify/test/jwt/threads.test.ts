@@ -1,3 +1,5 @@
+import { pbkdf2 } from "node:crypto";
+import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { idToken, idTokens } from "../support/jwt.ts";
 
@@ -44,4 +46,34 @@ it("a refused token is no longer in flight", async () => {
   const results = await Promise.allSettled([...refused, ...refused].map((each) => verifier.verify(each)));
   expect(results.every(({ status }) => status === "rejected")).toBe(true);
   expect(await verifiedHere(3, verifier)).toBe(3);
+});
+
+it("a caller whose signal aborts does not wait for a thread", async () => {
+  const verifier = idTokens();
+  await verifier.verify(token);
+  // Keeps every thread of the pool busy.
+  const busy = Promise.all(Array.from({ length: 8 }, async () => promisify(pbkdf2)("x", "y", 200_000, 64, "sha512")));
+  const leaving = new AbortController();
+  const all = Promise.allSettled(
+    Array.from({ length: 8 }, async () => verifier.verify(token, { signal: leaving.signal })),
+  );
+  const first = Promise.race([all.then(() => "aborted"), busy.then(() => "waited")]);
+  await new Promise((later) => setImmediate(later));
+  leaving.abort(new Error("gone"));
+  expect(await first).toBe("aborted");
+  for (const outcome of await all) {
+    expect(outcome).toMatchObject({ status: "rejected", reason: { code: "aborted", cause: new Error("gone") } });
+  }
+  await busy;
+});
+
+it("a forged token has the same error from a thread", async () => {
+  const verifier = idTokens();
+  const forged = token.slice(0, -86) + "A".repeat(86);
+  const refusals = async (count: number): Promise<unknown[]> =>
+    Promise.all(Array.from({ length: count }, async () => verifier.verify(forged).catch((error: unknown) => error)));
+  const [here] = await refusals(1);
+  const [onThread] = await refusals(8);
+  expect(here).toMatchObject({ code: "bad_signature" });
+  expect(Object.getOwnPropertyNames(onThread)).toEqual(Object.getOwnPropertyNames(here));
 });
