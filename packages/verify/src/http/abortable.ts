@@ -10,8 +10,8 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal | undef
   try {
     return await untilAborted(work, signal);
   } catch (error) {
-    // The work itself fails with a KeySetError.
-    if (signal === undefined || !(error instanceof SignerError)) throw error;
+    // The work itself may fail with a SignerError too, if it is a caller's function.
+    if (signal?.aborted !== true || !(error instanceof SignerError)) throw error;
     throw new KeySetError("aborted", "the caller's signal was aborted", { cause: signal.reason });
   }
 }

@@ -6,6 +6,7 @@ import { abortable } from "../http/abortable.ts";
 import { findKeyOf } from "../jwk/key-function.ts";
 import type { VerifierKey } from "../jwk/import-public-jwk.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
+import { readPublicJwk } from "../jwk/public-jwk.ts";
 import type { JwtAlgorithm, Scheme } from "./algorithms.ts";
 import { SCHEMES } from "./algorithms.ts";
 
@@ -28,14 +29,26 @@ export type FindNodeKey = (header: KeyHeader, signal: AbortSignal | undefined) =
 export function findNodeKey(keys: KeyFunction): FindNodeKey {
   const find = findKeyOf(keys);
   if (find !== undefined) return find;
-  const converted = new WeakMap<object, KeyObject>();
+  const converted = new WeakMap<object, Converted>();
   return async (header, signal) => {
-    const key: unknown = await abortable(keys({ ...header }), signal);
-    const object = converted.get(Object(key)) ?? toKeyObject(key);
-    converted.set(Object(key), object);
-    if (fits(key, object, SCHEMES[header.alg])) return { keyObject: () => object };
+    const key: unknown = await abortable(Promise.resolve(keys({ ...header })), signal);
+    const known = converted.get(Object(key)) ?? convert(key);
+    converted.set(Object(key), known);
+    const { object } = known;
+    if (known.usable && fits(key, object, SCHEMES[header.alg])) return { keyObject: () => object };
     throw new KeySetError("no_suitable_key", "the key that the key function returned does not fit the alg");
   };
+}
+
+interface Converted {
+  readonly object: KeyObject;
+  /** Whether the rules of our own key functions allow it. */
+  readonly usable: boolean;
+}
+
+function convert(key: unknown): Converted {
+  const object = toKeyObject(key);
+  return { object, usable: isUsable(object) };
 }
 
 function toKeyObject(key: unknown): KeyObject {
@@ -47,16 +60,29 @@ function toKeyObject(key: unknown): KeyObject {
   }
 }
 
-const MIN_RSA_BITS = 2048;
+/** A public key that is neither weak nor unsafe. */
+function isUsable(object: KeyObject): boolean {
+  if (object.type !== "public") return false;
+  try {
+    return !("reason" in readPublicJwk(object.export({ format: "jwk" })));
+  } catch {
+    // It has no JWK form, so no algorithm is for it.
+    return false;
+  }
+}
+
+interface CryptoKeyLike {
+  readonly algorithm: { readonly name: string; readonly hash?: { readonly name: string } };
+  readonly usages: readonly string[];
+}
 
 /** Whether another function's key may verify this algorithm. Our own key functions have checked this before. */
 function fits(key: unknown, object: KeyObject, { keyType, curve, digest, webCrypto }: Scheme): boolean {
-  const { type, asymmetricKeyType, asymmetricKeyDetails } = object;
-  if (type !== "public" || asymmetricKeyType !== keyType || asymmetricKeyDetails?.namedCurve !== curve) return false;
-  if (keyType !== "rsa") return true;
-  if ((asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA_BITS) return false;
-  // A KeyObject is for any padding and any hash. A CryptoKey is for one of each.
+  if (object.asymmetricKeyType !== keyType || object.asymmetricKeyDetails?.namedCurve !== curve) return false;
+  // A KeyObject is for any padding and any hash. A CryptoKey is for one of each, and for the uses that it states.
   if (key === object) return true;
-  const { algorithm } = key as { readonly algorithm: { readonly name: string; readonly hash?: { name: string } } };
+  const { algorithm, usages } = key as CryptoKeyLike;
+  if (!usages.includes("verify")) return false;
+  if (keyType !== "rsa") return true;
   return algorithm.name === webCrypto && algorithm.hash?.name.toLowerCase().replace("-", "") === digest;
 }

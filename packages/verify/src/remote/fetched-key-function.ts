@@ -1,5 +1,6 @@
 import { assertOptions } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
+import { abortable } from "../http/abortable.ts";
 import type { FindKey, FindsKeys, KeyFunction } from "../jwk/key-function.ts";
 import { keyFunctionOf } from "../jwk/key-function.ts";
 import { readSignal, requireSignal } from "../read-options.ts";
@@ -36,7 +37,7 @@ export function fetchedKeyFunction(keys: FetchedKeys): FetchedKeyFunction & Find
   return Object.assign(keyFunctionOf(keys.find), {
     withSignal: (signal: AbortSignal): KeyFunction => {
       requireSignal("signal", signal);
-      return keyFunctionOf((header, also) => keys.find(header, also ?? signal));
+      return keyFunctionOf((header, also) => abortable(keys.find(header, signal), also));
     },
     preload: async (options: FetchNowOptions = {}) => keys.preload(signalOf(options)),
     refresh: async (options: FetchNowOptions = {}) => keys.refresh(signalOf(options)),

@@ -1,5 +1,6 @@
-import { generateKeyPairSync } from "node:crypto";
-import { createKeySet, createRotationSchedule, signJwt } from "@signpost/core";
+import { createPublicKey, generateKeyPairSync, webcrypto } from "node:crypto";
+import type { JsonWebKey } from "node:crypto";
+import { createKeySet, createRotationSchedule, signJwt, SignerError } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { createJwtVerifier, createOwnKeySet, createStaticKeySet, discoverKeySet } from "@signpost/verify";
 import type { KeyFunction } from "@signpost/verify";
@@ -13,6 +14,7 @@ import { gate, LONG_CACHE, origin, setup } from "../support/remote.ts";
 // Where the keys come from.
 
 const next = testKey("next");
+const HANGING = { status: 200, after: new Promise<void>(() => {}) };
 const nextToken = (): Promise<string> => next.token(ID_CLAIMS);
 
 describe("a remote key set", () => {
@@ -77,6 +79,19 @@ describe("a remote key set", () => {
     open();
     await expect(waiting).resolves.toBeDefined();
     expect(count()).toBe(1);
+  });
+
+  it("for callers that can abort may be used by a verifier, whose callers can abort too", async () => {
+    const { keySet } = await setup(() => ({ ...HANGING }));
+    const shutdown = new AbortController();
+    const verifier = idTokens({ keys: keySet.withSignal(shutdown.signal) });
+    const caller = new AbortController();
+    const first = verifier.verify(idToken(), { signal: caller.signal });
+    const second = verifier.verify(idToken(), { signal: new AbortController().signal });
+    caller.abort(new Error("gone"));
+    await expect(first).rejects.toMatchObject({ code: "aborted", cause: new Error("gone") });
+    shutdown.abort(new Error("stopped"));
+    await expect(second).rejects.toMatchObject({ code: "aborted", cause: new Error("stopped") });
   });
 
   it("may be found by discovery", async () => {
@@ -185,14 +200,33 @@ describe("any other key function", () => {
     await expect(verifier.verify(idToken())).rejects.toThrow("no network");
   });
 
+  it("rejects with its own error for a caller that can abort, and may return a key without a promise", async () => {
+    const { signal } = new AbortController();
+    const failing = idTokens({ keys: async () => Promise.reject(new SignerError("timeout", "the token hangs")) });
+    await expect(failing.verify(idToken(), { signal })).rejects.toThrow("the token hangs");
+    const immediate = idTokens({ keys: (() => key.publicKey) as never });
+    await expect(immediate.verify(idToken(), { signal })).resolves.toBeDefined();
+  });
+
   const ec = testKey("k", "ES384");
   const rsa = testKey("k", "RS256");
+  const ed = testKey("k", "EdDSA");
   const weak = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
   const converted =
     (alg: string, jwk: unknown): KeyFunction =>
     async () =>
       createStaticKeySet({ keys: [{ ...(jwk as object), alg }] })({ alg, kid: "k" });
-  it.each<[what: string, alg: "ES256" | "RS256" | "PS256", source: KeyFunction]>([
+  const withExponent1 = createPublicKey({ key: { ...rsa.jwk, e: "AQ" }, format: "jwk" });
+  const smallOrder = { kty: "OKP", crv: "Ed25519", x: Buffer.from([1, ...new Uint8Array(31)]).toString("base64url") };
+  const imported =
+    (
+      jwk: JsonWebKey,
+      algorithm: webcrypto.EcKeyImportParams | { readonly name: string },
+      usages: webcrypto.KeyUsage[],
+    ): KeyFunction =>
+    async () =>
+      webcrypto.subtle.importKey("jwk", jwk, algorithm, true, usages);
+  it.each<[what: string, alg: "ES256" | "RS256" | "PS256" | "EdDSA", source: KeyFunction]>([
     ["a key on another curve for ES256", "ES256", async () => ec.publicKey as never],
     ["an RSA key for ES256", "ES256", converted("RS256", rsa.jwk)],
     ["a P-256 key for RS256", "RS256", async () => key.publicKey as never],
@@ -200,10 +234,22 @@ describe("any other key function", () => {
     ["a CryptoKey for RS512 for RS256", "RS256", converted("RS512", rsa.jwk)],
     ["an RSA key of 1024 bits", "PS256", async () => weak as never],
     ["a private key", "ES256", async () => key.privateKey as never],
+    [
+      "a key for key agreement",
+      "ES256",
+      imported(key.publicKey.export({ format: "jwk" }), { name: "ECDH", namedCurve: "P-256" }, []),
+    ],
+    [
+      "a key that must not verify",
+      "ES256",
+      imported(key.publicKey.export({ format: "jwk" }), { name: "ECDSA", namedCurve: "P-256" }, []),
+    ],
+    ["an RSA key whose exponent is 1", "RS256", async () => withExponent1 as never],
+    ["an Ed25519 key of small order", "EdDSA", imported(smallOrder, { name: "Ed25519" }, ["verify"])],
   ])("that returns %s is refused", async (_what, alg, source) => {
     const token = await new SignJWT(ID_CLAIMS)
       .setProtectedHeader({ alg, kid: "k" })
-      .sign(alg === "ES256" ? key.privateKey : rsa.privateKey);
+      .sign({ ES256: key, EdDSA: ed, RS256: rsa, PS256: rsa }[alg].privateKey);
     await expect(idTokens({ keys: source, algorithms: [alg] }).verify(token)).rejects.toMatchObject({
       name: "KeySetError",
       code: "no_suitable_key",
