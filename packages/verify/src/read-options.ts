@@ -6,7 +6,8 @@ import { given, readText } from "@signpost/core/adapter";
 /** A list of non-empty strings. The list may be empty. */
 export function readTexts(name: string, value: unknown): readonly string[] {
   if (!Array.isArray(value)) throw new ConfigurationError(name, `expected an array of strings, got ${given(value)}`);
-  return value.map((text) => readText(name, text));
+  // Reads holes too. `map` and `every` skip them.
+  return Array.from(value, (text) => readText(name, text));
 }
 
 /** A string from a request, or `undefined`. It may be empty. An empty string never matches. */

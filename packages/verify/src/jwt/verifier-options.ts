@@ -121,7 +121,7 @@ function readAudiences(audience: string | readonly string[]): readonly string[] 
 
 function readAlgorithms(value: unknown): readonly JwtAlgorithm[] {
   if (value === undefined) return ["ES256"];
-  if (Array.isArray(value) && value.length > 0 && value.every(isJwtAlgorithm)) return [...value];
+  if (Array.isArray(value) && value.length > 0 && Array.from(value).every(isJwtAlgorithm)) return [...value];
   const what = Array.isArray(value) ? "a list with another value, or an empty one" : given(value);
   throw new ConfigurationError(
     "algorithms",

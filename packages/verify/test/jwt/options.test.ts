@@ -34,6 +34,10 @@ describe("createJwtVerifier refuses", () => {
     [{ ...GOOD, otherAudiences: "all" }, "otherAudiences"],
     [{ ...GOOD, otherAudiences: [1] }, "otherAudiences"],
     [{ ...GOOD, authorizedParties: "android" }, "authorizedParties"],
+    // Lists with holes.
+    [{ ...GOOD, algorithms: Object.assign([], { length: 1 }) }, "algorithms"],
+    [{ ...GOOD, audience: Object.assign([], { length: 1 }) }, "audience"],
+    [{ ...GOOD, otherAudiences: Object.assign([], { length: 1 }) }, "otherAudiences"],
     [{ ...GOOD, type: "access_token", otherAudiences: ["other"] }, "otherAudiences"],
     [{ ...GOOD, type: "access_token", authorizedParties: [] }, "authorizedParties"],
     [{ ...GOOD, audiences: [CLIENT] }, "audiences"],
@@ -80,6 +84,8 @@ describe("verify refuses", () => {
     [{ scopes: "read" }, "scopes"],
     [{ scopes: ["read write"] }, "scopes"],
     [{ scopes: [""] }, "scopes"],
+    // A hole is no scope, so it would ask for nothing.
+    [{ scopes: Object.assign([], { length: 1 }) }, "scopes"],
     [{ scope: ["read"] }, "scope"],
     [{ nonce: "n" }, "nonce"],
   ])("for an access token %o", async (options, argument) => {
