@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { type AdapterOpenOptions, ConfigurationError, type Signer, type SignerAdapter } from "@signpost/core";
 import {
   assertOptions,
@@ -95,7 +96,8 @@ function readAdapterOptions(options: Pkcs11AdapterOptions): AdapterSettings {
     module: module === undefined ? undefined : readText("module", module),
     modules: readModules(options.modules),
     allowedModules: readAllowedModules(options.allowedModules),
-    pin,
+    // A copy, since the caller may erase its buffer before a URI is opened.
+    pin: isUint8Array(pin) ? new Uint8Array(pin) : pin,
     pinSource: readCallback("pinSource", options.pinSource),
     allowPinValue: readFlag("allowPinValue", options.allowPinValue),
   };

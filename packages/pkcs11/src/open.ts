@@ -12,6 +12,7 @@ import {
   nameSigner,
   type Place,
   readPolicy,
+  readSignal,
   withinDeadline,
 } from "@signpost/core/adapter";
 import { openThreadKey } from "./pool/open-key.ts";
@@ -57,9 +58,10 @@ export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Si
 type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
-export async function openKeySigner(read: ReadRequest, { policy: given, signal }: OpeningOptions): Promise<Signer> {
+export async function openKeySigner(read: ReadRequest, options: OpeningOptions): Promise<Signer> {
   // Checked before anything is opened, because a failure later would leave it open.
-  const policy = readPolicy(given);
+  const policy = readPolicy(options.policy);
+  const signal = readSignal("signal", options.signal);
   const { key, module } = await openWithin(read, signal);
   const uri = formatKeyUri(module, key);
   const placeOfSession = createPlaces(uri);

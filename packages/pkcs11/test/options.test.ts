@@ -33,6 +33,10 @@ describe("openPkcs11Signer", () => {
     });
   });
 
+  test.each([{}, "signal", 1, null])("refuses %j as its signal", async (signal) => {
+    expect(await refusal({ signal })).toMatchObject({ name: "ConfigurationError", argument: "signal" });
+  });
+
   test("ignores an unknown option that is undefined", async () => {
     expect(await refusal({ sesions: undefined })).toMatchObject({ argument: "module" });
   });
@@ -130,6 +134,14 @@ describe("pkcs11", () => {
   test("accepts any module name, which is not an option name", async () => {
     const adapter = pkcs11({ modules: { pinsource: "/nowhere/module.so" }, pin: "1234" });
     await expect(openSigner("pkcs11:?module-name=pinsource", [adapter])).rejects.toMatchObject({ argument: "module" });
+  });
+
+  test("keeps its own copy of a PIN in bytes, which the caller may erase", async () => {
+    const pin = Buffer.from("1234");
+    const adapter = pkcs11({ pin });
+    pin.fill(0);
+    const opening = openSigner("pkcs11:object=a?module-path=/nowhere/module.so", [adapter]);
+    await expect(opening).rejects.toMatchObject({ argument: "module" });
   });
 
   test("refuses an unknown option of its open", async () => {
