@@ -4,34 +4,57 @@ import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
 import { describeLabel } from "../cryptoki/label.ts";
 
 /**
- * The public key in a token's objects, or undefined when none holds it. All objects must agree.
+ * The public key in a token's objects, or undefined when none holds it. Objects that cannot be read as a P-256 key are
+ * ignored if another one can: they may belong to another key with this CKA_ID, and a signature proves the key anyway.
  *
- * @throws SignerError `unsupported_key` for an object that is not a P-256 key, `ambiguous_key` when they differ.
+ * @throws SignerError `unsupported_key` if there are objects and none is a P-256 key, `ambiguous_key` when keys differ.
  */
 export function publicKeyOf(found: PrivateKeyDescription): P256PublicJwk | undefined {
-  const keys = publicKeysOf(found);
+  const { keys, faults } = publicKeysOf(found);
   const [first] = keys;
+  const [fault] = faults;
+  if (first === undefined && fault !== undefined) {
+    throw new SignerError("unsupported_key", `${name(found)}: its public half is not a P-256 key: ${fault.reason}`, {
+      cause: fault.cause,
+    });
+  }
   if (first !== undefined && keys.some((key) => !sameKey(key, first))) {
     throw new SignerError("ambiguous_key", `${name(found)}: the public objects with this CKA_ID hold different keys`);
   }
   return first;
 }
 
-function publicKeysOf(found: PrivateKeyDescription): readonly P256PublicJwk[] {
-  try {
-    return [
-      ...found.ecPoints.map(ecPointToJwk),
-      ...found.publicKeyInfos.map(spkiToJwk),
-      ...found.certificates.map((der) =>
-        spkiToJwk(new X509Certificate(der).publicKey.export({ type: "spki", format: "der" })),
-      ),
-    ];
-  } catch (cause) {
-    const reason = cause instanceof EncodingError ? cause.message : "not an X.509 certificate";
-    throw new SignerError("unsupported_key", `${name(found)}: its public half is not a P-256 key: ${reason}`, {
-      cause,
-    });
-  }
+interface Fault {
+  readonly reason: string;
+  readonly cause: unknown;
+}
+
+interface PublicKeys {
+  readonly keys: readonly P256PublicJwk[];
+  /** Why other objects are not P-256 keys. */
+  readonly faults: readonly Fault[];
+}
+
+function publicKeysOf({ ecPoints, publicKeyInfos, certificates }: PrivateKeyDescription): PublicKeys {
+  const keys: P256PublicJwk[] = [];
+  const faults: Fault[] = [];
+  const read = (values: readonly Uint8Array[], toKey: (value: Uint8Array) => P256PublicJwk): void => {
+    for (const value of values) {
+      try {
+        keys.push(toKey(value));
+      } catch (cause) {
+        faults.push({ reason: cause instanceof EncodingError ? cause.message : "not an X.509 certificate", cause });
+      }
+    }
+  };
+  read(ecPoints, ecPointToJwk);
+  read(publicKeyInfos, spkiToJwk);
+  read(certificates, certificateToJwk);
+  return { keys, faults };
+}
+
+function certificateToJwk(der: Uint8Array): P256PublicJwk {
+  return spkiToJwk(new X509Certificate(der).publicKey.export({ type: "spki", format: "der" }));
 }
 
 /** Whether both are the same point. */
