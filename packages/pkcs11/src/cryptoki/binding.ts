@@ -78,6 +78,14 @@ function requireBinding(): new () => Binding {
     const { PKCS11 } = require("pkcs11js") as { PKCS11: new () => Binding };
     return PKCS11;
   } catch (cause) {
-    throw new BindingError(`pkcs11js is not installed or not built. ${HOW_TO_BUILD}`, { cause });
+    throw new BindingError(loadingFailure(cause), { cause });
   }
+}
+
+/** Says why pkcs11js did not load. Its native part may be there and not fit the machine: another libc, a missing library. */
+export function loadingFailure(error: unknown): string {
+  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "MODULE_NOT_FOUND") return `pkcs11js is not installed or not built. ${HOW_TO_BUILD}`;
+  const [message = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+  return `expected pkcs11js to load, but it failed with "${message}". Build its native part where it runs`;
 }
