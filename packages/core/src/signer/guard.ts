@@ -86,7 +86,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   let closing: Promise<void> | undefined;
 
   const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
-    const call = openCall(bare.uri, digest, options, resolved.deadlineMs);
+    const call = checkedCall(digest, options);
     let error: SignerError | undefined;
     try {
       if (closing !== undefined) call.scope.end(closedError());
@@ -107,6 +107,15 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
       calls.delete(call);
       call.scope.dispose();
       publishSign(() => signEvent(bare.uri, call, error));
+    }
+  };
+
+  /** An invalid argument is no call: the signer was not used. */
+  const checkedCall = (digest: Uint8Array, options: SignOptions): Call => {
+    try {
+      return openCall(bare.uri, digest, options, resolved.deadlineMs);
+    } catch (error) {
+      throw nameSigner(error, bare.uri);
     }
   };
 

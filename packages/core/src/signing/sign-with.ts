@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
-import { ConfigurationError, SignerError } from "../errors.ts";
+import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
@@ -11,6 +11,7 @@ import { endedError } from "../signer/endings.ts";
 import { insideOf } from "../signer/inside.ts";
 import { isGuarded, reportBadSignature } from "../signer/mark.ts";
 import { blameOf, copiedSignature, type Place, placeOf } from "../signer/places.ts";
+import { createSettling, type Settling } from "../signer/settling.ts";
 import { untilAborted } from "../signer/until-aborted.ts";
 
 /** Options of `signWith`, which `signJws` and `signJwt` also accept. */
@@ -86,13 +87,32 @@ export async function signInput(entry: ActiveKey, input: Uint8Array, options: Si
   return signature;
 }
 
-/** A signer that was written by hand may ignore its signal. The call rejects anyway. */
+/** The calls of each signer that was written by hand. */
+const handWritten = new WeakMap<Signer, Settling>();
+
+/**
+ * A signer that was written by hand may ignore its signal. The call rejects anyway, and calls to a dead backend do not pile
+ * up: the rule of `createSigner`.
+ */
 async function call(signer: Signer, digest: Uint8Array, options: SignOptions): Promise<Uint8Array> {
   const { signal } = options;
   if (signal === undefined || isOurs(signer)) return signer.sign(digest, options);
   readSignal("signal", signal);
-  if (signal.aborted) throw endedError(signal.reason);
-  return untilAborted(Promise.resolve(signer.sign(digest, options)), signal);
+  try {
+    if (signal.aborted) throw endedError(signal.reason);
+    return await untilAborted(
+      settlingOf(signer).run(async () => signer.sign(digest, options), signal),
+      signal,
+    );
+  } catch (error) {
+    throw nameSigner(error, signer.uri);
+  }
+}
+
+function settlingOf(signer: Signer): Settling {
+  const settling = handWritten.get(signer) ?? createSettling();
+  handWritten.set(signer, settling);
+  return settling;
 }
 
 function isOurs(signer: Signer): boolean {

@@ -121,7 +121,8 @@ describe("a digest", () => {
     ["31 bytes of a class that says 32", new Lying(31)],
   ])("of %s is invalid_argument and never reaches the backend", async (_name, digest) => {
     const { guard, calls } = guarded({}, signs);
-    expect(await failure(guard.sign(digest as Uint8Array))).toMatchObject({ code: "invalid_argument" });
+    const error = await failure(guard.sign(digest as Uint8Array));
+    expect(error).toMatchObject({ code: "invalid_argument", uri: guard.uri });
     expect(calls).toHaveLength(0);
     expect(guard.health().status).toBe("ready");
   });
@@ -606,7 +607,11 @@ describe("an argument of another kind", () => {
   ])("is invalid_argument and names %s, and says nothing about the backend", async (name, options) => {
     const { guard, calls } = guarded({}, signs);
     const error = await failure(guard.sign(DIGEST, options as SignOptions));
-    expect(error).toMatchObject({ code: "invalid_argument", message: expect.stringContaining(name) });
+    expect(error).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(name) as string,
+      uri: guard.uri,
+    });
     expect(calls).toHaveLength(0);
     expect(guard.health().status).toBe("ready");
     expect(vi.getTimerCount()).toBe(0);
