@@ -5,6 +5,7 @@ export { createAdapterSigner, openAdapterSigner, planOpening } from "./backend/o
 export type { AdapterSignerOptions, OpenedKey, OpeningPlan, RemoteBackend } from "./backend/open-signer.ts";
 export { openingBounds, retryOpening } from "./backend/opening.ts";
 export type { CallBounds, OpeningBounds, OpeningOptions } from "./backend/opening.ts";
+export { createFileAccess } from "./backend/file-access.ts";
 export { readRegularFile } from "./backend/regular-file.ts";
 export { memberOf, safeCause } from "./backend/safe-cause.ts";
 export type { CauseRules } from "./backend/safe-cause.ts";

@@ -33,6 +33,26 @@ describe.each(["thread", "process"] as const)("a module on a mount that hangs, i
     await expect(openPkcs11Signer({ ...base, isolation, signal })).rejects.toMatchObject({ name: "SignerError" });
   });
 
+  test("leaves the other files of the process readable: at most two paths are read at a time", async () => {
+    const names = ["a", "b", "c", "d", "e"].map((name) => `/mnt/away/${name}.so`);
+    const opening = names.map((module) => openPkcs11Signer({ ...base, module, isolation, openDeadlineMs: 50 }));
+    const adapter = pkcs11({ isolation, pin: "1234", openDeadlineMs: 50, allowedModules: names });
+    await Promise.allSettled([...opening, openSigner("pkcs11:object=sig?module-path=/mnt/away/f.so", [adapter])]);
+    expect(realpath).toHaveBeenCalledTimes(2);
+    comeBack();
+    await vi.waitFor(() => expect(realpath.mock.calls.length).toBeGreaterThanOrEqual(6));
+  });
+
+  test("does not stop the opening of another path on the list", async () => {
+    const real = await vi.importActual<typeof promises>("node:fs/promises");
+    const hang = realpath.getMockImplementation();
+    realpath.mockImplementation(async (path) => (path === process.execPath ? real.realpath(path) : hang?.(path)) ?? "");
+    const allowedModules = ["/mnt/away/x.so", process.execPath];
+    const adapter = pkcs11({ isolation, pin: "1234", allowedModules });
+    const opening = openSigner(`pkcs11:object=sig?module-path=${process.execPath}`, [adapter]);
+    await expect(opening).rejects.toMatchObject({ argument: "module" });
+  });
+
   test("costs one read, however often and in whichever way it is opened", async () => {
     const uri = "pkcs11:object=sig?module-path=/mnt/away/x.so";
     const adapter = pkcs11({ isolation, pin: "1234", openDeadlineMs: 50, allowedModules: ["/mnt/away/x.so"] });

@@ -1,15 +1,17 @@
 import { open, realpath, stat } from "node:fs/promises";
 import { ConfigurationError } from "@signpost/core";
-import { given, memberOf } from "@signpost/core/adapter";
-import { createInFlight } from "./in-flight.ts";
+import { createFileAccess, given, memberOf } from "@signpost/core/adapter";
 import { mayHoldPin, shown } from "./misplaced-pin.ts";
 
 // The first bytes of a shared library: ELF, the five kinds of Mach-O, and PE.
 const LIBRARY_MAGIC = ["7f454c46", "cffaedfe", "cefaedfe", "feedfacf", "feedface", "cafebabe"];
 
-/** By path: the path without symbolic links, and the file's first bytes. */
-const realPath = createInFlight<string>();
-const start = createInFlight<string>();
+/** Modules may be on a mount that hangs. */
+const access = createFileAccess<string>();
+
+function realPathOf(path: string): Promise<string> {
+  return access(`path ${path}`, () => realpath(path));
+}
 
 /** @throws ConfigurationError for a value that cannot be a path. */
 export function requireModulePath(path: unknown): string {
@@ -37,14 +39,15 @@ export async function readModulePath(path: string, allowed?: readonly string[]):
       mayHoldPin(path) ? undefined : { cause },
     );
   };
-  const found = realPath(path, () => realpath(path));
+  const found = realPathOf(path);
   // The error is the same for a forbidden path and for a missing one. A path that is on the list may be reported as
   // missing.
   const isListed = allowed === undefined || allowed.includes(path);
   const real = await (isListed ? found.catch(unreadable) : found.catch(() => undefined));
-  if (allowed !== undefined) await requireAllowed(path, real, allowed);
+  // A listed path needs no comparison with the others, some of which may be on a mount that hangs.
+  if (allowed !== undefined && !isListed) await requireAllowed(path, real, allowed);
   if (real === undefined) return unreadable(undefined);
-  const magic = await start(real, () => firstBytes(real)).catch(unreadable);
+  const magic = await access(`start ${real}`, () => firstBytes(real)).catch(unreadable);
   if (!LIBRARY_MAGIC.includes(magic) && !magic.startsWith("4d5a")) {
     throw new ConfigurationError(
       "module",
@@ -56,7 +59,7 @@ export async function readModulePath(path: string, allowed?: readonly string[]):
 
 /** Compares real paths, as they are now, so the spelling of a path does not matter. */
 async function requireAllowed(path: string, real: string | undefined, allowed: readonly string[]): Promise<void> {
-  const paths = await Promise.all(allowed.map((each) => realPath(each, () => realpath(each)).catch(() => undefined)));
+  const paths = await Promise.all(allowed.map((each) => realPathOf(each).catch(() => undefined)));
   if (real !== undefined && paths.includes(real)) return;
   throw new ConfigurationError("allowedModules", `expected a module on the list, got ${shown(path)}`);
 }
