@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
+import { EventEmitter } from "node:events";
 import { ClientRequest } from "node:http";
 import { memberOf } from "@signpost/core/adapter";
 
@@ -48,5 +49,11 @@ function watch(): void {
     const asked = watched.get(Object(memberOf(message, "request")));
     const status = memberOf(memberOf(message, "response"), "statusCode");
     if (asked !== undefined && typeof status === "number") asked.status = status;
+  });
+  subscribe("child_process", (message) => {
+    const child = memberOf(message, "process");
+    // A program that provides credentials. The SDK does not handle the error of one that cannot be started, which would
+    // end this process. It learns of the failure from the event that follows.
+    if (records.getStore() !== undefined && child instanceof EventEmitter) child.on("error", () => {});
   });
 }

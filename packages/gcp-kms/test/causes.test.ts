@@ -60,6 +60,14 @@ test("a message of many addresses costs no time", () => {
   expect(performance.now() - startedAt).toBeLessThan(2000);
 });
 
+test.each(["accessToken", "AccessKeyId"])("an answer that is null where %s is expected is an outage", (member) => {
+  const error = new TypeError(`Cannot read properties of null (reading '${member}')`);
+  expect(credentialsError(error, SUBJECT)).toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("gave an unreadable answer") as string,
+  });
+});
+
 test("an executable that fails is said to", () => {
   expect(credentialsError(new Error("The executable returned an invalid response: x"), SUBJECT)).toMatchObject({
     code: "access_denied",

@@ -189,6 +189,26 @@ describe("a credentials file with a plain http endpoint off this machine", () =>
   });
 });
 
+describe("a program that provides credentials and cannot be started", () => {
+  test.each<["grpc" | "rest", string]>([
+    ["grpc", "/nowhere/program"],
+    ["rest", "/nowhere/program"],
+    ["rest", tmpdir()],
+  ])("is access_denied over %s, and does not end the process: %s", async (transport, command) => {
+    vi.stubEnv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1");
+    await useFile({ ...workloadIdentity(), credential_source: { executable: { command, timeout_millis: 5_000 } } });
+    const signer = await open({ transport });
+    expect(await failure(signer)).toMatchObject({
+      code: "access_denied",
+      message: `cannot sign with ${KEY}: no usable Google credentials were found: the executable that provides them failed`,
+    });
+    // Corrected, it is used by the same signer.
+    await writeFile(join(directory, "subject-token"), "token");
+    await useFile(workloadIdentity());
+    await goesOn(signer);
+  });
+});
+
 describe("a metadata server that is late", () => {
   test.each<[Behavior, string]>([
     ["refuses connections", "unavailable"],
