@@ -24,6 +24,8 @@ test("pkcs11js without its native part is not built", () => {
 
 test("pkcs11js with a native part that this machine cannot load says what the loader said", () => {
   const error = failureOf("pkcs11.node", "built for another machine");
-  expect(loadingFailure(error)).toMatch(/^expected pkcs11js to load, but it failed with ".*pkcs11\.node: .+"\. Build its/);
+  expect(loadingFailure(error)).toMatch(
+    /^expected pkcs11js to load, but it failed with ".*pkcs11\.node: .+"\. Build its/,
+  );
   expect(loadingFailure(error)).not.toContain("not installed");
 });
