@@ -73,7 +73,7 @@ export function startLife(
   const close = async (): Promise<void> => {
     retired = true;
     // Without a channel there is no connection, and closing would wait for the credentials.
-    if (hasChannel) await (closing ??= client.close());
+    if (hasChannel) await (closing ??= nextTurn().then(() => client.close()));
   };
   // Waits for the last call, because a closed client refuses calls that are about to begin.
   const closeIfIdle = (): void => {
@@ -145,6 +145,14 @@ export function startLife(
     close,
   };
   return life;
+}
+
+/**
+ * grpc-js resolves an IP address in the next turn, even for a channel that was closed meanwhile. The channel would then
+ * connect, and nothing would close that connection.
+ */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 function startSearch(ready: Promise<ReadyLife>, ended: () => void): Search {

@@ -61,6 +61,25 @@ describe("a client of our own", () => {
     await rejection(openGcpKmsSigner({ keyVersion, endpoint: endpointOf("grpc") }));
     await vi.waitFor(() => expect(fake.connections()).toBe(0), 5_000);
   });
+
+  test("is closed when opening is aborted at the beginning of its first call", async () => {
+    const { getPublicKey } = KeyManagementServiceClient.prototype;
+    const spy = vi.spyOn(KeyManagementServiceClient.prototype, "getPublicKey");
+    for (let turns = 0; turns < 8; turns += 1) {
+      const giveUp = new AbortController();
+      const giveUpIn = (left: number): unknown =>
+        left === 0 ? giveUp.abort() : process.nextTick(() => giveUpIn(left - 1));
+      spy.mockImplementation(function (this: KeyManagementServiceClient, ...args: never[]) {
+        giveUpIn(turns);
+        return Reflect.apply(getPublicKey, this, args) as never;
+      } as never);
+      const options = { keyVersion: version.name, endpoint: endpointOf("grpc"), signal: giveUp.signal };
+      expect(await rejection(openGcpKmsSigner(options))).toMatchObject({ code: "aborted" });
+    }
+    spy.mockRestore();
+    await pause(200);
+    await vi.waitFor(() => expect(fake.connections()).toBe(0), 2_000);
+  });
 });
 
 describe.each(["grpc", "rest"] as const)("a client of our own over %s", (transport) => {
