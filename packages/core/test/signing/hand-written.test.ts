@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createKeySet, SignerError, type Signer, signJws, signWith } from "@signpost/core";
+import { createKeySet, type Signer, type SignerError, signJws, signWith } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 
 const { publicKey } = await openLocalSigner();
