@@ -18,13 +18,13 @@ const callsTo = (path: string): number => fake.requests.filter((request) => requ
 describe("closing while the versions are read again", () => {
   test("ends that at once, as closed", async () => {
     const keys = await open();
-    fake.faults.latencyMs = 200;
+    fake.faults.latencyMs = 3000;
     const refreshing = rejection(keys.refresh());
     await vi.waitFor(() => expect(callsTo("transit/keys/op")).toBe(2));
     const startedAt = performance.now();
     await keys.close();
     expect(await refreshing).toMatchObject({ code: "closed" });
-    expect(performance.now() - startedAt).toBeLessThan(150);
+    expect(performance.now() - startedAt).toBeLessThan(2500);
     expect(callsTo("transit/keys/op")).toBe(2);
   });
 
