@@ -21,7 +21,7 @@ afterAll(() => fake.stop());
 
 /** A signer with so many idle connections. */
 async function openWithIdle(count: number): Promise<GuardedSigner> {
-  const policy = { attemptTimeoutMs: 500, deadlineMs: 5000, maxAttempts: 2 };
+  const policy = { attemptTimeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2 };
   const signer = await openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy });
   fake.faults.latencyMs = 50;
   await Promise.all(Array.from({ length: count }, () => signer.sign(DIGEST)));

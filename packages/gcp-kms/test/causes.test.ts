@@ -57,7 +57,7 @@ describe("what a source of credentials tells stays out of the error:", () => {
 test("a message of many addresses costs no time", () => {
   const startedAt = performance.now();
   credentialsError(new Error("http://a".repeat(100_000)), SUBJECT);
-  expect(performance.now() - startedAt).toBeLessThan(2000);
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
 });
 
 test.each(["accessToken", "AccessKeyId"])("an answer that is null where %s is expected is an outage", (member) => {
