@@ -162,7 +162,7 @@ function startPlot(rows: readonly PairingResult[]): PagePlot | undefined {
     const sdk = index === 0 ? [{ label: "bare SDK, key id known", ms: peer.ms.median, color: PEER }] : [];
     return [...sdk, { label: `${own}, ${key}`, ms: ours.ms.median, color: OURS }];
   });
-  const question = "AWS KMS: how long does a fresh process take to its first signature?";
+  const question = "AWS KMS: how long does a new process take to make its first signature?";
   const svg = drawPlot([question, "milliseconds (linear axis), service of 0 ms"], {
     height: bars.length * 34 + 70,
     marginLeft: 10,

@@ -13,25 +13,25 @@ interface Backend {
 
 const BACKENDS: readonly Backend[] = [
   {
-    name: "AWS KMS, a verified token",
+    name: "AWS KMS, a token that is signed and verified",
     bench: "aws-kms",
     single: "service of 25 ms, token",
     crowd: "service of 25 ms, tokens, 64 at once",
   },
   {
-    name: "AWS KMS over HTTPS, a verified token",
+    name: "AWS KMS over HTTPS, a token that is signed and verified",
     bench: "aws-kms-https",
     single: "service of 25 ms, token",
     crowd: "service of 25 ms, tokens, 64 at once",
   },
   {
-    name: "Google Cloud KMS, a verified token",
+    name: "Google Cloud KMS, a token that is signed and verified",
     bench: "gcp-kms",
     single: "service of 25 ms, token",
     crowd: "service of 25 ms, tokens, 64 at once",
   },
   {
-    name: "Vault, a verified token",
+    name: "Vault, a token that is signed and verified",
     bench: "vault-transit",
     single: "service of 25 ms, token",
     crowd: "service of 25 ms, tokens, 64 at once",
@@ -46,9 +46,9 @@ const BACKENDS: readonly Backend[] = [
 
 const COLUMNS = [
   "backend of 25 ms",
-  "takes longer than the bare call, ms",
-  "per second in one process, 64 at once",
-  "the bare call per second",
+  "added time over the bare call, ms",
+  "per second (one process, 64 concurrent calls)",
+  "bare calls per second",
   "processor time, ms",
   "processor time of the bare call, ms",
 ];
