@@ -52,13 +52,8 @@ export async function readSettings(sdk: Sdk, given: GivenSettings): Promise<Sett
   const useDualstackEndpoint = await client.config.useDualstackEndpoint();
   const sdkFound = { region, useFipsEndpoint, useDualstackEndpoint };
   const found = { ...sdkFound, allowInsecureEndpoint: given.allowInsecureEndpoint };
-  const flags = [
-    ...(useFipsEndpoint ? ["AWS_USE_FIPS_ENDPOINT"] : []),
-    ...(useDualstackEndpoint ? ["AWS_USE_DUALSTACK_ENDPOINT"] : []),
-  ];
-  if (given.endpoint !== undefined) {
-    return { ...found, endpoint: { ...given.endpoint, inUri: true }, notes: overridden(flags, given.endpoint.url) };
-  }
+  if (given.endpoint !== undefined) return withGivenEndpoint(found, given.endpoint);
+  const flags = flagsOf(found);
   const { Endpoint: configured, ...parameters } = await endpointParameters(sdk, sdkFound);
   if (configured !== undefined && !isToldToIgnore()) {
     const endpoint = readConfiguredEndpoint(configured, FROM_SDK, given.allowInsecureEndpoint);
@@ -85,8 +80,24 @@ async function isFipsAnyway({ KMSClient }: Sdk, region: string): Promise<boolean
   return new KMSClient({ ...DECIDED, credentials: NO_CREDENTIALS, region }).config.useFipsEndpoint();
 }
 
+/** What the environment or the SDK decides, apart from the endpoint. */
+type Found = Omit<Settings, "endpoint" | "notes">;
+
+/** The settings with the endpoint of the options, which replaces what selects a public one. */
+export function withGivenEndpoint(found: Found, endpoint: ServiceEndpoint): Settings {
+  return { ...found, endpoint: { ...endpoint, inUri: true }, notes: overridden(flagsOf(found), endpoint.url) };
+}
+
+/** The variables that select a FIPS or a dual-stack endpoint. A profile may have set them instead. */
+export function flagsOf({ useFipsEndpoint, useDualstackEndpoint }: Found): readonly string[] {
+  return [
+    ...(useFipsEndpoint ? ["AWS_USE_FIPS_ENDPOINT"] : []),
+    ...(useDualstackEndpoint ? ["AWS_USE_DUALSTACK_ENDPOINT"] : []),
+  ];
+}
+
 /** Notes about settings that an endpoint replaces. */
-export function overridden(flags: readonly string[], url: string): readonly string[] {
+function overridden(flags: readonly string[], url: string): readonly string[] {
   return flags.map((flag) => `${flag} is set (or its setting in a profile) and was overridden by the endpoint ${url}`);
 }
 

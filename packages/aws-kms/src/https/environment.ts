@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { overridden, type GivenSettings, type Settings } from "../settings.ts";
+import { flagsOf, withGivenEndpoint, type GivenSettings, type Settings } from "../settings.ts";
 import type { AwsKmsCredentials } from "./credential-store.ts";
 import { publicEndpoint } from "./public-endpoint.ts";
 
@@ -24,13 +24,8 @@ export async function environmentSettings(given: GivenSettings): Promise<Setting
   if (configured && given.endpoint === undefined) return undefined;
   if (await hasFiles()) return undefined;
   const found = { region, useFipsEndpoint, useDualstackEndpoint, allowInsecureEndpoint: given.allowInsecureEndpoint };
-  const flags = [
-    ...(useFipsEndpoint ? ["AWS_USE_FIPS_ENDPOINT"] : []),
-    ...(useDualstackEndpoint ? ["AWS_USE_DUALSTACK_ENDPOINT"] : []),
-  ];
-  if (given.endpoint !== undefined) {
-    return { ...found, endpoint: { ...given.endpoint, inUri: true }, notes: overridden(flags, given.endpoint.url) };
-  }
+  if (given.endpoint !== undefined) return withGivenEndpoint(found, given.endpoint);
+  const flags = flagsOf(found);
   const notes = flags.length === 0 ? [] : [`endpoint ${publicEndpoint(found)} (${flags.join(", ")})`];
   return { ...found, endpoint: undefined, notes };
 }
