@@ -8,9 +8,10 @@ import { createKeySet, signJwt } from "@signpost/core";
 import type { ServerReady } from "./aws-kms-server.ts";
 import { CLAIMS } from "./claims.ts";
 import { delayedService } from "./delayed-service.ts";
-import { concurrently, makeHot, type Pairing, runBench, sequentially } from "./harness.ts";
+import { concurrently, type Contender, makeHot, type Pairing, runBench, sequentially } from "./harness.ts";
 import { POLICY } from "./sdk-rows.ts";
-import type { StartResult, StartTask } from "./start-program.ts";
+import { starting } from "./start-process.ts";
+import type { StartTask } from "./start-program.ts";
 
 const credentials = { accessKeyId: "AKIABENCHMARKEXAMPLE", secretAccessKey: "benchmark" };
 /** Calls of each side before the first row, with no delay in the service. */
@@ -62,10 +63,11 @@ await runBench({
       target,
     });
     const sign = { task: "sign", endpoint, region, keyArn } as const;
+    const withoutDelay = ({ name, run }: Contender): Contender => ({ name, run: service.withDelay(0, run) });
     const cold = (name: string, task: StartTask): Pairing => ({
       name: `first signature of a process, ${name}`,
-      ours: { name: "openAwsKmsSigner over HTTPS", run: () => start(task) },
-      peer: { name: SDK, run: () => start({ ...sign, by: "sdk" }) },
+      ours: withoutDelay(starting("openAwsKmsSigner over HTTPS", task)),
+      peer: withoutDelay(starting(SDK, { ...sign, by: "sdk" })),
       pairs: 12,
       target: { ratio: 0.4 },
     });
@@ -102,13 +104,3 @@ await runBench({
     };
   },
 });
-
-/** The time in which a fresh process does the task. Milliseconds. */
-async function start(task: StartTask): Promise<number> {
-  const child = fork(new URL("./start-program.js", import.meta.url), [JSON.stringify(task)]);
-  const exited = once(child, "exit");
-  const [result] = (await Promise.race([once(child, "message"), exited.then(() => [])])) as [StartResult?];
-  await exited;
-  if (result === undefined) throw new Error(`a start failed: ${JSON.stringify(task)}`);
-  return result.ms;
-}

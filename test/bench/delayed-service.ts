@@ -18,7 +18,7 @@ export function delayedService(server: ChildProcess): DelayedService {
         await once(server, "message");
         current = delayMs;
       }
-      await run(operations);
+      return run(operations);
     },
   };
 }
