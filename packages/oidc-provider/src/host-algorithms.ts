@@ -109,6 +109,8 @@ async function askEach(
   algorithms: readonly string[],
   answers = new Map<string, Answer>(),
 ): Promise<ReadonlyMap<string, Answer>> {
+  // Keeps the order of the algorithms, whichever answer comes first: reports list keys and algorithms in this order.
+  for (const alg of algorithms) answers.set(alg, undefined);
   await Promise.all(algorithms.map(async (alg) => answers.set(alg, await askFor(provider, alg))));
   return answers;
 }

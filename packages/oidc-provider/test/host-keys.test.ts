@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { CompactEncrypt, importJWK, SignJWT } from "jose";
 import { errors, ExternalSigningKey, type JWK, Provider, type ResourceServer } from "oidc-provider";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -40,6 +40,12 @@ beforeEach(async () => {
   };
 });
 
+/** Reports of a Provider of another test go to the list of that test. */
+function tells(): (error: Error) => void {
+  const list = told;
+  return (error) => list.push(error);
+}
+
 interface OwnKeys {
   readonly inFront?: readonly HostKey[];
   readonly behind?: readonly HostKey[];
@@ -52,7 +58,7 @@ async function attached(
   legacy: LegacyKey = LEGACY_KEY,
 ): Promise<Provider> {
   const keys = createKeySet([{ keyId: "a", signer }], { legacyVerificationKeys: [legacy] });
-  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError: tells() });
   const provider = new Provider(ISSUER, {
     jwks: { keys: [...inFront, ...signpost.jwks.keys, ...behind] as JWK[] },
     features: { devInteractions: { enabled: false }, ...signpost.features },
@@ -99,6 +105,13 @@ class ReachableKey extends UnreachableKey {
   }
 }
 
+class SlowKey extends ReachableKey {
+  override async sign(data?: Uint8Array): Promise<Uint8Array> {
+    await setTimeout(50);
+    return super.sign(data);
+  }
+}
+
 describe("the host's own key, after the plug's", () => {
   test("signs for resource servers by the algorithm under which it is published, and by no other", async () => {
     const provider = await attached({ behind: [privateJwk(rsa.privateKey, { kid: "rs" })] });
@@ -142,6 +155,18 @@ describe("the host's own key, after the plug's", () => {
     expect(told).toEqual([]);
   });
 
+  test("is not published, like another one: reports follow the order of the algorithms, whichever key answers first", async () => {
+    const fast = generateKeyPairSync("ed25519").privateKey;
+    const behind = [privateJwk(fast, { kid: "fast", alg: "EdDSA" }), new SlowKey()];
+    await attached({ behind }, {}, { ...LEGACY_KEY, keyId: "other" });
+    await vi.waitFor(() => {
+      const messages = [/"rs": RPs cannot verify/, /"fast": RPs cannot verify/];
+      expect(told).toEqual(
+        messages.map((message) => expect.objectContaining({ message: expect.stringMatching(message) })),
+      );
+    });
+  });
+
   test("signs for resource servers under a kid that is published, and under no other that it has or has not", async () => {
     const other = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
     const behind = [rsa.privateKey, other].map((key, index) =>
@@ -178,7 +203,7 @@ test("an encryption key of the host's own is published by the endpoint, and open
   const op = await startOp({
     keys: createKeySet([{ keyId: "a", signer }], { encryptionKeyset: [{ keyId: "enc", publicKey }] }),
     hostKeys: [privateJwk(rsa.privateKey, { kid: "enc", use: "enc", alg: "RSA-OAEP-256" })],
-    onError: (error) => told.push(error),
+    onError: tells(),
     configuration: {
       clients: [
         {
@@ -236,7 +261,7 @@ test.each([
   ],
 ])("a Provider with %s is told to the operator", async (_name, configuration) => {
   const keys = createKeySet([{ keyId: "a", signer }], { legacyVerificationKeys: [LEGACY_KEY] });
-  const { features, attach } = signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });
+  const { features, attach } = signpostKeys({ ExternalSigningKey, errors, keys, onError: tells() });
   attach(new Provider(ISSUER, { ...configuration({ keys }), features }), createJwksEndpoint({ issuer: ISSUER, keys }));
   await vi.waitFor(() => {
     expect(told).toContainEqual(expect.objectContaining({ argument: "jwks" }));
@@ -280,7 +305,7 @@ test("an old key of the host that leaves the endpoint's keys too early is report
   const entries = [{ keyId: "a", signer }];
   let now = createKeySet(entries, { legacyVerificationKeys: [LEGACY_KEY] });
   const keys = (): KeySet => now;
-  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError: (error) => told.push(error) });
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, onError: tells() });
   const old = { ...rsa.privateKey.export({ format: "jwk" }), kid: "rs", alg: "RS256" } as JWK;
   const provider = new Provider("http://127.0.0.1", {
     jwks: { keys: [...signpost.jwks.keys, old] as JWK[] },
@@ -330,7 +355,7 @@ describe("the endpoint has another key under the kid of the host's own: the oper
   test("ES256, through mountJwks", async () => {
     const jwks = { keys: [privateJwk(ec.privateKey, { kid: "a" })] };
     const endpoint = createJwksEndpoint({ issuer: ISSUER, keys: [{ keyId: "a", signer }] });
-    mountJwks(new Provider(ISSUER, { jwks }), endpoint, { onError: (error) => told.push(error) });
+    mountJwks(new Provider(ISSUER, { jwks }), endpoint, { onError: tells() });
     await vi.waitFor(() => {
       expect(told).toEqual([another("keys", "a")]);
     });
@@ -342,7 +367,7 @@ describe("a Provider that signs with its own keys, through mountJwks", () => {
     ({ ...key.export({ format: "jwk" }), kid, alg }) as JWK;
   const mount = async (hostKeys: readonly JWK[], keys: () => KeySet): Promise<() => Promise<void>> => {
     const provider = new Provider(ISSUER, { jwks: { keys: [...hostKeys] } });
-    mountJwks(provider, createJwksEndpoint({ issuer: ISSUER, keys }), { onError: (error) => told.push(error) });
+    mountJwks(provider, createJwksEndpoint({ issuer: ISSUER, keys }), { onError: tells() });
     return serve(provider);
   };
   test("is right if the endpoint publishes them", async () => {
