@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute, join, relative, sep } from "node:path";
 import { ROOT } from "./repository.mjs";
 import { publicPackages } from "./workspace.mjs";
 
@@ -10,6 +10,7 @@ import { publicPackages } from "./workspace.mjs";
  */
 const PROGRAMS = {
   "packages/pkcs11": { worker: "src/worker/entry.ts", child: "src/process/entry.ts" },
+  "packages/cli": { bin: "src/bin.ts" },
 };
 
 /**
@@ -18,7 +19,7 @@ const PROGRAMS = {
  */
 export async function bundlePackages() {
   const bundles = publicPackages().flatMap(({ folder, sources }) => [
-    bundle(folder, sources),
+    ...(Object.keys(sources).length === 0 ? [] : [bundle(folder, sources)]),
     ...Object.entries(PROGRAMS[folder] ?? {}).map(([name, source]) => bundle(folder, { [name]: source })),
   ]);
   await Promise.all(bundles);
@@ -39,11 +40,22 @@ async function bundle(folder, input) {
     sourcemap: true,
     sourcemapExcludeSources: true,
     // No hash in the name, so that no build leaves files of an earlier build behind.
-    chunkFileNames: `${Object.keys(input)[0]}-shared.js`,
+    chunkFileNames: ({ isDynamicEntry, facadeModuleId }) =>
+      isDynamicEntry && facadeModuleId !== null ? lazyName(cwd, facadeModuleId) : `${Object.keys(input)[0]}-shared.js`,
   });
   await bundler.close();
   mkdirSync(join(cwd, "dist"), { recursive: true });
   for (const file of output) replace(join(cwd, "dist", file.fileName), file.type === "chunk" ? file.code : file.source);
+}
+
+/**
+ * The file of a module that is imported when it is needed, named after its source: `kid-run.js` for `src/kid/run.ts`.
+ *
+ * @param {string} cwd
+ * @param {string} module
+ */
+function lazyName(cwd, module) {
+  return relative(join(cwd, "src"), module).replaceAll(sep, "-").replace(/\.ts$/, ".js");
 }
 
 /**

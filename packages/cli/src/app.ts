@@ -1,0 +1,45 @@
+import { buildApplication, buildRouteMap, text_en, type Application, type ApplicationText } from "@stricli/core";
+import { completeCommand } from "./complete/command.ts";
+import { kidCommand } from "./kid/command.ts";
+import type { CliContext } from "./program/context.ts";
+import { helpText } from "./program/help.ts";
+
+const TEXT: ApplicationText = {
+  ...text_en,
+  headers: { ...text_en.headers, flags: "OPTIONS" },
+  briefs: {
+    ...text_en.briefs,
+    help: "Print this help",
+    version: "Print the version",
+    argumentEscapeSequence: "Everything after it is an argument",
+  },
+  noCommandRegisteredForInput: ({ input, corrections }) => {
+    const nearest = corrections.length > 0 ? ` Did you mean ${corrections.join(" or ")}?` : "";
+    return `There is no command ${JSON.stringify(input)}.${nearest} See signpost --help.`;
+  },
+};
+
+/** The command line of `signpost`. A command's code is loaded when it runs. */
+export function createApp(version: string): Application<CliContext> {
+  const root = buildRouteMap<string, CliContext>({
+    routes: {
+      kid: kidCommand,
+      complete: completeCommand,
+    },
+    docs: {
+      brief: "Check, publish and use the signing keys of an OpenID Provider",
+      fullDescription: helpText({
+        description: "Check, publish and use the signing keys of an OpenID Provider, wherever they are held.",
+        examples: [["signpost kid awskms:///alias/op-2026", "prints the kid of a key"]],
+        exitCodes: { 1: "the command found something wrong" },
+      }),
+    },
+  });
+  return buildApplication(root, {
+    name: "signpost",
+    versionInfo: { currentVersion: version },
+    scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
+    documentation: { caseStyle: "convert-camel-to-kebab", useAliasInUsageLine: false, onlyRequiredInUsageLine: true },
+    localization: { text: TEXT },
+  });
+}

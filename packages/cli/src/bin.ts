@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+import { createRequire } from "node:module";
+import { run } from "@stricli/core";
+import { createApp } from "./app.ts";
+import { propose } from "./complete/propose.ts";
+import { watchEndings } from "./program/endings.ts";
+import { EXIT } from "./program/exit-codes.ts";
+import { processContext } from "./program/process-context.ts";
+
+const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
+
+async function main(): Promise<void> {
+  const endings = watchEndings();
+  const context = processContext(endings.signal);
+  const inputs = process.argv.slice(2);
+  const app = createApp(version);
+  const [command, separator, ...words] = inputs;
+  // The scripts of the shells ask for proposals in this form.
+  if (command === "complete" && separator === "--") return propose(app, words, context);
+  await run(app, inputs, context);
+  const { exitCode } = context.process;
+  process.exitCode = endings.exitCode() ?? (typeof exitCode === "number" && exitCode >= 0 ? exitCode : EXIT.usage);
+}
+
+await main();

@@ -1,0 +1,111 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { SignerAdapter } from "@signpost/core";
+import { CliError } from "../program/cli-error.ts";
+import { EXIT } from "../program/exit-codes.ts";
+
+/** How keys of one URI scheme are opened. */
+interface AdapterSource {
+  readonly package: string;
+  /** Creates the adapter. */
+  readonly factory: string;
+  /** What to install with the package. */
+  readonly peers?: readonly string[];
+  /** The beginning of a URI, for messages. */
+  readonly example: string;
+  /** Must stay a literal `import`, so that a missing package is an error of this call only. */
+  readonly load: () => Promise<object>;
+}
+
+/** The backends, by the scheme of their URIs. */
+export const ADAPTERS: Readonly<Record<string, AdapterSource>> = {
+  local: {
+    package: "@signpost/local",
+    factory: "local",
+    example: "local:keys/op.pem",
+    load: () => import("@signpost/local"),
+  },
+  awskms: {
+    package: "@signpost/aws-kms",
+    factory: "awsKms",
+    peers: ["@aws-sdk/client-kms"],
+    example: "awskms:///alias/op-2026",
+    load: () => import("@signpost/aws-kms"),
+  },
+  gcpkms: {
+    package: "@signpost/gcp-kms",
+    factory: "gcpKms",
+    peers: ["@google-cloud/kms"],
+    example: "gcpkms://projects/…/cryptoKeyVersions/1",
+    load: () => import("@signpost/gcp-kms"),
+  },
+  vault: {
+    package: "@signpost/vault-transit",
+    factory: "vaultTransit",
+    example: "vault:///transit/keys/op",
+    load: () => import("@signpost/vault-transit"),
+  },
+  pkcs11: {
+    package: "@signpost/pkcs11",
+    factory: "pkcs11",
+    peers: ["pkcs11js"],
+    example: "pkcs11:token=op;object=sig-2026",
+    load: () => import("@signpost/pkcs11"),
+  },
+};
+
+/** Options of an adapter, as its factory takes them. */
+export type AdapterOptions = Readonly<Record<string, unknown>>;
+
+/** The scheme of a key URI in lower case. Refuses a URI that no backend has, without printing it: it may hold a secret. */
+export function keyUriScheme(uri: string): string {
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(uri)?.[1]?.toLowerCase();
+  if (scheme !== undefined && Object.hasOwn(ADAPTERS, scheme)) return scheme;
+  const known = Object.values(ADAPTERS).map(({ example }) => example);
+  throw new CliError(EXIT.usage, "unknown_scheme", "The key URI begins with the scheme of no backend", {
+    hint: `Key URIs look like this: ${known.join(", ")}`,
+  });
+}
+
+/**
+ * Loads the adapter of a scheme. It may be installed where this program is, or in the working folder: a program that npx
+ * started has no adapters next to it.
+ */
+export async function loadAdapter(scheme: string, options: AdapterOptions, cwd: string): Promise<SignerAdapter> {
+  const source = ADAPTERS[scheme];
+  if (source === undefined) throw new TypeError(`no adapter for ${scheme}`);
+  const module = await source.load().catch((error: unknown) => fromFolder(source, cwd, error));
+  const factory: unknown = Reflect.get(module, source.factory);
+  if (typeof factory !== "function") throw missing(source, undefined);
+  return factory(options) as SignerAdapter;
+}
+
+async function fromFolder(source: AdapterSource, cwd: string, error: unknown): Promise<object> {
+  if (!isMissing(error, source.package)) throw error;
+  const path = resolveFrom(cwd, source.package);
+  if (path === undefined) throw missing(source, error);
+  return import(pathToFileURL(path).href) as Promise<object>;
+}
+
+function resolveFrom(folder: string, name: string): string | undefined {
+  try {
+    return createRequire(join(folder, "package.json")).resolve(name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Not for what the package itself cannot find. */
+function isMissing(error: unknown, name: string): boolean {
+  return (
+    error instanceof Error && Reflect.get(error, "code") === "ERR_MODULE_NOT_FOUND" && error.message.includes(name)
+  );
+}
+
+function missing({ package: name, peers = [] }: AdapterSource, cause: unknown): CliError {
+  return new CliError(EXIT.usage, "adapter_missing", `${name} is not installed, and this key needs it`, {
+    cause,
+    hint: `npm install ${[name, ...peers].join(" ")}`,
+  });
+}

@@ -1,0 +1,21 @@
+import type { CommandContext, StricliProcess } from "@stricli/core";
+import type { Output } from "../terminal/output.ts";
+
+/** What each command gets. */
+export interface CliContext extends CommandContext {
+  readonly process: StricliProcess;
+  /** The result, on stdout. */
+  readonly output: Output;
+  /** Messages for people, on stderr. */
+  readonly messages: Output;
+  readonly stdin: NodeJS.ReadStream;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  /** Aborts on Ctrl-C, on SIGTERM, and when nothing reads stdout any longer. Pass it to everything that waits. */
+  readonly signal: AbortSignal;
+  /**
+   * Says on stderr what the command waits for, if that takes more than half a second and stderr is a terminal. The work can
+   * replace the text.
+   */
+  during<T>(text: string, work: (update: (text: string) => void) => Promise<T>): Promise<T>;
+}

@@ -1,0 +1,44 @@
+import { CliError } from "./cli-error.ts";
+import type { CliContext } from "./context.ts";
+import { EXIT } from "./exit-codes.ts";
+
+type Asking = Pick<CliContext, "stdin" | "messages" | "signal">;
+
+/** Whether a person sits at the terminal. */
+export function canAsk({ stdin, messages }: Pick<CliContext, "stdin" | "messages">): boolean {
+  return stdin.isTTY && messages.isTerminal;
+}
+
+/** Asks for a secret, which is not shown. */
+export async function askSecret(context: Asking, message: string): Promise<string> {
+  requireTerminal(context, message);
+  const { password, isCancel } = await import("@clack/prompts");
+  const answer = await password({
+    message,
+    mask: "•",
+    signal: context.signal,
+    input: context.stdin,
+    output: process.stderr,
+  });
+  if (isCancel(answer)) throw cancelled();
+  return answer ?? "";
+}
+
+/** Asks a question that is answered with yes or no. */
+export async function askYesNo(context: Asking, message: string): Promise<boolean> {
+  requireTerminal(context, message);
+  const { confirm, isCancel } = await import("@clack/prompts");
+  const { stdin: input, signal } = context;
+  const answer = await confirm({ message, initialValue: false, signal, input, output: process.stderr });
+  if (isCancel(answer)) throw cancelled();
+  return answer;
+}
+
+function requireTerminal(context: Asking, message: string): void {
+  if (canAsk(context)) return;
+  throw new CliError(EXIT.usage, "no_terminal", `There is no terminal to ask for this: ${message}`);
+}
+
+function cancelled(): CliError {
+  return new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");
+}

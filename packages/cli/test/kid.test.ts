@@ -1,0 +1,42 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { calculateJwkThumbprint } from "jose";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runCli } from "./support/run-cli.ts";
+
+const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const jwk = publicKey.export({ format: "jwk" });
+let folder = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "signpost-cli-kid-"));
+  await writeFile(join(folder, "op.pem"), privateKey.export({ type: "pkcs8", format: "pem" }));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test("kid prints the thumbprint of a key that jose computes too, on a line", async () => {
+  const kid = await calculateJwkThumbprint(jwk);
+  expect(await runCli(["kid", "local:op.pem"], { cwd: folder })).toEqual({ code: 0, stdout: `${kid}\n`, stderr: "" });
+});
+
+test("kid --json prints the kid, the canonical URI and the public key", async () => {
+  const { code, stdout } = await runCli(["kid", "local:op.pem", "--json"], { cwd: folder });
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({ kid: await calculateJwkThumbprint(jwk), uri: "local:op.pem", publicKey: jwk });
+});
+
+test("a URI of no backend is a mistake of usage, and is not printed, because it may hold a secret", async () => {
+  const result = await runCli(["kid", "pkcs12:secret-1234", "--json"]);
+  expect(result.code).toBe(2);
+  expect(JSON.parse(result.stdout)).toMatchObject({ error: { code: "unknown_scheme" } });
+  expect(result.stderr).toContain("Key URIs look like this: local:keys/op.pem");
+  expect(result.stdout + result.stderr).not.toContain("secret-1234");
+});
+
+test("a file that is not there is named by its code", async () => {
+  const { code, stdout, stderr } = await runCli(["kid", "local:away.pem"], { cwd: folder });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toContain("ENOENT");
+});
