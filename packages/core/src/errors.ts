@@ -76,7 +76,7 @@ export class SignpostError extends Error {
  * | `unavailable` | the backend cannot be reached, or the session with it was lost | yes |
  * | `throttled` | the backend refuses for now, because of a rate limit or quota | yes |
  * | `timeout` | an attempt or the deadline ran out | yes |
- * | `overloaded` | the guard's queue is full; nothing was sent | yes |
+ * | `overloaded` | the guard's queue is full, or its limiter has no permit in time; nothing was sent | yes |
  * | `aborted` | the caller's signal aborted; its reason is the `cause` | no |
  * | `closed` | the signer was closed | no |
  * | `key_not_found`, `key_disabled`, `access_denied` | the backend refuses this key | no |

@@ -24,6 +24,7 @@ export type { GuardDetails } from "./signer/guard.ts";
 export type { SignerStatus } from "./signer/health.ts";
 export { createLimiter } from "./signer/limiter.ts";
 export type { LimiterOptions } from "./signer/limiter.ts";
+export type { LimiterRateOptions } from "./signer/token-bucket.ts";
 export type { PolicyDefaults } from "./signer/policy.ts";
 export { openSigner } from "./signer/open.ts";
 export type { OpenSignerOptions } from "./signer/open.ts";

@@ -47,7 +47,7 @@ export interface GuardedSigner extends Signer, AsyncDisposable {
   health(): SignerHealth;
 }
 
-/** A limit for concurrent backend calls, for one signer or shared by several. */
+/** A limit for backend calls, concurrent or in a span of time, for one signer or shared by several. */
 export interface Limiter {
   /** Number of calls that hold a slot. */
   readonly active: number;
@@ -57,8 +57,11 @@ export interface Limiter {
    * Takes a slot. Returns a function that gives it back, or a promise of that function if no slot is free. A second call of
    * the function does nothing. Rejects with `overloaded` if the queue is full, and with the signal's reason if it aborts
    * while waiting.
+   *
+   * `withinMs` is how many milliseconds the call has left, and 0 if it does not want to wait at all. A limiter that knows
+   * that the wait would be longer rejects with `overloaded` immediately. Default: no limit.
    */
-  acquire(signal?: AbortSignal): (() => void) | Promise<() => void>;
+  acquire(signal?: AbortSignal, withinMs?: number): (() => void) | Promise<() => void>;
 }
 
 /** The limits of a guarded signer. */
@@ -73,7 +76,7 @@ export interface GuardPolicy {
   readonly concurrency?: number | undefined;
   /** Calls that may wait for a slot. One more rejects with `overloaded` immediately. 0 to 1,000,000. Default 1000. */
   readonly maxQueue?: number | undefined;
-  /** A shared limiter, instead of `concurrency` and `maxQueue`. Default: a limiter only for this signer. */
+  /** A limiter from `createLimiter`, instead of `concurrency` and `maxQueue`. Default: a limiter only for this signer. */
   readonly limiter?: Limiter | undefined;
 }
 

@@ -175,7 +175,7 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
     const controller = new AbortController();
     const letGo = scope.onEnd((ending) => controller.abort(ending));
     // No await if a slot is free, so that such a call starts synchronously.
-    const slot = policy.limiter.acquire(controller.signal);
+    const slot = policy.limiter.acquire(controller.signal, scope.leftMs());
     const release = typeof slot === "function" ? slot : await queued(slot, call, controller);
     const startedAt = performance.now();
     call.attempts += 1;

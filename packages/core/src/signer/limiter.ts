@@ -1,24 +1,27 @@
-import { SignerError } from "../errors.ts";
+import { ConfigurationError, SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readWholeNumber } from "../options/read-values.ts";
 import { ArrivalQueue } from "./arrival-queue.ts";
 import type { Limiter } from "./contract.ts";
 import { onAbort } from "./on-abort.ts";
+import { createTokenBucket, type LimiterRateOptions, type TokenBucket } from "./token-bucket.ts";
 
-/** `concurrency` and `maxQueue` of a limiter, and their bounds: see {@link createLimiter}. */
+/** What a limiter limits: concurrency, rate, or both. See {@link createLimiter}. */
 export interface LimiterOptions {
-  /** Concurrent backend calls: 1 to 10,000. */
-  readonly concurrency: number;
+  /** Concurrent backend calls: 1 to 10,000. Default: no limit. Required without `rate`. */
+  readonly concurrency?: number | undefined;
+  /** Backend calls in a span of time, such as `{ permits: 2000, perSeconds: 10 }`. Default: no limit. */
+  readonly rate?: LimiterRateOptions | undefined;
   /** Calls that may wait: 0 to 1,000,000. */
   readonly maxQueue: number;
 }
 
-const LIMITER_OPTIONS: OptionNames<LimiterOptions> = { concurrency: true, maxQueue: true };
+const LIMITER_OPTIONS: OptionNames<LimiterOptions> = { concurrency: true, rate: true, maxQueue: true };
 
-/** The concurrency of each limiter. */
+/** The concurrency of each limiter that has one. */
 const concurrencies = new WeakMap<Limiter, number>();
 
-/** The concurrency of a limiter from `createLimiter`. Undefined for a custom limiter. */
+/** The concurrency of a limiter from `createLimiter`. Undefined for one by rate alone, and for a custom limiter. */
 export function concurrencyOf(limiter: Limiter): number | undefined {
   return concurrencies.get(limiter);
 }
@@ -31,57 +34,98 @@ interface Waiter {
  * Creates a limiter for backend calls, first come, first served. Pass the same limiter to the guards of several signers
  * that share a client, an HSM or a quota.
  *
- * @throws ConfigurationError if `concurrency` or `maxQueue` is out of bounds.
+ * `rate` is a token bucket. In each span of `perSeconds` it allows at most `permits` calls, retries included. It is per
+ * process, so divide a quota by the number of replicas. A call that cannot get a permit before its deadline rejects with
+ * `overloaded` immediately.
+ *
+ * @throws ConfigurationError if an option is out of bounds, or neither `concurrency` nor `rate` is given.
  * @example
  * ```ts
  * import { createLimiter, guardSigner, type Signer } from "@signpost/core";
  *
  * declare const tenantA: Signer;
  * declare const tenantB: Signer;
- * const limiter = createLimiter({ concurrency: 16, maxQueue: 1000 });
+ * const limiter = createLimiter({ concurrency: 16, rate: { permits: 2000, perSeconds: 10 }, maxQueue: 1000 });
  * const a = guardSigner(tenantA, { limiter });
  * const b = guardSigner(tenantB, { limiter });
  * ```
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   assertOptions("options", options, LIMITER_OPTIONS);
-  const concurrency = readWholeNumber("concurrency", options.concurrency, 1, 10_000);
-  const maxQueue = readWholeNumber("maxQueue", options.maxQueue, 0, 1_000_000);
+  const { concurrency, rate } = options;
+  if (concurrency === undefined && rate === undefined) {
+    throw new ConfigurationError("options", "expected concurrency, rate, or both, got neither");
+  }
+  const limiter = limiterOf(
+    concurrency === undefined ? Infinity : readWholeNumber("concurrency", concurrency, 1, 10_000),
+    rate === undefined ? undefined : createTokenBucket("rate", rate),
+    readWholeNumber("maxQueue", options.maxQueue, 0, 1_000_000),
+  );
+  if (concurrency !== undefined) concurrencies.set(limiter, concurrency);
+  return limiter;
+}
+
+function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueue: number): Limiter {
   const queue = new ArrivalQueue<Waiter>();
   let active = 0;
+  /** Fires when the first waiter's permit is there. Only while a call waits, so no process stays up for a bucket. */
+  let timer: NodeJS.Timeout | undefined;
 
   const slot = (): (() => void) => {
+    active += 1;
+    bucket?.take();
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      const next = queue.next();
-      if (next === undefined) active -= 1;
-      else next.grant();
+      active -= 1;
+      // While the timer runs, the first waiter needs a permit, and a slot does not help it.
+      if (queue.size > 0 && timer === undefined) grantAll();
     };
   };
+  /** Grants what is free, and comes back when the next permit is there. A slot that is freed comes by without a timer. */
+  const grantAll = (): void => {
+    timer = undefined;
+    while (queue.size > 0 && active < concurrency) {
+      const waitMs = bucket?.waitMs(1) ?? 0;
+      if (waitMs > 0) {
+        timer = setTimeout(grantAll, Math.ceil(waitMs));
+        return;
+      }
+      queue.next()?.grant();
+    }
+  };
+  const drop = (waiter: Waiter): void => {
+    queue.drop(waiter);
+    if (queue.size > 0) return;
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  const refusal = (withinMs: number): SignerError | undefined => {
+    if (queue.size >= maxQueue) {
+      return new SignerError("overloaded", `the queue is full: ${maxQueue} calls already wait for a slot`);
+    }
+    const waitMs = bucket?.waitMs(queue.size + 1) ?? 0;
+    if (withinMs > 0 && waitMs <= withinMs) return undefined;
+    const when = waitMs === 0 ? "no slot is free" : `the next free permit is ${Math.ceil(waitMs)} ms away`;
+    return new SignerError("overloaded", `${when}, and the call may wait ${Math.floor(withinMs)} ms`);
+  };
 
-  const limiter: Limiter = {
+  return {
     get active() {
       return active;
     },
     get queued() {
       return queue.size;
     },
-    acquire(signal) {
+    acquire(signal, withinMs = Infinity) {
       if (signal?.aborted === true) return Promise.reject(signal.reason);
-      if (active < concurrency) {
-        active += 1;
-        return slot();
-      }
-      if (queue.size >= maxQueue) {
-        return Promise.reject(
-          new SignerError("overloaded", `the queue is full: ${maxQueue} calls already wait for a slot`),
-        );
-      }
+      if (queue.size === 0 && active < concurrency && (bucket === undefined || bucket.waitMs(1) === 0)) return slot();
+      const refused = refusal(withinMs);
+      if (refused !== undefined) return Promise.reject(refused);
       return new Promise((resolve, reject) => {
         const letGo = onAbort(signal, () => {
-          queue.drop(waiter);
+          drop(waiter);
           reject(signal?.reason);
         });
         const waiter: Waiter = {
@@ -91,9 +135,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
           },
         };
         queue.add(waiter);
+        if (timer === undefined && queue.size === 1) grantAll();
       });
     },
   };
-  concurrencies.set(limiter, concurrency);
-  return limiter;
 }

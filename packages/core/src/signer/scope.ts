@@ -9,6 +9,8 @@ import { onAbort } from "./on-abort.ts";
 export interface CallScope {
   /** The error that ended the call. Undefined while it runs. */
   readonly ending: SignerError | undefined;
+  /** Milliseconds until the deadline. At least 1, since the deadline itself ends the call. */
+  leftMs(): number;
   end(error: SignerError): void;
   /**
    * Calls `callback` when the call ends, or now if it has ended. There is only one callback at a time, so a new one replaces
@@ -22,6 +24,7 @@ export interface CallScope {
 /** `uri`: of the signer, for the error at the deadline. */
 export function openScope(uri: string, deadlineMs: number, callerSignal: AbortSignal | undefined): CallScope {
   let ending: SignerError | undefined;
+  const endsAt = performance.now() + deadlineMs;
   let waiting: ((ending: SignerError) => void) | undefined;
   const end = (error: SignerError): void => {
     if (ending !== undefined) return;
@@ -37,6 +40,7 @@ export function openScope(uri: string, deadlineMs: number, callerSignal: AbortSi
     get ending() {
       return ending;
     },
+    leftMs: () => Math.max(1, endsAt - performance.now()),
     end,
     onEnd: (callback) => {
       if (ending === undefined) waiting = callback;
