@@ -21,7 +21,7 @@ export interface Pairing {
   readonly pairs: number;
   /** A lower limit in milliseconds per operation, if there is one. */
   readonly idealMs?: number | undefined;
-  /** Targets for the upper bounds. Reported, never enforced. */
+  /** Targets for the medians. Reported, never enforced. */
   readonly target?: Target | undefined;
 }
 
@@ -56,7 +56,6 @@ export interface PairingResult {
   /** Present if there is a limit: the limit as a part of what each side took, 1 at the limit. */
   readonly ofIdeal?: { readonly ours: number; readonly peer: number };
   readonly target: Target;
-  readonly targetMet: boolean | undefined;
 }
 
 export interface Side {
@@ -125,10 +124,6 @@ export async function measure(pairing: Pairing, clock: Clock = PROCESS_CLOCK): P
       ? {}
       : { ofIdeal: { ours: idealMs / sides.ours.ms.median, peer: idealMs / sides.peer.ms.median } }),
     target,
-    targetMet: isMet(target, {
-      ...result,
-      ofIdeal: (idealMs ?? Number.NaN) / medianEstimate(oursSamples.map(({ ms }) => ms)).high,
-    }),
   };
 }
 
@@ -155,21 +150,6 @@ async function takeSample({ run }: Contender, operations: number, clock: Clock):
 
 function sideOf({ name }: Contender, samples: readonly Sample[]): Side {
   return { name, ms: spreadOf(samples.map(({ ms }) => ms)), cpuMs: spreadOf(samples.map(({ cpuMs }) => cpuMs)) };
-}
-
-type Measured = Record<Exclude<keyof Target, "ofIdeal">, Estimate> & { readonly ofIdeal: number };
-
-/** By the less favorable bounds. */
-function isMet(target: Target, measured: Measured): boolean | undefined {
-  const { ofIdeal, ...atMost } = target;
-  const limits = Object.entries(atMost).filter(
-    (entry): entry is [keyof typeof atMost, number] => entry[1] !== undefined,
-  );
-  if (limits.length === 0 && ofIdeal === undefined) return undefined;
-  return (
-    limits.every(([name, limit]) => measured[name].high <= limit) &&
-    (ofIdeal === undefined || measured.ofIdeal >= ofIdeal)
-  );
 }
 
 /** One operation after another. */

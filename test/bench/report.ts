@@ -1,6 +1,7 @@
 import { arch, cpus, loadavg, platform, release, totalmem } from "node:os";
 import type { PairingResult, Target } from "./measure.ts";
 import type { Estimate, Spread } from "./statistics.ts";
+import { partsOf, verdictOf } from "./verdict.ts";
 
 export interface BenchReport {
   readonly name: string;
@@ -97,7 +98,7 @@ function resultRow(result: PairingResult): string {
       : `${estimate(result.addedCpuMs)}, ratio ${estimate(result.cpuRatio)}`,
     result.ofIdeal === undefined ? "" : `${percent(result.ofIdeal.ours)}, ${percent(result.ofIdeal.peer)}`,
     `${result.pairs} × ${result.operations}`,
-    target(result.target, result.targetMet),
+    target(result.target, verdictOf(result)),
   ]);
 }
 
@@ -125,11 +126,6 @@ function target(limits: Target, met: boolean | undefined): string {
   if (met === undefined) return "none";
   const words = partsOf(limits).map((part) => targetWords(part, limits[part] ?? 0));
   return `${words.join(", ")}: ${met ? "met" : "not met"}`;
-}
-
-/** What a target is about. */
-export function partsOf(limits: Target): (keyof Target)[] {
-  return (Object.keys(TARGET_WORDS) as (keyof Target)[]).filter((name) => limits[name] !== undefined);
 }
 
 export function targetWords(part: keyof Target, limit: number): string {

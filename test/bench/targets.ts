@@ -1,7 +1,8 @@
 // Every target with its results, from the reports.
 import type { PairingResult, Target } from "./measure.ts";
 import type { Estimate } from "./statistics.ts";
-import { type BenchReport, estimate, partsOf, percent, row, targetWords } from "./report.ts";
+import { type BenchReport, estimate, percent, row, targetWords } from "./report.ts";
+import { meets, partsOf } from "./verdict.ts";
 
 interface Verdict {
   readonly name: string;
@@ -31,7 +32,7 @@ function verdictsByTarget(results: readonly PairingResult[]): Map<string, Verdic
     for (const part of partsOf(result.target)) {
       const limit = result.target[part] ?? Number.NaN;
       const target = targetWords(part, limit);
-      const verdict = { name: result.name, found: found(result, part), met: isMet(result, part, limit) };
+      const verdict = { name: result.name, found: found(result, part), met: meets(result, part) };
       byTarget.set(target, [...(byTarget.get(target) ?? []), verdict]);
     }
   }
@@ -44,11 +45,6 @@ function found({ ofIdeal, ...estimates }: PairingResult, part: keyof Target): st
 
 function listedEstimate(found?: Estimate): string {
   return found === undefined ? "not measured" : estimate(found);
-}
-
-/** A part of a limit is the only target of its row. */
-function isMet(result: PairingResult, part: keyof Target, limit: number): boolean {
-  return part === "ofIdeal" ? result.targetMet === true : (result[part]?.high ?? Number.NaN) <= limit;
 }
 
 function listed(verdicts: readonly Verdict[]): string {

@@ -3,6 +3,7 @@ import { concurrently, makeHot, measure, sequentially } from "../bench/measure.t
 import { toMarkdown } from "../bench/report.ts";
 import { medianEstimate, spreadOf } from "../bench/statistics.ts";
 import { targetsTable } from "../bench/targets.ts";
+import { verdictOf } from "../bench/verdict.ts";
 
 const ascending = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
@@ -89,7 +90,7 @@ describe("measuring a pairing", () => {
     expect(result.ratio).toEqual({ value: 1.5, low: 1.5, high: 1.5 });
     expect(result.addedCpuMs).toEqual({ value: 2, low: 2, high: 2 });
     expect(result.cpuRatio).toEqual({ value: 3, low: 3, high: 3 });
-    expect(result.targetMet).toBe(false);
+    expect(verdictOf(result)).toBe(false);
     expect(toMarkdown(reportOf(result))).toContain("| added ≤ 4, ratio ≤ 1.4, CPU ratio ≤ 3: not met |");
   });
 
@@ -110,24 +111,28 @@ describe("measuring a pairing", () => {
     const clock = { nowMs: () => 0, cpuMs: () => 0 };
     const contender = { name: "both", run: async () => 5 };
     const row = { name: "row", ours: contender, peer: contender, pairs: 6, idealMs: 2, target: { ofIdeal } };
-    await expect(measure(row, clock)).resolves.toMatchObject({ targetMet: met });
+    expect(verdictOf(await measure(row, clock))).toBe(met);
   });
 
-  test("meets a target by the upper bound of the interval", async () => {
+  test.each([
+    { limit: 2, met: true },
+    { limit: 1.9, met: false },
+  ])("$met that its median meets a target of $limit ms more", async ({ limit, met }) => {
     let now = 0;
     let samples = 0;
-    const ours = { name: "ours", run: async () => void (now += samples++ % 2 === 0 ? 2 : 3) };
+    // Most samples take 2 ms more. The interval of the median reaches up to those that take 9.
+    const ours = { name: "ours", run: async () => void (now += samples++ % 5 < 3 ? 3 : 10) };
     const peer = { name: "peer", run: async () => void (now += 1) };
     const clock = { nowMs: () => now, cpuMs: () => 0 };
-    const row = { name: "row", ours, peer, pairs: 21 };
-    await expect(measure({ ...row, target: { addedMs: 1.9 } }, clock)).resolves.toMatchObject({ targetMet: false });
-    await expect(measure({ ...row, target: { addedMs: 2 } }, clock)).resolves.toMatchObject({ targetMet: true });
+    const result = await measure({ name: "row", ours, peer, pairs: 20, target: { addedMs: limit } }, clock);
+    expect(result.addedMs).toEqual({ value: 2, low: 2, high: 9 });
+    expect(verdictOf(result)).toBe(met);
   });
 
   test("has no verdict without a target", async () => {
     const { contender } = recording();
     const result = await measure({ name: "row", ours: contender("ours"), peer: contender("peer"), pairs: 6 });
-    expect(result.targetMet).toBeUndefined();
+    expect(verdictOf(result)).toBeUndefined();
     expect(toMarkdown(reportOf(result))).toContain("| none |");
   });
 });
