@@ -1,7 +1,7 @@
 import { arch, cpus, loadavg, platform, release, totalmem } from "node:os";
 import type { PairingResult, Target } from "./measure.ts";
 import type { Estimate, Spread } from "./statistics.ts";
-import { partsOf, verdictOf } from "./verdict.ts";
+import { judgedParts, partsOf, verdictOf } from "./verdict.ts";
 
 export interface BenchReport {
   readonly name: string;
@@ -98,7 +98,7 @@ function resultRow(result: PairingResult): string {
       : `${estimate(result.addedCpuMs)}, ratio ${estimate(result.cpuRatio)}`,
     result.ofIdeal === undefined ? "" : `${percent(result.ofIdeal.ours)}, ${percent(result.ofIdeal.peer)}`,
     `${result.pairs} × ${result.operations}`,
-    target(result.target, verdictOf(result)),
+    target(result),
   ]);
 }
 
@@ -122,10 +122,12 @@ const TARGET_WORDS: Readonly<Record<keyof Target, string>> = {
   ofIdeal: "of the limit",
 };
 
-function target(limits: Target, met: boolean | undefined): string {
-  if (met === undefined) return "none";
-  const words = partsOf(limits).map((part) => targetWords(part, limits[part] ?? 0));
-  return `${words.join(", ")}: ${met ? "met" : "not met"}`;
+function target(result: PairingResult): string {
+  const parts = partsOf(result.target);
+  if (parts.length === 0) return "none";
+  if (judgedParts(result).length === 0) return "none: the peer is out of CPU";
+  const words = parts.map((part) => targetWords(part, result.target[part] ?? 0));
+  return `${words.join(", ")}: ${verdictOf(result) === true ? "met" : "not met"}`;
 }
 
 export function targetWords(part: keyof Target, limit: number): string {

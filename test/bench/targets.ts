@@ -2,7 +2,7 @@
 import type { PairingResult, Target } from "./measure.ts";
 import type { Estimate } from "./statistics.ts";
 import { type BenchReport, estimate, percent, row, targetWords } from "./report.ts";
-import { meets, partsOf } from "./verdict.ts";
+import { judgedParts, meets } from "./verdict.ts";
 
 interface Verdict {
   readonly name: string;
@@ -29,7 +29,7 @@ export function targetsTable(reports: readonly BenchReport[]): string {
 function verdictsByTarget(results: readonly PairingResult[]): Map<string, Verdict[]> {
   const byTarget = new Map<string, Verdict[]>();
   for (const result of results) {
-    for (const part of partsOf(result.target)) {
+    for (const part of judgedParts(result)) {
       const limit = result.target[part] ?? Number.NaN;
       const target = targetWords(part, limit);
       const verdict = { name: result.name, found: found(result, part), met: meets(result, part) };

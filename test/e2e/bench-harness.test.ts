@@ -129,6 +129,18 @@ describe("measuring a pairing", () => {
     expect(verdictOf(result)).toBe(met);
   });
 
+  test("has no verdict if the peer has no processor time left while it waits for a service", async () => {
+    const clock = { nowMs: () => 0, cpuMs: () => cpu };
+    let cpu = 0;
+    const ours = { name: "ours", run: async () => 2 };
+    const peer = { name: "peer", run: async () => ((cpu += 10), 1) };
+    const row = { name: "row", ours, peer, operations: 10, pairs: 6, target: { ratio: 1.5 } };
+    expect(verdictOf(await measure(row, clock))).toBe(false);
+    const waiting = await measure({ ...row, idealMs: 0.1 }, clock);
+    expect(verdictOf(waiting)).toBeUndefined();
+    expect(toMarkdown(reportOf(waiting))).toContain("| none: the peer is out of CPU |");
+  });
+
   test("has no verdict without a target", async () => {
     const { contender } = recording();
     const result = await measure({ name: "row", ours: contender("ours"), peer: contender("peer"), pairs: 6 });
