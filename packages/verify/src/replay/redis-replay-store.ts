@@ -80,14 +80,21 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
 /** Written to check that Redis stores ids. It expires after a millisecond, and `verifyClientAssertion` never makes this id. */
 const READY_ID = "ready";
 
+/** The command and its options. */
+const MAX_SEND_COMMAND_PARAMETERS = 2;
+
 function requireClient(client: unknown): void {
-  // Its `sendCommand` takes the key of the command first, so each claim would fail.
-  if (typeof memberOf(client, "getSlotRandomNode") === "function") {
-    throw new ConfigurationError("client", "expected a client of one primary, got a cluster of the package redis");
-  }
   const { call, sendCommand } = Object(client) as { readonly call?: unknown; readonly sendCommand?: unknown };
-  if (typeof call === "function" || typeof sendCommand === "function") return;
-  throw new ConfigurationError("client", `expected a client of redis or ioredis, got ${given(client)}`);
+  if (typeof call === "function") return;
+  if (typeof sendCommand !== "function") {
+    throw new ConfigurationError("client", `expected a client of redis or ioredis, got ${given(client)}`);
+  }
+  // That of a cluster or a sentinel takes other arguments before the command, so each claim would fail.
+  if (sendCommand.length <= MAX_SEND_COMMAND_PARAMETERS) return;
+  throw new ConfigurationError(
+    "client",
+    "expected a client of one primary, got a cluster or a sentinel of the package redis",
+  );
 }
 
 /** While a client reconnects, it queues commands without a limit. */

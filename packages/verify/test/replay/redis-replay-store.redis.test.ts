@@ -9,7 +9,7 @@ import { startRedis } from "@signpost/test-backends/redis";
 import { createRedisReplayStore, createStaticKeySet, verifyClientAssertion } from "@signpost/verify";
 import type { RedisClientLike } from "@signpost/verify";
 import { Redis } from "ioredis";
-import { createClient, createCluster } from "redis";
+import { createClient, createCluster, createSentinel } from "redis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { testKey } from "../support/keys.ts";
 
@@ -225,13 +225,15 @@ async function claim(process: ChildProcess, ids: readonly string[]): Promise<boo
   return won;
 }
 
-it("is not made of a cluster of the package redis, whose commands have another form", () => {
-  const cluster = createCluster({ rootNodes: [{ url: "redis://127.0.0.1:1" }] });
-  expect(() => createRedisReplayStore(cluster as never)).toThrow(
+it.each([
+  ["cluster", createCluster({ rootNodes: [{ url: "redis://127.0.0.1:1" }] })],
+  ["sentinel", createSentinel({ name: "op", sentinelRootNodes: [{ host: "127.0.0.1", port: 1 }] })],
+])("is not made of a %s of the package redis, whose commands have another form", (name, client) => {
+  expect(() => createRedisReplayStore(client as never)).toThrow(
     expect.objectContaining({
       name: "ConfigurationError",
       argument: "client",
-      message: expect.stringContaining("cluster"),
+      message: expect.stringContaining(name),
     }),
   );
 });
