@@ -2,6 +2,7 @@ import { elapsedMs } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { abortable } from "./abortable.ts";
+import { wasFrozen } from "./clock-reading.ts";
 import type { FetchLimits } from "./fetch-limits.ts";
 import type { FreshnessRules } from "./freshness.ts";
 import type { Received, Stored } from "./receive-document.ts";
@@ -118,9 +119,9 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
   }
 
   async function run(reason: FetchReason, number: number, base: Stored<T> | undefined): Promise<Stored<T>> {
-    const startedAt = instant().monotonic;
+    const startedAt = instant();
     const report = (outcome: FetchOutcome, error?: KeySetError): void =>
-      options.onFetch({ reason, outcome, durationMs: instant().monotonic - startedAt, error });
+      options.onFetch({ reason, outcome, durationMs: instant().monotonic - startedAt.monotonic, error });
     const failed = (outcome: FetchOutcome, error: KeySetError): KeySetError => {
       if (number > appliedNumber) {
         const forMs = Math.max(options.failureMemoryMs, error.retryAfterMs ?? 0);
@@ -133,8 +134,10 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     let received: Received<T>;
     try {
       const pastCaches = reason === "forced" || reason === "refresh";
-      received = await withRequests(requester, (send) =>
-        receiveDocument(send, { base, stored: () => stored, pastCaches, revalidateWith, ...reading }),
+      received = await withRequests(
+        requester,
+        (send) => receiveDocument(send, { base, stored: () => stored, pastCaches, revalidateWith, ...reading }),
+        { mayBeDead: base !== undefined && wasFrozen(base.freshness.receivedAt, startedAt) },
       );
     } catch (thrown) {
       const error = asKeySetError(requester.url, thrown);

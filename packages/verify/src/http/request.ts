@@ -8,6 +8,7 @@ import type { ClockReading } from "./clock-reading.ts";
 import type { HeaderMap } from "./freshness.ts";
 import { parseHttpDate } from "./http-date.ts";
 import { mediaTypeOf, printableType } from "./media-type.ts";
+import { onSecondConnection } from "./second-connection.ts";
 import { soleValue } from "./sole-value.ts";
 import { printableUrl } from "./url.ts";
 
@@ -77,7 +78,11 @@ export type Send = (method: "GET" | "HEAD", headers: Readonly<Record<string, str
  * Runs all requests for one answer under one time limit. Rejects with `KeySetError`, and with any other error that the work
  * throws.
  */
-export async function withRequests<T>(requester: Requester, work: (send: Send) => Promise<T>): Promise<T> {
+export async function withRequests<T>(
+  requester: Requester,
+  work: (send: Send) => Promise<T>,
+  connections: KeptConnections = { mayBeDead: false },
+): Promise<T> {
   const { url } = requester;
   const fetch = await requester.loadFetch().catch((error: unknown) => {
     throw asKeySetError(error, url);
@@ -87,7 +92,7 @@ export async function withRequests<T>(requester: Requester, work: (send: Send) =
   const run = (signal: AbortSignal): Promise<T> =>
     work(async (method, headers) => {
       try {
-        return await exchange(requester, fetch, method, headers, signal);
+        return await exchange(requester, fetch, { method, headers, signal, connections });
       } catch (error) {
         throw asKeySetError(error, url);
       }
@@ -97,29 +102,44 @@ export async function withRequests<T>(requester: Requester, work: (send: Send) =
   });
 }
 
+/** The kept connections of the HTTP client. */
+export interface KeptConnections {
+  /** They may have been dropped without a word, as by a firewall while the process was frozen and no timer could close them. */
+  readonly mayBeDead: boolean;
+}
+
+/** Otherwise a process that is frozen again and again would collect dead connections. */
+const NOT_KEPT = { connection: "close" };
+
+interface Exchange {
+  readonly method: "GET" | "HEAD";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly connections: KeptConnections;
+}
+
 async function exchange(
   requester: Requester,
   fetch: FetchLike,
-  method: "GET" | "HEAD",
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  { method, headers, signal, connections }: Exchange,
 ): Promise<HttpAnswer> {
   const { url, limits } = requester;
   const requestedAt = requester.instant();
-  const ask = (): Promise<FetchResponseLike> => {
+  const ask = async (signal: AbortSignal): Promise<FetchResponseLike> => {
     requester.onRequest();
     return fetch(url.href, {
       method,
-      headers: { accept: requester.accept, ...headers },
+      headers: { accept: requester.accept, ...headers, ...(connections.mayBeDead ? NOT_KEPT : {}) },
       redirect: "manual",
       signal,
     });
   };
-  const answer = await ask().catch(async (error: unknown) => {
+  const asked = connections.mayBeDead ? onSecondConnection(ask, signal) : ask(signal);
+  const answer = await asked.catch(async (error: unknown) => {
     if (signal.aborted || !wasKeptConnectionLost(error)) throw error;
     // The other kept connections are often lost too. In the next turn of the event loop, the client knows, and uses none of them.
     await nextTurn();
-    return ask();
+    return ask(signal);
   });
   if (answer.status !== 200 && answer.status !== 304) {
     await discard(answer);
