@@ -195,11 +195,12 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     return elapsedMs(since, instant()) < forMs + requester.limits.timeoutMs;
   }
 
-  function remembered(): KeySetError | undefined {
+  /** `nextMs`: how long the next request must wait for another reason. */
+  function remembered(nextMs: number = 0): KeySetError | undefined {
     if (limits.failure === undefined) return undefined;
     const { error, since, forMs } = limits.failure;
     const retryAfterMs = forMs - elapsedMs(since, instant());
-    return retryAfterMs <= 0 ? undefined : repeated(error, retryAfterMs);
+    return retryAfterMs <= 0 ? undefined : repeated(error, Math.max(retryAfterMs, nextMs));
   }
 
   /** Dropping documents to make room must not cause one fetch after another for the same URL. */
@@ -241,7 +242,8 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
         const { reason, done } = flight;
         return { stored: await abortable(done, signal), bypassedCaches: reason === "forced" || reason === "refresh" };
       }
-      const known = remembered();
+      // While the stored document is fresh, only a forced refetch can bring a newer one.
+      const known = remembered(isFresh() ? limits.throttle.waitMs() : 0);
       if (known !== undefined) throw known;
       const throttledForMs = limits.throttle.take();
       if (throttledForMs > 0) {

@@ -4,6 +4,8 @@ import type { Instant } from "@signpost/core/adapter";
 export interface Throttle {
   /** Takes one permit. Returns 0, or the milliseconds until there is one. */
   take(): number;
+  /** The milliseconds until there is a permit. */
+  waitMs(): number;
 }
 
 /** Token bucket: `burst` permits at first, then one every `intervalMs`, measured by the faster clock. */
@@ -26,15 +28,18 @@ export function createThrottle(options: { burst: number; intervalMs: number; ins
     refilledAt = { monotonic: now.monotonic - rest, wall: now.wall - rest };
   }
 
+  function waitMs(): number {
+    const now = instant();
+    refill(now);
+    return permits > 0 ? 0 : intervalMs - elapsedMs(refilledAt, now);
+  }
+
   return {
     take() {
-      const now = instant();
-      refill(now);
-      if (permits > 0) {
-        permits -= 1;
-        return 0;
-      }
-      return intervalMs - elapsedMs(refilledAt, now);
+      const wait = waitMs();
+      if (wait === 0) permits -= 1;
+      return wait;
     },
+    waitMs,
   };
 }

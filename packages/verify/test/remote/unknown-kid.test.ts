@@ -68,6 +68,19 @@ describe("an unknown kid", () => {
     expect(count()).toBe(3);
   });
 
+  it("is refused with the time until the next refetch after one that failed", async () => {
+    const { verify, server, clock } = await setup(origin([a], LONG_CACHE));
+    await verify(a.token());
+    server.answerWith(() => ({ status: 503 }));
+    await expect(verify(unknown("x"))).rejects.toMatchObject({ code: "http_status" });
+    clock.advanceSeconds(1);
+    // The failure is remembered for 4 s more, and the next refetch must wait for longer.
+    await expect(verify(unknown("y"))).rejects.toMatchObject({ code: "http_status", retryAfterMs: 19_000 });
+    server.answerWith(origin([b, a], LONG_CACHE));
+    clock.advanceSeconds(19);
+    await verify(b.token());
+  });
+
   it("does not shake the keys that are known", async () => {
     const { verify } = await setup(origin([a], LONG_CACHE));
     await verify(a.token());
