@@ -69,13 +69,16 @@ function isRefusedHead(error: unknown): boolean {
   return error.status !== undefined && error.status !== 429 && error.retryAfterMs === undefined;
 }
 
+/** What a server or proxy says that is down or overloaded. Another request would not help it. */
+const OUTAGES: readonly (number | undefined)[] = [429, 503, 504];
+
 /**
- * Whether a server refused the condition itself: with 400, because its own ETag has no quotes but it requires them in a request, or
- * with 412, because it reports an unchanged document as an error.
+ * Whether a server or a proxy may have refused only the condition. Some require quotes that their own ETag lacks (400), report an
+ * unchanged document as an error (412), do not let the header pass (403), or fail when they make a 304 (500, 502).
  */
 function isRefusedCondition(error: unknown): boolean {
-  if (!(error instanceof KeySetError) || error.retryAfterMs !== undefined) return false;
-  return error.status === 400 || error.status === 412;
+  if (!(error instanceof KeySetError) || error.code !== "http_status") return false;
+  return error.retryAfterMs === undefined && !OUTAGES.includes(error.status);
 }
 
 /**

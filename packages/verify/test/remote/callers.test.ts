@@ -168,7 +168,7 @@ describe("refresh", () => {
     await verify(a.token());
     clock.advanceSeconds(3601);
     const { opened, open } = gate();
-    server.answerWith(() => ({ status: 500, after: opened }));
+    server.answerWith(() => ({ status: 503, after: opened }));
     await verify(a.token());
     await eventually(() => count() === 2);
     server.answerWith(origin([a], LONG_CACHE));

@@ -138,7 +138,7 @@ describe("answers that are stale on arrival", () => {
     await verify(a.token());
     expect(count()).toBe(1);
     clock.advanceSeconds(2);
-    server.answerWith(() => ({ status: 500 }));
+    server.answerWith(() => ({ status: 503 }));
     await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status" });
     expect(count()).toBe(2);
   });

@@ -245,6 +245,10 @@ describe("revalidation with a condition", () => {
     [400, "because its own ETag has no quotes", "get"],
     [412, "because nothing has changed", "get"],
     [412, "because nothing has changed", "head"],
+    [403, "because a firewall does not let the header pass", "get"],
+    [404, "because it routes by headers", "get"],
+    [500, "because it fails to make a 304", "get"],
+    [502, "because a function behind it fails to make a 304", "head"],
   ] as const)("goes on without it where the server answers %i, %s: %s", async (status, _why, revalidateWith) => {
     const withoutCondition = origin([a], { ...ROTATION_CACHE, etag: "v1" });
     const { verify, server, clock, keySet } = await setup(withoutCondition, { revalidateWith });
@@ -265,6 +269,20 @@ describe("revalidation with a condition", () => {
     clock.advanceSeconds(301);
     await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status", status: 400 });
     expect(count()).toBe(3);
+  });
+
+  it.each([
+    [429, {}],
+    [503, {}],
+    [504, {}],
+    [500, { "retry-after": "1" }],
+  ])("is not repeated where the server is down or overloaded: %i", async (status, headers) => {
+    const { verify, server, clock, count } = await setup(origin([a], ROTATION_CACHE));
+    await verify(a.token());
+    server.answerWith(() => ({ status, headers }));
+    clock.advanceSeconds(301);
+    await expect(verify(a.token())).rejects.toMatchObject({ code: "http_status", status });
+    expect(count()).toBe(2);
   });
 });
 
