@@ -19,6 +19,9 @@ export function* causesOf(error: unknown): Iterable<unknown> {
 /** Messages of errors without a code. undici has this one for the ports that the Fetch standard blocks, such as 6000 and 10080. */
 const TELLING_MESSAGES: ReadonlySet<unknown> = new Set(["bad port"]);
 
+/** What a dispatcher of undici 8 or newer says about the handlers of undici 7. Its code names no argument. */
+const OTHER_UNDICI = /^invalid on\w+ method$/;
+
 /** What undici's ProxyAgent says, with a code that reads as if the request had been aborted. */
 const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;
 
@@ -34,6 +37,8 @@ export function reasonOf(error: unknown): string | undefined {
   const causes = [...causesOf(error)];
   const message = memberOf(causes.at(-1), "message");
   if (typeof message === "string" && TELLING_MESSAGES.has(message)) return message;
+  if (OTHER_UNDICI.test(String(message)))
+    return "the dispatcher is not of undici 7; pass a fetch that uses it, from the same undici";
   const proxyStatus = PROXY_ANSWER.exec(String(message))?.[1];
   if (proxyStatus !== undefined) return `the proxy answered with status ${proxyStatus}`;
   const codes = causes.map((cause) => memberOf(cause, "code")).filter(isWord);

@@ -18,6 +18,7 @@ import {
 import type { KeySetErrorCode, RemoteKeySetOptions, TokenErrorCode } from "@signpost/verify";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import { Agent, ProxyAgent } from "undici";
+import type { Dispatcher } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { withRequests } from "../src/http/request.ts";
 import { createClockReader } from "../src/http/clock-reading.ts";
@@ -165,6 +166,20 @@ describe("the message of a failed fetch names host and reason", () => {
     });
     const { message } = await failure(createRemoteKeySet("https://op.example/jwks", { dispatcher })(header));
     expect(message).toBe(`https://op.example/jwks could not be fetched: the proxy answered with status ${status}`);
+  });
+
+  it("says that a dispatcher is of another undici", async () => {
+    class NewerAgent extends Agent {
+      // As undici 8 does, which knows no handlers of undici 7.
+      override dispatch(_options: unknown, handler: Dispatcher.DispatchHandler): boolean {
+        if (typeof handler.onRequestStart === "function") return true;
+        throw Object.assign(new Error("invalid onRequestStart method"), { code: "UND_ERR_INVALID_ARG" });
+      }
+    }
+    const dispatcher = new NewerAgent();
+    onTestFinished(() => dispatcher.close());
+    const { message } = await failure(createRemoteKeySet("https://op.example/jwks", { dispatcher })(header));
+    expect(message).toContain("/jwks could not be fetched: the dispatcher is not of undici 7; pass a fetch that uses it");
   });
 
   it("if the name does not resolve", async () => {
