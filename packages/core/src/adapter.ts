@@ -21,7 +21,7 @@ export type { PublicJwk } from "./encoding/public-jwk.ts";
 export { askedOf, removeOrigin, withAnyOrigin } from "./endpoint/cors.ts";
 export { writeResponse } from "./endpoint/write-response.ts";
 export { markErrorClass, nameSigner } from "./errors.ts";
-export { elapsedMs, elapsedOnBothMs, readInstant } from "./instant.ts";
+export { elapsedMs, elapsedOnBothMs, readInstant, wasFrozen } from "./instant.ts";
 export type { Clocks, Instant } from "./instant.ts";
 export { readOwnKeys } from "./keyset/own-keys.ts";
 export type { ReadOwnKeys } from "./keyset/own-keys.ts";

@@ -79,3 +79,22 @@ export function elapsedMs(since: Instant, until: Instant = readInstant()): numbe
 export function elapsedOnBothMs(since: Instant, until: Instant = readInstant()): number {
   return Math.min(until.monotonic - since.monotonic, until.wall - since.wall);
 }
+
+/** A smaller difference is rounding of the two clocks, or a gradual correction by a time server. Milliseconds. */
+const LEAST_FREEZE_MS = 1000;
+
+/**
+ * Whether the process was frozen between two readings: the wall clock went on without the monotonic clock. No timer has fired
+ * meanwhile, so connections that it should have closed or checked may be dead. Also true if the wall clock was set forward.
+ *
+ * @example
+ * ```ts
+ * import { readInstant, wasFrozen } from "@signpost/core/adapter";
+ *
+ * const usedAt = readInstant();
+ * export const mayBeDead = () => wasFrozen(usedAt);
+ * ```
+ */
+export function wasFrozen(since: Instant, until: Instant = readInstant()): boolean {
+  return until.wall - since.wall - (until.monotonic - since.monotonic) >= LEAST_FREEZE_MS;
+}

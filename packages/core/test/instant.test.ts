@@ -1,4 +1,4 @@
-import { elapsedMs, elapsedOnBothMs, readInstant } from "@signpost/core/adapter";
+import { elapsedMs, elapsedOnBothMs, readInstant, wasFrozen } from "@signpost/core/adapter";
 import { expect, it, vi } from "vitest";
 
 const since = { monotonic: 1000, wall: 1_800_000_000_000 };
@@ -15,6 +15,15 @@ it.each([
 ])("%s", (_name, monotonicMs, wallMs, either, both) => {
   expect(elapsedMs(since, later(monotonicMs, wallMs))).toBe(either);
   expect(elapsedOnBothMs(since, later(monotonicMs, wallMs))).toBe(both);
+});
+
+it.each([
+  ["both went on", 600_000, 600_000, false],
+  ["the wall clock was corrected by less than a second", 600_000, 600_999, false],
+  ["the monotonic clock stood still", 50, 600_000, true],
+  ["the wall clock was set back", 600_000, 500, false],
+])("tells whether the process was frozen: %s", (_name, monotonicMs, wallMs, expected) => {
+  expect(wasFrozen(since, later(monotonicMs, wallMs))).toBe(expected);
 });
 
 it("is over for trust, and not for a memory, where a clock gives no number", () => {

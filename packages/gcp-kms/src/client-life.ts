@@ -1,4 +1,4 @@
-import { endedError, onAbort, readInstant, type CallBounds, type Instant } from "@signpost/core/adapter";
+import { endedError, onAbort, readInstant, wasFrozen, type CallBounds, type Instant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
@@ -27,6 +27,8 @@ export interface ClientLife {
   readonly isAccepted: boolean;
   /** Whether the service has answered, even with an error. */
   readonly isHeard: boolean;
+  /** Whether the process was frozen since the service last answered, so that no ping could find a dead channel. */
+  readonly wasFrozen: boolean;
   /** Whether another client replaced it, or the signer was closed. No call may begin then. */
   readonly isRetired: boolean;
   /** The running search, or a new one. */
@@ -65,7 +67,7 @@ export function startLife(
   let calls = 0;
   let retired = false;
   let closing: Promise<unknown> | undefined;
-  let answeredAt: number | undefined;
+  let answeredAt: Instant | undefined;
   let unanswered = 0;
   let silentSince = 0;
   let countedAt = 0;
@@ -80,12 +82,12 @@ export function startLife(
     if (retired && calls === 0) close().catch(() => undefined);
   };
   const heard = (): void => {
-    answeredAt = performance.now();
+    answeredAt = readInstant();
     unanswered = 0;
   };
   const notHeard = (startedAt: number, endedAt: number): void => {
     // Calls at the same time see the same silence, so a call that began before the last one ended does not count.
-    if ((answeredAt !== undefined && answeredAt > startedAt) || startedAt < countedAt) return;
+    if ((answeredAt !== undefined && answeredAt.monotonic > startedAt) || startedAt < countedAt) return;
     if (unanswered === 0) silentSince = startedAt;
     countedAt = endedAt;
     unanswered += 1;
@@ -108,6 +110,9 @@ export function startLife(
     },
     get isHeard() {
       return answeredAt !== undefined;
+    },
+    get wasFrozen() {
+      return answeredAt !== undefined && wasFrozen(answeredAt);
     },
     get isRetired() {
       return retired;

@@ -56,11 +56,14 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     if (current === life) current = undefined;
     life.retire();
   };
+  const replace = (life: ClientLife): ClientLife => {
+    leave(life);
+    return start(life.client.auth);
+  };
   function onSilence(life: ClientLife): void {
     if (current !== life) return;
     silences = life.isHeard ? 0 : silences + 1;
-    leave(life);
-    start(life.client.auth);
+    replace(life);
   }
   /** Returns whether the call can try other credentials than those of this client. */
   const renew = (life: ClientLife): boolean => {
@@ -96,7 +99,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     });
   };
   const ready = async (bounds: CallBounds, subject: CallSubject): Promise<ReadyLife> => {
-    const life = current ?? start();
+    const life = current?.wasFrozen === true ? replace(current) : (current ?? start());
     const search = life.search();
     try {
       const first = late === undefined ? search.ready : Promise.race([search.ready, late]);

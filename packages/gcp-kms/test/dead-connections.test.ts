@@ -2,7 +2,7 @@ import { createServer } from "node:http2";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createKeySet, signWith } from "@signpost/core";
 import { openGcpKmsSigner } from "@signpost/gcp-kms";
 import { startFakeGcpKms, type FakeGcpKms, type FakeKeyVersion } from "@signpost/test-backends/fake-gcp-kms";
@@ -58,6 +58,21 @@ describe("a connection that the network lost without a word", () => {
     const signer = await openGcpKmsSigner({ keyVersion: version.name, endpoint: endpointOf(network), policy });
     expect(await signsTruly(signer)).toBe(true);
     network.loseOpenOnes();
+    expect(await signsTruly(signer)).toBe(true);
+    expect(network.connections).toBe(2);
+    await signer.close();
+  });
+
+  test("while the process was frozen is left before the first attempt", async () => {
+    await using network = await startSilentNetwork(fake.grpcPort);
+    const policy = { attemptTimeoutMs: 5_000, maxAttempts: 1, deadlineMs: 10_000 };
+    const signer = await openGcpKmsSigner({ keyVersion: version.name, endpoint: endpointOf(network), policy });
+    expect(await signsTruly(signer)).toBe(true);
+    network.loseOpenOnes();
+    // The monotonic clock and its timers stood still.
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 600_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await signsTruly(signer)).toBe(true);
     expect(await signsTruly(signer)).toBe(true);
     expect(network.connections).toBe(2);
     await signer.close();

@@ -1,8 +1,7 @@
-import { elapsedMs } from "@signpost/core/adapter";
+import { elapsedMs, wasFrozen } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { KeySetError } from "../errors.ts";
 import { abortable } from "./abortable.ts";
-import { wasFrozen } from "./clock-reading.ts";
 import type { FetchLimits } from "./fetch-limits.ts";
 import type { FreshnessRules } from "./freshness.ts";
 import type { Received, Stored } from "./receive-document.ts";

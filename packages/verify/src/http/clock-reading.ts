@@ -29,11 +29,3 @@ export function createClockReader(clocks: Clocks): () => ClockReading {
     return { monotonic, wall: date + setBackMs, date };
   };
 }
-
-/**
- * Whether the process was frozen between two readings: the wall clock went on without the monotonic clock. Timers use the monotonic
- * clock, so none of them has fired meanwhile.
- */
-export function wasFrozen(since: Instant, until: Instant): boolean {
-  return until.wall - since.wall - (until.monotonic - since.monotonic) >= LEAST_STEP_MS;
-}

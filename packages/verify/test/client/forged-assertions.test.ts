@@ -186,7 +186,7 @@ describe("the table of limits", () => {
   function table() {
     const clock = fakeClock();
     const instant = () => ({ monotonic: clock(), wall: clock.now() });
-    const create = () => createFetchLimits({ take: () => 0 });
+    const create = () => createFetchLimits({ take: () => 0, waitMs: () => 0 });
     return { clock, create, limits: createDroppedLimits({ holdMs: 60_000, instant, create }) };
   }
 
