@@ -179,7 +179,9 @@ describe("the message of a failed fetch names host and reason", () => {
     const dispatcher = new NewerAgent();
     onTestFinished(() => dispatcher.close());
     const { message } = await failure(createRemoteKeySet("https://op.example/jwks", { dispatcher })(header));
-    expect(message).toContain("/jwks could not be fetched: the dispatcher is not of undici 7; pass a fetch that uses it");
+    expect(message).toContain(
+      "/jwks could not be fetched: the dispatcher is not of undici 7; pass a fetch that uses it",
+    );
   });
 
   it("if the name does not resolve", async () => {
