@@ -1,3 +1,4 @@
+import { reasonOf } from "../causes.ts";
 import { KeySetError } from "../errors.ts";
 import type { HttpAnswer, Send } from "./request.ts";
 import { soleValue } from "./sole-value.ts";
@@ -72,13 +73,18 @@ function isRefusedHead(error: unknown): boolean {
 /** What a server or proxy says that is down or overloaded. Another request would not help it. */
 const OUTAGES: readonly (number | undefined)[] = [429, 503, 504];
 
+/** The server was reached, and closed the connection or sent something that is not HTTP. */
+const BROKEN_ANSWERS: ReadonlySet<string | undefined> = new Set(["UND_ERR_SOCKET", "HTTPParserError"]);
+
 /**
  * Whether a server or a proxy may have refused only the condition. Some require quotes that their own ETag lacks (400), report an
- * unchanged document as an error (412), do not let the header pass (403), or fail when they make a 304 (500, 502).
+ * unchanged document as an error (412), do not let the header pass (403), or fail when they make a 304 (500, 502, or a
+ * connection that is closed).
  */
 function isRefusedCondition(error: unknown): boolean {
-  if (!(error instanceof KeySetError) || error.code !== "http_status") return false;
-  return error.retryAfterMs === undefined && !OUTAGES.includes(error.status);
+  if (!(error instanceof KeySetError)) return false;
+  if (error.code === "fetch_failed") return BROKEN_ANSWERS.has(reasonOf(error.cause));
+  return error.code === "http_status" && error.retryAfterMs === undefined && !OUTAGES.includes(error.status);
 }
 
 /**

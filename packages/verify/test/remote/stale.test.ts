@@ -262,6 +262,16 @@ describe("revalidation with a condition", () => {
     expect(keySet.stats()).toMatchObject({ failed: 0, updated: 2 });
   });
 
+  it("goes on without it where the server closes the connection", async () => {
+    const withoutCondition = origin([a], { ...ROTATION_CACHE, etag: "v1" });
+    const { verify, server, clock, keySet } = await setup(withoutCondition);
+    await verify(a.token());
+    server.answerWith((request) => ("if-none-match" in request.headers ? "destroy" : withoutCondition(request)));
+    clock.advanceSeconds(301);
+    await verify(a.token());
+    expect(keySet.stats()).toMatchObject({ failed: 0, updated: 2 });
+  });
+
   it("fails where the server answers so without it, too", async () => {
     const { verify, server, clock, count } = await setup(origin([a], ROTATION_CACHE));
     await verify(a.token());
