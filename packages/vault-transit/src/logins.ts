@@ -3,6 +3,7 @@ import { readInstant, safeCause, withinDeadline } from "@signpost/core/adapter";
 import { isSecret, type VaultTransitAppRoleAuth, type VaultTransitKubernetesAuth } from "./auth.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { unusableSecret, type Lease, type TokenCalls } from "./token-calls.ts";
+import { countedLogins } from "./wrong-logins.ts";
 
 /** How to get a token that lives for a while. */
 export interface TokenMaker {
@@ -31,11 +32,13 @@ export function loginWithAppRole(
     if (secretIdFile !== undefined) return readSecretFile("auth.secretIdFile", secretIdFile);
     return secretId === undefined ? undefined : call("auth.secretId", secretId);
   };
+  const counted = countedLogins(JSON.stringify([calls.place, namespace, mount, roleId]));
+  const path = `auth/${mount}/login`;
   return madeBy(calls, namespace, async () => {
     const id = await secret();
-    const body = { role_id: roleId, ...(id !== undefined && { secret_id: id }) };
-    const secrets = id === undefined ? [] : [id];
-    return calls.logIn({ path: `auth/${mount}/login`, body, secrets, namespace });
+    if (id === undefined) return calls.logIn({ path, body: { role_id: roleId }, secrets: [], namespace });
+    const body = { role_id: roleId, secret_id: id };
+    return counted(id, () => calls.logIn({ path, body, secrets: [id], namespace }));
   });
 }
 

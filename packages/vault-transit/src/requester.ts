@@ -10,6 +10,8 @@ import { createOwnDispatcher, type OwnDispatcher } from "./own-dispatcher.ts";
 export interface Requester {
   /** Scheme, host and port. */
   readonly address: string;
+  /** Namespace of the requests that name no other. */
+  readonly namespace: string | undefined;
   /** Makes one attempt. Resolves with any answer of the server, and rejects with `SignerError` if there is none. */
   send(target: CallTarget, request: ApiRequest, token: string | undefined, signal: AbortSignal): Promise<HttpAnswer>;
   /** Closes the dispatcher if the adapter made it. */
@@ -24,6 +26,7 @@ export async function createRequester(settings: Settings, plan: OpeningPlan): Pr
   const place = { dispatcher, origin: address.url, origins, namespace };
   return {
     address: address.url,
+    namespace,
     send: async (target, request, token, signal) => {
       const startedAt = readInstant();
       try {

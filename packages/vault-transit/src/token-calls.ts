@@ -29,6 +29,8 @@ export interface Login {
 
 /** The calls about tokens. Each makes one attempt, and rejects with `SignerError`. */
 export interface TokenCalls {
+  /** Address and namespace of the connection. */
+  readonly place: string;
   logIn(login: Login): Promise<Lease>;
   renew(token: string, namespace: string | undefined): Promise<Lease>;
   /** The lease of a token that the caller gave. */
@@ -54,9 +56,12 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
       message,
     });
     if (answer.status >= 200 && answer.status < 300) return answer.json;
-    throw errorOfAnswer(answer, target, rowOfTokenAnswer(answer));
+    const error = errorOfAnswer(answer, target, rowOfTokenAnswer(answer));
+    if (rowOfAnswer(answer).code === "invalid_argument") refusedCredentials.add(error);
+    throw error;
   };
   return {
+    place: JSON.stringify([requester.address, requester.namespace]),
     logIn: async ({ path, ...login }) => {
       const since = readInstant();
       const action = `log in with ${path.slice(0, path.lastIndexOf("/"))}`;
@@ -85,6 +90,14 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
       await withinDeadline((signal) => requester.send(target, request, token, signal), deadline).catch(() => undefined);
     },
   };
+}
+
+/** The errors of logins that the server counts as wrong ones. */
+const refusedCredentials = new WeakSet<object>();
+
+/** Whether the method itself refused the credentials, and did not only deny permission. */
+export function areCredentialsRefused(error: unknown): boolean {
+  return typeof error === "object" && error !== null && refusedCredentials.has(error);
 }
 
 /** The methods answer wrong credentials with 400 or 403. So does the server if no method is mounted there, or with 404. */
