@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { ConfigurationError, SignerError, type GuardedSigner, type GuardPolicy, type Signer } from "@signpost/core";
 import {
   assertOptions,
+  markPlace,
   openAdapterSigner,
   planOpening,
   type AdapterSignerOptions,
@@ -155,7 +156,13 @@ export async function getKey(
   return { key: readKey(data, call), call };
 }
 
-/** Signs with one version. The hash is in the path, so that a policy can forbid the others. */
+/**
+ * Signs with one version. The hash is in the path, so that a policy can forbid the others.
+ *
+ * Each signature gets its own place, so that `verify: "first"` verifies each. An answer names no key but the one that was
+ * asked for. After the key was deleted and made again, or behind the same address another server answers, another key signs
+ * under the same name and version.
+ */
 export async function sign(
   connection: Connection,
   { mount, key }: KeyName,
@@ -172,5 +179,6 @@ export async function sign(
     body,
     secrets: [input],
   });
-  return readSignature(data, keyVersion, describeCall({ action, address: connection.address }));
+  const signature = readSignature(data, keyVersion, describeCall({ action, address: connection.address }));
+  return markPlace(signature, { uri: formatKeyUri({ mount, key }, keyVersion) });
 }

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { openSigner } from "@signpost/core";
+import { createKeySet, openSigner, signWith } from "@signpost/core";
 import { openVaultTransitSigner, vaultTransit, type VaultTransitSignerOptions } from "@signpost/vault-transit";
 import { OPENBAO_SERVER_NAME, startOpenbao, type Openbao } from "@signpost/test-backends/openbao";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
@@ -52,6 +52,20 @@ describe("a version of a key", () => {
     await using again = await openSigner(first.uri, [adapter]);
     expect(again.publicKey).toEqual(first.publicKey);
     expect(await signsTruly(again)).toBe(true);
+  });
+
+  test('is verified with verify: "first" each time, since another key may have its name by then', async () => {
+    await createKey(server, "transit/keys/again");
+    await using signer = await openVaultTransitSigner(optionsFor("again"));
+    const { active } = createKeySet([{ signer }]);
+    const input = new TextEncoder().encode("header.payload");
+    await signWith(active, input, { verify: "first" });
+    await server.must("POST", "transit/keys/again/config", { deletion_allowed: true });
+    await server.must("DELETE", "transit/keys/again");
+    await createKey(server, "transit/keys/again");
+    const error = await rejection(signWith(active, input, { verify: "first" }));
+    expect(error).toMatchObject({ code: "bad_signature", uri: signer.uri });
+    expect(signer.health().status).toBe("down");
   });
 
   test("needs no call with its public key, and is proven by the first signature", async () => {
