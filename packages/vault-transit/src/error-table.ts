@@ -49,7 +49,7 @@ const BY_MESSAGE: readonly (readonly [message: RegExp, row: Row])[] = [
 ];
 
 /** The row for an answer that is not a success. */
-export function rowOfAnswer({ status, errors, retryAfter }: HttpAnswer): Row {
+export function rowOfAnswer({ status, errors, retryAfter }: Pick<HttpAnswer, "status" | "errors" | "retryAfter">): Row {
   if (status === 429) {
     const wait = retryAfter === undefined ? "" : `; it asks to wait ${retryAfter} s`;
     return { code: "throttled", text: `over a rate quota of the server${wait}` };
@@ -85,6 +85,9 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["UND_ERR_ABORTED", { code: "unavailable", text: "the client ended the call" }],
   ["UND_ERR_DESTROYED", { code: "unavailable", text: "the client was destroyed" }],
   ["UND_ERR_CLOSED", { code: "unavailable", text: "the client was closed" }],
+  ["UND_ERR_RES_EXCEEDED_MAX_SIZE", { code: "integrity", text: "the answer is too long" }],
+  // From a ProxyAgent, whose proxy has TLS.
+  ["UND_ERR_PRX_TLS", { code: "unavailable", text: "the proxy cannot be reached" }],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
@@ -94,6 +97,9 @@ const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|OSSL)_|CERT|SIGNATURE
 /** What undici's ProxyAgent says, with a code that reads as if the caller had ended the call. */
 const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;
 
+/** The codes of an undici dispatcher that makes an error of an answer that is not a success: a RetryAgent, an interceptor. */
+const OF_STATUS: ReadonlySet<string> = new Set(["UND_ERR_RESPONSE", "UND_ERR_REQ_RETRY"]);
+
 /** The row for an error of the client. */
 export function rowOfError(error: unknown): Row {
   const proxyStatus = PROXY_ANSWER.exec(String(memberOf(error, "message")))?.[1];
@@ -101,6 +107,13 @@ export function rowOfError(error: unknown): Row {
     return { code: "unavailable", text: `the proxy answered with status ${proxyStatus}` };
   }
   const code = memberOf(error, "code");
+  const status = memberOf(error, "statusCode");
+  if (OF_STATUS.has(String(code)) && typeof status === "number") {
+    return rowOfAnswer({ status, errors: [], retryAfter: undefined });
+  }
+  if (String(code).startsWith("UND_ERR_SOCKS5")) {
+    return { code: "unavailable", text: `the proxy cannot be used (${String(code)})` };
+  }
   // Some versions of undici give it a code, HPE_…, and others do not.
   if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
   if (typeof code !== "string") return UNKNOWN;

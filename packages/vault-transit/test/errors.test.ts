@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { inspect } from "node:util";
+import { Agent, interceptors, RetryAgent } from "undici";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { SignerError, type Signer, type SignerErrorCode } from "@signpost/core";
 import { openVaultTransitSigner } from "@signpost/vault-transit";
@@ -221,6 +222,9 @@ test.each<[code: string, expected: SignerErrorCode]>([
   ["ETIMEDOUT", "timeout"],
   ["HPE_INVALID_CONSTANT", "unavailable"],
   ["UND_ERR_INVALID_ARG", "integrity"],
+  ["UND_ERR_PRX_TLS", "unavailable"],
+  ["UND_ERR_SOCKS5_VERSION", "unavailable"],
+  ["UND_ERR_RES_EXCEEDED_MAX_SIZE", "integrity"],
 ])("the client's error %s is %s", (code, expected) => {
   expect(rowOfError(Object.assign(new Error("made up"), { code })).code).toBe(expected);
 });
@@ -241,6 +245,28 @@ test("an answer in another protocol may be followed by a good one, but not one w
   expect(long).toMatchObject({ code: "integrity", transient: false });
   expect(String(long)).toContain("the answer is too long");
   other.close();
+});
+
+test.each<[status: number, expected: SignerErrorCode]>([
+  [503, "unavailable"],
+  [429, "throttled"],
+  [403, "access_denied"],
+  [404, "key_not_found"],
+])("a dispatcher that makes an error of the status %i says what the answer would have said", async (status, code) => {
+  const auth = { method: "token", token: fake.token } as const;
+  const dispatchers = [
+    new RetryAgent(new Agent(), { maxRetries: 1, minTimeout: 1, statusCodes: [status] }),
+    new Agent().compose(interceptors.responseError()),
+  ];
+  for (const dispatcher of dispatchers) {
+    fake.reset();
+    await using open = await openVaultTransitSigner({ address: fake.address, key: "op", auth, dispatcher });
+    fake.replyNext(errorReply(status, "made up"), 20);
+    const error = await rejection(open.sign(DIGEST));
+    expect(error).toMatchObject({ code });
+    expect(String(error)).not.toContain("unknown reason");
+    await dispatcher.close();
+  }
 });
 
 test("an error of the client without a code is integrity", () => {
