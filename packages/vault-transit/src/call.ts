@@ -14,7 +14,7 @@ export async function callOnce(
   bounds: CallBounds,
   request: ApiRequest,
 ): Promise<unknown> {
-  const target = { action, address: connection.address };
+  const target = { action, address: connection.address, namespace: connection.namespace };
   try {
     const answer = await connection.call(target, request, bounds);
     if (answer.status >= 200 && answer.status < 300) return memberOf(answer.json, "data");

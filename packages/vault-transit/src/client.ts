@@ -81,6 +81,8 @@ export interface Settings {
   readonly auth: VaultTransitAuth;
   readonly tls: VaultTransitTlsOptions;
   readonly dispatcher: VaultTransitDispatcherLike | undefined;
+  /** Notes for the operator about what the environment decides. */
+  readonly notes: readonly string[];
 }
 
 /** Checks the options alone. Refuses conflicting ones before anything is opened. */
@@ -109,6 +111,7 @@ export function readConnectionOptions(options: VaultTransitConnectionOptions): S
   const rules = rulesOf(options);
   const address = addressOf(options);
   const origins = (options.clusterAddresses ?? []).map((other) => readEndpoint("clusterAddresses", other, rules).url);
+  const namespace = namespaceOf(options.namespace);
   const auth = options.auth === undefined ? authFromEnvironment() : readAuth(options.auth);
   if (auth === undefined) {
     throw new ConfigurationError("auth", "expected a way to get a token, or a token in VAULT_TOKEN or BAO_TOKEN");
@@ -116,11 +119,21 @@ export function readConnectionOptions(options: VaultTransitConnectionOptions): S
   return {
     address,
     origins: new Set([address.url, ...origins]),
-    namespace: namespaceOf(options.namespace),
+    namespace,
     auth,
     tls: dispatcher === undefined ? tlsInForce(options.tls ?? {}) : {},
     dispatcher,
+    notes: [
+      ...fromEnvironment("address", options.address, "ADDR", address.url),
+      ...fromEnvironment("namespace", options.namespace, "NAMESPACE", namespace),
+    ],
   };
+}
+
+/** A stale variable selects a key of the same name at another place, and the key URI names neither. */
+function fromEnvironment(what: string, given: unknown, name: string, value: string | undefined): readonly string[] {
+  const variable = given === undefined ? readEnvironment(name) : undefined;
+  return variable === undefined || value === undefined ? [] : [`${what} ${value}, from ${variable.name}`];
 }
 
 function rulesOf({ allowInsecureAddress }: VaultTransitConnectionOptions): { readonly allowInsecure: boolean } {

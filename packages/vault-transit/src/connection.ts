@@ -11,6 +11,10 @@ import { createTokenCalls } from "./token-calls.ts";
 export interface Connection {
   /** Scheme, host and port. */
   readonly address: string;
+  /** Namespace of the Transit engine. */
+  readonly namespace: string | undefined;
+  /** Notes for the operator about what the environment decides. */
+  readonly notes: readonly string[];
   /** Makes one attempt, and one more with another token if the first was refused. */
   call(target: CallTarget, request: ApiRequest, bounds: Pick<CallBounds, "signal">): Promise<HttpAnswer>;
   /** Revokes the token if the adapter has logged in, and closes the connections that it made. */
@@ -23,6 +27,8 @@ export async function connect(settings: Settings, plan: OpeningPlan): Promise<Co
   const credentials = createCredentials(settings.auth, createTokenCalls(requester, plan.bounds.attemptTimeoutMs));
   return {
     address: requester.address,
+    namespace: requester.namespace,
+    notes: settings.notes,
     call: async (target, request, { signal }) => {
       const token = await credentials.token(signal);
       const answer = await requester.send(target, request, token, signal);

@@ -7,10 +7,11 @@ import type { HttpAnswer } from "./exchange.ts";
 export interface CallTarget {
   readonly action: string;
   readonly address: string;
+  readonly namespace?: string | undefined;
 }
 
-export function describeCall({ action, address }: CallTarget): string {
-  return `${action} at ${address}`;
+export function describeCall({ action, address, namespace }: CallTarget): string {
+  return `${action} at ${address}${namespace === undefined ? "" : ` in the namespace ${namespace}`}`;
 }
 
 // Tokens of Vault and OpenBao, and JWTs. A proxy may repeat the request.

@@ -83,6 +83,7 @@ export async function openVaultTransitSigner(options: VaultTransitSignerOptions)
   const connection = await connect(settings, plan);
   return openAdapterSigner(plan, {
     name: String(keyVersion ?? LATEST),
+    notes: connection.notes,
     readKey: (bounds) => openVersion(connection, name, keyVersion, bounds),
     uriOf: (version) => formatKeyUri(name, version === LATEST ? undefined : Number(version)),
     signDigest: (version, digest, bounds) => sign(connection, name, Number(version), digest, bounds),
@@ -152,7 +153,7 @@ export async function getKey(
 ): Promise<{ readonly key: TransitKey; readonly call: string }> {
   const action = `read ${mount}/keys/${key}`;
   const data = await callOnce(connection, action, bounds, { method: "GET", path: `${mount}/keys/${key}` });
-  const call = describeCall({ action, address: connection.address });
+  const call = describeCall({ action, address: connection.address, namespace: connection.namespace });
   return { key: readKey(data, call), call };
 }
 
@@ -179,6 +180,7 @@ export async function sign(
     body,
     secrets: [input],
   });
-  const signature = readSignature(data, keyVersion, describeCall({ action, address: connection.address }));
+  const call = describeCall({ action, address: connection.address, namespace: connection.namespace });
+  const signature = readSignature(data, keyVersion, call);
   return markPlace(signature, { uri: formatKeyUri({ mount, key }, keyVersion) });
 }

@@ -6,7 +6,8 @@ import type { VaultTransitTlsOptions } from "./client.ts";
 import { collectResponse } from "./collect-response.ts";
 import { isConnectionLoss } from "./error-table.ts";
 import { MAX_BODY_BYTES } from "./exchange.ts";
-import { hasTlsFiles, readTlsFiles, type TlsMaterial } from "./tls-files.ts";
+import { hasTlsFiles, readTlsFiles, requireUsable, type TlsMaterial } from "./tls-files.ts";
+import { loadUndici } from "./undici.ts";
 
 /** How long a connection may be idle. Firewalls and load balancers forget one after 60 s or more. */
 const IDLE_MS = 20_000;
@@ -30,11 +31,11 @@ export interface OwnDispatcher extends VaultTransitDispatcherLike {
  * Makes an undici agent with connections that stay open. undici is loaded with the first one, because it takes longer to
  * load than the rest of this package and core together.
  *
- * @throws ConfigurationError for a file that cannot be read.
+ * @throws ConfigurationError for a file that cannot be read or used, or if undici does not load.
  */
 export async function createOwnDispatcher(tls: VaultTransitTlsOptions, plan: OpeningPlan): Promise<OwnDispatcher> {
-  if (hasTlsFiles(tls)) await readTlsFiles(tls);
-  const undici = await import("undici");
+  if (hasTlsFiles(tls)) requireUsable(await readTlsFiles(tls));
+  const undici = await loadUndici();
   // If no connection can be made, this leaves time for another attempt before the deadline.
   const timeout = Math.ceil(plan.bounds.attemptTimeoutMs / 2);
   const connect = connectorFor(undici.buildConnector, tls, timeout);
@@ -90,13 +91,14 @@ function connectorFor(build: BuildConnector, tls: VaultTransitTlsOptions, timeou
   let known: { readonly content: string; readonly connect: Connector } | undefined;
   const connectorOf = (material: TlsMaterial): Connector => {
     const content = JSON.stringify(material);
-    if (known?.content !== content) known = { content, connect: build({ ...options, ...material }) };
+    if (known?.content === content) return known.connect;
+    requireUsable(material);
+    known = { content, connect: build({ ...options, ...material }) };
     return known.connect;
   };
   return (target, callback) => {
     const fail = (error: unknown): void =>
       callback(error instanceof ConfigurationError ? unreadable(error) : (error as Error), null);
-    // A key that does not belong to its certificate makes the connector throw.
     readTlsFiles(tls)
       .then((material) => connectorOf(material)(target, callback))
       .catch(fail);

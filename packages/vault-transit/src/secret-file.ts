@@ -9,22 +9,29 @@ const MAX_BYTES = 16_384;
 const PASSES = /^E(?:[MN]FILE|IO|STALE)$/;
 
 /**
- * The token, secret id or JWT in a file, without white space around it. The error names the option, never the content.
+ * The token, secret id or JWT in a file, without white space around it. The error names the file, never the content.
  *
  * @throws SignerError `access_denied`; `unavailable` if the file may be readable later.
  */
 export async function readSecretFile(argument: string, path: string): Promise<string> {
   const bytes = await readRegularFile(argument, path, MAX_BYTES).catch((error: unknown) => {
-    throw unreadable(argument, error);
+    throw unreadable(argument, path, error);
   });
   const secret = Buffer.from(bytes).toString("latin1").trim();
   if (isSecret(secret)) return secret;
-  throw unusableSecret(`the content of the file in ${argument}`);
+  throw unusableSecret(`the content of ${describeFile(argument, path)}`);
 }
 
-function unreadable(argument: string, error: unknown): SignerError {
+/** The caller may have passed the secret itself. So only what is clearly a path is shown. */
+function describeFile(argument: string, path: string): string {
+  return PATH.test(path) ? `the file ${path} (${argument})` : `the file in ${argument}`;
+}
+
+const PATH = /^(?:\/[\w.@+-]{1,64}){2,16}$/;
+
+function unreadable(argument: string, path: string, error: unknown): SignerError {
   if (error instanceof ConfigurationError) return new SignerError("access_denied", error.message);
   const code = String(memberOf(error, "code"));
-  const text = `the file in ${argument} cannot be read: ${code}`;
+  const text = `${describeFile(argument, path)} cannot be read: ${code}`;
   return new SignerError(PASSES.test(code) ? "unavailable" : "access_denied", text);
 }

@@ -1,3 +1,4 @@
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { ConfigurationError } from "@signpost/core";
 import { memberOf, readRegularFile } from "@signpost/core/adapter";
 import type { VaultTransitTlsOptions } from "./client.ts";
@@ -28,6 +29,28 @@ export async function readTlsFiles({ caFile, certFile, keyFile }: VaultTransitTl
     readPem("tls.keyFile", "CLIENT_KEY", keyFile),
   ]);
   return { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert }), ...(key !== undefined && { key }) };
+}
+
+/**
+ * Refuses a certificate and a key that no connection can be made with. Otherwise each would fail as if the server were down.
+ *
+ * @throws ConfigurationError that names the option, not the path.
+ */
+export function requireUsable({ cert, key }: TlsMaterial): void {
+  requireAccepted("tls.certFile", "expected a certificate in PEM", { cert });
+  requireAccepted("tls.keyFile", "expected the unencrypted private key of the certificate in tls.certFile", {
+    cert,
+    key,
+  });
+}
+
+function requireAccepted(argument: string, expected: string, material: SecureContextOptions): void {
+  try {
+    createSecureContext(material);
+  } catch (error) {
+    // Without the cause: an OpenSSL error about a private key must not get out.
+    throw new ConfigurationError(argument, `${expected} (${String(memberOf(error, "code"))})`);
+  }
 }
 
 /** The option may come from a variable, which the caller must be able to find. */

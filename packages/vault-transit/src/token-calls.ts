@@ -3,7 +3,7 @@ import { incompleteAnswer, memberOf, readInstant, withinDeadline, type Instant }
 import type { ApiRequest } from "./api.ts";
 import { isSecret } from "./auth.ts";
 import { rowOfAnswer, type Row } from "./error-table.ts";
-import { errorOfAnswer } from "./errors.ts";
+import { describeCall, errorOfAnswer, type CallTarget } from "./errors.ts";
 import type { HttpAnswer } from "./exchange.ts";
 import type { Requester } from "./requester.ts";
 
@@ -48,9 +48,14 @@ const LEAST_TIMEOUT_MS = 2000;
 /** The calls to one server. Each may take as long as an attempt to sign, and at least 2 s. */
 export function createTokenCalls(requester: Requester, attemptTimeoutMs: number): TokenCalls {
   const timeoutMs = Math.max(attemptTimeoutMs, LEAST_TIMEOUT_MS);
+  const targetOf = (action: string, { namespace = requester.namespace }: ApiRequest): CallTarget => ({
+    action,
+    address: requester.address,
+    namespace,
+  });
   const ask = async (action: string, request: ApiRequest, token: string | undefined): Promise<unknown> => {
-    const target = { action, address: requester.address };
-    const message = `cannot ${action} at ${requester.address}: no answer within ${timeoutMs} ms`;
+    const target = targetOf(action, request);
+    const message = `cannot ${describeCall(target)}: no answer within ${timeoutMs} ms`;
     const answer = await withinDeadline((signal) => requester.send(target, request, token, signal), {
       deadlineMs: timeoutMs,
       message,
@@ -84,8 +89,8 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
       return leaseOf(action, token, since, memberOf(data, "ttl"), memberOf(data, "renewable"));
     },
     revoke: async (token, namespace) => {
-      const target = { action: "revoke the token", address: requester.address };
       const request = { method: "POST", path: "auth/token/revoke-self", body: {}, namespace } as const;
+      const target = targetOf("revoke the token", request);
       const deadline = { deadlineMs: REVOKE_MS };
       await withinDeadline((signal) => requester.send(target, request, token, signal), deadline).catch(() => undefined);
     },

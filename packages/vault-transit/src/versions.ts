@@ -225,6 +225,7 @@ function openVersion(
     { ...plan, bounds: { ...plan.bounds, signal: undefined } },
     {
       name: String(keyVersion),
+      notes: connection.notes,
       readKey: async () => ({ ...opened, name: String(keyVersion) }),
       uriOf: () => formatKeyUri(name, keyVersion),
       signDigest: (_name, digest, bounds) => sign(connection, name, keyVersion, digest, bounds),

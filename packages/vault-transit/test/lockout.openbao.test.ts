@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import type { GuardedSigner } from "@signpost/core";
 import { openVaultTransitSigner, type VaultTransitAuth } from "@signpost/vault-transit";
 import { startOpenbao, type Openbao } from "@signpost/test-backends/openbao";
 import { createAppRole, createKey, opPolicy, writePolicy, type AppRole } from "./support/server.ts";
@@ -6,7 +7,7 @@ import { rejection, signsTruly } from "./support/signatures.ts";
 
 let server: Openbao;
 const createRole = (name: string): Promise<AppRole> => createAppRole(server, name, { token_policies: "op" });
-const open = (auth: VaultTransitAuth): ReturnType<typeof openVaultTransitSigner> =>
+const open = (auth: VaultTransitAuth): Promise<GuardedSigner> =>
   openVaultTransitSigner({ address: server.address, key: "op", auth, policy: {} });
 
 beforeAll(async () => {

@@ -31,6 +31,16 @@ describe("a login", () => {
     expect(secretId).toHaveBeenCalledTimes(1);
   });
 
+  test("names the file that it cannot read, unless that may be a secret", async () => {
+    const missing = await rejection(open({ method: "kubernetes", role: "op" }));
+    const path = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+    expect(missing).toMatchObject({ code: "access_denied" });
+    expect(String(missing)).toContain(`the file ${path} (auth.jwtFile) cannot be read: ENOENT`);
+    const secret = await rejection(open({ method: "approle", roleId: "r", secretIdFile: "the-secret-itself" }));
+    expect(String(secret)).toContain("the file in auth.secretIdFile cannot be read: ENOENT");
+    expect(inspect(secret, { depth: 10 })).not.toContain("the-secret-itself");
+  });
+
   test("with Kubernetes reads the projected token each time", async () => {
     const jwtFile = join(folder, "jwt");
     await writeFile(jwtFile, "eyJ.first.jwt\n");

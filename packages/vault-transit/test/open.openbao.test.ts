@@ -3,8 +3,13 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { createKeySet, openSigner, signWith } from "@signpost/core";
-import { openVaultTransitSigner, vaultTransit, type VaultTransitSignerOptions } from "@signpost/vault-transit";
+import { createKeySet, type GuardedSigner, openSigner, signWith } from "@signpost/core";
+import {
+  openVaultTransitSigner,
+  vaultTransit,
+  vaultTransitKeys,
+  type VaultTransitSignerOptions,
+} from "@signpost/vault-transit";
 import { OPENBAO_SERVER_NAME, startOpenbao, type Openbao } from "@signpost/test-backends/openbao";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { createKey, createToken, opPolicy, writePolicy } from "./support/server.ts";
@@ -211,6 +216,32 @@ describe("a namespace", () => {
     expect(error).toMatchObject({ code: "key_not_found" });
     expect(String(error)).toContain("there is no such namespace");
   });
+
+  test("is in the messages, since each may have a key of this name", async () => {
+    const error = await rejection(openVaultTransitSigner({ ...optionsFor("nowhere"), namespace: "org" }));
+    expect(String(error)).toContain(
+      `cannot read transit/keys/nowhere at ${server.address} in the namespace org: there is no such key`,
+    );
+    const auth = { method: "approle", roleId: "r", secretId: "s", namespace: "root" } as const;
+    const refusal = await rejection(openVaultTransitSigner({ ...optionsFor("nowhere"), namespace: "org", auth }));
+    expect(String(refusal)).toContain(`cannot log in with auth/approle at ${server.address} in the namespace root: `);
+  });
+
+  test("of the environment is in the health, with the address", async () => {
+    await createKey(server, "transit/keys/environment");
+    await server.must("POST", "transit/keys/environment", { type: "ecdsa-p256" }, { namespace: "org" });
+    const { key, auth } = optionsFor("environment");
+    vi.stubEnv("VAULT_ADDR", server.address);
+    vi.stubEnv("BAO_NAMESPACE", "org");
+    await using signer = await openVaultTransitSigner({ key, auth });
+    await using keys = await vaultTransitKeys({ key, auth });
+    const notes = [`address ${server.address}, from VAULT_ADDR`, "namespace org, from BAO_NAMESPACE"];
+    expect(signer.health().notes).toEqual(notes);
+    for (const version of keys.versions) {
+      expect("signer" in version && (version.signer as GuardedSigner).health().notes).toEqual(notes);
+    }
+    vi.unstubAllEnvs();
+  });
 });
 
 describe("TLS", () => {
@@ -280,5 +311,22 @@ describe("TLS", () => {
     const error = await rejection(open(tls()));
     expect(error).toMatchObject({ name: "SignerError", code: "unavailable" });
     expect(String(error)).toMatch(code);
+  });
+
+  test("files that do not belong together are refused at once, and nothing is sent", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "signpost-vault-tls-"));
+    const keyFile = join(folder, "other.key");
+    const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+    const encrypted = { type: "pkcs8", format: "pem", cipher: "aes256", passphrase: "secret" } as const;
+    const tls = { ...secure.tls, serverName: OPENBAO_SERVER_NAME };
+    for (const pem of [other.export({ type: "pkcs8", format: "pem" }), other.export(encrypted)]) {
+      await writeFile(keyFile, pem);
+      const error = await rejection(open({ ...tls, keyFile }));
+      expect(error).toMatchObject({ name: "ConfigurationError", argument: "tls.keyFile" });
+      expect(String(error)).toContain("expected the unencrypted private key of the certificate in tls.certFile");
+    }
+    await writeFile(keyFile, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    expect(await rejection(open({ ...tls, certFile: keyFile }))).toMatchObject({ argument: "tls.certFile" });
+    await rm(folder, { recursive: true });
   });
 });

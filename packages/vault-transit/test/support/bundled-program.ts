@@ -1,0 +1,14 @@
+import { openVaultTransitSigner } from "@signpost/vault-transit";
+
+// Bundled by a test, and run where nothing is installed. It signs one digest and prints what came out.
+async function main(): Promise<string> {
+  const signer = await openVaultTransitSigner({ key: "op" });
+  const signature = await signer.sign(new Uint8Array(32));
+  await signer.close();
+  return `signed ${signature.length} bytes`;
+}
+
+main().then(
+  (result) => process.stdout.write(result),
+  (error: unknown) => process.stdout.write(String(error)),
+);
