@@ -1,4 +1,4 @@
-import { ConfigurationError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
 import {
   given,
   memberOf,
@@ -16,6 +16,7 @@ import { configurationCause } from "./errors.ts";
 import { withKnownSources } from "./known-sources.ts";
 import { openHttps } from "./https/open.ts";
 import { openOwnClient, socketsFor } from "./own-client.ts";
+import { settingsOf } from "./own-apis.ts";
 import { loadSdk } from "./sdk.ts";
 import { readSettings, type GivenSettings, type Settings } from "./settings.ts";
 import { parseRegion } from "./uri.ts";
@@ -108,7 +109,7 @@ export async function connect(
   plan: OpeningPlan,
 ): Promise<Connection> {
   const theirs = { endpoint: undefined, notes: [], close: async () => {} };
-  if (api !== undefined) return { ...theirs, api, region: undefined };
+  if (api !== undefined) return { ...theirs, region: undefined, ...(await foundOf(api, plan)), api };
   if (transport === "https") {
     const limits = { maxSockets: socketsFor(plan.policy), timeoutMs: plan.bounds.attemptTimeoutMs };
     const opened = await withinDeadline(() => openHttps({ settings: given, ...limits }), plan.bounds);
@@ -123,6 +124,17 @@ export async function connect(
   // This reads files, and a file system may hang.
   const settings = await withinDeadline(() => readSettings(sdk, given), plan.bounds);
   return { ...found(settings), ...openOwnClient(sdk, settings, plan) };
+}
+
+/** What is known of a transport. If its settings cannot be read, its first call says why. */
+async function foundOf(api: AwsKmsApi, { bounds }: OpeningPlan): Promise<Partial<ReturnType<typeof found>>> {
+  try {
+    const settings = await withinDeadline(() => settingsOf(api), bounds);
+    return settings === undefined ? {} : found(settings);
+  } catch (error) {
+    if (error instanceof SignerError && error.code !== "closed") throw error;
+    return {};
+  }
 }
 
 function found({ region, endpoint, notes }: Settings): Pick<Connection, "region" | "endpoint" | "notes"> {

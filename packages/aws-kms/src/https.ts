@@ -15,6 +15,7 @@ import type { AwsKmsApi } from "./api.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import type { AwsKmsCredentials } from "./https/credential-store.ts";
 import { openHttps, type HttpsConnection, type HttpsPlan } from "./https/open.ts";
+import { rememberSettings } from "./own-apis.ts";
 import { parseRegion } from "./uri.ts";
 
 export type { AwsKmsCredentials } from "./https/credential-store.ts";
@@ -110,7 +111,7 @@ export function kmsOverHttps(options: KmsOverHttpsOptions = {}): KmsOverHttps {
     if (closed) throw closedError();
     return send((await open()).api);
   };
-  return {
+  const api: KmsOverHttps = {
     getPublicKey: (input, callOptions) => call((api) => api.getPublicKey(input, callOptions)),
     sign: (input, callOptions) => call((api) => api.sign(input, callOptions)),
     close: async () => {
@@ -119,6 +120,8 @@ export function kmsOverHttps(options: KmsOverHttpsOptions = {}): KmsOverHttps {
       await opened?.close();
     },
   };
+  rememberSettings(api, async () => (await open()).settings);
+  return api;
 }
 
 function readPlan(options: KmsOverHttpsOptions): HttpsPlan {
@@ -151,7 +154,7 @@ function readCredentials(credentials: KmsOverHttpsOptions["credentials"]): Https
     const provide = readCallback("credentials", credentials);
     return async (options) => provide(options);
   }
-  const { accessKeyId, secretAccessKey, sessionToken, expiration } = credentials;
+  const { accessKeyId, secretAccessKey, sessionToken, expiration } = Object(credentials) as AwsKmsCredentials;
   if (typeof accessKeyId !== "string" || typeof secretAccessKey !== "string") {
     throw new ConfigurationError("credentials", "expected accessKeyId and secretAccessKey, or a function");
   }

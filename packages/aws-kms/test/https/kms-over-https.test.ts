@@ -73,6 +73,27 @@ describe("kmsOverHttps", () => {
     await expect.poll(() => fake.sockets.open).toBe(0);
   });
 
+  test("names its Region and its endpoint in messages, key URIs and health, like the transport of a signer", async () => {
+    process.env["AWS_ENDPOINT_URL_KMS"] = endpoint;
+    process.env["AWS_USE_FIPS_ENDPOINT"] = "true";
+    const api = kmsOverHttps({ region });
+    onTestFinished(() => api.close());
+    const missing = await openAwsKmsSigner({ key: "alias/missing", api }).catch((error: unknown) => error);
+    expect(missing).toMatchObject({ uri: `awskms://${new URL(endpoint).host}/alias/missing?region=${region}` });
+    expect(String(missing)).toContain(`kms:GetPublicKey of alias/missing in ${region} failed: there is no such key`);
+    await using signer = await openAwsKmsSigner({ key: key.keyId, api });
+    await using other = await openAwsKmsSigner({ key: key.keyId, region, transport: "https" });
+    expect(signer.uri).toBe(other.uri);
+    expect(signer.health().notes).toEqual(other.health().notes);
+    expect(signer.health().notes.join()).toContain("from AWS_ENDPOINT_URL_KMS");
+  });
+
+  test("refuses credentials that are null", () => {
+    const refusal = (): unknown => kmsOverHttps({ credentials: null as unknown as undefined });
+    expect(refusal).toThrow(ConfigurationError);
+    expect(refusal).toThrow("credentials: expected accessKeyId and secretAccessKey, or a function");
+  });
+
   test("takes the Region and the endpoint that the SDK would find", async () => {
     process.env["AWS_REGION"] = "eu-south-1";
     process.env["AWS_ENDPOINT_URL_KMS"] = endpoint;
