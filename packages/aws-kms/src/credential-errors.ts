@@ -35,10 +35,15 @@ const CONNECTION_LOST =
   /\bE(?:CONN[A-Z]+|TIMEDOUT|PIPE|HOSTUNREACH|NETUNREACH|AI_AGAIN)\b|\bENOTFOUND\b|socket hang up|TimeoutError/;
 /** Matches the transient errors of SSO and STS. */
 const SERVICE_DOWN = /^(?:Error: )?(?:Internal|ServiceUnavailable|TooManyRequests|Throttl|RequestTimeout|SyntaxError)/;
-const UNREACHABLE_SOURCE: Row = {
+const unreachable = (last: SourceRequest | undefined): Row => ({
   code: "unavailable",
-  text: `${NO_CREDENTIALS.text}: their source is unreachable`,
-};
+  text: `${NO_CREDENTIALS.text}: ${nameOfSource(last)} is unreachable`,
+});
+
+/** How messages call the source that was asked last. */
+export function nameOfSource(last: SourceRequest | undefined): string {
+  return last?.origin === undefined ? "their source" : `their source, ${last.origin},`;
+}
 
 /** How Node and the SDK say that an answer is not JSON. */
 const UNREADABLE = /\bJSON\b|^SyntaxError/;
@@ -86,11 +91,11 @@ function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean 
 export function providerRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
   if (!isProviderError(error, last)) return undefined;
   const { source, status, response } = last ?? {};
-  if (status !== undefined && status >= 300) return byStatus(status);
+  if (status !== undefined && status >= 300) return byStatus(status, last);
   if (last !== undefined && (status === undefined || memberOf(response, "complete") === false)) {
-    return source !== "metadata" || isMetadataKnown() ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
+    return source !== "metadata" || isMetadataKnown() ? unreachable(last) : NO_CREDENTIALS;
   }
-  return isDownByMessage(error) ? UNREACHABLE_SOURCE : NO_CREDENTIALS;
+  return isDownByMessage(error) ? unreachable(undefined) : NO_CREDENTIALS;
 }
 
 /** For STS, whose errors arrive unchanged. Transient errors keep their code, and all others are refusals. */
@@ -108,8 +113,8 @@ function isDownByMessage(error: unknown): boolean {
   return isUnreachable(error) || CONNECTION_LOST.test(message) || SERVICE_DOWN.test(message);
 }
 
-function byStatus(status: number): Row {
-  const text = `${NO_CREDENTIALS.text}: their source answered HTTP status ${status}`;
+function byStatus(status: number, last: SourceRequest | undefined): Row {
+  const text = `${NO_CREDENTIALS.text}: ${nameOfSource(last)} answered HTTP status ${status}`;
   if (status === 429) return { code: "throttled", text };
   // A redirect comes from something in front of the source.
   return { code: status < 400 || status === 408 || status >= 500 ? "unavailable" : "access_denied", text };

@@ -9,6 +9,8 @@ export type WatchedSource = "container" | "metadata" | "sso";
 /** The last request to a source. */
 export interface SourceRequest {
   readonly source: WatchedSource;
+  /** Scheme, host and port. Its path or query may contain a secret. */
+  readonly origin?: string | undefined;
   /** Undefined while there is no answer. */
   status: number | undefined;
   /** The answer. Its body may never arrive. */
@@ -65,7 +67,7 @@ export function watchCredentialRequests(): void {
     const source = sourceOf(request);
     if (source === undefined) return;
     if (source === "metadata" && !METADATA_HOSTS.has(request.host)) metadataKnown = true;
-    const asked: SourceRequest = { source, status: undefined };
+    const asked: SourceRequest = { source, origin: originOf(request), status: undefined };
     if (request.path === METADATA_TOKEN_PATH) tokens.add(asked);
     if (source === "sso" && request.path === RENEWAL_PATH) renewal = asked;
     const token = record.last !== undefined && tokens.has(record.last) ? record.last : undefined;
@@ -120,9 +122,14 @@ function containerUrl(): URL | undefined {
 function isForContainer(request: ClientRequest): boolean {
   const url = containerUrl();
   if (url === undefined || request.path !== `${url.pathname}${url.search}`) return false;
-  // The request has no member for its port.
-  const origin = `${request.protocol}//${String(request.getHeader("host"))}`;
-  return URL.canParse(origin) && new URL(origin).host === url.host;
+  const origin = originOf(request);
+  return origin !== undefined && new URL(origin).host === url.host;
+}
+
+/** From the header, since the request has no member for its port. */
+function originOf(request: ClientRequest): string | undefined {
+  const url = `${request.protocol}//${String(request.getHeader("host"))}`;
+  return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
 function sourceOf(request: ClientRequest): WatchedSource | undefined {

@@ -1,5 +1,5 @@
 import { elapsedMs, type Instant, readInstant } from "@signpost/core/adapter";
-import { CredentialsError, credentialsErrorFrom } from "./credential-errors.ts";
+import { CredentialsError, credentialsErrorFrom, nameOfSource } from "./credential-errors.ts";
 import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 
 /** Fetches credentials, in the form that the SDK calls. */
@@ -120,7 +120,10 @@ function firstAnswer<Identity>(
     };
     const timer = setTimeout(() => {
       leave();
-      reject(new CredentialsError({ code: "timeout", text: `no credentials within ${patienceMs} ms` }, undefined));
+      const { last } = newest.record;
+      const silent = last !== undefined && last.status === undefined ? `: ${nameOfSource(last)} did not answer` : "";
+      const text = `no credentials within ${patienceMs} ms${silent}`;
+      reject(new CredentialsError({ code: "timeout", text }, undefined));
     }, patienceMs);
     for (const { waiters } of questions) waiters.add(waiter);
   });

@@ -191,18 +191,23 @@ function byState(error: unknown): Row | undefined {
 function bySystemError(error: unknown): Row | undefined {
   const code = memberOf(error, "code");
   if (typeof code !== "string") return undefined;
-  if (memberOf(error, "syscall") === "open" || code === "EISDIR") return unreadableFile(code);
+  if (memberOf(error, "syscall") === "open" || code === "EISDIR") return unreadableFile(code, memberOf(error, "path"));
   // Node's HTTP parser.
   if (code.startsWith("HPE_")) return { code: "unavailable", text: "something other than KMS answered" };
   return BY_SYSTEM_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : undefined);
 }
 
+const PATH = /^(?:\/[\w.@+-]{1,64}){1,16}$/;
+
 /** Codes for a file that may be readable later: too many files are open, or the disk or its server fails. */
 const PASSES = /^E(?:[MN]FILE|IO|STALE)$/;
 
 /** Only credentials are read from files: the token of a web identity or of a container. */
-function unreadableFile(code: string): Row {
-  return { code: PASSES.test(code) ? "unavailable" : NO_CREDENTIALS.code, text: `${NO_CREDENTIALS.text}: ${code}` };
+function unreadableFile(code: string, path: unknown): Row {
+  // Someone may have given the token instead of its file. So only what is clearly a path is shown.
+  const file = typeof path === "string" && PATH.test(path) ? `the file ${path} cannot be read: ` : "";
+  const text = `${NO_CREDENTIALS.text}: ${file}${code}`;
+  return { code: PASSES.test(code) ? "unavailable" : NO_CREDENTIALS.code, text };
 }
 
 /** The row for an answer that the SDK could not read, or with an unknown code: a proxy's page, a new error. */

@@ -108,7 +108,7 @@ describe("our own client", () => {
     await expect(openAwsKmsSigner({ key: key.arn, endpoint })).rejects.toMatchObject({
       code: "access_denied",
       transient: false,
-      message: `kms:GetPublicKey of ${key.arn} in eu-west-1 failed: could not get credentials: ENOENT`,
+      message: `kms:GetPublicKey of ${key.arn} in eu-west-1 failed: could not get credentials: the file /nonexistent/token cannot be read: ENOENT`,
     });
   });
 
@@ -145,7 +145,9 @@ describe("our own client", () => {
     await using signer = await openAwsKmsSigner(options);
     hangNext = 1;
     const code = "timeout";
-    const message = `kms:Sign of ${key.arn} in eu-west-1 failed: no credentials within 720 ms`;
+    const { origin } = new URL(process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] ?? "");
+    const late = `no credentials within 720 ms: their source, ${origin}, did not answer`;
+    const message = `kms:Sign of ${key.arn} in eu-west-1 failed: ${late}`;
     await expect(signer.sign(DIGEST)).rejects.toMatchObject({ code, message });
     await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
   });

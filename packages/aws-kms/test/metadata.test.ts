@@ -28,7 +28,7 @@ test("a metadata service that is not there is no source, until it has given cred
   watchCredentialRequests();
   const record: RequestRecord = { last: undefined };
   await recordRequests(record, () => askMetadata(1));
-  expect(record.last).toEqual({ source: "metadata", status: undefined });
+  expect(record.last).toEqual({ source: "metadata", origin: "http://169.254.169.254", status: undefined });
   expect(credentialsErrorFrom(none, record.last).row.code).toBe("access_denied");
 
   const server = createServer((_request, response) => response.end("{}"));

@@ -56,7 +56,7 @@ test.each([500, 503])("a sign-in service that answers %i passes, whatever the SD
   await expect(open()).rejects.toMatchObject({
     code: "unavailable",
     transient: true,
-    message: expect.stringContaining(`their source answered HTTP status ${down}`),
+    message: expect.stringMatching(new RegExp(`their source, http[^ ]+, answered HTTP status ${down} `)),
   });
 });
 
