@@ -51,6 +51,13 @@ export function readConnectionOptions({ client, endpoint, transport }: GcpKmsCon
   return own;
 }
 
+/** Notes for the operator: a variable of the SDK may decide which service the adapter's client calls. */
+export function environmentNotes({ client, endpoint }: GcpKmsConnectionOptions): readonly string[] {
+  const domain = process.env["GOOGLE_CLOUD_UNIVERSE_DOMAIN"] ?? "";
+  if (client !== undefined || endpoint !== undefined || domain === "") return [];
+  return [`endpoint https://cloudkms.${domain}, from GOOGLE_CLOUD_UNIVERSE_DOMAIN`];
+}
+
 /** The options that the adapter passes to the client's constructor. */
 interface ClientOptions {
   readonly apiEndpoint?: string;

@@ -146,10 +146,17 @@ function isTimeout(error: unknown, message: string): boolean {
 function hintFor(error: unknown): string {
   if (isNoJson(error)) return ": they are not JSON";
   const message = messageOf(error);
-  if (/ENOENT|does not exist/.test(message)) return ": a file is missing";
+  if (/ENOENT|does not exist/.test(message)) return `: ${missingFile(message)} is missing`;
+  if (message.includes("universe domain")) return ": they are for another universe domain than the client";
   if (message.includes("The executable")) return ": the executable that provides them failed";
   if (/DECODER|PEM|asn1|private key/i.test(message)) return ": their private key cannot be read";
   return "";
+}
+
+/** The path in a message of Node or the SDK. Only what is clearly a path is shown. */
+function missingFile(message: string): string {
+  const path = /(?:'|The file at )((?:\/[\w.@+-]{1,64}){1,16})(?:'| does not exist)/.exec(message)?.[1];
+  return path === undefined ? "a file" : `the file ${path}`;
 }
 
 // grpc-js puts this in front of the message of a source of call credentials.

@@ -17,7 +17,7 @@ import {
 import { checksumOf, readPublicKey, readSignature } from "./answers.ts";
 import type { GcpKmsClientLike, GcpKmsSignResponse } from "./api.ts";
 import { callOnce } from "./call.ts";
-import { readConnectionOptions, type GcpKmsConnectionOptions } from "./client.ts";
+import { environmentNotes, readConnectionOptions, type GcpKmsConnectionOptions } from "./client.ts";
 import { connect, type Connection } from "./connection.ts";
 import { isPendingVersion } from "./errors.ts";
 import { parseKeyName } from "./key-name.ts";
@@ -84,6 +84,7 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
   const connection = await connect(options, name.keyVersion);
   return openAdapterSigner(plan, {
     name: name.keyVersion,
+    notes: environmentNotes(options),
     readKey: (bounds) => getPublicKey(connection, name.keyVersion, bounds),
     isPending: isPendingVersion,
     uriOf: formatKeyUri,

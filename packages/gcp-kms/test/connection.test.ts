@@ -192,6 +192,16 @@ describe("without credentials", () => {
   /** TLS and credentials, and nobody who listens. */
   const endpoint = "https://127.0.0.1:9";
 
+  test("health names the service that a variable selects for the client of the adapter", async () => {
+    vi.stubEnv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "a.example");
+    const pinned = { keyVersion: version.name, publicKey: publicKey() };
+    await using own = await openGcpKmsSigner(pinned);
+    await using other = await openGcpKmsSigner({ ...pinned, endpoint });
+    vi.stubEnv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", undefined);
+    expect(own.health().notes).toContain("endpoint https://cloudkms.a.example, from GOOGLE_CLOUD_UNIVERSE_DOMAIN");
+    expect(other.health().notes.join()).not.toContain("a.example");
+  });
+
   test("a pinned key opens, and signing says what is missing", async () => {
     const signer = await openGcpKmsSigner({
       keyVersion: version.name,
@@ -202,7 +212,9 @@ describe("without credentials", () => {
     const error = await rejection(signer.sign(newMessage().digest));
     expect(error).toMatchObject({
       code: "access_denied",
-      message: `cannot sign with ${version.name}: no usable Google credentials were found: a file is missing`,
+      message: expect.stringMatching(
+        /: no usable Google credentials were found: the file \/.*credentials\.json is missing$/,
+      ),
       uri: `gcpkms://${version.name}`,
       cause: expect.objectContaining({ message: expect.stringContaining("credentials.json") }),
     });

@@ -439,7 +439,7 @@ describe.each<[string, () => Promise<void>, string]>([
       await rm(join(directory, "subject-token"), { force: true });
       await useFile(workloadIdentity());
     },
-    "a file is missing",
+    "the file /",
   ],
   [
     "a private key that is broken",

@@ -249,6 +249,14 @@ describe("an access token that could not be had, for a call over gRPC", () => {
 });
 
 describe("credentials that could not be had, before a call", () => {
+  test("say that they are for another universe than the client", () => {
+    const mismatch =
+      "The configured universe domain (googleapis.com) does not match the universe domain found in the credentials (a.example).";
+    expect(String(credentialsError(new Error(mismatch), SUBJECT))).toMatch(
+      /no usable Google credentials were found: they are for another universe domain than the client$/,
+    );
+  });
+
   test.each<[string, unknown, SignerErrorCode]>([
     ["a file that is not there", Object.assign(new Error("x"), { code: "ENOENT" }), "access_denied"],
     ["none at all", new Error("Could not load the default credentials"), "access_denied"],
