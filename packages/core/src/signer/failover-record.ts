@@ -18,12 +18,22 @@ interface Departure {
   readonly code: SignerErrorCode;
 }
 
+/**
+ * A name for each place: its key URI. If several places have the same one, as a key of Vault in two clusters does, the number
+ * of the place tells them apart.
+ */
+export function placeNames(places: readonly Signer[]): readonly string[] {
+  const isShared = ({ uri }: Signer): boolean => places.filter((place) => place.uri === uri).length > 1;
+  return places.map((place, index) => (isShared(place) ? `${place.uri} (place ${index + 1})` : place.uri));
+}
+
 export function createFailoverRecord(places: readonly Signer[]): FailoverRecord {
+  const names = placeNames(places);
   /** Why each place was left after its last use, in the order in which they were left. */
   const departures = new Map<number, Departure>();
 
   const lastOne = (): Departure | undefined => [...departures.values()].at(-1);
-  const uriOf = (index: number): string => places[index]?.uri ?? "";
+  const uriOf = (index: number): string => names[index] ?? "";
   /** Standbys that failed and were not used since. They may still fail when the first place has its next outage. */
   const failedLast = (): string =>
     [...departures]
@@ -57,7 +67,7 @@ export function createFailoverRecord(places: readonly Signer[]): FailoverRecord 
     },
     notes: (current) => [
       signsAt(current),
-      ...places.flatMap((place) => (insideOf(place)?.notes() ?? []).map((note) => `${place.uri}: ${note}`)),
+      ...places.flatMap((place, index) => (insideOf(place)?.notes() ?? []).map((note) => `${uriOf(index)}: ${note}`)),
     ],
   };
 }

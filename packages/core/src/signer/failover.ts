@@ -5,11 +5,11 @@ import { checkedOptions } from "./arguments.ts";
 import { checkedSignature } from "./attempt.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { settlingSigner } from "./create.ts";
-import { createFailoverRecord } from "./failover-record.ts";
+import { createFailoverRecord, placeNames } from "./failover-record.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { requireBare } from "./mark.ts";
 import { onAbort } from "./on-abort.ts";
-import { markPlace, notePlace, onBadSignature, placeOf } from "./places.ts";
+import { markPlace, notePlace, onBadSignature, type Place, placeOf } from "./places.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
 
@@ -44,6 +44,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
   /** On both clocks, since time counts while the machine sleeps. */
   let leftFirstAt: Instant | undefined;
   const record = createFailoverRecord(all);
+  const named = placeNames(all).map((uri, index): Place => (all[index]?.uri === uri ? all[index] : { uri }));
 
   /** True for one call in 30 s, which tries the first signer again. All other calls stay with the current signer. */
   const probesFirst = (): boolean => {
@@ -80,7 +81,8 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     const probe = probesFirst();
     const index = probe ? 0 : current;
     const signer = all[index] ?? first;
-    notePlace(signal, signer);
+    const place = named[index] ?? signer;
+    notePlace(signal, place);
     // A timeout aborts the signal immediately. The backend may not settle before the next attempt starts.
     const letGo = onAbort(signal, () => {
       if (isTransient(signal?.reason)) leave(index, signal.reason);
@@ -92,7 +94,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       if (signal?.aborted !== true) succeeded(index, probe);
       // The bytes belong to this call alone, so the mark cannot get onto another signature.
       onBadSignature(signature, (error) => leave(index, error));
-      return markPlace(signature, placeOf(signature) ?? signer);
+      return markPlace(signature, placeWithin(place, signer, placeOf(signature)));
     } catch (error) {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;
@@ -130,6 +132,15 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       },
     }),
   );
+}
+
+/**
+ * The place of a signature. `inner` is the one that the signer names itself, such as its session. It keeps the name of a
+ * numbered place, and has to prove itself each time.
+ */
+function placeWithin(place: Place, signer: Signer, inner: Place = signer): Place {
+  if (inner === signer) return place;
+  return place === signer ? inner : { uri: place.uri };
 }
 
 /** Bare signers of one key, each with the rules of `createSigner`. */

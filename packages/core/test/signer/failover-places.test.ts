@@ -85,6 +85,33 @@ describe("the health of a failover", () => {
     });
   });
 
+  test.each(["createSigner", "its own place"])("tells places with the same URI apart: %s", async (kind) => {
+    const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const session = { uri: "test:op" };
+    const placeOf = (behaviour: Behaviour): Signer => {
+      const { signer } = scriptedSignerOf(key, behaviour);
+      return createSigner({
+        uri: "test:op",
+        publicKey: signer.publicKey,
+        signDigest: async (digest, options) => {
+          const signature = await signer.sign(digest, options);
+          return kind === "createSigner" ? signature : markPlace(signature, session);
+        },
+        close: async () => {},
+      });
+    };
+    const guard = guardSigner(failoverSigner([placeOf(down), placeOf(signs)]));
+    const events = await eventsOf(async () => {
+      const signature = guard.sign(DIGEST);
+      await vi.advanceTimersByTimeAsync(1000);
+      await signature;
+    });
+    expect(events).toMatchObject([{ place: "test:op (place 2)" }]);
+    expect(guard.health().notes).toEqual([
+      "the standby test:op (place 2) has signed since 2026-03-01T08:00:00.000Z: test:op (place 1) failed (unavailable)",
+    ]);
+  });
+
   test("is ready again once the first place is", async () => {
     const { bare, behaviours } = frankfurtAndDublin(down, signs);
     const guard = guardSigner(bare);
