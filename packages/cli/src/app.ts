@@ -1,4 +1,11 @@
-import { buildApplication, buildRouteMap, text_en, type Application, type ApplicationText } from "@stricli/core";
+import {
+  buildApplication,
+  buildRouteMap,
+  text_en,
+  type Application,
+  type ApplicationText,
+  UnexpectedPositionalError,
+} from "@stricli/core";
 import { completeCommand } from "./complete/command.ts";
 import { kidCommand } from "./kid/command.ts";
 import type { CliContext } from "./program/context.ts";
@@ -15,7 +22,18 @@ const TEXT: ApplicationText = {
   },
   noCommandRegisteredForInput: ({ input, corrections }) => {
     const nearest = corrections.length > 0 ? ` Did you mean ${corrections.join(" or ")}?` : "";
-    return `There is no command ${JSON.stringify(input)}.${nearest} See signpost --help.`;
+    // Anything else may be a key URI with a PIN, whose command was left out.
+    const shown = /^[\w-]{1,32}$/.test(input)
+      ? `There is no command ${JSON.stringify(input)}.`
+      : "Begin with a command.";
+    return `${shown}${nearest} See signpost --help.`;
+  },
+  exceptionWhileParsingArguments(error, ansiColor) {
+    if (!(error instanceof UnexpectedPositionalError)) {
+      return text_en.exceptionWhileParsingArguments.call(this, error, ansiColor);
+    }
+    // Without the argument: after a space in a key URI, it may be a PIN.
+    return `Too many arguments, expected ${error.expectedCount}. Put a key URI into quotes`;
   },
 };
 

@@ -35,6 +35,16 @@ test("a URI of no backend is a mistake of usage, and is not printed, because it 
   expect(result.stdout + result.stderr).not.toContain("secret-1234");
 });
 
+test.each([
+  [["pkcs11:token=op;object=k?pin-value=secret-1234"], "Begin with a command. See signpost --help."],
+  [["kid", "pkcs11:token=op;object=k", "pin-value=secret-1234"], "Too many arguments, expected 1."],
+])("a key URI in the wrong place is not printed, because it may hold a PIN: %#", async (inputs, message) => {
+  const { code, stdout, stderr } = await runCli(inputs);
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+  expect(stdout + stderr).not.toContain("secret-1234");
+});
+
 test("a file that is not there is named by its code", async () => {
   const { code, stdout, stderr } = await runCli(["kid", "local:away.pem"], { cwd: folder });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
