@@ -1,3 +1,4 @@
+import type { SignerHealth } from "@signpost/core";
 import type { CallBounds, OpeningPlan } from "@signpost/core/adapter";
 import type { ApiRequest } from "./api.ts";
 import type { Settings } from "./client.ts";
@@ -13,8 +14,10 @@ export interface Connection {
   readonly address: string;
   /** Namespace of the Transit engine. */
   readonly namespace: string | undefined;
-  /** Notes for the operator about what the environment decides. */
-  readonly notes: readonly string[];
+  /** Notes for the operator, about what the environment decides and about the token. */
+  notes(): readonly string[];
+  /** `degraded` while the token cannot be renewed. */
+  status(): SignerHealth["status"];
   /** Makes one attempt, and one more with another token if the first was refused. */
   call(target: CallTarget, request: ApiRequest, bounds: Pick<CallBounds, "signal">): Promise<HttpAnswer>;
   /** Revokes the token if the adapter has logged in, and closes the connections that it made. */
@@ -28,7 +31,8 @@ export async function connect(settings: Settings, plan: OpeningPlan): Promise<Co
   return {
     address: requester.address,
     namespace: requester.namespace,
-    notes: settings.notes,
+    notes: () => [...settings.notes, ...asList(credentials.trouble())],
+    status: () => (credentials.trouble() === undefined ? "ready" : "degraded"),
     call: async (target, request, { signal }) => {
       const token = await credentials.token(signal);
       const answer = await requester.send(target, request, token, signal);
@@ -41,6 +45,10 @@ export async function connect(settings: Settings, plan: OpeningPlan): Promise<Co
       await requester.close();
     },
   };
+}
+
+function asList(note: string | undefined): readonly string[] {
+  return note === undefined ? [] : [note];
 }
 
 /** The server answers 403 to a token that has ended, and to a token that may not do this. */

@@ -11,6 +11,8 @@ export interface Credentials {
   token(signal: AbortSignal): Promise<string | undefined>;
   /** Another token after this one was refused. Undefined if there is none now. */
   another(refused: string | undefined, signal: AbortSignal): Promise<string | undefined>;
+  /** Why the token will end although calls still work with it. Undefined if it is renewed. */
+  trouble(): string | undefined;
   /** Revokes the token if the adapter has logged in. Never rejects. */
   close(): Promise<void>;
 }
@@ -36,5 +38,6 @@ export function createCredentials(auth: VaultTransitAuth, calls: TokenCalls): Cr
 const NO_CREDENTIALS: Credentials = {
   token: async () => undefined,
   another: async () => undefined,
+  trouble: () => undefined,
   close: async () => {},
 };

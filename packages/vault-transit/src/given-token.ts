@@ -3,6 +3,7 @@ import { elapsedMs, readInstant, type Instant } from "@signpost/core/adapter";
 import type { Credentials } from "./credentials.ts";
 import { createLeaseClock } from "./lease-clock.ts";
 import type { Lease, TokenCalls } from "./token-calls.ts";
+import { createTrouble } from "./trouble.ts";
 
 /** How long after a failed look-up the next one is made. Milliseconds. */
 const PAUSE_MS = 1000;
@@ -13,9 +14,11 @@ export function createGivenToken(token: string, calls: Pick<TokenCalls, "lookUp"
   let isKnown = false;
   let failedAt: Instant | undefined;
   let closed = false;
+  const trouble = createTrouble("the token cannot be renewed");
 
   const learn = ({ leaseMs, renewable, since }: Lease): void => {
     isKnown = true;
+    trouble.ended();
     // Nothing is left at the token's maximum. Another renewal would change nothing.
     if (!closed && renewable && leaseMs > 0) clock.start(leaseMs, since);
     else clock.stop();
@@ -26,6 +29,8 @@ export function createGivenToken(token: string, calls: Pick<TokenCalls, "lookUp"
       .then(learn)
       .catch((error: unknown) => {
         failedAt = readInstant();
+        // A look-up that fails does not end the token.
+        if (isKnown) trouble.failed(error);
         if (error instanceof SignerError && error.transient) return clock.postpone();
         // Not every token may look itself up or renew itself. Such a token is used until it ends.
         isKnown = true;
@@ -50,6 +55,7 @@ export function createGivenToken(token: string, calls: Pick<TokenCalls, "lookUp"
       return token;
     },
     another: async () => undefined,
+    trouble: () => trouble.note(),
     close: async () => {
       closed = true;
       clock.stop();

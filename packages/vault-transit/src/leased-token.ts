@@ -11,6 +11,7 @@ import type { Credentials } from "./credentials.ts";
 import { createLeaseClock } from "./lease-clock.ts";
 import type { TokenMaker } from "./logins.ts";
 import type { Lease } from "./token-calls.ts";
+import { createTrouble } from "./trouble.ts";
 
 /**
  * The shortest time between two logins because of refused tokens, and after a login that was refused. Without it, a path
@@ -38,9 +39,11 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
   let refusal: { readonly error: SignerError; readonly at: Instant } | undefined;
   let replacedAt: Instant | undefined;
   let closed = false;
+  const trouble = createTrouble("the token cannot be renewed");
 
   const hold = (lease: Lease, fullMs: number): Held => {
     held = { ...lease, fullMs };
+    trouble.ended();
     if (!closed) clock.start(lease.leaseMs, lease.since);
     return held;
   };
@@ -79,7 +82,10 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
   const renew = (): void => {
     if (closed || held === undefined || renewing !== undefined) return;
     renewing = prolong(held)
-      .catch(() => clock.postpone())
+      .catch((error: unknown) => {
+        trouble.failed(error);
+        clock.postpone();
+      })
       .finally(() => {
         renewing = undefined;
       });
@@ -113,6 +119,7 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
       const { token } = await untilAborted(replacing(refused), signal);
       return token === refused ? undefined : token;
     },
+    trouble: () => trouble.note(),
     close: async () => {
       closed = true;
       clock.stop();

@@ -83,7 +83,8 @@ export async function openVaultTransitSigner(options: VaultTransitSignerOptions)
   const connection = await connect(settings, plan);
   return openAdapterSigner(plan, {
     name: String(keyVersion ?? LATEST),
-    notes: connection.notes,
+    notes: () => connection.notes(),
+    status: () => connection.status(),
     readKey: (bounds) => openVersion(connection, name, keyVersion, bounds),
     uriOf: (version) => formatKeyUri(name, version === LATEST ? undefined : Number(version)),
     signDigest: (version, digest, bounds) => sign(connection, name, Number(version), digest, bounds),

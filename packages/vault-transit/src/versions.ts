@@ -225,7 +225,8 @@ function openVersion(
     { ...plan, bounds: { ...plan.bounds, signal: undefined } },
     {
       name: String(keyVersion),
-      notes: connection.notes,
+      notes: () => connection.notes(),
+      status: () => connection.status(),
       readKey: async () => ({ ...opened, name: String(keyVersion) }),
       uriOf: () => formatKeyUri(name, keyVersion),
       signDigest: (_name, digest, bounds) => sign(connection, name, keyVersion, digest, bounds),

@@ -3,11 +3,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { openVaultTransitSigner } from "@signpost/vault-transit";
-import { errorReply } from "@signpost/test-backends/fake-vault-transit";
+import { dataReply, errorReply } from "@signpost/test-backends/fake-vault-transit";
 import { APPROLE, DIGEST, LOGIN, RENEW, REVOKE, startAuthFixture } from "./support/auth-fixture.ts";
 import { rejection, signsTruly } from "./support/signatures.ts";
 
-const { fake, logins, open, tokenPaths, expectPaths } = await startAuthFixture();
+const { fake, logins, open, openGuarded, tokenPaths, expectPaths } = await startAuthFixture();
 
 describe("a lease", () => {
   test("is renewed at two thirds, also while nothing is signed, by a timer that keeps no process alive", async () => {
@@ -83,6 +83,32 @@ describe("a lease", () => {
     expect(await signsTruly(signer)).toBe(true);
     vi.restoreAllMocks();
     expect(logins.calls(LOGIN)).toHaveLength(2);
+  });
+
+  test("whose renewal fails shows in the health, since calls fail when it ends", async () => {
+    let status = 503;
+    logins.refuse = ({ path }) => {
+      if (path === "auth/token/lookup-self") return dataReply({ ttl: 3600, renewable: true });
+      return path === RENEW && status !== 200 ? errorReply(status, "Vault is sealed") : undefined;
+    };
+    for (const auth of [APPROLE, { method: "token", token: fake.token } as const]) {
+      status = 503;
+      await using signer = await openGuarded(auth);
+      fake.accepted = [fake.token, ...logins.tokens];
+      const start = Date.now();
+      const clock = vi.spyOn(Date, "now").mockReturnValue(start + 2_500_000);
+      const note = /^the token cannot be renewed since .*Z \(unavailable\); calls fail when it ends$/;
+      const showsSoon = (health: object): Promise<void> =>
+        vi.waitFor(async () => {
+          expect(await signsTruly(signer)).toBe(true);
+          expect(signer.health()).toMatchObject(health);
+        });
+      await showsSoon({ status: "degraded", notes: [expect.stringMatching(note)] });
+      status = 200;
+      clock.mockReturnValue(start + 2_502_000);
+      await showsSoon({ status: "ready", notes: [] });
+      vi.restoreAllMocks();
+    }
   });
 
   test("that ended while the process was frozen is replaced before a call is sent", async () => {

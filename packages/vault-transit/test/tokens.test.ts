@@ -9,7 +9,7 @@ import { dataReply, errorReply } from "@signpost/test-backends/fake-vault-transi
 import { DIGEST, RENEW, REVOKE, startAuthFixture } from "./support/auth-fixture.ts";
 import { newMessage, rejection, signsTruly } from "./support/signatures.ts";
 
-const { fake, logins, folder, open, expectPaths } = await startAuthFixture();
+const { fake, logins, folder, open, openGuarded, expectPaths } = await startAuthFixture();
 
 describe("a token of the caller", () => {
   const lookUp = (ttl: number, renewable: boolean): void => {
@@ -147,10 +147,21 @@ describe("a token file", () => {
     const auth = fileAuth("moment");
     fake.accepted = ["lasting"];
     await writeFile(auth.path, "lasting");
-    const signer = await open(auth);
+    await using signer = await openGuarded(auth);
     await rm(auth.path);
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 1001);
     expect(await signsTruly(signer)).toBe(true);
+    expect(signer.health()).toMatchObject({
+      status: "degraded",
+      notes: [
+        expect.stringMatching(/^the token's file cannot be read since .*Z \(access_denied\); calls fail when it ends$/),
+      ],
+    });
+    await writeFile(auth.path, "lasting");
+    vi.restoreAllMocks();
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 2002);
+    expect(await signsTruly(signer)).toBe(true);
+    expect(signer.health()).toMatchObject({ status: "ready", notes: [] });
     vi.restoreAllMocks();
   });
 
@@ -163,7 +174,7 @@ describe("a token file", () => {
     fake.accepted = [];
     const error = await rejection(signer.sign(DIGEST));
     expect(error).toMatchObject({ code: "access_denied" });
-    expect(String(error)).toContain("the file in auth.path cannot be read: ENOENT");
+    expect(String(error)).toContain(`the file ${auth.path} (auth.path) cannot be read: ENOENT`);
   });
 
   test("that is still refused denies access", async () => {
@@ -182,7 +193,7 @@ describe("a token file", () => {
     ["has two lines", (path) => writeFile(path, "secret-one\nsecret-two\n")],
     ["is too long", (path) => writeFile(path, "x".repeat(20_000))],
     ["is a FIFO", async (path) => execFileSync("mkfifo", [path])],
-  ])("that %s denies access, and its path and content are not shown", async (what, make) => {
+  ])("that %s denies access, and its content is not shown", async (what, make) => {
     const auth = fileAuth(`bad ${what}`);
     await make(auth.path);
     const error = await rejection(openVaultTransitSigner({ address: fake.address, key: "op", auth }));

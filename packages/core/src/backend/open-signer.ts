@@ -6,7 +6,7 @@ import type { GuardPolicy, Signer } from "../signer/contract.ts";
 import { createToldSigner, type SignerBackend } from "../signer/create.ts";
 import { endedError } from "../signer/endings.ts";
 import { guardSigner, type GuardDetails } from "../signer/guard.ts";
-import { worstStatus } from "../signer/health.ts";
+import { type SignerStatus, worstStatus } from "../signer/health.ts";
 import { readPolicy } from "../signer/policy.ts";
 import { openingBounds, retryOpening, type CallBounds, type OpeningBounds, type OpeningOptions } from "./opening.ts";
 import { withinDeadline } from "./within-deadline.ts";
@@ -96,7 +96,9 @@ export interface RemoteBackend {
   /** True for an error that means that the key is still being created. Default: never. */
   isPending?(error: SignerError): boolean;
   /** Notes for the operator about the connection to the backend, never a secret. Shown by `health()`. Default none. */
-  readonly notes?: readonly string[] | undefined;
+  readonly notes?: readonly string[] | (() => readonly string[]) | undefined;
+  /** The status of the connection, called by each `health()`. Default: `ready`. */
+  readonly status?: (() => SignerStatus) | undefined;
   /** The canonical key URI for a name. Opening errors contain the URI for the caller's name. */
   uriOf(name: string): string;
   /** Makes one signature, 64 bytes r‖s. Rejects with `SignerError`. */
@@ -129,6 +131,8 @@ export interface RemoteBackend {
 export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBackend): Promise<Signer> {
   try {
     const { name, publicKey, notes = [] } = await openKey(plan, backend);
+    const connectionNotes = (): readonly string[] =>
+      typeof backend.notes === "function" ? backend.notes() : (backend.notes ?? []);
     const { attemptTimeoutMs } = plan.bounds;
     return createAdapterSigner(
       {
@@ -142,7 +146,7 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
         close: () => backend.close(),
       },
       plan.policy,
-      { notes: [...(backend.notes ?? []), ...notes] },
+      { notes: () => [...connectionNotes(), ...notes], status: () => backend.status?.() ?? "ready" },
     );
   } catch (error) {
     // The reason matters more than a failure to close the backend, and must not wait for a close that hangs.

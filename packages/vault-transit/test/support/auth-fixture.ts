@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, vi } from "vitest";
-import type { GuardPolicy, Signer } from "@signpost/core";
+import type { GuardedSigner, GuardPolicy, Signer } from "@signpost/core";
 import { openVaultTransitSigner, type VaultTransitAuth } from "@signpost/vault-transit";
 import { startFakeVaultTransit, type FakeVaultTransit } from "@signpost/test-backends/fake-vault-transit";
 import { acceptLogins, type FakeLogins } from "./fake-logins.ts";
@@ -20,6 +20,8 @@ export interface AuthFixture {
   readonly folder: string;
   /** Opens a signer that is closed after the test. */
   open(auth: VaultTransitAuth, policy?: GuardPolicy | false): Promise<Signer>;
+  /** Opens one that the test closes. */
+  openGuarded(auth: VaultTransitAuth): Promise<GuardedSigner>;
   /** The paths about tokens that were called, in order of arrival. */
   tokenPaths(): readonly string[];
   /** Waits until these were called first, in this order. */
@@ -55,6 +57,7 @@ export async function startAuthFixture(): Promise<AuthFixture> {
       opened.push(signer);
       return signer;
     },
+    openGuarded: (auth) => openVaultTransitSigner({ address: fake.address, key: "op", auth, policy: {} }),
     tokenPaths,
     expectPaths: (...paths) =>
       vi.waitFor(() => expect(tokenPaths().slice(0, paths.length)).toEqual(paths), { timeout: 5000, interval: 5 }),
