@@ -32,8 +32,8 @@ export function loginWithAppRole(
     if (secretIdFile !== undefined) return readSecretFile("auth.secretIdFile", secretIdFile);
     return secretId === undefined ? undefined : call("auth.secretId", secretId);
   };
-  const counted = countedLogins(JSON.stringify([calls.place, namespace, mount, roleId]));
   const path = `auth/${mount}/login`;
+  const counted = countedLogins(calls.describeLogin(path, namespace), roleId);
   return madeBy(calls, namespace, async () => {
     const id = await secret();
     if (id === undefined) return calls.logIn({ path, body: { role_id: roleId }, secrets: [], namespace });

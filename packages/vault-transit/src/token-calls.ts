@@ -29,8 +29,8 @@ export interface Login {
 
 /** The calls about tokens. Each makes one attempt, and rejects with `SignerError`. */
 export interface TokenCalls {
-  /** Address and namespace of the connection. */
-  readonly place: string;
+  /** What a login at this path does, and where: `log in with auth/approle at https://vault.example:8200`. */
+  describeLogin(path: string, namespace: string | undefined): string;
   logIn(login: Login): Promise<Lease>;
   renew(token: string, namespace: string | undefined): Promise<Lease>;
   /** The lease of a token that the caller gave. */
@@ -66,10 +66,10 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
     throw error;
   };
   return {
-    place: JSON.stringify([requester.address, requester.namespace]),
+    describeLogin: (path, namespace) => describeCall(targetOf(loginAt(path), { method: "POST", path, namespace })),
     logIn: async ({ path, ...login }) => {
       const since = readInstant();
-      const action = `log in with ${path.slice(0, path.lastIndexOf("/"))}`;
+      const action = loginAt(path);
       return readAuthAnswer(action, since, await ask(action, { method: "POST", path, ...login }, undefined));
     },
     renew: async (token, namespace) => {
@@ -95,6 +95,10 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
       await withinDeadline((signal) => requester.send(target, request, token, signal), deadline).catch(() => undefined);
     },
   };
+}
+
+function loginAt(path: string): string {
+  return `log in with ${path.slice(0, path.lastIndexOf("/"))}`;
 }
 
 /** The errors of logins that the server counts as wrong ones. */

@@ -5,8 +5,6 @@ import { areCredentialsRefused } from "./token-calls.ts";
 
 /** A server counts the wrong logins of a role for 15 minutes, unless it is configured otherwise. Milliseconds. */
 const COUNTED_MS = 900_000;
-/** How often one secret id may be refused. A server may not know a new one yet, so it is sent a second time. */
-const MAX_SAME = 2;
 /** How many wrong logins a role may have. With the fifth, a server locks it. */
 const MAX_PER_ROLE = 4;
 /** More roles than any process uses. The oldest one is forgotten. */
@@ -37,16 +35,17 @@ export type CountedLogin = <Lease>(secretId: string, logIn: () => Promise<Lease>
  * whose secret ids are right, cannot log in either. Logins of one role are made one after the other, so that none is sent
  * before the answer to the last one is known.
  *
- * `name` of the role: with its server and its mount. The function rejects with `access_denied` instead of a login that
- * might lock the role.
+ * `what`: the login, with its server and its mount. The function rejects with `access_denied` instead of a login that might
+ * lock the role.
  */
-export function countedLogins(name: string): CountedLogin {
+export function countedLogins(what: string, roleId: string): CountedLogin {
   return (secretId, logIn) => {
-    const role = roleOf(name);
+    const role = roleOf(JSON.stringify([what, roleId]));
     const login = role.turn.then(async () => {
       const hash = createHmac("sha256", key).update(secretId).digest("base64");
       role.refusals = role.refusals.filter(({ at }) => elapsedOnBothMs(at) < COUNTED_MS);
-      requireFew(role.refusals, hash);
+      const refusal = refusalAfter(role.refusals, hash);
+      if (refusal !== undefined) throw new SignerError("access_denied", `cannot ${what}: ${refusal}. ${ADVICE}`);
       try {
         const lease = await logIn();
         role.refusals = [];
@@ -73,13 +72,14 @@ function roleOf(name: string): Role {
   return role;
 }
 
-function requireFew(refusals: readonly Refusal[], hash: string): void {
-  const isSame = refusals.filter((refusal) => refusal.hash === hash).length >= MAX_SAME;
-  if (!isSame && refusals.length < MAX_PER_ROLE) return;
-  const what = isSame
-    ? `the server refused this secret id ${MAX_SAME} times, so it was not sent again`
-    : `the server refused ${MAX_PER_ROLE} logins of this role, so no other secret id was sent`;
-  throw new SignerError("access_denied", `${what}. ${ADVICE}`);
+/** Why a login with this secret id is not made. */
+function refusalAfter(refusals: readonly Refusal[], hash: string): string | undefined {
+  // Once is enough: replicas often share a secret id, and the server counts the logins of all of them.
+  if (refusals.some((refusal) => refusal.hash === hash)) {
+    return "the server refused this secret id before, so it was not sent again";
+  }
+  if (refusals.length < MAX_PER_ROLE) return undefined;
+  return `the server refused ${MAX_PER_ROLE} logins of this role, so no other secret id was sent`;
 }
 
 const ADVICE =

@@ -38,7 +38,7 @@ test.each([
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const source = vi.fn<() => Promise<string>>(() => new Promise(() => {}));
   const calls: TokenCalls = {
-    place: "",
+    describeLogin: () => "log in",
     logIn: async () => ({ token: "logged-in", leaseMs: 3_600_000, since: readInstant(), renewable: true }),
     renew: () => Promise.reject(new Error("unexpected")),
     lookUp: () => Promise.reject(new Error("unexpected")),

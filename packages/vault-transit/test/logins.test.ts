@@ -93,16 +93,23 @@ describe("a login", () => {
 
   test("that is refused is not made again for 5 s", async () => {
     logins.refuse = ({ path }) => (path === LOGIN ? errorReply(400, "invalid role or secret ID") : undefined);
-    const pinned = { address: fake.address, key: "op", keyVersion: 1, publicKey: fake.publicKey, auth: APPROLE };
+    let secretId = "the-expired-secret-id";
+    const auth = { ...APPROLE, secretId: () => secretId };
+    const pinned = { address: fake.address, key: "op", keyVersion: 1, publicKey: fake.publicKey, auth };
     const signer = await openVaultTransitSigner({ ...pinned, policy: false });
     for (let count = 0; count < 5; count += 1) {
       const error = await rejection(signer.sign(DIGEST));
       expect(error).toMatchObject({ code: "access_denied", uri: signer.uri });
-      expect(inspect(error, { depth: 10 })).not.toContain(APPROLE.secretId);
+      expect(inspect(error, { depth: 10 })).not.toContain(secretId);
     }
     expect(logins.calls(LOGIN)).toHaveLength(1);
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 5001);
     logins.refuse = () => undefined;
+    expect(String(await rejection(signer.sign(DIGEST)))).toContain("the server refused this secret id before");
+    expect(logins.calls(LOGIN)).toHaveLength(1);
+    vi.restoreAllMocks();
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 10_002);
+    secretId = "the-next-secret-id";
     expect(await signsTruly(signer)).toBe(true);
     vi.restoreAllMocks();
     await signer.close();
@@ -114,7 +121,7 @@ describe("a login", () => {
     ["nothing is mounted there", errorReply(404, 'no handler for route "auth/approle/login". route entry not found.')],
   ])("that is rejected says: %s", async (text, reply) => {
     logins.refuse = ({ path }) => (path === LOGIN ? reply : undefined);
-    const error = await rejection(open(APPROLE));
+    const error = await rejection(open({ ...APPROLE, roleId: text }));
     expect(error).toMatchObject({ code: "access_denied" });
     expect(String(error)).toContain(`cannot log in with auth/approle at ${fake.address}: ${text}`);
   });
