@@ -15,8 +15,11 @@ export interface TriedSigner {
 /** It has no header and no payload, so its signature fits no token. */
 const TRIAL = new TextEncoder().encode("does this key sign again?");
 
-/** A bare signer may never answer, and then all callers would wait for ever. Longer than any signature takes. */
-const TRIAL_DEADLINE_MS = 60_000;
+/**
+ * A signer without a guard may never answer, and then each request would wait for ever. Longer than any signature takes. Also
+ * gives `signWith` a signal, so that it bounds the calls that such a signer has not answered.
+ */
+const DEADLINE_MS = 60_000;
 
 /**
  * During an outage of the backend, the host would use up each code and refresh token, and then fail to sign. With this,
@@ -30,7 +33,8 @@ export function createTriedSigner(options: SignWithOptions): TriedSigner {
   const sign = async (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
     const before = failing.get(entry);
     try {
-      const signature = await signWith(entry, data, options);
+      const deadline = { deadlineMs: DEADLINE_MS, message: `the key did not sign within ${DEADLINE_MS} ms` };
+      const signature = await withinDeadline((signal) => signWith(entry, data, { ...options, signal }), deadline);
       if (failing.get(entry) === before) failing.delete(entry);
       return signature;
     } catch (error) {
@@ -40,8 +44,7 @@ export function createTriedSigner(options: SignWithOptions): TriedSigner {
   };
   const trialOf = async (entry: ActiveKey): Promise<void> => {
     try {
-      const message = `the key did not sign again within ${TRIAL_DEADLINE_MS} ms`;
-      await withinDeadline(() => sign(entry, TRIAL), { deadlineMs: TRIAL_DEADLINE_MS, message });
+      await sign(entry, TRIAL);
     } finally {
       trials.delete(entry);
     }

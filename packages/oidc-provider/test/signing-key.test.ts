@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from "node:crypto";
 import { errors, ExternalSigningKey, Provider } from "oidc-provider";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import {
   createJwksEndpoint,
   createKeySet,
@@ -53,6 +53,34 @@ test("a list of entries is read once: its first signs, and no other", async () =
   await expect(key.sign(signingInput({ alg: "ES256", kid: "b" }))).rejects.toMatchObject({
     cause: { argument: "kid" },
   });
+});
+
+test("a signer without a guard that never answers ends each request, and gets no more calls than it may leave behind", async () => {
+  const { publicKey } = await openLocalSigner();
+  let calls = 0;
+  const dead = {
+    uri: "test:dead",
+    publicKey,
+    sign: () => {
+      calls += 1;
+      return new Promise<Uint8Array>(() => {});
+    },
+    close: async () => {},
+  };
+  const key = await signingKey([{ keyId: "a", signer: dead }]);
+  const data = signingInput({ alg: "ES256", kid: "a" });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const first = Promise.allSettled(Array.from({ length: 16 }, () => key.sign(data)));
+    await vi.advanceTimersByTimeAsync(60_000);
+    for (const result of await first) {
+      expect(result).toMatchObject({ reason: { error: "temporarily_unavailable", cause: { code: "timeout" } } });
+    }
+    await expect(key.sign(data)).rejects.toMatchObject({ cause: { code: "unavailable" } });
+    expect(calls).toBe(16);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("a header that was written just before a rotation is signed by the key that it names", async () => {
