@@ -16,6 +16,7 @@ import { parseEndpoint } from "./endpoint.ts";
 import type { AwsKmsCredentials } from "./https/credential-store.ts";
 import { openHttps, type HttpsConnection, type HttpsPlan } from "./https/open.ts";
 import { rememberSettings } from "./own-apis.ts";
+import { NO_REGION } from "./settings.ts";
 import { parseRegion } from "./uri.ts";
 
 export type { AwsKmsCredentials } from "./https/credential-store.ts";
@@ -103,7 +104,7 @@ export function kmsOverHttps(options: KmsOverHttpsOptions = {}): KmsOverHttps {
   const open = (): Promise<HttpsConnection> => {
     opening ??= openHttps(plan).catch((error: unknown) => {
       opening = undefined;
-      throw error;
+      throw isWithoutRegion(error) ? withoutRegion(error) : error;
     });
     return opening;
   };
@@ -122,6 +123,17 @@ export function kmsOverHttps(options: KmsOverHttpsOptions = {}): KmsOverHttps {
   };
   rememberSettings(api, async () => (await open()).settings);
   return api;
+}
+
+function isWithoutRegion(error: unknown): error is ConfigurationError {
+  return error instanceof ConfigurationError && error.message.endsWith(NO_REGION);
+}
+
+/** It serves many keys, so a key's ARN does not decide its Region. */
+function withoutRegion({ cause }: ConfigurationError): ConfigurationError {
+  const expected =
+    "expected a Region in the option of kmsOverHttps, or in AWS_REGION; the Region in a key ARN does not count";
+  return new ConfigurationError("region", expected, { cause });
 }
 
 function readPlan(options: KmsOverHttpsOptions): HttpsPlan {

@@ -101,6 +101,9 @@ function overridden(flags: readonly string[], url: string): readonly string[] {
   return flags.map((flag) => `${flag} is set (or its setting in a profile) and was overridden by the endpoint ${url}`);
 }
 
+/** Of a signer's own client. */
+export const NO_REGION = "expected a Region in the key ARN, in the option, or in AWS_REGION";
+
 /** The SDK's message for a Region that cannot be part of a host name. */
 const NOT_ACCEPTED = /^Region not accepted/;
 
@@ -110,7 +113,7 @@ async function readRegion(client: KMSClient): Promise<string> {
   } catch (cause) {
     const expected = NOT_ACCEPTED.test(String(memberOf(cause, "message")))
       ? "expected the name of a Region in AWS_REGION or in the profile, such as eu-west-1, without spaces or line breaks"
-      : "expected a Region in the key ARN, in the option, or in AWS_REGION";
+      : NO_REGION;
     throw new ConfigurationError("region", expected, { cause: configurationCause(cause) });
   }
 }

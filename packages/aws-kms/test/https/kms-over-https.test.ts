@@ -88,6 +88,17 @@ describe("kmsOverHttps", () => {
     expect(signer.health().notes.join()).toContain("from AWS_ENDPOINT_URL_KMS");
   });
 
+  test("needs a Region, also if the key ARN names one, and says where to put it", async () => {
+    delete process.env["AWS_REGION"];
+    const api = kmsOverHttps({ endpoint });
+    onTestFinished(() => api.close());
+    const error = await openAwsKmsSigner({ key: key.arn, api }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "invalid_argument" });
+    expect(String(error)).toMatch(
+      /: region: expected a Region in the option of kmsOverHttps, or in AWS_REGION; the Region in a key ARN does not count$/,
+    );
+  });
+
   test("refuses credentials that are null", () => {
     const refusal = (): unknown => kmsOverHttps({ credentials: null as unknown as undefined });
     expect(refusal).toThrow(ConfigurationError);
