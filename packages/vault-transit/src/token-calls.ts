@@ -62,7 +62,8 @@ export function createTokenCalls(requester: Requester, attemptTimeoutMs: number)
     });
     if (answer.status >= 200 && answer.status < 300) return answer.json;
     const error = errorOfAnswer(answer, target, rowOfTokenAnswer(answer));
-    if (rowOfAnswer(answer).code === "invalid_argument") refusedCredentials.add(error);
+    // With the server's own message: the 400 of something in front of it says nothing about the credentials.
+    if (answer.status === 400 && answer.errors.length > 0) refusedCredentials.add(error);
     throw error;
   };
   return {

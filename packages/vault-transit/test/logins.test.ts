@@ -115,6 +115,16 @@ describe("a login", () => {
     await signer.close();
   });
 
+  test("that something in front of the server refuses is made again", async () => {
+    let page = true;
+    logins.refuse = ({ path }) => (path === LOGIN && page ? { status: 400, body: "<html>400</html>" } : undefined);
+    const auth = { ...APPROLE, roleId: "behind-a-proxy" };
+    const error = await rejection(open(auth));
+    expect(error).toMatchObject({ code: "access_denied" });
+    page = false;
+    expect(await signsTruly(await open(auth))).toBe(true);
+  });
+
   test.each([
     ["the server refused the credentials", errorReply(400, "invalid role or secret ID")],
     ["there is no such login", errorReply(404)],
