@@ -71,7 +71,7 @@ test("a signer without a guard that never answers ends each request, and gets no
   const data = signingInput({ alg: "ES256", kid: "a" });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
-    const first = Promise.allSettled(Array.from({ length: 16 }, () => key.sign(data)));
+    const first = Promise.allSettled(Array.from({ length: 16 }, async () => key.sign(data)));
     await vi.advanceTimersByTimeAsync(60_000);
     for (const result of await first) {
       expect(result).toMatchObject({ reason: { error: "temporarily_unavailable", cause: { code: "timeout" } } });
