@@ -85,6 +85,11 @@ export const BACKENDS = {
     apt: ["redis-server"],
     programs: ["redis-server"],
   },
+  shells: {
+    what: "bash, zsh and fish, for the completion of command lines",
+    apt: ["bash-completion", "zsh", "fish"],
+    programs: ["zsh", "fish"],
+  },
   bun: {
     what: "Bun, a runtime that replaces undici with its own module",
     provide: () => provideRuntime({ name: "bun", version: "1.4.5", scope: "@oven", variable: "SIGNPOST_BUN" }),

@@ -4,7 +4,7 @@
 export const WIDTH = 360;
 
 /**
- * @typedef {"paper" | "ink" | "soft" | "line" | "old" | "new" | "box"} Color `old` and `new`: the old and the new key, and everything that knows them
+ * @typedef {"paper" | "ink" | "soft" | "line" | "old" | "new" | "box" | "red" | "green" | "yellow" | "cyan"} Color `old` and `new`: the old and the new key, and everything that knows them
  * @typedef {"start" | "middle" | "end"} Anchor
  */
 
@@ -17,26 +17,32 @@ const COLORS = {
   old: { light: "#ffe2c4", dark: "#6b3a06" },
   new: { light: "#cfe5ff", dark: "#0f3f76" },
   box: { light: "#f1f3f5", dark: "#20262e" },
+  red: { light: "#cf222e", dark: "#ff7b72" },
+  green: { light: "#116329", dark: "#56d364" },
+  yellow: { light: "#7d4e00", dark: "#e3b341" },
+  cyan: { light: "#1b6b72", dark: "#56d4dd" },
 };
 
 /**
  * @param {string} title screen readers read it instead of the picture
  * @param {number} height
  * @param {readonly string[]} parts
+ * @param {{ width?: number, scale?: number }} [size] `scale`: how large it is shown
  */
-export function picture(title, height, parts) {
+export function picture(title, height, parts, { width = WIDTH, scale = 1.3 } = {}) {
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH * 1.3}" height="${height * 1.3}" viewBox="0 0 ${WIDTH} ${height}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width * scale}" height="${height * scale}" viewBox="0 0 ${width} ${height}">`,
     `<title>${escaped(title)}</title>`,
     "<style>",
     "text { font: 12px system-ui, 'Segoe UI', Roboto, sans-serif; }",
     ".strong { font-weight: 600; }",
+    "text.mono { font: 12px ui-monospace, 'SFMono-Regular', Menlo, Consolas, 'DejaVu Sans Mono', monospace; white-space: pre; }",
     ...rules("light"),
     "@media (prefers-color-scheme: dark) {",
     ...rules("dark"),
     "}",
     "</style>",
-    rect(0, 0, WIDTH, height, "paper", { border: false }),
+    rect(0, 0, width, height, "paper", { border: false }),
     ...parts,
     "</svg>",
     "",
@@ -93,6 +99,6 @@ export function arrow(...points) {
 }
 
 /** @param {string} content */
-function escaped(content) {
+export function escaped(content) {
   return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

@@ -7,6 +7,7 @@ import {
   UnexpectedPositionalError,
 } from "@stricli/core";
 import { completeCommand } from "./complete/command.ts";
+import { jwksCommand } from "./jwks/command.ts";
 import { kidCommand } from "./kid/command.ts";
 import type { CliContext } from "./program/context.ts";
 import { helpText } from "./program/help.ts";
@@ -41,6 +42,7 @@ const TEXT: ApplicationText = {
 export function createApp(version: string): Application<CliContext> {
   const root = buildRouteMap<string, CliContext>({
     routes: {
+      jwks: jwksCommand,
       kid: kidCommand,
       complete: completeCommand,
     },

@@ -1,28 +1,26 @@
-import { generateKeyPairSync } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { calculateJwkThumbprint } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createKeyFolder, RFC_KEY, type KeyFolder } from "./support/key-folder.ts";
 import { runCli } from "./support/run-cli.ts";
+import { expectTranscript } from "./support/transcript.ts";
 
-const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-const jwk = publicKey.export({ format: "jwk" });
-let folder = "";
+const { d: _private, ...jwk } = RFC_KEY;
+let folder: KeyFolder;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "signpost-cli-kid-"));
-  await writeFile(join(folder, "op.pem"), privateKey.export({ type: "pkcs8", format: "pem" }));
+  folder = await createKeyFolder();
+  await folder.addRfcKey("op.pem");
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => folder[Symbol.asyncDispose]());
 
 test("kid prints the thumbprint of a key that jose computes too, on a line", async () => {
   const kid = await calculateJwkThumbprint(jwk);
-  expect(await runCli(["kid", "local:op.pem"], { cwd: folder })).toEqual({ code: 0, stdout: `${kid}\n`, stderr: "" });
+  const result = await runCli(["kid", "local:op.pem"], { cwd: folder.path });
+  expect(result).toEqual({ code: 0, stdout: `${kid}\n`, stderr: "" });
 });
 
 test("kid --json prints the kid, the canonical URI and the public key", async () => {
-  const { code, stdout } = await runCli(["kid", "local:op.pem", "--json"], { cwd: folder });
+  const { code, stdout } = await expectTranscript("kid", ["kid", "local:op.pem", "--json"], { cwd: folder.path });
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({ kid: await calculateJwkThumbprint(jwk), uri: "local:op.pem", publicKey: jwk });
 });
@@ -46,7 +44,7 @@ test.each([
 });
 
 test("a file that is not there is named by its code", async () => {
-  const { code, stdout, stderr } = await runCli(["kid", "local:away.pem"], { cwd: folder });
+  const { code, stdout, stderr } = await runCli(["kid", "local:away.pem"], { cwd: folder.path });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain("ENOENT");
 });

@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { SignerAdapter } from "@signpost/core";
 import { CliError } from "../program/cli-error.ts";
 import { EXIT } from "../program/exit-codes.ts";
+import { at } from "../program/place.ts";
 
 /** How keys of one URI scheme are opened. */
 interface AdapterSource {
@@ -78,7 +79,7 @@ export async function loadAdapter(scheme: string, options: AdapterOptions, cwd: 
   const module = await source.load().catch((error: unknown) => fromFolder(source, cwd, error));
   const factory: unknown = Reflect.get(module, source.factory);
   if (typeof factory !== "function") throw missing(source, undefined);
-  return factory(options) as SignerAdapter;
+  return at(`adapters.${scheme}: `, () => factory(options) as SignerAdapter);
 }
 
 async function fromFolder(source: AdapterSource, cwd: string, error: unknown): Promise<object> {

@@ -1,23 +1,26 @@
 import { openSigner, type GuardedSigner } from "@signpost/core";
 import type { CliContext } from "../program/context.ts";
 import { keyUriScheme, loadAdapter, type AdapterOptions } from "./adapters.ts";
-import { secretOptions } from "./secrets.ts";
+import { pinAsker, pinOptions } from "./secrets.ts";
 
 /** Opens the key of a URI. The caller closes it. */
-export async function openKey(uri: string, context: CliContext, options: AdapterOptions = {}): Promise<GuardedSigner> {
-  const scheme = keyUriScheme(uri);
-  const secrets = await secretOptions(scheme, uri, context);
-  const adapter = await loadAdapter(scheme, { ...options, ...secrets }, context.cwd);
-  return context.during("Opening the key", () => openSigner(uri, [adapter], { signal: context.signal }));
+export type OpenKey = (uri: string) => Promise<GuardedSigner>;
+
+/** Opens keys with the adapters' options of a configuration, by scheme. */
+export function keyOpener(context: CliContext, adapters: Readonly<Record<string, AdapterOptions>> = {}): OpenKey {
+  const ask = pinAsker(context);
+  return async (uri) => {
+    const scheme = keyUriScheme(uri);
+    const options = adapters[scheme] ?? {};
+    const secrets = scheme === "pkcs11" ? await pinOptions(uri, options, context, ask) : {};
+    const adapter = await loadAdapter(scheme, { ...options, ...secrets }, context.cwd);
+    return context.during("Opening the key", () => openSigner(uri, [adapter], { signal: context.signal }));
+  };
 }
 
-/** Opens the key of a URI for some work, and closes it afterward. */
-export async function withKey<T>(
-  uri: string,
-  context: CliContext,
-  work: (key: GuardedSigner) => Promise<T>,
-): Promise<T> {
-  const key = await openKey(uri, context);
+/** Opens a key for some work, and closes it afterward. */
+export async function withKey<T>(open: OpenKey, uri: string, work: (key: GuardedSigner) => Promise<T>): Promise<T> {
+  const key = await open(uri);
   try {
     return await work(key);
   } finally {

@@ -1,42 +1,60 @@
-import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
-import { EXIT } from "../program/exit-codes.ts";
 import { askSecret, canAsk } from "../program/prompts.ts";
 import type { AdapterOptions } from "./adapters.ts";
+import { variable } from "./secret-reference.ts";
+
+/** Asks a person for the PIN of the token that a URI names. */
+export type AskPin = (token: string) => Promise<string>;
+
+/** Asks for the PIN of each token once, however many of its keys are opened. */
+export function pinAsker(context: CliContext): AskPin {
+  const pins = new Map<string, Promise<string>>();
+  return (token) => {
+    const pin = pins.get(token) ?? askSecret(context, `PIN of ${token}`);
+    pins.set(token, pin);
+    return pin;
+  };
+}
 
 /**
- * Options with the secrets that a key URI refers to. Only PKCS#11 URIs do: `pin-source=file:` is read by the adapter,
- * `pin-source=env:NAME` and `pin-source=prompt:` here. Without `pin-source`, a person at a terminal is asked.
+ * Options with the PIN of a PKCS#11 URI: `pin-source=file:` is read by the adapter, `pin-source=env:NAME` and
+ * `pin-source=prompt:` here. Without `pin-source` and without a PIN in the options, a person at a terminal is asked.
  */
-export async function secretOptions(scheme: string, uri: string, context: CliContext): Promise<AdapterOptions> {
-  if (scheme !== "pkcs11") return {};
+export async function pinOptions(
+  uri: string,
+  options: AdapterOptions,
+  context: CliContext,
+  ask: AskPin,
+): Promise<AdapterOptions> {
   const source = pinSourceIn(uri);
-  if (source === undefined && !canAsk(context)) return {};
-  if (source === undefined || source.startsWith("prompt:")) {
-    const pin = await askSecret(context, "PIN of the token");
-    // The adapter asks again at each login, and a person has no time for that.
-    return source === undefined ? { pin } : { pinSource: () => pin };
+  if (source?.startsWith("env:") === true) {
+    const pin = variable(source.slice("env:".length), context.env);
+    return { pinSource: () => pin };
   }
-  if (!source.startsWith("env:")) return {};
-  const pin = variable(source.slice("env:".length), context.env);
-  return { pinSource: () => pin };
+  const isAsked = source === undefined ? options["pin"] === undefined && canAsk(context) : source.startsWith("prompt:");
+  if (!isAsked) return {};
+  // Before the key is opened, because the adapter waits ten seconds for a PIN.
+  const pin = await ask(tokenIn(uri));
+  return source === undefined ? { pin } : { pinSource: () => pin };
 }
 
 /** RFC 7512 section 2.4. */
 function pinSourceIn(uri: string): string | undefined {
   const value = /[?&]pin-source=([^&]*)/.exec(uri)?.[1];
-  if (value === undefined) return undefined;
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
+  return value === undefined ? undefined : decoded(value);
 }
 
-function variable(name: string, env: NodeJS.ProcessEnv): string {
-  // The name of a variable cannot be a secret; what was written in its place can.
-  const shown = /^[A-Z_][A-Z0-9_]*$/.test(name) ? `The variable ${name}` : "The variable of pin-source=env:";
-  const value = env[name];
-  if (value !== undefined && value !== "") return value;
-  throw new CliError(EXIT.usage, "secret_missing", `${shown} is not set, and the key URI says that it holds the PIN`);
+/** The attributes of the token, without those of the key. */
+function tokenIn(uri: string): string {
+  const [path = ""] = uri.slice("pkcs11:".length).split("?");
+  const attributes = path.split(";").filter((attribute) => !/^(?:object|id|type)=/.test(attribute));
+  return attributes.map(decoded).join(", ") || "the token";
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

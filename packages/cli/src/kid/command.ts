@@ -1,13 +1,18 @@
 import { buildCommand, type Command } from "@stricli/core";
 import type { CliContext } from "../program/context.ts";
-import { asText, JSON_FLAG } from "../program/flags.ts";
+import { ADAPTERS_FLAG, asText, JSON_FLAG } from "../program/flags.ts";
 import { helpText } from "../program/help.ts";
 import { runnable, type CommonFlags } from "../program/runnable.ts";
 
-export const kidCommand: Command<CliContext> = buildCommand<CommonFlags, [string], CliContext>({
+/** The flags of `signpost kid`. */
+export interface KidFlags extends CommonFlags {
+  readonly config?: string | undefined;
+}
+
+export const kidCommand: Command<CliContext> = buildCommand<KidFlags, [string], CliContext>({
   loader: async () => runnable((await import("./run.ts")).runKid),
   parameters: {
-    flags: { json: JSON_FLAG },
+    flags: { config: ADAPTERS_FLAG, json: JSON_FLAG },
     positional: { kind: "tuple", parameters: [{ brief: "Key URI", placeholder: "uri", parse: asText }] },
   },
   docs: {

@@ -6,6 +6,24 @@ export const JSON_FLAG = {
   withNegated: false,
 } as const;
 
+/** `--config`, for the commands that read a configuration. */
+export const CONFIG_FLAG = {
+  kind: "parsed",
+  brief: "Configuration file. Default: signpost.config.json, .mjs or .ts in this folder",
+  placeholder: "file",
+  parse: (input: string): string => input,
+  optional: true,
+} as const;
+
+/** `--config` of the commands for one key. Without it they read no configuration, which may be code. */
+export const ADAPTERS_FLAG = {
+  kind: "parsed",
+  brief: "Configuration file with options of the adapters. Default: none",
+  placeholder: "file",
+  parse: (input: string): string => input,
+  optional: true,
+} as const;
+
 /** Takes an argument as it is. */
 export function asText(input: string): string {
   return input;

@@ -24,16 +24,6 @@ export async function askSecret(context: Asking, message: string): Promise<strin
   return answer ?? "";
 }
 
-/** Asks a question that is answered with yes or no. */
-export async function askYesNo(context: Asking, message: string): Promise<boolean> {
-  requireTerminal(context, message);
-  const { confirm, isCancel } = await import("@clack/prompts");
-  const { stdin: input, signal } = context;
-  const answer = await confirm({ message, initialValue: false, signal, input, output: process.stderr });
-  if (isCancel(answer)) throw cancelled();
-  return answer;
-}
-
 function requireTerminal(context: Asking, message: string): void {
   if (canAsk(context)) return;
   throw new CliError(EXIT.usage, "no_terminal", `There is no terminal to ask for this: ${message}`);

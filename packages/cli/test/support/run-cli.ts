@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 
-const BIN = fileURLToPath(new URL("../../dist/bin.js", import.meta.url));
+/** The built program. */
+export const BIN: string = fileURLToPath(new URL("../../dist/bin.js", import.meta.url));
 
 export interface CliOptions {
   readonly cwd?: string;

@@ -1,0 +1,31 @@
+import { ConfigurationError } from "@signpost/core";
+import { isPlainObject } from "@signpost/core/adapter";
+import { secretReader } from "../keys/secret-reference.ts";
+import type { CliContext } from "../program/context.ts";
+
+/** Options whose values are secrets, in all adapters. Each may be a function. */
+const SECRETS: ReadonlySet<string> = new Set(["pin", "token", "secretId"]);
+
+/**
+ * Options of an adapter with its secrets resolved: a configuration names where a secret is, and never contains it. In a
+ * configuration that is code, a secret may also be a function.
+ */
+export async function resolveSecrets(path: string, value: unknown, context: CliContext): Promise<unknown> {
+  if (!isPlainObject(value)) return value;
+  const members = Object.entries(value).map(async ([name, member]) => {
+    const place = `${path}.${name}`;
+    if (name === "allowPinValue" && member === true) {
+      throw new ConfigurationError(place, "expected no PIN in a URI; use pin-source=file: or pin-source=env:");
+    }
+    const resolve = SECRETS.has(name) ? reference : resolveSecrets;
+    return [name, await resolve(place, member, context)] as const;
+  });
+  return Object.fromEntries(await Promise.all(members));
+}
+
+async function reference(place: string, value: unknown, context: CliContext): Promise<unknown> {
+  if (value === undefined || typeof value === "function") return value;
+  const reader = typeof value === "string" ? await secretReader(value, context) : undefined;
+  if (reader !== undefined) return reader;
+  throw new ConfigurationError(place, "expected where the secret is: env:NAME, file:PATH or prompt:");
+}

@@ -1,0 +1,90 @@
+import {
+  ConfigurationError,
+  createRotationSchedule,
+  type GuardedSigner,
+  type KeySetEntry,
+  type KeySetSource,
+  type ScheduledEntry,
+} from "@signpost/core";
+import { readOwnKeys } from "@signpost/core/adapter";
+import type { AdapterOptions } from "../keys/adapters.ts";
+import { keyOpener, type OpenKey } from "../keys/open-key.ts";
+import type { CliContext } from "../program/context.ts";
+import { resolveSecrets } from "./adapter-options.ts";
+import { isSchedule, type Config, type ConfigEntry } from "./config.ts";
+import { loadConfig, type LoadedConfig } from "./load-config.ts";
+import { at } from "../program/place.ts";
+
+/** The keys of a configuration, opened. */
+export interface ConfigKeys {
+  readonly keys: KeySetSource;
+  close(): Promise<void>;
+}
+
+/** What opens the keys of a configuration, with its options for adapters. */
+export async function configOpener({ config, name }: LoadedConfig, context: CliContext): Promise<OpenKey> {
+  const { adapters = {} } = config;
+  const resolved = await at(`${name}: `, () => resolveSecrets("adapters", adapters, context));
+  return keyOpener(context, resolved as Readonly<Record<string, AdapterOptions>>);
+}
+
+/** What opens a key that the command line names. A configuration is read only if the command line names it too. */
+export async function uriOpener(context: CliContext, config: string | undefined): Promise<OpenKey> {
+  return config === undefined ? keyOpener(context) : configOpener(await loadConfig(context, config), context);
+}
+
+/** Opens all keys of a configuration. If one fails, none stays open. */
+export async function openConfigKeys(loaded: LoadedConfig, context: CliContext): Promise<ConfigKeys> {
+  const { config, name } = loaded;
+  const open = await configOpener(loaded, context);
+  const [list, path] = isSchedule(config.keys) ? [config.keys.entries, "keys.entries"] : [config.keys, "keys"];
+  const opened: GuardedSigner[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(opened.map((signer) => signer.close()));
+  };
+  try {
+    const entries = await inOrder(list, async (entry, index) => {
+      const { signer: uri, ...rest } = entry;
+      if (uri === undefined) return rest as KeySetEntry;
+      const signer = await at(`${name}: ${path}[${index}].signer: `, () => open(uri));
+      opened.push(signer);
+      return { ...rest, signer };
+    });
+    return { keys: await ownKeys(config, entries, name), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** One after the other, since a person may have to type a PIN for each. */
+async function inOrder<Result>(
+  entries: readonly ConfigEntry[],
+  work: (entry: ConfigEntry, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const [index, entry] of entries.entries()) results.push(await work(entry, index));
+  return results;
+}
+
+function ownKeys(config: Config, entries: readonly KeySetEntry[], name: string): Promise<KeySetSource> {
+  const { keys, encryptionKeyset, legacyVerificationKeys } = config;
+  const trailing = { encryptionKeyset, legacyVerificationKeys };
+  if (!isSchedule(keys)) return at(`${name}: `, () => readOwnKeys(entries, trailing).source);
+  const { entries: _given, ...options } = keys;
+  return at(`${name}: `, () => {
+    try {
+      return createRotationSchedule(entries as readonly ScheduledEntry[], { ...options, ...trailing });
+    } catch (error) {
+      throw error instanceof ConfigurationError && !/^(?:encryption|legacy)/.test(error.argument)
+        ? below(error)
+        : error;
+    }
+  });
+}
+
+/** The schedule calls its entries and options by their own names, and they are members of `keys`. */
+function below(error: ConfigurationError): ConfigurationError {
+  const expected = error.message.slice(`${error.argument}: `.length);
+  return new ConfigurationError(`keys.${error.argument}`, expected, { cause: error });
+}

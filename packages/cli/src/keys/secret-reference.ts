@@ -1,0 +1,39 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { CliError } from "../program/cli-error.ts";
+import type { CliContext } from "../program/context.ts";
+import { EXIT } from "../program/exit-codes.ts";
+import { askSecret } from "../program/prompts.ts";
+
+/**
+ * A function that reads the secret of `env:NAME` or `file:PATH`, or that returns what a person types for `prompt:`.
+ * Undefined for anything else.
+ */
+export async function secretReader(
+  reference: string,
+  context: CliContext,
+): Promise<(() => Promise<string>) | undefined> {
+  if (reference.startsWith("env:")) return async () => variable(reference.slice("env:".length), context.env);
+  if (reference.startsWith("file:")) return () => fromFile(reference);
+  if (reference !== "prompt:") return undefined;
+  // Now, because an adapter does not wait long for a secret.
+  const typed = await askSecret(context, "Secret");
+  return async () => typed;
+}
+
+/** The value of a variable that holds a secret. */
+export function variable(name: string, env: NodeJS.ProcessEnv): string {
+  const value = env[name];
+  if (value !== undefined && value !== "") return value;
+  // The name of a variable is no secret. What was written in its place may be one.
+  const shown = /^[A-Z_][A-Z0-9_]*$/.test(name) ? `The variable ${name}` : "The variable that env: names";
+  throw new CliError(EXIT.usage, "secret_missing", `${shown} is not set, and should hold a secret`);
+}
+
+async function fromFile(reference: string): Promise<string> {
+  const path = reference.startsWith("file:/") ? fileURLToPath(reference) : reference.slice("file:".length);
+  const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
+    throw new CliError(EXIT.usage, "secret_missing", `The file of a secret cannot be read (${cause.code})`, { cause });
+  });
+  return text.replace(/\r?\n$/, "");
+}
