@@ -9,6 +9,7 @@ import {
 import { completeCommand } from "./complete/command.ts";
 import { jwksCommand } from "./jwks/command.ts";
 import { kidCommand } from "./kid/command.ts";
+import { verifyCommand } from "./verify/command.ts";
 import type { CliContext } from "./program/context.ts";
 import { helpText } from "./program/help.ts";
 
@@ -44,13 +45,17 @@ export function createApp(version: string): Application<CliContext> {
     routes: {
       jwks: jwksCommand,
       kid: kidCommand,
+      verify: verifyCommand,
       complete: completeCommand,
     },
     docs: {
       brief: "Check, publish and use the signing keys of an OpenID Provider",
       fullDescription: helpText({
         description: "Check, publish and use the signing keys of an OpenID Provider, wherever they are held.",
-        examples: [["signpost kid awskms:///alias/op-2026", "prints the kid of a key"]],
+        examples: [
+          ["signpost kid awskms:///alias/op-2026", "prints the kid of a key"],
+          ["signpost verify https://op.example < token.txt", "says which rule a token breaks"],
+        ],
         exitCodes: { 1: "the command found something wrong" },
       }),
     },

@@ -7,7 +7,7 @@ import { openConfigKeys } from "../src/config/config-keys.ts";
 import { publishedNow } from "../src/jwks/published.ts";
 import { failureOf } from "../src/program/failure.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
-import { quietContext } from "./support/quiet-context.ts";
+import { recordingContext } from "./support/recording-context.ts";
 import { runCli } from "./support/run-cli.ts";
 
 let folder: KeyFolder;
@@ -85,7 +85,7 @@ describe("a mistake is named with its JSON path and the nearest known name", () 
   test.each(MISTAKES)("%s", async (message, config) => {
     expect(matches(config), "the schema finds it too").toBe(false);
     await folder.write("mistake.json", config);
-    const context = quietContext(folder.path);
+    const context = recordingContext(folder.path);
     const opening = loadConfig(context, "mistake.json").then(async (loaded) => {
       const { keys: opened, close } = await openConfigKeys(loaded, context);
       try {

@@ -1,0 +1,49 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { createRemoteKeySet, createStaticKeySet, discoverKeySet, type KeyFunction } from "@signpost/verify";
+import { CliError } from "../program/cli-error.ts";
+import { EXIT } from "../program/exit-codes.ts";
+
+/** Where the keys come from. */
+export interface KeySource {
+  readonly keys: KeyFunction;
+  /** The issuer that the token must name. Undefined: any. */
+  readonly issuer: string | undefined;
+  /** For people: what the keys were found in. */
+  readonly place: () => string;
+}
+
+/** The keys of an issuer, of the URL of a key set, or of a file. */
+export async function openKeySource(source: string, issuer: string | undefined, cwd: string): Promise<KeySource> {
+  // The options say that loopback is allowed, and not that https may be left out elsewhere.
+  const options = { allowInsecureLoopback: true };
+  if (!/^https?:\/\//i.test(source)) {
+    const keys = createStaticKeySet(await readKeys(resolve(cwd, source), source));
+    return { keys, issuer, place: () => source };
+  }
+  if (issuer !== undefined) return { keys: createRemoteKeySet(source, options), issuer, place: () => source };
+  const keys = discoverKeySet(source, options);
+  return { keys, issuer: source, place: () => keys.stats().jwksUri ?? `the issuer ${source}` };
+}
+
+const MAX_CHARACTERS = 1_048_576;
+
+async function readKeys(path: string, name: string): Promise<{ readonly keys: readonly unknown[] }> {
+  const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
+    const hint = "The source is an issuer or a URL that begins with https://, or the path of a file";
+    throw new CliError(EXIT.usage, "file_unreadable", `${name}: cannot be read (${cause.code})`, { cause, hint });
+  });
+  const value = text.length > MAX_CHARACTERS ? undefined : parse(text);
+  const keys: unknown = Reflect.get(Object(value), "keys");
+  if (Array.isArray(keys)) return { keys };
+  if (typeof Reflect.get(Object(value), "kty") === "string") return { keys: [value] };
+  throw new CliError(EXIT.usage, "file_not_keys", `${name}: expected a JWK Set or a JWK as JSON`);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
