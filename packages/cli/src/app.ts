@@ -7,8 +7,11 @@ import {
   UnexpectedPositionalError,
 } from "@stricli/core";
 import { completeCommand } from "./complete/command.ts";
+import { doctorCommand } from "./doctor/command.ts";
 import { jwksCommand } from "./jwks/command.ts";
+import { keygenCommand } from "./keygen/command.ts";
 import { kidCommand } from "./kid/command.ts";
+import { signCommand } from "./sign/command.ts";
 import { verifyCommand } from "./verify/command.ts";
 import type { CliContext } from "./program/context.ts";
 import { helpText } from "./program/help.ts";
@@ -43,9 +46,12 @@ const TEXT: ApplicationText = {
 export function createApp(version: string): Application<CliContext> {
   const root = buildRouteMap<string, CliContext>({
     routes: {
+      doctor: doctorCommand,
       jwks: jwksCommand,
+      keygen: keygenCommand,
       kid: kidCommand,
       verify: verifyCommand,
+      sign: signCommand,
       complete: completeCommand,
     },
     docs: {
@@ -53,6 +59,7 @@ export function createApp(version: string): Application<CliContext> {
       fullDescription: helpText({
         description: "Check, publish and use the signing keys of an OpenID Provider, wherever they are held.",
         examples: [
+          ["signpost doctor", "examines the keys of the configuration in this folder"],
           ["signpost kid awskms:///alias/op-2026", "prints the kid of a key"],
           ["signpost verify https://op.example < token.txt", "says which rule a token breaks"],
         ],

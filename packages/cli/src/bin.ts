@@ -11,15 +11,17 @@ const { version } = createRequire(import.meta.url)("../package.json") as { versi
 
 async function main(): Promise<void> {
   const endings = watchEndings();
-  const context = processContext(endings.signal);
+  const context = processContext(endings);
   const inputs = process.argv.slice(2);
   const app = createApp(version);
   const [command, separator, ...words] = inputs;
   // The scripts of the shells ask for proposals in this form.
   if (command === "complete" && separator === "--") return propose(app, words, context);
   await run(app, inputs, context);
+  // A request that was given up may keep its connection for a while.
+  if (endings.exitCode() !== undefined) process.exit(endings.exitCode());
   const { exitCode } = context.process;
-  process.exitCode = endings.exitCode() ?? (typeof exitCode === "number" && exitCode >= 0 ? exitCode : EXIT.usage);
+  process.exitCode = typeof exitCode === "number" && exitCode >= 0 ? exitCode : EXIT.usage;
 }
 
 await main();

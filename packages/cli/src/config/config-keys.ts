@@ -22,10 +22,18 @@ export interface ConfigKeys {
 }
 
 /** What opens the keys of a configuration, with its options for adapters. */
-export async function configOpener({ config, name }: LoadedConfig, context: CliContext): Promise<OpenKey> {
+async function configOpener(loaded: LoadedConfig, context: CliContext): Promise<OpenKey> {
+  return keyOpener(context, await resolvedAdapters(loaded, context));
+}
+
+/** The options of adapters, by scheme, with the secrets that they refer to. */
+export async function resolvedAdapters(
+  { config, name }: LoadedConfig,
+  context: CliContext,
+): Promise<Readonly<Record<string, AdapterOptions>>> {
   const { adapters = {} } = config;
   const resolved = await at(`${name}: `, () => resolveSecrets("adapters", adapters, context));
-  return keyOpener(context, resolved as Readonly<Record<string, AdapterOptions>>);
+  return resolved as Readonly<Record<string, AdapterOptions>>;
 }
 
 /** What opens a key that the command line names. A configuration is read only if the command line names it too. */

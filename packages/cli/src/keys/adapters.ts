@@ -1,10 +1,8 @@
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import type { SignerAdapter } from "@signpost/core";
 import { CliError } from "../program/cli-error.ts";
 import { EXIT } from "../program/exit-codes.ts";
 import { at } from "../program/place.ts";
+import { importPackage } from "./import-package.ts";
 
 /** How keys of one URI scheme are opened. */
 interface AdapterSource {
@@ -69,44 +67,18 @@ export function keyUriScheme(uri: string): string {
   });
 }
 
-/**
- * Loads the adapter of a scheme. It may be installed where this program is, or in the working folder: a program that npx
- * started has no adapters next to it.
- */
+/** Loads the adapter of a scheme. */
 export async function loadAdapter(scheme: string, options: AdapterOptions, cwd: string): Promise<SignerAdapter> {
   const source = ADAPTERS[scheme];
   if (source === undefined) throw new TypeError(`no adapter for ${scheme}`);
-  const module = await source.load().catch((error: unknown) => fromFolder(source, cwd, error));
-  const factory: unknown = Reflect.get(module, source.factory);
-  if (typeof factory !== "function") throw missing(source, undefined);
+  const module = await importPackage(source.package, cwd, source.load);
+  const factory: unknown = Reflect.get(module ?? {}, source.factory);
+  if (typeof factory !== "function") throw missing(source);
   return at(`adapters.${scheme}: `, () => factory(options) as SignerAdapter);
 }
 
-async function fromFolder(source: AdapterSource, cwd: string, error: unknown): Promise<object> {
-  if (!isMissing(error, source.package)) throw error;
-  const path = resolveFrom(cwd, source.package);
-  if (path === undefined) throw missing(source, error);
-  return import(pathToFileURL(path).href) as Promise<object>;
-}
-
-function resolveFrom(folder: string, name: string): string | undefined {
-  try {
-    return createRequire(join(folder, "package.json")).resolve(name);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Not for what the package itself cannot find. */
-function isMissing(error: unknown, name: string): boolean {
-  return (
-    error instanceof Error && Reflect.get(error, "code") === "ERR_MODULE_NOT_FOUND" && error.message.includes(name)
-  );
-}
-
-function missing({ package: name, peers = [] }: AdapterSource, cause: unknown): CliError {
+function missing({ package: name, peers = [] }: AdapterSource): CliError {
   return new CliError(EXIT.usage, "adapter_missing", `${name} is not installed, and this key needs it`, {
-    cause,
     hint: `npm install ${[name, ...peers].join(" ")}`,
   });
 }

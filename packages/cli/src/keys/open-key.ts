@@ -1,14 +1,17 @@
 import { openSigner, type GuardedSigner } from "@signpost/core";
 import type { CliContext } from "../program/context.ts";
 import { keyUriScheme, loadAdapter, type AdapterOptions } from "./adapters.ts";
-import { pinAsker, pinOptions } from "./secrets.ts";
+import { pinAsker, pinOptions, type AskPin } from "./secrets.ts";
 
 /** Opens the key of a URI. The caller closes it. */
 export type OpenKey = (uri: string) => Promise<GuardedSigner>;
 
 /** Opens keys with the adapters' options of a configuration, by scheme. */
-export function keyOpener(context: CliContext, adapters: Readonly<Record<string, AdapterOptions>> = {}): OpenKey {
-  const ask = pinAsker(context);
+export function keyOpener(
+  context: CliContext,
+  adapters: Readonly<Record<string, AdapterOptions>> = {},
+  ask: AskPin = pinAsker(context),
+): OpenKey {
   return async (uri) => {
     const scheme = keyUriScheme(uri);
     const options = adapters[scheme] ?? {};

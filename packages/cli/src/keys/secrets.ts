@@ -1,7 +1,7 @@
 import type { CliContext } from "../program/context.ts";
 import { askSecret, canAsk } from "../program/prompts.ts";
 import type { AdapterOptions } from "./adapters.ts";
-import { variable } from "./secret-reference.ts";
+import { secretReader, variable } from "./secret-reference.ts";
 
 /** Asks a person for the PIN of the token that a URI names. */
 export type AskPin = (token: string) => Promise<string>;
@@ -36,6 +36,21 @@ export async function pinOptions(
   // Before the key is opened, because the adapter waits ten seconds for a PIN.
   const pin = await ask(tokenIn(uri));
   return source === undefined ? { pin } : { pinSource: () => pin };
+}
+
+/** The PIN of a PKCS#11 URI, from wherever the URI, the options or a person gives it. Undefined if nothing does. */
+export async function pinReader(
+  uri: string,
+  options: AdapterOptions,
+  context: CliContext,
+  ask: AskPin,
+): Promise<string | undefined> {
+  const { pin, pinSource } = { ...options, ...(await pinOptions(uri, options, context, ask)) };
+  const source = pinSourceIn(uri);
+  if (source?.startsWith("file:") === true) return (await secretReader(source, context))?.();
+  const read = source === undefined ? pin : pinSource;
+  if (typeof read === "function") return String(await read(source));
+  return typeof read === "string" ? read : undefined;
 }
 
 /** RFC 7512 section 2.4. */

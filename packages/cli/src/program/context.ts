@@ -13,6 +13,8 @@ export interface CliContext extends CommandContext {
   readonly cwd: string;
   /** Aborts on Ctrl-C, on SIGTERM, and when nothing reads stdout any longer. Pass it to everything that waits. */
   readonly signal: AbortSignal;
+  /** Does what Ctrl-C does. A prompt reads the key itself. */
+  interrupt(): void;
   /**
    * Says on stderr what the command waits for, if that takes more than half a second and stderr is a terminal. The work can
    * replace the text.

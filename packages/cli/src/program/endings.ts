@@ -3,6 +3,8 @@ import { INTERRUPTED } from "./exit-codes.ts";
 /** What can end a command from outside. */
 export interface Endings {
   readonly signal: AbortSignal;
+  /** As Ctrl-C does. */
+  interrupt(): void;
   /** The exit code after an ending, or undefined if there was none. */
   exitCode(): number | undefined;
 }
@@ -24,7 +26,8 @@ export function watchEndings(): Endings {
     controller.abort();
     setTimeout(() => process.exit(exitCode), CLOSING_MS).unref();
   };
-  process.on("SIGINT", () => end(INTERRUPTED));
+  const interrupt = (): void => end(INTERRUPTED);
+  process.on("SIGINT", interrupt);
   process.on("SIGTERM", () => end(TERMINATED));
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
@@ -32,5 +35,5 @@ export function watchEndings(): Endings {
   });
   // Without a reader for messages the work goes on.
   process.stderr.on("error", () => undefined);
-  return { signal: controller.signal, exitCode: () => code };
+  return { signal: controller.signal, interrupt, exitCode: () => code };
 }

@@ -4,7 +4,7 @@ import { withProgress } from "../terminal/progress.ts";
 import type { CliContext } from "./context.ts";
 
 /** The context of a command that runs in this process. */
-export function processContext(signal: AbortSignal): CliContext {
+export function processContext({ signal, interrupt }: Pick<CliContext, "signal" | "interrupt">): CliContext {
   const { stdin, env } = process;
   const messages = outputTo(process.stderr);
   return {
@@ -15,6 +15,7 @@ export function processContext(signal: AbortSignal): CliContext {
     env,
     cwd: process.cwd(),
     signal,
+    interrupt,
     during: (text, work) => (messages.isTerminal ? withProgress(text, work, messages) : work(() => undefined)),
   };
 }

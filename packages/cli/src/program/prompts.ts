@@ -2,7 +2,7 @@ import { CliError } from "./cli-error.ts";
 import type { CliContext } from "./context.ts";
 import { EXIT } from "./exit-codes.ts";
 
-type Asking = Pick<CliContext, "stdin" | "messages" | "signal">;
+type Asking = Pick<CliContext, "stdin" | "messages" | "signal" | "interrupt">;
 
 /** Whether a person sits at the terminal. */
 export function canAsk({ stdin, messages }: Pick<CliContext, "stdin" | "messages">): boolean {
@@ -20,15 +20,12 @@ export async function askSecret(context: Asking, message: string): Promise<strin
     input: context.stdin,
     output: process.stderr,
   });
-  if (isCancel(answer)) throw cancelled();
-  return answer ?? "";
+  if (!isCancel(answer)) return answer ?? "";
+  context.interrupt();
+  throw new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");
 }
 
 function requireTerminal(context: Asking, message: string): void {
   if (canAsk(context)) return;
   throw new CliError(EXIT.usage, "no_terminal", `There is no terminal to ask for this: ${message}`);
-}
-
-function cancelled(): CliError {
-  return new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");
 }

@@ -29,7 +29,7 @@ const DEFAULT_WIDTH = 100;
 export function createOutput({ write, colors, columns, isTerminal }: OutputSettings): Output {
   return {
     colors,
-    width: Math.min(columns ?? DEFAULT_WIDTH, MAX_WIDTH),
+    width: Math.min(columns === undefined || columns === 0 ? DEFAULT_WIDTH : columns, MAX_WIDTH),
     isTerminal,
     write,
     line: (text = "") => write(`${text}\n`),

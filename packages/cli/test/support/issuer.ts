@@ -11,6 +11,7 @@ export interface Issuer extends AsyncDisposable {
   readonly issuer: string;
   readonly jwksUri: string;
   readonly kid: string;
+  readonly privateKeyPem: string;
   /** A token with these claims instead of, or after, those of a valid ID token. */
   token(claims?: JWTPayload, header?: Readonly<Record<string, unknown>>, key?: KeyObject): Promise<string>;
 }
@@ -31,6 +32,7 @@ export async function startIssuer(): Promise<Issuer> {
     issuer,
     jwksUri: endpoint.jwksUri,
     kid,
+    privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
     token: (claims = {}, header = {}, key = privateKey) => {
       const now = Math.floor(Date.now() / 1000);
       // The rest of a minute keeps the words for these times the same while a test runs.

@@ -23,6 +23,7 @@ export function recordingContext(cwd: string, stdin: string = ""): RecordingCont
     env: {},
     cwd,
     signal: new AbortController().signal,
+    interrupt: () => undefined,
     during: (_text, work) => work(() => undefined),
     printed: () => printed,
   };

@@ -1,0 +1,61 @@
+import { importPackage } from "../keys/import-package.ts";
+import type { AdapterOptions } from "../keys/adapters.ts";
+import type { CliContext } from "../program/context.ts";
+
+type CommandName = "DescribeKey" | "GetKeyPolicy" | "CreateGrant" | "CreateKey" | "CreateAlias";
+type CommandClass = new (input: object) => object;
+
+/** The part of `@aws-sdk/client-kms` that is used. */
+type KmsSdk = { readonly KMSClient: new (options: object) => KmsClient } & Readonly<
+  Record<`${CommandName}Command`, CommandClass>
+>;
+interface KmsClient {
+  send(command: object, options: { readonly abortSignal: AbortSignal }): Promise<object>;
+  destroy(): void;
+}
+
+/** Calls of AWS KMS that signing does not need, with the credentials of the environment. */
+export interface KmsCalls {
+  /** Rejects with the error of the SDK, whose `name` is the code of the service. */
+  call(command: CommandName, input: object): Promise<object>;
+  close(): void;
+}
+
+/** Where a key URI says that a key is. */
+export interface KmsPlace {
+  /** Undefined: the public service. */
+  readonly endpoint: string | undefined;
+  readonly region: string | undefined;
+  /** Key id, ARN, or `alias/NAME`. */
+  readonly id: string;
+}
+
+export function kmsPlace(uri: string, options: AdapterOptions): KmsPlace {
+  const [, host = "", id = "", query = ""] = /^awskms:\/\/([^/]*)\/([^?]*)\??(.*)$/i.exec(uri) ?? [];
+  const parameters = new URLSearchParams(query);
+  const region = parameters.get("region") ?? id.split(":")[3] ?? textOf(options["region"]);
+  if (host === "") return { endpoint: textOf(options["endpoint"]), region, id };
+  const scheme = parameters.get("scheme") ?? (/^(?:localhost|127\.|\[::1\])/.test(host) ? "http" : "https");
+  return { endpoint: `${scheme}://${host}`, region, id };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Undefined if the SDK is not installed. */
+export async function openKmsCalls(
+  { endpoint, region }: KmsPlace,
+  { cwd, signal }: CliContext,
+): Promise<KmsCalls | undefined> {
+  const sdk = (await importPackage("@aws-sdk/client-kms", cwd)) as KmsSdk | undefined;
+  if (sdk === undefined) return undefined;
+  const client = new sdk.KMSClient({
+    ...(region === undefined ? {} : { region }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+  });
+  return {
+    call: (command, input) => client.send(new sdk[`${command}Command`](input), { abortSignal: signal }),
+    close: () => client.destroy(),
+  };
+}

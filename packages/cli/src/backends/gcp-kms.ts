@@ -1,0 +1,59 @@
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { importPackage, resolvePackage } from "../keys/import-package.ts";
+import type { AdapterOptions } from "../keys/adapters.ts";
+
+/** A call of Google's client: the request, and options such as its time-out. */
+type GcpCall<Answer> = (request: object, options: object) => Promise<readonly [Answer, ...unknown[]]>;
+
+/** The part of `KeyManagementServiceClient` that is used. */
+export interface GcpKmsLike {
+  readonly getCryptoKeyVersion: GcpCall<GcpVersion>;
+  readonly getCryptoKey: GcpCall<GcpKey>;
+  readonly testIamPermissions: GcpCall<{ readonly permissions?: readonly string[] | null }>;
+  readonly createCryptoKey: GcpCall<{ readonly name?: string | null }>;
+  readonly createCryptoKeyVersion: GcpCall<{ readonly name?: string | null }>;
+  close(): Promise<void>;
+}
+export interface GcpVersion {
+  readonly protectionLevel?: unknown;
+  readonly importTime?: unknown;
+}
+export interface GcpKey {
+  readonly destroyScheduledDuration?: { readonly seconds?: unknown } | null;
+}
+
+interface Gax {
+  readonly grpc: { readonly credentials: { createInsecure(): unknown } };
+  readonly googleAuthLibrary: { readonly PassThroughClient: new () => unknown };
+}
+
+const NAME = "@google-cloud/kms";
+
+/** A client with Google's application default credentials. Undefined if the package is not installed. */
+export async function openGcpClient(options: AdapterOptions, cwd: string): Promise<GcpKmsLike | undefined> {
+  const sdk = await importPackage(NAME, cwd);
+  const Client: unknown = Reflect.get(sdk ?? {}, "KeyManagementServiceClient");
+  if (typeof Client !== "function") return undefined;
+  const transport = options["transport"] === "rest" ? { fallback: true } : {};
+  return Reflect.construct(Client, [{ ...transport, ...endpointOptions(options, cwd) }]) as GcpKmsLike;
+}
+
+/** As the adapter connects to an endpoint: without credentials over http, for an emulator. */
+function endpointOptions({ endpoint, transport }: AdapterOptions, cwd: string): object {
+  if (typeof endpoint !== "string" || !URL.canParse(endpoint)) return {};
+  const { protocol, hostname, port } = new URL(endpoint);
+  const place = { apiEndpoint: hostname, ...(port === "" ? {} : { port: Number(port) }) };
+  if (protocol === "https:") return place;
+  const path = resolvePackage(NAME, [dirname(fileURLToPath(import.meta.url)), cwd]);
+  // The client refuses credentials from another copy.
+  const { grpc, googleAuthLibrary } = createRequire(path ?? import.meta.url)("google-gax") as Gax;
+  const plain = transport === "rest" ? { protocol: "http" } : { sslCreds: grpc.credentials.createInsecure() };
+  return {
+    ...place,
+    ...plain,
+    authClient: new googleAuthLibrary.PassThroughClient(),
+    universeDomain: "googleapis.com",
+  };
+}

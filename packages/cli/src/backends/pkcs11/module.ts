@@ -1,0 +1,66 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { resolvePackage } from "../../keys/import-package.ts";
+import { CliError } from "../../program/cli-error.ts";
+import type { CliContext } from "../../program/context.ts";
+import { EXIT } from "../../program/exit-codes.ts";
+import type { AdapterOptions } from "../../keys/adapters.ts";
+import type { ModuleAnswer, ModuleRequest } from "./messages.ts";
+import { readTokenUri, type TokenUri } from "./uri.ts";
+
+/** A module and the part of a URI that selects a token and a key. */
+export interface ModulePlace {
+  readonly module: string;
+  readonly uri: TokenUri;
+  /** Path of the compiled binding. */
+  readonly binding: string;
+}
+
+/** Where the module of a URI is. Undefined if nothing names it, or if `pkcs11js` is not installed. */
+export function findModule(uri: string, options: AdapterOptions, context: CliContext): ModulePlace | undefined {
+  const parsed = readTokenUri(uri);
+  const { modulePath, moduleName } = parsed;
+  const named: unknown =
+    moduleName === undefined ? options["module"] : Reflect.get(Object(options["modules"]), moduleName);
+  const module = modulePath ?? named;
+  // The adapter brings the binding, so look next to it too.
+  const here = dirname(fileURLToPath(import.meta.url));
+  const adapter = resolvePackage("@signpost/pkcs11", [here, context.cwd]);
+  const folders = [here, ...(adapter === undefined ? [] : [dirname(adapter)]), context.cwd];
+  const binding = resolvePackage("pkcs11js", folders);
+  return typeof module === "string" && binding !== undefined ? { module, uri: parsed, binding } : undefined;
+}
+
+type Task = ModuleRequest extends infer Request
+  ? Request extends ModuleRequest
+    ? Omit<Request, keyof ModulePlace>
+    : never
+  : never;
+
+/** A module that hangs must not hang the command. */
+const TIMEOUT_MS = 15_000;
+
+/**
+ * Runs a task in a child process: a module is initialized once in a process, and the adapter has initialized it in this one.
+ * The PIN is sent over the channel, so no list of processes shows it.
+ */
+export async function runInModule<Result>(place: ModulePlace, task: Task, { signal }: CliContext): Promise<Result> {
+  const child = fork(fileURLToPath(new URL("./pkcs11-program.js", import.meta.url)), {
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    killSignal: "SIGKILL",
+  });
+  child.on("error", () => undefined);
+  child.send({ ...place, ...task });
+  const [answer] = (await Promise.race([once(child, "message"), once(child, "exit").then(() => [undefined])])) as [
+    ModuleAnswer | undefined,
+  ];
+  if (answer?.ok === true) return answer.value as Result;
+  const { code, message } = answer ?? {
+    code: "module_ended",
+    message: "the PKCS#11 module ended its process, or did not answer",
+  };
+  throw new CliError(EXIT.backend, code, message);
+}

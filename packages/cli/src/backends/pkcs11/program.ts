@@ -1,0 +1,198 @@
+// The child process: loads a PKCS#11 module, does one task, sends the answer and ends.
+import { createRequire } from "node:module";
+import {
+  KEY_ATTRIBUTES,
+  type KeyAttributes,
+  type ModuleAnswer,
+  type ModuleRequest,
+  type TokenState,
+} from "./messages.ts";
+import type { TokenUri } from "./uri.ts";
+
+/** The part of `pkcs11js` that is used. */
+interface Binding {
+  readonly PKCS11: new () => Module;
+  readonly [constant: string]: unknown;
+}
+interface Attribute {
+  readonly type: number;
+  readonly value?: unknown;
+}
+interface TokenInfo {
+  readonly label: string;
+  readonly model: string;
+  readonly manufacturerID: string;
+  readonly serialNumber: string;
+  readonly flags: number;
+}
+interface Module {
+  load(path: string): void;
+  C_Initialize(): void;
+  C_Finalize(): void;
+  C_GetSlotList(tokenPresent: boolean): Buffer[];
+  C_GetTokenInfo(slot: Buffer): TokenInfo;
+  C_OpenSession(slot: Buffer, flags: number): Buffer;
+  C_Login(session: Buffer, user: number, pin: string): void;
+  C_FindObjectsInit(session: Buffer, template: readonly Attribute[]): void;
+  C_FindObjects(session: Buffer, max: number): Buffer[];
+  C_FindObjectsFinal(session: Buffer): void;
+  C_GetAttributeValue(session: Buffer, object: Buffer, template: readonly Attribute[]): Attribute[];
+  C_GenerateKeyPair(
+    session: Buffer,
+    mechanism: { readonly mechanism: number; readonly parameter: null },
+    publicTemplate: readonly Attribute[],
+    privateTemplate: readonly Attribute[],
+  ): object;
+}
+
+/** An answer that is not the module's own. */
+class TaskError extends Error {
+  readonly code: string;
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+process.once("message", (request: ModuleRequest) => {
+  const answer = answerTo(request);
+  process.send?.(answer, () => process.disconnect());
+});
+
+function answerTo(request: ModuleRequest): ModuleAnswer {
+  try {
+    return { ok: true, value: run(request) };
+  } catch (error) {
+    const code = Reflect.get(Object(error), "code");
+    // The messages of the module are names such as CKR_PIN_INCORRECT, and contain no argument.
+    const message = error instanceof Error ? error.message : "the module threw something that is not an Error";
+    return { ok: false, code: typeof code === "string" ? code : "module_failed", message };
+  }
+}
+
+function run(request: ModuleRequest): unknown {
+  const binding = createRequire(request.binding)(request.binding) as Binding;
+  const module = new binding.PKCS11();
+  module.load(request.module);
+  module.C_Initialize();
+  try {
+    const calls = { module, number: (name: string) => Number(binding[name]) };
+    const [slot, info] = findToken(calls, request.uri);
+    if (request.task === "token") return tokenState(calls, info);
+    const session = module.C_OpenSession(slot, calls.number("CKF_SERIAL_SESSION") | calls.number("CKF_RW_SESSION"));
+    module.C_Login(session, calls.number("CKU_USER"), request.pin);
+    return request.task === "attributes"
+      ? attributesOf(calls, session, request.uri)
+      : generate(calls, session, request);
+  } finally {
+    module.C_Finalize();
+  }
+}
+
+interface Calls {
+  readonly module: Module;
+  readonly number: (name: string) => number;
+}
+
+function findToken({ module }: Calls, uri: TokenUri): readonly [Buffer, TokenInfo] {
+  const tokens = module.C_GetSlotList(true).map((slot) => [slot, module.C_GetTokenInfo(slot)] as const);
+  const matching = tokens.filter(([slot, info]) => matches(uri, slot, info));
+  const [token] = matching;
+  if (token === undefined) throw new TaskError("token_not_found", "the module has no such token");
+  if (matching.length > 1)
+    throw new TaskError("token_ambiguous", "more than one token matches: add serial= to the URI");
+  return token;
+}
+
+function matches(uri: TokenUri, slot: Buffer, info: TokenInfo): boolean {
+  const same = (wanted: string | undefined, found: string): boolean =>
+    wanted === undefined || wanted === found.trimEnd();
+  return (
+    same(uri.token, info.label) &&
+    same(uri.serial, info.serialNumber) &&
+    same(uri.manufacturer, info.manufacturerID) &&
+    same(uri.model, info.model) &&
+    (uri.slotId === undefined || uri.slotId === slot.readUInt32LE(0))
+  );
+}
+
+function tokenState({ number }: Calls, { label, model, flags }: TokenInfo): TokenState {
+  const has = (name: string): boolean => (flags & number(name)) !== 0;
+  return {
+    label: label.trimEnd(),
+    model: model.trimEnd(),
+    loginRequired: has("CKF_LOGIN_REQUIRED"),
+    pinCountLow: has("CKF_USER_PIN_COUNT_LOW"),
+    pinFinalTry: has("CKF_USER_PIN_FINAL_TRY"),
+    pinLocked: has("CKF_USER_PIN_LOCKED"),
+    pinToBeChanged: has("CKF_USER_PIN_TO_BE_CHANGED"),
+  };
+}
+
+function find(
+  { module, number }: Calls,
+  session: Buffer,
+  objectClass: string,
+  uri: Pick<TokenUri, "object" | "id">,
+): Buffer[] {
+  const template: Attribute[] = [{ type: number("CKA_CLASS"), value: number(objectClass) }];
+  if (uri.object !== undefined) template.push({ type: number("CKA_LABEL"), value: uri.object });
+  if (uri.id !== undefined) template.push({ type: number("CKA_ID"), value: Buffer.from(uri.id, "hex") });
+  module.C_FindObjectsInit(session, template);
+  try {
+    return module.C_FindObjects(session, 2);
+  } finally {
+    module.C_FindObjectsFinal(session);
+  }
+}
+
+function attributesOf(calls: Calls, session: Buffer, uri: TokenUri): KeyAttributes {
+  const [key] = find(calls, session, "CKO_PRIVATE_KEY", uri);
+  if (key === undefined) throw new TaskError("key_not_found", "the token has no such private key");
+  const read = (name: string): boolean | undefined => {
+    try {
+      // Each by itself, since a module may refuse one of them.
+      const [attribute] = calls.module.C_GetAttributeValue(session, key, [{ type: calls.number(name) }]);
+      return Buffer.from(Object(attribute?.value))[0] === 1;
+    } catch {
+      return undefined;
+    }
+  };
+  return Object.fromEntries(KEY_ATTRIBUTES.map((name) => [name, read(name)])) as KeyAttributes;
+}
+
+/** The object identifier of P-256 (RFC 5480 section 2.1.1.1), in DER. */
+const P256 = Buffer.from("06082a8648ce3d030107", "hex");
+
+function generate(calls: Calls, session: Buffer, { label, id }: { readonly label: string; readonly id: string }): null {
+  const { module, number } = calls;
+  for (const taken of [
+    { object: label, id: undefined },
+    { object: undefined, id },
+  ]) {
+    if (["CKO_PRIVATE_KEY", "CKO_PUBLIC_KEY"].some((kind) => find(calls, session, kind, taken).length > 0)) {
+      throw new TaskError("key_exists", "the token has a key with this label or id");
+    }
+  }
+  const common = [
+    { type: number("CKA_TOKEN"), value: true },
+    { type: number("CKA_LABEL"), value: label },
+    { type: number("CKA_ID"), value: Buffer.from(id, "hex") },
+  ];
+  module.C_GenerateKeyPair(
+    session,
+    { mechanism: number("CKM_EC_KEY_PAIR_GEN"), parameter: null },
+    [...common, { type: number("CKA_VERIFY"), value: true }, { type: number("CKA_EC_PARAMS"), value: P256 }],
+    [
+      ...common,
+      { type: number("CKA_PRIVATE"), value: true },
+      { type: number("CKA_SENSITIVE"), value: true },
+      { type: number("CKA_EXTRACTABLE"), value: false },
+      { type: number("CKA_SIGN"), value: true },
+      { type: number("CKA_DECRYPT"), value: false },
+      { type: number("CKA_UNWRAP"), value: false },
+      { type: number("CKA_DERIVE"), value: false },
+    ],
+  );
+  return null;
+}

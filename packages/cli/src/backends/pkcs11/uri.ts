@@ -1,0 +1,50 @@
+/** The parts of a PKCS #11 URI (RFC 7512) that this package uses itself. */
+export interface TokenUri {
+  readonly token: string | undefined;
+  readonly serial: string | undefined;
+  readonly manufacturer: string | undefined;
+  readonly model: string | undefined;
+  readonly slotId: number | undefined;
+  readonly object: string | undefined;
+  /** `CKA_ID` in hexadecimal. */
+  readonly id: string | undefined;
+  readonly modulePath: string | undefined;
+  readonly moduleName: string | undefined;
+}
+
+/** Reads the parts. The adapter checks the whole URI, strictly, when it opens the key. */
+export function readTokenUri(uri: string): TokenUri {
+  const [path = "", query = ""] = uri.slice(uri.indexOf(":") + 1).split("?");
+  const attributes = membersOf(path, ";");
+  const parameters = membersOf(query, "&");
+  const id = attributes.get("id");
+  const slot = attributes.get("slot-id");
+  const text = (value: Buffer | undefined): string | undefined => value?.toString();
+  return {
+    token: text(attributes.get("token")),
+    serial: text(attributes.get("serial")),
+    manufacturer: text(attributes.get("manufacturer")),
+    model: text(attributes.get("model")),
+    slotId: slot === undefined ? undefined : Number(slot.toString()),
+    object: text(attributes.get("object")),
+    id: id?.toString("hex"),
+    modulePath: text(parameters.get("module-path")),
+    moduleName: text(parameters.get("module-name")),
+  };
+}
+
+function membersOf(text: string, separator: string): ReadonlyMap<string, Buffer> {
+  const members = text.split(separator).map((member) => {
+    const [name = "", ...value] = member.split("=");
+    return [name, unescaped(value.join("="))] as const;
+  });
+  return new Map(members);
+}
+
+/** Percent-decoded bytes, which need not be UTF-8. */
+function unescaped(text: string): Buffer {
+  const parts = text.split(/(%[\da-fA-F]{2})/);
+  return Buffer.concat(
+    parts.map((part) => (part.startsWith("%") ? Buffer.from(part.slice(1), "hex") : Buffer.from(part))),
+  );
+}

@@ -1,0 +1,108 @@
+import { SignerError, type GuardedSigner } from "@signpost/core";
+import { failureOf } from "../program/failure.ts";
+import { printable } from "../terminal/printable.ts";
+import { AWS_KMS } from "./aws-kms.ts";
+import type { BackendChecks, Subject } from "./backend.ts";
+import { checkClock } from "./clock.ts";
+import { note, ok, problem, type Finding, type KeyReport } from "./finding.ts";
+import { GCP_KMS } from "./gcp-kms.ts";
+import { LOCAL } from "./local.ts";
+import { PKCS11 } from "./pkcs11.ts";
+import { latencyFinding, measureLatency, probeFinding, probeOnce } from "./probe.ts";
+import type { PublishedKeys } from "./published.ts";
+import { VAULT } from "./vault.ts";
+
+/** What each kind of backend can tell, by the scheme of its URIs. */
+const BACKENDS: Readonly<Record<string, BackendChecks>> = {
+  local: LOCAL,
+  awskms: AWS_KMS,
+  gcpkms: GCP_KMS,
+  vault: VAULT,
+  pkcs11: PKCS11,
+};
+
+/** A key to examine, and what to compare it with. */
+export interface KeyToExamine extends Subject {
+  /** Its name for people: the `keyId`, or the place in the configuration. */
+  readonly name: string;
+  readonly scheme: string;
+  readonly open: () => Promise<GuardedSigner>;
+  /** The kid under which it should be published. Default: the thumbprint. */
+  readonly keyId: (key: GuardedSigner) => string;
+  /** Undefined: there is no published set to compare with. */
+  readonly published: PublishedKeys | undefined;
+  /** How many signatures to time. */
+  readonly samples: number;
+}
+
+/** Examines a key: whatever fails is a finding. Rejects only if the command was stopped. */
+export async function examineKey(subject: KeyToExamine): Promise<KeyReport> {
+  const { name, scheme } = subject;
+  const backend = BACKENDS[scheme] ?? { examine: async () => [] };
+  const before = await guarded(subject, async () => (await backend.before?.(subject)) ?? []);
+  if (before.some(({ level }) => level === "problem")) return { name, uri: undefined, findings: before, away: false };
+
+  const start = performance.now();
+  const key = await subject.open().catch((error: unknown) => ({ error }));
+  subject.context.signal.throwIfAborted();
+  if ("error" in key) {
+    const { code, message, hint } = failureOf(key.error);
+    const todo = hint ?? "Read the message, and the guide of this backend";
+    const away = key.error instanceof SignerError && key.error.transient;
+    return {
+      name,
+      uri: undefined,
+      findings: [...before, problem("open", `${printable(message)} (${code})`, todo)],
+      away,
+    };
+  }
+  try {
+    const opened = ok("open", `opened in ${(performance.now() - start).toFixed(0)} ms`);
+    return {
+      name,
+      uri: key.uri,
+      findings: [opened, ...before, ...(await examineOpened(subject, backend, key))],
+      away: false,
+    };
+  } finally {
+    await key.close();
+  }
+}
+
+async function examineOpened(
+  subject: KeyToExamine,
+  backend: BackendChecks,
+  key: GuardedSigner,
+): Promise<readonly Finding[]> {
+  const { published, context, samples } = subject;
+  const { signal } = context;
+  const clockUrl = backend.clockUrl?.(subject, key) ?? published?.jwksUri;
+  const failed = await probeOnce(key, signal).then(
+    () => undefined,
+    (error: unknown) => failureOf(error),
+  );
+  signal.throwIfAborted();
+  return [
+    probeFinding(failed),
+    ...(failed === undefined && samples > 0
+      ? await guarded(subject, async () => [latencyFinding(await measureLatency(key, samples, signal))])
+      : []),
+    ...(published === undefined ? [] : [await published.compare(subject.keyId(key), key.publicKey, signal)]),
+    ...(clockUrl === undefined ? [] : [await checkClock(clockUrl, signal)]),
+    ...(await guarded(subject, () => backend.examine(subject, key))),
+  ];
+}
+
+/** What cannot be examined is a note, and does not hide what was found before. */
+async function guarded(
+  { context }: KeyToExamine,
+  work: () => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> {
+  try {
+    return await work();
+  } catch (error) {
+    context.signal.throwIfAborted();
+    const { message } = failureOf(error);
+    return [note("key", `not examined: ${printable(message.split("\n")[0] ?? "")}`)];
+  }
+}

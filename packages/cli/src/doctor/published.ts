@@ -1,0 +1,50 @@
+import { VerifyError, type P256PublicJwk } from "@signpost/core";
+import { createRemoteKeySet, type RemoteKeyFunction } from "@signpost/verify";
+import { printable } from "../terminal/printable.ts";
+import { ok, problem, warning, type Finding } from "./finding.ts";
+
+/** Compares the keys of a configuration with the key set that its OP serves. */
+export interface PublishedKeys {
+  readonly jwksUri: string;
+  /** The finding for a key that signs, or that only becomes active later. */
+  compare(keyId: string, publicKey: P256PublicJwk, signal: AbortSignal): Promise<Finding>;
+}
+
+export function publishedKeys(jwksUri: string): PublishedKeys {
+  const keys = createRemoteKeySet(jwksUri, { allowInsecureLoopback: true });
+  return { jwksUri, compare: (keyId, publicKey, signal) => compare(keys, keyId, publicKey, signal) };
+}
+
+async function compare(
+  keys: RemoteKeyFunction,
+  keyId: string,
+  publicKey: P256PublicJwk,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const kid = printable(keyId);
+  try {
+    const key = await keys.withSignal(signal)({ alg: "ES256", kid: keyId });
+    const { x, y } = await crypto.subtle.exportKey("jwk", key);
+    if (x === publicKey.x && y === publicKey.y) return ok("published", `${keys.jwksUri} has this key as ${kid}`);
+    return problem(
+      "published",
+      `${keys.jwksUri} has another key as ${kid}`,
+      "Stop signing with this key: tokens would not verify. A kid names one key for good",
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof VerifyError)) throw error;
+    if (error.transient) {
+      return warning(
+        "published",
+        `not compared: ${printable(error.message)}`,
+        "Serve the key set, or check the network",
+      );
+    }
+    return problem(
+      "published",
+      `${keys.jwksUri} has no usable key ${kid}`,
+      "Publish the key before it signs, or correct keyId or the issuer",
+    );
+  }
+}

@@ -1,0 +1,47 @@
+import type { Colors } from "../terminal/colors.ts";
+import type { Output } from "../terminal/output.ts";
+import { printable } from "../terminal/printable.ts";
+import { tableText } from "../terminal/table.ts";
+import type { Finding, KeyReport, Level } from "./finding.ts";
+
+/** Prints what was found out about a key. */
+export function printReport({ name, uri, findings }: KeyReport, output: Output): void {
+  const { colors } = output;
+  output.line(
+    `${colors.bold(printable(name))}${uri === undefined || uri === name ? "" : `  ${colors.dim(printable(uri))}`}`,
+  );
+  output.line(
+    tableText(
+      findings.map((finding) => row(finding, colors)),
+      output,
+    ),
+  );
+  output.line();
+}
+
+const MARKS: Readonly<Record<Level, (colors: Colors) => string>> = {
+  ok: ({ green }) => green("✓"),
+  note: ({ cyan }) => cyan("i"),
+  warning: ({ yellow }) => yellow("!"),
+  problem: ({ red }) => red("✗"),
+};
+
+function row({ check, level, text, todo }: Finding, colors: Colors): readonly string[] {
+  const words = todo === undefined ? text : `${text}\n${colors.dim(`→ ${todo}`)}`;
+  return [`  ${MARKS[level](colors)}`, check, words];
+}
+
+/** Prints how many findings need a person. */
+export function printSummary(reports: readonly KeyReport[], output: Output): void {
+  const { colors } = output;
+  const count = (level: Level): number =>
+    reports.flatMap(({ findings }) => findings).filter((finding) => finding.level === level).length;
+  const keys = `${reports.length} ${reports.length === 1 ? "key" : "keys"}`;
+  const [problems, warnings] = [count("problem"), count("warning")];
+  if (problems + warnings === 0) return output.line(`${keys}: ${colors.green("nothing to do")}`);
+  const parts = [
+    problems === 0 ? undefined : colors.red(`${problems} ${problems === 1 ? "problem" : "problems"}`),
+    warnings === 0 ? undefined : colors.yellow(`${warnings} ${warnings === 1 ? "warning" : "warnings"}`),
+  ];
+  output.line(`${keys}: ${parts.filter((part) => part !== undefined).join(", ")}`);
+}

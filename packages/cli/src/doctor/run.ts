@@ -1,0 +1,105 @@
+import { createJwksEndpoint, jwkThumbprint } from "@signpost/core";
+import { resolvedAdapters } from "../config/config-keys.ts";
+import { isSchedule, type Config } from "../config/config.ts";
+import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import { keyUriScheme, type AdapterOptions } from "../keys/adapters.ts";
+import { keyOpener } from "../keys/open-key.ts";
+import { pinReader, type AskPin, pinAsker } from "../keys/secrets.ts";
+import { CliError } from "../program/cli-error.ts";
+import type { CliContext } from "../program/context.ts";
+import { EXIT, type ExitCode } from "../program/exit-codes.ts";
+import { at } from "../program/place.ts";
+import type { DoctorFlags } from "./command.ts";
+import { examineKey, type KeyToExamine } from "./examine-key.ts";
+import type { KeyReport } from "./finding.ts";
+import { publishedKeys, type PublishedKeys } from "./published.ts";
+import { printReport, printSummary } from "./render.ts";
+
+const DEFAULT_SAMPLES = 10;
+
+/** A key as the configuration or the command line names it. */
+interface NamedKey {
+  readonly name: string;
+  readonly uri: string;
+  readonly keyId: string | undefined;
+}
+
+export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: string): Promise<ExitCode> {
+  const loaded = uri === undefined || flags.config !== undefined ? await loadConfig(context, flags.config) : undefined;
+  const adapters = loaded === undefined ? {} : await resolvedAdapters(loaded, context);
+  const published = loaded === undefined || uri !== undefined ? undefined : await publishedOf(loaded);
+  const named = uri === undefined ? namedKeys(loaded?.config) : [{ name: "key", uri, keyId: undefined }];
+  if (named.length === 0) throw new CliError(EXIT.usage, "no_keys", "The configuration has no entry with a signer");
+
+  const ask = pinAsker(context);
+  const reports: KeyReport[] = [];
+  for (const key of named) {
+    const subject = toExamine(key, { context, adapters, ask, published, samples: flags.samples ?? DEFAULT_SAMPLES });
+    const report = await context.during(`Examining ${key.name}`, () => examineKey(subject));
+    reports.push(report);
+    // Each as soon as it is known. JSON has to wait for all.
+    if (flags.json !== true) printReport(report, context.output);
+  }
+  const code = exitCodeOf(reports);
+  if (flags.json === true) context.output.json({ ok: code === EXIT.ok, keys: reports.map(asJson) });
+  else printSummary(reports, context.output);
+  return code;
+}
+
+function namedKeys(config: Config | undefined): readonly NamedKey[] {
+  if (config === undefined) return [];
+  const [entries, path] = isSchedule(config.keys) ? [config.keys.entries, "keys.entries"] : [config.keys, "keys"];
+  return entries.flatMap(({ signer: uri, keyId }, index) =>
+    uri === undefined ? [] : [{ name: keyId ?? `${path}[${index}]`, uri, keyId }],
+  );
+}
+
+/** The key set that the OP of the configuration serves. */
+function publishedOf({ config, name }: LoadedConfig): Promise<PublishedKeys> {
+  const { issuer, mountPrefix, endpoints, allowInsecureIssuer } = config;
+  return at(`${name}: `, () => {
+    // Only its address is needed, so its source of keys is never called.
+    const keys = (): never => {
+      throw new TypeError("there are no keys");
+    };
+    return publishedKeys(createJwksEndpoint({ issuer, mountPrefix, endpoints, allowInsecureIssuer, keys }).jwksUri);
+  });
+}
+
+interface Settings {
+  readonly context: CliContext;
+  readonly adapters: Readonly<Record<string, AdapterOptions>>;
+  readonly ask: AskPin;
+  readonly published: PublishedKeys | undefined;
+  readonly samples: number;
+}
+
+function toExamine(
+  { name, uri, keyId }: NamedKey,
+  { context, adapters, ask, published, samples }: Settings,
+): KeyToExamine {
+  const scheme = keyUriScheme(uri);
+  const options = adapters[scheme] ?? {};
+  return {
+    name,
+    scheme,
+    uri,
+    options,
+    context,
+    open: () => keyOpener(context, adapters, ask)(uri),
+    pin: () => pinReader(uri, options, context, ask),
+    keyId: (key) => keyId ?? jwkThumbprint(key.publicKey),
+    published,
+    samples,
+  };
+}
+
+function exitCodeOf(reports: readonly KeyReport[]): ExitCode {
+  if (reports.some(({ away }) => away)) return EXIT.backend;
+  const bad = reports.some(({ findings }) => findings.some(({ level }) => level === "problem" || level === "warning"));
+  return bad ? EXIT.finding : EXIT.ok;
+}
+
+function asJson({ name, uri, findings }: KeyReport): object {
+  return { name, uri: uri ?? null, findings };
+}

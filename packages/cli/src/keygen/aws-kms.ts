@@ -1,0 +1,50 @@
+import { kmsPlace, openKmsCalls, type KmsCalls } from "../backends/aws-kms.ts";
+import { exists, failed, refuse, type MakeKey } from "./maker.ts";
+
+/** A key in AWS KMS, with an alias if the URI names one. The entry names the ARN, since an alias can be moved. */
+export const makeKmsKey: MakeKey = async ({ uri, options, context }) => {
+  const place = kmsPlace(uri, options);
+  if (place.id !== "" && !/^alias\/[\w/-]+$/.test(place.id)) {
+    throw refuse("AWS chooses the id of a new key", "Name an alias: signpost keygen awskms:///alias/op-2027");
+  }
+  const calls = await openKmsCalls(place, context);
+  if (calls === undefined) throw refuse("@aws-sdk/client-kms is not installed", "npm install @aws-sdk/client-kms");
+  try {
+    if (place.id !== "") await requireNoAlias(calls, place.id);
+    const arn = await createKey(calls);
+    if (place.id !== "") await nameKey(calls, place.id, arn);
+    const [, beforeKey = "", query = ""] = /^(awskms:\/\/[^/]*\/)[^?]*(\?.*)?$/i.exec(uri) ?? [];
+    // The ARN contains the Region.
+    const rest = new URLSearchParams(query);
+    rest.delete("region");
+    return `${beforeKey}${arn}${rest.size === 0 ? "" : `?${rest.toString()}`}`;
+  } finally {
+    calls.close();
+  }
+};
+
+async function requireNoAlias(calls: KmsCalls, alias: string): Promise<void> {
+  const described = await calls.call("DescribeKey", { KeyId: alias }).catch((error: unknown) => {
+    if (error instanceof Error && error.name === "NotFoundException") return undefined;
+    throw failed("DescribeKey", error);
+  });
+  if (described !== undefined) throw exists(`The alias ${alias}`, "Name another alias");
+}
+
+async function createKey(calls: KmsCalls): Promise<string> {
+  const input = {
+    KeySpec: "ECC_NIST_P256",
+    KeyUsage: "SIGN_VERIFY",
+    Description: "ES256 key of an OpenID Provider (Signpost)",
+  };
+  const answer = await calls.call("CreateKey", input).catch((error: unknown) => {
+    throw failed("CreateKey", error);
+  });
+  return String(Reflect.get(Object(Reflect.get(answer, "KeyMetadata")), "Arn"));
+}
+
+async function nameKey(calls: KmsCalls, alias: string, arn: string): Promise<void> {
+  await calls.call("CreateAlias", { AliasName: alias, TargetKeyId: arn }).catch((error: unknown) => {
+    throw failed(`The key ${arn} was made, and has no alias`, error);
+  });
+}

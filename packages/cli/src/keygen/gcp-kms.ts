@@ -1,0 +1,53 @@
+import { openGcpClient, type GcpKmsLike } from "../backends/gcp-kms.ts";
+import { exists, failed, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
+
+const KEY = /^gcpkms:\/\/((projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+)\/cryptoKeys\/([\w-]+))$/i;
+const CALL = { timeout: 10_000 };
+/** The status code of gRPC. */
+const ALREADY_EXISTS = 6;
+
+/** A key in Google Cloud KMS with its first version, or another version of a key. */
+export const makeGcpKey: MakeKey = async (order) => {
+  const [, name, ring, id] = KEY.exec(order.uri) ?? [];
+  if (name === undefined || ring === undefined || id === undefined) {
+    throw refuse("Expected a key without a version", "gcpkms://projects/P/locations/L/keyRings/R/cryptoKeys/NAME");
+  }
+  const client = await openGcpClient(order.options, order.context.cwd);
+  if (client === undefined) throw refuse("@google-cloud/kms is not installed", "npm install @google-cloud/kms");
+  try {
+    return `gcpkms://${order.newVersion ? await addVersion(client, name) : await createKey(client, { ring, id, name, order })}`;
+  } finally {
+    await client.close();
+  }
+};
+
+interface NewKey {
+  readonly ring: string;
+  readonly id: string;
+  readonly name: string;
+  readonly order: KeyOrder;
+}
+
+async function createKey(client: GcpKmsLike, { ring, id, name, order }: NewKey): Promise<string> {
+  const versionTemplate = {
+    algorithm: "EC_SIGN_P256_SHA256",
+    protectionLevel: order.protection === "hsm" ? "HSM" : "SOFTWARE",
+  };
+  const request = { parent: ring, cryptoKeyId: id, cryptoKey: { purpose: "ASYMMETRIC_SIGN", versionTemplate } };
+  await client.createCryptoKey(request, CALL).catch((error: unknown) => {
+    if (Reflect.get(Object(error), "code") === ALREADY_EXISTS) {
+      throw exists(`The key ${id}`, "Make another version of it with --new-version, or name another key");
+    }
+    throw failed("createCryptoKey", error);
+  });
+  return `${name}/cryptoKeyVersions/1`;
+}
+
+async function addVersion(client: GcpKmsLike, parent: string): Promise<string> {
+  const [version] = await client
+    .createCryptoKeyVersion({ parent, cryptoKeyVersion: {} }, CALL)
+    .catch((error: unknown) => {
+      throw failed("createCryptoKeyVersion", error);
+    });
+  return String(version.name);
+}

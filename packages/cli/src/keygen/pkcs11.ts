@@ -1,0 +1,39 @@
+import { randomBytes } from "node:crypto";
+import { findModule, runInModule } from "../backends/pkcs11/module.ts";
+import { CliError } from "../program/cli-error.ts";
+import { exists, refuse, type MakeKey } from "./maker.ts";
+
+/** Long enough that no two keys of a token get the same one. */
+const ID_BYTES = 8;
+
+/** A key pair in a token: the private key signs only, is sensitive and not extractable. */
+export const makeTokenKey: MakeKey = async (order) => {
+  const { uri, options, context } = order;
+  const place = findModule(uri, options, context);
+  if (place === undefined) {
+    throw refuse(
+      "The PKCS#11 module or its binding was not found",
+      "Add module-path= to the URI, and npm install @signpost/pkcs11 pkcs11js",
+    );
+  }
+  const { object, token, serial, slotId } = place.uri;
+  if (object === undefined || object === "") throw refuse("The URI names no label", "Add object=NAME to the URI");
+  if (token === undefined && serial === undefined && slotId === undefined) {
+    throw refuse("The URI names no token", "Add token=LABEL to the URI");
+  }
+  const pin = await order.pin();
+  if (pin === undefined) throw refuse("There is no PIN", "Add pin-source=file:PATH or pin-source=env:NAME to the URI");
+  const id = place.uri.id ?? randomBytes(ID_BYTES).toString("hex");
+  await runInModule(place, { task: "generate", pin, label: object, id }, context).catch((error: unknown) => {
+    if (!(error instanceof CliError) || error.code !== "key_exists") throw error;
+    throw exists("A key with this label or id", "Name another object");
+  });
+  return place.uri.id === undefined ? withId(uri, id) : uri;
+};
+
+/** The id distinguishes keys with one label, and survives a change of the label. */
+function withId(uri: string, id: string): string {
+  const [path = "", ...query] = uri.split("?");
+  const escaped = id.replaceAll(/../g, "%$&");
+  return [`${path};id=${escaped}`, ...query].join("?");
+}

@@ -1,0 +1,318 @@
+import { chmod } from "node:fs/promises";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { examineKmsKey, type AskKms } from "../src/doctor/aws-kms.ts";
+import { clockFinding } from "../src/doctor/clock.ts";
+import type { Finding } from "../src/doctor/finding.ts";
+import type { GcpKmsLike } from "../src/backends/gcp-kms.ts";
+import { examineVersion } from "../src/doctor/gcp-kms.ts";
+import { attributeFindings, tokenFindings } from "../src/doctor/pkcs11.ts";
+import { latencyFinding, probeText } from "../src/doctor/probe.ts";
+import { keyFindings } from "../src/doctor/vault.ts";
+import type { KeyAttributes, TokenState } from "../src/backends/pkcs11/messages.ts";
+import { startIssuer, type Issuer } from "./support/issuer.ts";
+import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
+import { ended, runCli, startCli } from "./support/run-cli.ts";
+import { expectTranscript } from "./support/transcript.ts";
+
+let folder: KeyFolder;
+let op: Issuer;
+
+beforeAll(async () => {
+  [folder, op] = await Promise.all([createKeyFolder(), startIssuer()]);
+  await folder.write("op.pem", op.privateKeyPem);
+  await folder.addKey("other.pem");
+  await Promise.all(["op.pem", "other.pem"].map((name) => chmod(join(folder.path, name), 0o600)));
+});
+afterAll(async () => {
+  await op[Symbol.asyncDispose]();
+  await folder[Symbol.asyncDispose]();
+});
+
+/** The findings that are neither fine nor notes. */
+function bad(findings: readonly Finding[]): string[] {
+  return findings
+    .filter(({ level }) => level === "warning" || level === "problem")
+    .map(({ level, text }) => `${level}: ${text}`);
+}
+
+interface JsonReport {
+  readonly ok: boolean;
+  readonly keys: readonly {
+    readonly name: string;
+    readonly uri: string | null;
+    readonly findings: readonly Finding[];
+  }[];
+}
+
+async function examine(
+  config: string,
+  ...args: readonly string[]
+): Promise<{ code: number | null; report: JsonReport }> {
+  const { code, stdout } = await runCli(["doctor", "--json", "--config", config, ...args], { cwd: folder.path });
+  return { code, report: JSON.parse(stdout) };
+}
+
+test("a good key of a configuration has nothing to do: it is the one that the OP publishes", async () => {
+  await folder.write("good.json", { issuer: op.issuer, keys: [{ keyId: op.kid, signer: "local:op.pem" }] });
+  const { code, report } = await examine("good.json", "--samples", "3");
+  expect({ code, ok: report.ok }).toEqual({ code: 0, ok: true });
+  const [{ findings } = { findings: [] }] = report.keys;
+  expect(findings.map(({ check, level }) => `${check} ${level}`)).toEqual([
+    "open ok",
+    "probe ok",
+    "latency note",
+    "published ok",
+    "clock ok",
+    "key note",
+    "permissions ok",
+  ]);
+  expect(findings.find(({ check }) => check === "latency")?.text).toMatch(
+    /^3 signatures: p50 [\d.]+ ms, p95 .*slowest/,
+  );
+});
+
+test("a key that is not the published one, a kid that is not published, and a file for all are found", async () => {
+  await folder.addKey("open.pem");
+  await chmod(join(folder.path, "open.pem"), 0o644);
+  await folder.write("signpost.config.json", {
+    issuer: op.issuer,
+    keys: [
+      { keyId: op.kid, signer: "local:other.pem" },
+      { keyId: "sig-2027-01", signer: "local:open.pem" },
+      { keyId: "sig-away", signer: "local:away.pem" },
+      { keyId: "sig-public", publicKey: { kty: "EC" } },
+    ],
+  });
+  const { code } = await expectTranscript("doctor", ["doctor", "--samples", "0"], {
+    cwd: folder.path,
+    replaced: { [op.issuer]: "https://op.example", [new URL(op.issuer).host]: "op.example" },
+    patterns: [[/opened in \d+ ms/g, "opened in 6 ms"]],
+    shown: "signpost doctor --samples 0",
+  });
+  expect(code).toBe(1);
+});
+
+test("one key needs no configuration, and reads none", async () => {
+  await using empty = await createKeyFolder();
+  await empty.write("signpost.config.mjs", "throw new Error('I ran');");
+  await empty.addKey("op.pem");
+  await chmod(join(empty.path, "op.pem"), 0o600);
+  const { code, stdout } = await runCli(["doctor", "local:op.pem", "--samples", "0"], { cwd: empty.path });
+  expect(code).toBe(0);
+  expect(stdout).toContain("nothing to do");
+});
+
+test("an OP that is away is a warning, and says so without a verdict on the key", async () => {
+  const away = createServer().listen(0, "127.0.0.1");
+  await once(away, "listening");
+  const { port } = away.address() as AddressInfo;
+  away.close();
+  await folder.write("away.json", { issuer: `http://127.0.0.1:${port}`, keys: [{ signer: "local:op.pem" }] });
+  const { code, report } = await examine("away.json", "--samples", "0");
+  expect(code).toBe(1);
+  expect(bad(report.keys.flatMap(({ findings }) => findings))).toEqual([
+    expect.stringMatching(/^warning: not compared: .*ECONNREFUSED/),
+  ]);
+});
+
+test("a mistake of usage is one before any key is opened", async () => {
+  expect(await runCli(["doctor", "local:op.pem", "--samples", "x"], { cwd: folder.path })).toMatchObject({ code: 2 });
+  await folder.write("none.json", { issuer: op.issuer, keys: [{ publicKey: { kty: "EC" } }] });
+  expect(await runCli(["doctor", "--config", "none.json"], { cwd: folder.path })).toMatchObject({ code: 2 });
+  expect(await runCli(["doctor", "pkcs12:secret-1234"])).toMatchObject({
+    code: 2,
+    stderr: expect.not.stringContaining("secret-1234"),
+  });
+});
+
+test("Ctrl-C in the middle ends it with the code that shells report", async () => {
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  await folder.write("silent.json", { issuer: `http://127.0.0.1:${port}`, keys: [{ signer: "local:op.pem" }] });
+  const waiting = startCli(["doctor", "--config", "silent.json", "--samples", "0"], { cwd: folder.path });
+  await once(silent, "connection");
+  waiting.kill("SIGINT");
+  await ended(waiting);
+  silent.closeAllConnections();
+  silent.close();
+  expect(waiting.exitCode).toBe(130);
+});
+
+test("a probe is never the signing input of a token, which has base64url characters and a dot only", () => {
+  const text = new TextDecoder().decode(probeText());
+  expect(text).not.toMatch(/^[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*$/);
+  expect(text).toContain(" ");
+  expect(text).not.toBe(new TextDecoder().decode(probeText()));
+});
+
+test.each([
+  [0, "ok"],
+  [-2, "ok"],
+  [6, "warning"],
+  [-9, "warning"],
+  [45, "problem"],
+])("a clock that is %i seconds ahead is %s", (ahead, level) => {
+  expect(clockFinding(ahead, "kms.example").level).toBe(level);
+});
+
+test("signatures that take long are a warning", () => {
+  const latency = { count: 10, p50: 12, p95: 30, max: 40 };
+  expect(latencyFinding(latency).level).toBe("note");
+  expect(latencyFinding({ ...latency, p50: 400 }).level).toBe("warning");
+});
+
+describe("PKCS#11", () => {
+  const quiet: TokenState = {
+    label: "op",
+    model: "m",
+    loginRequired: true,
+    pinCountLow: false,
+    pinFinalTry: false,
+    pinLocked: false,
+    pinToBeChanged: false,
+  };
+  test.each([
+    [{}, []],
+    [{ pinCountLow: true }, ["warning: a wrong PIN was given since the last login"]],
+    [{ pinFinalTry: true }, ["problem: one wrong PIN from now locks the token, so no login was tried"]],
+    [{ pinLocked: true }, ["problem: the PIN is locked"]],
+    [{ pinToBeChanged: true }, ["warning: the PIN must be changed"]],
+    [{ loginRequired: false }, ["warning: the token needs no login"]],
+  ])("the flags %o of a token", (flags, expected) => {
+    expect(bad(tokenFindings({ ...quiet, ...flags }))).toEqual(expected);
+  });
+
+  const safe: KeyAttributes = {
+    CKA_SENSITIVE: true,
+    CKA_ALWAYS_SENSITIVE: true,
+    CKA_EXTRACTABLE: false,
+    CKA_NEVER_EXTRACTABLE: true,
+    CKA_SIGN: true,
+    CKA_DECRYPT: false,
+    CKA_UNWRAP: false,
+    CKA_DERIVE: false,
+    CKA_MODIFIABLE: true,
+    CKA_LOCAL: true,
+    CKA_ALWAYS_AUTHENTICATE: false,
+  };
+  test.each([
+    [{}, []],
+    [{ CKA_EXTRACTABLE: true }, ["problem: extractable: its private half can leave the token"]],
+    [{ CKA_SENSITIVE: false }, ["problem: not sensitive: its private half can be read"]],
+    [{ CKA_NEVER_EXTRACTABLE: false }, ["warning: not extractable now, but it was, or it was readable"]],
+    [{ CKA_LOCAL: false }, ["warning: made outside of the token and imported, so a copy may exist"]],
+    [{ CKA_DERIVE: true }, ["warning: may be used for more than signatures: CKA_DERIVE"]],
+    [{ CKA_ALWAYS_AUTHENTICATE: true }, []],
+    [{ CKA_LOCAL: undefined, CKA_DERIVE: undefined }, []],
+  ])("the attributes %o of a key", (attributes, expected) => {
+    expect(bad(attributeFindings({ ...safe, ...attributes }))).toEqual(expected);
+  });
+});
+
+test.each([
+  [{ exportable: false, auto_rotate_period: 0 }, []],
+  [{ exportable: true }, ["problem: the key is exportable: its private half can leave the server"]],
+  [{ allow_plaintext_backup: true }, ["problem: plaintext backups are allowed, and contain the private key"]],
+  [{ deletion_allowed: true }, ["warning: the key may be deleted"]],
+  [{ auto_rotate_period: 86_400 }, ["warning: the engine makes a new version every 24 h"]],
+])("the attributes %o of a Transit key", (data, expected) => {
+  expect(bad(keyFindings(data, "vault:///transit/keys/op?version=1"))).toEqual(expected);
+});
+
+describe("AWS KMS", () => {
+  const id = "arn:aws:kms:eu-west-1:111122223333:key/1";
+  const policy = (statement: object): object => ({ Policy: JSON.stringify({ Statement: [statement] }) });
+  const answers = {
+    DescribeKey: { KeyMetadata: { Origin: "AWS_KMS" } },
+    GetKeyPolicy: "AccessDeniedException",
+    CreateGrant: "AccessDeniedException",
+  };
+  const ask =
+    (changed: object): AskKms =>
+    async (command) =>
+      ({ ...answers, ...changed })[command];
+  test.each([
+    [{}, false, []],
+    [{ DescribeKey: "AccessDeniedException" }, false, []],
+    [{}, true, ["warning: the URI names an alias, which can be moved to another key"]],
+    [
+      { DescribeKey: { KeyMetadata: { Origin: "EXTERNAL" } } },
+      false,
+      ["warning: its material was imported, so a copy exists outside of AWS"],
+    ],
+    [
+      { CreateGrant: "DryRunOperationException" },
+      false,
+      ["warning: these credentials may let others sign (kms:CreateGrant)"],
+    ],
+    [
+      { GetKeyPolicy: policy({ Effect: "Allow", Principal: "*", Action: "kms:Sign" }) },
+      false,
+      ["problem: the key policy allows every AWS account"],
+    ],
+    [{ GetKeyPolicy: policy({ Effect: "Allow", Principal: { AWS: ["*"] }, Condition: {} }) }, false, []],
+  ])("the answers %o, alias %s", async (changed, isAlias, expected) => {
+    expect(bad(await examineKmsKey(ask(changed), { id, isAlias, isService: true }))).toEqual(expected);
+  });
+
+  test("no grant is tried where a dry run may not be one", async () => {
+    const commands: string[] = [];
+    const asking: AskKms = async (command, input) => {
+      commands.push(command);
+      return ask({})(command, input);
+    };
+    await examineKmsKey(asking, { id, isAlias: false, isService: false });
+    expect(commands).toEqual(["DescribeKey", "GetKeyPolicy"]);
+  });
+
+  test("a grant is tried as a dry run only", async () => {
+    const inputs: object[] = [];
+    const asking: AskKms = async (command, input) => {
+      if (command === "CreateGrant") inputs.push(input);
+      return ask({})(command, input);
+    };
+    await examineKmsKey(asking, { id, isAlias: false, isService: true });
+    expect(inputs).toEqual([expect.objectContaining({ DryRun: true })]);
+  });
+});
+
+describe("Google Cloud KMS", () => {
+  const refuse = async (): Promise<never> => {
+    throw new Error("PERMISSION_DENIED");
+  };
+  const good: GcpKmsLike = {
+    createCryptoKey: refuse,
+    createCryptoKeyVersion: refuse,
+    getCryptoKeyVersion: async () => [{ protectionLevel: "HSM" }],
+    getCryptoKey: async () => [{ destroyScheduledDuration: { seconds: "2592000" } }],
+    testIamPermissions: async () => [{ permissions: [] }],
+    close: async () => undefined,
+  };
+  test.each<[string, Partial<GcpKmsLike>, readonly string[]]>([
+    ["a good version", {}, []],
+    ["no permission to look", { getCryptoKeyVersion: refuse, getCryptoKey: refuse, testIamPermissions: refuse }, []],
+    [
+      "an imported version",
+      { getCryptoKeyVersion: async () => [{ importTime: {} }] },
+      ["warning: its material was imported, so a copy exists elsewhere"],
+    ],
+    [
+      "a short time to undo",
+      { getCryptoKey: async () => [{ destroyScheduledDuration: { seconds: 86_400 } }] },
+      ["warning: a destroyed version is gone after 1 days"],
+    ],
+    [
+      "permission to destroy",
+      { testIamPermissions: async () => [{ permissions: ["cloudkms.cryptoKeyVersions.destroy"] }] },
+      ["warning: these credentials may also destroy the version"],
+    ],
+  ])("%s", async (_name, changed, expected) => {
+    const name = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1";
+    expect(bad(await examineVersion({ ...good, ...changed }, name))).toEqual(expected);
+  });
+});

@@ -1,0 +1,55 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { createPrivateKey } from "node:crypto";
+import { calculateJwkThumbprint } from "jose";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
+import { runCli } from "./support/run-cli.ts";
+import { expectTranscript } from "./support/transcript.ts";
+
+let folder: KeyFolder;
+beforeAll(async () => {
+  folder = await createKeyFolder();
+});
+afterAll(() => folder[Symbol.asyncDispose]());
+
+test("a key in a file is readable for its owner only, and its entry names it", async () => {
+  const { code, stdout } = await expectTranscript("keygen", ["keygen", "local:keys/op.pem", "--key-id", "sig-2027"], {
+    cwd: folder.path,
+    messagesFirst: true,
+  });
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({ keyId: "sig-2027", signer: "local:keys/op.pem" });
+  const path = join(folder.path, "keys/op.pem");
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(createPrivateKey(await readFile(path)).asymmetricKeyDetails).toEqual({ namedCurve: "prime256v1" });
+});
+
+test("the kid is the thumbprint by default, and --json prints the public key", async () => {
+  const { stdout } = await runCli(["keygen", "local:keys/json.pem", "--json"], { cwd: folder.path });
+  const { entry, publicKey } = JSON.parse(stdout);
+  expect(entry.keyId).toBe(await calculateJwkThumbprint(publicKey));
+});
+
+test("a file is never replaced", async () => {
+  await folder.write("mine.pem", "mine");
+  const { code, stderr } = await runCli(["keygen", "local:mine.pem"], { cwd: folder.path });
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: "error The file exists, and is not replaced\nhint  Name another file\n",
+  });
+  expect(await readFile(join(folder.path, "mine.pem"), "utf8")).toBe("mine");
+});
+
+test.each([
+  ["local:", "names no file"],
+  ["vault:///transit/keys/op", "vault write -f transit/keys/op type=ecdsa-p256"],
+  ["awskms:///1234", "AWS chooses the id"],
+  ["gcpkms://projects/p", "Expected a key without a version"],
+  ["pkcs11:object=a", "module or its binding was not found"],
+  ["local:a.pem --new-version", "for Google Cloud KMS"],
+])("%s is a mistake of usage", async (line, message) => {
+  const { code, stdout, stderr } = await runCli(["keygen", ...line.split(" ")], { cwd: folder.path });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toContain(message);
+});
