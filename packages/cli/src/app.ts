@@ -6,6 +6,7 @@ import {
   type ApplicationText,
   UnexpectedPositionalError,
 } from "@stricli/core";
+import { checkCommand } from "./check/command.ts";
 import { completeCommand } from "./complete/command.ts";
 import { doctorCommand } from "./doctor/command.ts";
 import { jwksCommand } from "./jwks/command.ts";
@@ -47,6 +48,7 @@ export function createApp(version: string): Application<CliContext> {
   const root = buildRouteMap<string, CliContext>({
     routes: {
       doctor: doctorCommand,
+      check: checkCommand,
       jwks: jwksCommand,
       keygen: keygenCommand,
       kid: kidCommand,
@@ -60,6 +62,7 @@ export function createApp(version: string): Application<CliContext> {
         description: "Check, publish and use the signing keys of an OpenID Provider, wherever they are held.",
         examples: [
           ["signpost doctor", "examines the keys of the configuration in this folder"],
+          ["signpost check https://op.example", "checks the key set of an OpenID Provider"],
           ["signpost kid awskms:///alias/op-2026", "prints the kid of a key"],
           ["signpost verify https://op.example < token.txt", "says which rule a token breaks"],
         ],

@@ -25,13 +25,17 @@ const NO_LINES = {
  * A cell with text from outside must be `printable`.
  */
 export function tableText(rows: readonly (readonly string[])[], output: Pick<Output, "width" | "colors">): string {
+  const widths = columnWidths(rows, output.width);
+  const lastWidth = widths.at(-1) ?? output.width;
   const table = new Table({
     chars: NO_LINES,
     style: { "padding-left": 0, "padding-right": 0, head: [], border: [] },
     wordWrap: true,
-    colWidths: columnWidths(rows, output.width),
+    colWidths: widths,
   });
-  table.push(...rows.map((row) => [...row]));
+  table.push(
+    ...rows.map((row) => [...row.slice(0, -1), ...row.slice(-1).map((cell) => breakLongWords(cell, lastWidth))]),
+  );
   return table
     .toString()
     .split("\n")
@@ -52,6 +56,12 @@ function columnWidths(rows: readonly (readonly string[])[], width: number): (num
   if (last === undefined) return [];
   const before = widths.reduce((sum, each) => sum + each + GAP, 0);
   return [...widths.map(() => null), Math.min(last, Math.max(width - before, MIN_LAST_COLUMN))];
+}
+
+/** The table cuts a word off that is longer than the column. So such a word continues on the next line. */
+function breakLongWords(cell: string, width: number): string {
+  const parts = new RegExp(`[^\\s\\u001B]{${width}}(?=[^\\s\\u001B])`, "gu");
+  return cell.replace(parts, "$&\n");
 }
 
 function textWidth(text: string): number {

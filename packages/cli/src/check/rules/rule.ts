@@ -1,0 +1,45 @@
+import type { Facts } from "../facts.ts";
+import type { CheckFinding, CheckRow, Severity } from "../report.ts";
+import { verdictOf } from "../report.ts";
+
+/** What a rule says about a recording. */
+export type Outcome =
+  | { readonly skipped: string }
+  | { readonly seen: string; readonly findings: readonly CheckFinding[] };
+
+/** A pure check of a recording. */
+export interface Rule {
+  readonly id: string;
+  readonly title: string;
+  readonly clause: string;
+  readonly judge: (facts: Facts) => Outcome;
+}
+
+/** The rule does not apply. */
+export function skipped(why: string): Outcome {
+  return { skipped: why };
+}
+
+/** All is well. */
+export function fine(seen = ""): Outcome {
+  return { seen, findings: [] };
+}
+
+/** One finding. */
+export function found(severity: Severity, seen: string, advice: string): Outcome {
+  return { seen: "", findings: [{ severity, seen, advice }] };
+}
+
+/** Several findings, or none. */
+export function findings(all: readonly CheckFinding[], seen = ""): Outcome {
+  return { seen, findings: all };
+}
+
+/** Applies a rule. */
+export function rowOf({ id, title, clause, judge }: Rule, facts: Facts): CheckRow {
+  const outcome = judge(facts);
+  if ("skipped" in outcome) {
+    return { rule: id, title, clause, verdict: "skipped", seen: outcome.skipped, findings: [] };
+  }
+  return { rule: id, title, clause, verdict: verdictOf(outcome.findings), ...outcome };
+}

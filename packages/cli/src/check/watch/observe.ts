@@ -1,0 +1,61 @@
+import type { Answer } from "../exchange.ts";
+import { answerOf, headerOf } from "../exchange.ts";
+import type { Exchange } from "../exchange.ts";
+import { readFacts } from "../facts.ts";
+import { directSeconds, lifetimeOf, sharedSeconds } from "../lifetime.ts";
+import { noAnswer } from "../rules/transport.ts";
+
+/** A key as the watch knows it. */
+export interface WatchedKey {
+  /** Its kid as it was sent, or `key` and its position. */
+  readonly name: string;
+  /** What the key is, to see whether a name is given to another key. */
+  readonly value: string;
+}
+
+/** One look at the key set. */
+export type Observation =
+  | { readonly kind: "away"; readonly at: number; readonly why: string }
+  | {
+      readonly kind: "set";
+      /** When the answer had arrived, in milliseconds since 1970. */
+      readonly at: number;
+      readonly keys: readonly WatchedKey[];
+      readonly etag: string | undefined;
+      readonly body: string;
+      readonly cacheControl: string;
+      /** How long a relying party may use this answer, in seconds. Undefined if the answer does not say. */
+      readonly direct: number | undefined;
+      /** The same behind a shared cache that sends no `Age`. */
+      readonly shared: number | undefined;
+    };
+
+/** Reads an answer. */
+export function observe(exchange: Exchange, at: number): Observation {
+  const answer = answerOf(exchange);
+  if (answer?.status !== 200) return { kind: "away", at, why: noAnswer(exchange) };
+  const { document, keys } = readFacts(
+    { target: "", issuer: undefined, discovery: [], jwksUrl: undefined, redirects: [], probes: { get: answer } },
+    false,
+  );
+  if (document === undefined || "fault" in document) return { kind: "away", at, why: document?.fault ?? "no set" };
+  return {
+    kind: "set",
+    at,
+    keys: keys.map(({ kid, label, members }) => ({ name: kid ?? label, value: valueOf(members) })),
+    etag: headerOf(answer, "etag"),
+    body: document.text,
+    cacheControl: headerOf(answer, "cache-control") ?? "",
+    ...lifetimes(answer),
+  };
+}
+
+function valueOf({ kty, crv, x, y, n, e }: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify([kty, crv, x, y, n, e]);
+}
+
+function lifetimes(answer: Answer): { readonly direct: number | undefined; readonly shared: number | undefined } {
+  const lifetime = lifetimeOf(answer);
+  if (lifetime.freshFor === undefined) return { direct: undefined, shared: undefined };
+  return { direct: directSeconds(lifetime), shared: sharedSeconds(lifetime) };
+}

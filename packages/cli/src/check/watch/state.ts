@@ -1,0 +1,160 @@
+import { excerpt } from "../excerpt.ts";
+import type { CheckFinding } from "../report.ts";
+import type { Observation, WatchedKey } from "./observe.ts";
+
+type SetSeen = Extract<Observation, { kind: "set" }>;
+
+/** What a watch tells. Times are milliseconds since 1970. */
+export type WatchEvent =
+  | { readonly event: "watching"; readonly at: number; readonly keys: readonly string[]; readonly cacheControl: string }
+  | ({ readonly event: "announced"; readonly at: number; readonly key: string } & MaySign)
+  | { readonly event: "may-sign"; readonly at: number; readonly key: string; readonly behindSharedCache: boolean }
+  | {
+      readonly event: "withdrawn";
+      readonly at: number;
+      readonly key: string;
+      readonly trustedUntil: number | undefined;
+    }
+  | { readonly event: "lifetime"; readonly at: number; readonly cacheControl: string }
+  | ({ readonly event: "fault"; readonly at: number } & CheckFinding)
+  | { readonly event: "away"; readonly at: number; readonly why: string }
+  | { readonly event: "back"; readonly at: number };
+
+/** From when on an announced key may sign. Undefined if an answer without it stated no lifetime. */
+interface MaySign {
+  /** If no shared cache is between the OP and its relying parties. */
+  readonly direct: number | undefined;
+  /** Behind a shared cache that sends no `Age`. */
+  readonly shared: number | undefined;
+}
+
+interface Pending extends MaySign {
+  readonly key: string;
+  readonly isDirectTold: boolean;
+}
+
+/** What a watch remembers. */
+export interface WatchState {
+  /** The last set that was seen. */
+  readonly last: SetSeen | undefined;
+  readonly isAway: boolean;
+  /** Until when any answer up to the last one may be in use. */
+  readonly inUse: MaySign;
+  /** Announced keys that may not sign yet. */
+  readonly pending: readonly Pending[];
+}
+
+export const WATCH_START: WatchState = {
+  last: undefined,
+  isAway: false,
+  inUse: { direct: 0, shared: 0 },
+  pending: [],
+};
+
+interface Step {
+  readonly state: WatchState;
+  readonly events: readonly WatchEvent[];
+}
+
+/** Takes one look into account. */
+export function observed(state: WatchState, seen: Observation, isStrict: boolean): Step {
+  const { at } = seen;
+  if (seen.kind === "away") {
+    return { state: { ...state, isAway: true }, events: state.isAway ? [] : [{ event: "away", at, why: seen.why }] };
+  }
+  const back: readonly WatchEvent[] = state.isAway ? [{ event: "back", at }] : [];
+  const { last } = state;
+  if (last === undefined) {
+    const keys = seen.keys.map(({ name }) => name);
+    const started: WatchEvent = { event: "watching", at, keys, cacheControl: seen.cacheControl };
+    return { state: { ...state, last: seen, isAway: false }, events: [...back, started] };
+  }
+  // The answer of the last look may have been given to others until just before this one.
+  const inUse: MaySign = {
+    direct: later(state.inUse.direct, endOf(at, last.direct)),
+    shared: later(state.inUse.shared, endOf(at, last.shared)),
+  };
+  const added = missing(seen.keys, last.keys);
+  const removed = missing(last.keys, seen.keys);
+  const pending = [
+    ...state.pending.filter(({ key }) => !removed.some(({ name }) => name === key)),
+    ...added.map(({ name }) => ({ key: name, ...inUse, isDirectTold: false })),
+  ];
+  return {
+    state: { last: seen, isAway: false, inUse, pending },
+    events: [
+      ...back,
+      ...added.map(({ name }): WatchEvent => ({ event: "announced", at, key: name, ...inUse })),
+      ...removed.map(({ name }): WatchEvent => ({ event: "withdrawn", at, key: name, trustedUntil: inUse.shared })),
+      ...(seen.cacheControl === last.cacheControl
+        ? []
+        : [{ event: "lifetime", at, cacheControl: seen.cacheControl } as const]),
+      ...faults(last, seen, isStrict ? pending : []).map((fault): WatchEvent => ({ event: "fault", at, ...fault })),
+    ],
+  };
+}
+
+/** Lets time pass: the announced keys that may sign by now. */
+export function passed(state: WatchState, now: number): Step {
+  const events: WatchEvent[] = [];
+  const pending = state.pending.flatMap((one): readonly Pending[] => {
+    const isDirect = one.direct !== undefined && now >= one.direct;
+    const isShared = one.shared !== undefined && now >= one.shared;
+    if (isDirect && !isShared && !one.isDirectTold) {
+      events.push({ event: "may-sign", at: now, key: one.key, behindSharedCache: false });
+    }
+    if (isShared) events.push({ event: "may-sign", at: now, key: one.key, behindSharedCache: true });
+    return isShared ? [] : [{ ...one, isDirectTold: one.isDirectTold || isDirect }];
+  });
+  return { state: { ...state, pending }, events };
+}
+
+/** When time next changes something. Undefined if it never does. */
+export function nextMoment({ pending }: WatchState): number | undefined {
+  const moments = pending.flatMap(({ direct, shared, isDirectTold }) => [isDirectTold ? shared : direct, shared]);
+  return moments.reduce<number | undefined>((soonest, one) => {
+    return one !== undefined && (soonest === undefined || one < soonest) ? one : soonest;
+  }, undefined);
+}
+
+function missing(keys: readonly WatchedKey[], from: readonly WatchedKey[]): readonly WatchedKey[] {
+  return keys.filter(({ name }) => !from.some((other) => other.name === name));
+}
+
+function endOf(at: number, seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : at + seconds * 1000;
+}
+
+/** Once an answer has stated no lifetime, nothing can be said about its copies. */
+function later(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : Math.max(a, b);
+}
+
+function faults(last: SetSeen, seen: SetSeen, pending: readonly Pending[]): readonly CheckFinding[] {
+  const rebound = seen.keys.filter(({ name, value }) =>
+    last.keys.some((one) => one.name === name && one.value !== value),
+  );
+  const isTagKept = seen.etag !== undefined && !seen.etag.startsWith("W/") && seen.etag === last.etag;
+  const first = seen.keys[0]?.name;
+  const isFirstNew = first !== last.keys[0]?.name && pending.some(({ key }) => key === first);
+  return [
+    ...rebound.map(({ name }): CheckFinding => {
+      const advice = "Caches keep the old key under this kid and reject its tokens. Give a new key a new kid.";
+      return { severity: "must", seen: `${excerpt(name, 60)} is another key now`, advice };
+    }),
+    ...when(isTagKept && seen.body !== last.body, {
+      severity: "must",
+      seen: "the set changed and its ETag did not",
+      advice: "Caches that revalidate keep the old keys. Compute the ETag from the bytes.",
+    }),
+    ...when(isFirstNew, {
+      severity: "must",
+      seen: `${excerpt(first ?? "", 60)} is the first key, before all caches can have it`,
+      advice: "It signs too early. Put the old key first until then.",
+    }),
+  ];
+}
+
+function when(holds: boolean, finding: CheckFinding): readonly CheckFinding[] {
+  return holds ? [finding] : [];
+}

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { readReplicas } from "../../src/check/probe/replicas.ts";
+import { judgeReplicas } from "../../src/check/rules/replicas.ts";
+import { changed, ED_KEY, EC_KEY, exchangeOf, JWKS_URI, op } from "./support/op.ts";
+import type { Op } from "./support/op.ts";
+
+const request = { method: "GET", url: JWKS_URI, headers: {} };
+const two = [EC_KEY, ED_KEY];
+const tagged = (server: Op, etag: string): Op =>
+  changed(
+    server,
+    () => true,
+    (reply) => ({ ...reply, headers: { ...reply.headers, etag } }),
+  );
+
+test.each<readonly [string, readonly Op[], Readonly<Record<string, string>>]>([
+  ["are equal", [op(), op(), op()], {}],
+  [
+    "have another key",
+    [op(), op({ keys: two })],
+    { "replica-keys": "must", "replica-bytes": "should", "replica-etag": "should" },
+  ],
+  [
+    "list the keys in another order",
+    [op({ keys: two }), op({ keys: two.toReversed() })],
+    { "replica-bytes": "should", "replica-etag": "should" },
+  ],
+  [
+    "have other bytes under one ETag",
+    [tagged(op({ keys: two }), '"a"'), tagged(op({ keys: two.toReversed() }), '"a"')],
+    { "replica-bytes": "must" },
+  ],
+  [
+    "have other bytes under one weak ETag",
+    [tagged(op({ keys: two }), 'W/"a"'), tagged(op({ keys: two.toReversed() }), 'W/"a"')],
+    { "replica-bytes": "should" },
+  ],
+  ["have other ETags for the same bytes", [op(), tagged(op(), '"b"')], { "replica-etag": "should" }],
+  [
+    "have other lifetimes",
+    [op(), op({ headers: { "cache-control": "public, max-age=300, must-revalidate" } })],
+    { "replica-lifetime": "should" },
+  ],
+  ["are partly away", [op(), () => ({ reason: "connection", detail: "ECONNREFUSED" })], { "replica-answers": "must" }],
+  ["answer 503", [op(), () => ({ status: 503, headers: {} })], { "replica-answers": "must" }],
+])("replicas that %s", (_name, servers, expected) => {
+  const rows = judgeReplicas(
+    servers.map((server, index) => ({ name: `r${index}`, exchange: exchangeOf(server, request) })),
+  );
+  expect(
+    Object.fromEntries(rows.filter(({ verdict }) => verdict !== "ok").map(({ rule, verdict }) => [rule, verdict])),
+  ).toEqual(expected);
+});
+
+test("the missing key is named, and where it is missing", () => {
+  const rows = judgeReplicas([
+    { name: "a", exchange: exchangeOf(op(), request) },
+    { name: "b", exchange: exchangeOf(op({ keys: two }), request) },
+  ]);
+  expect(rows.find(({ rule }) => rule === "replica-keys")?.findings[0]?.seen).toBe("key ed-1 is not at a");
+});
+
+test("no replicas, no rows", () => {
+  expect(judgeReplicas([])).toEqual([]);
+});
+
+test("a list of URLs and addresses", () => {
+  expect(readReplicas("https://a.example, 10.0.0.7:8443,[::1]:80")).toEqual([
+    { name: "https://a.example", url: new URL("https://a.example"), address: undefined },
+    { name: "10.0.0.7:8443", url: undefined, address: { host: "10.0.0.7", port: 8443 } },
+    { name: "[::1]:80", url: undefined, address: { host: "::1", port: 80 } },
+  ]);
+});
+
+test.each(["https://a.example", "a,b", "a:1,b:70000", "a:1,", "https://u:p@a.example,b:1"])("%j is refused", (list) => {
+  expect(() => readReplicas(list)).toThrow(expect.objectContaining({ name: "ConfigurationError" }));
+});
