@@ -8,7 +8,9 @@ import { PICTURES } from "../../scripts/pictures/all.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
-const guides = ["docs/rotation.md", "docs/signer.md", "docs/cli.md"].map((page) => read(page)).join("");
+const guides = ["docs/rotation.md", "docs/signer.md", "docs/cli.md", "docs/cli-check.md"]
+  .map((page) => read(page))
+  .join("");
 
 test.each(Object.entries(PICTURES))("%s is what `npm run pictures` draws, and a guide shows it", (path, svg) => {
   expect(read(path)).toBe(svg);
