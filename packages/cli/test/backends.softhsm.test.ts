@@ -102,6 +102,16 @@ describe("at a terminal, the PIN is asked for", () => {
     expect(shown).not.toContain(hsm.pin);
   });
 
+  test("also where the configuration says prompt:", async () => {
+    const adapters = { pkcs11: { module: hsm.module, pin: "prompt:" } };
+    await folder.write("prompt.json", { issuer: "https://op.example", keys: [], adapters });
+    const args = ["kid", "pkcs11:token=op;object=sig-1", "--config", "prompt.json"];
+    const typed = { question: "Secret", answer: `${hsm.pin}\r` };
+    const { code, shown } = await runOnTerminal(args, typed, { cwd: folder.path, env: hsm.env });
+    expect(code).toBe(0);
+    expect(shown).not.toContain(hsm.pin);
+  });
+
   test("and Ctrl-C ends the command", async () => {
     const answer = { question, answer: "12\u0003" };
     const { code, shown } = await runOnTerminal(["kid", uriOf("sig-1")], answer, { cwd: folder.path, env: hsm.env });

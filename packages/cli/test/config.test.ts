@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../src/config/config.ts";
+import { ADAPTERS } from "../src/keys/adapters.ts";
 import { loadConfig } from "../src/config/load-config.ts";
 import { openConfigKeys } from "../src/config/config-keys.ts";
 import { publishedNow } from "../src/jwks/published.ts";
@@ -31,6 +32,10 @@ const schedule = { entries: [{ ...keys[0], ...dates }], maxTokenLifetimeSeconds:
 test.each([
   ["a list", { issuer, keys }],
   ["a schedule", { issuer, keys: schedule }],
+  [
+    "options of every adapter",
+    { issuer, keys, adapters: Object.fromEntries(Object.keys(ADAPTERS).map((scheme) => [scheme, {}])) },
+  ],
   [
     "all members",
     {

@@ -4,6 +4,7 @@ import { generateHelpTextForAllCommands, type Application, type CommandContext }
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createApp } from "../src/app.ts";
 import { ended, runCli, startCli } from "./support/run-cli.ts";
+import { runOnTerminal } from "./support/terminal.ts";
 
 // It reads only the texts of commands, and asks for a context that commands get when they run.
 const app = createApp("0.0.0") as unknown as Application<CommandContext>;
@@ -79,6 +80,18 @@ describe("a command that waits for its backend", () => {
     await ended(child);
     expect({ code: child.exitCode, printed }).toEqual({ code, printed: [] });
   });
+});
+
+test("at a terminal, a command says what it waits for, and Ctrl-C ends it", async () => {
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const env = { AWS_REGION: "eu-west-1", AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "test" };
+  const typed = { question: "Opening the key", answer: "\u0003" };
+  const { code, shown } = await runOnTerminal(["kid", `awskms://127.0.0.1:${port}/alias/op`], typed, { env });
+  silent.close();
+  expect(code).toBe(130);
+  expect(shown).not.toContain("error");
 });
 
 test("a closed pipe is no failure, and no message", async () => {

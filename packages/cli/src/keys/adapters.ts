@@ -13,8 +13,8 @@ interface AdapterSource {
   readonly peers?: readonly string[];
   /** The beginning of a URI, for messages. */
   readonly example: string;
-  /** Must stay a literal `import`, so that a missing package is an error of this call only. */
-  readonly load: () => Promise<object>;
+  /** A literal import, so that tools find it. Default: an import by its name. */
+  readonly load?: () => Promise<object>;
 }
 
 /** The backends, by the scheme of their URIs. */
@@ -44,6 +44,12 @@ export const ADAPTERS: Readonly<Record<string, AdapterSource>> = {
     factory: "vaultTransit",
     example: "vault:///transit/keys/op",
     load: () => import("@signpost/vault-transit"),
+  },
+  azurekms: {
+    package: "@signpost/azure-key-vault",
+    factory: "azureKeyVault",
+    peers: ["@azure/identity"],
+    example: "azurekms:///HOST/keys/op",
   },
   pkcs11: {
     package: "@signpost/pkcs11",
