@@ -1,3 +1,4 @@
+import { duration } from "../terminal/duration.ts";
 import { printable } from "../terminal/printable.ts";
 import type { Rule } from "./rules.ts";
 import type { TokenSays } from "./token.ts";
@@ -80,23 +81,12 @@ function timesWords({ exp, iat, nbf }: TokenSays["claims"], now: number): string
   return parts.filter((part) => part !== undefined).join(", ");
 }
 
-const UNITS = [
-  ["d", 86_400],
-  ["h", 3600],
-  ["min", 60],
-  ["s", 1],
-] as const;
-
 /** How far away a time is: `in 5 min`, `2 h 10 min ago`. */
 export function since(time: unknown, now: number): string {
   if (typeof time !== "number" || !Number.isFinite(time)) return "at no time that is a number";
   const seconds = Math.round(Math.abs(time - now));
-  const first = UNITS.findIndex(([, size]) => seconds >= size);
-  if (first === -1) return "now";
-  const [[unit, size] = ["s", 1], next] = UNITS.slice(first);
-  const rest = next === undefined ? 0 : Math.floor((seconds % size) / next[1]);
-  const words = `${Math.floor(seconds / size)} ${unit}${rest > 0 ? ` ${rest} ${next?.[0]}` : ""}`;
-  return time > now ? `in ${words}` : `${words} ago`;
+  if (seconds === 0) return "now";
+  return time > now ? `in ${duration(seconds)}` : `${duration(seconds)} ago`;
 }
 
 const MAX_SHOWN = 200;

@@ -1,4 +1,4 @@
-import { duration } from "../duration.ts";
+import { duration } from "../../terminal/duration.ts";
 import type { Answer } from "../exchange.ts";
 import { headerOf } from "../exchange.ts";
 import type { Facts } from "../facts.ts";
