@@ -64,7 +64,7 @@ export function readKey(entry: Readonly<Record<string, unknown>>, index: number)
   };
 }
 
-/** Whether the entry may verify signatures, as far as it says what it is for. */
+/** Whether the entry may verify signatures, by what it says of its use. */
 export function isForSignatures({ use, members }: KeyFacts): boolean {
   const operations = members["key_ops"];
   if (use !== undefined) return use === "sig";

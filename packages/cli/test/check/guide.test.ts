@@ -28,7 +28,7 @@ test("the guide has every rule of Signpost's own contract", () => {
   expect(names).toEqual(CONTRACT_RULES.map(({ id }) => id));
 });
 
-test("the check is a program of its own: of what can be installed, it loads core and the table", () => {
+test("of what can be installed, the check loads only core and the table", () => {
   const dist = new URL("../../dist/", import.meta.url);
   const loaded = new Set<string>();
   const follow = (file: string): void => {

@@ -68,7 +68,7 @@ function body({ document, keys }: Facts): Outcome {
   const isSorted = ranks.every((rank, index) => index === 0 || rank >= (ranks[index - 1] ?? 0));
   return findings([
     ...(JSON.stringify(document.json) === document.text ? [] : [must("the JSON is not compact")]),
-    ...(Object.keys(document.json).join(",") === "keys" ? [] : [must('the set has members besides "keys"')]),
+    ...(Object.keys(document.json).join(",") === "keys" ? [] : [must('the set has other members than "keys"')]),
     ...(ranks[0] === 0 ? [] : [must("the first key is not an ES256 signing key")]),
     ...(isSorted ? [] : [must("the keys are not in the order: ES256, legacy, encryption")]),
     ...keys.flatMap(exactMembers),

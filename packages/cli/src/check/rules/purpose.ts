@@ -65,7 +65,7 @@ function sameKeys(facts: Facts): Outcome {
     groups(keys, ({ jwk }) => (jwk === undefined ? undefined : jwkThumbprint(jwk))).map((same): CheckFinding => ({
       severity: "note",
       seen: `${same.map(({ label }) => label).join(" and ")} are the same key`,
-      advice: "A rotation to it changes nothing: whoever stole the old key has the new one too.",
+      advice: "A rotation to it changes nothing: if the old key was stolen, so was the new one.",
     })),
   )(facts);
 }
