@@ -106,6 +106,26 @@ test("one key needs no configuration, and reads none", async () => {
   expect(stdout).toContain("nothing to do");
 });
 
+test("keys of a schedule are compared by their phase: not before the announcement, and without alarm after the end", async () => {
+  const days = (count: number): string => new Date(Date.now() + count * 86_400_000).toISOString();
+  const entry = (keyId: string, announced: number, active: number): object => ({
+    keyId,
+    signer: keyId === op.kid ? "local:op.pem" : "local:other.pem",
+    announcedFrom: days(announced),
+    activeFrom: days(active),
+  });
+  await folder.write("schedule.json", {
+    issuer: op.issuer,
+    keys: {
+      maxTokenLifetimeSeconds: 3600,
+      entries: [entry("gone", -200, -199), entry(op.kid, -100, -99), entry("soon", -1, 1), entry("later", 5, 6)],
+    },
+  });
+  const { report } = await examine("schedule.json", "--samples", "0");
+  const published = report.keys.map(({ findings }) => findings.find(({ check }) => check === "published")?.level);
+  expect(published).toEqual(["note", "ok", "problem", "note"]);
+});
+
 test("an OP that is away is a warning, and says so without a verdict on the key", async () => {
   const away = createServer().listen(0, "127.0.0.1");
   await once(away, "listening");

@@ -9,7 +9,7 @@ import { GCP_KMS } from "./gcp-kms.ts";
 import { LOCAL } from "./local.ts";
 import { PKCS11 } from "./pkcs11.ts";
 import { latencyFinding, measureLatency, probeFinding, probeOnce } from "./probe.ts";
-import type { PublishedKeys } from "./published.ts";
+import type { ComparedKey, PublishedKeys } from "./published.ts";
 import { VAULT } from "./vault.ts";
 
 /** What each kind of backend can tell, by the scheme of its URIs. */
@@ -27,8 +27,8 @@ export interface KeyToExamine extends Subject {
   readonly name: string;
   readonly scheme: string;
   readonly open: () => Promise<GuardedSigner>;
-  /** The kid under which it should be published. Default: the thumbprint. */
-  readonly keyId: (key: GuardedSigner) => string;
+  /** What should be published of it. */
+  readonly compared: (key: GuardedSigner) => ComparedKey;
   /** Undefined: there is no published set to compare with. */
   readonly published: PublishedKeys | undefined;
   /** How many signatures to time. */
@@ -87,7 +87,7 @@ async function examineOpened(
     ...(failed === undefined && samples > 0
       ? await guarded(subject, async () => [latencyFinding(await measureLatency(key, samples, signal))])
       : []),
-    ...(published === undefined ? [] : [await published.compare(subject.keyId(key), key.publicKey, signal)]),
+    ...(published === undefined ? [] : [await published.compare(subject.compared(key), signal)]),
     ...(clockUrl === undefined ? [] : [await checkClock(clockUrl, signal)]),
     ...(await guarded(subject, () => backend.examine(subject, key))),
   ];

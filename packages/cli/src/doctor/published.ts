@@ -1,27 +1,34 @@
 import { VerifyError, type P256PublicJwk } from "@signpost/core";
 import { createRemoteKeySet, type RemoteKeyFunction } from "@signpost/verify";
 import { printable } from "../terminal/printable.ts";
-import { ok, problem, warning, type Finding } from "./finding.ts";
+import { note, ok, problem, warning, type Finding } from "./finding.ts";
 
 /** Compares the keys of a configuration with the key set that its OP serves. */
 export interface PublishedKeys {
   readonly jwksUri: string;
-  /** The finding for a key that signs, or that only becomes active later. */
-  compare(keyId: string, publicKey: P256PublicJwk, signal: AbortSignal): Promise<Finding>;
+  compare(key: ComparedKey, signal: AbortSignal): Promise<Finding>;
+}
+
+/** A key as the configuration has it. */
+export interface ComparedKey {
+  readonly keyId: string;
+  readonly publicKey: P256PublicJwk;
+  /** Whether it should be published: `later` is before its announcement, `maybe` is after it stopped signing. */
+  readonly expected: "now" | "later" | "maybe";
 }
 
 export function publishedKeys(jwksUri: string): PublishedKeys {
   const keys = createRemoteKeySet(jwksUri, { allowInsecureLoopback: true });
-  return { jwksUri, compare: (keyId, publicKey, signal) => compare(keys, keyId, publicKey, signal) };
+  return { jwksUri, compare: (key, signal) => compare(keys, key, signal) };
 }
 
 async function compare(
   keys: RemoteKeyFunction,
-  keyId: string,
-  publicKey: P256PublicJwk,
+  { keyId, publicKey, expected }: ComparedKey,
   signal: AbortSignal,
 ): Promise<Finding> {
   const kid = printable(keyId);
+  if (expected === "later") return note("published", `${kid} is announced later, so it is not compared`);
   try {
     const key = await keys.withSignal(signal)({ alg: "ES256", kid: keyId });
     const { x, y } = await crypto.subtle.exportKey("jwk", key);
@@ -41,6 +48,8 @@ async function compare(
         "Serve the key set, or check the network",
       );
     }
+    if (expected === "maybe")
+      return note("published", `${keys.jwksUri} no longer has ${kid}, which has stopped signing`);
     return problem(
       "published",
       `${keys.jwksUri} has no usable key ${kid}`,

@@ -1,6 +1,6 @@
 import { createJwksEndpoint, jwkThumbprint } from "@signpost/core";
 import { resolvedAdapters } from "../config/config-keys.ts";
-import { isSchedule, type Config } from "../config/config.ts";
+import { isSchedule, type Config, type ScheduledConfigEntry } from "../config/config.ts";
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import { keyUriScheme, type AdapterOptions } from "../keys/adapters.ts";
 import { keyOpener } from "../keys/open-key.ts";
@@ -12,7 +12,7 @@ import { at } from "../program/place.ts";
 import type { DoctorFlags } from "./command.ts";
 import { examineKey, type KeyToExamine } from "./examine-key.ts";
 import type { KeyReport } from "./finding.ts";
-import { publishedKeys, type PublishedKeys } from "./published.ts";
+import { publishedKeys, type ComparedKey, type PublishedKeys } from "./published.ts";
 import { printReport, printSummary } from "./render.ts";
 
 const DEFAULT_SAMPLES = 10;
@@ -22,13 +22,15 @@ interface NamedKey {
   readonly name: string;
   readonly uri: string;
   readonly keyId: string | undefined;
+  readonly expected: ComparedKey["expected"];
 }
 
 export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: string): Promise<ExitCode> {
   const loaded = uri === undefined || flags.config !== undefined ? await loadConfig(context, flags.config) : undefined;
   const adapters = loaded === undefined ? {} : await resolvedAdapters(loaded, context);
   const published = loaded === undefined || uri !== undefined ? undefined : await publishedOf(loaded);
-  const named = uri === undefined ? namedKeys(loaded?.config) : [{ name: "key", uri, keyId: undefined }];
+  const named =
+    uri === undefined ? namedKeys(loaded?.config) : [{ name: "key", uri, keyId: undefined, expected: "now" as const }];
   if (named.length === 0) throw new CliError(EXIT.usage, "no_keys", "The configuration has no entry with a signer");
 
   const ask = pinAsker(context);
@@ -48,10 +50,22 @@ export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: s
 
 function namedKeys(config: Config | undefined): readonly NamedKey[] {
   if (config === undefined) return [];
+  const expectedOf = isSchedule(config.keys) ? phases(config.keys.entries, Date.now()) : () => "now" as const;
   const [entries, path] = isSchedule(config.keys) ? [config.keys.entries, "keys.entries"] : [config.keys, "keys"];
   return entries.flatMap(({ signer: uri, keyId }, index) =>
-    uri === undefined ? [] : [{ name: keyId ?? `${path}[${index}]`, uri, keyId }],
+    uri === undefined ? [] : [{ name: keyId ?? `${path}[${index}]`, uri, keyId, expected: expectedOf(index) }],
   );
+}
+
+/** Whether the entries of a schedule should be published now, by their index. How long old ones stay is for the schedule. */
+function phases(entries: readonly ScheduledConfigEntry[], now: number): (index: number) => ComparedKey["expected"] {
+  const from = (date: string | Date): number => new Date(date).getTime();
+  const active = Math.max(...entries.map(({ activeFrom }) => from(activeFrom)).filter((time) => time <= now));
+  return (index) => {
+    const entry = entries[index];
+    if (entry === undefined || from(entry.announcedFrom) > now) return "later";
+    return from(entry.activeFrom) < active ? "maybe" : "now";
+  };
 }
 
 /** The key set that the OP of the configuration serves. */
@@ -75,7 +89,7 @@ interface Settings {
 }
 
 function toExamine(
-  { name, uri, keyId }: NamedKey,
+  { name, uri, keyId, expected }: NamedKey,
   { context, adapters, ask, published, samples }: Settings,
 ): KeyToExamine {
   const scheme = keyUriScheme(uri);
@@ -88,7 +102,7 @@ function toExamine(
     context,
     open: () => keyOpener(context, adapters, ask)(uri),
     pin: () => pinReader(uri, options, context, ask),
-    keyId: (key) => keyId ?? jwkThumbprint(key.publicKey),
+    compared: ({ publicKey }) => ({ keyId: keyId ?? jwkThumbprint(publicKey), publicKey, expected }),
     published,
     samples,
   };
