@@ -31,7 +31,10 @@ function cli(...args: readonly string[]): Promise<CliResult> {
 
 test("keygen makes a key, and another version only if told", async () => {
   const first = await cli("keygen", KEY, "--protection", "software", "--key-id", "sig-1");
-  expect(first).toMatchObject({ code: 0, stderr: "✓ made the key\n✓ signed and verified a probe\n" });
+  expect(first).toMatchObject({
+    code: 0,
+    stderr: `✓ made ${KEY}/cryptoKeyVersions/1\n✓ signed and verified a probe\n`,
+  });
   expect(JSON.parse(first.stdout)).toEqual({ keyId: "sig-1", signer: `${KEY}/cryptoKeyVersions/1` });
   expect(await cli("keygen", KEY, "--protection", "software")).toMatchObject({
     code: 2,

@@ -47,6 +47,7 @@ test.each([
   ["awskms:///1234", "AWS chooses the id"],
   ["gcpkms://projects/p", "Expected a key without a version"],
   ["pkcs11:object=a", "module or its binding was not found"],
+  ["pkcs11:object=a?pin-value=1234", "Use pin-source=file:PATH instead of pin-value"],
   ["local:a.pem --new-version", "for Google Cloud KMS"],
 ])("%s is a mistake of usage", async (line, message) => {
   const { code, stdout, stderr } = await runCli(["keygen", ...line.split(" ")], { cwd: folder.path });

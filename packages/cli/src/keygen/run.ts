@@ -48,7 +48,8 @@ export async function runKeygen(context: CliContext, flags: KeygenFlags, uri: st
       pin: () => pinReader(uri, options, context, ask),
     }),
   );
-  context.messages.line(`${context.messages.colors.green("✓")} made the key`);
+  // At once, so that the key is known even if its probe fails.
+  context.messages.line(`${context.messages.colors.green("✓")} made ${printable(made)}`);
   return withKey(keyOpener(context, adapters, ask), made, async (key) => {
     await context.during("Signing a probe", () => probeOnce(key, context.signal));
     context.messages.line(`${context.messages.colors.green("✓")} signed and verified a probe`);
