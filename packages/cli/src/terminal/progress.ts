@@ -1,4 +1,5 @@
 import type { Output } from "./output.ts";
+import { printable } from "./printable.ts";
 
 /** Anything faster than this needs no progress. */
 const SHOWN_AFTER_MS = 500;
@@ -16,7 +17,7 @@ export async function withProgress<T>(
   let frame = -SHOWN_AFTER_MS / FRAME_MS;
   const timer = setInterval(() => {
     frame += 1;
-    if (frame >= 0) write(`${START_OF_LINE}${colors.cyan(FRAMES[frame % FRAMES.length] ?? "")} ${current}`);
+    if (frame >= 0) write(`${START_OF_LINE}${colors.cyan(FRAMES[frame % FRAMES.length] ?? "")} ${printable(current)}`);
   }, FRAME_MS);
   try {
     return await work((next) => {

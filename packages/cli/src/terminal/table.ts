@@ -58,10 +58,14 @@ function columnWidths(rows: readonly (readonly string[])[], width: number): (num
   return [...widths.map(() => null), Math.min(last, Math.max(width - before, MIN_LAST_COLUMN))];
 }
 
+/** What colors text. It has no width. */
+const COLOR = /(\p{Cc}\[[\d;]*m)/u;
+
 /** The table cuts a word off that is longer than the column. So such a word continues on the next line. */
 function breakLongWords(cell: string, width: number): string {
-  const parts = new RegExp(`[^\\s\\u001B]{${width}}(?=[^\\s\\u001B])`, "gu");
-  return cell.replace(parts, "$&\n");
+  const long = new RegExp(`\\S{${width}}(?=\\S)`, "gu");
+  const parts = cell.split(COLOR);
+  return parts.map((part, index) => (index % 2 === 1 ? part : part.replace(long, "$&\n"))).join("");
 }
 
 function textWidth(text: string): number {
