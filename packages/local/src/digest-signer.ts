@@ -1,4 +1,4 @@
-import { createHash, sign, timingSafeEqual, type KeyObject } from "node:crypto";
+import { hash, sign, timingSafeEqual, type KeyObject } from "node:crypto";
 
 /**
  * Signs a digest with a key in this process. node:crypto cannot sign a digest, because it hashes its input again. So it is
@@ -10,14 +10,10 @@ export function createDigestSigner(
 ): (digest: Uint8Array, signingInput?: Uint8Array) => Promise<Uint8Array> {
   const secretKey = Buffer.from(key.export({ format: "jwk" }).d ?? "", "base64url");
   return async (digest, signingInput) => {
-    if (signingInput !== undefined && timingSafeEqual(sha256(signingInput), digest)) {
+    if (signingInput !== undefined && timingSafeEqual(hash("sha256", signingInput, "buffer"), digest)) {
       return sign("sha256", signingInput, { key, dsaEncoding: "ieee-p1363" });
     }
     const { p256 } = await import("@noble/curves/nist.js");
     return p256.sign(digest, secretKey, { prehash: false, lowS: false });
   };
-}
-
-function sha256(input: Uint8Array): Uint8Array {
-  return createHash("sha256").update(input).digest();
 }

@@ -3,11 +3,11 @@ import { asSignerError, ConfigurationError, nameSigner, SignerError } from "../e
 import { given } from "../given.ts";
 import { readMilliseconds } from "../options/read-values.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
+import { AttemptController, CallerEnding, type Ending } from "./attempt-controller.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { closedError, endedError } from "./endings.ts";
 import type { SignerStatus } from "./health.ts";
-import { type Inside, insideOf, showInside } from "./inside.ts";
-import { onAbort } from "./on-abort.ts";
+import { type AttemptOnce, type Inside, insideOf, showInside } from "./inside.ts";
 import { copiedSignature, markPlace, placeOf } from "./places.ts";
 import { createSettling } from "./settling.ts";
 
@@ -75,32 +75,42 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
   const attempts = createSettling();
   let closing: Promise<void> | undefined;
 
-  const attempt = async (digest: Uint8Array, options: SignOptions): Promise<Uint8Array> => {
-    if (closing !== undefined) throw closedError();
-    const checked = checkedOptions(options);
-    const { signal: caller } = checked;
-    if (caller?.aborted === true) throw endedError(caller.reason);
-    const copy = copiedDigest(digest);
-    const { signal, letGo } = boundedSignal(backend.uri, caller, callTimeoutMs);
-    const bounded = signal === caller ? checked : { ...checked, signal };
-    const call = attempts.run(async () => backend.signDigest(copy, bounded), signal);
+  /** `digest` and `signingInput` belong to this attempt. */
+  const attempt = async (
+    digest: Uint8Array,
+    signingInput: Uint8Array | undefined,
+    caller: Ending | undefined,
+  ): Promise<Uint8Array> => {
+    const { ending, letGo } = bounded(backend.uri, caller, callTimeoutMs);
+    const call = attempts.run(() => backend.signDigest(digest, attemptOptions(signingInput, ending)), ending);
     inFlight.add(call);
     try {
       // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
       const signature = copiedSignature(await call) as Uint8Array;
       // A signer that is written by hand may ask several of ours, and pass on what they give.
       return placeOf(signature) === undefined ? markPlace(signature, signer) : signature;
+    } catch (error) {
+      throw failure(error);
     } finally {
       inFlight.delete(call);
-      letGo();
+      letGo?.();
     }
   };
-  const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
+  const failure = (error: unknown): SignerError => nameSigner(asSignerError(error), backend.uri);
+  const sign = (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
     try {
-      return await attempt(digest, options);
+      if (closing !== undefined) throw closedError();
+      const { signal, signingInput } = checkedOptions(options);
+      if (signal?.aborted === true) throw endedError(signal.reason);
+      return attempt(copiedDigest(digest), signingInput, signal && new CallerEnding(signal));
     } catch (error) {
-      throw nameSigner(asSignerError(error), backend.uri);
+      return Promise.reject(failure(error));
     }
+  };
+  const attemptOnce: AttemptOnce = (digest, signingInput, controller) => {
+    if (closing !== undefined) return Promise.reject(failure(closedError()));
+    if (controller.aborted) return Promise.reject(failure(endedError(controller.reason)));
+    return attempt(new Uint8Array(digest), signingInput && new Uint8Array(signingInput), controller);
   };
   const closeOnce = async (): Promise<void> => {
     await Promise.allSettled(inFlight);
@@ -118,6 +128,7 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
       ...told,
       leftBehind: () => attempts.leftBehind,
       allowOverdue: attempts.allow,
+      attempt: attemptOnce,
     }),
   );
 }
@@ -143,24 +154,35 @@ function readCallTimeout({ callTimeoutMs }: SignerBackend): number | undefined {
   return callTimeoutMs === undefined ? undefined : readMilliseconds("callTimeoutMs", callTimeoutMs);
 }
 
-interface BoundedSignal {
-  readonly signal: AbortSignal | undefined;
-  /** Stops the timer, and removes the listener from the caller's signal. */
-  readonly letGo: () => void;
+interface Bounded {
+  readonly ending: Ending | undefined;
+  /** Stops the timer, and removes the callback from the caller's end. */
+  readonly letGo?: () => void;
 }
 
-/** The caller's signal, or one that aborts with it and after the timeout. */
-function boundedSignal(uri: string, caller: AbortSignal | undefined, timeoutMs: number | undefined): BoundedSignal {
-  if (timeoutMs === undefined) return { signal: caller, letGo: () => {} };
-  const controller = new AbortController();
-  const late = (): void => controller.abort(new SignerError("timeout", `${uri}: no answer within ${timeoutMs} ms`));
+/** The caller's end, or one that comes with it and after the timeout. */
+function bounded(uri: string, caller: Ending | undefined, timeoutMs: number | undefined): Bounded {
+  if (timeoutMs === undefined) return { ending: caller };
+  const ending = new AttemptController();
+  const late = (): void => ending.abort(new SignerError("timeout", `${uri}: no answer within ${timeoutMs} ms`));
   const timer = setTimeout(late, timeoutMs);
-  const unlisten = onAbort(caller, () => controller.abort(caller?.reason));
+  const unlisten = caller?.onEnd(() => ending.abort(caller.reason));
   const letGo = (): void => {
     clearTimeout(timer);
-    unlisten();
+    unlisten?.();
   };
-  return { signal: controller.signal, letGo };
+  return { ending, letGo };
+}
+
+/** The signal is made when the backend reads it. */
+function attemptOptions(signingInput: Uint8Array | undefined, ending: Ending | undefined): SignOptions {
+  if (ending === undefined) return signingInput === undefined ? {} : { signingInput };
+  return {
+    get signal(): AbortSignal {
+      return ending.signal;
+    },
+    ...(signingInput !== undefined && { signingInput }),
+  };
 }
 
 /** Puts the rules of `createSigner` around a signer that was written by hand. Returns any other signer as it is. */

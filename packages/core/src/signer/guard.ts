@@ -4,13 +4,14 @@ import { readCallback } from "../options/read-values.ts";
 import { isThenable, swallowRejection } from "../thenable.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import { attempt } from "./attempt.ts";
+import { AttemptController } from "./attempt-controller.ts";
 import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "./contract.ts";
 import { settlingSigner } from "./create.ts";
 import { closedError } from "./endings.ts";
 import { publishSign, type SignEvent } from "./events.ts";
 import { type BackendStatus, createHealthRecord, type SignerStatus, worstStatus } from "./health.ts";
 import { type Inside, insideOf } from "./inside.ts";
-import { concurrencyOf } from "./limiter.ts";
+import { concurrencyOf, takeSlot } from "./limiter.ts";
 import { markGuarded, requireBare } from "./mark.ts";
 import { attemptedPlace, type Place, placeOf } from "./places.ts";
 import { DEFAULT_CONCURRENCY, type PolicyDefaults, resolvePolicy, type ResolvedPolicy } from "./policy.ts";
@@ -172,10 +173,10 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
   const { scope } = call;
   for (;;) {
     // Only for this round: the wait for a slot, and the attempt.
-    const controller = new AbortController();
+    const controller = new AttemptController();
     const letGo = scope.onEnd((ending) => controller.abort(ending));
     // No await if a slot is free, so that such a call starts synchronously.
-    const slot = policy.limiter.acquire(controller.signal, scope.leftMs());
+    const slot = takeSlot(policy.limiter) ?? policy.limiter.acquire(controller.signal, scope.leftMs());
     const release = typeof slot === "function" ? slot : await queued(slot, call, controller);
     const startedAt = performance.now();
     call.attempts += 1;
@@ -194,14 +195,14 @@ async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Prom
       call.lastError = error;
     } finally {
       letGo();
-      call.place = attemptedPlace(controller.signal)?.uri;
+      call.place = attemptedPlace(controller.madeSignal)?.uri;
       call.backendMs += performance.now() - startedAt;
     }
     await pause(retryDelayMs(call.attempts, call.lastError.code), scope);
   }
 }
 
-async function queued(slot: Promise<() => void>, call: Call, controller: AbortController): Promise<() => void> {
+async function queued(slot: Promise<() => void>, call: Call, controller: AttemptController): Promise<() => void> {
   const startedAt = performance.now();
   const { scope } = call;
   try {
@@ -215,7 +216,7 @@ async function queued(slot: Promise<() => void>, call: Call, controller: AbortCo
 }
 
 /** Waits for the slot or the end of the call, since a custom limiter may ignore its signal and never grant one. */
-function granted(slot: Promise<() => void>, scope: CallScope, controller: AbortController): Promise<() => void> {
+function granted(slot: Promise<() => void>, scope: CallScope, controller: AttemptController): Promise<() => void> {
   return new Promise((resolve, reject) => {
     scope.onEnd((ending) => {
       controller.abort(ending);

@@ -1,3 +1,4 @@
+import type { AttemptController } from "./attempt-controller.ts";
 import type { Signer } from "./contract.ts";
 import type { BackendStatus } from "./health.ts";
 
@@ -12,7 +13,16 @@ export interface Inside {
   readonly leftBehind: () => number;
   /** How many calls may be unsettled after their signal before no more are sent. The largest count wins. */
   readonly allowOverdue: (count: number) => void;
+  /** As `sign`, for the guard: it has checked the arguments, and ends the attempt by its controller. */
+  readonly attempt?: AttemptOnce;
 }
+
+/** Copies the bytes. Rejects with a `SignerError`. */
+export type AttemptOnce = (
+  digest: Uint8Array,
+  signingInput: Uint8Array | undefined,
+  controller: AttemptController,
+) => Promise<Uint8Array>;
 
 interface Shown {
   readonly [INSIDE]?: Inside;

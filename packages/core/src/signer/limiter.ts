@@ -18,12 +18,24 @@ export interface LimiterOptions {
 
 const LIMITER_OPTIONS: OptionNames<LimiterOptions> = { concurrency: true, rate: true, maxQueue: true };
 
-/** The concurrency of each limiter that has one. */
-const concurrencies = new WeakMap<Limiter, number>();
+interface Own {
+  /** Undefined for one by rate alone. */
+  readonly concurrency: number | undefined;
+  /** Takes a slot if one is free. */
+  readonly take: () => (() => void) | undefined;
+}
+
+/** What core uses of each limiter from `createLimiter`. */
+const own = new WeakMap<Limiter, Own>();
 
 /** The concurrency of a limiter from `createLimiter`. Undefined for one by rate alone, and for a custom limiter. */
 export function concurrencyOf(limiter: Limiter): number | undefined {
-  return concurrencies.get(limiter);
+  return own.get(limiter)?.concurrency;
+}
+
+/** Takes a slot of a limiter from `createLimiter` if one is free: as `acquire`, but needs no signal. */
+export function takeSlot(limiter: Limiter): (() => void) | undefined {
+  return own.get(limiter)?.take();
 }
 
 interface Waiter {
@@ -56,13 +68,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
   if (concurrency === undefined && rate === undefined) {
     throw new ConfigurationError("options", "expected concurrency, rate, or both, got neither");
   }
-  const limiter = limiterOf(
+  return limiterOf(
     concurrency === undefined ? Infinity : readWholeNumber("concurrency", concurrency, 1, 10_000),
     rate === undefined ? undefined : createTokenBucket("rate", rate),
     readWholeNumber("maxQueue", options.maxQueue, 0, 1_000_000),
   );
-  if (concurrency !== undefined) concurrencies.set(limiter, concurrency);
-  return limiter;
 }
 
 function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueue: number): Limiter {
@@ -111,7 +121,12 @@ function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueu
     return new SignerError("overloaded", `${when}, and the call may wait ${Math.floor(withinMs)} ms`);
   };
 
-  return {
+  const take = (): (() => void) | undefined => {
+    const isFree = queue.size === 0 && active < concurrency && (bucket === undefined || bucket.waitMs(1) === 0);
+    return isFree ? slot() : undefined;
+  };
+
+  const limiter: Limiter = {
     get active() {
       return active;
     },
@@ -120,7 +135,8 @@ function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueu
     },
     acquire(signal, withinMs = Infinity) {
       if (signal?.aborted === true) return Promise.reject(signal.reason);
-      if (queue.size === 0 && active < concurrency && (bucket === undefined || bucket.waitMs(1) === 0)) return slot();
+      const free = take();
+      if (free !== undefined) return free;
       const refused = refusal(withinMs);
       if (refused !== undefined) return Promise.reject(refused);
       return new Promise((resolve, reject) => {
@@ -139,4 +155,6 @@ function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueu
       });
     },
   };
+  own.set(limiter, { concurrency: concurrency === Infinity ? undefined : concurrency, take });
+  return limiter;
 }

@@ -92,6 +92,6 @@ export function notePlace(signal: AbortSignal | undefined, place: Place): void {
 }
 
 /** The last place of the attempt with this signal, if its signer recorded it. */
-export function attemptedPlace(signal: AbortSignal): Place | undefined {
-  return attempted.get(signal);
+export function attemptedPlace(signal: AbortSignal | undefined): Place | undefined {
+  return signal === undefined ? undefined : attempted.get(signal);
 }

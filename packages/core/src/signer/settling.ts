@@ -1,6 +1,6 @@
 import { SignerError } from "../errors.ts";
 import { endedError } from "./endings.ts";
-import { onAbort } from "./on-abort.ts";
+import type { Ending } from "./attempt-controller.ts";
 
 /** How long a backend may take to settle after its signal. Milliseconds. */
 const SETTLE_MS = 1000;
@@ -15,7 +15,7 @@ export interface Settling {
   /** How many calls may be unsettled after their signal. The largest count wins. */
   readonly allow: (count: number) => void;
   /** Makes a call. If too many calls are unsettled after their signal, rejects with `unavailable` without a call. */
-  readonly run: (call: () => Promise<Uint8Array>, signal: AbortSignal | undefined) => Promise<Uint8Array>;
+  readonly run: (call: () => Promise<Uint8Array>, ending: Ending | undefined) => Promise<Uint8Array>;
 }
 
 export function createSettling(): Settling {
@@ -32,21 +32,21 @@ export function createSettling(): Settling {
     allow: (count) => {
       allowed = Math.max(allowed ?? 0, count);
     },
-    run: (start, signal) => {
+    run: (start, ending) => {
       if (overdue.size >= (allowed ?? DEFAULT_OVERDUE)) return Promise.reject(tooManyOverdue(overdue.size));
-      const call = start();
+      const call = started(start);
       return new Promise((resolve, reject) => {
         let timer: NodeJS.Timeout | undefined;
         const leave = (): void => {
           left.add(call);
-          reject(endedError(signal?.reason));
+          reject(endedError(ending?.reason));
         };
-        const letGo = onAbort(signal, () => {
+        const letGo = ending?.onEnd(() => {
           overdue.add(call);
           timer = setTimeout(leave, SETTLE_MS);
         });
         const settled = (): void => {
-          letGo();
+          letGo?.();
           clearTimeout(timer);
           overdue.delete(call);
           left.delete(call);
@@ -64,6 +64,16 @@ export function createSettling(): Settling {
       });
     },
   };
+}
+
+/** An error that is thrown synchronously also becomes a rejection. */
+function started(start: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  try {
+    // A backend in JavaScript may return anything.
+    return Promise.resolve(start());
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 function tooManyOverdue(count: number): SignerError {

@@ -33,10 +33,13 @@ function copy(path: string, value: unknown, depth: number): JsonValue {
 }
 
 function copyObject(path: string, value: Record<string, unknown>, depth: number): JsonObject {
-  const members = Object.entries(value).map(
-    ([name, member]) => [name, copy(`${path}.${name}`, member, depth)] as const,
-  );
-  return Object.fromEntries(members);
+  const members: JsonObject = {};
+  for (const name of Object.keys(value)) {
+    const member = copy(`${path}.${name}`, value[name], depth);
+    if (name === "__proto__") Object.defineProperty(members, name, { value: member, enumerable: true });
+    else members[name] = member;
+  }
+  return members;
 }
 
 function nameOf(value: unknown): string {

@@ -28,8 +28,6 @@ export const SIGN_JWS_OPTIONS: OptionNames<SignJwsOptions> = {
 // `crit` would promise extensions that Signpost does not apply. `b64` would change the signing input (RFC 7797).
 const REFUSED_HEADER_MEMBERS = ["alg", "kid", "crit", "b64"];
 
-const encoder = new TextEncoder();
-
 /**
  * Signs a compact JWS (RFC 7515 section 7.1) with the active key of the set. The header has `alg` and `kid`, then `typ`,
  * `cty` and the caller's members. Header, signature and verification use the same entry, even if the source changes its set
@@ -46,36 +44,46 @@ const encoder = new TextEncoder();
  * const jws = await signJws(keys, "text", { typ: "example+jws", cty: "text/plain" });
  * ```
  */
-export async function signJws(
+export function signJws(
   keys: KeySetSource,
   payload: Uint8Array | string,
   options: SignJwsOptions = {},
 ): Promise<string> {
-  assertOptions("options", options, SIGN_JWS_OPTIONS);
-  return signPayload(keys, payload, options);
+  return signPayload(keys, options, () => {
+    assertOptions("options", options, SIGN_JWS_OPTIONS);
+    return encodePayload(payload);
+  });
 }
 
-/** Same as `signJws`, for options whose names were checked. */
+/** Same as `signJws`. `makeBody` checks the names of the options, and makes the payload in base64url. It may throw. */
 export async function signPayload(
   keys: KeySetSource,
-  payload: Uint8Array | string,
   options: SignJwsOptions,
+  makeBody: () => string,
 ): Promise<string> {
-  const body = encodeBase64url(payloadBytes(payload));
+  const body = makeBody();
   // Read once, so that a second try with the next key signs the same token, even if the caller has changed the options.
   const { verify, signal } = options;
   const members = headerMembers(options);
   for (let attempts = 1; attempts <= MAX_KEYS_TRIED; attempts += 1) {
     const { active } = currentKeySet(keys);
     const header = encodeText(JSON.stringify({ alg: "ES256", kid: active.keyId, ...members }));
-    const signed = await settled(signInput(active, encoder.encode(`${header}.${body}`), { verify, signal }));
+    const input = `${header}.${body}`;
+    let signed: Signed;
+    try {
+      signed = { signature: await signInput(active, Buffer.from(input, "latin1"), { verify, signal }) };
+    } catch (error) {
+      signed = { error };
+    }
     const published = stillPublished(keys, active, signed);
-    if (published && "signature" in signed) return `${header}.${body}.${encodeBase64url(signed.signature)}`;
+    if (published && "signature" in signed) return `${input}.${encodeBase64url(signed.signature)}`;
     // The failure of a revoked key says nothing about the next one.
     if ("error" in signed && (published || isOver(signal))) throw signed.error;
   }
   throw new SignerError("unavailable", "each key was withdrawn before it returned its signature");
 }
+
+const NONE: JsonObject = {};
 
 type Signed = { readonly signature: Uint8Array } | { readonly error: unknown };
 
@@ -89,13 +97,6 @@ function stillPublished(keys: KeySetSource, active: ActiveKey, signed: Signed): 
   }
 }
 
-async function settled(signing: Promise<Uint8Array>): Promise<Signed> {
-  return signing.then(
-    (signature) => ({ signature }),
-    (error: unknown) => ({ error }),
-  );
-}
-
 function isOver(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
@@ -104,7 +105,8 @@ function isOver(signal: AbortSignal | undefined): boolean {
 const MAX_KEYS_TRIED = 2;
 
 /** All header members except `alg` and `kid`, which depend on the key. */
-function headerMembers({ typ, cty, header = {} }: SignJwsOptions): JsonObject {
+function headerMembers({ typ, cty, header }: SignJwsOptions): JsonObject {
+  if (header === undefined) return { ...mediaType("typ", typ, NONE), ...mediaType("cty", cty, NONE) };
   const members = toJsonObject("header", header);
   for (const name of REFUSED_HEADER_MEMBERS) {
     if (Object.hasOwn(members, name))
@@ -126,14 +128,16 @@ function mediaType(name: "typ" | "cty", value: unknown, members: object): Record
   return { [name]: value };
 }
 
-function payloadBytes(payload: unknown): Uint8Array {
+/** A payload in base64url. */
+export function encodePayload(payload: unknown): string {
   const bytes = copiedBytes(payload);
-  if (bytes !== undefined) return bytes;
+  if (bytes !== undefined) return encodeBase64url(bytes);
   // A lone surrogate has no UTF-8 encoding, so the verifier would get a different text.
-  if (typeof payload === "string" && payload.isWellFormed()) return encoder.encode(payload);
+  if (typeof payload === "string" && payload.isWellFormed()) return encodeText(payload);
   throw new ConfigurationError("payload", `expected a Uint8Array or a well-formed string, got ${given(payload)}`);
 }
 
+/** Buffer takes a third of the time of TextEncoder for short texts. */
 function encodeText(text: string): string {
-  return encodeBase64url(encoder.encode(text));
+  return Buffer.from(text, "utf8").toString("base64url");
 }

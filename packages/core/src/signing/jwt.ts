@@ -4,7 +4,7 @@ import type { KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { given } from "../given.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
-import { SIGN_JWS_OPTIONS, signPayload, type SignJwsOptions } from "./jws.ts";
+import { encodePayload, SIGN_JWS_OPTIONS, signPayload, type SignJwsOptions } from "./jws.ts";
 
 /** Claims of a JWT (RFC 7519 section 4): the registered claims with their types, and any other claim as JSON. */
 export interface JwtClaims {
@@ -62,11 +62,13 @@ const NUMERIC_DATES = ["exp", "nbf", "iat"];
  * );
  * ```
  */
-export async function signJwt(keys: KeySetSource, claims: JwtClaims, options: SignJwtOptions = {}): Promise<string> {
-  assertOptions("options", options, SIGN_JWT_OPTIONS);
-  const members = withIssuedAt(toJsonObject("claims", claims), options.iat);
-  refuseLateExpiry(keys, members["exp"]);
-  return signPayload(keys, JSON.stringify(members), options);
+export function signJwt(keys: KeySetSource, claims: JwtClaims, options: SignJwtOptions = {}): Promise<string> {
+  return signPayload(keys, options, () => {
+    assertOptions("options", options, SIGN_JWT_OPTIONS);
+    const members = withIssuedAt(toJsonObject("claims", claims), options.iat);
+    refuseLateExpiry(keys, members["exp"]);
+    return encodePayload(JSON.stringify(members));
+  });
 }
 
 /** Otherwise the key would be withdrawn before the token expires, and RPs would refuse the token. */

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
+import { createPublicKey, hash, type KeyObject, verify } from "node:crypto";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
 import type { ActiveKey } from "../keyset/types.ts";
@@ -6,6 +6,7 @@ import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 import { given } from "../given.ts";
 import { readChoice, readSignal } from "../options/read-values.ts";
+import { CallerEnding } from "../signer/attempt-controller.ts";
 import type { Signer, SignOptions } from "../signer/contract.ts";
 import { endedError } from "../signer/endings.ts";
 import { insideOf } from "../signer/inside.ts";
@@ -70,9 +71,8 @@ export async function signWith(
 /** Same as `signWith`, for options whose names were checked. */
 export async function signInput(entry: ActiveKey, input: Uint8Array, options: SignWithOptions): Promise<Uint8Array> {
   const mode = options.verify === undefined ? "always" : readChoice("verify", options.verify, ["always", "first"]);
-  const digest = createHash("sha256").update(input).digest();
-  // Another copy for the signer, which may change it.
-  const made = await call(entry.signer, digest, { signal: options.signal, signingInput: input.slice() });
+  const digest = hash("sha256", input, "buffer");
+  const made = await call(entry.signer, digest, input, options.signal);
   const place = placeOf(made) ?? entry.signer;
   const signature = requireSignature(made, entry, place);
   const { key, proven } = verificationOf(entry);
@@ -94,14 +94,27 @@ const handWritten = new WeakMap<Signer, Settling>();
  * A signer that was written by hand may ignore its signal. The call rejects anyway, and calls to a dead backend do not pile
  * up: the rule of `createSigner`.
  */
-async function call(signer: Signer, digest: Uint8Array, options: SignOptions): Promise<Uint8Array> {
+function call(
+  signer: Signer,
+  digest: Uint8Array,
+  input: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  // Ours copies the input before it returns.
+  if (isOurs(signer))
+    return signer.sign(digest, signal === undefined ? { signingInput: input } : { signal, signingInput: input });
+  // Another copy for the signer, which may change it.
+  return callHandWritten(signer, digest, { signal, signingInput: new Uint8Array(input) });
+}
+
+async function callHandWritten(signer: Signer, digest: Uint8Array, options: SignOptions): Promise<Uint8Array> {
   const { signal } = options;
-  if (signal === undefined || isOurs(signer)) return signer.sign(digest, options);
+  if (signal === undefined) return signer.sign(digest, options);
   readSignal("signal", signal);
   try {
     if (signal.aborted) throw endedError(signal.reason);
     return await untilAborted(
-      settlingOf(signer).run(async () => signer.sign(digest, options), signal),
+      settlingOf(signer).run(() => signer.sign(digest, options), new CallerEnding(signal)),
       signal,
     );
   } catch (error) {
@@ -119,9 +132,10 @@ function isOurs(signer: Signer): boolean {
   return isGuarded(signer) || insideOf(signer) !== undefined;
 }
 
-/** Verifies and returns a copy, since a signer may change its buffer later. */
+/** Refuses anything but a signature. Returns a copy of what a hand-written signer gives, since it may change its buffer later. */
 function requireSignature(made: unknown, entry: ActiveKey, place: Place): Uint8Array {
-  const signature = copiedSignature(made);
+  // Ours gives bytes that belong to this call.
+  const signature = isOurs(entry.signer) ? made : copiedSignature(made);
   try {
     assertRawSignature(signature, "signature");
   } catch (cause) {
