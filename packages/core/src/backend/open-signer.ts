@@ -182,8 +182,11 @@ async function openKey({ bounds, pinned }: OpeningPlan, backend: RemoteBackend):
 
 /** If the call was ended, drops its result or error, and rejects with the reason of the signal. */
 async function inTime(call: Promise<Uint8Array>, signal: AbortSignal): Promise<Uint8Array> {
-  const [outcome] = await Promise.allSettled([call]);
-  if (signal.aborted) throw endedError(signal.reason);
-  if (outcome.status === "rejected") throw outcome.reason;
-  return outcome.value;
+  try {
+    const signature = await call;
+    if (!signal.aborted) return signature;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  throw endedError(signal.reason);
 }

@@ -1,4 +1,4 @@
-import { onAbort } from "./on-abort.ts";
+import { type AbortCallbacks, onAbort, ownCallbacks } from "./on-abort.ts";
 
 /** What may end an attempt. */
 export interface Ending {
@@ -29,11 +29,11 @@ export class CallerEnding implements Ending {
 
 /**
  * Ends one attempt, like an AbortController. An AbortSignal with a listener takes longer than everything else in a guarded
- * call. So it is only made for a backend that reads it, and our own code has one plain callback instead of a listener.
+ * call. So it is only made for a backend that reads it, and `onAbort` calls back without a listener.
  */
-export class AttemptController implements Ending {
+export class AttemptController implements Ending, AbortCallbacks {
   #controller: AbortController | undefined;
-  #callback: (() => void) | undefined;
+  #callbacks: (() => void)[] = [];
   #aborted = false;
   #reason: unknown;
 
@@ -49,6 +49,7 @@ export class AttemptController implements Ending {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#aborted) this.#controller.abort(this.#reason);
+      else ownCallbacks(this.#controller.signal, this);
     }
     return this.#controller.signal;
   }
@@ -64,15 +65,31 @@ export class AttemptController implements Ending {
     this.#aborted = true;
     this.#reason = reason;
     this.#controller?.abort(reason);
-    this.#callback?.();
+    const callbacks = this.#callbacks;
+    this.#callbacks = [];
+    for (const callback of callbacks) callIsolated(callback);
   }
 
-  /** There is only one callback at a time, so a new one replaces the old one. */
   onEnd(callback: () => void): () => void {
-    if (this.#aborted) callback();
-    else this.#callback = callback;
+    if (this.#aborted) {
+      callback();
+      return () => {};
+    }
+    this.#callbacks.push(callback);
     return () => {
-      this.#callback = undefined;
+      const index = this.#callbacks.indexOf(callback);
+      if (index !== -1) this.#callbacks.splice(index, 1);
     };
+  }
+}
+
+/** As for a listener: an error ends the process, but not the call, and the other callbacks still run. */
+function callIsolated(callback: () => void): void {
+  try {
+    callback();
+  } catch (error) {
+    process.nextTick(() => {
+      throw error;
+    });
   }
 }

@@ -19,6 +19,7 @@ export interface LimiterOptions {
 const LIMITER_OPTIONS: OptionNames<LimiterOptions> = { concurrency: true, rate: true, maxQueue: true };
 
 interface Own {
+  readonly acquire: Limiter["acquire"];
   /** Undefined for one by rate alone. */
   readonly concurrency: number | undefined;
   /** Takes a slot if one is free. */
@@ -33,9 +34,13 @@ export function concurrencyOf(limiter: Limiter): number | undefined {
   return own.get(limiter)?.concurrency;
 }
 
-/** Takes a slot of a limiter from `createLimiter` if one is free: as `acquire`, but needs no signal. */
+/**
+ * Takes a slot of a limiter from `createLimiter` if one is free: as `acquire`, but needs no signal. Undefined if the caller
+ * has put another `acquire` on the limiter.
+ */
 export function takeSlot(limiter: Limiter): (() => void) | undefined {
-  return own.get(limiter)?.take();
+  const ours = own.get(limiter);
+  return ours?.acquire === limiter.acquire ? ours.take() : undefined;
 }
 
 interface Waiter {
@@ -155,6 +160,7 @@ function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueu
       });
     },
   };
-  own.set(limiter, { concurrency: concurrency === Infinity ? undefined : concurrency, take });
+  const { acquire } = limiter;
+  own.set(limiter, { acquire, concurrency: concurrency === Infinity ? undefined : concurrency, take });
   return limiter;
 }

@@ -1,3 +1,20 @@
+// `Symbol.for`, so that two copies of this package agree.
+const CALLBACKS = Symbol.for("@signpost/core/abort-callbacks");
+
+/** Calls back when a signal aborts, without a listener on it. */
+export interface AbortCallbacks {
+  onEnd(callback: () => void): () => void;
+}
+
+interface Own {
+  readonly [CALLBACKS]?: AbortCallbacks;
+}
+
+/** From now on `onAbort` uses these callbacks for the signal. Not in a WeakMap, where each entry delays garbage collection. */
+export function ownCallbacks(signal: AbortSignal, callbacks: AbortCallbacks): void {
+  Object.defineProperty(signal, CALLBACKS, { value: callbacks });
+}
+
 interface Shared {
   readonly callbacks: Set<() => void>;
   readonly listener: () => void;
@@ -26,6 +43,8 @@ const sharedBySignal = new WeakMap<AbortSignal, Shared>();
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined || signal.aborted) return onOwnAbort(signal, callback);
+  const ours = (signal as Own)[CALLBACKS];
+  if (ours !== undefined) return ours.onEnd(callback);
   const { callbacks, listener } = sharedBySignal.get(signal) ?? listen(signal);
   // A new function, since two calls may pass the same callback.
   const own = (): void => callback();

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { guardSigner, SignerError, type Signer, type SignOptions } from "@signpost/core";
-import { createSigner } from "@signpost/core/adapter";
+import { createSigner, onAbort } from "@signpost/core/adapter";
 import { failure } from "../support/failure.ts";
 import { scriptedSigner } from "../support/scripted-signer.ts";
 
@@ -97,4 +97,40 @@ test("a signal that was read fires once, with the reason of the timeout", async 
   );
   expect(await failure(guard.sign(DIGEST))).toMatchObject({ code: "timeout" });
   expect(reasons).toMatchObject([{ code: "timeout" }]);
+});
+
+test("onAbort on the signal of an attempt calls each callback once, in order, and no removed one", async () => {
+  const called: string[] = [];
+  const thrown: (() => void)[] = [];
+  const nextTick = vi.spyOn(process, "nextTick");
+  let late: AbortSignal | undefined;
+  const guard = guardSigner(
+    signerOf(({ signal }) => {
+      late = signal;
+      return new Promise((_, reject) => {
+        onAbort(signal, () => called.push("first"));
+        const letGo = onAbort(signal, () => called.push("removed"));
+        onAbort(signal, () => {
+          // As for a listener, the error ends the process later, and nothing else.
+          nextTick.mockImplementation((callback) => void thrown.push(callback as () => void));
+          throw new Error("of a callback");
+        });
+        onAbort(signal, () => {
+          nextTick.mockRestore();
+          called.push("last");
+          reject(signal?.reason);
+        });
+        letGo();
+      });
+    }),
+  );
+  const controller = new AbortController();
+  const call = failure(guard.sign(DIGEST, { signal: controller.signal }));
+  controller.abort("stop");
+  expect(await call).toMatchObject({ code: "aborted", cause: "stop" });
+  expect(called).toEqual(["first", "last"]);
+  expect(thrown).toHaveLength(1);
+  expect(thrown[0]).toThrow("of a callback");
+  onAbort(late, () => called.push("after"));
+  expect(called).toEqual(["first", "last", "after"]);
 });
