@@ -1,7 +1,6 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import { ClientRequest } from "node:http";
-import { memberOf } from "@signpost/core/adapter";
+import { createBriefContext, memberOf } from "@signpost/core/adapter";
 
 /** The sources that the SDK asks over HTTP without reporting their answers. */
 export type WatchedSource = "container" | "metadata" | "sso";
@@ -44,7 +43,7 @@ interface Watched {
 }
 
 /** Tells the requests of a question from the other requests in this process. */
-const records = new AsyncLocalStorage<RequestRecord>();
+const records = createBriefContext<RequestRecord>();
 const watched = new WeakMap<object, Watched>();
 /** The requests for a token of the metadata service. */
 const tokens = new WeakSet<SourceRequest>();
@@ -61,7 +60,7 @@ export function watchCredentialRequests(): void {
   if (watching) return;
   watching = true;
   subscribe("http.client.request.start", (message) => {
-    const record = records.getStore();
+    const record = records.get();
     const request = memberOf(message, "request");
     if (record === undefined || !(request instanceof ClientRequest)) return;
     const source = sourceOf(request);

@@ -1,5 +1,7 @@
 // The entry point for packages that build on core: adapters, verifiers and plugs. Users only need `@signpost/core`.
 export { decodedAnswer, incompleteAnswer } from "./backend/answer.ts";
+export { createBriefContext } from "./backend/brief-context.ts";
+export type { BriefContext } from "./backend/brief-context.ts";
 export { createAdapter } from "./backend/create-adapter.ts";
 export { createAdapterSigner, openAdapterSigner, planOpening } from "./backend/open-signer.ts";
 export type { AdapterSignerOptions, OpenedKey, OpeningPlan, RemoteBackend } from "./backend/open-signer.ts";

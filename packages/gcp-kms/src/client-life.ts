@@ -1,6 +1,6 @@
 import { endedError, onAbort, readInstant, wasFrozen, type CallBounds, type Instant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
-import { recordRequests, type RequestRecord } from "./credential-requests.ts";
+import { keepRecording, recordRequests, type RequestRecord } from "./credential-requests.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
 
 /** A client whose credentials were found. */
@@ -61,6 +61,8 @@ export function startLife(
 ): ClientLife {
   const record: RequestRecord = { last: undefined };
   const client = recordRequests(record, create);
+  // The SDK may ask for credentials as soon as a client is made. The first search waits for the answers.
+  const created = keepRecording();
   let running: Search | undefined;
   let hasChannel = false;
   let accepted = false;
@@ -74,6 +76,7 @@ export function startLife(
 
   const close = async (): Promise<void> => {
     retired = true;
+    created();
     // Without a channel there is no connection, and closing would wait for the credentials.
     if (hasChannel) await (closing ??= nextTurn().then(() => client.close()));
   };
@@ -95,7 +98,7 @@ export function startLife(
     if (unanswered >= MAX_UNANSWERED && mayBeDead && !retired) onSilence(life);
   };
   const find = async (): Promise<ReadyLife> => {
-    const optionsOf = await recordRequests(record, () => makeReady(client, "always"));
+    const { optionsOf } = await recordRequests(record, () => makeReady(client, "always"));
     hasChannel = true;
     return { life, optionsOf };
   };
@@ -120,6 +123,7 @@ export function startLife(
     search: () =>
       (running ??= startSearch(find(), () => {
         running = undefined;
+        created();
         closeIfIdle();
       })),
     call: async (bounds, make) => {

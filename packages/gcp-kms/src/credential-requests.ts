@@ -1,8 +1,7 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import { EventEmitter } from "node:events";
 import { ClientRequest } from "node:http";
-import { memberOf } from "@signpost/core/adapter";
+import { createBriefContext, memberOf } from "@signpost/core/adapter";
 
 /** The last request of a search for credentials. */
 export interface SourceRequest {
@@ -18,7 +17,7 @@ export interface RequestRecord {
 }
 
 /** Tells the requests of a search from the other requests in this process. */
-const records = new AsyncLocalStorage<RequestRecord>();
+const records = createBriefContext<RequestRecord>();
 const watched = new WeakMap<object, SourceRequest>();
 let watching = false;
 
@@ -31,12 +30,17 @@ export function recordRequests<Answer>(record: RequestRecord, search: () => Answ
   return records.run(record, search);
 }
 
+/** Goes on to record what a search has started, until the returned function is called. */
+export function keepRecording(): () => void {
+  return records.hold();
+}
+
 /** Adds nothing to a request, because a listener for its response would change when Node drains it. */
 function watch(): void {
   if (watching) return;
   watching = true;
   subscribe("http.client.request.start", (message) => {
-    const record = records.getStore();
+    const record = records.get();
     const request = memberOf(message, "request");
     if (record === undefined || !(request instanceof ClientRequest)) return;
     // The request has no member for its port.
@@ -54,6 +58,6 @@ function watch(): void {
     const child = memberOf(message, "process");
     // A program that provides credentials. The SDK does not handle the error of one that cannot be started, which would
     // end this process. It learns of the failure from the event that follows.
-    if (records.getStore() !== undefined && child instanceof EventEmitter) child.on("error", () => {});
+    if (records.get() !== undefined && child instanceof EventEmitter) child.on("error", () => {});
   });
 }

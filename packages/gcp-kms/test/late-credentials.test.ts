@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, expect, test } from "vitest";
@@ -17,11 +17,13 @@ afterAll(() => {
 /** A search that asks once and goes on, whatever the answer is. `status` undefined is no answer. */
 async function searchThatMeets(status: number | undefined): Promise<RequestRecord> {
   const record: RequestRecord = { last: undefined };
-  const asked = recordRequests(record, () =>
-    request(`${origin}/token?secret=1`)
+  let asked = new EventEmitter();
+  void recordRequests(record, () => {
+    asked = request(`${origin}/token?secret=1`)
       .on("error", () => undefined)
-      .end(),
-  );
+      .end();
+    return new Promise(() => undefined);
+  });
   const [, response] = (await once(server, "request")) as [unknown, ServerResponse];
   if (status === undefined) return record;
   response.writeHead(status).end();
