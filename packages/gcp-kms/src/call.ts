@@ -49,10 +49,16 @@ function endsSoonAfter<Value>(signal: AbortSignal, call: Promise<Value>): Promis
       letGo();
       clearTimeout(timer);
     };
-    call
-      .then(resolve, reject)
-      .finally(settled)
-      .catch(() => {});
+    call.then(
+      (value) => {
+        settled();
+        resolve(value);
+      },
+      (error: unknown) => {
+        settled();
+        reject(error);
+      },
+    );
   });
 }
 

@@ -5,7 +5,7 @@ import type { CallSubject } from "./client-error.ts";
 import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 import { projectOf } from "./key-name.ts";
 import { ownConnection } from "./own-connection.ts";
-import { makeReady, readyInTime } from "./ready.ts";
+import { makeReady, readyInTime, type ReadyClient } from "./ready.ts";
 
 /** One call of the client. */
 export type ClientCall<Answer> = (client: GcpKmsClientLike, options: GcpKmsCallOptions) => Promise<Answer>;
@@ -31,13 +31,25 @@ export async function connect(
 }
 
 function callersConnection(client: GcpKmsClientLike): Connection {
+  let ready: ReadyClient | undefined;
+  const prepare = (
+    bounds: CallBounds,
+    subject: CallSubject,
+    initialized: Promise<unknown> | undefined,
+  ): Promise<ReadyClient> => {
+    const record: RequestRecord = { last: undefined };
+    const preparing = recordRequests(record, () => makeReady(client, "rest", initialized));
+    return readyInTime(preparing, record, bounds, subject);
+  };
   return {
     call: async (bounds, subject, call) => {
-      const record: RequestRecord = { last: undefined };
-      const preparing = recordRequests(record, () => makeReady(client, "rest"));
-      const optionsOf = await readyInTime(preparing, record, bounds, subject);
+      // After the first call over gRPC there is nothing to wait for.
+      const initialized = ready?.lasting && client.initialize();
+      if (ready === undefined || initialized === undefined || initialized !== ready.lasting) {
+        ready = await prepare(bounds, subject, initialized);
+      }
       bounds.signal.throwIfAborted();
-      return call(client, optionsOf(bounds));
+      return call(client, ready.optionsOf(bounds));
     },
     close: async () => {},
   };

@@ -15,7 +15,7 @@ import {
   type RemoteBackend,
 } from "@signpost/core/adapter";
 import { checksumOf, readPublicKey, readSignature } from "./answers.ts";
-import type { GcpKmsClientLike, GcpKmsSignResponse } from "./api.ts";
+import type { GcpKmsClientLike } from "./api.ts";
 import { callOnce } from "./call.ts";
 import { environmentNotes, readConnectionOptions, type GcpKmsConnectionOptions } from "./client.ts";
 import { connect, type Connection } from "./connection.ts";
@@ -122,28 +122,15 @@ function signAtPlaces(connection: Connection): RemoteBackend["signDigest"] {
     return place;
   };
   return async (keyVersion, digest, bounds) => {
-    const { answer, client } = await asymmetricSign(connection, keyVersion, digest, bounds);
-    return markPlace(readSignature(answer, keyVersion), placeOf(client, keyVersion));
+    const subject = { action: "sign with", name: keyVersion, permission: "cloudkms.cryptoKeyVersions.useToSign" };
+    const request = { name: keyVersion, digest: { sha256: digest }, digestCrc32c: { value: checksumOf(digest) } };
+    let place: Place = { uri: formatKeyUri(keyVersion) };
+    const answer = await callOnce(connection, subject, bounds, (client, options) => {
+      place = placeOf(client, keyVersion);
+      return client.asymmetricSign(request, options);
+    });
+    return markPlace(readSignature(answer, keyVersion), place);
   };
-}
-
-interface Signed {
-  readonly answer: GcpKmsSignResponse;
-  readonly client: GcpKmsClientLike;
-}
-
-function asymmetricSign(
-  connection: Connection,
-  keyVersion: string,
-  digest: Uint8Array,
-  bounds: CallBounds,
-): Promise<Signed> {
-  const subject = { action: "sign with", name: keyVersion, permission: "cloudkms.cryptoKeyVersions.useToSign" };
-  const request = { name: keyVersion, digest: { sha256: digest }, digestCrc32c: { value: checksumOf(digest) } };
-  return callOnce(connection, subject, bounds, async (client, options): Promise<readonly [Signed]> => {
-    const [answer] = await client.asymmetricSign(request, options);
-    return [{ answer, client }];
-  });
 }
 
 /** The error for a key without a version. It lists the ENABLED versions, so that the operator can choose one. */

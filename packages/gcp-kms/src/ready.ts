@@ -8,6 +8,16 @@ import { requireSecureSources } from "./secure-sources.ts";
 /** Makes the options of a call for the transport of a client. */
 export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
 
+/** A client whose credentials were found. */
+export interface ReadyClient {
+  readonly optionsOf: CallOptionsOf;
+  /**
+   * As long as `initialize()` returns this promise, the client is ready without another search. Undefined if each call
+   * needs one.
+   */
+  readonly lasting: Promise<unknown> | undefined;
+}
+
 /**
  * Finds credentials before a call is made. So no call is made without credentials, and the error says whether the
  * search failed or the service. Otherwise the client would fail in two ways that no caller can catch, and each ends the
@@ -20,13 +30,18 @@ export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
  * `asks` says whether to ask for a token over gRPC too. The caller's client may use other credentials there than its
  * `auth`, and any endpoint.
  */
-export async function makeReady(client: GcpKmsClientLike, asks: "rest" | "always"): Promise<CallOptionsOf> {
-  const stub = await client.initialize();
+export async function makeReady(
+  client: GcpKmsClientLike,
+  asks: "rest" | "always",
+  initialized: Promise<unknown> = client.initialize(),
+): Promise<ReadyClient> {
+  const stub = await initialized;
   const isRest = isRestStub(stub);
   if (asks === "always") requireSecureSources(client.auth);
   // The client caches the token until it is about to expire.
-  if (isRest || asks === "always") requireToken(await client.auth?.getRequestHeaders());
-  return isRest ? restOptions : grpcOptions;
+  const asksForToken = isRest || asks === "always";
+  if (asksForToken) requireToken(await client.auth?.getRequestHeaders());
+  return { optionsOf: isRest ? restOptions : grpcOptions, lasting: asksForToken ? undefined : initialized };
 }
 
 /** The share of a call's time for credentials. The rest is for reporting that they took too long. */
