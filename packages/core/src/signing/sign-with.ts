@@ -1,4 +1,4 @@
-import { createPublicKey, hash, type KeyObject, verify } from "node:crypto";
+import { hash } from "node:crypto";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
 import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
 import type { ActiveKey } from "../keyset/types.ts";
@@ -14,6 +14,7 @@ import { isGuarded, reportBadSignature } from "../signer/mark.ts";
 import { blameOf, copiedSignature, type Place, placeOf } from "../signer/places.ts";
 import { createSettling, type Settling } from "../signer/settling.ts";
 import { untilAborted } from "../signer/until-aborted.ts";
+import { isValid, verificationOf } from "./verification.ts";
 
 /** Options of `signWith`, which `signJws` and `signJwt` also accept. */
 export interface SignWithOptions {
@@ -26,15 +27,6 @@ export interface SignWithOptions {
   /** Aborts the call, which then rejects with `SignerError` `aborted`. */
   readonly signal?: AbortSignal | undefined;
 }
-
-interface Verification {
-  readonly key: KeyObject;
-  /** Places that have made a good signature. A signer that names no place counts as its own place. */
-  readonly proven: WeakSet<object>;
-}
-
-// For each entry: the imported public key, and the places that were proven.
-const verifications = new WeakMap<ActiveKey, Verification>();
 
 /**
  * Signs `signingInput` with exactly this entry. It hashes the input (SHA-256), has the digest signed, and verifies the
@@ -71,20 +63,29 @@ export async function signWith(
 /** Same as `signWith`, for options whose names were checked. */
 export async function signInput(entry: ActiveKey, input: Uint8Array, options: SignWithOptions): Promise<Uint8Array> {
   const mode = options.verify === undefined ? "always" : readChoice("verify", options.verify, ["always", "first"]);
-  const digest = hash("sha256", input, "buffer");
-  const made = await call(entry.signer, digest, input, options.signal);
-  const place = placeOf(made) ?? entry.signer;
-  const signature = requireSignature(made, entry, place);
-  const { key, proven } = verificationOf(entry);
-  if (mode === "always" || !proven.has(place)) {
-    // A place is proven only until it makes a bad signature.
-    proven.delete(place);
-    if (!verify("sha256", input, { key, dsaEncoding: "ieee-p1363" }, signature)) {
-      throw badSignature(entry, signature, place, "does not verify against the published key of its kid");
+  const verification = verificationOf(entry);
+  verification.inFlight += 1;
+  try {
+    const digest = hash("sha256", input, "buffer");
+    const made = await call(entry.signer, digest, input, options.signal);
+    const place = placeOf(made) ?? entry.signer;
+    const signature = requireSignature(made, entry, place);
+    const { proven, refused } = verification;
+    if (mode === "always" || !proven.has(place)) {
+      // A place is proven only until it makes a bad signature.
+      proven.delete(place);
+      const valid = isValid(input, signature, verification);
+      if (!(typeof valid === "boolean" ? valid : await valid)) {
+        verification.refused += 1;
+        throw badSignature(entry, signature, place, "does not verify against the published key of its kid");
+      }
+      // A bad one may have been found while this one was verified.
+      if (verification.refused === refused) proven.add(place);
     }
-    proven.add(place);
+    return signature;
+  } finally {
+    verification.inFlight -= 1;
   }
-  return signature;
 }
 
 /** The calls of each signer that was written by hand. */
@@ -161,12 +162,3 @@ function badSignature(
 }
 
 export const SIGN_WITH_OPTIONS: OptionNames<SignWithOptions> = { verify: true, signal: true };
-
-function verificationOf(entry: ActiveKey): Verification {
-  let verification = verifications.get(entry);
-  if (verification === undefined) {
-    verification = { key: createPublicKey({ key: { ...entry.publicKey }, format: "jwk" }), proven: new WeakSet() };
-    verifications.set(entry, verification);
-  }
-  return verification;
-}

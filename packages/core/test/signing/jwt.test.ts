@@ -202,6 +202,22 @@ describe("a signature that is not by the published key", () => {
     expect(signer.health()).toMatchObject({ status: "down", lastCode: "bad_signature" });
   });
 
+  test("never leaves among many at once, and refuses none of the others", async () => {
+    let calls = 0;
+    const everyFifth: Behaviour = (call) => (calls++ % 5 === 0 ? signsWithAnotherKey(call) : call.sign());
+    const { keys, publicKey } = setOf(everyFifth);
+    const inputs = Array.from({ length: 50 }, (_, index) => Buffer.from(`input ${index}`));
+    const outcomes = await Promise.allSettled(inputs.map((input) => signWith(keys.active, input)));
+    const refused = outcomes.filter(({ status }) => status === "rejected");
+    expect(refused).toHaveLength(10);
+    for (const outcome of refused) expect(outcome).toMatchObject({ reason: { code: "bad_signature" } });
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === "rejected") continue;
+      const input = inputs[index] ?? Buffer.alloc(0);
+      expect(verify("sha256", input, { key: publicKey, dsaEncoding: "ieee-p1363" }, outcome.value)).toBe(true);
+    }
+  });
+
   test("returned buffer is not the signer's own: it may write into it later", async () => {
     const { signer, publicKey } = scriptedSigner();
     let own: Uint8Array = new Uint8Array();
