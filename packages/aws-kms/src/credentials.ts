@@ -47,21 +47,25 @@ export function withRenewedCredentials(api: AwsKmsApi, renew: () => Promise<void
     }
     await renewing;
   };
+  /** For an answer to a call that began at this time. */
+  const accept = (since: Instant): void => {
+    if (renewedAt === undefined || since.monotonic >= renewedAt.monotonic) accepted = true;
+  };
   const attempt = async <Answer>({ signal }: AwsKmsCallOptions, call: () => Promise<Answer>): Promise<Answer> => {
     const startedAt = readInstant();
-    const run = async (since: Instant): Promise<Answer> => {
-      const answer = await call();
-      if (renewedAt === undefined || since.monotonic >= renewedAt.monotonic) accepted = true;
-      return answer;
-    };
     try {
-      return await run(startedAt);
+      const answer = await call();
+      accept(startedAt);
+      return answer;
     } catch (error) {
       if (!isCredentialRefusal(error)) throw error;
       await renewAfter(error, startedAt);
       if (signal?.aborted === true) throw error;
     }
-    return run(readInstant());
+    const since = readInstant();
+    const answer = await call();
+    accept(since);
+    return answer;
   };
   return {
     getPublicKey: (input, options) => attempt(options, () => api.getPublicKey(input, options)),

@@ -65,36 +65,43 @@ export function exchange(target: Target, { headers, body, signal }: Post): Promi
     });
     request.on("error", (error: unknown) => fail(withCode(error)));
     request.on("response", (response) => {
-      readBody(response).then((read) => {
+      readBody(response, fail, (read) => {
         end();
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: read });
-      }, fail);
+        resolve(replyOf(response, read));
+      });
     });
     // Without this listener, Node closes the connection and says nothing.
     request.on("upgrade", (response, socket) => {
       end();
       socket.destroy();
-      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.alloc(0) });
+      resolve(replyOf(response, Buffer.alloc(0)));
     });
     request.end(body);
   });
 }
 
-function readBody(response: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    response.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
-      else reject(systemError("HPE_TOO_LONG", `an answer of more than ${MAX_BODY_BYTES} bytes`));
-    });
-    response.on("end", () =>
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
-    );
-    // Also when the connection is cut before the end.
-    response.on("error", reject);
+/** Node makes the headers when they are read, and only errors need them. */
+function replyOf(response: IncomingMessage, body: Buffer): Reply {
+  return {
+    status: response.statusCode ?? 0,
+    get headers() {
+      return response.headers;
+    },
+    body,
+  };
+}
+
+function readBody(response: IncomingMessage, fail: (error: unknown) => void, done: (body: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  response.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+    else fail(systemError("HPE_TOO_LONG", `an answer of more than ${MAX_BODY_BYTES} bytes`));
   });
+  response.on("end", () => done(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+  // Also when the connection is cut before the end.
+  response.on("error", fail);
 }
 
 /** Node's errors have a code. Any other comes from the caller's agent, for example about the answer of its proxy. */

@@ -22,6 +22,13 @@ const MIN_SKEW_MS = 60_000;
 /** A hundred years. A clock that was never set says 1970. */
 const MAX_SKEW_MS = 3_155_760_000_000;
 
+/** The headers of each operation. The same objects for all requests, so that the signer prepares them once. */
+const HEADERS = { GetPublicKey: headersOf("GetPublicKey"), Sign: headersOf("Sign") };
+
+function headersOf(operation: string): Readonly<Record<string, string>> {
+  return { "content-type": "application/x-amz-json-1.1", "x-amz-target": `TrentService.${operation}` };
+}
+
 /** The calls of KMS over HTTP. Each makes one request. */
 export function createHttpApi({ target, host, region, credentials, assertOpen }: HttpService): AwsKmsApi {
   const signRequest = createRequestSigner({ region, service: "kms", host, path: target.path });
@@ -32,17 +39,17 @@ export function createHttpApi({ target, host, region, credentials, assertOpen }:
     if (Math.abs(difference) > MAX_SKEW_MS) return;
     if (Math.abs(difference - skewMs) >= MIN_SKEW_MS) skewMs = difference;
   };
-  const call = async (operation: string, input: object, { signal }: AwsKmsCallOptions): Promise<Members> => {
+  const call = async (
+    operation: keyof typeof HEADERS,
+    input: object,
+    { signal }: AwsKmsCallOptions,
+  ): Promise<Members> => {
     const body = JSON.stringify(input);
     const given = credentials.get();
     // Also waits for credentials that are there, so that the guard's timer starts first and its error ends the call.
     const identity = await (given instanceof Promise ? untilAborted(given, signal) : given);
     assertOpen();
-    const headers = {
-      "content-type": "application/x-amz-json-1.1",
-      "x-amz-target": `TrentService.${operation}`,
-    };
-    const signed = signRequest({ headers, body, now: Date.now() + skewMs }, identity);
+    const signed = signRequest({ headers: HEADERS[operation], body, now: Date.now() + skewMs }, identity);
     signed["content-length"] = String(Buffer.byteLength(body));
     signed["user-agent"] = "signpost-aws-kms";
     const reply = await exchange(target, { headers: signed, body, signal });
