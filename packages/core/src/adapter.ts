@@ -51,6 +51,6 @@ export { onAbort } from "./signer/on-abort.ts";
 export { markPlace } from "./signer/places.ts";
 export type { Place } from "./signer/places.ts";
 export { readPolicy } from "./signer/policy.ts";
-export type { PolicyDefaults } from "./signer/policy.ts";
+export type { PolicyDefaults, PolicyRules } from "./signer/policy.ts";
 export { afterScheme } from "./signer/scheme.ts";
 export { untilAborted } from "./signer/until-aborted.ts";

@@ -9,7 +9,7 @@ import {
   withinDeadline,
   type OpeningBounds,
 } from "@signpost/core/adapter";
-import { openKey, openLocalSigner } from "./open.ts";
+import { HEDGING, openKey, openLocalSigner } from "./open.ts";
 import { privateKeyObject } from "./private-key.ts";
 import { parseKeyUri } from "./uri.ts";
 
@@ -28,7 +28,7 @@ import { parseKeyUri } from "./uri.ts";
 export function local(): SignerAdapter {
   return createAdapter("local", async (uri, options) => {
     const path = parseKeyUri(uri);
-    const policy = readPolicy(options.policy);
+    const policy = readPolicy(options.policy, HEDGING);
     const bounds = openingBounds({ policy, signal: options.signal });
     if (bounds.signal?.aborted === true) throw endedError(bounds.signal.reason);
     if (path === "") return openLocalSigner({ policy });

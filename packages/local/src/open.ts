@@ -16,6 +16,11 @@ export interface LocalSignerOptions {
   readonly policy?: GuardPolicy | false | undefined;
 }
 
+/** The calls of these signers must not be hedged. */
+export const HEDGING = {
+  refusesHedging: "a key in this process would only sign twice, and a started signature cannot be aborted",
+} as const;
+
 const OPTIONS: OptionNames<LocalSignerOptions> = { privateKey: true, policy: true };
 
 /**
@@ -40,7 +45,7 @@ export function openLocalSigner(
 export function openLocalSigner(options?: LocalSignerOptions): Promise<Signer>;
 export async function openLocalSigner(options: LocalSignerOptions = {}): Promise<Signer> {
   assertOptions("options", options, OPTIONS);
-  const policy = readPolicy(options.policy);
+  const policy = readPolicy(options.policy, HEDGING);
   return openKey(privateKeyObject(options.privateKey), undefined, policy);
 }
 
@@ -49,6 +54,7 @@ export function openKey(key: KeyObject, uri: string | undefined, policy: GuardPo
   const publicKey = spkiToJwk(createPublicKey(key).export({ type: "spki", format: "der" }));
   const signDigest = createDigestSigner(key);
   const backend = {
+    ...HEDGING,
     uri: uri ?? formatKeyUri(publicKey),
     publicKey,
     signDigest: (digest: Uint8Array, { signingInput }: SignOptions) => signDigest(digest, signingInput),

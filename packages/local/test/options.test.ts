@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { guardSigner, openSigner } from "@signpost/core";
 import { local, openLocalSigner } from "@signpost/local";
 
 describe("options that cannot work are refused by name", () => {
@@ -36,5 +37,23 @@ describe("options that cannot work are refused by name", () => {
   test("an unknown one that is undefined is none", async () => {
     const options: object = { privatekey: undefined };
     await expect(openLocalSigner(options)).resolves.toMatchObject({ uri: expect.stringMatching(/^local:#/) });
+  });
+
+  test("hedges are refused wherever they are asked for, with the reason", async () => {
+    const policy = { hedgeAfterMs: 100 };
+    const bare = await openLocalSigner({ policy: false });
+    for (const open of [
+      () => openLocalSigner({ policy }),
+      () => local().open("local:", { policy }),
+      () => local().open("local:missing.pem", { policy }),
+      () => openSigner("local:", [local()], { policy }),
+      async () => guardSigner(bare, policy),
+    ]) {
+      await expect(open()).rejects.toMatchObject({
+        name: "ConfigurationError",
+        argument: "policy.hedgeAfterMs",
+        message: expect.stringContaining("cannot be aborted"),
+      });
+    }
   });
 });

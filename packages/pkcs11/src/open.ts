@@ -55,17 +55,23 @@ export async function openPkcs11Signer(options: Pkcs11SignerOptions): Promise<Si
   return openKeySigner(readSignerOptions(options), options);
 }
 
+const HEDGING = {
+  refusesHedging:
+    "a C_Sign that has started cannot be aborted, and for an always-authenticate key the hedge would log in a second time",
+} as const;
+
 type OpeningOptions = Pick<Pkcs11SignerOptions, "policy" | "signal">;
 
 /** Opens the key of a checked request, as a guarded or a bare signer. */
 export async function openKeySigner(read: ReadRequest, options: OpeningOptions): Promise<Signer> {
   // Checked before anything is opened, because a failure later would leave it open.
-  const policy = readPolicy(options.policy);
+  const policy = readPolicy(options.policy, HEDGING);
   const signal = readSignal("signal", options.signal);
   const { key, module } = await openWithin(read, signal);
   const uri = formatKeyUri(module, key);
   const placeOfSession = createPlaces(uri);
   const backend = {
+    ...HEDGING,
     uri,
     publicKey: key.publicKey,
     signDigest: async (digest: Uint8Array, call: SignOptions) => {

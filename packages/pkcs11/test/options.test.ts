@@ -91,6 +91,19 @@ describe("openPkcs11Signer", () => {
     expect(error).toMatchObject({ name: "ConfigurationError", argument: "policy.deadlineMS" });
   });
 
+  test("refuses hedges, with the reason", async () => {
+    const policy = { hedgeAfterMs: 100 };
+    const uri = `pkcs11:token=t;object=k?module-path=${library}&pin-value=1`;
+    const opening = openSigner(uri, [pkcs11({ allowPinValue: true })], { policy }).catch((error: unknown) => error);
+    for (const error of [await refusal({ module: library, policy }), await opening]) {
+      expect(error).toMatchObject({
+        name: "ConfigurationError",
+        argument: "policy.hedgeAfterMs",
+        message: expect.stringContaining("C_Sign") as string,
+      });
+    }
+  });
+
   test.each([[undefined], [null], ["pkcs11:"], [[]]])("refuses %j instead of options", async (options) => {
     const opening = openPkcs11Signer(options as unknown as Pkcs11SignerOptions);
     await expect(opening).rejects.toMatchObject({ name: "ConfigurationError", argument: "options" });

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, verify } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createLimiter } from "@signpost/core";
+import { createLimiter, failoverSigner, guardSigner } from "@signpost/core";
 import { openPkcs11Signer } from "@signpost/pkcs11";
 import { type GeneratedKey, type SoftHsm, startSoftHsm } from "@signpost/test-backends/softhsm";
 import { createOpener } from "./support/signing.ts";
@@ -40,4 +40,16 @@ test("a policy that cannot work is refused before the module is asked for anythi
     policy: { maxAttempts: 0 },
   });
   await expect(opening).rejects.toMatchObject({ argument: "policy.maxAttempts" });
+});
+
+test("hedges are refused for the bare signer too, alone and in a failover", async () => {
+  const base = { module: hsm.module, token: hsm.tokenLabel, pin: hsm.pin, object: "a" };
+  const bare = await openPkcs11Signer({ ...base, policy: false });
+  const refusal = expect.objectContaining({
+    argument: "policy.hedgeAfterMs",
+    message: expect.stringContaining("C_Sign"),
+  });
+  expect(() => guardSigner(bare, { hedgeAfterMs: 100 })).toThrow(refusal);
+  expect(() => guardSigner(failoverSigner([bare]), { hedgeAfterMs: 100 })).toThrow(refusal);
+  await bare.close();
 });

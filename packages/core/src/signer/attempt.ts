@@ -4,14 +4,14 @@ import type { AttemptController } from "./attempt-controller.ts";
 import type { Signer } from "./contract.ts";
 import { insideOf } from "./inside.ts";
 import { copiedSignature } from "./places.ts";
-import type { CallScope } from "./scope.ts";
+import type { Endable } from "./race.ts";
 
 export interface AttemptInput {
   readonly digest: Uint8Array;
   readonly signingInput: Uint8Array | undefined;
   readonly timeoutMs: number;
   /** The call. If it ends, the attempt ends. */
-  readonly scope: CallScope;
+  readonly scope: Endable;
   /** The attempt's own controller. It aborts when the call ends, or after the timeout. */
   readonly controller: AttemptController;
   /** Called once when the backend has settled, no matter how late. The slot is taken until then. */

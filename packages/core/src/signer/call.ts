@@ -1,21 +1,23 @@
 import { SignerError } from "../errors.ts";
-import { isThenable, swallowRejection } from "../thenable.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
-import { attempt } from "./attempt.ts";
+import { attempt, type AttemptInput } from "./attempt.ts";
 import { AttemptController } from "./attempt-controller.ts";
 import type { Signer, SignOptions } from "./contract.ts";
+import { hedgedAttempt } from "./hedged-attempt.ts";
+import type { Hedging } from "./hedging.ts";
 import { takeSlot } from "./limiter.ts";
 import { attemptedPlace } from "./places.ts";
 import type { ResolvedPolicy } from "./policy.ts";
 import { retryDelayMs } from "./retry.ts";
 import { type CallScope, openScope, pause } from "./scope.ts";
+import { giveBack, granted } from "./slot.ts";
 
 /** One call on its way through the guard. */
 export interface Call {
   readonly digest: Uint8Array;
   readonly signingInput: Uint8Array | undefined;
   readonly scope: CallScope;
-  /** Number of backend calls. With the first one the call is started, and finishes even if the signer is closed. */
+  /** Number of attempts, without the hedge. With the first one the call is started, and finishes even if the signer is closed. */
   attempts: number;
   /** The error of the last attempt. */
   lastError: SignerError | undefined;
@@ -23,6 +25,10 @@ export interface Call {
   place: string | undefined;
   queueMs: number;
   backendMs: number;
+  /** Number of backend calls besides the attempts. A call has one hedge at most. */
+  hedges: number;
+  /** Whether the signature came from the hedge. */
+  hedgeWon: boolean;
 }
 
 export function openCall(uri: string, digest: unknown, options: SignOptions, deadlineMs: number): Call {
@@ -36,10 +42,18 @@ export function openCall(uri: string, digest: unknown, options: SignOptions, dea
     place: undefined,
     queueMs: 0,
     backendMs: 0,
+    hedges: 0,
+    hedgeWon: false,
   };
 }
 
-export async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call): Promise<Uint8Array> {
+/** `hedging`: undefined if the policy has none. */
+export async function runCall(
+  signer: Signer,
+  policy: ResolvedPolicy,
+  hedging: Hedging | undefined,
+  call: Call,
+): Promise<Uint8Array> {
   const { scope } = call;
   for (;;) {
     // Only for this round: the wait for a slot, and the attempt.
@@ -51,14 +65,16 @@ export async function runCall(signer: Signer, policy: ResolvedPolicy, call: Call
     const startedAt = performance.now();
     call.attempts += 1;
     try {
-      return await attempt(signer, {
+      const input: AttemptInput = {
         digest: call.digest,
         signingInput: call.signingInput,
         timeoutMs: policy.attemptTimeoutMs,
         scope,
         controller,
         settled: () => giveBack(release),
-      });
+      };
+      if (hedging === undefined) return await attempt(signer, input);
+      return await hedgedAttempt(signer, input, call, hedging, policy.limiter);
     } catch (error) {
       if (scope.ending !== undefined) throw scope.ending;
       if (!(error instanceof SignerError) || !error.transient || call.attempts >= policy.maxAttempts) throw error;
@@ -82,30 +98,6 @@ async function queued(slot: Promise<() => void>, call: Call, controller: Attempt
     throw scope.ending ?? call.lastError ?? error;
   } finally {
     call.queueMs += performance.now() - startedAt;
-  }
-}
-
-/** Waits for the slot or the end of the call, since a custom limiter may ignore its signal and never grant one. */
-function granted(slot: Promise<() => void>, scope: CallScope, controller: AttemptController): Promise<() => void> {
-  return new Promise((resolve, reject) => {
-    scope.onEnd((ending) => {
-      controller.abort(ending);
-      reject(ending);
-    });
-    Promise.resolve(slot).then((release) => {
-      if (typeof release !== "function") reject(new TypeError("expected a function that releases the slot"));
-      else if (scope.ending === undefined) resolve(release);
-      else giveBack(release);
-    }, reject);
-  });
-}
-
-function giveBack(release: () => void): void {
-  try {
-    const given: unknown = release();
-    if (isThenable(given)) swallowRejection(given);
-  } catch {
-    // A custom limiter that fails here has lost the slot. The call still returns its signature.
   }
 }
 

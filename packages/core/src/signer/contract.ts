@@ -76,6 +76,14 @@ export interface GuardPolicy {
   readonly concurrency?: number | undefined;
   /** Calls that may wait for a slot. One more rejects with `overloaded` immediately. 0 to 1,000,000. Default 1000. */
   readonly maxQueue?: number | undefined;
+  /**
+   * Milliseconds after which an attempt that has no answer may get a second one beside it, the hedge. The first good answer
+   * wins, and the other attempt is aborted. At most 5 % of calls are hedged, and none while the backend fails or calls wait
+   * in the queue. A hedge takes a slot and a permit, and the backend counts and bills it. Refused for signers whose calls
+   * cannot be aborted (PKCS#11, local). Whole milliseconds, 1 to 2,147,483,646, less than `attemptTimeoutMs`. Default: no
+   * hedges.
+   */
+  readonly hedgeAfterMs?: number | undefined;
   /** A limiter from `createLimiter`, instead of `concurrency` and `maxQueue`. Default: a limiter only for this signer. */
   readonly limiter?: Limiter | undefined;
 }

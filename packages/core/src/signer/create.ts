@@ -28,6 +28,11 @@ export interface SignerBackend {
    * Default: none, since a guard has its own.
    */
   readonly callTimeoutMs?: number | undefined;
+  /**
+   * Why a guard must not hedge calls of this signer, such as "a started call cannot be aborted". A guard then refuses
+   * `hedgeAfterMs` with this reason. Default: it may.
+   */
+  readonly refusesHedging?: string | undefined;
   /** Notes for the operator, never a secret. Called by each `health()` of the guard. Default: none. */
   readonly notes?: (() => readonly string[]) | undefined;
   /** The status of the backend, as the adapter sees it. Called by each `health()` of the guard. Default: `ready`. */
@@ -129,6 +134,7 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
       leftBehind: () => attempts.leftBehind,
       allowOverdue: attempts.allow,
       attempt: attemptOnce,
+      refusesHedging: backend.refusesHedging,
     }),
   );
 }

@@ -13,12 +13,16 @@ export interface SignEvent {
   readonly uri: string;
   /** Key URI of the place that made the last attempt, if the signer has several places (`failoverSigner`). */
   readonly place?: string;
-  /** Number of backend calls. 0 if the call never got a slot, and in the second event of a call. */
+  /** Number of attempts, without the hedge. 0 if the call never got a slot, and in the second event of a call. */
   readonly attempts: number;
   /** Milliseconds spent waiting for slots. */
   readonly queueMs: number;
   /** Milliseconds spent in backend calls. */
   readonly backendMs: number;
+  /** Number of hedges: backend calls besides the attempts. Absent if there was none. */
+  readonly hedges?: number;
+  /** Whether the hedge gave the signature. Absent if there was no hedge. */
+  readonly hedgeWon?: boolean;
   /** Error code. Absent on success. */
   readonly code?: SignerErrorCode;
 }

@@ -127,6 +127,7 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
       status: () => record.status(current),
       notes: () => record.notes(current),
       leftBehind: () => all.reduce((sum, place) => sum + (insideOf(place)?.leftBehind() ?? 0), 0),
+      refusesHedging: all.map((place) => insideOf(place)?.refusesHedging).find((reason) => reason !== undefined),
       allowOverdue: (count) => {
         for (const place of all) insideOf(place)?.allowOverdue(count);
       },

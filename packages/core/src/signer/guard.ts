@@ -6,6 +6,7 @@ import type { GuardedSigner, GuardPolicy, Signer, SignOptions } from "./contract
 import { settlingSigner } from "./create.ts";
 import { closedError } from "./endings.ts";
 import { publishSign, type SignEvent } from "./events.ts";
+import { createHedging, type Hedging } from "./hedging.ts";
 import { type BackendStatus, createHealthRecord, type SignerStatus, worstStatus } from "./health.ts";
 import { type Inside, insideOf } from "./inside.ts";
 import { concurrencyOf } from "./limiter.ts";
@@ -59,8 +60,10 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   requireBare("signer", signer);
   checkDetails(details);
   const bare = settlingSigner(signer);
-  const resolved = resolvePolicy(policy, details.defaults ?? {});
   const inside = insideOf(bare);
+  const resolved = resolvePolicy(policy, details.defaults ?? {}, inside?.refusesHedging);
+  const { hedgeAfterMs } = resolved;
+  const hedging = hedgeAfterMs === undefined ? undefined : createHedging(hedgeAfterMs, resolved.limiter);
   inside?.allowOverdue(concurrencyOf(resolved.limiter) ?? DEFAULT_CONCURRENCY);
   const health = createHealthRecord();
   const calls = new Map<Call, Promise<Uint8Array>>();
@@ -72,7 +75,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     try {
       if (closing !== undefined) call.scope.end(closedError());
       if (call.scope.ending !== undefined) throw call.scope.ending;
-      const result = runCall(bare, resolved, call);
+      const result = runCall(bare, resolved, hedging, call);
       calls.set(call, result);
       const signature = await result;
       call.place = distinct(placeOf(signature)?.uri ?? call.place);
@@ -114,15 +117,13 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     publicKey: bare.publicKey,
     sign,
     close: () => (closing ??= closeOnce()),
-    health: () => health.read(readStatus(details, inside), readNotes(details, inside)),
+    health: () => health.read(readStatus(details, inside), readNotes(details, inside, hedging)),
     [Symbol.asyncDispose]: () => guarded.close(),
   };
   const signedBadly = (place: Place, error: SignerError): void => {
     health.failed(error);
     // The first event of the call reported a success.
-    publishSign(() =>
-      signEvent(bare.uri, { place: distinct(place.uri), attempts: 0, queueMs: 0, backendMs: 0 }, error),
-    );
+    publishSign(() => signEvent(bare.uri, { place: distinct(place.uri), ...UNSENT }, error));
   };
   return Object.freeze(markGuarded(guarded, { signedBadly }));
 }
@@ -135,16 +136,18 @@ function checkDetails(details: GuardDetails): void {
   readCallback("details.status", status);
 }
 
-type Told = Pick<Call, "place" | "attempts" | "queueMs" | "backendMs">;
+const UNSENT = { attempts: 0, queueMs: 0, backendMs: 0, hedges: 0, hedgeWon: false };
+type Told = Pick<Call, "place" | "attempts" | "queueMs" | "backendMs" | "hedges" | "hedgeWon">;
 
 function signEvent(uri: string, call: Told, error: SignerError | undefined): SignEvent {
-  const { attempts, place, queueMs, backendMs } = call;
+  const { attempts, place, queueMs, backendMs, hedges, hedgeWon } = call;
   return {
     uri,
     ...(place === undefined ? {} : { place }),
     attempts,
     queueMs,
     backendMs,
+    ...(hedges === 0 ? {} : { hedges, hedgeWon }),
     ...(error === undefined ? {} : { code: error.code }),
   };
 }
@@ -154,11 +157,16 @@ function readStatus({ status }: GuardDetails, inside: Inside | undefined): Backe
   return inside === undefined ? own : worstStatus(own, inside.status());
 }
 
-function readNotes({ notes = [] }: GuardDetails, inside: Inside | undefined): readonly string[] {
+function readNotes(
+  { notes = [] }: GuardDetails,
+  inside: Inside | undefined,
+  hedging: Hedging | undefined,
+): readonly string[] {
   const left = inside?.leftBehind() ?? 0;
   return [
     ...(typeof notes === "function" ? notes() : notes),
     ...(inside?.notes() ?? []),
+    ...(hedging?.notes() ?? []),
     ...(left === 0 ? [] : [`abandoned calls that the backend has not answered: ${left}`]),
   ];
 }

@@ -15,6 +15,8 @@ export interface Inside {
   readonly allowOverdue: (count: number) => void;
   /** As `sign`, for the guard: it has checked the arguments, and ends the attempt by its controller. */
   readonly attempt?: AttemptOnce;
+  /** Why a guard must not hedge its calls. Undefined if it may. */
+  readonly refusesHedging?: string | undefined;
 }
 
 /** Copies the bytes. Rejects with a `SignerError`. */

@@ -1,0 +1,107 @@
+import { nameSigner, type SignerError } from "../errors.ts";
+import { attempt, type AttemptInput } from "./attempt.ts";
+import { AttemptController } from "./attempt-controller.ts";
+import type { Limiter, Signer } from "./contract.ts";
+import type { Hedging, LateAttempt } from "./hedging.ts";
+import { attemptedPlace } from "./places.ts";
+import { openRace, type Outcome, type Race } from "./race.ts";
+import type { CallScope } from "./scope.ts";
+import { freeSlot, giveBack } from "./slot.ts";
+
+/** What a call records of its attempt and its hedge. */
+export interface HedgedCall {
+  readonly scope: CallScope;
+  readonly attempts: number;
+  /** Number of backend calls besides the attempts. A call has one hedge at most. */
+  hedges: number;
+  /** Whether the signature came from the hedge. */
+  hedgeWon: boolean;
+  lastError: SignerError | undefined;
+}
+
+/**
+ * As `attempt`. If there is no answer in time, a second attempt may start while the first goes on: the hedge, with a
+ * timeout and a slot for itself. If both fail, the error of the later one counts, and the call goes on as after one attempt.
+ */
+export async function hedgedAttempt(
+  signer: Signer,
+  input: AttemptInput,
+  call: HedgedCall,
+  hedging: Hedging,
+  limiter: Limiter,
+): Promise<Uint8Array> {
+  const race = openRace(call.scope);
+  const begin = (own: Pick<AttemptInput, "controller" | "settled">, outcome: Outcome): void => {
+    hedging.began();
+    race.run((scope) => namedAttempt(signer, { ...input, ...own, scope }), outcome);
+  };
+  if (call.attempts === 1) hedging.called();
+  begin(input, outcomeFor(call, hedging));
+  if (call.hedges > 0) return race.result;
+  const letGo = onceLate(race, hedging, limiter, (release) => {
+    call.hedges += 1;
+    hedging.sent();
+    const own = { controller: new AttemptController(), settled: () => giveBack(release) };
+    const { signed, ...others } = outcomeFor(call, hedging);
+    const won = (): void => {
+      call.hedgeWon = true;
+      hedging.won();
+      signed();
+    };
+    begin(own, { ...others, signed: won });
+  });
+  try {
+    return await race.result;
+  } finally {
+    letGo();
+  }
+}
+
+/** With a failover, the two attempts may be at different places. */
+async function namedAttempt(signer: Signer, input: AttemptInput): Promise<Uint8Array> {
+  try {
+    return await attempt(signer, input);
+  } catch (error) {
+    const place = attemptedPlace(input.controller.madeSignal);
+    throw place === undefined ? error : nameSigner(error, place.uri);
+  }
+}
+
+function outcomeFor(call: HedgedCall, hedging: Hedging): Outcome {
+  return {
+    signed: () => hedging.ended(true),
+    failed: (error) => {
+      const { ending } = call.scope;
+      if (ending === undefined) call.lastError = error;
+      // An abort or close by the caller says nothing about the backend.
+      hedging.ended(ending === undefined || ending.code === "timeout" ? false : undefined);
+    },
+    lost: () => hedging.ended(undefined),
+  };
+}
+
+/** Calls `send` once the attempt is late and may have a hedge. Returns a function that stops waiting for that. */
+function onceLate(race: Race, hedging: Hedging, limiter: Limiter, send: (release: () => void) => void): () => void {
+  /** Ends the wait of a custom limiter. */
+  let waiting: AbortController | undefined;
+  const hedge = async (): Promise<void> => {
+    waiting = new AbortController();
+    const release = await freeSlot(limiter, waiting.signal);
+    if (release !== undefined && !race.isOver) return send(release);
+    if (release !== undefined) giveBack(release);
+    hedging.refund();
+    if (!race.isOver) hedging.late(late);
+  };
+  const late: LateAttempt = { hedge: () => void hedge() };
+  let turn: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => {
+    // After the event loop was busy, the answer may already be there. It is read before this.
+    turn = setImmediate(() => hedging.late(late));
+  }, hedging.afterMs);
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(turn);
+    hedging.drop(late);
+    waiting?.abort();
+  };
+}

@@ -1,0 +1,96 @@
+import { ArrivalQueue } from "./arrival-queue.ts";
+import type { Limiter } from "./contract.ts";
+
+/** One hedge in so many calls: 5 %. */
+const CALLS_PER_HEDGE = 20;
+/** How many hedges may be saved up while none is needed. */
+const MAX_SAVED = 10;
+
+/** An attempt that takes too long. */
+export interface LateAttempt {
+  /** Starts its hedge, which is already paid for. */
+  readonly hedge: () => void;
+}
+
+/**
+ * Which late attempts of a signer get a hedge. Each call pays for a part of one. In addition, there must be a good answer
+ * that shows that the backend works, and each shows it for one hedge. If other attempts are in flight, the answer must come
+ * while this attempt is already late: when a backend stops answering, every attempt in flight becomes late, and none of
+ * them gets a hedge. An attempt that is alone has nothing to wait for.
+ */
+export interface Hedging {
+  /** Milliseconds after which an attempt is late. */
+  readonly afterMs: number;
+  /** A call has made its first attempt. */
+  called(): void;
+  /** An attempt has begun, also that of a hedge. */
+  began(): void;
+  /** An attempt has ended. `good`: whether its answer was. Undefined if it was ended before there was one. */
+  ended(good: boolean | undefined): void;
+  /** This attempt is late. Its hedge may start now, or later. */
+  late(attempt: LateAttempt): void;
+  /** This attempt needs no hedge any more. */
+  drop(attempt: LateAttempt): void;
+  /** There was no slot for a hedge that was paid for. */
+  refund(): void;
+  /** A hedge was sent to the backend. */
+  sent(): void;
+  /** A hedge gave the call its signature. */
+  won(): void;
+  /** For the operator. */
+  notes(): readonly string[];
+}
+
+export function createHedging(afterMs: number, limiter: Limiter): Hedging {
+  const waiting = new ArrivalQueue<LateAttempt>();
+  /** In calls, so that a hedge costs a whole number. */
+  let saved = 0;
+  let inFlight = 0;
+  /** Whether the last attempt had a good answer, and no hedge used it. */
+  let proven = false;
+  let calls = 0;
+  let sent = 0;
+  let won = 0;
+
+  const hedgeNext = (): void => {
+    // Calls that wait for a slot come first.
+    if (!proven || saved < CALLS_PER_HEDGE || limiter.queued > 0) return;
+    const attempt = waiting.next();
+    if (attempt === undefined) return;
+    proven = false;
+    saved -= CALLS_PER_HEDGE;
+    attempt.hedge();
+  };
+
+  return {
+    afterMs,
+    called: () => {
+      calls += 1;
+      saved = Math.min(saved + 1, MAX_SAVED * CALLS_PER_HEDGE);
+    },
+    began: () => {
+      inFlight += 1;
+    },
+    ended: (good) => {
+      inFlight -= 1;
+      if (good === undefined) return;
+      proven = good;
+      hedgeNext();
+    },
+    late: (attempt) => {
+      waiting.add(attempt);
+      if (inFlight === 1) hedgeNext();
+    },
+    drop: (attempt) => waiting.drop(attempt),
+    refund: () => {
+      saved = Math.min(saved + CALLS_PER_HEDGE, MAX_SAVED * CALLS_PER_HEDGE);
+    },
+    sent: () => {
+      sent += 1;
+    },
+    won: () => {
+      won += 1;
+    },
+    notes: () => (sent === 0 ? [] : [`hedged ${sent} of ${calls} calls; the hedge answered first in ${won}`]),
+  };
+}
