@@ -20,6 +20,8 @@ export interface BenchReport {
 export interface Fact {
   readonly name: string;
   readonly value: string;
+  /** Its target, if it has one. */
+  readonly target?: { readonly words: string; readonly isMet: boolean };
 }
 
 export interface Machine {
@@ -70,18 +72,25 @@ export function toMarkdown(report: BenchReport): string {
     row(COLUMNS.map(() => "---")),
     ...report.results.map(resultRow),
     "",
-    ...(report.facts.length === 0
-      ? []
-      : [
-          row(["fact", "value"]),
-          row(["---", "---"]),
-          ...report.facts.map(({ name, value }) => row([name, value])),
-          "",
-        ]),
+    ...(report.facts.length === 0 ? [] : [...factsTable(report.facts), ""]),
     `${machine.processor}, ${machine.cores} cores, ${machine.memoryGiB} GiB, load ${figure(machine.load)}, ${machine.system}, Node ${machine.node}; ${[...versions, report.date].join("; ")}.`,
     "Brackets: 95 % confidence interval of the median of the paired values.",
     "",
   ].join("\n");
+}
+
+/** With a column for targets if there are any. */
+function factsTable(facts: readonly Fact[]): readonly string[] {
+  if (facts.every((fact) => fact.target === undefined)) {
+    return [row(["fact", "value"]), row(["---", "---"]), ...facts.map(({ name, value }) => row([name, value]))];
+  }
+  return [
+    row(["fact", "value", "target"]),
+    row(["---", "---", "---"]),
+    ...facts.map(({ name, value, target: wanted }) =>
+      row([name, value, wanted === undefined ? "none" : `${wanted.words}: ${wanted.isMet ? "met" : "not met"}`]),
+    ),
+  ];
 }
 
 function resultRow(result: PairingResult): string {

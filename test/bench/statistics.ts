@@ -48,6 +48,11 @@ function lowerRank(n: number): number {
   return rank;
 }
 
+/** The value below which this part of the samples lies. */
+export function quantileOf(samples: readonly number[], fraction: number): number {
+  return quantile(ascending(samples), fraction);
+}
+
 /** Interpolated between the neighbouring samples. */
 function quantile(sorted: readonly number[], fraction: number): number {
   const position = (sorted.length - 1) * fraction;

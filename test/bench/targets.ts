@@ -16,7 +16,7 @@ export function targetsTable(reports: readonly BenchReport[]): string {
     row(["benchmark", "target", "met in", "not met", "met"]),
     row(["---", "---", "---", "---", "---"]),
     ...reports.flatMap((report) =>
-      [...verdictsByTarget(report.results)].map(([target, verdicts]) => {
+      [...verdictsByTarget(report)].map(([target, verdicts]) => {
         const met = verdicts.filter((verdict) => verdict.met);
         const missed = verdicts.filter((verdict) => !verdict.met);
         return row([report.name, target, `${met.length} of ${verdicts.length}`, listed(missed), listed(met)]);
@@ -26,7 +26,7 @@ export function targetsTable(reports: readonly BenchReport[]): string {
   ].join("\n");
 }
 
-function verdictsByTarget(results: readonly PairingResult[]): Map<string, Verdict[]> {
+function verdictsByTarget({ results, facts }: BenchReport): Map<string, Verdict[]> {
   const byTarget = new Map<string, Verdict[]>();
   for (const result of results) {
     for (const part of judgedParts(result)) {
@@ -35,6 +35,11 @@ function verdictsByTarget(results: readonly PairingResult[]): Map<string, Verdic
       const verdict = { name: result.name, found: found(result, part), met: meets(result, part) };
       byTarget.set(target, [...(byTarget.get(target) ?? []), verdict]);
     }
+  }
+  for (const { name, value, target } of facts) {
+    if (target === undefined) continue;
+    const verdict = { name, found: value, met: target.isMet };
+    byTarget.set(target.words, [...(byTarget.get(target.words) ?? []), verdict]);
   }
   return byTarget;
 }
