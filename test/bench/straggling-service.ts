@@ -38,10 +38,13 @@ export function stragglingService(inner: Signer, seed: number, error: () => Erro
   const sign: Signer["sign"] = (digest, { signal } = {}) => {
     calls += 1;
     const waitMs = health.outage === "failing" ? FAIL_AFTER_MS : delayMs() * health.slowdown;
-    const { outage } = health;
     return new Promise((resolve, reject) => {
-      const answer = (): void => (outage === "none" ? resolve(inner.sign(digest)) : reject(error()));
-      const timer = outage === "silent" ? undefined : setTimeout(answer, waitMs);
+      // An outage also concerns the calls in flight.
+      const answer = (): void => {
+        if (health.outage === "none") resolve(inner.sign(digest));
+        else if (health.outage === "failing") reject(error());
+      };
+      const timer = setTimeout(answer, waitMs);
       const end = (): void => {
         clearTimeout(timer);
         reject(signal?.reason);

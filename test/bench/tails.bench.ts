@@ -111,6 +111,7 @@ await runBench({
       ),
       versusNone("median", 0.5),
       versusNone("p99", 0.99),
+      versusNone("p99.5", 0.995),
       versusNone("p99.9", 0.999),
     ];
     return { pairings, tearDown: async () => {}, facts: () => factsOf(inner) };

@@ -78,6 +78,31 @@ describe("the recipe for OpenTelemetry", () => {
     expect(JSON.stringify(after)).not.toContain("jane");
   });
 
+  test("counts hedges, by whether they answered first", async () => {
+    const bare = await openLocalSigner({ policy: false });
+    let hangs = false;
+    const late = guardSigner(
+      {
+        ...bare,
+        uri: "late:key",
+        sign: (digest, options) => {
+          if (!hangs) return bare.sign(digest, options);
+          hangs = false;
+          return new Promise((_resolve, reject) => {
+            options?.signal?.addEventListener("abort", () => reject(new SignerError("aborted", "aborted")));
+          });
+        },
+      },
+      { hedgeAfterMs: 20 },
+    );
+    for (let made = 0; made < 20; made += 1) await late.sign(new Uint8Array(32));
+    hangs = true;
+    await late.sign(new Uint8Array(32));
+    const labels = { "signpost.key": "late:key", "signpost.hedge.won": true };
+    expect(await exported()).toContainEqual(["signpost.sign.hedges", labels, 1]);
+    await late.close();
+  });
+
   test("stops when it is told", async () => {
     stop();
     await signJwt(createKeySet([{ signer }]), claims);

@@ -11,10 +11,11 @@ export function recordSigning(meter: Meter, signers: readonly GuardedSigner[]): 
   const duration = meter.createHistogram("signpost.sign.duration", { ...seconds, description: "In the backend" });
   const queue = meter.createHistogram("signpost.sign.queue", { ...seconds, description: "Waiting for a slot" });
   const retries = meter.createCounter("signpost.sign.retries", { description: "Attempts after the first" });
+  const hedges = meter.createCounter("signpost.sign.hedges", { description: "Attempts at the same time as another" });
   const ready = meter.createObservableGauge("signpost.signer.ready", { description: "1 ready, 0.5 degraded, 0 down" });
 
   const onSign = (message: unknown): void => {
-    const { uri, place, attempts, queueMs, backendMs, code } = message as SignEvent;
+    const { uri, place, attempts, hedges: sent = 0, hedgeWon, queueMs, backendMs, code } = message as SignEvent;
     // Each has few values, and none is about a user, so they are safe as labels.
     const attributes = {
       "signpost.key": uri,
@@ -24,6 +25,7 @@ export function recordSigning(meter: Meter, signers: readonly GuardedSigner[]): 
     duration.record(backendMs / 1000, attributes);
     queue.record(queueMs / 1000, { "signpost.key": uri });
     if (attempts > 1) retries.add(attempts - 1, { "signpost.key": uri });
+    if (sent > 0) hedges.add(sent, { "signpost.key": uri, "signpost.hedge.won": hedgeWon === true });
   };
   const value = { ready: 1, degraded: 0.5, down: 0 };
   ready.addCallback((result) => {

@@ -31,24 +31,21 @@ export async function hedgedAttempt(
   limiter: Limiter,
 ): Promise<Uint8Array> {
   const race = openRace(call.scope);
-  const begin = (own: Pick<AttemptInput, "controller" | "settled">, outcome: Outcome): void => {
-    hedging.began();
-    race.run((scope) => namedAttempt(signer, { ...input, ...own, scope }), outcome);
+  const begin = (own: Pick<AttemptInput, "controller" | "settled">, won?: () => void): number => {
+    const order = hedging.began();
+    race.run((scope) => namedAttempt(signer, { ...input, ...own, scope }), outcomeFor(order, call, hedging, won));
+    return order;
   };
   if (call.attempts === 1) hedging.called();
-  begin(input, outcomeFor(call, hedging));
+  const first = begin(input);
   if (call.hedges > 0) return race.result;
-  const letGo = onceLate(race, hedging, limiter, (release) => {
+  const letGo = onceLate(first, race, hedging, limiter, (release) => {
     call.hedges += 1;
     hedging.sent();
-    const own = { controller: new AttemptController(), settled: () => giveBack(release) };
-    const { signed, ...others } = outcomeFor(call, hedging);
-    const won = (): void => {
+    begin({ controller: new AttemptController(), settled: () => giveBack(release) }, () => {
       call.hedgeWon = true;
       hedging.won();
-      signed();
-    };
-    begin(own, { ...others, signed: won });
+    });
   });
   try {
     return await race.result;
@@ -67,41 +64,57 @@ async function namedAttempt(signer: Signer, input: AttemptInput): Promise<Uint8A
   }
 }
 
-function outcomeFor(call: HedgedCall, hedging: Hedging): Outcome {
+/** `won`: called if this attempt gives the call its signature. */
+function outcomeFor(order: number, call: HedgedCall, hedging: Hedging, won?: () => void): Outcome {
   return {
-    signed: () => hedging.ended(true),
+    signed: () => {
+      won?.();
+      hedging.ended(order, true);
+    },
     failed: (error) => {
       const { ending } = call.scope;
       if (ending === undefined) call.lastError = error;
       // An abort or close by the caller says nothing about the backend.
-      hedging.ended(ending === undefined || ending.code === "timeout" ? false : undefined);
+      hedging.ended(order, ending === undefined || ending.code === "timeout" ? false : undefined);
     },
-    lost: () => hedging.ended(undefined),
+    lost: () => hedging.ended(order, undefined),
   };
 }
 
 /** Calls `send` once the attempt is late and may have a hedge. Returns a function that stops waiting for that. */
-function onceLate(race: Race, hedging: Hedging, limiter: Limiter, send: (release: () => void) => void): () => void {
+function onceLate(
+  order: number,
+  race: Race,
+  hedging: Hedging,
+  limiter: Limiter,
+  send: (release: () => void) => void,
+): () => void {
+  let late: LateAttempt | undefined;
   /** Ends the wait of a custom limiter. */
   let waiting: AbortController | undefined;
   const hedge = async (): Promise<void> => {
-    waiting = new AbortController();
-    const release = await freeSlot(limiter, waiting.signal);
-    if (release !== undefined && !race.isOver) return send(release);
-    if (release !== undefined) giveBack(release);
-    hedging.refund();
-    if (!race.isOver) hedging.late(late);
+    while (!race.isOver) {
+      // Another call's answer starts it. Awaiting that keeps the async context of this call.
+      await new Promise<void>((resolve) => {
+        late = { order, hedge: resolve };
+        hedging.late(late);
+      });
+      waiting = new AbortController();
+      const release = await freeSlot(limiter, waiting.signal);
+      if (release !== undefined && !race.isOver) return send(release);
+      if (release !== undefined) giveBack(release);
+      hedging.refund();
+    }
   };
-  const late: LateAttempt = { hedge: () => void hedge() };
   let turn: NodeJS.Immediate | undefined;
   const timer = setTimeout(() => {
     // After the event loop was busy, the answer may already be there. It is read before this.
-    turn = setImmediate(() => hedging.late(late));
+    turn = setImmediate(() => void hedge());
   }, hedging.afterMs);
   return () => {
     clearTimeout(timer);
     clearImmediate(turn);
-    hedging.drop(late);
+    if (late !== undefined) hedging.drop(late);
     waiting?.abort();
   };
 }

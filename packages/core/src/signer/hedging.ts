@@ -8,25 +8,27 @@ const MAX_SAVED = 10;
 
 /** An attempt that takes too long. */
 export interface LateAttempt {
+  /** From `began`. */
+  readonly order: number;
   /** Starts its hedge, which is already paid for. */
   readonly hedge: () => void;
 }
 
 /**
  * Which late attempts of a signer get a hedge. Each call pays for a part of one. In addition, there must be a good answer
- * that shows that the backend works, and each shows it for one hedge. If other attempts are in flight, the answer must come
- * while this attempt is already late: when a backend stops answering, every attempt in flight becomes late, and none of
- * them gets a hedge. An attempt that is alone has nothing to wait for.
+ * that shows that the backend works, and each shows it for one hedge. If other attempts are in flight, it must be the answer
+ * to one that began after this one, and come while this one is already late: when a backend stops answering, every attempt
+ * becomes late, and none of them gets a hedge. An attempt that is alone has nothing to wait for.
  */
 export interface Hedging {
   /** Milliseconds after which an attempt is late. */
   readonly afterMs: number;
   /** A call has made its first attempt. */
   called(): void;
-  /** An attempt has begun, also that of a hedge. */
-  began(): void;
+  /** An attempt begins, also that of a hedge. Returns its place in the order of all attempts. */
+  began(): number;
   /** An attempt has ended. `good`: whether its answer was. Undefined if it was ended before there was one. */
-  ended(good: boolean | undefined): void;
+  ended(order: number, good: boolean | undefined): void;
   /** This attempt is late. Its hedge may start now, or later. */
   late(attempt: LateAttempt): void;
   /** This attempt needs no hedge any more. */
@@ -46,17 +48,20 @@ export function createHedging(afterMs: number, limiter: Limiter): Hedging {
   /** In calls, so that a hedge costs a whole number. */
   let saved = 0;
   let inFlight = 0;
+  let begun = 0;
   /** Whether the last attempt had a good answer, and no hedge used it. */
   let proven = false;
   let calls = 0;
   let sent = 0;
   let won = 0;
 
-  const hedgeNext = (): void => {
+  /** `proof`: the order of the attempt whose answer allows a hedge of those that began before it. */
+  const hedgeNext = (proof: number): void => {
     // Calls that wait for a slot come first.
     if (!proven || saved < CALLS_PER_HEDGE || limiter.queued > 0) return;
-    const attempt = waiting.next();
-    if (attempt === undefined) return;
+    const [attempt] = waiting;
+    if (attempt === undefined || attempt.order > proof) return;
+    waiting.drop(attempt);
     proven = false;
     saved -= CALLS_PER_HEDGE;
     attempt.hedge();
@@ -70,16 +75,17 @@ export function createHedging(afterMs: number, limiter: Limiter): Hedging {
     },
     began: () => {
       inFlight += 1;
+      return (begun += 1);
     },
-    ended: (good) => {
+    ended: (order, good) => {
       inFlight -= 1;
       if (good === undefined) return;
       proven = good;
-      hedgeNext();
+      hedgeNext(order);
     },
     late: (attempt) => {
       waiting.add(attempt);
-      if (inFlight === 1) hedgeNext();
+      if (inFlight === 1) hedgeNext(Infinity);
     },
     drop: (attempt) => waiting.drop(attempt),
     refund: () => {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { verify } from "node:crypto";
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -141,6 +142,21 @@ describe("a hedge", () => {
     expect(events[2]).not.toHaveProperty("hedges");
     expect(events[2]).not.toHaveProperty("hedgeWon");
     expect(guard.health().notes).toEqual(["hedged 2 of 63 calls; the hedge answered first in 1"]);
+  });
+
+  test("is sent in the async context of its caller, even if the answer to another call started it", async () => {
+    vi.useRealTimers();
+    const request = new AsyncLocalStorage<string>();
+    const stores: (string | undefined)[] = [];
+    const remembers =
+      (behaviour: Behaviour): Behaviour =>
+      (call) => {
+        stores.push(request.getStore());
+        return behaviour(call);
+      };
+    const { guard } = await hedged({ hedgeAfterMs: 20 }, ...[hangsUntilAborted, signsIn(80), signs].map(remembers));
+    await Promise.all(["late", "other"].map((name) => request.run(name, () => guard.sign(DIGEST))));
+    expect(stores).toEqual(["late", "other", "late"]);
   });
 
   test("is not needed after a busy event loop, if the answer is already there", async () => {
