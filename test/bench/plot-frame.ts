@@ -2,6 +2,15 @@
 import * as Plot from "@observablehq/plot";
 import { JSDOM } from "jsdom";
 
+/** A plot for the page. */
+export interface PagePlot {
+  /** For its file: `bench-NAME.svg`. */
+  readonly name: string;
+  /** What it answers. */
+  readonly question: string;
+  readonly svg: string;
+}
+
 export * as Plot from "@observablehq/plot";
 export type Mark = Plot.Markish;
 

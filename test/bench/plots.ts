@@ -1,6 +1,7 @@
 // The plots of docs/performance.md, one for each question, as SVG. Each reads its rows from the reports by their names.
-import { drawPlot, type Mark, Plot } from "./plot-frame.ts";
+import { drawPlot, type Mark, type PagePlot, Plot } from "./plot-frame.ts";
 import type { PairingResult } from "./measure.ts";
+import { tailsPlot } from "./plot-tails.ts";
 import { type BenchReport, figure } from "./report.ts";
 import type { Estimate } from "./statistics.ts";
 
@@ -8,15 +9,6 @@ const OURS = "var(--ours)";
 const PEER = "var(--peer)";
 /** Keeps text readable where a line passes behind it. */
 const HALO = { stroke: "var(--paper)", strokeWidth: 5 } as const;
-
-/** A plot for the page. */
-export interface PagePlot {
-  /** For its file: `bench-NAME.svg`. */
-  readonly name: string;
-  /** What it answers. */
-  readonly question: string;
-  readonly svg: string;
-}
 
 /** Every plot whose reports are there. */
 export function plotsOf(reports: readonly BenchReport[]): readonly PagePlot[] {
@@ -26,6 +18,7 @@ export function plotsOf(reports: readonly BenchReport[]): readonly PagePlot[] {
     addedPlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("vault-transit"), rowsOf("sign-jwt")),
     ratePlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("vault-transit"), rowsOf("pkcs11-sessions")),
     startPlot([...rowsOf("start"), ...rowsOf("aws-kms-https")]),
+    tailsPlot(rowsOf("tails")),
     ratioPlot(
       "local",
       "Local key: how long does a token take, compared with JWT libraries?",

@@ -3,6 +3,7 @@ import { concurrently, makeHot, measure, sequentially } from "../bench/measure.t
 import { toMarkdown } from "../bench/report.ts";
 import { medianEstimate, spreadOf } from "../bench/statistics.ts";
 import { targetsTable } from "../bench/targets.ts";
+import { inVirtualTime } from "../bench/virtual-time.ts";
 import { verdictOf } from "../bench/verdict.ts";
 
 const ascending = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
@@ -217,3 +218,51 @@ function reportOf(...results: Awaited<ReturnType<typeof measure>>[]): Parameters
     facts: [],
   };
 }
+
+describe("simulated time", () => {
+  test("runs timers and immediates in order, and takes no real time", async () => {
+    const startedAt = performance.now();
+    const seen: [string, number][] = [];
+    const see = (name: string): void => void seen.push([name, performance.now()]);
+    await inVirtualTime(async () => {
+      setTimeout(see, 3_600_000, "late");
+      setTimeout(() => {
+        setImmediate(see, "immediate");
+        setTimeout(see, 0, "soon");
+      }, 100);
+      clearTimeout(setTimeout(see, 50, "cancelled"));
+      setTimeout(see, 100, "same time");
+      await new Promise((resolve) => setTimeout(resolve, 7_200_000));
+      see("end");
+    });
+    expect(seen).toEqual([
+      ["same time", 100],
+      ["immediate", 100],
+      ["soon", 101],
+      ["late", 3_600_000],
+      ["end", 7_200_000],
+    ]);
+    expect(performance.now() - startedAt).toBeLessThan(60_000);
+  });
+
+  test("passes on the error of the work, and ends with the real timers", async () => {
+    const timer = globalThis.setTimeout;
+    await expect(inVirtualTime(async () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+    await expect(inVirtualTime(() => new Promise(() => {}))).rejects.toThrow(
+      "waits for something that is not simulated",
+    );
+    expect(globalThis.setTimeout).toBe(timer);
+    expect(Object.hasOwn(performance, "now")).toBe(false);
+  });
+});
+
+test("a fact with a target is a row of the targets", () => {
+  const facts = [
+    { name: "extra calls", value: "6 %", target: { words: "extra calls ≤ 5 %", isMet: false } },
+    { name: "size", value: "3 kB" },
+  ];
+  const report = { ...reportOf(), facts };
+  expect(targetsTable([report])).toContain("| extra calls ≤ 5 % | 0 of 1 | extra calls: 6 % |  |");
+  expect(toMarkdown(report)).toContain("| extra calls | 6 % | extra calls ≤ 5 %: not met |");
+  expect(toMarkdown(report)).toContain("| size | 3 kB | none |");
+});
