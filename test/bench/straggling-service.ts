@@ -4,8 +4,8 @@ import type { Signer } from "@signpost/core";
 export interface ServiceHealth {
   /** Multiplies every delay. 1: as usual. */
   slowdown: number;
-  /** Answers nothing, or fails after `failAfterMs`. */
-  outage: "none" | "silent" | "failing";
+  /** No answer to any call, no answer to new calls while those in flight are still answered, or each call fails. */
+  outage: "none" | "silent" | "silent for new calls" | "failing";
 }
 
 export interface StragglingService {
@@ -38,10 +38,11 @@ export function stragglingService(inner: Signer, seed: number, error: () => Erro
   const sign: Signer["sign"] = (digest, { signal } = {}) => {
     calls += 1;
     const waitMs = health.outage === "failing" ? FAIL_AFTER_MS : delayMs() * health.slowdown;
+    const isLost = health.outage === "silent for new calls";
     return new Promise((resolve, reject) => {
-      // An outage also concerns the calls in flight.
       const answer = (): void => {
-        if (health.outage === "none") resolve(inner.sign(digest));
+        if (isLost) return;
+        if (health.outage === "none" || health.outage === "silent for new calls") resolve(inner.sign(digest));
         else if (health.outage === "failing") reject(error());
       };
       const timer = setTimeout(answer, waitMs);
