@@ -1,25 +1,26 @@
 import { SignerError, type P256PublicJwk, type ScheduledEntry, type Signer } from "@signpost/core";
 import {
   assertOptions,
-  closedError,
+  createVersionedKeys,
   nameSigner,
   openAdapterSigner,
   planOpening,
   readNumber,
   retryOpening,
+  versionDates,
   withinDeadline,
   type AdapterSignerOptions,
   type CallBounds,
   type OpeningBounds,
   type OpeningPlan,
   type OptionNames,
+  type VersionDelays,
 } from "@signpost/core/adapter";
 import { creationTimeOf, publicKeyOf, refusalOf, versionNumbers } from "./answers.ts";
 import { CONNECTION_OPTIONS, readConnectionOptions, type VaultTransitConnectionOptions } from "./client.ts";
 import { connect, type Connection } from "./connection.ts";
 import type { KeyName } from "./key-name.ts";
 import { canSign, getKey, readKeyName, sign, type VaultTransitSignerOptions } from "./open.ts";
-import { datesOf, type VersionDates } from "./version-dates.ts";
 import { formatKeyUri } from "./uri.ts";
 
 /** Options of `vaultTransitKeys`. */
@@ -93,7 +94,7 @@ export interface VaultTransitKeys extends AsyncDisposable {
 export async function vaultTransitKeys(options: VaultTransitKeysOptions): Promise<VaultTransitKeys> {
   assertOptions("options", options, OPTIONS);
   const name = readKeyName(options);
-  const dates: VersionDates = {
+  const delays: VersionDelays = {
     pickUpMinutes: readNumber("pickUpMinutes", options.pickUpMinutes ?? 15, 0, 10_080),
     announceHours: readNumber("announceHours", options.announceHours ?? 4, 2, 8784),
   };
@@ -101,7 +102,7 @@ export async function vaultTransitKeys(options: VaultTransitKeysOptions): Promis
   const connection = await connect(readConnectionOptions(options), plan);
   const signers = createSigners(connection, plan, name);
   const list = (bounds: OpeningBounds): Promise<readonly VaultTransitKeyVersion[]> =>
-    retryOpening((call) => listVersions(connection, name, dates, signers, call), bounds).catch((error: unknown) => {
+    retryOpening((call) => listVersions(connection, name, delays, signers, call), bounds).catch((error: unknown) => {
       throw nameSigner(error, formatKeyUri(name, undefined));
     });
   const closeAll = async (): Promise<void> => {
@@ -110,55 +111,17 @@ export async function vaultTransitKeys(options: VaultTransitKeysOptions): Promis
   };
   try {
     const versions = await list(plan.bounds);
-    return createKeys(versions, (signal) => list({ ...plan.bounds, signal }), closeAll);
+    return createVersionedKeys(versions, (signal) => list({ ...plan.bounds, signal }), closeAll);
   } catch (error) {
     await withinDeadline(closeAll, { deadlineMs: CLOSING_MS }).catch(() => undefined);
     throw error;
   }
 }
 
-/** The keys that the caller gets: the versions of the last list, and what lists them again. */
-function createKeys(
-  first: readonly VaultTransitKeyVersion[],
-  list: (signal: AbortSignal) => Promise<readonly VaultTransitKeyVersion[]>,
-  closeAll: () => Promise<void>,
-): VaultTransitKeys {
-  const ending = new AbortController();
-  let versions = first;
-  let refreshing: Promise<boolean> | undefined;
-  let closing: Promise<void> | undefined;
-  const refresh = async (): Promise<boolean> => {
-    if (closing !== undefined) throw closedError();
-    const found = await list(ending.signal);
-    if (describe(found) === describe(versions)) return false;
-    versions = found;
-    return true;
-  };
-  const close = async (): Promise<void> => {
-    ending.abort(closedError());
-    await refreshing?.catch(() => undefined);
-    await closeAll();
-  };
-  const keys: VaultTransitKeys = {
-    get versions() {
-      return versions;
-    },
-    refresh: () => {
-      refreshing ??= refresh().finally(() => {
-        refreshing = undefined;
-      });
-      return refreshing;
-    },
-    close: () => (closing ??= close()),
-    [Symbol.asyncDispose]: () => keys.close(),
-  };
-  return Object.freeze(keys);
-}
-
 async function listVersions(
   connection: Connection,
   name: KeyName,
-  dates: VersionDates,
+  delays: VersionDelays,
   signers: Signers,
   bounds: CallBounds,
 ): Promise<readonly VaultTransitKeyVersion[]> {
@@ -172,7 +135,7 @@ async function listVersions(
     const isAllowed = refusalOf(key, keyVersion, call) === undefined;
     const signs = isAllowed && (signers.has(keyVersion) || (await canSign(connection, name, key, keyVersion, bounds)));
     const half = signs ? { signer: await signers.open({ keyVersion, publicKey, notes: key.notes }) } : { publicKey };
-    found.push({ keyVersion, creationTime, ...datesOf(creationTime, found.length === 0, dates), ...half });
+    found.push({ keyVersion, creationTime, ...versionDates(creationTime, found.length === 0, delays), ...half });
   }
   return found;
 }
@@ -239,16 +202,4 @@ function openVersion(
 function requireSame({ uri, publicKey }: Signer, found: P256PublicJwk): void {
   if (publicKey.x === found.x && publicKey.y === found.y) return;
   throw new SignerError("wrong_key", `${uri} has another public key than before: the key was replaced`);
-}
-
-/** What makes two lists differ. The public keys of signers are compared when these are used again. */
-function describe(versions: readonly VaultTransitKeyVersion[]): string {
-  return JSON.stringify(
-    versions.map((version) => [
-      version.keyVersion,
-      "signer" in version || version.publicKey,
-      version.announcedFrom,
-      version.activeFrom,
-    ]),
-  );
 }
