@@ -6,13 +6,16 @@ export interface SelfSigned {
   readonly key: string;
 }
 
-/** A P-256 certificate for one host name, valid for a day, and trusted only by clients that are told to trust it. */
-export function selfSignedCertificate(hostname: string): SelfSigned {
+/**
+ * A P-256 certificate for one host name, and for more names and IPv4 addresses. It is valid for a day, and trusted only by
+ * clients that are told to trust it.
+ */
+export function selfSignedCertificate(hostname: string, ...others: readonly string[]): SelfSigned {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const ecdsaWithSha256 = sequence(oid("2a8648ce3d040302"));
   const name = sequence(der(0x31, sequence(oid("550403"), der(0x0c, Buffer.from(hostname)))));
-  // RFC 5280 section 4.2.1.6: dNSName is the context tag 2.
-  const subjectAltName = sequence(oid("551d11"), der(0x04, sequence(der(0x82, Buffer.from(hostname)))));
+  const names = [hostname, ...others].map(generalName);
+  const subjectAltName = sequence(oid("551d11"), der(0x04, sequence(...names)));
   const now = Date.now();
   const certificate = sequence(
     der(0xa0, der(0x02, Buffer.of(2))),
@@ -31,6 +34,12 @@ export function selfSignedCertificate(hostname: string): SelfSigned {
     cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   };
+}
+
+/** RFC 5280 section 4.2.1.6: dNSName is the context tag 2, and iPAddress the context tag 7. */
+function generalName(name: string): Buffer {
+  if (!/^[\d.]+$/.test(name)) return der(0x82, Buffer.from(name));
+  return der(0x87, Buffer.from(name.split(".").map(Number)));
 }
 
 function der(tag: number, content: Uint8Array): Buffer {
