@@ -1,0 +1,4 @@
+// The part of the optional peer dependency that is used, so that the package compiles without it.
+declare module "@azure/identity" {
+  export const DefaultAzureCredential: new () => import("./api.ts").AzureKeyVaultCredentialLike;
+}

@@ -1,0 +1,53 @@
+import { SignerError, type SignerErrorCode } from "@signpost/core";
+import { memberOf, safeCause } from "@signpost/core/adapter";
+
+// `@azure/identity` hides an outage of the network in messages and causes, and names both an identity that is missing and
+// one that cannot be reached a CredentialUnavailableError.
+
+const NETWORK = /^(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|ETIMEDOUT|EPIPE|UND_ERR_\w+)$/;
+const IN_MESSAGE = /\b(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|ETIMEDOUT)\b/;
+const MAX_DEPTH = 5;
+
+/** The error for a credential that gave no token. Its message can contain a tenant, a client or a path, so it is not shown. */
+export function credentialError(error: unknown): SignerError {
+  if (error instanceof SignerError) return error;
+  const { code, text } = rowOf(error);
+  const name = memberOf(error, "name");
+  const told = typeof name === "string" && /^[A-Z][A-Za-z]{0,63}$/.test(name) ? ` (${name})` : "";
+  const cause = safeCause(error, { members: ["code", "statusCode"], hides: () => true });
+  return new SignerError(code, `the credential gave no token: ${text}${told}`, { cause });
+}
+
+interface Row {
+  readonly code: SignerErrorCode;
+  readonly text: string;
+}
+
+function rowOf(error: unknown): Row {
+  const all = flatten(error, 0);
+  const status = all.map((each) => memberOf(each, "statusCode")).find((each) => typeof each === "number");
+  if (status === 429) return { code: "throttled", text: "the identity provider limits the rate" };
+  if (typeof status === "number" && (status >= 500 || status === 408 || status === 410)) {
+    return { code: "unavailable", text: `the identity provider is temporarily unavailable: HTTP status ${status}` };
+  }
+  if (all.some(isNetworkError)) return { code: "unavailable", text: "the identity provider cannot be reached" };
+  if (/^(?:Abort|Timeout)Error$/.test(String(memberOf(error, "name")))) {
+    return { code: "timeout", text: "no answer in time" };
+  }
+  const isKnown = /^(?:\w*Authentication\w*|CredentialUnavailable)Error$/.test(String(memberOf(error, "name")));
+  if (isKnown) return { code: "access_denied", text: "no identity, or its credentials are refused" };
+  return { code: "unavailable", text: "it failed" };
+}
+
+function isNetworkError(error: unknown): boolean {
+  const code = memberOf(error, "code");
+  return (typeof code === "string" && NETWORK.test(code)) || IN_MESSAGE.test(String(memberOf(error, "message")));
+}
+
+/** The error, its causes, and the errors of a chain of credentials. */
+function flatten(error: unknown, depth: number): readonly unknown[] {
+  if (error === undefined || error === null || depth > MAX_DEPTH) return [];
+  const members = memberOf(error, "errors");
+  const inner = Array.isArray(members) ? members.slice(0, 20) : [];
+  return [error, ...[memberOf(error, "cause"), ...inner].flatMap((each) => flatten(each, depth + 1))];
+}

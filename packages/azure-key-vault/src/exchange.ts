@@ -1,0 +1,115 @@
+import { SignerError } from "@signpost/core";
+import { memberOf } from "@signpost/core/adapter";
+import type { AzureKeyVaultDispatcherLike, AzureKeyVaultHttpResponse } from "./api.ts";
+
+/** The longest answer that is read. */
+export const MAX_BODY_BYTES = 65_536;
+
+/** A call of the service's REST API. */
+export interface ApiRequest {
+  readonly method: "GET" | "POST";
+  /** Path and query. */
+  readonly path: string;
+  readonly body?: object | undefined;
+}
+
+/** What answered, read to its end. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: AzureKeyVaultHttpResponse["headers"];
+  /** The answer's JSON. Undefined if it is empty or something else. */
+  readonly json: unknown;
+}
+
+/** Sends one request. */
+export async function exchange(
+  dispatcher: AzureKeyVaultDispatcherLike,
+  origin: string,
+  { method, path, body }: ApiRequest,
+  token: string | undefined,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  const headers = {
+    accept: "application/json",
+    ...(body !== undefined && { "content-type": "application/json" }),
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+  };
+  const request = { origin, path, method, headers, signal };
+  const response = await dispatcher.request(body === undefined ? request : { ...request, body: JSON.stringify(body) });
+  return readAnswer(response);
+}
+
+async function readAnswer({ statusCode: status, headers, body }: AzureKeyVaultHttpResponse): Promise<HttpAnswer> {
+  const text = await readText(body);
+  const isSuccess = status >= 200 && status < 300;
+  if (text === undefined && isSuccess) {
+    throw new SignerError("integrity", `the answer has more than ${MAX_BODY_BYTES} bytes`);
+  }
+  const json = parse(text ?? "");
+  if (json === undefined && isSuccess) {
+    throw new SignerError("integrity", "the answer is truncated or is not the vault's", { transient: true });
+  }
+  return { status, headers, json };
+}
+
+/** Undefined if it is too long. Its connection is closed then. */
+async function readText(body: AzureKeyVaultHttpResponse["body"]): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.byteLength;
+    if (length > MAX_BODY_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length).toString("utf8");
+}
+
+function parse(text: string): unknown {
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === "object" && json !== null ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The error of the service in an answer that is not a success. Members are missing if something else answered. */
+export interface ServiceError {
+  readonly statusCode: number;
+  readonly code: string | undefined;
+  readonly innerCode: string | undefined;
+  /** Never shown: it can name tenants, callers, addresses and vaults. */
+  readonly message: string;
+  /** Seconds, if the answer says so. */
+  readonly retryAfterSeconds: number | undefined;
+  /** The name of the call for Microsoft's support. */
+  readonly requestId: string | undefined;
+}
+
+/** Reads `{ "error": { "code", "message", "innererror": { "code" } } }`. */
+export function serviceErrorOf({ status, headers, json }: HttpAnswer): ServiceError {
+  const error = memberOf(json, "error");
+  return {
+    statusCode: status,
+    code: textOf(memberOf(error, "code")),
+    innerCode: textOf(memberOf(memberOf(error, "innererror"), "code")),
+    message: textOf(memberOf(error, "message")) ?? "",
+    retryAfterSeconds: secondsOf(headers["retry-after"]),
+    requestId: idOf(headers["x-ms-request-id"]),
+  };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** RFC 9110 section 10.2.3. The service sends seconds. */
+function secondsOf(value: string | readonly string[] | undefined): number | undefined {
+  return typeof value === "string" && /^[0-9]{1,6}$/.test(value) ? Number(value) : undefined;
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function idOf(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === "string" && UUID.test(value) ? value : undefined;
+}

@@ -1,0 +1,112 @@
+import { ConfigurationError, SignerError } from "@signpost/core";
+import { elapsedMs, endedError, readInstant, type Instant, type OpeningPlan } from "@signpost/core/adapter";
+import type { Agent, buildConnector } from "undici";
+import type { AzureKeyVaultDispatcherLike } from "./api.ts";
+import type { AzureKeyVaultTlsOptions } from "./client.ts";
+import { collectResponse } from "./collect-response.ts";
+import { isConnectionLoss } from "./error-table.ts";
+import { MAX_BODY_BYTES } from "./exchange.ts";
+import { readCaFile } from "./tls-files.ts";
+
+/** How long a connection may be idle. Azure's load balancers forget one after 4 minutes, other firewalls after 60 s. */
+const IDLE_MS = 20_000;
+/** For calls whose number this package does not limit: those of a bare signer, or with a shared limiter. */
+const MAX_SOCKETS = 256;
+const MIN_SOCKETS = 16;
+
+/** A dispatcher that is closed with its signer. */
+export interface OwnDispatcher extends AzureKeyVaultDispatcherLike {
+  /**
+   * Says that a call of this dispatcher failed. If its connection was dead, the other idle ones are dead too, and the next
+   * call makes a new one.
+   */
+  failed(error: unknown, startedAt: Instant, signal: AbortSignal): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Makes an undici agent with connections that stay open. undici is loaded with the first one, because it takes longer to
+ * load than the rest of this package and core together.
+ *
+ * @throws ConfigurationError for a file that cannot be read.
+ */
+export async function createOwnDispatcher(tls: AzureKeyVaultTlsOptions, plan: OpeningPlan): Promise<OwnDispatcher> {
+  if (tls.caFile !== undefined) await readCaFile(tls.caFile);
+  const undici = await import("undici");
+  // If no connection can be made, this leaves time for another attempt before the deadline.
+  const timeout = Math.ceil(plan.bounds.attemptTimeoutMs / 2);
+  const connect = connectorFor(undici.buildConnector, tls, timeout);
+  const open = (): Agent =>
+    new undici.Agent({
+      connections: socketsFor(plan),
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      connect,
+      // The signal of each call ends it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  let agent = open();
+  let usedAt = readInstant();
+  let openedAt = usedAt;
+  const replace = (): void => {
+    const old = agent;
+    agent = open();
+    openedAt = readInstant();
+    // Ends when its calls have ended.
+    old.close().catch(() => {});
+  };
+  return {
+    request: async (options) => {
+      const now = readInstant();
+      // In a frozen process, no timer has closed the connections.
+      if (elapsedMs(usedAt, now) >= IDLE_MS) replace();
+      usedAt = now;
+      return collectResponse(agent, options, MAX_BODY_BYTES);
+    },
+    failed: (error, startedAt, signal) => {
+      // Calls that fail together replace the connections once.
+      if (startedAt.monotonic < openedAt.monotonic) return;
+      if (isOutOfTime(signal) || isConnectionLoss(error)) replace();
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function socketsFor({ policy }: OpeningPlan): number {
+  if (policy === false || policy.limiter !== undefined) return MAX_SOCKETS;
+  return Math.max(MIN_SOCKETS, policy.concurrency ?? 0);
+}
+
+type Connector = buildConnector.connector;
+
+/** Makes connections with the current content of the file, which an operator may replace. */
+function connectorFor(
+  build: typeof buildConnector,
+  { caFile, serverName }: AzureKeyVaultTlsOptions,
+  timeout: number,
+): Connector {
+  const options = { timeout, ...(serverName !== undefined && { servername: serverName }) };
+  if (caFile === undefined) return build(options);
+  let known: { readonly ca: string; readonly connect: Connector } | undefined;
+  return (target, callback) => {
+    readCaFile(caFile)
+      .then((ca) => {
+        if (known?.ca !== ca) known = { ca, connect: build({ ...options, ca }) };
+        known.connect(target, callback);
+      })
+      .catch((error: unknown) =>
+        callback(error instanceof ConfigurationError ? unreadable(error) : (error as Error), null),
+      );
+  };
+}
+
+/** An operator may be replacing the file, so the next attempt may find it. */
+function unreadable(cause: ConfigurationError): SignerError {
+  return new SignerError("unavailable", `no connection can be made: ${cause.message}`, { cause });
+}
+
+/** Whether the attempt timed out. A caller that gives up says nothing about the connection. */
+function isOutOfTime(signal: AbortSignal): boolean {
+  return signal.aborted && endedError(signal.reason).code === "timeout";
+}

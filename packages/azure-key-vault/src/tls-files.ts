@@ -1,0 +1,23 @@
+import { ConfigurationError } from "@signpost/core";
+import { memberOf, readRegularFile } from "@signpost/core/adapter";
+
+const MAX_FILE_BYTES = 1_048_576;
+const EXPECTED = "expected a PEM file with certificates";
+
+/**
+ * Reads the certificates to trust.
+ *
+ * @throws ConfigurationError that names the option, not the path.
+ */
+export async function readCaFile(path: string): Promise<string> {
+  const bytes = await readRegularFile("tls.caFile", path, MAX_FILE_BYTES).catch((error: unknown) => {
+    if (error instanceof ConfigurationError) throw error;
+    throw new ConfigurationError(
+      "tls.caFile",
+      `${EXPECTED}, but it cannot be read: ${String(memberOf(error, "code"))}`,
+    );
+  });
+  const text = Buffer.from(bytes).toString("latin1");
+  if (text.includes("-----BEGIN ")) return text;
+  throw new ConfigurationError("tls.caFile", EXPECTED);
+}
