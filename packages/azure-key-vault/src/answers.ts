@@ -1,4 +1,4 @@
-import { SignerError, type P256PublicJwk } from "@signpost/core";
+import { ecdsaRawToDer, SignerError, type P256PublicJwk } from "@signpost/core";
 import { decodeBase64url, decodedAnswer, incompleteAnswer, memberOf, p256JwkFrom } from "@signpost/core/adapter";
 import { requireVersion, type KidReader } from "./kid.ts";
 
@@ -118,6 +118,10 @@ export function readSignature(answer: unknown, keyVersion: string, kids: KidRead
   if (typeof value !== "string" || value === "") throw incompleteAnswer(call, "value");
   const signature = decodeBase64url(value);
   if (signature === undefined) throw new SignerError("integrity", `${call}: the signature is not base64url`);
-  if (signature.length === 64) return signature;
-  throw new SignerError("integrity", `${call}: the signature has ${signature.length} bytes, expected 64`);
+  if (signature.length !== 64) {
+    throw new SignerError("integrity", `${call}: the signature has ${signature.length} bytes, expected 64`);
+  }
+  // Refuses numbers out of range.
+  decodedAnswer(`${call}: signature`, () => ecdsaRawToDer(signature));
+  return signature;
 }

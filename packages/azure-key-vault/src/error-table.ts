@@ -92,7 +92,8 @@ const AKV = /\bAKV\d{5}\b/;
 
 function rowOfService(status: number, error: unknown): Row {
   const [code, innerCode] = ["code", "innerCode"].map((name) => memberOf(error, name));
-  const message = String(memberOf(error, "message") ?? "");
+  const text = memberOf(error, "message");
+  const message = typeof text === "string" ? text : "";
   const named = BY_SERVICE_CODE.get(String(innerCode)) ?? BY_SERVICE_CODE.get(String(code));
   if (named !== undefined && status >= 400 && status < 500) return named;
   // Access policies, and a Managed HSM, which has the code alone.

@@ -18,7 +18,7 @@ export interface KidReader {
 
 /**
  * A vault in Azure names itself by its host. A proxy or an emulator may name the vault behind it, which then must be the
- * same in all answers. Names are compared as the service does it, without case.
+ * same in all answers. The service ignores case in names, but not in versions.
  */
 export function createKidReader(vault: Vault, key: string): KidReader {
   let known = vault.domain === undefined ? undefined : vault.hostname;
@@ -33,7 +33,7 @@ export function createKidReader(vault: Vault, key: string): KidReader {
       if (name.toLowerCase() !== key.toLowerCase()) {
         throw new SignerError("wrong_key", `${call}: another key answered, expected ${key}`);
       }
-      return version.toLowerCase();
+      return version;
     },
     isHere: ({ protocol, host, hostname }) =>
       protocol === "https:" && (host === vault.host || (vault.domain === undefined && hostname === known)),
@@ -47,6 +47,6 @@ function hostnameOf(authority: string): string | undefined {
 
 /** Refuses the answer of another version. */
 export function requireVersion(found: string, expected: string, call: string): void {
-  if (found === expected.toLowerCase()) return;
+  if (found === expected) return;
   throw new SignerError("wrong_key", `${call}: version ${found} answered, expected ${expected}`);
 }

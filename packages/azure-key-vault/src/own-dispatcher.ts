@@ -90,14 +90,14 @@ function connectorFor(
   if (caFile === undefined) return build(options);
   let known: { readonly ca: string; readonly connect: Connector } | undefined;
   return (target, callback) => {
+    const fail = (error: unknown): void =>
+      callback(error instanceof ConfigurationError ? unreadable(error) : (error as Error), null);
     readCaFile(caFile)
       .then((ca) => {
         if (known?.ca !== ca) known = { ca, connect: build({ ...options, ca }) };
         known.connect(target, callback);
       })
-      .catch((error: unknown) =>
-        callback(error instanceof ConfigurationError ? unreadable(error) : (error as Error), null),
-      );
+      .catch(fail);
   };
 }
 
