@@ -14,7 +14,7 @@ import {
   type FakeAzureKeyVault,
 } from "@signpost/test-backends/fake-azure-key-vault";
 import { rejection, signsTruly } from "./support/signatures.ts";
-import { DIGEST } from "./support/vault-fixture.ts";
+import { DIGEST, STEADY } from "./support/vault-fixture.ts";
 
 const { x, y } = createKeyMaterial();
 const publicKey = { kty: "EC", crv: "P-256", x, y } as const;
@@ -130,7 +130,7 @@ test("two vaults with the same imported key are one signer, which survives the l
   const places = [await bareIn(first), await bareIn(second)];
   expect(places[0]?.publicKey).toEqual(places[1]?.publicKey);
   expect(places[0]?.uri).not.toBe(places[1]?.uri);
-  await using signer = guardSigner(failoverSigner(places), { deadlineMs: 10_000 });
+  await using signer = guardSigner(failoverSigner(places), STEADY);
   expect(await signsTruly(signer)).toBe(true);
   await first.goAway();
   expect(await signsTruly(signer)).toBe(true);
@@ -140,7 +140,7 @@ test("two vaults with the same imported key are one signer, which survives the l
 
 test("a vault over its limit sends the next attempt to the other one", async () => {
   const [first, second] = await startPair();
-  await using signer = guardSigner(failoverSigner([await bareIn(first), await bareIn(second)]), { deadlineMs: 10_000 });
+  await using signer = guardSigner(failoverSigner([await bareIn(first), await bareIn(second)]), STEADY);
   first.faults.on("throttle", "sign");
   for (let count = 0; count < 5; count += 1) expect(await signsTruly(signer)).toBe(true);
   const signs = (vault: FakeAzureKeyVault): number =>

@@ -2,14 +2,18 @@ import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from "jose";
 import { expect, test } from "vitest";
 import { createJwksEndpoint, createRotationSchedule, signJwt, type RotationSchedule } from "@signpost/core";
 import { azureKeyVaultKeys, type AzureKeyVaultKeys } from "@signpost/azure-key-vault";
-import { startVaultFixture } from "./support/vault-fixture.ts";
+import { STEADY, startVaultFixture } from "./support/vault-fixture.ts";
 
 const { fake, options } = await startVaultFixture();
 const ISSUER = "https://op.example";
 const HOUR_MS = 3_600_000;
 
+/** A key that was made a day ago. */
+const age = (): void => void (fake.key.latest.attributes.created -= 86_400);
+
 test("a version that a rotation policy makes is announced first, and no token is wrong", async () => {
-  await using keys = await azureKeyVaultKeys(options);
+  age();
+  await using keys = await azureKeyVaultKeys({ ...options, policy: STEADY });
   let now = Date.now();
   const schedule = (): RotationSchedule =>
     createRotationSchedule(keys.versions, { maxTokenLifetimeSeconds: 3600, now: () => now });
@@ -58,9 +62,10 @@ test("a version that a rotation policy makes is announced first, and no token is
 });
 
 test("every replica computes the same dates, whenever it lists the versions", async () => {
-  await using early = await azureKeyVaultKeys(options);
+  age();
+  await using early = await azureKeyVaultKeys({ ...options, policy: STEADY });
   fake.key.rotate();
-  await using late = await azureKeyVaultKeys(options);
+  await using late = await azureKeyVaultKeys({ ...options, policy: STEADY });
   expect(await early.refresh()).toBe(true);
   const dates = ({ versions }: AzureKeyVaultKeys): unknown =>
     versions.map(({ keyVersion, announcedFrom, activeFrom }) => ({ keyVersion, announcedFrom, activeFrom }));

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { createLimiter } from "@signpost/core";
+import { createLimiter, type GuardedSigner } from "@signpost/core";
 import { openAzureKeyVaultSigner, type AzureKeyVaultSignerOptions } from "@signpost/azure-key-vault";
 import { startFakeAzureKeyVault } from "@signpost/test-backends/fake-azure-key-vault";
 import { rejection, signsTruly } from "./support/signatures.ts";
-import { DIGEST } from "./support/vault-fixture.ts";
+import { DIGEST, STEADY } from "./support/vault-fixture.ts";
 
 const fake = await startFakeAzureKeyVault();
 afterEach(async () => {
@@ -23,10 +23,12 @@ const options = (): Omit<AzureKeyVaultSignerOptions, "policy"> => ({
   credential: fake.entra.credential,
   tls: { caFile: fake.caFile },
 });
+const openSteady = (others: Partial<AzureKeyVaultSignerOptions> = {}): Promise<GuardedSigner> =>
+  openAzureKeyVaultSigner({ ...options(), ...others, policy: { ...STEADY, ...others.policy } });
 
 test("two connections serve all calls that follow each other, and closing ends them", async () => {
   const before = fake.sockets.total;
-  const signer = await openAzureKeyVaultSigner(options());
+  const signer = await openSteady();
   for (let count = 0; count < 20; count += 1) expect(await signsTruly(signer)).toBe(true);
   // undici uses a connection again in the next turn of the event loop.
   expect(fake.sockets.total - before).toBeLessThanOrEqual(2);
@@ -34,7 +36,7 @@ test("two connections serve all calls that follow each other, and closing ends t
 });
 
 test("there are as many connections as the guard allows calls", async () => {
-  await using signer = await openAzureKeyVaultSigner({ ...options(), policy: { concurrency: 20 } });
+  await using signer = await openSteady({ policy: { concurrency: 20 } });
   fake.faults.latencyMs = 20;
   await Promise.all(Array.from({ length: 100 }, () => signer.sign(DIGEST)));
   expect(fake.sockets.highest).toBeLessThanOrEqual(20);
@@ -45,7 +47,7 @@ const untilIdle = (): Promise<void> => delay(50);
 
 test("connections that a firewall forgot cost one attempt, and not one for each", async () => {
   const limiter = createLimiter({ concurrency: 16, maxQueue: 100 });
-  const policy = { attemptTimeoutMs: 500, maxAttempts: 2, deadlineMs: 10_000, limiter };
+  const policy = { attemptTimeoutMs: 1000, maxAttempts: 3, deadlineMs: 20_000, limiter };
   await using signer = await openAzureKeyVaultSigner({ ...options(), policy });
   fake.faults.latencyMs = 20;
   await Promise.all(Array.from({ length: 10 }, () => signer.sign(DIGEST)));
@@ -80,7 +82,7 @@ test("a caller that gives up does not end the other calls", async () => {
 });
 
 test("a restart of the other side costs no call", async () => {
-  await using signer = await openAzureKeyVaultSigner(options());
+  await using signer = await openSteady();
   expect(await signsTruly(signer)).toBe(true);
   await fake.goAway();
   await fake.comeBack();
@@ -91,7 +93,7 @@ test("an undici dispatcher of the caller is used, and stays open", async () => {
   const dispatcher = fake.dispatcher();
   const dispatch = vi.spyOn(dispatcher, "dispatch");
   for (let count = 0; count < 2; count += 1) {
-    const signer = await openAzureKeyVaultSigner({ ...options(), tls: undefined, dispatcher });
+    const signer = await openSteady({ tls: undefined, dispatcher });
     expect(await signsTruly(signer)).toBe(true);
     await signer.close();
   }
@@ -108,7 +110,7 @@ test("a file of certificates is read again for each connection, and its absence 
   const { version: keyVersion, material } = fake.key.latest;
   const publicKey = { kty: "EC", crv: "P-256", x: material.x, y: material.y } as const;
   const given = { keyVersion, publicKey, tls: { caFile }, policy: { maxAttempts: 1 } };
-  const signer = await openAzureKeyVaultSigner({ ...options(), ...given });
+  const signer = await openSteady(given);
   await rm(caFile);
   const error = await rejection(signer.sign(DIGEST));
   expect(error).toMatchObject({ code: "unavailable", transient: true });
@@ -121,10 +123,9 @@ test("a file of certificates is read again for each connection, and its absence 
 
 test("a server name stands in for the host of the vault", async () => {
   const tls = { caFile: fake.caFile, serverName: "wrong.example" };
-  const policy = { maxAttempts: 1 };
-  const error = await rejection(openAzureKeyVaultSigner({ ...options(), tls, policy }));
+  const error = await rejection(openSteady({ tls, policy: { maxAttempts: 1 } }));
   expect(String(error)).toContain("ERR_TLS_CERT_ALTNAME_INVALID");
   const named = { caFile: fake.caFile, serverName: "op.vault.azure.net" };
-  await using signer = await openAzureKeyVaultSigner({ ...options(), tls: named });
+  await using signer = await openSteady({ tls: named });
   expect(await signsTruly(signer)).toBe(true);
 });

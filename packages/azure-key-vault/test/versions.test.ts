@@ -3,12 +3,13 @@ import { createKeySet, type Signer } from "@signpost/core";
 import { azureKeyVaultKeys, type AzureKeyVaultKeys } from "@signpost/azure-key-vault";
 import { okReply, type FakeKeyVersion } from "@signpost/test-backends/fake-azure-key-vault";
 import { rejection, signsTruly } from "./support/signatures.ts";
-import { DIGEST, startVaultFixture } from "./support/vault-fixture.ts";
+import { DIGEST, STEADY, startVaultFixture } from "./support/vault-fixture.ts";
 
 const { fake, options, count } = await startVaultFixture();
 const now = (): number => Math.floor(Date.now() / 1000);
 
-const open = (others: object = {}): Promise<AzureKeyVaultKeys> => azureKeyVaultKeys({ ...options, ...others });
+const open = (others: object = {}): Promise<AzureKeyVaultKeys> =>
+  azureKeyVaultKeys({ ...options, policy: STEADY, ...others });
 const names = ({ versions }: AzureKeyVaultKeys): readonly string[] => versions.map(({ keyVersion }) => keyVersion);
 const signerOf = ({ versions }: Pick<AzureKeyVaultKeys, "versions">, index: number): Signer => {
   const version = versions[index];
@@ -26,7 +27,7 @@ const history = (length: number): readonly FakeKeyVersion[] => {
 describe("the versions of a key", () => {
   test("are entries of a key set, the newest last, from all pages", async () => {
     const made = history(60);
-    await using keys = await open({ policy: { attemptTimeoutMs: 20_000, deadlineMs: 40_000 } });
+    await using keys = await open();
     expect(names(keys)).toEqual(made.map(({ version }) => version));
     expect(count("list")).toBe(3);
     const set = createKeySet(keys.versions.toReversed());
@@ -109,7 +110,7 @@ describe("a list is refused", () => {
     ...changes,
   });
   const uri = "azurekms:///op.vault.azure.net/keys/op";
-  const policy = { maxAttempts: 1 };
+  const policy = { ...STEADY, maxAttempts: 1 };
 
   test.each([
     ["to another host", "https://evil.example/keys/op/versions?x=1"],

@@ -1,9 +1,12 @@
 import { afterAll, afterEach, vi } from "vitest";
-import type { Signer } from "@signpost/core";
+import type { GuardPolicy, Signer } from "@signpost/core";
 import { openAzureKeyVaultSigner, type AzureKeyVaultSignerOptions } from "@signpost/azure-key-vault";
 import { startFakeAzureKeyVault, type FakeAzureKeyVault } from "@signpost/test-backends/fake-azure-key-vault";
 
 export const DIGEST: Uint8Array = new Uint8Array(32).fill(7);
+
+/** For what is not about time: generous, so that a busy machine changes no result. */
+export const STEADY: GuardPolicy = { deadlineMs: 60_000, attemptTimeoutMs: 20_000 };
 
 /** What the tests of a file share: a fake, and a dispatcher that reaches it under any host. */
 export interface VaultFixture {
