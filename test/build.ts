@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 
 /** Tested as they are started. */
 const EXAMPLES = [
+  "azure-container-apps",
   "demo",
   "express",
   "fastify",

@@ -70,9 +70,9 @@ export interface AzureKeyVaultTokenOptions {
   /** Aborts after 10 seconds. */
   readonly abortSignal: AbortSignal;
   /** The claims that the service asked for (continuous access evaluation). JSON. */
-  readonly claims?: string | undefined;
+  readonly claims?: string;
   /** The tenant of the vault, if the service named it in a challenge. */
-  readonly tenantId?: string | undefined;
+  readonly tenantId?: string;
   /** True: the adapter answers a challenge that asks for claims. */
   readonly enableCae: boolean;
 }
