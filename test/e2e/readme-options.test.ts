@@ -13,7 +13,11 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Options that are not for the callers of a package, or only the parents of other types. */
 const WITHOUT_TABLE: Readonly<Record<string, readonly string[]>> = {
   "@signpost/aws-kms": ["AwsKmsCallOptions", "AwsKmsConnectionOptions"],
-  "@signpost/azure-key-vault": ["AzureKeyVaultCallOptions", "AzureKeyVaultConnectionOptions"],
+  "@signpost/azure-key-vault": [
+    "AzureKeyVaultCallOptions",
+    "AzureKeyVaultConnectionOptions",
+    "AzureKeyVaultTokenOptions",
+  ],
   "@signpost/core": ["AdapterOpenOptions", "RouteOptions", "SignerErrorOptions", "SignOptions", "VerifyErrorOptions"],
   "@signpost/gcp-kms": ["GcpKmsCallOptions", "GcpKmsConnectionOptions"],
   "@signpost/pkcs11": ["Pkcs11KeyOptions"],
