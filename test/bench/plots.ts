@@ -15,8 +15,20 @@ export function plotsOf(reports: readonly BenchReport[]): readonly PagePlot[] {
   const rowsOf = (name: string): readonly PairingResult[] =>
     reports.find((report) => report.name === name)?.results ?? [];
   return [
-    addedPlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("vault-transit"), rowsOf("sign-jwt")),
-    ratePlot(rowsOf("aws-kms"), rowsOf("gcp-kms"), rowsOf("vault-transit"), rowsOf("pkcs11-sessions")),
+    addedPlot(
+      rowsOf("aws-kms"),
+      rowsOf("gcp-kms"),
+      rowsOf("azure-key-vault"),
+      rowsOf("vault-transit"),
+      rowsOf("sign-jwt"),
+    ),
+    ratePlot(
+      rowsOf("aws-kms"),
+      rowsOf("gcp-kms"),
+      rowsOf("azure-key-vault"),
+      rowsOf("vault-transit"),
+      rowsOf("pkcs11-sessions"),
+    ),
     startPlot([...rowsOf("start"), ...rowsOf("aws-kms-https")]),
     tailsPlot(rowsOf("tails")),
     ratioPlot(
@@ -43,7 +55,7 @@ interface Interval {
 
 const TOKEN = /^(?:service|signer) of (\d+) ms, (?:token|each verified)$/;
 
-function addedPlot(...[aws, google, vault, core]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
+function addedPlot(...[aws, google, azure, vault, core]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
   const group = (name: string, rows: readonly PairingResult[] = []): Interval[] =>
     rows.flatMap(({ name: row, addedMs }) => {
       const delay = TOKEN.exec(row)?.[1];
@@ -52,6 +64,7 @@ function addedPlot(...[aws, google, vault, core]: readonly (readonly PairingResu
   const rows = [
     ...group("AWS KMS, against SignCommand", aws),
     ...group("Google Cloud KMS, against asymmetricSign", google),
+    ...group("Azure Key Vault, against a request of undici", azure),
     ...group("Vault, against a request of undici", vault),
     ...group("core alone, against the bare signer", core),
   ];
@@ -91,7 +104,7 @@ interface Rate {
 
 const CALLS = /(?:tokens, (\d+) at once|(\d+) sessions)$/;
 
-function ratePlot(...[aws, google, vault, pkcs11]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
+function ratePlot(...[aws, google, azure, vault, pkcs11]: readonly (readonly PairingResult[])[]): PagePlot | undefined {
   const group = (name: string, rows: readonly PairingResult[] = []): Rate[] =>
     rows.flatMap(({ name: row, ours, peer }) => {
       const [, tokens, sessions] = CALLS.exec(row) ?? [];
@@ -105,6 +118,7 @@ function ratePlot(...[aws, google, vault, pkcs11]: readonly (readonly PairingRes
   const rates = [
     ...group("AWS KMS: tokens; bare: SignCommand", aws),
     ...group("Google Cloud KMS: tokens; bare: asymmetricSign", google),
+    ...group("Azure Key Vault: tokens; bare: a request of undici", azure),
     ...group("Vault: tokens; bare: a request of undici", vault),
     ...group("PKCS#11: signatures; bare: a pool written by hand", pkcs11),
   ];

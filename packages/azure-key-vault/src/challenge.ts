@@ -33,11 +33,14 @@ export function parseChallenge(header: string | readonly string[] | undefined): 
   };
 }
 
-/** The first segment of the authority's path. `common` names no tenant. */
+/** What an authority says in place of a tenant. */
+const NO_TENANT: readonly string[] = ["common", "organizations", "consumers"];
+
+/** The first segment of the authority's path. */
 function tenantIn(authority: string | undefined): string | undefined {
   if (authority === undefined || !URL.canParse(authority)) return undefined;
   const [, tenant = ""] = new URL(authority).pathname.split("/");
-  return TENANT.test(tenant) && tenant !== "common" ? tenant : undefined;
+  return TENANT.test(tenant) && !NO_TENANT.includes(tenant) ? tenant : undefined;
 }
 
 function decode(claims: string | undefined): string | undefined {

@@ -30,7 +30,12 @@ function rowOf(error: unknown): Row {
   if (typeof status === "number" && (status >= 500 || status === 408 || status === 410)) {
     return { code: "unavailable", text: `the identity provider is temporarily unavailable: HTTP status ${status}` };
   }
-  if (all.some(isNetworkError)) return { code: "unavailable", text: "the identity provider cannot be reached" };
+  if (all.some(isNetworkError)) {
+    // A chain tries the metadata service, which most machines outside of Azure do not have.
+    const isChain = memberOf(error, "name") === "AggregateAuthenticationError";
+    const text = "the identity provider cannot be reached";
+    return { code: "unavailable", text: isChain ? `${text}, or this machine has no identity` : text };
+  }
   if (/^(?:Abort|Timeout)Error$/.test(String(memberOf(error, "name")))) {
     return { code: "timeout", text: "no answer in time" };
   }

@@ -76,10 +76,10 @@ const SHOWN: ReadonlySet<string> = new Set([
 /** Rows by the message of a 403, where the service says no more, or another transport keeps no inner code. */
 const BY_MESSAGE: readonly (readonly [message: RegExp, row: Row])[] = [
   [/disabled key/i, DISABLED],
-  [/expired key|key .*has expired/i, EXPIRED],
-  [/not yet valid|before its nbf/i, EARLY],
-  [/validity period|nbf.*exp/i, OUTSIDE],
   [/not permitted on this key|key_ops/i, NO_SIGN],
+  [/validity period|nbf.*exp/i, OUTSIDE],
+  [/\bexpired\b/i, EXPIRED],
+  [/not (?:yet )?(?:valid|active)|before its nbf/i, EARLY],
   [/Not authorized to access .*managedHsm/i, HSM_ROLE],
   [/client address|firewall/i, FIREWALL],
   [/private link|public network access/i, CONNECTION],

@@ -95,6 +95,8 @@ export interface FakeAzureKeyVault extends AsyncDisposable {
   dispatcher(): Agent;
   /** Forgets the open connections, as a firewall or a NAT does: data on them gets no answer. New ones work. */
   forgetConnections(): void;
+  /** Drops what `requests` has recorded. */
+  forgetRequests(): void;
   goAway(): Promise<void>;
   comeBack(): Promise<void>;
   reset(): void;
@@ -259,6 +261,9 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
     },
     forgetConnections: () => {
       for (const socket of connections) forgotten.add(socket);
+    },
+    forgetRequests: () => {
+      requests.length = 0;
     },
     goAway,
     comeBack: () => listen(port),
