@@ -35,8 +35,10 @@ export function createKidReader(vault: Vault, key: string): KidReader {
       }
       return version;
     },
-    isHere: ({ protocol, host, hostname }) =>
-      protocol === "https:" && (host === vault.host || (vault.domain === undefined && hostname === known)),
+    isHere: ({ protocol, host, hostname, port }) => {
+      const isNamed = hostname === known && (port === "" || port === String(vault.port));
+      return protocol === "https:" && (host === vault.host || isNamed);
+    },
   };
 }
 

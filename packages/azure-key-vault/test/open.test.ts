@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { openSigner, type SignerErrorCode } from "@signpost/core";
-import { azureKeyVault, openAzureKeyVaultSigner } from "@signpost/azure-key-vault";
-import type { FakeAzureKey } from "@signpost/test-backends/fake-azure-key-vault";
+import {
+  azureKeyVault,
+  azureKeyVaultKeys,
+  openAzureKeyVaultSigner,
+  type AzureKeyVaultSignerOptions,
+} from "@signpost/azure-key-vault";
+import { okReply, type FakeAzureKey } from "@signpost/test-backends/fake-azure-key-vault";
 import { rejection, signsTruly } from "./support/signatures.ts";
-import { DIGEST, startVaultFixture } from "./support/vault-fixture.ts";
+import { DIGEST, STEADY, startVaultFixture } from "./support/vault-fixture.ts";
 
 const { fake, options, open, count } = await startVaultFixture();
 const VAULT = "https://op.vault.azure.net";
@@ -155,20 +160,38 @@ test("health notes say what an operator should know of the key", async () => {
   expect(plain.health().notes).toEqual([]);
 });
 
-test("a vault behind another host may name itself, the same in all answers", async () => {
-  // As an emulator does it: it is called at an address, and its identifiers have the host of a vault.
-  const signer = await open({
-    vault: "https://emulator.vault.example",
-    scope: "https://emulator.vault.example/.default",
+describe("an emulator at an address, which calls itself by the name of a vault,", () => {
+  const emulator = (): Pick<AzureKeyVaultSignerOptions, "vault" | "key" | "credential" | "scope" | "tls"> => {
+    fake.resource = "https://vault.azure.net";
+    fake.calledAs = "https://op.vault.azure.net";
+    const { credential } = options;
+    const scope = "https://vault.azure.net/.default";
+    return { vault: fake.url, key: "op", credential, scope, tls: { caFile: fake.caFile } };
+  };
+  const answerAs = (host: string): void =>
+    fake.replyNext(
+      okReply({
+        kid: `https://${host}/keys/op/${fake.key.latest.version}`,
+        value: Buffer.alloc(64, 1).toString("base64url"),
+      }),
+    );
+
+  test("signs, and lists its versions with links to that name", async () => {
+    await using signer = await openAzureKeyVaultSigner(emulator());
+    expect(await signsTruly(signer)).toBe(true);
+    expect(signer.uri).toBe(`azurekms:///127.0.0.1:${fake.port}/keys/op/${fake.key.latest.version}`);
+    for (let more = 0; more < 30; more += 1) fake.key.rotate();
+    await using keys = await azureKeyVaultKeys({ ...emulator(), policy: STEADY });
+    expect(keys.versions).toHaveLength(31);
+    expect(new Set(fake.requests.map(({ host }) => host))).toEqual(new Set([`127.0.0.1:${fake.port}`]));
   });
-  const { latest } = fake.key;
-  const raw = Buffer.alloc(64, 1).toString("base64url");
-  const reply = (host: string): { status: number; body: string } => ({
-    status: 200,
-    body: JSON.stringify({ kid: `https://${host}/keys/op/${latest.version}`, value: raw }),
+
+  test("must call itself the same in all answers", async () => {
+    const signer = await openAzureKeyVaultSigner({ ...emulator(), policy: false });
+    answerAs("op.vault.azure.net");
+    expect(await signer.sign(DIGEST)).toHaveLength(64);
+    answerAs("other.vault.azure.net");
+    expect(await rejection(signer.sign(DIGEST))).toMatchObject({ code: "wrong_key" });
+    await signer.close();
   });
-  fake.replyNext(reply("emulator.vault.example"));
-  expect(await signer.sign(DIGEST)).toHaveLength(64);
-  fake.replyNext(reply("op.vault.azure.net"));
-  expect(await rejection(signer.sign(DIGEST))).toMatchObject({ code: "wrong_key" });
 });

@@ -82,6 +82,8 @@ export interface FakeAzureKeyVault extends AsyncDisposable {
   readonly sockets: { readonly open: number; readonly highest: number; readonly total: number };
   /** The resource that challenges name. Default: the one of the host's cloud, or `https://HOST` for other hosts. */
   resource: string | undefined;
+  /** What the vault calls itself in identifiers and links, as some emulators do. Default: `https://HOST`. */
+  calledAs: string | undefined;
   /** The header of challenges, instead of the usual one. */
   challenge: string | undefined;
   /** What the caller may not do on a Managed HSM, such as `sign`. */
@@ -162,7 +164,7 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
     if (key === undefined || key.softDeleted) {
       return azureError(404, "KeyNotFound", `A key with (name/id) ${name} was not found in this key vault.`);
     }
-    const vault = `https://${request.host}`;
+    const vault = fake.calledAs ?? `https://${request.host}`;
     if (fake.denied.has(operation === "sign" ? "sign" : "read")) {
       return managedHsmRefusal(`Microsoft.KeyVault/managedHsm/keys/${operation}/action`, name);
     }
@@ -239,6 +241,7 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
     requests,
     sockets,
     resource: undefined,
+    calledAs: undefined,
     challenge: undefined,
     denied: new Set(),
     addKey,
@@ -275,6 +278,7 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
       entra.reset();
       fake.denied.clear();
       fake.resource = undefined;
+      fake.calledAs = undefined;
       fake.challenge = undefined;
       keys.clear();
       op = addKey("op", { material });
