@@ -10,8 +10,11 @@ import { readCaFile } from "./tls-files.ts";
 
 /** How long a connection may be idle. Azure's load balancers forget one after 4 minutes, other firewalls after 60 s. */
 const IDLE_MS = 20_000;
-/** For calls whose number this package does not limit: those of a bare signer, or with a shared limiter. */
-const MAX_SOCKETS = 256;
+/**
+ * For calls whose number this package does not limit: those of a bare signer, or with a limiter of the caller. Each connection
+ * begins with a handshake, and 64 carry ten times what a vault allows.
+ */
+const MAX_SOCKETS = 64;
 const MIN_SOCKETS = 16;
 
 /** A dispatcher that is closed with its signer. */

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, buildConnector } from "undici";
-import { challengeFor, insufficientClaims, resourceOf } from "./fake-azure-key-vault-challenges.ts";
+import { tokenRefusal } from "./fake-azure-key-vault-challenges.ts";
 import {
   answerAzure,
   azureError,
@@ -79,7 +79,13 @@ export interface FakeAzureKeyVault extends AsyncDisposable {
   readonly faults: FaultSchedule;
   /** In order of arrival. */
   readonly requests: readonly AzureRequest[];
-  readonly sockets: { readonly open: number; readonly highest: number; readonly total: number };
+  readonly sockets: {
+    readonly open: number;
+    readonly highest: number;
+    readonly total: number;
+    /** Requests on connections that were forgotten. */
+    readonly lost: number;
+  };
   /** The resource that challenges name. Default: the one of the host's cloud, or `https://HOST` for other hosts. */
   resource: string | undefined;
   /** What the vault calls itself in identifiers and links, as some emulators do. Default: `https://HOST`. */
@@ -122,7 +128,7 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
   const keys = new Map<string, FakeAzureKey>();
   const planned: AzureReply[] = [];
   const requests: AzureRequest[] = [];
-  const sockets = { open: 0, highest: 0, total: 0 };
+  const sockets = { open: 0, highest: 0, total: 0, lost: 0 };
   const connections = new Set<Socket>();
   const forgotten = new WeakSet<Socket>();
   const { cert, key: tlsKey } = selfSignedCertificate("fake.vault.example", ...HOSTS);
@@ -133,7 +139,7 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
   const replyTo = (request: AzureRequest): AzureReply => {
     const operation = operationOf(request);
     const fault = faults.take(operation ?? "unknown");
-    const refused = refuseToken(request);
+    const refused = tokenRefusal(request, entra, fake);
     if (refused !== undefined) return refused;
     const next = planned.shift();
     if (next !== undefined) return next;
@@ -142,21 +148,6 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
       return azureError(400, "BadParameter", "The api-version query parameter is missing or wrong.");
     }
     return answer(request, operation, fault);
-  };
-  const refuseToken = (request: AzureRequest): AzureReply | undefined => {
-    const resource = fake.resource ?? resourceOf(request.host);
-    const header = fake.challenge ?? challengeFor(entra.tenantId, resource);
-    const refuse = (message: string, challenge = header): AzureReply => ({
-      ...azureError(401, "Unauthorized", message),
-      headers: { "www-authenticate": challenge },
-    });
-    if (request.token === undefined) return refuse("AKV10000: Request is missing a Bearer or PoP token.");
-    const token = entra.find(request.token);
-    if (token === undefined) return refuse("AKV10046: Unable to resolve the key used for signature validation.");
-    if (token.scope !== `${resource}/.default`) return refuse("AKV10022: Invalid audience.");
-    if (entra.requiresTenant && token.tenantId !== entra.tenantId) return refuse("AKV10032: Invalid issuer.");
-    if (entra.requiredClaims === undefined || token.claims === entra.requiredClaims) return undefined;
-    return refuse("AKV10144: the token lacks claims.", insufficientClaims(entra.requiredClaims));
   };
   const answer = (request: AzureRequest, operation: Operation, fault: Fault | undefined): AzureReply => {
     const [, , name = "", named] = request.path.split("/");
@@ -182,7 +173,10 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
   const versionFault = (key: FakeAzureKey, vault: string, fault: Fault): AzureReply =>
     answerAzure({ operation: "getKey", key, version: key.latest, vault, digest: new Uint8Array(32) }, fault, stranger);
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (forgotten.has(incoming.socket)) return;
+    if (forgotten.has(incoming.socket)) {
+      sockets.lost += 1;
+      return;
+    }
     const request = await readRequest(incoming);
     requests.push(request);
     const reply = replyTo(request);
