@@ -157,6 +157,9 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["UND_ERR_ABORTED", { code: "unavailable", text: "the client ended the call" }],
   ["UND_ERR_DESTROYED", { code: "unavailable", text: "the client was destroyed" }],
   ["UND_ERR_CLOSED", { code: "unavailable", text: "the client was closed" }],
+  ["UND_ERR_RES_EXCEEDED_MAX_SIZE", { code: "integrity", text: "the answer is too long" }],
+  // From a ProxyAgent, whose proxy has TLS.
+  ["UND_ERR_PRX_TLS", { code: "unavailable", text: "the proxy cannot be reached" }],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
@@ -178,6 +181,9 @@ export function rowOfError(error: unknown): Row {
     return { code: "unavailable", text: `the proxy answered with status ${proxyStatus}` };
   }
   const code = memberOf(error, "code");
+  if (String(code).startsWith("UND_ERR_SOCKS5")) {
+    return { code: "unavailable", text: `the proxy cannot be used (${String(code)})` };
+  }
   // Some versions of undici give it a code, HPE_…, and others do not.
   if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
   if (typeof code !== "string") return UNKNOWN;

@@ -4,10 +4,12 @@ import type { AzureKeyVaultCredentialLike } from "./api.ts";
 
 /** Makes the default credential of `@azure/identity`, which is loaded only if the caller passes no credential. */
 export async function loadDefaultCredential(): Promise<AzureKeyVaultCredentialLike> {
-  const { DefaultAzureCredential } = await import("@azure/identity").catch((cause: unknown) => {
+  try {
+    const { DefaultAzureCredential } = await import("@azure/identity");
+    return new DefaultAzureCredential();
+  } catch (cause) {
     throw new ConfigurationError("credential", loadingFailure(cause), { cause });
-  });
-  return new DefaultAzureCredential();
+  }
 }
 
 /** Says why the module did not load. */

@@ -7,6 +7,7 @@ import { collectResponse } from "./collect-response.ts";
 import { isConnectionLoss } from "./error-table.ts";
 import { MAX_BODY_BYTES } from "./exchange.ts";
 import { readCaFile } from "./tls-files.ts";
+import { loadUndici } from "./undici.ts";
 
 /** How long a connection may be idle. Azure's load balancers forget one after 4 minutes, other firewalls after 60 s. */
 const IDLE_MS = 20_000;
@@ -31,11 +32,11 @@ export interface OwnDispatcher extends AzureKeyVaultDispatcherLike {
  * Makes an undici agent with connections that stay open. undici is loaded with the first one, because it takes longer to
  * load than the rest of this package and core together.
  *
- * @throws ConfigurationError for a file that cannot be read.
+ * @throws ConfigurationError for a file that cannot be read or used, or if undici does not load.
  */
 export async function createOwnDispatcher(tls: AzureKeyVaultTlsOptions, plan: OpeningPlan): Promise<OwnDispatcher> {
   if (tls.caFile !== undefined) await readCaFile(tls.caFile);
-  const undici = await import("undici");
+  const undici = await loadUndici();
   // If no connection can be made, this leaves time for another attempt before the deadline.
   const timeout = Math.ceil(plan.bounds.attemptTimeoutMs / 2);
   const connect = connectorFor(undici.buildConnector, tls, timeout);

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { ConfigurationError } from "@signpost/core";
 import { memberOf, readRegularFile } from "@signpost/core/adapter";
 
@@ -18,6 +19,16 @@ export async function readCaFile(path: string): Promise<string> {
     );
   });
   const text = Buffer.from(bytes).toString("latin1");
-  if (text.includes("-----BEGIN ")) return text;
-  throw new ConfigurationError("tls.caFile", EXPECTED);
+  if (!text.includes("-----BEGIN ")) throw new ConfigurationError("tls.caFile", EXPECTED);
+  requireUsable(text);
+  return text;
+}
+
+/** TLS ignores what it cannot read, and each connection would fail as if the vault were down. Reads the first certificate. */
+function requireUsable(ca: string): void {
+  try {
+    if (new X509Certificate(ca).raw.length > 0) return;
+  } catch (error) {
+    throw new ConfigurationError("tls.caFile", `${EXPECTED} (${String(memberOf(error, "code"))})`);
+  }
 }

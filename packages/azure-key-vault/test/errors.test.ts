@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { inspect } from "node:util";
+import { interceptors } from "undici";
 import { describe, expect, test } from "vitest";
 import { SignerError, type Signer, type SignerErrorCode } from "@signpost/core";
 import { openAzureKeyVaultSigner, type AzureKeyVaultApi } from "@signpost/azure-key-vault";
@@ -206,6 +207,36 @@ describe("a network that fails", () => {
   ])("with the error %j", (message, code, text) => {
     expect(rowOfError(new Error(message))).toMatchObject({ code, text: expect.stringMatching(text) });
   });
+});
+
+test.each<[code: string, expected: SignerErrorCode]>([
+  ["UND_ERR_CONNECT_TIMEOUT", "timeout"],
+  ["UND_ERR_SOCKET", "unavailable"],
+  ["ECONNRESET", "unavailable"],
+  ["EAI_AGAIN", "unavailable"],
+  ["CERT_HAS_EXPIRED", "unavailable"],
+  ["HPE_INVALID_CONSTANT", "unavailable"],
+  ["UND_ERR_PRX_TLS", "unavailable"],
+  ["UND_ERR_SOCKS5_VERSION", "unavailable"],
+  ["UND_ERR_RES_EXCEEDED_MAX_SIZE", "integrity"],
+  ["UND_ERR_INVALID_ARG", "integrity"],
+])("the client's error %s is %s", (code, expected) => {
+  expect(rowOfError(Object.assign(new Error("made up"), { code })).code).toBe(expected);
+});
+
+test.each<[status: number, expected: SignerErrorCode]>([
+  [503, "unavailable"],
+  [429, "throttled"],
+  [403, "access_denied"],
+  [404, "key_not_found"],
+])("a dispatcher that makes an error of the status %i says what the answer would have said", async (status, code) => {
+  const dispatcher = fake.dispatcher();
+  const signer = await open({ dispatcher: dispatcher.compose(interceptors.responseError()) });
+  fake.replyNext(azureError(status, "made-up", "made up"));
+  const error = await rejection(signer.sign(DIGEST));
+  expect(error).toMatchObject({ code });
+  expect(String(error)).not.toContain("unknown reason");
+  await dispatcher.destroy();
 });
 
 describe("the caller's own transport", () => {

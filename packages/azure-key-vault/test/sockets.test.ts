@@ -35,12 +35,12 @@ test("two connections serve all calls that follow each other, and closing ends t
   await signer.close();
 });
 
-test("there are at most 64 for a bare signer", async () => {
-  const signer = await openAzureKeyVaultSigner({ ...options(), policy: false });
+test("there are at most 64 for a limiter of the caller, as for a bare signer", async () => {
+  const limiter = createLimiter({ concurrency: 150, maxQueue: 0 });
+  await using signer = await openSteady({ policy: { limiter } });
   fake.faults.latencyMs = 20;
   await Promise.all(Array.from({ length: 150 }, () => signer.sign(DIGEST)));
   expect(fake.sockets.highest).toBeLessThanOrEqual(64);
-  await signer.close();
 });
 
 test("there are as many connections as the guard allows calls", async () => {
@@ -126,6 +126,19 @@ test("a file of certificates is read again for each connection, and its absence 
   await writeFile(caFile, certificates);
   expect(await signsTruly(signer)).toBe(true);
   await signer.close();
+});
+
+test.each([
+  ["no certificate", "hello"],
+  ["a broken certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"],
+])("a file with %s is refused when the signer opens", async (_what, content) => {
+  const folder = await mkdtemp(join(tmpdir(), "signpost-azure-ca-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const caFile = join(folder, "ca.pem");
+  await writeFile(caFile, content);
+  const error = await rejection(openSteady({ tls: { caFile } }));
+  expect(error).toMatchObject({ argument: "tls.caFile" });
+  expect(String(error)).not.toContain(folder);
 });
 
 test("a server name stands in for the host of the vault", async () => {

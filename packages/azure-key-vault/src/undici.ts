@@ -1,0 +1,27 @@
+import type * as undici from "undici";
+import { ConfigurationError } from "@signpost/core";
+import { memberOf } from "@signpost/core/adapter";
+
+/** Loads undici when a dispatcher is made. */
+export async function loadUndici(): Promise<typeof undici> {
+  try {
+    return await import("undici");
+  } catch (cause) {
+    throw new ConfigurationError("undici", loadingFailure(cause), { cause });
+  }
+}
+
+/** Says why undici did not load: it is missing, or it is in a bundle in which it cannot run. */
+export function loadingFailure(error: unknown): string {
+  const [message = ""] = String(memberOf(error, "message")).split("\n");
+  if (NOT_FOUND.test(message)) return "expected the package undici to be installed where the bundle runs";
+  const what = `expected the package undici to load, but it failed with "${message}"`;
+  if (!WITHOUT_COMMONJS.test(message)) return what;
+  return `${what}: its CommonJS cannot run inside this bundle; make undici external, or bundle to CommonJS`;
+}
+
+// Node's message, for CommonJS and for ES modules.
+const NOT_FOUND = /^Cannot find (?:module|package) 'undici'/;
+
+// The messages of esbuild, and of Node for code that a bundler left unchanged.
+const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;
