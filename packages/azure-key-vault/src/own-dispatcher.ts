@@ -11,11 +11,10 @@ import { loadUndici } from "./undici.ts";
 
 /** How long a connection may be idle. Azure's load balancers forget one after 4 minutes, other firewalls after 60 s. */
 const IDLE_MS = 20_000;
-/**
- * For calls whose number this package does not limit: those of a bare signer, or with a limiter of the caller. Each connection
- * begins with a handshake, and 64 carry ten times what a vault allows.
- */
-const MAX_SOCKETS = 64;
+/** For calls that a limiter of the caller limits. */
+const MAX_SOCKETS = 256;
+/** For calls that nothing limits. Each connection begins with a handshake, and 64 carry ten times what a vault allows. */
+const BARE_SOCKETS = 64;
 const MIN_SOCKETS = 16;
 
 /** A dispatcher that is closed with its signer. */
@@ -78,7 +77,8 @@ export async function createOwnDispatcher(tls: AzureKeyVaultTlsOptions, plan: Op
 }
 
 function socketsFor({ policy }: OpeningPlan): number {
-  if (policy === false || policy.limiter !== undefined) return MAX_SOCKETS;
+  if (policy === false) return BARE_SOCKETS;
+  if (policy.limiter !== undefined) return MAX_SOCKETS;
   return Math.max(MIN_SOCKETS, policy.concurrency ?? 0);
 }
 
