@@ -1,8 +1,9 @@
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import type { SecureContext } from "node:tls";
-import { elapsedMs, endedError, readInstant } from "@signpost/core/adapter";
+import { elapsedMs, isOutOfTime, readInstant } from "@signpost/core/adapter";
 import type { AwsKmsApi, AwsKmsCallOptions } from "./api.ts";
+import { CredentialsError } from "./credential-errors.ts";
 import { isConnectionLoss } from "./error-table.ts";
 
 /** How long a connection may be idle. Firewalls and load balancers forget one after 60 s or more. */
@@ -49,7 +50,7 @@ export function withLiveSockets(api: AwsKmsApi, sockets: Pick<Sockets, "idleMs" 
     try {
       return await send();
     } catch (error) {
-      if (isOutOfTime(signal) || isConnectionLoss(error)) sockets.dropIdle();
+      if (isOutOfTime(signal) || isConnectionLoss(error) || isLate(error)) sockets.dropIdle();
       throw error;
     } finally {
       usedAt = readInstant();
@@ -61,7 +62,7 @@ export function withLiveSockets(api: AwsKmsApi, sockets: Pick<Sockets, "idleMs" 
   };
 }
 
-/** Whether the attempt timed out. A caller that gives up says nothing about the connection. */
-function isOutOfTime(signal: AbortSignal | undefined): boolean {
-  return signal?.aborted === true && endedError(signal.reason).code === "timeout";
+/** Whether credentials did not arrive in time, perhaps for the reason for which connections die. */
+function isLate(error: unknown): boolean {
+  return error instanceof CredentialsError && error.row.code === "timeout";
 }

@@ -2,9 +2,10 @@ import { createServer, request as sendRequest, type Agent } from "node:http";
 import type { AddressInfo } from "node:net";
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import type { GuardedSigner } from "@signpost/core";
+import type { GuardedSigner, SignerErrorCode } from "@signpost/core";
 import { openAwsKmsSigner, type AwsKmsApi } from "@signpost/aws-kms";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
+import { CredentialsError } from "../src/credential-errors.ts";
 import { createSockets, withLiveSockets } from "../src/sockets.ts";
 import { provideCredentials } from "./environment.ts";
 
@@ -63,6 +64,25 @@ describe("idle connections that died quietly", () => {
     await expect(aborted).rejects.toMatchObject({ code: "aborted" });
     await Promise.all(Array.from({ length: 3 }, () => signer.sign(DIGEST)));
     expect(fake.sockets.total).toBe(before);
+  });
+
+  test("are closed if credentials do not arrive in time, so that the next attempt meets no dead one", async () => {
+    const dropIdle = vi.fn<() => void>();
+    const codes: SignerErrorCode[] = ["timeout", "access_denied"];
+    const sign = async (): Promise<never> => {
+      throw new CredentialsError({ code: codes.shift() ?? "integrity", text: "no credentials" }, undefined);
+    };
+    const live = withLiveSockets({ getPublicKey: async () => ({}), sign }, { idleMs: 20_000, dropIdle });
+    const input = {
+      KeyId: key.arn,
+      Message: DIGEST,
+      MessageType: "DIGEST",
+      SigningAlgorithm: "ECDSA_SHA_256",
+    } as const;
+    await expect(live.sign(input, {})).rejects.toThrow("no credentials");
+    expect(dropIdle).toHaveBeenCalledOnce();
+    await expect(live.sign(input, {})).rejects.toThrow("no credentials");
+    expect(dropIdle).toHaveBeenCalledOnce();
   });
 
   test("are closed before the other side does it", async () => {

@@ -50,7 +50,7 @@ export {
 export { ArrivalQueue } from "./signer/arrival-queue.ts";
 export { createSigner } from "./signer/create.ts";
 export type { SignerBackend } from "./signer/create.ts";
-export { closedError, endedError } from "./signer/endings.ts";
+export { closedError, endedError, isOutOfTime } from "./signer/endings.ts";
 export { onAbort } from "./signer/on-abort.ts";
 export { markPlace } from "./signer/places.ts";
 export type { Place } from "./signer/places.ts";

@@ -36,3 +36,22 @@ export function closedError(): SignerError {
 export function endedError(reason: unknown): SignerError {
   return reason instanceof SignerError ? reason : abortedError(reason);
 }
+
+/**
+ * Whether a signal has ended a call because its time was over. A caller that gives up says nothing about the service or
+ * about the connection.
+ *
+ * @example
+ * ```ts
+ * import { isOutOfTime } from "@signpost/core/adapter";
+ *
+ * declare function closeIdleConnections(): void;
+ *
+ * export function onFailure(signal: AbortSignal): void {
+ *   if (isOutOfTime(signal)) closeIdleConnections();
+ * }
+ * ```
+ */
+export function isOutOfTime(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true && endedError(signal.reason).code === "timeout";
+}
