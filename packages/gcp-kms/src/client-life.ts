@@ -1,4 +1,4 @@
-import { endedError, onAbort, readInstant, wasFrozen, type CallBounds, type Instant } from "@signpost/core/adapter";
+import { isOutOfTime, onAbort, readInstant, wasFrozen, type CallBounds, type Instant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { keepRecording, recordRequests, type RequestRecord } from "./credential-requests.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
@@ -41,7 +41,10 @@ export interface ClientLife {
   close(): Promise<void>;
 }
 
-/** After so many unanswered calls in a row, a channel is considered dead. */
+/**
+ * After so many unanswered calls in a row, a channel that has never answered is considered dead. One that has answered
+ * before is considered dead after one.
+ */
 const MAX_UNANSWERED = 2;
 /**
  * A call with less time than this says nothing about its channel. A guard around a bare signer gives an attempt more, and
@@ -86,16 +89,16 @@ export function startLife(
   };
   const heard = (): void => {
     answeredAt = readInstant();
-    unanswered = 0;
   };
-  const notHeard = (startedAt: number, endedAt: number): void => {
+  const isDead = (startedAt: number, endedAt: number): boolean => {
+    // Another call may have been answered shortly before the channel died.
+    if (answeredAt !== undefined) return answeredAt.monotonic - startedAt < (endedAt - startedAt) / 2;
     // Calls at the same time see the same silence, so a call that began before the last one ended does not count.
-    if ((answeredAt !== undefined && answeredAt.monotonic > startedAt) || startedAt < countedAt) return;
+    if (startedAt < countedAt) return false;
     if (unanswered === 0) silentSince = startedAt;
     countedAt = endedAt;
     unanswered += 1;
-    const mayBeDead = answeredAt !== undefined || endedAt - silentSince >= patienceMs;
-    if (unanswered >= MAX_UNANSWERED && mayBeDead && !retired) onSilence(life);
+    return unanswered >= MAX_UNANSWERED && endedAt - silentSince >= patienceMs;
   };
   const find = async (): Promise<ReadyLife> => {
     const { optionsOf } = await recordRequests(record, () => makeReady(client, "always"));
@@ -129,9 +132,12 @@ export function startLife(
     call: async (bounds, make) => {
       const startedAt = performance.now();
       calls += 1;
-      // The caller's next attempt begins at the abort, before the client has ended this one.
-      let endedAt = Number.POSITIVE_INFINITY;
-      const letGo = onAbort(bounds.signal, () => (endedAt = performance.now()));
+      // The caller's next attempt may begin before the client has ended this one.
+      const letGo = onAbort(bounds.signal, () => {
+        const endedAt = performance.now();
+        if (!hadItsTime(bounds, endedAt - startedAt)) return;
+        if (isDead(startedAt, endedAt) && !retired) onSilence(life);
+      });
       try {
         const answer = await make();
         heard();
@@ -139,7 +145,6 @@ export function startLife(
         return answer;
       } catch (error) {
         if (!bounds.signal.aborted) heard();
-        else if (hadItsTime(bounds, endedAt - startedAt)) notHeard(startedAt, endedAt);
         throw error;
       } finally {
         letGo();
@@ -185,6 +190,5 @@ function startSearch(ready: Promise<ReadyLife>, ended: () => void): Search {
 }
 
 function hadItsTime({ signal, timeoutMs }: CallBounds, hadMs: number): boolean {
-  if (endedError(signal.reason).code !== "timeout") return false;
-  return hadMs >= Math.min(timeoutMs / 2, TELLING_MS);
+  return isOutOfTime(signal) && hadMs >= Math.min(timeoutMs / 2, TELLING_MS);
 }

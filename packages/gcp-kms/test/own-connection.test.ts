@@ -100,7 +100,6 @@ describe("a call that waits for credentials while its client is left", () => {
     const { connection, waits } = madeUpClients();
     expect(await ask(connection, 5_000)).toBe("client 1");
     waits.answer = async (client) => (client === 1 ? never() : undefined);
-    await rejection(ask(connection, 250));
     const last = rejection(ask(connection, 250));
     await pause(50);
     waits.token = async (client) => (client === 1 ? pause(400) : undefined);
@@ -193,20 +192,54 @@ describe("credentials that the service refuses, though the client takes them for
 });
 
 describe("a channel that is silent", () => {
-  test("is left after two attempts that a guard ended long before the bound of the call", async () => {
+  test("is left after one attempt that a guard ended long before the bound of the call", async () => {
     const { connection, waits } = madeUpClients();
     await ask(connection, 5_000);
     waits.answer = async (client) => (client === 1 ? never() : undefined);
     await rejection(ask(connection, 250, 5_000));
-    await rejection(ask(connection, 250, 5_000));
-    // The client lets go of the second one.
-    await pause(50);
+    // The client has not yet let go of it.
     expect(await ask(connection, 5_000)).toBe("client 2");
   });
 
-  test("is not left for attempts at the same time, which count as one", async () => {
+  test("is left once by attempts at the same time", async () => {
     const { connection, waits, made } = madeUpClients();
     await ask(connection, 5_000);
+    waits.answer = async (client) => (client === 1 ? never() : undefined);
+    await Promise.all([rejection(ask(connection, 250)), rejection(ask(connection, 250))]);
+    expect(await ask(connection, 5_000)).toBe("client 2");
+    expect(made()).toBe(2);
+  });
+
+  test("and answered another call just before is left too", async () => {
+    const { connection, waits } = madeUpClients();
+    await ask(connection, 5_000);
+    waits.answer = async (client) => (client === 1 ? never() : undefined);
+    const lost = rejection(ask(connection, 300));
+    await pause(20);
+    const { answer } = waits;
+    waits.answer = async () => undefined;
+    expect(await ask(connection, 5_000)).toBe("client 1");
+    waits.answer = answer;
+    await lost;
+    expect(await ask(connection, 5_000)).toBe("client 2");
+  });
+
+  test("is not left for an attempt that ended soon, or that the caller ended", async () => {
+    const { connection, waits, made } = madeUpClients();
+    await ask(connection, 5_000);
+    waits.answer = async () => never();
+    await rejection(ask(connection, 20, 5_000));
+    const caller = new AbortController();
+    const bounds = { timeoutMs: 250, signal: caller.signal };
+    const given = connection.call(bounds, { action: "read", name: "v" }, async () => never());
+    await pause(220);
+    caller.abort();
+    expect(made()).toBe(1);
+    given.catch(() => undefined);
+  });
+
+  test("and never answered is not left for attempts at the same time, which count as one", async () => {
+    const { connection, waits, made } = madeUpClients();
     waits.answer = async () => never();
     await Promise.all([rejection(ask(connection, 250)), rejection(ask(connection, 250))]);
     expect(made()).toBe(1);
