@@ -3,6 +3,7 @@ import { given, memberOf, readChoice, readEndpoint, type ServiceEndpoint } from 
 import type { GcpKmsClientLike } from "./api.ts";
 import { gaxOf, loadClientClass, requireClassNames, type Gax } from "./sdk.ts";
 import type { OwnClients } from "./own-connection.ts";
+import { createSockets, useSockets } from "./sockets.ts";
 
 /** How to reach the service. By default the adapter makes a client with Google's application default credentials. */
 export interface GcpKmsConnectionOptions {
@@ -117,8 +118,14 @@ export async function createOwnClients(
     // Google.
     ...(projectId === undefined ? {} : { projectId }),
   };
+  const sockets = own.transport === "rest" ? createSockets() : undefined;
   return {
-    create: (auth) => new Client(auth === undefined ? options : { ...options, auth }),
+    sockets,
+    create: (auth) => {
+      const client = new Client(auth === undefined ? options : { ...options, auth });
+      if (sockets !== undefined) useSockets(client, sockets);
+      return client;
+    },
     forgetAbsence: ({ auth }) => {
       // If a metadata server answered, the SDK should remember it.
       if (memberOf(auth, "isGCE") !== true) gaxOf(Client).googleAuthLibrary.gcpMetadata.resetIsAvailableCache();

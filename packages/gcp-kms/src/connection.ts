@@ -6,6 +6,7 @@ import { recordRequests, type RequestRecord } from "./credential-requests.ts";
 import { projectOf } from "./key-name.ts";
 import { ownConnection } from "./own-connection.ts";
 import { makeReady, readyInTime, type ReadyClient } from "./ready.ts";
+import { withLiveSockets } from "./sockets.ts";
 
 /** One call of the client. */
 export type ClientCall<Answer> = (client: GcpKmsClientLike, options: GcpKmsCallOptions) => Promise<Answer>;
@@ -27,7 +28,9 @@ export async function connect(
   const own = readConnectionOptions(options);
   const { client } = options;
   if (client !== undefined) return callersConnection(client);
-  return ownConnection(await createOwnClients(own, projectOf(name), keepalive));
+  const clients = await createOwnClients(own, projectOf(name), keepalive);
+  const connection = ownConnection(clients);
+  return clients.sockets === undefined ? connection : withLiveSockets(connection, clients.sockets);
 }
 
 function callersConnection(client: GcpKmsClientLike): Connection {

@@ -5,9 +5,12 @@ import type { Connection } from "./connection.ts";
 import type { CallSubject } from "./client-error.ts";
 import { isUnauthenticated } from "./errors.ts";
 import { credentialsTime, readyInTime } from "./ready.ts";
+import type { Sockets } from "./sockets.ts";
 
 /** Makes clients, one after the other. */
 export interface OwnClients {
+  /** The connections of clients over REST. Over gRPC, each client has one. */
+  readonly sockets?: Sockets | undefined;
   /** `auth` of the previous client keeps its credentials. Without it, the new client searches for credentials. */
   create(auth?: GcpKmsClientLike["auth"]): GcpKmsClientLike;
   /**
@@ -38,7 +41,7 @@ const RENEWAL_PAUSE_MS = 5_000;
  * - The service refused its credentials. A client keeps a token until the wall clock says that it has expired, even if that
  *   clock was set back. The refused call is made again with the new credentials.
  */
-export function ownConnection({ create, forgetAbsence }: OwnClients): Connection {
+export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): Connection {
   let current: ClientLife | undefined;
   /** An abandoned search that may still finish. */
   let late: Promise<ReadyLife> | undefined;
@@ -61,10 +64,12 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     return start(life.client.auth);
   };
   function onSilence(life: ClientLife): void {
-    if (current !== life) return;
+    if (current !== life || sockets !== undefined) return;
     silences = life.isHeard ? 0 : silences + 1;
     replace(life);
   }
+  // Over REST, another client would not have other connections.
+  const mayBeDead = (life: ClientLife): boolean => sockets === undefined && life.wasFrozen;
   /** Returns whether the call can try other credentials than those of this client. */
   const renew = (life: ClientLife): boolean => {
     if (isClosed) return false;
@@ -99,7 +104,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
     });
   };
   const ready = async (bounds: CallBounds, subject: CallSubject): Promise<ReadyLife> => {
-    const life = current?.wasFrozen === true ? replace(current) : (current ?? start());
+    const life = current !== undefined && mayBeDead(current) ? replace(current) : (current ?? start());
     const search = life.search();
     try {
       const first = late === undefined ? search.ready : Promise.race([search.ready, late]);
@@ -145,6 +150,7 @@ export function ownConnection({ create, forgetAbsence }: OwnClients): Connection
       isClosed = true;
       const lives = current === undefined ? abandoned : [current, ...abandoned];
       await Promise.all([...lives].map((life) => life.close()));
+      sockets?.close();
     },
   };
 }

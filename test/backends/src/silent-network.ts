@@ -6,6 +6,8 @@ export interface SilentNetwork extends AsyncDisposable {
   readonly port: number;
   /** Connections made through it. */
   readonly connections: number;
+  /** Lost connections on which the client sent something afterwards. */
+  readonly usedLost: number;
   /** From now on nothing passes on the open connections. New ones work. */
   loseOpenOnes(): void;
   /** From now on nothing passes on new connections either, although they are accepted, until `false`. */
@@ -17,8 +19,11 @@ export async function startSilentNetwork(target: number): Promise<SilentNetwork>
   const pairs = new Set<readonly [Socket, Socket]>();
   let connections = 0;
   let losesNew = false;
-  const lose = (pair: readonly [Socket, Socket]): void => {
-    for (const socket of pair) socket.unpipe().removeAllListeners("end").pause();
+  const usedLost = new Set<Socket>();
+  const lose = ([near, far]: readonly [Socket, Socket]): void => {
+    for (const socket of [near, far]) socket.unpipe().removeAllListeners("end").pause();
+    if (near.listenerCount("data") === 0) near.on("data", () => usedLost.add(near));
+    near.resume();
   };
   const server = createServer({ allowHalfOpen: true }, (near) => {
     connections += 1;
@@ -27,6 +32,8 @@ export async function startSilentNetwork(target: number): Promise<SilentNetwork>
     pairs.add(pair);
     near.pipe(far).pipe(near);
     for (const socket of pair) {
+      // Otherwise a small write may wait 40 ms for the one before.
+      socket.setNoDelay(true);
       socket.on("error", () => undefined);
       socket.on("close", () => pairs.delete(pair));
     }
@@ -38,6 +45,9 @@ export async function startSilentNetwork(target: number): Promise<SilentNetwork>
     port: (server.address() as AddressInfo).port,
     get connections() {
       return connections;
+    },
+    get usedLost() {
+      return usedLost.size;
     },
     loseOpenOnes: () => pairs.forEach(lose),
     loseNewOnes: (on) => {
