@@ -13,8 +13,8 @@ interface AdapterSource {
   readonly peers?: readonly string[];
   /** The beginning of a URI, for messages. */
   readonly example: string;
-  /** A literal import, so that tools find it. Default: an import by its name. */
-  readonly load?: () => Promise<object>;
+  /** A literal import, so that tools find it. */
+  readonly load: () => Promise<object>;
 }
 
 /** The backends, by the scheme of their URIs. */
@@ -49,7 +49,8 @@ export const ADAPTERS: Readonly<Record<string, AdapterSource>> = {
     package: "@signpost/azure-key-vault",
     factory: "azureKeyVault",
     peers: ["@azure/identity"],
-    example: "azurekms:///HOST/keys/op",
+    example: "azurekms:///op.vault.azure.net/keys/id-token",
+    load: () => import("@signpost/azure-key-vault"),
   },
   pkcs11: {
     package: "@signpost/pkcs11",
