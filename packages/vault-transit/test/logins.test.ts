@@ -163,8 +163,8 @@ describe("a login", () => {
 
   test("that takes longer than an attempt is waited for by the next one, and not made again", async () => {
     const answer = fake.tokens;
-    fake.tokens = (request) => ({ ...answer(request), ...(request.path === LOGIN && { delayMs: 250 }) });
-    const signer = await open(APPROLE, { attemptTimeoutMs: 100 });
+    fake.tokens = (request) => ({ ...answer(request), ...(request.path === LOGIN && { delayMs: 500 }) });
+    const signer = await open(APPROLE, { attemptTimeoutMs: 300 });
     expect(await signsTruly(signer)).toBe(true);
     expect(logins.calls(LOGIN)).toHaveLength(1);
   });
