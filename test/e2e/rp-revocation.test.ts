@@ -114,10 +114,15 @@ async function trustInRevoked(client: Client, { newTokens }: { readonly newToken
 /** Seconds until a token of the replacement is accepted, where one comes every two seconds. */
 async function refusalOfNew(client: Client): Promise<number> {
   const { op, verify } = await warm(client);
+  const startedAt = performance.now();
   await op.revoke();
   const fresh = await op.token();
   for (let seconds = 0; seconds <= 2 * MINUTE; seconds += 2) {
-    if (await at(seconds, () => isAccepted(verify(fresh)))) return seconds;
+    if (!(await at(seconds, () => isAccepted(verify(fresh))))) continue;
+    if (seconds === 0) return 0;
+    // What passed in truth was added to the shifted clocks: seconds, on a busy machine.
+    const passed = seconds + (performance.now() - startedAt) / 1000;
+    return Math.round(passed / 2) * 2;
   }
   return FOREVER;
 }
