@@ -30,7 +30,10 @@ export interface AzureKeyVaultSignInput {
 export interface AzureKeyVaultListInput {
   /** Name of the key. */
   readonly key: string;
-  /** The `nextLink` of the page before, whose host was checked. Undefined: the first page. */
+  /**
+   * The `nextLink` of the page before, whose host was checked. Send its path and query to the vault, because an emulator may
+   * call itself by another host or port. Undefined: the first page.
+   */
   readonly nextLink?: string | undefined;
 }
 
@@ -111,7 +114,7 @@ export interface AzureKeyVaultHttpResponse {
   readonly statusCode: number;
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** At most 64 KiB of it are read. */
+  /** At most 64 KiB of it are read for a signature, and 2 MiB for the other calls. */
   readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 

@@ -2,8 +2,13 @@ import { SignerError } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import type { AzureKeyVaultDispatcherLike, AzureKeyVaultHttpResponse } from "./api.ts";
 
-/** The longest answer that is read. */
-export const MAX_BODY_BYTES = 65_536;
+/** The longest answers that are read. A key can have 15 tags of 1,024 characters, and a page of versions has 25 of them. */
+const MAX_BYTES = { GET: 2_097_152, POST: 65_536 };
+
+/** How many bytes of the answer to a request are read. */
+export function maxBytesOf(method: ApiRequest["method"]): number {
+  return MAX_BYTES[method];
+}
 
 /** A call of the service's REST API. */
 export interface ApiRequest {
@@ -36,14 +41,17 @@ export async function exchange(
   };
   const request = { origin, path, method, headers, signal };
   const response = await dispatcher.request(body === undefined ? request : { ...request, body: JSON.stringify(body) });
-  return readAnswer(response);
+  return readAnswer(response, maxBytesOf(method));
 }
 
-async function readAnswer({ statusCode: status, headers, body }: AzureKeyVaultHttpResponse): Promise<HttpAnswer> {
-  const text = await readText(body);
+async function readAnswer(
+  { statusCode: status, headers, body }: AzureKeyVaultHttpResponse,
+  maxBytes: number,
+): Promise<HttpAnswer> {
+  const text = await readText(body, maxBytes);
   const isSuccess = status >= 200 && status < 300;
   if (text === undefined && isSuccess) {
-    throw new SignerError("integrity", `the answer has more than ${MAX_BODY_BYTES} bytes`);
+    throw new SignerError("integrity", `the answer has more than ${maxBytes} bytes`);
   }
   const json = parse(text ?? "");
   if (json === undefined && isSuccess) {
@@ -53,12 +61,12 @@ async function readAnswer({ statusCode: status, headers, body }: AzureKeyVaultHt
 }
 
 /** Undefined if it is too long. Its connection is closed then. */
-async function readText(body: AzureKeyVaultHttpResponse["body"]): Promise<string | undefined> {
+async function readText(body: AzureKeyVaultHttpResponse["body"], maxBytes: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body) {
     length += chunk.byteLength;
-    if (length > MAX_BODY_BYTES) return undefined;
+    if (length > maxBytes) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length).toString("utf8");

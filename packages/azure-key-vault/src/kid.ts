@@ -36,6 +36,8 @@ export function createKidReader(vault: Vault, key: string): KidReader {
       return version;
     },
     isHere: ({ protocol, host, hostname, port }) => {
+      // An emulator behind a proxy may not know the scheme and the port by which it is reached.
+      if (vault.domain === undefined && hostname === known) return protocol === "https:" || protocol === "http:";
       const isNamed = hostname === known && (port === "" || port === String(vault.port));
       return protocol === "https:" && (host === vault.host || isNamed);
     },

@@ -17,15 +17,16 @@ const MAX_PAGES = 100;
 export async function listVersions(place: Place, bounds: CallBounds): Promise<readonly ListedVersion[]> {
   const { key, vault } = place.name;
   const call = describeCall(`list the versions of ${key}`, vault);
-  const found: ListedVersion[] = [];
+  const found = new Map<string, ListedVersion>();
   let nextLink: string | undefined;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const input = { key, nextLink };
     const { signal } = bounds;
     const answer = await callOnce(call, bounds, () => place.api.listKeyVersions(input, { signal }));
-    found.push(...readPage(answer, place, call));
+    // If a version is created meanwhile, the next page can begin with one of this page.
+    for (const version of readPage(answer, place, call)) found.set(version.keyVersion, version);
     const next = readNextLink(memberOf(answer, "nextLink"), place, call);
-    if (next === undefined) return found.toSorted(byAge);
+    if (next === undefined) return [...found.values()].toSorted(byAge);
     if (next === nextLink) throw new SignerError("integrity", `${call}: nextLink leads to the same page again`);
     nextLink = next;
   }

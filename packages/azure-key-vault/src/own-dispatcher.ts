@@ -5,7 +5,7 @@ import type { AzureKeyVaultDispatcherLike } from "./api.ts";
 import type { AzureKeyVaultTlsOptions } from "./client.ts";
 import { collectResponse } from "./collect-response.ts";
 import { isConnectionLoss } from "./error-table.ts";
-import { MAX_BODY_BYTES } from "./exchange.ts";
+import { maxBytesOf } from "./exchange.ts";
 import { readCaFile } from "./tls-files.ts";
 import { loadUndici } from "./undici.ts";
 
@@ -65,7 +65,7 @@ export async function createOwnDispatcher(tls: AzureKeyVaultTlsOptions, plan: Op
       // In a frozen process, no timer has closed the connections.
       if (elapsedMs(usedAt, now) >= IDLE_MS) replace();
       usedAt = now;
-      return collectResponse(agent, options, MAX_BODY_BYTES);
+      return collectResponse(agent, options, maxBytesOf(options.method));
     },
     failed: (error, startedAt, signal) => {
       // Calls that fail together replace the connections once.

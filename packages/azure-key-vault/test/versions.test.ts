@@ -93,6 +93,36 @@ describe("the versions of a key", () => {
     expect(await refreshing).toMatchObject({ code: "closed" });
   });
 
+  test("can have as many tags as the service allows", async () => {
+    history(25);
+    fake.tags = Object.fromEntries(
+      Array.from({ length: 15 }, (_, index) => [`${index}-`.padEnd(512, "t"), "v".repeat(512)]),
+    );
+    await using keys = await open();
+    expect(keys.versions).toHaveLength(25);
+  });
+
+  test("are listed once, if a page begins with one of the page before", async () => {
+    const [first, second] = history(2);
+    const item = (version: FakeKeyVersion | undefined): object => ({
+      kid: `https://op.vault.azure.net/keys/op/${version?.version}`,
+      attributes: version?.attributes,
+    });
+    const nextLink = "https://op.vault.azure.net:443/keys/op/versions?api-version=2025-07-01&$skiptoken=x";
+    fake.replyNext(okReply({ value: [item(second), item(first)], nextLink }));
+    fake.replyNext(okReply({ value: [item(first)], nextLink: null }));
+    await using keys = await open();
+    expect(names(keys)).toEqual([first?.version, second?.version]);
+  });
+
+  test("can be in a list of an emulator that does not know by which scheme and port it is reached", async () => {
+    history(30);
+    fake.calledAs = "http://emulator:8080";
+    fake.resource = "https://vault.example";
+    await using keys = await open({ vault: "https://op.vault.example" });
+    expect(keys.versions).toHaveLength(30);
+  });
+
   test("can be named by an identifier, without a version", async () => {
     const key = "https://op.vault.azure.net/keys/op";
     await using keys = await open({ key, vault: undefined });

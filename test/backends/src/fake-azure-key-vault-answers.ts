@@ -168,14 +168,14 @@ export function managedHsmRefusal(action: string, key: string): AzureReply {
 }
 
 /** A page of the list of versions. The list of the service is in no useful order, so it is in that of the version names. */
-export function versionsReply(vault: string, key: FakeAzureKey, query: URLSearchParams): AzureReply {
+export function versionsReply(vault: string, key: FakeAzureKey, query: URLSearchParams, tags: object): AzureReply {
   const all = key.versions.toSorted((a, b) => (a.version < b.version ? -1 : 1));
   const size = Number(query.get("maxresults") ?? "25");
   const start = Number(query.get("$skiptoken") ?? "0");
   const value = all.slice(start, start + size).map((version) => ({
     kid: kidOf(vault, key, version),
     attributes: { ...version.attributes, recoverableDays: 90 },
-    tags: {},
+    tags,
   }));
   const next = `${vault}/keys/${key.name}/versions?api-version=${query.get("api-version")}&$skiptoken=${start + size}&maxresults=${size}`;
   return okReply({ value, nextLink: start + size < all.length ? next : null });

@@ -90,6 +90,8 @@ export interface FakeAzureKeyVault extends AsyncDisposable {
   resource: string | undefined;
   /** What the vault calls itself in identifiers and links, as some emulators do. Default: `https://HOST`. */
   calledAs: string | undefined;
+  /** The tags of all versions in lists. */
+  tags: Readonly<Record<string, string>>;
   /** The header of challenges, instead of the usual one. */
   challenge: string | undefined;
   /** What the caller may not do on a Managed HSM, such as `sign`. */
@@ -97,6 +99,8 @@ export interface FakeAzureKeyVault extends AsyncDisposable {
   addKey(name: string, settings?: VersionSettings): FakeAzureKey;
   /** The next `count` requests with an accepted token get this reply, regardless of faults. */
   replyNext(reply: AzureReply, count?: number): void;
+  /** Drops the replies of `replyNext` that no request has got yet. */
+  forgetReplies(): void;
   /** The switches of a conformance harness. `unreachable` closes the port. */
   switches(faults: readonly Fault[]): Partial<Record<Fault, (on: boolean) => Promise<void>>>;
   /** A dispatcher that connects to this fake for each host, such as `op.vault.azure.net`. */
@@ -160,7 +164,9 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
       return managedHsmRefusal(`Microsoft.KeyVault/managedHsm/keys/${operation}/action`, name);
     }
     if (operation === "list") {
-      return fault === undefined ? versionsReply(vault, key, request.query) : versionFault(key, vault, fault);
+      return fault === undefined
+        ? versionsReply(vault, key, request.query, fake.tags)
+        : versionFault(key, vault, fault);
     }
     const version = named === undefined ? key.latest : key.versions.find((each) => each.version === named);
     if (version === undefined) return azureError(404, "KeyNotFound", "There is no such version of the key.");
@@ -236,11 +242,15 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
     sockets,
     resource: undefined,
     calledAs: undefined,
+    tags: {},
     challenge: undefined,
     denied: new Set(),
     addKey,
     replyNext: (reply, count = 1) => {
       for (let index = 0; index < count; index += 1) planned.push(reply);
+    },
+    forgetReplies: () => {
+      planned.length = 0;
     },
     switches: (words) => ({
       ...faultSwitches(faults, words),
@@ -273,6 +283,7 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
       fake.denied.clear();
       fake.resource = undefined;
       fake.calledAs = undefined;
+      fake.tags = {};
       fake.challenge = undefined;
       keys.clear();
       op = addKey("op", { material });
