@@ -1,7 +1,8 @@
 import { SignerError } from "@signpost/core";
+import { elapsedMs, readInstant, type Instant } from "@signpost/core/adapter";
 import { covers, type Challenge } from "./challenge.ts";
 import type { AskForToken } from "./credential.ts";
-import { createTokenCache, type TokenCache } from "./token-cache.ts";
+import { createTokenCache, PAUSE_MS, type TokenCache } from "./token-cache.ts";
 import { scopeOf, type Vault } from "./vault.ts";
 
 /** The tokens for one vault. Each promise rejects with `SignerError`, and ends with the signal. */
@@ -27,30 +28,41 @@ interface Target {
   readonly tenantId: string | undefined;
 }
 
+/** The tokens for one target. */
+interface Aim extends Target {
+  readonly tokens: TokenCache;
+  readonly since: Instant;
+}
+
+/** More than any vault names. */
+const MAX_AIMS = 4;
+
 /**
  * Gets tokens for a vault. The scope is the caller's, or that of the vault's cloud. For other hosts a challenge names it, and
  * then it must cover the host: a token goes nowhere else.
+ *
+ * Anything on the way to the vault can send a challenge. So one changes the target of later calls only after the credential
+ * has given a token for the new target.
  */
 export function createAuthorization(vault: Vault, given: string | undefined, ask: AskForToken): Authorization {
   const fixed = given ?? scopeOf(vault);
-  let target: Target | undefined;
-  let tokens: TokenCache | undefined;
-  const aim = (next: Target): TokenCache => {
-    if (tokens !== undefined && target?.scope === next.scope && target.tenantId === next.tenantId) return tokens;
-    target = next;
-    tokens = createTokenCache(ask, next);
-    return tokens;
-  };
-  if (fixed !== undefined) aim({ scope: fixed, tenantId: undefined });
+  const aimAt = createAims(ask);
+  let current = fixed === undefined ? undefined : aimAt({ scope: fixed, tenantId: undefined });
 
   const targetOf = (challenge: Challenge | undefined): Target | undefined => {
-    const scope = fixed ?? challenge?.scope ?? target?.scope;
+    const scope = fixed ?? challenge?.scope ?? current?.scope;
     if (scope === undefined) return undefined;
     if (fixed === undefined && !covers(scope, vault.hostname)) throw strangeResource(vault);
-    return { scope, tenantId: challenge?.tenantId ?? target?.tenantId };
+    return { scope, tenantId: challenge?.tenantId ?? current?.tenantId };
+  };
+  /** The token of an aim, which is then that of later calls too. */
+  const adopt = async (aim: Aim, token: Promise<string | undefined>): Promise<string | undefined> => {
+    const another = await token;
+    current = aim;
+    return another;
   };
   return {
-    token: async (signal) => tokens?.token(signal),
+    token: async (signal) => current?.tokens.token(signal),
     begin: () => {
       const answered = { start: false, refusal: false, claims: false };
       const isFirst = (kind: keyof typeof answered): boolean => {
@@ -60,18 +72,37 @@ export function createAuthorization(vault: Vault, given: string | undefined, ask
       };
       return {
         answer: async (challenge, refused, signal) => {
-          const next = targetOf(challenge);
-          if (next === undefined) return undefined;
-          if (refused === undefined) return isFirst("start") ? aim(next).token(signal) : undefined;
+          const target = targetOf(challenge);
           const claims = challenge?.claims;
-          if (!isFirst(claims === undefined ? "refusal" : "claims")) return undefined;
-          const before = tokens;
-          const now = aim(next);
-          // A token for another tenant is new. One with claims is asked for in the tenant where the last one came from.
-          return now === before || claims !== undefined ? now.another(refused, claims, signal) : now.token(signal);
+          const kind = refused === undefined ? "start" : claims === undefined ? "refusal" : "claims";
+          if (target === undefined || !isFirst(kind)) return undefined;
+          const aim = aimAt(target, current);
+          if (aim === undefined) return undefined;
+          if (refused === undefined) return adopt(aim, aim.tokens.token(signal));
+          if (aim === current || claims !== undefined) return adopt(aim, aim.tokens.another(refused, claims, signal));
+          // A token for another tenant is new, unless the credential knows only one tenant.
+          const token = await adopt(aim, aim.tokens.token(signal));
+          return token === refused ? undefined : token;
         },
       };
     },
+  };
+}
+
+/** Finds the aim for a target, or makes it. Undefined if new targets come too fast, so that each would cost a token. */
+function createAims(ask: AskForToken): (target: Target, inUse?: Aim) => Aim | undefined {
+  const aims: Aim[] = [];
+  return ({ scope, tenantId }, inUse) => {
+    const known = aims.find((each) => each.scope === scope && each.tenantId === tenantId);
+    if (known !== undefined) return known;
+    const newest = aims.at(-1);
+    if (aims.length >= MAX_AIMS) {
+      if (newest !== undefined && elapsedMs(newest.since) < PAUSE_MS) return undefined;
+      aims.splice(aims[0] === inUse ? 1 : 0, 1);
+    }
+    const aim = { scope, tenantId, tokens: createTokenCache(ask, { scope, tenantId }), since: readInstant() };
+    aims.push(aim);
+    return aim;
   };
 }
 

@@ -2,13 +2,14 @@ import { SignerError } from "@signpost/core";
 import { elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
 import type { AskForToken, GivenToken, TokenRequest } from "./credential.ts";
 
-/** A token is replaced this long before it ends. Milliseconds. */
+/** A token is replaced this long before it ends, while calls still use it. Milliseconds. */
 const MARGIN_MS = 120_000;
 /**
- * The shortest time between two tokens because of refusals, and after a credential has refused. Without it, a vault that
- * accepts no token would cause a request for a token for each signature. Milliseconds.
+ * The shortest time between two tokens because of refusals, after a credential has refused, and of tokens that end soon.
+ * Without it, a vault that accepts no token would cause a request for a token for each signature, and so would a clock that
+ * is wrong. Milliseconds.
  */
-const PAUSE_MS = 5000;
+export const PAUSE_MS = 5000;
 
 /** The tokens for one scope. Calls that need a new one share it, and each waits for it only until its own signal. */
 export interface TokenCache {
@@ -26,6 +27,7 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
   let held: Held | undefined;
   let refusal: { readonly error: SignerError; readonly at: Instant } | undefined;
   let replaced: { readonly claims: string | undefined; readonly at: Instant } | undefined;
+  let renewedAt: Instant | undefined;
   const pending = new Map<string, Promise<Held>>();
 
   const askNow = async (claims: string | undefined): Promise<Held> => {
@@ -33,43 +35,55 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
     refusal = undefined;
     try {
       const since = readInstant();
-      held = { ...(await ask({ ...target, claims })), since };
-      return held;
+      const fresh = { ...(await ask({ ...target, claims })), since };
+      // One that was asked for later, such as with claims, stays.
+      if (held === undefined || held.since.monotonic <= since.monotonic) held = fresh;
+      return fresh;
     } catch (error) {
       if (error instanceof SignerError && !error.transient) refusal = { error, at: readInstant() };
       throw error;
     }
   };
   const askOnce = (claims: string | undefined): Promise<Held> => {
-    const name = claims ?? "";
-    const running = pending.get(name);
+    // A credential may keep the token that lacks the claims, so those who need any token wait for the one with claims.
+    const running = claims === undefined ? [...pending.values()].at(-1) : pending.get(claims);
     if (running !== undefined) return running;
+    const name = claims ?? "";
     const started = askNow(claims).finally(() => pending.delete(name));
     pending.set(name, started);
     return started;
   };
   const leftMs = ({ lifeMs, since }: Held): number => lifeMs - elapsedMs(since);
+  /** Asks while the last token is still good. A credential that fails or hangs then delays no call. */
+  const renew = (): void => {
+    if (renewedAt !== undefined && elapsedMs(renewedAt) < PAUSE_MS) return;
+    renewedAt = readInstant();
+    askOnce(undefined).catch(() => {});
+  };
 
   return {
     token: async (signal) => {
       const current = held;
-      if (current !== undefined && leftMs(current) > MARGIN_MS) return current.token;
-      try {
-        return (await untilAborted(askOnce(undefined), signal)).token;
-      } catch (error) {
-        // The identity provider fails, but the last token is still good.
-        if (current === undefined || signal.aborted || held !== current || leftMs(current) <= 0) throw error;
-        return current.token;
+      if (current === undefined) return (await untilAborted(askOnce(undefined), signal)).token;
+      const left = leftMs(current);
+      if (left <= MARGIN_MS && elapsedMs(current.since) >= PAUSE_MS) {
+        if (left <= 0) return (await untilAborted(askOnce(undefined), signal)).token;
+        renew();
       }
+      return current.token;
     },
     another: async (refused, claims, signal) => {
       if (held !== undefined) {
         if (held.token !== refused) return held.token;
         if (replaced !== undefined && replaced.claims === claims && elapsedMs(replaced.at) < PAUSE_MS) return undefined;
-        replaced = { claims, at: readInstant() };
         held = undefined;
       }
-      const { token } = await untilAborted(askOnce(claims), signal);
+      const asked = askOnce(claims).then(({ token }) => {
+        // A credential that failed may be asked again at once.
+        replaced = { claims, at: readInstant() };
+        return token;
+      });
+      const token = await untilAborted(asked, signal);
       return token === refused ? undefined : token;
     },
   };

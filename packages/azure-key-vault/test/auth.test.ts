@@ -131,6 +131,43 @@ describe("continuous access evaluation", () => {
     expect(entra.issued.every(({ tenantId }) => tenantId === entra.tenantId)).toBe(true);
   });
 
+  /** As MSAL: without claims, the last token comes from a cache. */
+  const cachingCredential = (gate: Promise<void> = Promise.resolve()) => {
+    let cached = entra.issue("https://vault.azure.net/.default");
+    return vi.spyOn(entra.credential, "getToken").mockImplementation(async (scopes, options) => {
+      if (options?.claims !== undefined) {
+        await gate;
+        cached = entra.issue(String(scopes), options);
+      }
+      return { token: cached.token, expiresOnTimestamp: Date.now() + 3_600_000 };
+    });
+  };
+
+  test("is answered for calls that begin meanwhile, if the credential keeps its last token", async () => {
+    let passGate: () => void = () => {};
+    const getToken = cachingCredential(new Promise((resolve) => (passGate = resolve)));
+    const signer = await open();
+    entra.requiredClaims = CLAIMS;
+    const first = signer.sign(DIGEST);
+    await vi.waitFor(() =>
+      expect(getToken).toHaveBeenLastCalledWith(expect.anything(), expect.objectContaining({ claims: CLAIMS })),
+    );
+    const second = signer.sign(DIGEST);
+    await new Promise(setImmediate);
+    passGate();
+    expect(await Promise.all([first, second])).toHaveLength(2);
+    expect(getToken).toHaveBeenCalledTimes(2);
+  });
+
+  test("is answered by the next call, if the credential fails once", async () => {
+    const getToken = cachingCredential();
+    const signer = await open();
+    entra.requiredClaims = CLAIMS;
+    getToken.mockRejectedValueOnce(Object.assign(new Error(""), { code: "ECONNRESET" }));
+    expect(await rejection(signer.sign(DIGEST))).toMatchObject({ code: "unavailable", transient: true });
+    expect(await signsTruly(signer)).toBe(true);
+  });
+
   test("that is not satisfied by the new token denies access, after two requests", async () => {
     const signer = await open();
     const before = fake.requests.length;

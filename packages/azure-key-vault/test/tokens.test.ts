@@ -75,15 +75,50 @@ describe("a token", () => {
     expect(given).toHaveLength(2);
   });
 
-  test("from a function may have an end", async () => {
+  test("that lives for less than two minutes is renewed every few seconds, not for each call", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     const credential: AzureKeyVaultSignerOptions["credential"] = (scope, { enableCae }) => {
       expect(enableCae).toBe(true);
       return { token: entra.issue(scope).token, expiresOnTimestamp: Date.now() + 60_000 };
     };
     const signer = await open({ credential });
     await signer.sign(DIGEST);
-    // It lives for less than two minutes, so each call asks.
+    await signer.sign(DIGEST);
+    expect(entra.issued).toHaveLength(1);
+    vi.setSystemTime(Date.now() + 5001);
+    await signer.sign(DIGEST);
+    await signer.sign(DIGEST);
     expect(entra.issued).toHaveLength(2);
+  });
+
+  test("that has ended by the clock of a machine that is fast is used, and not asked for by each call", async () => {
+    const credential: AzureKeyVaultSignerOptions["credential"] = (scope) => ({
+      token: entra.issue(scope).token,
+      expiresOnTimestamp: Date.now() - 60_000,
+    });
+    const signer = await open({ credential });
+    for (let count = 0; count < 5; count += 1) expect(await signsTruly(signer)).toBe(true);
+    expect(entra.issued).toHaveLength(1);
+  });
+
+  test("is used while the credential hangs, until it ends", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    const signer = await open();
+    const getToken = vi.spyOn(entra.credential, "getToken").mockReturnValue(new Promise(() => {}));
+    vi.setSystemTime(Date.now() + 3_500_000);
+    expect(await signsTruly(signer)).toBe(true);
+    expect(await signsTruly(signer)).toBe(true);
+    expect(getToken).toHaveBeenCalledTimes(1);
+  });
+
+  test("that cannot be renewed is not asked for by each call", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    const signer = await open();
+    const getToken = vi.spyOn(entra.credential, "getToken");
+    getToken.mockRejectedValue(Object.assign(new Error(""), { code: "ECONNREFUSED" }));
+    vi.setSystemTime(Date.now() + 3_500_000);
+    for (let count = 0; count < 5; count += 1) expect(await signsTruly(signer)).toBe(true);
+    expect(getToken).toHaveBeenCalledTimes(1);
   });
 });
 
