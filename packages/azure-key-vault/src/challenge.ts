@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "@signpost/core/adapter";
+import { readAuthChallenges } from "./auth-header.ts";
 
 /** What a `WWW-Authenticate` header asks for. */
 export interface Challenge {
@@ -11,26 +12,35 @@ export interface Challenge {
 
 /** Longer headers are not read. */
 const MAX_LENGTH = 16_384;
-const PARAMETER = /([A-Za-z_]+)="([^"]*)"/g;
 const TENANT = /^[0-9A-Za-z][0-9A-Za-z.-]{0,127}$/;
 
-/** Reads the first Bearer challenge of a header. Undefined if there is none. */
+/**
+ * Reads the Bearer challenge of a header. Of several, the first that asks for something. Undefined if there is none.
+ */
 export function parseChallenge(header: string | readonly string[] | undefined): Challenge | undefined {
   const text = typeof header === "string" ? header : (header ?? []).join(", ");
   if (text.length > MAX_LENGTH) return undefined;
-  // A challenge begins with the name of its scheme: `Bearer realm="", …, PoP realm="", …`.
-  const bearer = text.split(/,\s*(?=[A-Za-z]+\s+[A-Za-z_]+=")/).find((each) => /^\s*Bearer\s/i.test(each));
-  if (bearer === undefined) return undefined;
-  const found = new Map<string, string>();
-  for (const [, name = "", value = ""] of bearer.matchAll(PARAMETER)) {
-    if (!found.has(name)) found.set(name, value);
-  }
-  const resource = found.get("resource")?.replace(/\/$/, "");
+  const found = readAuthChallenges(text)
+    .filter(({ scheme }) => scheme === "bearer")
+    .map(({ parameters }) => challengeOf(parameters));
+  return found.find(({ scope, claims }) => scope !== undefined || claims !== undefined) ?? found[0];
+}
+
+function challengeOf(parameters: ReadonlyMap<string, string>): Challenge {
   return {
-    scope: resource === undefined || resource === "" ? found.get("scope") : `${resource}/.default`,
-    tenantId: tenantIn(found.get("authorization") ?? found.get("authorization_uri")),
-    claims: found.get("error") === "insufficient_claims" ? decode(found.get("claims")) : undefined,
+    scope: scopeOfResource(parameters.get("resource")) ?? textOrNone(parameters.get("scope")),
+    tenantId: tenantIn(parameters.get("authorization") ?? parameters.get("authorization_uri")),
+    claims: parameters.get("error") === "insufficient_claims" ? decode(parameters.get("claims")) : undefined,
   };
+}
+
+function scopeOfResource(resource: string | undefined): string | undefined {
+  const text = textOrNone(resource?.replace(/\/(?:\.default)?$/, ""));
+  return text === undefined ? undefined : `${text}/.default`;
+}
+
+function textOrNone(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
 }
 
 /** What an authority says in place of a tenant. */
@@ -43,19 +53,27 @@ function tenantIn(authority: string | undefined): string | undefined {
   return TENANT.test(tenant) && !NO_TENANT.includes(tenant) ? tenant : undefined;
 }
 
+/** The service sends base64. Anything else than JSON would only make a credential fail. */
 function decode(claims: string | undefined): string | undefined {
   const text = Buffer.from(claims ?? "", "base64").toString("utf8");
-  return text === "" ? undefined : text;
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === "object" && json !== null ? text : undefined;
+  } catch {
+    return undefined;
+  }
 }
+
+/** One scope and nothing else. A user, a query or a second scope would mean another resource to another parser. */
+const SCOPE = /^https:\/\/(?:[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:\/[0-9A-Za-z._~-]*)*$/;
 
 /**
  * Whether the resource of a scope covers a host: it is the host, or a domain above it. Otherwise anything that answers under
  * any name could ask for a token that is good for all vaults.
  */
 export function covers(scope: string, hostname: string): boolean {
-  if (!URL.canParse(scope)) return false;
-  const { protocol, hostname: resource } = new URL(scope);
-  if (protocol !== "https:" || resource === "") return false;
+  if (!SCOPE.test(scope) || !URL.canParse(scope)) return false;
+  const { hostname: resource } = new URL(scope);
   if (resource === hostname) return true;
   const isDomain = resource.includes(".") && !/^[\d.]+$/.test(resource) && !isLoopbackHost(hostname);
   return isDomain && hostname.endsWith(`.${resource}`);

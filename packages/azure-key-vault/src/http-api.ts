@@ -1,3 +1,4 @@
+import { SignerError } from "@signpost/core";
 import type { OpeningPlan } from "@signpost/core/adapter";
 import type { AzureKeyVaultApi, AzureKeyVaultCallOptions } from "./api.ts";
 import { createAuthorization } from "./authorization.ts";
@@ -35,6 +36,7 @@ export async function createHttpApi(
       const answer = await requester.send(request, token, signal);
       if (answer.status !== 401) return answer;
       const next = await answerer.answer(parseChallenge(answer.headers["www-authenticate"]), token, signal);
+      if (next === undefined && token === undefined) throw noScope(vault);
       if (next === undefined) return answer;
       token = next;
     }
@@ -60,6 +62,10 @@ export async function createHttpApi(
     },
     close: () => requester.close(),
   };
+}
+
+function noScope({ host }: Vault): SignerError {
+  return new SignerError("access_denied", `${host} asks for a token, but does not say for which resource: set scope`);
 }
 
 const NEVER = new AbortController().signal;
