@@ -160,11 +160,16 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["UND_ERR_RES_EXCEEDED_MAX_SIZE", { code: "integrity", text: "the answer is too long" }],
   // From a ProxyAgent, whose proxy has TLS.
   ["UND_ERR_PRX_TLS", { code: "unavailable", text: "the proxy cannot be reached" }],
+  // Of @azure/core-rest-pipeline, in a transport of the caller.
+  ["REQUEST_SEND_ERROR", UNREACHABLE],
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
 // Node: EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID, DEPTH_ZERO_SELF_SIGNED_CERT.
 const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|OSSL)_|CERT|SIGNATURE$/;
+
+/** Codes of clients that are said in messages. */
+const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
 
 /** What undici's ProxyAgent says, with a code that reads as if the caller had ended the call. */
 const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;
@@ -188,7 +193,7 @@ export function rowOfError(error: unknown): Row {
   if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
   if (typeof code !== "string") return UNKNOWN;
   const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : UNKNOWN);
-  return { ...row, text: `${row.text} (${code})` };
+  return { ...row, text: `${row.text}${suffix(CODE.test(code) ? code : undefined)}` };
 }
 
 function codesOf(error: unknown): string {

@@ -1,6 +1,7 @@
 import { SignerError } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import type { AzureKeyVaultDispatcherLike, AzureKeyVaultHttpResponse } from "./api.ts";
+import { withoutToken } from "./hidden-token.ts";
 
 /** The longest answers that are read. A key can have 15 tags of 1,024 characters, and a page of versions has 25 of them. */
 const MAX_BYTES = { GET: 2_097_152, POST: 65_536 };
@@ -40,8 +41,26 @@ export async function exchange(
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
   };
   const request = { origin, path, method, headers, signal };
-  const response = await dispatcher.request(body === undefined ? request : { ...request, body: JSON.stringify(body) });
-  return readAnswer(response, maxBytesOf(method));
+  try {
+    const sent = body === undefined ? request : { ...request, body: JSON.stringify(body) };
+    return await readAnswer(await dispatcher.request(sent), maxBytesOf(method));
+  } catch (error) {
+    const answer = answerIn(error);
+    if (answer !== undefined) return answer;
+    throw withoutToken(error, token);
+  }
+}
+
+/** The answer in the error of an interceptor that makes errors of answers, such as undici's `responseError`. */
+function answerIn(error: unknown): HttpAnswer | undefined {
+  const [status, headers, body] = ["statusCode", "headers", "body"].map((name) => memberOf(error, name));
+  if (typeof status !== "number" || status < 400) return undefined;
+  const json = typeof body === "string" ? parse(body) : body;
+  return { status, headers: isHeaders(headers) ? headers : {}, json };
+}
+
+function isHeaders(headers: unknown): headers is HttpAnswer["headers"] {
+  return typeof headers === "object" && headers !== null;
 }
 
 async function readAnswer(

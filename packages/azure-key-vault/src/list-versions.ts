@@ -10,7 +10,8 @@ export interface ListedVersion extends KeyVersion {
   readonly created: Date;
 }
 
-/** More versions than any rotation makes. 25 are in a page. */
+/** More versions than any rotation makes. The service puts 25 in a page. */
+const MAX_VERSIONS = 2500;
 const MAX_PAGES = 100;
 
 /** Lists all versions of a key, the oldest first. */
@@ -25,6 +26,9 @@ export async function listVersions(place: Place, bounds: CallBounds): Promise<re
     const answer = await callOnce(call, bounds, () => place.api.listKeyVersions(input, { signal }));
     // If a version is created meanwhile, the next page can begin with one of this page.
     for (const version of readPage(answer, place, call)) found.set(version.keyVersion, version);
+    if (found.size > MAX_VERSIONS) {
+      throw new SignerError("integrity", `${call}: there are more than ${MAX_VERSIONS} versions`);
+    }
     const next = readNextLink(memberOf(answer, "nextLink"), place, call);
     if (next === undefined) return [...found.values()].toSorted(byAge);
     if (next === nextLink) throw new SignerError("integrity", `${call}: nextLink leads to the same page again`);

@@ -220,6 +220,7 @@ test.each<[code: string, expected: SignerErrorCode]>([
   ["UND_ERR_SOCKS5_VERSION", "unavailable"],
   ["UND_ERR_RES_EXCEEDED_MAX_SIZE", "integrity"],
   ["UND_ERR_INVALID_ARG", "integrity"],
+  ["REQUEST_SEND_ERROR", "unavailable"],
 ])("the client's error %s is %s", (code, expected) => {
   expect(rowOfError(Object.assign(new Error("made up"), { code })).code).toBe(expected);
 });
@@ -265,4 +266,10 @@ describe("the caller's own transport", () => {
     const signer = await failing(Object.assign(new Error("made up"), error));
     expect(await rejection(signer.sign(DIGEST))).toMatchObject({ code });
   });
+});
+
+test("a dispatcher that makes an error of a 401 does not keep the signer from getting another token", async () => {
+  const signer = await open({ dispatcher: fake.dispatcher().compose(interceptors.responseError()) });
+  fake.entra.revokeAll();
+  expect(await signsTruly(signer)).toBe(true);
 });

@@ -169,6 +169,15 @@ describe("a list is refused", () => {
     expect(count("list")).toBe(2);
   });
 
+  test("that is longer than any rotation makes it, before each version is read", async () => {
+    const value = Array.from({ length: 2501 }, (_, index) =>
+      item({ kid: `https://op.vault.azure.net/keys/op/${String(index).padStart(32, "0")}` }),
+    );
+    fake.replyNext(okReply({ value }));
+    expect(await rejection(open({ policy }))).toMatchObject({ code: "integrity", transient: false, uri });
+    expect(count("read")).toBe(0);
+  });
+
   test.each([
     ["without value", () => ({ value: undefined }), "integrity"],
     [
