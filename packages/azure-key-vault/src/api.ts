@@ -70,7 +70,7 @@ export interface AzureKeyVaultAccessToken {
 
 /** Options that a credential gets. */
 export interface AzureKeyVaultTokenOptions {
-  /** Aborts after 10 seconds. */
+  /** Aborts after 10 seconds, and when the signer closes. */
   readonly abortSignal: AbortSignal;
   /** The claims that the service asked for (continuous access evaluation). JSON. */
   readonly claims?: string;

@@ -34,8 +34,11 @@ export function readCredential(credential: unknown): void {
   );
 }
 
-/** Asks the caller's credential, for at most 10 seconds. */
-export function askCredential(credential: AzureKeyVaultCredentialLike | AzureKeyVaultTokenFunction): AskForToken {
+/** Asks the caller's credential, for at most 10 seconds, and not longer than until the signer closes. */
+export function askCredential(
+  credential: AzureKeyVaultCredentialLike | AzureKeyVaultTokenFunction,
+  closing: AbortSignal,
+): AskForToken {
   const ask = async (scope: string, options: AzureKeyVaultTokenOptions): Promise<unknown> =>
     typeof credential === "function" ? credential(scope, options) : credential.getToken(scope, options);
   return async ({ scope, tenantId, claims }) => {
@@ -47,6 +50,7 @@ export function askCredential(credential: AzureKeyVaultCredentialLike | AzureKey
     try {
       const answer = await withinDeadline((abortSignal) => ask(scope, { ...options, abortSignal }), {
         deadlineMs: CREDENTIAL_MS,
+        signal: closing,
         message: `the credential gave no token within ${CREDENTIAL_MS} ms`,
       });
       return tokenFrom(answer);

@@ -1,5 +1,5 @@
 import { SignerError } from "@signpost/core";
-import type { OpeningPlan } from "@signpost/core/adapter";
+import { closedError, type OpeningPlan } from "@signpost/core/adapter";
 import type { AzureKeyVaultApi, AzureKeyVaultCallOptions } from "./api.ts";
 import { createAuthorization } from "./authorization.ts";
 import { parseChallenge } from "./challenge.ts";
@@ -26,7 +26,8 @@ export async function createHttpApi(
   plan: OpeningPlan,
 ): Promise<HttpApi> {
   const requester = await createRequester(vault, settings, plan);
-  const authorization = createAuthorization(vault, settings.scope, askCredential(settings.credential));
+  const closing = new AbortController();
+  const authorization = createAuthorization(vault, settings.scope, askCredential(settings.credential, closing.signal));
 
   const answerTo = async (request: ApiRequest, signal: AbortSignal): Promise<HttpAnswer> => {
     const answerer = authorization.begin();
@@ -60,7 +61,10 @@ export async function createHttpApi(
         return call({ method: "GET", path }, options);
       },
     },
-    close: () => requester.close(),
+    close: () => {
+      closing.abort(closedError());
+      return requester.close();
+    },
   };
 }
 

@@ -2,11 +2,18 @@ import { ConfigurationError } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import type { AzureKeyVaultCredentialLike } from "./api.ts";
 
-/** Makes the default credential of `@azure/identity`, which is loaded only if the caller passes no credential. */
+/** It keeps its tokens, and the metadata service of a machine answers few requests at a time. */
+let shared: AzureKeyVaultCredentialLike | undefined;
+
+/**
+ * Makes the default credential of `@azure/identity`, which is loaded only if the caller passes no credential. All signers of
+ * the process share it.
+ */
 export async function loadDefaultCredential(): Promise<AzureKeyVaultCredentialLike> {
   try {
     const { DefaultAzureCredential } = await import("@azure/identity");
-    return new DefaultAzureCredential();
+    shared ??= new DefaultAzureCredential();
+    return shared;
   } catch (cause) {
     throw new ConfigurationError("credential", loadingFailure(cause), { cause });
   }

@@ -35,10 +35,11 @@ import { openSigner } from "@signpost/core";
 import { azureKeyVault } from "@signpost/azure-key-vault";
 
 try {
-  const signer = await openSigner(process.env.KEY_URI, [azureKeyVault()]);
+  const open = () => openSigner(process.env.KEY_URI, [azureKeyVault()]);
+  const [signer, other] = await Promise.all([open(), open()]);
   const signature = await signer.sign(new Uint8Array(32));
   console.log(signer.uri, signature.length);
-  await signer.close();
+  await Promise.all([signer.close(), other.close()]);
 } catch (error) {
   console.log(String(error));
 }
@@ -60,13 +61,16 @@ test("a key URI without @azure/identity says what to install", async () => {
   expect(fake.requests).toHaveLength(0);
 });
 
-test("a key URI with @azure/identity uses its default credential", async () => {
+test("key URIs with @azure/identity share its default credential", async () => {
   const stand = join(folder, "node_modules/@azure/identity");
   await mkdir(stand, { recursive: true });
   await writeFile(join(stand, "package.json"), '{"type":"module","exports":"./index.js"}');
   await writeFile(
     join(stand, "index.js"),
     `export class DefaultAzureCredential {
+      constructor() {
+        console.log("a credential");
+      }
       async getToken(scope) {
         if (scope !== "https://127.0.0.1/.default") throw new Error(scope);
         return { token: process.env.TOKEN, expiresOnTimestamp: Date.now() + 3600000 };
@@ -75,5 +79,5 @@ test("a key URI with @azure/identity uses its default credential", async () => {
   );
   const { token } = fake.entra.issue("https://127.0.0.1/.default");
   const uri = `azurekms:///127.0.0.1:${fake.port}/keys/op/${fake.key.latest.version}`;
-  expect(await run({ TOKEN: token })).toBe(`${uri} 64`);
+  expect(await run({ TOKEN: token })).toBe(`a credential\n${uri} 64`);
 });

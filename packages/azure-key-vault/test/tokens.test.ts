@@ -111,6 +111,21 @@ describe("a token", () => {
     expect(getToken).toHaveBeenCalledTimes(1);
   });
 
+  test("that is being renewed when the signer closes is not waited for, and the credential is told", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    const signer = await open();
+    const signals: (AbortSignal | undefined)[] = [];
+    vi.spyOn(entra.credential, "getToken").mockImplementation((_scopes, { abortSignal } = {}) => {
+      signals.push(abortSignal);
+      return new Promise(() => {});
+    });
+    vi.setSystemTime(Date.now() + 3_500_000);
+    await signer.sign(DIGEST);
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
+    await signer.close();
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
+  });
+
   test("that cannot be renewed is not asked for by each call", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     const signer = await open();
