@@ -11,6 +11,8 @@ export interface Authorization {
   token(signal: AbortSignal): Promise<string | undefined>;
   /** Begins a call, which answers each kind of challenge once. */
   begin(): Answerer;
+  /** A note for the operator while the credential fails. */
+  trouble(): string | undefined;
 }
 
 /** Answers the challenges that one call meets. */
@@ -63,6 +65,7 @@ export function createAuthorization(vault: Vault, given: string | undefined, ask
   };
   return {
     token: async (signal) => current?.tokens.token(signal),
+    trouble: () => current?.tokens.trouble(),
     begin: () => {
       const answered = { start: false, refusal: false, claims: false };
       const isFirst = (kind: keyof typeof answered): boolean => {

@@ -132,7 +132,7 @@ function readApiVersion(version: unknown): string {
 /** Uses the caller's transport, or makes one. Sends nothing yet. */
 export async function connect(vault: Vault, settings: Settings, plan: OpeningPlan): Promise<HttpApi> {
   const { api } = settings;
-  if (api !== undefined) return { api, close: async () => {} };
+  if (api !== undefined) return { api, trouble: () => undefined, close: async () => {} };
   const credential = settings.credential ?? (await loadDefaultCredential());
   return createHttpApi(vault, { ...settings, credential }, plan);
 }

@@ -13,6 +13,8 @@ import type { Vault } from "./vault.ts";
 /** The calls, and what closes the connections that they use. */
 export interface HttpApi {
   readonly api: AzureKeyVaultApi;
+  /** A note for the operator while the credential fails. */
+  trouble(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -61,6 +63,7 @@ export async function createHttpApi(
         return call({ method: "GET", path }, options);
       },
     },
+    trouble: () => authorization.trouble(),
     close: () => {
       closing.abort(closedError());
       return requester.close();

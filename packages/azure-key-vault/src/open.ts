@@ -8,6 +8,7 @@ import {
   type CallBounds,
   type OpenedKey,
   type OptionNames,
+  type RemoteBackend,
 } from "@signpost/core/adapter";
 import { readKey, readSignature, refusalOf, type PublicKeyVersion } from "./answers.ts";
 import type { AzureKeyVaultApi } from "./api.ts";
@@ -86,13 +87,14 @@ export async function openNamedKey(
   if (plan.pinned !== undefined && name.keyVersion === undefined) {
     throw new ConfigurationError("keyVersion", "expected a version, because with publicKey no call looks it up");
   }
-  const { api, close } = await connect(name.vault, readConnectionOptions(options), given);
-  const place = { api, name, kids: createKidReader(name.vault, name.key) };
+  const { api, trouble, close } = await connect(name.vault, readConnectionOptions(options), given);
+  const place = { api, name, kids: createKidReader(name.vault, name.key), trouble };
   return openAdapterSigner(plan, {
     name: name.keyVersion ?? LATEST,
     readKey: (bounds) => getKey(place, bounds),
     uriOf: (version) => formatKeyUri({ ...name, keyVersion: version === LATEST ? undefined : version }),
     signDigest: (version, digest, bounds) => sign(place, version, digest, bounds),
+    ...healthOf(place),
     close,
   });
 }
@@ -105,6 +107,16 @@ export interface Place {
   readonly api: AzureKeyVaultApi;
   readonly name: KeyName;
   readonly kids: KidReader;
+  /** A note for the operator while the credential fails. */
+  trouble(): string | undefined;
+}
+
+/** What `health()` says about the connection. */
+export function healthOf({ trouble }: Place): Required<Pick<RemoteBackend, "notes" | "status">> {
+  return {
+    notes: () => [trouble()].filter((note) => note !== undefined),
+    status: () => (trouble() === undefined ? "ready" : "degraded"),
+  };
 }
 
 /** Reads a version, or the latest one. Refuses a version that cannot sign now. */

@@ -1,5 +1,5 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { elapsedMs, endedError, readInstant, type Instant, type OpeningPlan } from "@signpost/core/adapter";
+import { elapsedMs, isOutOfTime, readInstant, type Instant, type OpeningPlan } from "@signpost/core/adapter";
 import type { Agent, buildConnector } from "undici";
 import type { AzureKeyVaultDispatcherLike } from "./api.ts";
 import type { AzureKeyVaultTlsOptions } from "./client.ts";
@@ -108,9 +108,4 @@ function connectorFor(
 /** An operator may be replacing the file, so the next attempt may find it. */
 function unreadable(cause: ConfigurationError): SignerError {
   return new SignerError("unavailable", `no connection can be made: ${cause.message}`, { cause });
-}
-
-/** Whether the attempt timed out. A caller that gives up says nothing about the connection. */
-function isOutOfTime(signal: AbortSignal): boolean {
-  return signal.aborted && endedError(signal.reason).code === "timeout";
 }

@@ -1,5 +1,5 @@
 import { SignerError } from "@signpost/core";
-import { elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
+import { createTrouble, elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
 import type { AskForToken, GivenToken, TokenRequest } from "./credential.ts";
 
 /** A token is replaced this long before it ends, while calls still use it. Milliseconds. */
@@ -17,6 +17,8 @@ export interface TokenCache {
   token(signal: AbortSignal): Promise<string>;
   /** Another token after this one was refused. Undefined if there is none now. */
   another(refused: string, claims: string | undefined, signal: AbortSignal): Promise<string | undefined>;
+  /** A note for the operator while the credential fails. */
+  trouble(): string | undefined;
 }
 
 interface Held extends GivenToken {
@@ -29,6 +31,7 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
   let replaced: { readonly claims: string | undefined; readonly at: Instant } | undefined;
   let renewedAt: Instant | undefined;
   const pending = new Map<string, Promise<Held>>();
+  const trouble = createTrouble("the token cannot be replaced");
 
   const askNow = async (claims: string | undefined): Promise<Held> => {
     if (refusal !== undefined && elapsedMs(refusal.at) < PAUSE_MS) throw refusal.error;
@@ -36,10 +39,12 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
     try {
       const since = readInstant();
       const fresh = { ...(await ask({ ...target, claims })), since };
+      trouble.ended();
       // One that was asked for later, such as with claims, stays.
       if (held === undefined || held.since.monotonic <= since.monotonic) held = fresh;
       return fresh;
     } catch (error) {
+      trouble.failed(error);
       if (error instanceof SignerError && !error.transient) refusal = { error, at: readInstant() };
       throw error;
     }
@@ -86,5 +91,6 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
       const token = await untilAborted(asked, signal);
       return token === refused ? undefined : token;
     },
+    trouble: () => trouble.note(),
   };
 }

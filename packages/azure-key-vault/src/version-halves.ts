@@ -1,7 +1,7 @@
 import type { P256PublicJwk, Signer } from "@signpost/core";
 import { openAdapterSigner, type CallBounds, type OpeningPlan } from "@signpost/core/adapter";
 import type { ListedVersion } from "./list-versions.ts";
-import { readVersion, sign, type Place } from "./open.ts";
+import { healthOf, readVersion, sign, type Place } from "./open.ts";
 import { formatKeyUri } from "./uri.ts";
 
 /** What a version can do: sign, or only be published. */
@@ -67,6 +67,7 @@ function openVersion(
       readKey: async () => opened,
       uriOf: (keyVersion) => formatKeyUri({ ...place.name, keyVersion }),
       signDigest: (keyVersion, digest, bounds) => sign(place, keyVersion, digest, bounds),
+      ...healthOf(place),
       close: async () => {},
     },
   );

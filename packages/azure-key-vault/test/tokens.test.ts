@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { SignerError } from "@signpost/core";
+import { SignerError, type GuardedSigner } from "@signpost/core";
 import { openAzureKeyVaultSigner, type AzureKeyVaultSignerOptions } from "@signpost/azure-key-vault";
 import { rejection, signsTruly } from "./support/signatures.ts";
-import { DIGEST, startVaultFixture } from "./support/vault-fixture.ts";
+import { DIGEST, startVaultFixture, STEADY } from "./support/vault-fixture.ts";
 
 const { fake, options, open } = await startVaultFixture();
 const { entra } = fake;
@@ -109,6 +109,26 @@ describe("a token", () => {
     expect(await signsTruly(signer)).toBe(true);
     expect(await signsTruly(signer)).toBe(true);
     expect(getToken).toHaveBeenCalledTimes(1);
+  });
+
+  test("that cannot be replaced is in the health of the signer, until it is replaced", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    const signer = await open({ policy: STEADY });
+    if (!("health" in signer)) throw new Error("expected a guarded signer");
+    const { health } = signer as GuardedSigner;
+    const getToken = vi.spyOn(entra.credential, "getToken");
+    getToken.mockRejectedValue(Object.assign(new Error("secret"), { code: "ECONNREFUSED" }));
+    vi.setSystemTime(Date.now() + 3_500_000);
+    await signer.sign(DIGEST);
+    const since = new Date().toISOString();
+    expect(health()).toMatchObject({
+      status: "degraded",
+      notes: [`the token cannot be replaced since ${since} (unavailable); calls fail when it ends`],
+    });
+    getToken.mockRestore();
+    vi.setSystemTime(Date.now() + 5001);
+    await signer.sign(DIGEST);
+    expect(health()).toMatchObject({ status: "ready", notes: [] });
   });
 
   test("that is being renewed when the signer closes is not waited for, and the credential is told", async () => {

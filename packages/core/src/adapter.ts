@@ -13,6 +13,8 @@ export { memberOf, safeCause } from "./backend/safe-cause.ts";
 export type { CauseRules } from "./backend/safe-cause.ts";
 export { readEndpoint } from "./backend/service-endpoint.ts";
 export type { EndpointRules, ServiceEndpoint } from "./backend/service-endpoint.ts";
+export { createTrouble } from "./backend/trouble.ts";
+export type { Trouble } from "./backend/trouble.ts";
 export { versionDates } from "./backend/version-dates.ts";
 export type { VersionDates, VersionDelays } from "./backend/version-dates.ts";
 export { createVersionedKeys } from "./backend/versioned-keys.ts";

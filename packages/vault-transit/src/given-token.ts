@@ -1,9 +1,8 @@
 import { SignerError } from "@signpost/core";
-import { elapsedMs, readInstant, type Instant } from "@signpost/core/adapter";
+import { createTrouble, elapsedMs, readInstant, type Instant } from "@signpost/core/adapter";
 import type { Credentials } from "./credentials.ts";
 import { createLeaseClock } from "./lease-clock.ts";
 import type { Lease, TokenCalls } from "./token-calls.ts";
-import { createTrouble } from "./trouble.ts";
 
 /** How long after a failed look-up the next one is made. Milliseconds. */
 const PAUSE_MS = 1000;

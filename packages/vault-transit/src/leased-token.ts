@@ -1,6 +1,7 @@
 import { SignerError } from "@signpost/core";
 import {
   closedError,
+  createTrouble,
   elapsedMs,
   readInstant,
   untilAborted,
@@ -11,7 +12,6 @@ import type { Credentials } from "./credentials.ts";
 import { createLeaseClock } from "./lease-clock.ts";
 import type { TokenMaker } from "./logins.ts";
 import type { Lease } from "./token-calls.ts";
-import { createTrouble } from "./trouble.ts";
 
 /**
  * The shortest time between two logins because of refused tokens, and after a login that was refused. Without it, a path

@@ -1,7 +1,6 @@
-import { elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
+import { createTrouble, elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
 import type { Credentials } from "./credentials.ts";
 import { readSecretFile } from "./secret-file.ts";
-import { createTrouble } from "./trouble.ts";
 
 /** How long a token is used before its file is read again. Milliseconds. */
 const FRESH_MS = 1000;

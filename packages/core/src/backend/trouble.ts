@@ -1,14 +1,26 @@
-import { memberOf } from "@signpost/core/adapter";
+import { memberOf } from "./safe-cause.ts";
 
 /** Remembers since when something fails in the background, where no call reports it. */
 export interface Trouble {
+  /** It failed. */
   failed(error: unknown): void;
+  /** It works. */
   ended(): void;
-  /** A note for the operator, or undefined. */
+  /** A note for the operator, or undefined. It contains the code of the last error, and nothing else of it. */
   note(): string | undefined;
 }
 
-/** `what` fails: `the token cannot be renewed`. */
+/**
+ * Remembers a failure of what replaces a token before it ends. `what` says what fails.
+ *
+ * @example
+ * ```ts
+ * import { createTrouble } from "@signpost/core/adapter";
+ *
+ * const trouble = createTrouble("the token cannot be renewed");
+ * export const notes = (): readonly (string | undefined)[] => [trouble.note()];
+ * ```
+ */
 export function createTrouble(what: string): Trouble {
   let failing: { readonly since: Date; code: string } | undefined;
   return {
