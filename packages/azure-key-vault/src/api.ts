@@ -66,6 +66,8 @@ export interface AzureKeyVaultAccessToken {
   readonly token: string;
   /** When it ends. Milliseconds since the epoch. */
   readonly expiresOnTimestamp: number;
+  /** When a new one should be requested, while this one is still used. Milliseconds since the epoch. Default: none. */
+  readonly refreshAfterTimestamp?: number | undefined;
 }
 
 /** Options that a credential gets. */

@@ -46,9 +46,14 @@ const MAX_AIMS = 4;
  * Anything on the way to the vault can send a challenge. So one changes the target of later calls only after the credential
  * has given a token for the new target.
  */
-export function createAuthorization(vault: Vault, given: string | undefined, ask: AskForToken): Authorization {
+export function createAuthorization(
+  vault: Vault,
+  given: string | undefined,
+  ask: AskForToken,
+  waitMs: number,
+): Authorization {
   const fixed = given ?? scopeOf(vault);
-  const aimAt = createAims(ask);
+  const aimAt = createAims(ask, waitMs);
   let current = fixed === undefined ? undefined : aimAt({ scope: fixed, tenantId: undefined });
 
   const targetOf = (challenge: Challenge | undefined): Target | undefined => {
@@ -93,7 +98,7 @@ export function createAuthorization(vault: Vault, given: string | undefined, ask
 }
 
 /** Finds the aim for a target, or makes it. Undefined if new targets come too fast, so that each would cost a token. */
-function createAims(ask: AskForToken): (target: Target, inUse?: Aim) => Aim | undefined {
+function createAims(ask: AskForToken, waitMs: number): (target: Target, inUse?: Aim) => Aim | undefined {
   const aims: Aim[] = [];
   return ({ scope, tenantId }, inUse) => {
     const known = aims.find((each) => each.scope === scope && each.tenantId === tenantId);
@@ -103,7 +108,7 @@ function createAims(ask: AskForToken): (target: Target, inUse?: Aim) => Aim | un
       if (newest !== undefined && elapsedMs(newest.since) < PAUSE_MS) return undefined;
       aims.splice(aims[0] === inUse ? 1 : 0, 1);
     }
-    const aim = { scope, tenantId, tokens: createTokenCache(ask, { scope, tenantId }), since: readInstant() };
+    const aim = { scope, tenantId, tokens: createTokenCache(ask, { scope, tenantId }, waitMs), since: readInstant() };
     aims.push(aim);
     return aim;
   };

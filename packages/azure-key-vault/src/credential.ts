@@ -15,6 +15,8 @@ export interface GivenToken {
   readonly token: string;
   /** From the time of its receipt on. Infinity if its end is not known. Milliseconds. */
   readonly lifeMs: number;
+  /** When a new one should be requested, from the same time on. Milliseconds. */
+  readonly renewAfterMs: number;
 }
 
 /** Asks for a token. Rejects with `SignerError`. */
@@ -22,6 +24,9 @@ export type AskForToken = (request: TokenRequest) => Promise<GivenToken>;
 
 /** How long a credential may take. Afterward it is asked again. Milliseconds. */
 const CREDENTIAL_MS = 10_000;
+
+/** A token is replaced this long before it ends, while calls still use it. Milliseconds. */
+const MARGIN_MS = 120_000;
 
 const TOKEN = /^[\x21-\x7e]{1,32768}$/;
 
@@ -66,8 +71,17 @@ function tokenFrom(answer: unknown): GivenToken {
     const what = answer === null || answer === undefined ? "returned no token" : "returned something else than a token";
     throw new SignerError("access_denied", `the credential ${what}`);
   }
-  if (typeof answer === "string") return { token, lifeMs: Number.POSITIVE_INFINITY };
+  if (typeof answer === "string") return { token, lifeMs: Infinity, renewAfterMs: Infinity };
   const end = memberOf(answer, "expiresOnTimestamp");
-  if (typeof end === "number" && Number.isFinite(end)) return { token, lifeMs: end - Date.now() };
+  if (typeof end === "number" && Number.isFinite(end)) {
+    const lifeMs = end - Date.now();
+    return { token, lifeMs, renewAfterMs: Math.min(lifeMs - MARGIN_MS, renewalOf(answer)) };
+  }
   throw new SignerError("access_denied", "the credential returned a token without expiresOnTimestamp");
+}
+
+/** Credentials of `@azure/identity` name half of the life of a long token, to outlast an outage of the identity provider. */
+function renewalOf(answer: unknown): number {
+  const time = memberOf(answer, "refreshAfterTimestamp");
+  return typeof time === "number" && Number.isFinite(time) ? time - Date.now() : Infinity;
 }

@@ -18,6 +18,9 @@ export interface HttpApi {
   close(): Promise<void>;
 }
 
+/** How much of an attempt a call waits for a token. The rest is enough to report that there is none. */
+const TOKEN_SHARE = 0.9;
+
 /** Versions in one page. 25 is the most that the service allows. */
 const PAGE = 25;
 
@@ -29,7 +32,9 @@ export async function createHttpApi(
 ): Promise<HttpApi> {
   const requester = await createRequester(vault, settings, plan);
   const closing = new AbortController();
-  const authorization = createAuthorization(vault, settings.scope, askCredential(settings.credential, closing.signal));
+  const ask = askCredential(settings.credential, closing.signal);
+  const waitMs = Math.ceil(plan.bounds.attemptTimeoutMs * TOKEN_SHARE);
+  const authorization = createAuthorization(vault, settings.scope, ask, waitMs);
 
   const answerTo = async (request: ApiRequest, signal: AbortSignal): Promise<HttpAnswer> => {
     const answerer = authorization.begin();

@@ -1,9 +1,7 @@
 import { SignerError } from "@signpost/core";
-import { createTrouble, elapsedMs, readInstant, untilAborted, type Instant } from "@signpost/core/adapter";
+import { createTrouble, elapsedMs, readInstant, withinDeadline, type Instant } from "@signpost/core/adapter";
 import type { AskForToken, GivenToken, TokenRequest } from "./credential.ts";
 
-/** A token is replaced this long before it ends, while calls still use it. Milliseconds. */
-const MARGIN_MS = 120_000;
 /**
  * The shortest time between two tokens because of refusals, after a credential has refused, and of tokens that end soon.
  * Without it, a vault that accepts no token would cause a request for a token for each signature, and so would a clock that
@@ -25,7 +23,8 @@ interface Held extends GivenToken {
   readonly since: Instant;
 }
 
-export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "claims">): TokenCache {
+/** `waitMs`: how long a call waits for the credential, which is less than an attempt, so that its error names the reason. */
+export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "claims">, waitMs: number): TokenCache {
   let held: Held | undefined;
   let refusal: { readonly error: SignerError; readonly at: Instant } | undefined;
   let replaced: { readonly claims: string | undefined; readonly at: Instant } | undefined;
@@ -58,7 +57,12 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
     pending.set(name, started);
     return started;
   };
-  const leftMs = ({ lifeMs, since }: Held): number => lifeMs - elapsedMs(since);
+  const wait = <Value>(asked: Promise<Value>, signal: AbortSignal): Promise<Value> =>
+    withinDeadline(() => asked, {
+      deadlineMs: waitMs,
+      signal,
+      message: `the credential has given no token within ${waitMs} ms`,
+    });
   /** Asks while the last token is still good. A credential that fails or hangs then delays no call. */
   const renew = (): void => {
     if (renewedAt !== undefined && elapsedMs(renewedAt) < PAUSE_MS) return;
@@ -69,12 +73,10 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
   return {
     token: async (signal) => {
       const current = held;
-      if (current === undefined) return (await untilAborted(askOnce(undefined), signal)).token;
-      const left = leftMs(current);
-      if (left <= MARGIN_MS && elapsedMs(current.since) >= PAUSE_MS) {
-        if (left <= 0) return (await untilAborted(askOnce(undefined), signal)).token;
-        renew();
-      }
+      if (current === undefined) return (await wait(askOnce(undefined), signal)).token;
+      const age = elapsedMs(current.since);
+      if (age >= PAUSE_MS && age >= current.lifeMs) return (await wait(askOnce(undefined), signal)).token;
+      if (age >= PAUSE_MS && age >= current.renewAfterMs) renew();
       return current.token;
     },
     another: async (refused, claims, signal) => {
@@ -88,7 +90,7 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
         replaced = { claims, at: readInstant() };
         return token;
       });
-      const token = await untilAborted(asked, signal);
+      const token = await wait(asked, signal);
       return token === refused ? undefined : token;
     },
     trouble: () => trouble.note(),

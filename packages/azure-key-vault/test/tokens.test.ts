@@ -111,6 +111,22 @@ describe("a token", () => {
     expect(getToken).toHaveBeenCalledTimes(1);
   });
 
+  test("is replaced from the time on that its credential names", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    const credential: AzureKeyVaultSignerOptions["credential"] = (scope) => ({
+      token: entra.issue(scope).token,
+      expiresOnTimestamp: Date.now() + 86_400_000,
+      refreshAfterTimestamp: Date.now() + 43_200_000,
+    });
+    const signer = await open({ credential });
+    vi.setSystemTime(Date.now() + 43_100_000);
+    await signer.sign(DIGEST);
+    expect(entra.issued).toHaveLength(1);
+    vi.setSystemTime(Date.now() + 100_000);
+    await signer.sign(DIGEST);
+    expect(entra.issued).toHaveLength(2);
+  });
+
   test("that cannot be replaced is in the health of the signer, until it is replaced", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     const signer = await open({ policy: STEADY });
@@ -243,8 +259,10 @@ describe("a credential that gives no token", () => {
       signals.push(abortSignal);
       return new Promise(() => {});
     };
-    const policy = { attemptTimeoutMs: 50, maxAttempts: 1 };
-    expect(await rejection(open({ credential, policy }))).toMatchObject({ code: "timeout", transient: true });
+    const policy = { attemptTimeoutMs: 300, maxAttempts: 1 };
+    const error = await rejection(open({ credential, policy }));
+    expect(error).toMatchObject({ code: "timeout", transient: true });
+    expect(String(error)).toContain("the credential has given no token within 270 ms");
     expect(signals).toHaveLength(1);
   });
 });
