@@ -70,19 +70,20 @@ export async function signInput(entry: ActiveKey, input: Uint8Array, options: Si
     const made = await call(entry.signer, digest, input, options.signal);
     const place = placeOf(made) ?? entry.signer;
     const signature = requireSignature(made, entry, place);
-    const { proven, refused } = verification;
+    const { proven } = verification;
     if (mode === "always" || !proven.has(place)) {
-      // A place is proven only until it makes a bad signature.
-      proven.delete(place);
       const valid = isValid(input, signature, verification);
       if (!(typeof valid === "boolean" ? valid : await valid)) {
-        verification.refused += 1;
         throw badSignature(entry, signature, place, "does not verify against the published key of its kid");
       }
-      // A bad one may have been found while this one was verified.
-      if (verification.refused === refused) proven.add(place);
+      // Proves nothing if a bad one was found meanwhile, since the set was replaced then.
+      proven.add(place);
     }
     return signature;
+  } catch (error) {
+    // Each place is proven only until there is a bad signature, no matter who finds it, and in which order.
+    if (error instanceof SignerError && error.code === "bad_signature") verification.proven = new WeakSet();
+    throw error;
   } finally {
     verification.inFlight -= 1;
   }

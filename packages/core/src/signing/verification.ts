@@ -4,12 +4,13 @@ import type { ActiveKey } from "../keyset/types.ts";
 /** What is known about the signatures of one entry. */
 export interface Verification {
   readonly key: KeyObject;
-  /** Places that have made a good signature. A signer that names no place counts as its own place. */
-  readonly proven: WeakSet<object>;
+  /**
+   * Places that have made a good signature. A signer that names no place counts as its own place. Another set after each
+   * bad signature.
+   */
+  proven: WeakSet<object>;
   /** Calls whose signature is not yet made and verified. */
   inFlight: number;
-  /** How many signatures did not verify. */
-  refused: number;
 }
 
 const verifications = new WeakMap<ActiveKey, Verification>();
@@ -18,7 +19,7 @@ export function verificationOf(entry: ActiveKey): Verification {
   let verification = verifications.get(entry);
   if (verification === undefined) {
     const key = createPublicKey({ key: { ...entry.publicKey }, format: "jwk" });
-    verification = { key, proven: new WeakSet(), inFlight: 0, refused: 0 };
+    verification = { key, proven: new WeakSet(), inFlight: 0 };
     verifications.set(entry, verification);
   }
   return verification;

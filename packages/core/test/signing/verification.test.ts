@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createKeySet, signWith, type Signer } from "@signpost/core";
+import { createKeySet, guardSigner, signWith, type Signer } from "@signpost/core";
 import { failure } from "../support/failure.ts";
 import { type Behaviour, scriptedSigner, signs } from "../support/scripted-signer.ts";
 
@@ -99,4 +99,33 @@ test("a place that made a bad signature must prove itself again, also if an earl
   expect(places).toHaveLength(1);
   await sign(entry, "last", "first");
   expect(places).toHaveLength(1);
+});
+
+test("a place that made a bad signature must prove itself again, also if a later signature is verified earlier", async () => {
+  const blocked: (() => void)[] = (pool.blocked = []);
+  const signsSecond: Behaviour = async (call) => {
+    await vi.waitFor(() => expect(blocked).toHaveLength(1));
+    return call.sign();
+  };
+  const entry = active(scriptedSigner(signsWithAnotherKey, signsSecond, signsWithAnotherKey).signer);
+  const bad = failure(sign(entry, "bad", "first"));
+  const good = sign(entry, "good", "first");
+  await vi.waitFor(() => expect(blocked).toHaveLength(2));
+  blocked[1]?.();
+  await good;
+  blocked[0]?.();
+  expect(await bad).toMatchObject({ code: "bad_signature" });
+  pool.blocked = undefined;
+  expect(await failure(sign(entry, "next", "first"))).toMatchObject({ code: "bad_signature" });
+});
+
+test.each<[string, (signer: Signer) => Signer]>([
+  ["by signWith", (signer) => signer],
+  ["by a guard", (signer) => guardSigner(signer)],
+])("a place must also prove itself again after a result that is not a signature, refused %s", async (_, wrap) => {
+  const { signer } = scriptedSigner(signs, () => new Uint8Array(64), signsWithAnotherKey);
+  const entry = active(wrap(signer));
+  await sign(entry, "one", "first");
+  expect(await failure(sign(entry, "two", "first"))).toMatchObject({ code: "bad_signature" });
+  expect(await failure(sign(entry, "three", "first"))).toMatchObject({ code: "bad_signature" });
 });
