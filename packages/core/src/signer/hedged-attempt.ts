@@ -99,6 +99,8 @@ function onceLate(
         late = { order, hedge: resolve };
         hedging.late(late);
       });
+      // The answer may be there meanwhile, and then nothing would end the wait.
+      if (race.isOver) return hedging.refund();
       waiting = new AbortController();
       const release = await freeSlot(limiter, waiting.signal);
       if (release !== undefined && !race.isOver) return send(release);

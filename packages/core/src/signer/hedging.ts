@@ -1,5 +1,6 @@
 import { ArrivalQueue } from "./arrival-queue.ts";
 import type { Limiter } from "./contract.ts";
+import { callsWait } from "./slot.ts";
 
 /** One hedge in so many calls: 5 %. */
 const CALLS_PER_HEDGE = 20;
@@ -58,9 +59,10 @@ export function createHedging(afterMs: number, limiter: Limiter): Hedging {
   /** `proof`: the order of the attempt whose answer allows a hedge of those that began before it. */
   const hedgeNext = (proof: number): void => {
     // Calls that wait for a slot come first.
-    if (!proven || saved < CALLS_PER_HEDGE || limiter.queued > 0) return;
+    if (!proven || saved < CALLS_PER_HEDGE || callsWait(limiter)) return;
     const [attempt] = waiting;
-    if (attempt === undefined || attempt.order > proof) return;
+    // Its own answer comes too late for a hedge.
+    if (attempt === undefined || attempt.order >= proof) return;
     waiting.drop(attempt);
     proven = false;
     saved -= CALLS_PER_HEDGE;

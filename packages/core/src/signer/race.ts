@@ -60,16 +60,16 @@ export function openRace(scope: CallScope): Race {
         running.delete(attempt);
         if (isOver) return outcome.lost();
         finish();
-        outcome.signed();
         resolve(signature);
+        outcome.signed();
       },
       (cause: unknown) => {
         running.delete(attempt);
         if (isOver) return outcome.lost();
         const error = asSignerError(cause);
         if (!error.transient || running.size === 0) finish();
-        outcome.failed(error);
         if (isOver) reject(error);
+        outcome.failed(error);
       },
     );
   };

@@ -33,6 +33,15 @@ export async function freeSlot(limiter: Limiter, signal: AbortSignal): Promise<(
   }
 }
 
+/** Whether calls wait for a slot. If a custom limiter cannot tell, they might. */
+export function callsWait(limiter: Limiter): boolean {
+  try {
+    return limiter.queued > 0;
+  } catch {
+    return true;
+  }
+}
+
 export function giveBack(release: () => void): void {
   try {
     const given: unknown = release();

@@ -385,6 +385,17 @@ describe("the slot of a hedge", () => {
     expect(none.later()).toHaveLength(1);
   });
 
+  test("is not taken for an attempt by its own late answer", async () => {
+    const limiter = createLimiter({ rate: { permits: 23, perSeconds: 60, burst: 23 }, maxQueue: 10 });
+    const { guard, later } = await hedged({ limiter }, signsIn(150), signsIn(200));
+    const signatures = [guard.sign(DIGEST), guard.sign(DIGEST)];
+    await passes(200);
+    await Promise.all(signatures);
+    expect(later()).toHaveLength(2);
+    // The last permit is still there.
+    expect(await limiter.acquire(undefined, 0)).toBeInstanceOf(Function);
+  });
+
   test("that was refused costs nothing, and is asked for again at the next good answer", async () => {
     const limiter = createLimiter({ concurrency: 2, maxQueue: 10 });
     const { guard, later } = await hedged({ limiter }, signsIn(500), signsIn(40));
@@ -448,6 +459,50 @@ describe("a custom limiter", () => {
     await passes(0);
     expect(release.mock.calls.length).toBe(before + 1);
     expect(later()).toHaveLength(1);
+  });
+
+  test("is asked for no hedge after the end of the call, no matter how close it is to another call's answer", async () => {
+    for (let turns = 0; turns < 12; turns += 1) {
+      const signals: (AbortSignal | undefined)[] = [];
+      const limiter = limiterOf((signal) => {
+        signals.push(signal);
+        return new Promise(() => {});
+      });
+      let answer = (): void => {};
+      const answered = new Promise<void>((resolve) => (answer = resolve));
+      const signsLater =
+        (count: number): Behaviour =>
+        async (call) => {
+          const signature = call.sign();
+          await answered;
+          for (let turn = 0; turn < count; turn += 1) await Promise.resolve();
+          return signature;
+        };
+      const { guard } = await hedged({ limiter }, signsLater(3), signsLater(turns));
+      const signatures = [guard.sign(DIGEST), guard.sign(DIGEST)];
+      await passes(150);
+      answer();
+      await Promise.all(signatures);
+      expect(signals.map((signal) => signal?.aborted)).not.toContain(false);
+    }
+  });
+
+  test("that cannot count its queue gets no hedges, and costs the call nothing else", async () => {
+    let isBroken = false;
+    const limiter = {
+      ...limiterOf(() => release),
+      get queued(): number {
+        if (isBroken) throw new Error("broken");
+        return 0;
+      },
+    };
+    const { guard, later } = await hedged({ limiter }, signsIn(300), signsIn(150));
+    isBroken = true;
+    const signatures = [guard.sign(DIGEST), guard.sign(DIGEST)];
+    await passes(300);
+    for (const signature of signatures) expect(await signature).toHaveLength(64);
+    expect(later()).toHaveLength(2);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test.each([
