@@ -1,4 +1,4 @@
-import { type AbortCallbacks, onAbort, ownCallbacks } from "./on-abort.ts";
+import { type AbortCallbacks, callIsolated, onAbort, ownCallbacks } from "./on-abort.ts";
 
 /** What may end an attempt. */
 export interface Ending {
@@ -33,7 +33,7 @@ export class CallerEnding implements Ending {
  */
 export class AttemptController implements Ending, AbortCallbacks {
   #controller: AbortController | undefined;
-  #callbacks: (() => void)[] = [];
+  readonly #callbacks: (() => void)[] = [];
   #aborted = false;
   #reason: unknown;
 
@@ -65,9 +65,8 @@ export class AttemptController implements Ending, AbortCallbacks {
     this.#aborted = true;
     this.#reason = reason;
     this.#controller?.abort(reason);
-    const callbacks = this.#callbacks;
-    this.#callbacks = [];
-    for (const callback of callbacks) callIsolated(callback);
+    // One by one, since a callback may remove another.
+    for (let next = this.#callbacks.shift(); next !== undefined; next = this.#callbacks.shift()) callIsolated(next);
   }
 
   onEnd(callback: () => void): () => void {
@@ -75,21 +74,12 @@ export class AttemptController implements Ending, AbortCallbacks {
       callback();
       return () => {};
     }
-    this.#callbacks.push(callback);
+    // A new function, since two calls may pass the same callback.
+    const own = (): void => callback();
+    this.#callbacks.push(own);
     return () => {
-      const index = this.#callbacks.indexOf(callback);
+      const index = this.#callbacks.indexOf(own);
       if (index !== -1) this.#callbacks.splice(index, 1);
     };
-  }
-}
-
-/** As for a listener: an error ends the process, but not the call, and the other callbacks still run. */
-function callIsolated(callback: () => void): void {
-  try {
-    callback();
-  } catch (error) {
-    process.nextTick(() => {
-      throw error;
-    });
   }
 }

@@ -70,11 +70,22 @@ function listen(signal: AbortSignal): Shared {
   const callbacks = new Set<() => void>();
   const listener = (): void => {
     sharedBySignal.delete(signal);
-    for (const callback of callbacks) callback();
+    for (const callback of callbacks) callIsolated(callback);
     callbacks.clear();
   };
   const shared = { callbacks, listener };
   sharedBySignal.set(signal, shared);
   signal.addEventListener("abort", listener, { once: true });
   return shared;
+}
+
+/** As for a listener: an error ends the process, but not the call, and the other callbacks still run. */
+export function callIsolated(callback: () => void): void {
+  try {
+    callback();
+  } catch (error) {
+    process.nextTick(() => {
+      throw error;
+    });
+  }
 }

@@ -134,3 +134,59 @@ test("onAbort on the signal of an attempt calls each callback once, in order, an
   onAbort(late, () => called.push("after"));
   expect(called).toEqual(["first", "last", "after"]);
 });
+
+/** Runs `listen` with the signal of an attempt and with the signal of a caller, each of which then aborts. */
+async function onEachSignal(listen: (signal: AbortSignal | undefined) => void): Promise<void> {
+  const caller = new AbortController();
+  const guard = guardSigner(
+    signerOf(({ signal }) => {
+      listen(signal);
+      return new Promise((_, reject) => void onAbort(signal, () => reject(signal?.reason)));
+    }),
+  );
+  const call = failure(guard.sign(DIGEST, { signal: caller.signal }));
+  caller.abort("stop");
+  await call;
+  const other = new AbortController();
+  listen(other.signal);
+  other.abort("stop");
+}
+
+test("onAbort calls no callback that another one has removed, on any signal", async () => {
+  const called: string[] = [];
+  await onEachSignal((signal) => {
+    onAbort(signal, () => {
+      called.push("first");
+      letGo();
+    });
+    const letGo = onAbort(signal, () => called.push("removed"));
+  });
+  expect(called).toEqual(["first", "first"]);
+});
+
+test("onAbort removes one callback, even if it is asked twice and another call passed the same one, on any signal", async () => {
+  const callback = vi.fn<() => void>();
+  await onEachSignal((signal) => {
+    const letGo = onAbort(signal, callback);
+    onAbort(signal, callback);
+    letGo();
+    letGo();
+  });
+  expect(callback).toHaveBeenCalledTimes(2);
+});
+
+test("onAbort calls every callback, even if one throws, on any signal", async () => {
+  const thrown: (() => void)[] = [];
+  const called = vi.fn<() => void>();
+  await onEachSignal((signal) => {
+    onAbort(signal, () => {
+      vi.spyOn(process, "nextTick").mockImplementationOnce((callback) => void thrown.push(callback as () => void));
+      throw new Error("of a callback");
+    });
+    onAbort(signal, called);
+  });
+  vi.restoreAllMocks();
+  expect(called).toHaveBeenCalledTimes(2);
+  expect(thrown).toHaveLength(2);
+  for (const thrower of thrown) expect(thrower).toThrow("of a callback");
+});
