@@ -39,6 +39,8 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
   let refusal: { readonly error: SignerError; readonly at: Instant } | undefined;
   let replacedAt: Instant | undefined;
   let closed = false;
+  /** Closing no longer waits for a login. */
+  let isLeft = false;
   const trouble = createTrouble("the token cannot be renewed");
 
   const hold = (lease: Lease, fullMs: number): Held => {
@@ -53,6 +55,10 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
     refusal = undefined;
     try {
       const lease = await maker.make();
+      if (isLeft) {
+        void maker.revoke(lease.token);
+        throw closedError();
+      }
       return hold(lease, lease.leaseMs);
     } catch (error) {
       if (error instanceof SignerError && !error.transient) refusal = { error, at: readInstant() };
@@ -129,6 +135,7 @@ export function createLeasedToken(maker: TokenMaker): Credentials {
         old === undefined ? undefined : maker.revoke(old),
         withinDeadline(() => pending, { deadlineMs: CLOSING_MS }).catch(() => undefined),
       ]);
+      isLeft = true;
       if (held !== undefined && held.token !== old) await maker.revoke(held.token);
     },
   };

@@ -71,3 +71,27 @@ test("closing waits for a renewal that hangs and for the revocation at the same 
   await vi.advanceTimersByTimeAsync(950);
   expect({ isClosed, revoked }).toEqual({ isClosed: true, revoked: ["held"] });
 });
+
+test("a login that ends after closing has stopped waiting for it revokes its token", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const revoke = vi.fn<(token: string) => Promise<void>>(async () => {});
+  const tokens = createLeasedToken({
+    make: async () => {
+      // Such as one that waited for the login of another signer with the same role.
+      await answered;
+      return { token: "late", leaseMs: 3_600_000, since: readInstant(), renewable: true };
+    },
+    renew: undefined,
+    revoke,
+  });
+  const call = rejection(tokens.token(new AbortController().signal));
+  const closing = tokens.close();
+  await vi.advanceTimersByTimeAsync(900);
+  await closing;
+  answer();
+  expect(await call).toMatchObject({ code: "closed" });
+  expect(revoke.mock.calls).toEqual([["late"]]);
+  expect(vi.getTimerCount()).toBe(0);
+});
