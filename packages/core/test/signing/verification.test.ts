@@ -83,6 +83,19 @@ test("while other work blocks the pool, signatures are verified on the event loo
   });
 });
 
+test("after a busy event loop, signatures that the pool has verified meanwhile are not verified again", async () => {
+  const signsThenBlocks: Behaviour = (call) => {
+    setImmediate(() => {
+      const until = performance.now() + 300;
+      while (performance.now() < until);
+    });
+    return call.sign();
+  };
+  const entry = active(scriptedSigner(signs, signs, signsThenBlocks).signer);
+  await Promise.all(["one", "two", "three"].map((text) => sign(entry, text)));
+  expect(places).toEqual(["pool", "pool", "pool"]);
+});
+
 test("a place that made a bad signature must prove itself again, also if an earlier signature is verified later", async () => {
   const blocked: (() => void)[] = (pool.blocked = []);
   const entry = active(scriptedSigner(signs, signsWithAnotherKey, signs).signer);
