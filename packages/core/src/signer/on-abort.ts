@@ -29,6 +29,7 @@ const sharedBySignal = new WeakMap<AbortSignal, Shared>();
 /**
  * Calls `callback` once: when the signal aborts, or now if it has already aborted. Returns a function that removes the
  * callback. Many calls may share a signal. It has one listener for all of them, and none after all are removed.
+ * An error that a callback throws is uncaught, as in a listener, and the other callbacks still run.
  *
  * @example
  * ```ts

@@ -21,7 +21,7 @@ export interface SignWithOptions {
   /**
    * `"always"` (default) verifies each signature, which takes 0.3 ms of processor time after a KMS call. `"first"` stops
    * after the first good signature of the entry, which also proves a `publicKey` that you passed. If the signer has several
-   * places (`failoverSigner`), it verifies until each place has made one.
+   * places (`failoverSigner`), it verifies until each place has made one. After a bad signature, it starts again.
    */
   readonly verify?: "always" | "first" | undefined;
   /** Aborts the call, which then rejects with `SignerError` `aborted`. */
