@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { generateKeyPairSync, randomBytes, sign, type KeyObject } from "node:crypto";
 
 export interface SelfSigned {
   /** PEM, to serve and to trust. */
@@ -12,10 +12,22 @@ export interface SelfSigned {
  */
 export function selfSignedCertificate(hostname: string, ...others: readonly string[]): SelfSigned {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return {
+    cert: certificateOf(publicKey, [hostname, ...others], privateKey),
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
+}
+
+/** A certificate of a public key of any kind, as PEM. It is signed with a P-256 key, by default a new one. */
+export function certificateOf(
+  publicKey: KeyObject,
+  names: readonly string[],
+  privateKey: KeyObject = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
+): string {
+  const [hostname = ""] = names;
   const ecdsaWithSha256 = sequence(oid("2a8648ce3d040302"));
   const name = sequence(der(0x31, sequence(oid("550403"), der(0x0c, Buffer.from(hostname)))));
-  const names = [hostname, ...others].map(generalName);
-  const subjectAltName = sequence(oid("551d11"), der(0x04, sequence(...names)));
+  const subjectAltName = sequence(oid("551d11"), der(0x04, sequence(...names.map(generalName))));
   const now = Date.now();
   const certificate = sequence(
     der(0xa0, der(0x02, Buffer.of(2))),
@@ -30,10 +42,7 @@ export function selfSignedCertificate(hostname: string, ...others: readonly stri
   const signature = sign("sha256", certificate, privateKey);
   const signed = sequence(certificate, ecdsaWithSha256, der(0x03, Buffer.concat([Buffer.of(0), signature])));
   const lines = signed.toString("base64").replaceAll(/.{64}/g, "$&\n");
-  return {
-    cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
-    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-  };
+  return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
 }
 
 /** RFC 5280 section 4.2.1.6: dNSName is the context tag 2, and iPAddress the context tag 7. */

@@ -31,13 +31,16 @@ export interface KeyFault {
 }
 
 /** The members that hold a secret, by type (RFC 7518 section 6, RFC 8037 section 2). `priv` is that of AKP. */
-const SECRETS: Readonly<Record<string, readonly string[]>> = {
-  EC: ["d"],
-  RSA: ["d", "p", "q", "dp", "dq", "qi", "oth"],
-  OKP: ["d"],
-  oct: ["k"],
-  AKP: ["priv"],
-};
+const SECRETS: ReadonlyMap<string | undefined, readonly string[]> = new Map([
+  ["EC", ["d"]],
+  ["RSA", ["d", "p", "q", "dp", "dq", "qi", "oth"]],
+  ["OKP", ["d"]],
+  ["oct", ["k"]],
+  ["AKP", ["priv"]],
+]);
+
+/** In an entry without a type that is known, each of these names is taken for a secret: `"kty": "ec"` hides nothing. */
+const ANY_SECRET: readonly string[] = [...new Set([...SECRETS.values()].flat())];
 
 /** The curves that core can read. */
 const CURVES: ReadonlySet<string> = new Set(["P-256", "P-384", "P-521", "Ed25519", "Ed448", "X25519", "X448"]);
@@ -57,7 +60,7 @@ export function readKey(entry: Readonly<Record<string, unknown>>, index: number)
     kid,
     use: members["use"],
     alg: members["alg"],
-    secrets: (SECRETS[kty ?? ""] ?? []).filter((name) => members[name] !== undefined),
+    secrets: (SECRETS.get(kty) ?? ANY_SECRET).filter((name) => members[name] !== undefined),
     nulls: Object.keys(entry).filter((name) => entry[name] === null),
     isKnown,
     ...(isKnown ? readPublicKey(members) : { jwk: undefined, fault: undefined }),

@@ -48,6 +48,19 @@ export function verdictOf(findings: readonly CheckFinding[]): Verdict {
   return findings.reduce<Verdict>((worst, { severity }) => (rank(severity) > rank(worst) ? severity : worst), "ok");
 }
 
+/** What a person reads of one rule. A stranger may publish thousands of entries with a fault. */
+const MOST_FINDINGS = 20;
+
+/** The findings that a report keeps: all, or the worst and how many are left out. */
+export function limited(findings: readonly CheckFinding[]): readonly CheckFinding[] {
+  if (findings.length <= MOST_FINDINGS) return findings;
+  const worst = findings.toSorted((a, b) => rank(b.severity) - rank(a.severity));
+  const [next] = worst.splice(MOST_FINDINGS - 1);
+  const count = findings.length - worst.length;
+  const advice = "Correct these first, then check again.";
+  return [...worst, { severity: next?.severity ?? "note", seen: `${count} more findings like these`, advice }];
+}
+
 function rank(verdict: Verdict): number {
   return verdict === "ok" || verdict === "skipped" ? 0 : RANK[verdict];
 }

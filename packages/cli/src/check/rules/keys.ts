@@ -41,7 +41,7 @@ export function perKey(judge: Judge): Rule["judge"] {
 
 function privateMembers({ label, secrets, kty }: KeyFacts): readonly CheckFinding[] {
   if (secrets.length === 0) return [];
-  const seen = `${label} (${excerpt(kty ?? "", 20)}) has ${secrets.join(", ")}`;
+  const seen = `${label} (${excerpt(kty ?? "no kty", 20)}) has ${secrets.join(", ")}`;
   const advice = "Everyone can sign as this issuer. Revoke the key now, then publish only public members.";
   return [{ severity: "must", seen, advice }];
 }
@@ -134,8 +134,17 @@ function readCertificate(der: Uint8Array): X509Certificate | undefined {
 }
 
 function isKeyOf(certificate: X509Certificate, jwk: object): boolean {
-  const certified: Readonly<Record<string, unknown>> = { ...certificate.publicKey.export({ format: "jwk" }) };
+  const certified = certifiedJwk(certificate);
   return Object.entries(jwk).every(([name, member]) => certified[name] === member);
+}
+
+/** Empty for a key that no JWK can hold: DSA, RSA-PSS, a curve without a name. */
+function certifiedJwk(certificate: X509Certificate): Readonly<Record<string, unknown>> {
+  try {
+    return { ...certificate.publicKey.export({ format: "jwk" }) };
+  } catch {
+    return {};
+  }
 }
 
 function isThumbprint(given: unknown, der: Uint8Array, hash: "sha1" | "sha256"): boolean {

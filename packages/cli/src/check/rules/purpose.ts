@@ -64,7 +64,7 @@ function sameKeys(facts: Facts): Outcome {
   return judged((keys) =>
     groups(keys, ({ jwk }) => (jwk === undefined ? undefined : jwkThumbprint(jwk))).map((same): CheckFinding => ({
       severity: "note",
-      seen: `${same.map(({ label }) => label).join(" and ")} are the same key`,
+      seen: `${named(same)} are the same key`,
       advice: "A rotation to it changes nothing: if the old key was stolen, so was the new one.",
     })),
   )(facts);
@@ -160,11 +160,25 @@ function algorithm({ label, alg, kty, use, members }: KeyFacts): readonly CheckF
   }
 }
 
-/** The keys that share a value, if two or more do. */
+/** A few keys by their names. */
+function named(keys: readonly KeyFacts[]): string {
+  const most = 5;
+  const names = keys.slice(0, most).map(({ label }) => label);
+  return [...names, ...(keys.length > most ? [`${keys.length - most} others`] : [])].join(" and ");
+}
+
+/** The keys that share a value, if two or more do. A stranger may publish thousands, so each is looked at once. */
 function groups(
   keys: readonly KeyFacts[],
   valueOf: (key: KeyFacts) => string | undefined,
 ): readonly (readonly KeyFacts[])[] {
-  const values = new Set(keys.flatMap((key) => valueOf(key) ?? []));
-  return [...values].map((value) => keys.filter((key) => valueOf(key) === value)).filter((same) => same.length > 1);
+  const byValue = new Map<string, KeyFacts[]>();
+  for (const key of keys) {
+    const value = valueOf(key);
+    if (value === undefined) continue;
+    const same = byValue.get(value);
+    if (same === undefined) byValue.set(value, [key]);
+    else same.push(key);
+  }
+  return [...byValue.values()].filter((same) => same.length > 1);
 }

@@ -4,7 +4,7 @@ import { excerpt } from "../excerpt.ts";
 import { isObject, readJsonObject } from "../facts.ts";
 import { readKey } from "../key-facts.ts";
 import type { CheckFinding, CheckRow } from "../report.ts";
-import { verdictOf } from "../report.ts";
+import { limited, verdictOf } from "../report.ts";
 
 /** A replica and its key set. */
 export interface ReplicaExchange {
@@ -41,7 +41,7 @@ export function differ(replicas: readonly ReplicaExchange[]): boolean {
 }
 
 function row(rule: string, title: string, clause: string, findings: readonly CheckFinding[], seen = ""): CheckRow {
-  return { rule, title, clause, verdict: verdictOf(findings), seen, findings };
+  return { rule, title, clause, verdict: verdictOf(findings), seen, findings: limited(findings) };
 }
 
 function answeredOf(replicas: readonly ReplicaExchange[]): readonly Answered[] {

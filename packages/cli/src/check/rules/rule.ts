@@ -1,6 +1,6 @@
 import type { Facts } from "../facts.ts";
 import type { CheckFinding, CheckRow, Severity } from "../report.ts";
-import { verdictOf } from "../report.ts";
+import { limited, verdictOf } from "../report.ts";
 
 /** What a rule says about a recording. */
 export type Outcome =
@@ -41,5 +41,6 @@ export function rowOf({ id, title, clause, judge }: Rule, facts: Facts): CheckRo
   if ("skipped" in outcome) {
     return { rule: id, title, clause, verdict: "skipped", seen: outcome.skipped, findings: [] };
   }
-  return { rule: id, title, clause, verdict: verdictOf(outcome.findings), ...outcome };
+  const { seen, findings: all } = outcome;
+  return { rule: id, title, clause, verdict: verdictOf(all), seen, findings: limited(all) };
 }

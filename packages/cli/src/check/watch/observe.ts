@@ -50,8 +50,10 @@ export function observe(exchange: Exchange, at: number): Observation {
   };
 }
 
-function valueOf({ kty, crv, x, y, n, e }: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify([kty, crv, x, y, n, e]);
+/** What makes two keys differ. A value that is not text makes no key, and may be nested deeper than can be written. */
+function valueOf(members: Readonly<Record<string, unknown>>): string {
+  const values = ["kty", "crv", "x", "y", "n", "e", "pub"].map((name) => members[name]);
+  return JSON.stringify(values.map((value) => (typeof value === "string" ? value : typeof value)));
 }
 
 function lifetimes(answer: Answer): { readonly direct: number | undefined; readonly shared: number | undefined } {

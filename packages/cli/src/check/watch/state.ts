@@ -76,8 +76,9 @@ export function observed(state: WatchState, seen: Observation, isStrict: boolean
   };
   const added = missing(seen.keys, last.keys);
   const removed = missing(last.keys, seen.keys);
+  const removedNames = new Set(removed.map(({ name }) => name));
   const pending = [
-    ...state.pending.filter(({ key }) => !removed.some(({ name }) => name === key)),
+    ...state.pending.filter(({ key }) => !removedNames.has(key)),
     ...added.map(({ name }) => ({ key: name, ...inUse, isDirectTold: false })),
   ];
   return {
@@ -118,7 +119,8 @@ export function nextMoment({ pending }: WatchState): number | undefined {
 }
 
 function missing(keys: readonly WatchedKey[], from: readonly WatchedKey[]): readonly WatchedKey[] {
-  return keys.filter(({ name }) => !from.some((other) => other.name === name));
+  const names = new Set(from.map(({ name }) => name));
+  return keys.filter(({ name }) => !names.has(name));
 }
 
 function endOf(at: number, seconds: number | undefined): number | undefined {
@@ -131,9 +133,10 @@ function later(a: number | undefined, b: number | undefined): number | undefined
 }
 
 function faults(last: SetSeen, seen: SetSeen, pending: readonly Pending[]): readonly CheckFinding[] {
-  const rebound = seen.keys.filter(({ name, value }) =>
-    last.keys.some((one) => one.name === name && one.value !== value),
-  );
+  const values = new Map<string, Set<string>>();
+  for (const { name, value } of last.keys) values.set(name, (values.get(name) ?? new Set()).add(value));
+  // A kid may name several keys, all of which were there before.
+  const rebound = seen.keys.filter(({ name, value }) => values.has(name) && values.get(name)?.has(value) !== true);
   const isTagKept = seen.etag !== undefined && !seen.etag.startsWith("W/") && seen.etag === last.etag;
   const first = seen.keys[0]?.name;
   const isFirstNew = first !== last.keys[0]?.name && pending.some(({ key }) => key === first);
