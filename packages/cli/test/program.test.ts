@@ -1,9 +1,13 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server } from "node:net";
+import { text } from "node:stream/consumers";
 import { generateHelpTextForAllCommands, type Application, type CommandContext } from "@stricli/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createColors } from "picocolors";
 import { createApp } from "../src/app.ts";
-import { ended, runCli, startCli } from "./support/run-cli.ts";
+import { createOutput } from "../src/terminal/output.ts";
+import { BIN, ended, runCli, startCli } from "./support/run-cli.ts";
 import { runOnTerminal } from "./support/terminal.ts";
 
 // It reads only the texts of commands, and asks for a context that commands get when they run.
@@ -92,6 +96,46 @@ test("at a terminal, a command says what it waits for, and Ctrl-C ends it", asyn
   silent.close();
   expect(code).toBe(130);
   expect(shown).not.toContain("error");
+});
+
+test("a full disk is named, and is not taken for a finding", async () => {
+  const child = spawn("sh", ["-c", '"$0" "$1" --help > /dev/full', process.execPath, BIN]);
+  const [stderr] = await Promise.all([text(child.stderr), once(child, "close")]);
+  expect({ code: child.exitCode, stderr }).toEqual({ code: 2, stderr: "error stdout: cannot be written (ENOSPC)\n" });
+});
+
+test("a working folder that is gone matters only to a command that uses it", async () => {
+  const gone = 'cd "$(mktemp -d)"; rmdir "$PWD"; "$0" "$1" --version; "$0" "$1" jwks';
+  const child = spawn("sh", ["-c", gone, process.execPath, BIN]);
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  expect({ code: child.exitCode, stdout, stderr }).toEqual({
+    code: 2,
+    stdout: "0.0.0\n",
+    stderr: "error The working folder no longer exists\nhint  Change to another folder\n",
+  });
+});
+
+test("at a terminal that cannot erase a line, nothing shows what a command waits for", async () => {
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const args = ["check", `http://127.0.0.1:${port}`, "--timeout", "0.7", "--json"];
+  const { code, shown } = await runOnTerminal(args, { question: "never", answer: "" }, { env: { TERM: "dumb" } });
+  silent.close();
+  expect(code).toBe(3);
+  expect(shown).not.toContain("asking");
+  expect(shown).not.toContain("\u001B");
+});
+
+test("JSON contains no character that a terminal obeys", () => {
+  let written = "";
+  const write = (part: string | Uint8Array): void => void (written += String(part));
+  const output = createOutput({ write, colors: createColors(false), columns: 80, isTerminal: true });
+  const value = { kid: "\u009B31m\u007F\u202E\u2028", list: ["a\nb"] };
+  output.json(value);
+  expect(written).not.toMatch(/[\u007F-\u009F\u202E\u2028]/);
+  expect(JSON.parse(written)).toEqual(value);
+  expect(written.split("\n")).toHaveLength(7);
 });
 
 test("a closed pipe is no failure, and no message", async () => {

@@ -1,6 +1,6 @@
 import type { Colors } from "../terminal/colors.ts";
 import type { Output } from "../terminal/output.ts";
-import { printable } from "../terminal/printable.ts";
+import { printable, printableLines } from "../terminal/printable.ts";
 import { tableText } from "../terminal/table.ts";
 import type { Finding, KeyReport, Level } from "./finding.ts";
 
@@ -27,7 +27,9 @@ const MARKS: Readonly<Record<Level, (colors: Colors) => string>> = {
 };
 
 function row({ check, level, text, todo }: Finding, colors: Colors): readonly string[] {
-  const words = todo === undefined ? text : `${text}\n${colors.dim(`→ ${todo}`)}`;
+  // A backend may have a part in both.
+  const said = printableLines(text);
+  const words = todo === undefined ? said : `${said}\n${colors.dim(`→ ${printable(todo)}`)}`;
   return [`  ${MARKS[level](colors)}`, check, words];
 }
 

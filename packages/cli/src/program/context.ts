@@ -1,8 +1,9 @@
 import type { CommandContext, StricliProcess } from "@stricli/core";
 import type { Output } from "../terminal/output.ts";
+import type { Progress } from "../terminal/progress.ts";
 
 /** What each command gets. */
-export interface CliContext extends CommandContext {
+export interface CliContext extends CommandContext, Progress {
   readonly process: StricliProcess;
   /** The result, on stdout. */
   readonly output: Output;
@@ -15,9 +16,4 @@ export interface CliContext extends CommandContext {
   readonly signal: AbortSignal;
   /** Does what Ctrl-C does. A prompt reads the key itself. */
   interrupt(): void;
-  /**
-   * Says on stderr what the command waits for, if that takes more than half a second and stderr is a terminal. The work can
-   * replace the text.
-   */
-  during<T>(text: string, work: (update: (text: string) => void) => Promise<T>): Promise<T>;
 }

@@ -1,4 +1,4 @@
-import { INTERRUPTED } from "./exit-codes.ts";
+import { EXIT, INTERRUPTED } from "./exit-codes.ts";
 
 /** What can end a command from outside. */
 export interface Endings {
@@ -13,9 +13,12 @@ export interface Endings {
 const CLOSING_MS = 2000;
 const TERMINATED = 143;
 
+/** What a reader of stdout that went away is called. */
+const NO_READER = "EPIPE";
+
 /**
- * Aborts the signal on Ctrl-C, on SIGTERM, and when the reader of stdout went away, which is no failure. A second Ctrl-C ends
- * the program at once.
+ * Aborts the signal on Ctrl-C, on SIGTERM, when stdout cannot be written, such as on a full disk, and when its reader went away,
+ * which is no failure. A second Ctrl-C ends the program at once.
  */
 export function watchEndings(): Endings {
   const controller = new AbortController();
@@ -30,8 +33,12 @@ export function watchEndings(): Endings {
   process.on("SIGINT", interrupt);
   process.on("SIGTERM", () => end(TERMINATED));
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    if (code === undefined) end(0);
+    if (code !== undefined) return;
+    if (error.code === NO_READER) return end(0);
+    process.stderr.write(`error stdout: cannot be written (${error.code})\n`);
+    // The command may have ended before.
+    process.exitCode = EXIT.usage;
+    end(EXIT.usage);
   });
   // Without a reader for messages the work goes on.
   process.stderr.on("error", () => undefined);

@@ -1,23 +1,38 @@
 import { colorsFor, wantsColor } from "../terminal/colors.ts";
 import { createOutput, type Output } from "../terminal/output.ts";
-import { withProgress } from "../terminal/progress.ts";
+import { createProgress, NO_PROGRESS } from "../terminal/progress.ts";
+import { CliError } from "./cli-error.ts";
 import type { CliContext } from "./context.ts";
+import { EXIT } from "./exit-codes.ts";
 
 /** The context of a command that runs in this process. */
 export function processContext({ signal, interrupt }: Pick<CliContext, "signal" | "interrupt">): CliContext {
   const { stdin, env } = process;
   const messages = outputTo(process.stderr);
+  const canErase = messages.isTerminal && env["TERM"] !== "dumb";
   return {
     process: { stdout: stricliStream(process.stdout), stderr: stricliStream(process.stderr), env },
     output: outputTo(process.stdout),
     messages,
     stdin,
     env,
-    cwd: process.cwd(),
+    // Only for a command that uses it, since the folder may be gone.
+    get cwd() {
+      return workingFolder();
+    },
     signal,
     interrupt,
-    during: (text, work) => (messages.isTerminal ? withProgress(text, work, messages) : work(() => undefined)),
+    ...(canErase ? createProgress(messages) : NO_PROGRESS),
   };
+}
+
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    const hint = "Change to another folder";
+    throw new CliError(EXIT.usage, "no_folder", "The working folder no longer exists", { cause, hint });
+  }
 }
 
 function outputTo(stream: NodeJS.WriteStream): Output {

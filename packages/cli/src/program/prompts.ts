@@ -2,7 +2,7 @@ import { CliError } from "./cli-error.ts";
 import type { CliContext } from "./context.ts";
 import { EXIT } from "./exit-codes.ts";
 
-type Asking = Pick<CliContext, "stdin" | "messages" | "signal" | "interrupt">;
+type Asking = Pick<CliContext, "stdin" | "messages" | "signal" | "interrupt" | "undisturbed">;
 
 /** Whether a person sits at the terminal. */
 export function canAsk({ stdin, messages }: Pick<CliContext, "stdin" | "messages">): boolean {
@@ -13,13 +13,10 @@ export function canAsk({ stdin, messages }: Pick<CliContext, "stdin" | "messages
 export async function askSecret(context: Asking, message: string): Promise<string> {
   requireTerminal(context, message);
   const { password, isCancel } = await import("@clack/prompts");
-  const answer = await password({
-    message,
-    mask: "•",
-    signal: context.signal,
-    input: context.stdin,
-    output: process.stderr,
-  });
+  const { signal, stdin: input } = context;
+  const answer = await context.undisturbed(() =>
+    password({ message, mask: "•", signal, input, output: process.stderr }),
+  );
   if (!isCancel(answer)) return answer ?? "";
   context.interrupt();
   throw new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");

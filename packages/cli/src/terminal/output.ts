@@ -1,4 +1,5 @@
 import type { Colors } from "./colors.ts";
+import { printableLines } from "./printable.ts";
 
 /** Where a command writes its result. */
 export interface Output {
@@ -11,7 +12,7 @@ export interface Output {
   write(text: string | Uint8Array): void;
   /** Writes a line. */
   line(text?: string): void;
-  /** Writes a value as indented JSON. */
+  /** Writes a value as indented JSON. Characters that a terminal obeys are escaped, as JSON allows. */
   json(value: unknown): void;
 }
 
@@ -33,6 +34,6 @@ export function createOutput({ write, colors, columns, isTerminal }: OutputSetti
     isTerminal,
     write,
     line: (text = "") => write(`${text}\n`),
-    json: (value) => write(`${JSON.stringify(value, undefined, 2)}\n`),
+    json: (value) => write(`${printableLines(JSON.stringify(value, undefined, 2))}\n`),
   };
 }

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { createColors } from "picocolors";
 import type { CliContext } from "../../src/program/context.ts";
 import { createOutput } from "../../src/terminal/output.ts";
+import { NO_PROGRESS } from "../../src/terminal/progress.ts";
 
 export interface RecordingContext extends CliContext {
   /** What was printed on stdout. */
@@ -24,7 +25,7 @@ export function recordingContext(cwd: string, stdin: string = ""): RecordingCont
     cwd,
     signal: new AbortController().signal,
     interrupt: () => undefined,
-    during: (_text, work) => work(() => undefined),
+    ...NO_PROGRESS,
     printed: () => printed,
   };
 }
