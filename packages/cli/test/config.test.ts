@@ -147,6 +147,31 @@ test("text that is not JSON is refused by line and column, and not printed", asy
   });
 });
 
+test.each([
+  [
+    "a name that is there twice",
+    '{\n  "issuer": "https://op.example",\n  "keys": [],\n  "keys": []\n}',
+    'line 4, column 3: "keys" is there twice in one object',
+  ],
+  [
+    "a name that hides its members",
+    '{ "issuer": "https://op.example", "__proto__": { "keys": [] } }',
+    "__proto__: unknown option",
+  ],
+])("%s is refused", async (_name, text, message) => {
+  await folder.write("names.json", text);
+  const { code, stderr } = await runCli(["jwks", "--config", "names.json"], { cwd: folder.path });
+  expect({ code, stderr: stderr.slice(0, "error names.json: ".length + message.length) }).toEqual({
+    code: 2,
+    stderr: `error names.json: ${message}`,
+  });
+});
+
+test("a byte order mark is no mistake", async () => {
+  await folder.write("bom.json", `\uFEFF${JSON.stringify({ issuer, keys })}`);
+  expect(await runCli(["jwks", "--config", "bom.json"], { cwd: folder.path })).toMatchObject({ code: 0, stderr: "" });
+});
+
 describe("the file", () => {
   test("is looked for in the working folder only, and must be the only one", async () => {
     await using empty = await createKeyFolder();
@@ -169,6 +194,10 @@ describe("the file", () => {
     expect(await runCli(["jwks", "--config", "none.mjs"], { cwd: folder.path })).toMatchObject({
       code: 2,
       stderr: "error none.mjs: expected a default export, and there is none\n",
+    });
+    expect(await runCli(["jwks", "--config", "away.mjs"], { cwd: folder.path })).toMatchObject({
+      code: 2,
+      stderr: `error ${folder.path}/away.mjs: cannot be read (ENOENT)\n`,
     });
     await folder.write("throws.mjs", "throw new Error('no such thing');");
     expect(await runCli(["jwks", "--config", "throws.mjs"], { cwd: folder.path })).toMatchObject({

@@ -1,9 +1,11 @@
-import { readFile } from "node:fs/promises";
+import { access, constants, readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { ParseError } from "jsonc-parser";
+import type { ParseError, visit as Visitor } from "jsonc-parser";
 import { CliError } from "../program/cli-error.ts";
 import { EXIT } from "../program/exit-codes.ts";
+
+type Visit = typeof Visitor;
 
 /** What the file contains, unchecked. `.mjs` and `.ts` are run. */
 export async function loadFile(path: string): Promise<unknown> {
@@ -15,23 +17,52 @@ export async function loadFile(path: string): Promise<unknown> {
 }
 
 async function readText(path: string): Promise<string> {
-  return readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
-    throw new CliError(EXIT.usage, "config_unreadable", `${path}: cannot be read (${cause.code})`, { cause });
+  const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
+    throw unreadable(path, cause);
   });
+  // Some editors write a byte order mark, which a parser may ignore (RFC 8259 section 8.1).
+  return text.replace(/^\uFEFF/, "");
+}
+
+function unreadable(path: string, cause: NodeJS.ErrnoException): CliError {
+  return new CliError(EXIT.usage, "config_unreadable", `${path}: cannot be read (${cause.code})`, { cause });
 }
 
 async function parseJson(text: string, name: string): Promise<unknown> {
-  const { parse, printParseErrorCode } = await import("jsonc-parser");
+  const { parse, printParseErrorCode, visit } = await import("jsonc-parser");
   const errors: ParseError[] = [];
-  const value: unknown = parse(text, errors, { disallowComments: true });
+  parse(text, errors, { disallowComments: true });
   const [first] = errors;
-  if (first === undefined) return value;
+  if (first === undefined) {
+    const repeated = repeatedName(text, visit);
+    // That parser makes the name __proto__ the prototype, which hides its members from every check of names.
+    if (repeated === undefined) return JSON.parse(text) as unknown;
+    const at = placeOf(text, repeated.offset);
+    const problem = `${JSON.stringify(repeated.name)} is there twice in one object`;
+    throw new CliError(EXIT.usage, "config_syntax", `${name}: line ${at.line}, column ${at.column}: ${problem}`);
+  }
   const { line, column } = placeOf(text, first.offset);
   // Without the text itself, which may hold a secret in the wrong place.
   const problem = printParseErrorCode(first.error)
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ")
     .toLowerCase();
   throw new CliError(EXIT.usage, "config_syntax", `${name}: line ${line}, column ${column}: not JSON (${problem})`);
+}
+
+/** The first name that an object has twice. Parsers keep the last member and tell nothing. */
+function repeatedName(text: string, visit: Visit): { readonly name: string; readonly offset: number } | undefined {
+  const open: Set<string>[] = [];
+  const repeated: { readonly name: string; readonly offset: number }[] = [];
+  visit(text, {
+    onObjectBegin: () => void open.push(new Set()),
+    onObjectEnd: () => void open.pop(),
+    onObjectProperty: (name, offset) => {
+      const names = open.at(-1);
+      if (names?.has(name) === true) repeated.push({ name, offset });
+      names?.add(name);
+    },
+  });
+  return repeated[0];
 }
 
 function placeOf(text: string, offset: number): { readonly line: number; readonly column: number } {
@@ -57,6 +88,9 @@ function withoutTypes(path: string): CliError {
 }
 
 async function runModule(path: string): Promise<unknown> {
+  await access(path, constants.R_OK).catch((cause: NodeJS.ErrnoException) => {
+    throw unreadable(path, cause);
+  });
   const module: unknown = await import(pathToFileURL(path).href).catch((cause: unknown) => {
     const message = cause instanceof Error ? cause.message : "it threw something that is not an Error";
     throw new CliError(EXIT.usage, "config_failed", `${basename(path)}: ${message}`, { cause });
