@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { JWTPayload } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { VerifyFlags } from "../src/verify/command.ts";
+import { connectionsOf } from "../src/verify/key-source.ts";
 import { runVerify } from "../src/verify/run.ts";
 import { startIssuer, type Issuer } from "./support/issuer.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
@@ -180,5 +181,56 @@ describe("without keys or a token there is no verdict:", () => {
     silent.closeAllConnections();
     silent.close();
     expect(child.exitCode).toBe(130);
+  });
+});
+
+test("a token in the place of the source is refused, and not printed", async () => {
+  const token = await op.token();
+  for (const args of [[token], [`Bearer ${token}`]]) {
+    const { code, stdout, stderr } = await verify(args, "");
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("The source looks like a token, which is read from stdin only");
+    expect(stderr).not.toContain(token.slice(0, 20));
+  }
+});
+
+test("a header that is nested deeper than the stack is refused in words", async () => {
+  const deep = `{"alg":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
+  const token = [deep, '{"iss":"a"}', "signature"].map((part) => Buffer.from(part).toString("base64url")).join(".");
+  const context = recordingContext(folder.path, token);
+  expect(await runVerify(context, {}, "jwks.json")).toBe(1);
+  expect(context.printed()).toContain("The header says a value that is nested too deep");
+});
+
+test("a key set that an editor saved with a byte order mark is read", async () => {
+  await folder.write("bom.json", `\uFEFF${await (await fetch(op.jwksUri)).text()}`);
+  const context = recordingContext(folder.path, await op.token());
+  expect(await runVerify(context, {}, "bom.json")).toBe(0);
+});
+
+describe("a document cannot lead from the Internet into a private network", () => {
+  const at =
+    (...addresses: readonly string[]) =>
+    () =>
+      Promise.resolve(addresses.map((address) => ({ address })));
+
+  test.each([
+    ["a public host", "https://op.example", at("93.184.216.34"), { publicAddressesOnly: true }],
+    [
+      "a host that is not found",
+      "https://op.example",
+      () => Promise.reject(new Error("no")),
+      { publicAddressesOnly: true },
+    ],
+    ["a private host", "https://op.example", at("10.0.0.7"), { allowInsecureLoopback: true }],
+    [
+      "a host with a private address too",
+      "https://op.example",
+      at("93.184.216.34", "fd00::7"),
+      { allowInsecureLoopback: true },
+    ],
+    ["this machine", "http://localhost:8080", at(), { allowInsecureLoopback: true }],
+  ])("%s", async (_name, source, resolveHost, options) => {
+    expect(await connectionsOf(source, resolveHost)).toEqual(options);
   });
 });

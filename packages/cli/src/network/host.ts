@@ -6,6 +6,11 @@ export function isOnLoopback(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname);
 }
 
+/** The host of a URL as a socket takes it: an IPv6 address without brackets. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, "$1");
+}
+
 /** Addresses that are not on the Internet (IANA special-purpose registries): this host, private networks, link-local. */
 const PRIVATE = new BlockList();
 for (const [network, bits] of [

@@ -1,7 +1,9 @@
+import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createRemoteKeySet, createStaticKeySet, discoverKeySet, type KeyFunction } from "@signpost/verify";
 import { CliError } from "../program/cli-error.ts";
+import { hostOf, isOnLoopback, isPrivateAddress } from "../network/host.ts";
 import { EXIT } from "../program/exit-codes.ts";
 
 /** Where the keys come from. */
@@ -15,15 +17,37 @@ export interface KeySource {
 
 /** The keys of an issuer, of the URL of a key set, or of a file. */
 export async function openKeySource(source: string, issuer: string | undefined, cwd: string): Promise<KeySource> {
-  // The options say that loopback is allowed, and not that https may be left out elsewhere.
-  const options = { allowInsecureLoopback: true };
   if (!/^https?:\/\//i.test(source)) {
     const keys = createStaticKeySet(await readKeys(resolve(cwd, source), source));
     return { keys, issuer, place: () => source };
   }
+  const options = await connectionsOf(source);
   if (issuer !== undefined) return { keys: createRemoteKeySet(source, options), issuer, place: () => source };
   const keys = discoverKeySet(source, options);
   return { keys, issuer: source, place: () => keys.stats().jwksUri ?? `the issuer ${source}` };
+}
+
+/**
+ * Where requests may go. A host that only a document names must not lead from the Internet into the network of this machine, so such
+ * hosts are allowed only if the source is in a private network itself. Plain http stays with the loopback interface.
+ */
+export async function connectionsOf(
+  source: string,
+  resolveHost: (host: string) => Promise<readonly { readonly address: string }[]> = (host) =>
+    lookup(host, { all: true }),
+): Promise<{ readonly publicAddressesOnly: true } | { readonly allowInsecureLoopback: true }> {
+  const isPrivate = URL.canParse(source) && (await isPrivateHost(new URL(source), resolveHost));
+  return isPrivate ? { allowInsecureLoopback: true } : { publicAddressesOnly: true };
+}
+
+async function isPrivateHost(
+  url: URL,
+  resolveHost: (host: string) => Promise<readonly { readonly address: string }[]>,
+): Promise<boolean> {
+  if (isOnLoopback(url.href)) return true;
+  // A name that is not found fails with the request, which says why.
+  const addresses = await resolveHost(hostOf(url)).catch(() => []);
+  return addresses.some(({ address }) => isPrivateAddress(address));
 }
 
 const MAX_CHARACTERS = 1_048_576;
@@ -42,7 +66,8 @@ async function readKeys(path: string, name: string): Promise<{ readonly keys: re
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    // A parser may ignore a byte order mark (RFC 8259 section 8.1).
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch {
     return undefined;
   }

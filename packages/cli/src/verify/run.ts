@@ -1,5 +1,6 @@
 import { SignpostError, VerifyError } from "@signpost/core";
 import { createJwtVerifier, type VerifiedJwt } from "@signpost/verify";
+import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
 import { readStdin } from "../program/stdin.ts";
@@ -24,6 +25,7 @@ interface Refusal {
 }
 
 export async function runVerify(context: CliContext, flags: VerifyFlags, source: string): Promise<ExitCode> {
+  refuseToken(source);
   const token = (await readStdin(context, "a token", MAX_BYTES)).replace(/^Bearer +/i, "");
   const says = readToken(token);
   const keySource = await openKeySource(source, flags.issuer, context.cwd);
@@ -60,6 +62,14 @@ export async function runVerify(context: CliContext, flags: VerifyFlags, source:
   if (flags.json === true) context.output.json({ valid: false, rule, code, message, hint, rules: results });
   else printRefusal(context, refusal, results, says, expected);
   return EXIT.finding;
+}
+
+/** Before anything is read or printed: a command line shows in lists of processes and in the history of a shell. */
+function refuseToken(source: string): void {
+  if (!/(?:^|\s)ey[\w-]+\.[\w-]+\.[\w-]*/.test(source)) return;
+  throw new CliError(EXIT.usage, "token_as_argument", "The source looks like a token, which is read from stdin only", {
+    hint: "signpost verify https://op.example < token.txt",
+  });
 }
 
 /** What was not given is taken from the token, so that it equals itself. */

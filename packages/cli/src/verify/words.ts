@@ -94,6 +94,15 @@ const MAX_SHOWN = 200;
 /** A value of a token, short and safe for a terminal. */
 function shown(value: unknown): string {
   if (value === undefined) return "none";
-  const text = printable(typeof value === "string" ? value : JSON.stringify(value));
+  const text = printable(typeof value === "string" ? value : jsonText(value));
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+/** Values can be nested deeper than JSON can be written. */
+function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return "a value that is nested too deep";
+  }
 }

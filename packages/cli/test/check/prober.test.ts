@@ -6,7 +6,7 @@ import type { ProbeOptions } from "../../src/check/check-issuer.ts";
 import { createProber } from "../../src/check/probe/prober.ts";
 import { readTarget } from "../../src/check/probe/target.ts";
 import { get } from "../../src/check/probe/requests.ts";
-import { isPrivateAddress } from "../../src/check/host.ts";
+import { isPrivateAddress } from "../../src/network/host.ts";
 import { changed, op } from "./support/op.ts";
 import type { Op, Reply } from "./support/op.ts";
 import { serve, serveRaw, serveTls } from "./support/serve.ts";

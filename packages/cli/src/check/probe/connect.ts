@@ -1,6 +1,7 @@
 import { connect as connectPlain, isIP } from "node:net";
 import type { Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, TLSSocket } from "node:tls";
+import { hostOf } from "../../network/host.ts";
 import type { TlsSession } from "../exchange.ts";
 
 /** Where to connect: the host of the URL, unless the caller names another address for it. */
@@ -34,11 +35,6 @@ export async function connect(url: URL, address: Address, signal: AbortSignal): 
     socket.once(opened, resolve);
   });
   return { socket, tls: socket instanceof TLSSocket ? sessionOf(socket) : undefined };
-}
-
-/** The host of a URL as a socket takes it: an IPv6 address without brackets. */
-export function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
 function openTls(host: string, address: Address): TLSSocket {

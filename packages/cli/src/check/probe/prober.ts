@@ -1,6 +1,6 @@
 import type { Answer, Exchange, NoAnswer, ProbeRequest } from "../exchange.ts";
 import { headerOf } from "../exchange.ts";
-import { isOnLoopback } from "../host.ts";
+import { isOnLoopback } from "../../network/host.ts";
 import type { Address } from "./connect.ts";
 import { send } from "./send.ts";
 import type { Bounds } from "./send.ts";

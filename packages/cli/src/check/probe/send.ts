@@ -2,8 +2,8 @@ import { request } from "node:http";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Answer, Exchange, HeaderLine, NoAnswer, NoAnswerReason, ProbeRequest } from "../exchange.ts";
-import { isPrivateAddress } from "../host.ts";
-import { connect, hostOf } from "./connect.ts";
+import { hostOf, isPrivateAddress } from "../../network/host.ts";
+import { connect } from "./connect.ts";
 import type { Address, Connection } from "./connect.ts";
 
 /** Bounds of every request. */

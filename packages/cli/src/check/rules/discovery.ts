@@ -3,7 +3,7 @@ import { answerOf, headerOf } from "../exchange.ts";
 import type { DiscoveryExchange } from "../exchange.ts";
 import type { Facts, JsonObject } from "../facts.ts";
 import { metadataOf, readJsonObject } from "../facts.ts";
-import { isOnLoopback } from "../host.ts";
+import { isOnLoopback } from "../../network/host.ts";
 import { excerpt, quoted } from "../excerpt.ts";
 import type { CheckFinding } from "../report.ts";
 import { fine, findings, found, skipped } from "./rule.ts";

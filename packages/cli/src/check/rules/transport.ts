@@ -1,7 +1,7 @@
 import type { Answer, Exchange } from "../exchange.ts";
 import { answerOf, headerOf } from "../exchange.ts";
 import type { Facts } from "../facts.ts";
-import { isOnLoopback } from "../host.ts";
+import { isOnLoopback } from "../../network/host.ts";
 import { excerpt } from "../excerpt.ts";
 import type { CheckFinding } from "../report.ts";
 import { fine, findings, found, skipped } from "./rule.ts";
