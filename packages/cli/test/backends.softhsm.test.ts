@@ -64,6 +64,14 @@ describe("keygen", () => {
     });
   });
 
+  test("refuses a PIN in the wrong part of the URI before the key is made, and does not print it", async () => {
+    const uri = withPin(uriOf("leaky")).replace("?", ";pin-value=987654?");
+    const { code, stdout, stderr } = await cli(["keygen", uri]);
+    expect({ code, stdout, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("A PIN in a URI") });
+    expect(stderr).not.toContain("987654");
+    expect(await hsm.pkcs11Tool("--list-objects", "--type", "pubkey")).not.toContain("leaky");
+  });
+
   test("needs a token that is there", async () => {
     const { code, stderr } = await cli(["keygen", withPin(uriOf("a").replace("token=op", "token=away"))]);
     expect({ code, stderr }).toEqual({ code: 3, stderr: "error the module has no such token\n" });
@@ -149,7 +157,7 @@ test("an extractable key that also derives is found", async () => {
   expect(stdout).toContain("CKA_DERIVE");
 });
 
-test("a wrong PIN is reported for each key, and shows in the flags of the token afterwards", async () => {
+test("a wrong PIN is reported for each key but tried once, and shows in the flags of the token afterwards", async () => {
   const token = await hsm.addToken({ label: "locking" });
   const uri = (label: string): string => uriOf(label).replace("token=op", "token=locking");
   await token.generateKey({ label: "a", id: "0a" });
@@ -161,6 +169,7 @@ test("a wrong PIN is reported for each key, and shows in the flags of the token 
   const { code, stdout } = await cli(["doctor", "--config", "wrong.json"], { env: { OP_PIN: "00000000" } });
   expect(code).toBe(1);
   expect(stdout.match(/pin_incorrect/g)).toHaveLength(2);
+  expect(stdout.match(/not tried, because this PIN was wrong for another key of the token/g)).toHaveLength(1);
   expect(stdout).toContain("→ Check the PIN before you try again");
   expect(stdout).not.toContain("00000000");
   expect(await cli(["doctor", withPin(uri("a")), "--samples", "0"], { env: { OP_PIN: token.pin } })).toMatchObject({

@@ -1,10 +1,13 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { createPrivateKey } from "node:crypto";
 import { calculateJwkThumbprint } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
-import { runCli } from "./support/run-cli.ts";
+import { BIN, runCli } from "./support/run-cli.ts";
 import { expectTranscript } from "./support/transcript.ts";
 
 let folder: KeyFolder;
@@ -39,6 +42,26 @@ test("a file is never replaced", async () => {
     stderr: "error The file exists, and is not replaced\nhint  Name another file\n",
   });
   expect(await readFile(join(folder.path, "mine.pem"), "utf8")).toBe("mine");
+});
+
+test("what a full disk leaves of a file is removed", async () => {
+  const full = join(folder.path, "full.pem");
+  // A limit on the size of files does to a write what a full disk does.
+  const child = spawn("sh", ["-c", 'ulimit -f 0; exec "$0" "$1" keygen "local:$2"', process.execPath, BIN, full]);
+  const [stderr] = await Promise.all([text(child.stderr), once(child, "close")]);
+  expect({ code: child.exitCode, stderr }).toEqual({ code: 2, stderr: "error The file cannot be written (EFBIG)\n" });
+  await expect(stat(full)).rejects.toThrow("ENOENT");
+});
+
+test("a mistake in the options of the adapter is found before a key is made", async () => {
+  const adapters = { awskms: { regoin: "eu-west-1" } };
+  await folder.write("adapters.json", { issuer: "https://op.example", keys: [], adapters });
+  const args = ["keygen", "awskms://127.0.0.1:9/alias/op?region=eu-west-1", "--config", "adapters.json"];
+  const { code, stderr } = await runCli(args, { cwd: folder.path });
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: "error adapters.awskms: regoin: unknown option; did you mean region?\n",
+  });
 });
 
 test.each([

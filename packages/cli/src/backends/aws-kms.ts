@@ -43,6 +43,9 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+/** With the SDK's own attempts. */
+const CALL_MS = 15_000;
+
 /** Undefined if the SDK is not installed. */
 export async function openKmsCalls(
   { endpoint, region }: KmsPlace,
@@ -55,7 +58,11 @@ export async function openKmsCalls(
     ...(endpoint === undefined ? {} : { endpoint }),
   });
   return {
-    call: (command, input) => client.send(new sdk[`${command}Command`](input), { abortSignal: signal }),
+    call: (command, input) => {
+      // The SDK waits without a limit.
+      const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
+      return client.send(new sdk[`${command}Command`](input), { abortSignal });
+    },
     close: () => client.destroy(),
   };
 }

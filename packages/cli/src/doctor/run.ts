@@ -4,7 +4,7 @@ import { isSchedule, type Config, type ScheduledConfigEntry } from "../config/co
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import { keyUriScheme, type AdapterOptions } from "../keys/adapters.ts";
 import { keyOpener } from "../keys/open-key.ts";
-import { pinReader, type AskPin, pinAsker } from "../keys/secrets.ts";
+import { pinAsker, pinReader, pinTrier, type AskPin, type TryPin } from "../keys/secrets.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
@@ -34,9 +34,11 @@ export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: s
   if (named.length === 0) throw new CliError(EXIT.usage, "no_keys", "The configuration has no entry with a signer");
 
   const ask = pinAsker(context);
+  const tryPin = pinTrier();
   const reports: KeyReport[] = [];
   for (const key of named) {
-    const subject = toExamine(key, { context, adapters, ask, published, samples: flags.samples ?? DEFAULT_SAMPLES });
+    const samples = flags.samples ?? DEFAULT_SAMPLES;
+    const subject = toExamine(key, { context, adapters, ask, tryPin, published, samples });
     const report = await context.during(`Examining ${key.name}`, () => examineKey(subject));
     reports.push(report);
     // Each as soon as it is known. JSON has to wait for all.
@@ -84,13 +86,14 @@ interface Settings {
   readonly context: CliContext;
   readonly adapters: Readonly<Record<string, AdapterOptions>>;
   readonly ask: AskPin;
+  readonly tryPin: TryPin;
   readonly published: PublishedKeys | undefined;
   readonly samples: number;
 }
 
 function toExamine(
   { name, uri, keyId, expected }: NamedKey,
-  { context, adapters, ask, published, samples }: Settings,
+  { context, adapters, ask, tryPin, published, samples }: Settings,
 ): KeyToExamine {
   const scheme = keyUriScheme(uri);
   const options = adapters[scheme] ?? {};
@@ -100,7 +103,7 @@ function toExamine(
     uri,
     options,
     context,
-    open: () => keyOpener(context, adapters, ask)(uri),
+    open: () => tryPin(uri, () => keyOpener(context, adapters, ask)(uri)),
     pin: () => pinReader(uri, options, context, ask),
     compared: ({ publicKey }) => ({ keyId: keyId ?? jwkThumbprint(publicKey), publicKey, expected }),
     published,

@@ -81,6 +81,7 @@ function excess(mount: string, name: string): Readonly<Record<string, string>> {
   };
 }
 
+const CALL_MS = 5000;
 const CHANGES = ["root", "sudo", "create", "update", "delete", "patch"];
 
 async function permissionsFinding(vault: Vault, mount: string, name: string): Promise<Finding> {
@@ -121,7 +122,9 @@ async function connect({ options, context }: Subject): Promise<Vault | undefined
     address,
     read: async (path, body) => {
       const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-      const response = await fetch(new URL(`/v1/${path}`, address), { headers, redirect: "error", signal, ...init });
+      const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
+      const url = new URL(`/v1/${path}`, address);
+      const response = await fetch(url, { headers, redirect: "error", signal: bounded, ...init });
       const answer: unknown = response.ok ? await response.json() : await response.body?.cancel();
       const data: unknown = Reflect.get(Object(answer), "data");
       return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : undefined;

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, open, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { exists, refuse, type MakeKey } from "./maker.ts";
 
@@ -11,7 +11,7 @@ export const makeLocalKey: MakeKey = async ({ uri, context }) => {
   const file = resolve(context.cwd, path);
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(file, privateKey.export({ type: "pkcs8", format: "pem" }), { flag: "wx", mode: 0o600 });
+    await writeNew(file, privateKey.export({ type: "pkcs8", format: "pem" }));
   } catch (error) {
     const code = String(Reflect.get(Object(error), "code"));
     if (code === "EEXIST") throw exists("The file", "Name another file");
@@ -19,3 +19,17 @@ export const makeLocalKey: MakeKey = async ({ uri, context }) => {
   }
   return uri;
 };
+
+/** Creates the file. What a full disk leaves of it is no key, and would be in the way of the next one. */
+async function writeNew(file: string, content: string | Uint8Array): Promise<void> {
+  const handle = await open(file, "wx", 0o600);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  } finally {
+    await handle.close();
+  }
+}

@@ -9,7 +9,8 @@ const ID_BYTES = 8;
 /** A key pair in a token: the private key signs only, is sensitive and not extractable. */
 export const makeTokenKey: MakeKey = async (order) => {
   const { uri, options, context } = order;
-  if (/[?&]pin-value=/i.test(uri))
+  // Wherever it is: the URI is printed when the key is made.
+  if (/pin-value/i.test(uri))
     throw refuse("A PIN in a URI ends up in logs", "Use pin-source=file:PATH instead of pin-value");
   const place = findModule(uri, options, context);
   if (place === undefined) {

@@ -2,7 +2,7 @@ import { jwkThumbprint } from "@signpost/core";
 import { resolvedAdapters } from "../config/config-keys.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { probeOnce } from "../doctor/probe.ts";
-import { keyUriScheme } from "../keys/adapters.ts";
+import { keyUriScheme, loadAdapter } from "../keys/adapters.ts";
 import { keyOpener, withKey } from "../keys/open-key.ts";
 import { pinAsker, pinReader } from "../keys/secrets.ts";
 import type { CliContext } from "../program/context.ts";
@@ -38,6 +38,8 @@ export async function runKeygen(context: CliContext, flags: KeygenFlags, uri: st
     flags.config === undefined ? {} : await resolvedAdapters(await loadConfig(context, flags.config), context);
   const options = adapters[scheme] ?? {};
   const ask = pinAsker(context);
+  // A mistake in its options, or a package that is missing, must not be found after a key was made that costs money.
+  await loadAdapter(scheme, options, context.cwd);
   const made = await context.during("Making the key", () =>
     make({
       uri,

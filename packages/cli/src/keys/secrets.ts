@@ -1,4 +1,7 @@
+import { SignpostError } from "@signpost/core";
+import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
+import { EXIT } from "../program/exit-codes.ts";
 import { askSecret, canAsk } from "../program/prompts.ts";
 import type { AdapterOptions } from "./adapters.ts";
 import { secretReader, variable } from "./secret-reference.ts";
@@ -14,6 +17,37 @@ export function pinAsker(context: CliContext): AskPin {
     pins.set(token, pin);
     return pin;
   };
+}
+
+/** Opens a key of a URI, unless its PIN is known to be wrong. */
+export type TryPin = <T>(uri: string, open: () => Promise<T>) => Promise<T>;
+
+/** Tries a PIN that turns out to be wrong once, however many keys of the token have it: each wrong try brings the lock nearer. */
+export function pinTrier(): TryPin {
+  const wrong = new Set<string>();
+  return async (uri, open) => {
+    const place = tokenPlace(uri);
+    if (wrong.has(place)) {
+      throw new CliError(
+        EXIT.backend,
+        "pin_incorrect",
+        "not tried, because this PIN was wrong for another key of the token",
+        {
+          hint: "Correct the PIN first",
+        },
+      );
+    }
+    return open().catch((error: unknown) => {
+      if (error instanceof SignpostError && error.code === "pin_incorrect") wrong.add(place);
+      throw error;
+    });
+  };
+}
+
+/** The URI without the attributes of the key: the token, the module, and where the PIN is. */
+function tokenPlace(uri: string): string {
+  const [, query = ""] = uri.split("?");
+  return `${tokenIn(uri)}?${query}`;
 }
 
 /**

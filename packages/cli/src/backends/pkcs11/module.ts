@@ -54,9 +54,9 @@ export async function runInModule<Result>(place: ModulePlace, task: Task, { sign
   });
   child.on("error", () => undefined);
   child.send({ ...place, ...task });
-  const [answer] = (await Promise.race([once(child, "message"), once(child, "exit").then(() => [undefined])])) as [
-    ModuleAnswer | undefined,
-  ];
+  // Also rejects when the time is over, which kills the child.
+  const answered = Promise.race([once(child, "message"), once(child, "exit").then(() => [])]).catch(() => []);
+  const [answer] = (await answered) as [ModuleAnswer?];
   if (answer?.ok === true) return answer.value as Result;
   const { code, message } = answer ?? {
     code: "module_ended",

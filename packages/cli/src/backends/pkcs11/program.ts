@@ -80,12 +80,22 @@ function run(request: ModuleRequest): unknown {
     const [slot, info] = findToken(calls, request.uri);
     if (request.task === "token") return tokenState(calls, info);
     const session = module.C_OpenSession(slot, calls.number("CKF_SERIAL_SESSION") | calls.number("CKF_RW_SESSION"));
+    requireSpareTry(calls, info);
     module.C_Login(session, calls.number("CKU_USER"), request.pin);
     return request.task === "attributes"
       ? attributesOf(calls, session, request.uri)
       : generate(calls, session, request);
   } finally {
     module.C_Finalize();
+  }
+}
+
+/** A PIN that turns out to be wrong must not lock the token. */
+function requireSpareTry(calls: Calls, info: TokenInfo): void {
+  const { pinLocked, pinFinalTry } = tokenState(calls, info);
+  if (pinLocked) throw new TaskError("pin_locked", "the PIN of the token is locked");
+  if (pinFinalTry) {
+    throw new TaskError("pin_final_try", "one wrong PIN from now locks the token, so no login was tried");
   }
 }
 

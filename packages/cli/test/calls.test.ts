@@ -1,0 +1,64 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { openKmsCalls } from "../src/backends/aws-kms.ts";
+import { createKeyFolder } from "./support/key-folder.ts";
+import { recordingContext } from "./support/recording-context.ts";
+
+// Calls of backends beyond those of the adapters.
+
+beforeAll(() => {
+  vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
+  vi.stubEnv("AWS_SECRET_ACCESS_KEY", "test");
+  return () => vi.unstubAllEnvs();
+});
+afterEach(() => void vi.restoreAllMocks());
+
+test("a call of AWS KMS has a time limit", async () => {
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { timeout } = AbortSignal;
+  vi.spyOn(AbortSignal, "timeout").mockImplementation(() => timeout(50));
+  const endpoint = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const calls = await openKmsCalls({ endpoint, region: "eu-west-1", id: "a" }, recordingContext("/"));
+  await expect(calls?.call("DescribeKey", { KeyId: "a" })).rejects.toThrow("abort");
+  calls?.close();
+  silent.close();
+});
+
+/** A binding whose token says how many tries are left, and that fails if a login is tried. */
+const binding = (flags: string): string => `
+  const FLAGS = { CKF_USER_PIN_FINAL_TRY: 2, CKF_USER_PIN_LOCKED: 4 };
+  exports.PKCS11 = class {
+    load() {}
+    C_Initialize() {}
+    C_Finalize() {}
+    C_GetSlotList() { return [Buffer.alloc(8)]; }
+    C_GetTokenInfo() { return { label: "op", model: "", manufacturerID: "", serialNumber: "", flags: FLAGS.${flags} }; }
+    C_OpenSession() { return Buffer.alloc(8); }
+    C_Login() { throw new Error("a login was tried"); }
+  };
+  Object.assign(exports, FLAGS);
+`;
+
+test.each([
+  ["CKF_USER_PIN_FINAL_TRY", "pin_final_try"],
+  ["CKF_USER_PIN_LOCKED", "pin_locked"],
+])("no key is made in a token with %s, because the PIN may be wrong", async (flags, code) => {
+  await using folder = await createKeyFolder();
+  await folder.write("binding.cjs", binding(flags));
+  const child = fork(fileURLToPath(new URL("../dist/pkcs11-program.js", import.meta.url)));
+  child.send({
+    binding: `${folder.path}/binding.cjs`,
+    module: "any",
+    uri: { token: "op" },
+    task: "generate",
+    pin: "1234",
+    label: "a",
+    id: "01",
+  });
+  const [answer] = await once(child, "message");
+  expect(answer).toMatchObject({ ok: false, code });
+});
