@@ -13,11 +13,23 @@ async function main(): Promise<void> {
   const endings = watchEndings();
   const context = processContext(endings);
   const inputs = process.argv.slice(2);
+  let isDone = false;
+  // If nothing is left that the command waits for, Node ends it without a word.
+  process.once("exit", () => {
+    if (isDone || endings.exitCode() !== undefined) return;
+    process.stderr.write("error the command ended before its work was done\n");
+    process.exitCode = EXIT.backend;
+  });
   const app = createApp(version);
   const [command, separator, ...words] = inputs;
   // The scripts of the shells ask for proposals in this form.
-  if (command === "complete" && separator === "--") return propose(app, words, context);
+  if (command === "complete" && separator === "--") {
+    await propose(app, words, context);
+    isDone = true;
+    return;
+  }
   await run(app, inputs, context);
+  isDone = true;
   // A request that was given up may keep its connection for a while.
   if (endings.exitCode() !== undefined) process.exit(endings.exitCode());
   const { exitCode } = context.process;

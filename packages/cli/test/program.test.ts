@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createColors } from "picocolors";
 import { createApp } from "../src/app.ts";
 import { createOutput } from "../src/terminal/output.ts";
+import { createKeyFolder } from "./support/key-folder.ts";
 import { BIN, ended, runCli, startCli } from "./support/run-cli.ts";
 import { runOnTerminal } from "./support/terminal.ts";
 
@@ -145,4 +146,16 @@ test("a closed pipe is no failure, and no message", async () => {
   child.stderr.on("data", (chunk) => printed.push(String(chunk)));
   await ended(child);
   expect({ code: child.exitCode, printed }).toEqual({ code: 0, printed: [] });
+});
+
+test("a command that ends before its work is done says so", async () => {
+  // Nothing keeps a program running that waits for this.
+  const config = "export default await new Promise(() => undefined);";
+  await using folder = await createKeyFolder();
+  await folder.write("signpost.config.mjs", config);
+  expect(await runCli(["jwks"], { cwd: folder.path })).toEqual({
+    code: 3,
+    stdout: "",
+    stderr: "error the command ended before its work was done\n",
+  });
 });

@@ -1,3 +1,4 @@
+import { decodedBody } from "./content-coding.ts";
 import type { Answer, DiscoveryExchange, Recording } from "./exchange.ts";
 import { answerOf, headerOf } from "./exchange.ts";
 import type { EntityTag } from "./entity-tag.ts";
@@ -70,14 +71,16 @@ export function readJsonObject(
   answer: Answer,
 ): { readonly fault: string } | { readonly text: string; readonly json: JsonObject } {
   if (answer.isTruncated) return { fault: "the body is too long to read" };
+  const body = decodedBody(answer);
+  if (typeof body === "string") return { fault: body };
   // RFC 8259 section 8.1 forbids a byte order mark, and many parsers fail on it.
-  if (answer.body[0] === 0xef && answer.body[1] === 0xbb) return { fault: "the body starts with a byte order mark" };
+  if (body[0] === 0xef && body[1] === 0xbb) return { fault: "the body starts with a byte order mark" };
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(answer.body);
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
     const json: unknown = JSON.parse(text);
     return isObject(json) ? { text, json } : { fault: "the body is JSON, but not an object" };
   } catch (error) {
-    return { fault: error instanceof SyntaxError ? describeText(answer.body) : "the body is not UTF-8" };
+    return { fault: error instanceof SyntaxError ? describeText(body) : "the body is not UTF-8" };
   }
 }
 

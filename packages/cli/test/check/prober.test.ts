@@ -148,6 +148,18 @@ describe("a server that is no use", () => {
     expect(report).toMatchObject({ isOk: false, unreachable: "no connection (ECONNREFUSED)" });
   });
 
+  it("switches to a protocol that was not asked for", async () => {
+    const port = await serveRaw((socket) => {
+      socket.once("data", () =>
+        socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
+      );
+    });
+    const { rows } = await checkUrl(`http://127.0.0.1:${port}/jwks`, OPTIONS);
+    expect(rows.find(({ rule }) => rule === "reachable")?.findings).toMatchObject([
+      { seen: "the answer is not HTTP (HPE_UNEXPECTED_UPGRADE)" },
+    ]);
+  });
+
   it("sends more than any relying party reads", async () => {
     const server = await serve((metadata) => op({ metadata, text: `{"keys":[${" ".repeat(3_000_000)}]}` }));
     await expect(broken(server.jwksUri)).resolves.toMatchObject({ "jwks-json": "must" });

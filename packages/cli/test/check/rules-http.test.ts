@@ -1,6 +1,7 @@
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import type { ProbeRequest } from "../../src/check/exchange.ts";
-import { changed, differences, EC_KEY, JWKS_URI, LONG, NOW, op } from "./support/op.ts";
+import { changed, check, differences, EC_KEY, JWKS_URI, LONG, NOW, op } from "./support/op.ts";
 import type { Op, Reply } from "./support/op.ts";
 
 // An endpoint with one fault, and the verdicts of all rules that it changes. Each verdict was decided by hand from the clause.
@@ -208,6 +209,8 @@ test.each<readonly [string, Op, Verdicts]>([
   ["max-age=0", op({ headers: { "cache-control": "max-age=0" } }), { lifetime: "note" }],
   ["two values of max-age", op({ headers: { "cache-control": ["max-age=60", "max-age=600"] } }), { lifetime: "must" }],
   ["max-age with a fraction", op({ headers: { "cache-control": "max-age=60.5" } }), { lifetime: "must" }],
+  ["max-age in quotes", op({ headers: { "cache-control": 'public, Max-Age="60"' } }), { lifetime: "must" }],
+  ["another directive in quotes", op({ headers: { "cache-control": 'max-age=60, x="max-age="' } }), {}],
   ["a day and a second", op({ headers: { "cache-control": "max-age=86401" } }), { announcement: "should" }],
   [
     "a day with stale time",
@@ -298,3 +301,34 @@ function redirected(from: string, to: string): Op {
 function failing(reason: "tls" | "not-http" | "time", detail: string): Op {
   return changed(op(), isSet, () => ({ reason, detail }));
 }
+
+/** The set with a coding, whatever was asked for. */
+const alwaysCoded = (coding: string, body: Uint8Array): Op => {
+  const isWithBody: Fits = (request) => isSet(request) && !isPost(request);
+  return changed(op(), isWithBody, (reply, { method }) => {
+    if (reply.status !== 200) return reply;
+    const more = { "content-encoding": coding, "content-length": `${body.length}` };
+    return headers(more)({ ...reply, body: method === "HEAD" ? "" : body });
+  });
+};
+
+test.each<readonly [string, Op, Verdicts]>([
+  ["gzip", alwaysCoded("gzip", gzipSync(TEXT)), { compression: "should" }],
+  ["deflate", alwaysCoded("deflate", deflateSync(TEXT)), { compression: "should" }],
+  ["br", alwaysCoded("BR", brotliCompressSync(TEXT)), { compression: "should" }],
+])("a set that is always compressed with %s is read, and that is the only finding", async (_name, server, verdicts) => {
+  expect(await differences(server)).toEqual(verdicts);
+});
+
+test.each<readonly [string, Op, string]>([
+  ["too long", alwaysCoded("gzip", gzipSync(Buffer.alloc(2_000_000))), "the body is too long to read"],
+  [
+    "not gzip",
+    alwaysCoded("gzip", Buffer.from(TEXT)),
+    "the body does not have the content coding that its header names",
+  ],
+  ["of another coding", alwaysCoded("zstd", Buffer.from(TEXT)), "the body has a content coding that is not known here"],
+])("a compressed body that is %s is named", async (_name, server, seen) => {
+  const { rows } = await check(server);
+  expect(rows.find(({ rule }) => rule === "jwks-json")).toMatchObject({ verdict: "must", findings: [{ seen }] });
+});

@@ -31,6 +31,10 @@ export interface Sent {
 
 class NotAllowed extends Error {}
 
+class UnexpectedUpgrade extends Error {
+  readonly code = "HPE_UNEXPECTED_UPGRADE";
+}
+
 /**
  * Sends one request on a connection that is only for it, and records what comes back. Follows no redirect. Never rejects for what
  * the other side does. Rejects if the caller's signal aborts.
@@ -123,6 +127,9 @@ function responseTo(outgoing: ClientRequest): Promise<IncomingMessage> {
     // Stays after the response, so that a late error of the socket is not thrown.
     outgoing.on("error", reject);
     outgoing.once("response", resolve);
+    // The request named no another protocol, and the connection is no longer one of HTTP.
+    outgoing.once("upgrade", () => reject(new UnexpectedUpgrade()));
+    outgoing.once("close", () => reject(new Error("closed")));
     outgoing.end();
   });
 }

@@ -29,6 +29,9 @@ function withSet(judge: (answer: Answer) => Outcome): (facts: Facts) => Outcome 
   return ({ ok }) => (ok === undefined ? skipped("no set") : judge(ok));
 }
 
+/** A sender must not quote these two (RFC 9111 sections 5.2.2.1 and 5.2.2.10). */
+const QUOTED = /(?:^|[\s,])(max-age|s-maxage)\s*=\s*"/gi;
+
 function stated(answer: Answer): Outcome {
   const value = headerOf(answer, "cache-control");
   const { freshFor, directives } = lifetimeOf(answer);
@@ -47,6 +50,10 @@ function stated(answer: Answer): Outcome {
         advice: "Send one whole number of seconds. Caches read anything else as stale.",
       });
     }
+  }
+  for (const [, name = ""] of (value ?? "").matchAll(QUOTED)) {
+    const seen = `${name.toLowerCase()} has quotes`;
+    faults.push({ severity: "must", seen, advice: "Send the number alone. Many caches cannot read it in quotes." });
   }
   if (directives.has("immutable")) {
     const advice = "The set changes when keys rotate. Browsers do not ask again before the lifetime ends.";

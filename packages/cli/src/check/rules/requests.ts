@@ -1,3 +1,4 @@
+import { codingOf } from "../content-coding.ts";
 import { answerOf, headerOf } from "../exchange.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Facts } from "../facts.ts";
@@ -14,7 +15,7 @@ export const REQUEST_RULES: readonly Rule[] = [
   {
     id: "compression",
     title: "Compression keeps the ETag usable",
-    clause: "RFC 9110 §8.8.3.3, §12.5.5",
+    clause: "RFC 9110 §8.8.3.3, §12.5.3, §12.5.5",
     judge: compression,
   },
   { id: "cookies", title: "No cookies", clause: "RFC 9111 §7.3", judge: cookies },
@@ -51,6 +52,11 @@ function accept({ ok, recording, whyNotAsked }: Facts): Outcome {
 }
 
 function compression({ ok, etag, recording, whyNotAsked }: Facts): Outcome {
+  const forced = ok === undefined ? undefined : codingOf(ok);
+  if (forced !== undefined) {
+    const advice = "A client that does not decode it cannot read the keys (RFC 9110 §12.5.3). Send the set as it is.";
+    return found("should", `compressed with ${excerpt(forced, 20)} although identity was asked for`, advice);
+  }
   const coded = answerOf(recording.probes.gzip);
   if (ok === undefined || coded?.status !== 200) return skipped(whyNotAsked);
   const coding = headerOf(coded, "content-encoding");
