@@ -6,6 +6,7 @@ import { ADAPTERS } from "../src/keys/adapters.ts";
 import { loadConfig } from "../src/config/load-config.ts";
 import { openConfigKeys } from "../src/config/config-keys.ts";
 import { publishedNow } from "../src/jwks/published.ts";
+import { secretReader } from "../src/keys/secret-reference.ts";
 import { failureOf } from "../src/program/failure.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { recordingContext } from "./support/recording-context.ts";
@@ -223,4 +224,11 @@ describe("the file", () => {
     expect(code).toBe(0);
     expect(stdout).not.toContain("I ran");
   });
+});
+
+test("a file: reference with two slashes is refused in words", async () => {
+  const read = await secretReader("file://run/secrets/pin", recordingContext(folder.path));
+  const failure = failureOf(await read?.().catch((error: unknown) => error));
+  expect(failure).toMatchObject({ exitCode: 2, hint: "Write file:secrets/pin or file:///run/secrets/pin" });
+  expect(failure.message).not.toContain("run/secrets");
 });

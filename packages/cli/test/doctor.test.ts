@@ -11,13 +11,17 @@ import type { GcpKmsLike } from "../src/backends/gcp-kms.ts";
 import { examineVersion } from "../src/doctor/gcp-kms.ts";
 import { attributeFindings, tokenFindings } from "../src/doctor/pkcs11.ts";
 import { latencyFinding, probeText } from "../src/doctor/probe.ts";
+import { runDoctor } from "../src/doctor/run.ts";
 import { keyFindings } from "../src/doctor/vault.ts";
+import { failureOf } from "../src/program/failure.ts";
 import type { KeyAttributes, TokenState } from "../src/backends/pkcs11/messages.ts";
 import { startIssuer, type Issuer } from "./support/issuer.ts";
-import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
+import { createKeyFolder, RFC_KEY, type KeyFolder } from "./support/key-folder.ts";
+import { recordingContext } from "./support/recording-context.ts";
 import { ended, runCli, startCli } from "./support/run-cli.ts";
 import { expectTranscript } from "./support/transcript.ts";
 
+const { d: _private, ...RFC_PUBLIC } = RFC_KEY;
 let folder: KeyFolder;
 let op: Issuer;
 
@@ -56,6 +60,37 @@ async function examine(
   return { code, report: JSON.parse(stdout) };
 }
 
+test.each([
+  [
+    "keys.entries[0].activeFrom: ",
+    {
+      keys: {
+        entries: [{ signer: "local:op.pem", announcedFrom: "2026-01-01T00:00:00Z", activeFrom: "soon" }],
+        maxTokenLifetimeSeconds: 60,
+      },
+    },
+  ],
+  [
+    "keys: each keyId must be unique in the set",
+    {
+      keys: [
+        { keyId: "a", signer: "local:op.pem" },
+        { keyId: "a", signer: "local:other.pem" },
+      ],
+    },
+  ],
+  [
+    "encryptionKeyset[0].publicKey: ",
+    { keys: [{ signer: "local:op.pem" }], encryptionKeyset: [{ publicKey: { kty: "x" } }] },
+  ],
+])("a mistake in what holds for all keys is found before one is opened: %s", async (message, config) => {
+  await folder.write("inconsistent.json", { issuer: op.issuer, ...config });
+  const context = recordingContext(folder.path);
+  const failed = await runDoctor(context, { config: "inconsistent.json" }).catch((error: unknown) => failureOf(error));
+  expect(failed).toMatchObject({ exitCode: 2, message: expect.stringContaining(`inconsistent.json: ${message}`) });
+  expect(context.printed()).toBe("");
+});
+
 test("a good key of a configuration has nothing to do: it is the one that the OP publishes", async () => {
   await folder.write("good.json", { issuer: op.issuer, keys: [{ keyId: op.kid, signer: "local:op.pem" }] });
   const { code, report } = await examine("good.json", "--samples", "3");
@@ -84,7 +119,7 @@ test("a key that is not the published one, a kid that is not published, and a fi
       { keyId: op.kid, signer: "local:other.pem" },
       { keyId: "sig-2027-01", signer: "local:open.pem" },
       { keyId: "sig-away", signer: "local:away.pem" },
-      { keyId: "sig-public", publicKey: { kty: "EC" } },
+      { keyId: "sig-public", publicKey: RFC_PUBLIC },
     ],
   });
   const { code } = await expectTranscript("doctor", ["doctor", "--samples", "0"], {

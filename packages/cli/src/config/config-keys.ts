@@ -4,9 +4,11 @@ import {
   type GuardedSigner,
   type KeySetEntry,
   type KeySetSource,
+  type Signer,
   type ScheduledEntry,
 } from "@signpost/core";
-import { readOwnKeys } from "@signpost/core/adapter";
+import { createSigner, p256JwkFrom, readOwnKeys } from "@signpost/core/adapter";
+import { generateKeyPairSync } from "node:crypto";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import { keyOpener, type OpenKey } from "../keys/open-key.ts";
 import type { CliContext } from "../program/context.ts";
@@ -63,6 +65,28 @@ export async function openConfigKeys(loaded: LoadedConfig, context: CliContext):
     await close();
     throw error;
   }
+}
+
+/**
+ * Refuses what only the keys together can be wrong in: dates, lifetimes, a `keyId` that is there twice, other published keys. Opens
+ * nothing: a new key stands for each that signs.
+ */
+export async function requireConsistentKeys({ config, name }: LoadedConfig): Promise<void> {
+  const list = isSchedule(config.keys) ? config.keys.entries : config.keys;
+  const entries = list.map(({ signer, ...rest }): KeySetEntry =>
+    signer === undefined ? (rest as KeySetEntry) : { ...rest, signer: standIn() },
+  );
+  await ownKeys(config, entries, name);
+}
+
+function standIn(): Signer {
+  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return createSigner({
+    uri: "local:",
+    publicKey: p256JwkFrom(publicKey.export({ format: "jwk" }), "key"),
+    signDigest: () => Promise.reject(new TypeError("this key signs nothing")),
+    close: () => Promise.resolve(),
+  });
 }
 
 /** One after the other, since a person may have to type a PIN for each. */

@@ -1,5 +1,5 @@
 import { createJwksEndpoint, jwkThumbprint } from "@signpost/core";
-import { resolvedAdapters } from "../config/config-keys.ts";
+import { requireConsistentKeys, resolvedAdapters } from "../config/config-keys.ts";
 import { isSchedule, type Config, type ScheduledConfigEntry } from "../config/config.ts";
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import { keyUriScheme, type AdapterOptions } from "../keys/adapters.ts";
@@ -32,6 +32,8 @@ export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: s
   const named =
     uri === undefined ? namedKeys(loaded?.config) : [{ name: "key", uri, keyId: undefined, expected: "now" as const }];
   if (named.length === 0) throw new CliError(EXIT.usage, "no_keys", "The configuration has no entry with a signer");
+
+  if (loaded !== undefined && uri === undefined) await requireConsistentKeys(loaded);
 
   const ask = pinAsker(context);
   const tryPin = pinTrier();

@@ -31,9 +31,21 @@ export function variable(name: string, env: NodeJS.ProcessEnv): string {
 }
 
 async function fromFile(reference: string): Promise<string> {
-  const path = reference.startsWith("file:/") ? fileURLToPath(reference) : reference.slice("file:".length);
+  const path = reference.startsWith("file:/") ? pathOf(reference) : reference.slice("file:".length);
   const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
     throw new CliError(EXIT.usage, "secret_missing", `The file of a secret cannot be read (${cause.code})`, { cause });
   });
   return text.replace(/\r?\n$/, "");
+}
+
+function pathOf(reference: string): string {
+  try {
+    return fileURLToPath(reference);
+  } catch (cause) {
+    const hint = "Write file:secrets/pin or file:///run/secrets/pin";
+    throw new CliError(EXIT.usage, "secret_missing", "The file of a secret has no path that can be read", {
+      cause,
+      hint,
+    });
+  }
 }
