@@ -68,6 +68,11 @@ test.each([
   ["local:", "names no file"],
   ["vault:///transit/keys/op", "vault write -f transit/keys/op type=ecdsa-p256"],
   ["awskms:///1234", "AWS chooses the id"],
+  ["awskms:///alias/op?regio=eu-west-1", "The names are region, scheme"],
+  ["awskms:///alias/op?region=eu-west-1&region=us-east-1", "a name that is not known, or one twice"],
+  ["awskms://user:secret-1234@localhost/alias/op", "a host that is not one"],
+  ["pkcs11:token=op;object=a;serail=1?pin-source=env:A", "The path of the URI has a name that is not known"],
+  ["pkcs11:token=op;object=a?module=secret-1234", "The query of the URI has a name that is not known"],
   ["gcpkms://projects/p", "Expected a key without a version"],
   ["pkcs11:object=a", "module or its binding was not found"],
   ["pkcs11:object=a?pin-value=1234", "Use pin-source=file:PATH instead of pin-value"],
@@ -76,4 +81,13 @@ test.each([
   const { code, stdout, stderr } = await runCli(["keygen", ...line.split(" ")], { cwd: folder.path });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain(message);
+  expect(stderr).not.toContain("secret-1234");
+});
+
+test("Google credentials that cannot be read are a failure of the call, without a stack", async () => {
+  const env = { GOOGLE_APPLICATION_CREDENTIALS: join(folder.path, "away.json") };
+  const uri = "gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/op";
+  const { code, stderr } = await runCli(["keygen", uri], { cwd: folder.path, env });
+  expect(code).toBe(3);
+  expect(stderr).toMatch(/^error No usable Google credentials were found \(ENOENT\)\nhint [^\n]*\n$/);
 });

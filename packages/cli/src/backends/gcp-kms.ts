@@ -3,6 +3,8 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { importPackage, resolvePackage } from "../keys/import-package.ts";
 import type { AdapterOptions } from "../keys/adapters.ts";
+import { CliError } from "../program/cli-error.ts";
+import { EXIT } from "../program/exit-codes.ts";
 
 /** A call of Google's client: the request, and options such as its time-out. */
 type GcpCall<Answer> = (request: object, options: object) => Promise<readonly [Answer, ...unknown[]]>;
@@ -15,6 +17,9 @@ export interface GcpKmsLike {
   readonly createCryptoKey: GcpCall<{ readonly name?: string | null }>;
   readonly createCryptoKeyVersion: GcpCall<{ readonly name?: string | null }>;
   close(): Promise<void>;
+}
+interface OpeningClient extends GcpKmsLike {
+  initialize(): Promise<unknown>;
 }
 export interface GcpVersion {
   readonly protectionLevel?: unknown;
@@ -37,7 +42,19 @@ export async function openGcpClient(options: AdapterOptions, cwd: string): Promi
   const Client: unknown = Reflect.get(sdk ?? {}, "KeyManagementServiceClient");
   if (typeof Client !== "function") return undefined;
   const transport = options["transport"] === "rest" ? { fallback: true } : {};
-  return Reflect.construct(Client, [{ ...transport, ...endpointOptions(options, cwd) }]) as GcpKmsLike;
+  const client = Reflect.construct(Client, [{ ...transport, ...endpointOptions(options, cwd) }]) as OpeningClient;
+  // First, because a call that finds no credentials leaves a promise that rejects later and ends the program.
+  await client.initialize().catch((cause: unknown) => {
+    const code: unknown = Reflect.get(Object(cause), "code");
+    // Without the client's message, which may quote the file.
+    const reason = typeof code === "string" ? ` (${code})` : "";
+    const hint = "Check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login";
+    throw new CliError(EXIT.backend, "credentials", `No usable Google credentials were found${reason}`, {
+      cause,
+      hint,
+    });
+  });
+  return client;
 }
 
 /** As the adapter connects to an endpoint: without credentials over http, for an emulator. */

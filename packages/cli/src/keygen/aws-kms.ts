@@ -1,11 +1,17 @@
 import { kmsPlace, openKmsCalls, type KmsCalls } from "../backends/aws-kms.ts";
-import { exists, failed, refuse, type MakeKey } from "./maker.ts";
+import { exists, failed, refuse, requireNames, type MakeKey } from "./maker.ts";
+
+const EXAMPLE = "awskms:///alias/op-2027";
 
 /** A key in AWS KMS, with an alias if the URI names one. The entry names the ARN, since an alias can be moved. */
 export const makeKmsKey: MakeKey = async ({ uri, options, context }) => {
+  const [, host = "", parameters = ""] = /^awskms:\/\/([^/]*)\/[^?]*\??(.*)$/i.exec(uri) ?? [];
+  if (!/^(?:[\w.-]+|\[[\da-f:.]+\])?(?::\d+)?$/i.test(host))
+    throw refuse("The URI has a host that is not one", EXAMPLE);
+  requireNames("query", [...new URLSearchParams(parameters).keys()], ["region", "scheme"]);
   const place = kmsPlace(uri, options);
   if (place.id !== "" && !/^alias\/[\w/-]+$/.test(place.id)) {
-    throw refuse("AWS chooses the id of a new key", "Name an alias: signpost keygen awskms:///alias/op-2027");
+    throw refuse("AWS chooses the id of a new key", `Name an alias: signpost keygen ${EXAMPLE}`);
   }
   const calls = await openKmsCalls(place, context);
   if (calls === undefined) throw refuse("@aws-sdk/client-kms is not installed", "npm install @aws-sdk/client-kms");

@@ -21,6 +21,18 @@ export function refuse(message: string, hint?: string): CliError {
   return new CliError(EXIT.usage, "keygen", message, { hint });
 }
 
+/**
+ * Refuses names in a URI that the adapter will refuse once the key is made, in another place than was meant. A name that is not known may
+ * be a secret in the wrong place, so it is not printed.
+ */
+export function requireNames(part: string, given: readonly string[], known: readonly string[]): void {
+  if (new Set(given).size === given.length && given.every((name) => known.includes(name))) return;
+  throw refuse(
+    `The ${part} of the URI has a name that is not known, or one twice`,
+    `The names are ${known.join(", ")}`,
+  );
+}
+
 /** Something is in the place of the new key. */
 export function exists(what: string, hint: string): CliError {
   return new CliError(EXIT.usage, "key_exists", `${what} exists, and is not replaced`, { hint });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { findModule, runInModule } from "../backends/pkcs11/module.ts";
 import { CliError } from "../program/cli-error.ts";
-import { exists, refuse, type MakeKey } from "./maker.ts";
+import { exists, refuse, requireNames, type MakeKey } from "./maker.ts";
 
 /** Long enough that no two keys of a token get the same one. */
 const ID_BYTES = 8;
@@ -12,6 +12,7 @@ export const makeTokenKey: MakeKey = async (order) => {
   // Wherever it is: the URI is printed when the key is made.
   if (/pin-value/i.test(uri))
     throw refuse("A PIN in a URI ends up in logs", "Use pin-source=file:PATH instead of pin-value");
+  requireKnownNames(uri);
   const place = findModule(uri, options, context);
   if (place === undefined) {
     throw refuse(
@@ -33,6 +34,18 @@ export const makeTokenKey: MakeKey = async (order) => {
   });
   return place.uri.id === undefined ? withId(uri, id) : uri;
 };
+
+/** Those of RFC 7512 that select a token and name a key in it. */
+const ATTRIBUTES = ["token", "serial", "manufacturer", "model", "slot-id", "object", "id", "type"];
+const QUERY = ["module-path", "module-name", "pin-source"];
+
+function requireKnownNames(uri: string): void {
+  const [path = "", query = ""] = uri.slice(uri.indexOf(":") + 1).split("?");
+  const namesOf = (text: string, separator: string): readonly string[] =>
+    text === "" ? [] : text.split(separator).map((member) => member.split("=")[0] ?? "");
+  requireNames("path", namesOf(path, ";"), ATTRIBUTES);
+  requireNames("query", namesOf(query, "&"), QUERY);
+}
 
 /** The id distinguishes keys with one label, and survives a change of the label. */
 function withId(uri: string, id: string): string {
