@@ -20,3 +20,9 @@ test("the last column wraps at the width of the terminal, and a long word contin
   expect(lines.every((line) => line.length <= 30)).toBe(true);
   expect(lines.join("").replaceAll(/[^x]/g, "")).toHaveLength(40);
 });
+
+test("a cell of hundreds of lines is printed as soon as hundreds of rows", () => {
+  const lines = Array.from({ length: 500 }, (_, index) => `${index} → ${"word ".repeat(10).trim()}`);
+  const printed = tableText([["must", lines.join("\n")]], { width: 80, colors });
+  expect(printed.split("\n")).toEqual(lines.map((line, index) => `${index === 0 ? "must" : "    "}  ${line}`));
+});

@@ -33,14 +33,21 @@ export function tableText(rows: readonly (readonly string[])[], output: Pick<Out
     wordWrap: true,
     colWidths: widths,
   });
-  table.push(
-    ...rows.map((row) => [...row.slice(0, -1), ...row.slice(-1).map((cell) => breakLongWords(cell, lastWidth))]),
-  );
+  for (const row of rows.flatMap(inLines)) {
+    table.push([...row.slice(0, -1), ...row.slice(-1).map((cell) => breakLongWords(cell, lastWidth))]);
+  }
   return table
     .toString()
     .split("\n")
     .map((line) => line.trimEnd())
     .join("\n");
+}
+
+/** A row for each line of the last cell: the table takes time by the square of what is in a cell. */
+function inLines(row: readonly string[]): readonly (readonly string[])[] {
+  const before = row.slice(0, -1);
+  const [first = "", ...others] = (row.at(-1) ?? "").split("\n");
+  return [[...before, first], ...others.map((line) => [...before.map(() => ""), line])];
 }
 
 /** Two characters between columns. Below this width a column is no longer readable, so a line grows instead. */
