@@ -10,6 +10,7 @@ import { secretReader } from "../src/keys/secret-reference.ts";
 import { failureOf } from "../src/program/failure.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { recordingContext } from "./support/recording-context.ts";
+import { runApp } from "./support/run-app.ts";
 import { runCli } from "./support/run-cli.ts";
 
 let folder: KeyFolder;
@@ -116,7 +117,7 @@ test("jwks prints the path on stderr, and with --json also on stdout", async () 
 
 test("an option of an adapter is named with its path", async () => {
   await folder.write("adapter.json", { issuer, keys, adapters: { awskms: { regoin: "eu-west-1" } } });
-  const { code, stderr } = await runCli(["kid", "awskms:///alias/a", "--config", "adapter.json"], { cwd: folder.path });
+  const { code, stderr } = await runApp(["kid", "awskms:///alias/a", "--config", "adapter.json"], { cwd: folder.path });
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr: "error adapters.awskms: regoin: unknown option; did you mean region?\n",
@@ -133,7 +134,7 @@ test.each([
   ["leave for PINs in URIs", { pkcs11: { allowPinValue: true } }, "adapters.pkcs11.allowPinValue: expected no PIN"],
 ])("%s in the configuration is refused, and not printed", async (_name, adapters, message) => {
   await folder.write("secret.json", { issuer, keys, adapters });
-  const { code, stdout, stderr } = await runCli(["jwks", "--config", "secret.json", "--json"], { cwd: folder.path });
+  const { code, stdout, stderr } = await runApp(["jwks", "--config", "secret.json", "--json"], { cwd: folder.path });
   expect(code).toBe(2);
   expect(stderr).toContain(message);
   expect(stdout + stderr).not.toContain("secret-1234");
@@ -141,7 +142,7 @@ test.each([
 
 test("text that is not JSON is refused by line and column, and not printed", async () => {
   await folder.write("broken.json", '{\n  "issuer": "https://op.example" "secret-1234"\n}');
-  const { code, stderr } = await runCli(["jwks", "--config", "broken.json"], { cwd: folder.path });
+  const { code, stderr } = await runApp(["jwks", "--config", "broken.json"], { cwd: folder.path });
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr: "error broken.json: line 2, column 34: not JSON (comma expected)\n",
@@ -161,7 +162,7 @@ test.each([
   ],
 ])("%s is refused", async (_name, text, message) => {
   await folder.write("names.json", text);
-  const { code, stderr } = await runCli(["jwks", "--config", "names.json"], { cwd: folder.path });
+  const { code, stderr } = await runApp(["jwks", "--config", "names.json"], { cwd: folder.path });
   expect({ code, stderr: stderr.slice(0, "error names.json: ".length + message.length) }).toEqual({
     code: 2,
     stderr: `error names.json: ${message}`,
@@ -170,7 +171,7 @@ test.each([
 
 test("a byte order mark is no mistake", async () => {
   await folder.write("bom.json", `\uFEFF${JSON.stringify({ issuer, keys })}`);
-  expect(await runCli(["jwks", "--config", "bom.json"], { cwd: folder.path })).toMatchObject({ code: 0, stderr: "" });
+  expect(await runApp(["jwks", "--config", "bom.json"], { cwd: folder.path })).toMatchObject({ code: 0, stderr: "" });
 });
 
 describe("the file", () => {

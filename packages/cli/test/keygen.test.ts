@@ -7,6 +7,7 @@ import { createPrivateKey } from "node:crypto";
 import { calculateJwkThumbprint } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
+import { runApp } from "./support/run-app.ts";
 import { BIN, runCli } from "./support/run-cli.ts";
 import { expectTranscript } from "./support/transcript.ts";
 
@@ -78,7 +79,7 @@ test.each([
   ["pkcs11:object=a?pin-value=1234", "Use pin-source=file:PATH instead of pin-value"],
   ["local:a.pem --new-version", "for Google Cloud KMS"],
 ])("%s is a mistake of usage", async (line, message) => {
-  const { code, stdout, stderr } = await runCli(["keygen", ...line.split(" ")], { cwd: folder.path });
+  const { code, stdout, stderr } = await runApp(["keygen", ...line.split(" ")], { cwd: folder.path });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain(message);
   expect(stderr).not.toContain("secret-1234");

@@ -1,6 +1,7 @@
 import { calculateJwkThumbprint } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKeyFolder, RFC_KEY, type KeyFolder } from "./support/key-folder.ts";
+import { runApp } from "./support/run-app.ts";
 import { runCli } from "./support/run-cli.ts";
 import { expectTranscript } from "./support/transcript.ts";
 
@@ -37,14 +38,14 @@ test.each([
   [["pkcs11:token=op;object=k?pin-value=secret-1234"], "Begin with a command. See signpost --help."],
   [["kid", "pkcs11:token=op;object=k", "pin-value=secret-1234"], "Too many arguments, expected 1."],
 ])("a key URI in the wrong place is not printed, because it may hold a PIN: %#", async (inputs, message) => {
-  const { code, stdout, stderr } = await runCli(inputs);
+  const { code, stdout, stderr } = await runApp(inputs);
   expect(code).toBe(2);
   expect(stderr).toContain(message);
   expect(stdout + stderr).not.toContain("secret-1234");
 });
 
 test("a file that is not there is named by its code", async () => {
-  const { code, stdout, stderr } = await runCli(["kid", "local:away.pem"], { cwd: folder.path });
+  const { code, stdout, stderr } = await runApp(["kid", "local:away.pem"], { cwd: folder.path });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain("ENOENT");
 });

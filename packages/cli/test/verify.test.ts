@@ -10,7 +10,8 @@ import { runVerify } from "../src/verify/run.ts";
 import { startIssuer, type Issuer } from "./support/issuer.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { recordingContext } from "./support/recording-context.ts";
-import { ended, runCli, startCli, type CliResult } from "./support/run-cli.ts";
+import { runApp } from "./support/run-app.ts";
+import { ended, startCli, type CliResult } from "./support/run-cli.ts";
 import { expectTranscript } from "./support/transcript.ts";
 
 let op: Issuer;
@@ -27,7 +28,7 @@ afterAll(async () => {
 });
 
 function verify(args: readonly string[], stdin: string): Promise<CliResult> {
-  return runCli(["verify", ...args], { stdin, cwd: folder.path });
+  return runApp(["verify", ...args], { stdin, cwd: folder.path });
 }
 
 /** As a person sees it. The port is in a column whose width does not matter. */
