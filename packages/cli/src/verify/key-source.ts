@@ -1,9 +1,8 @@
-import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createRemoteKeySet, createStaticKeySet, discoverKeySet, type KeyFunction } from "@signpost/verify";
 import { CliError } from "../program/cli-error.ts";
-import { hostOf, isOnLoopback, isPrivateAddress } from "../network/host.ts";
+import { isPrivateHost, type ResolveHost } from "../network/private-host.ts";
 import { EXIT } from "../program/exit-codes.ts";
 
 /** Where the keys come from. */
@@ -33,21 +32,10 @@ export async function openKeySource(source: string, issuer: string | undefined, 
  */
 export async function connectionsOf(
   source: string,
-  resolveHost: (host: string) => Promise<readonly { readonly address: string }[]> = (host) =>
-    lookup(host, { all: true }),
+  resolveHost?: ResolveHost,
 ): Promise<{ readonly publicAddressesOnly: true } | { readonly allowInsecureLoopback: true }> {
   const isPrivate = URL.canParse(source) && (await isPrivateHost(new URL(source), resolveHost));
   return isPrivate ? { allowInsecureLoopback: true } : { publicAddressesOnly: true };
-}
-
-async function isPrivateHost(
-  url: URL,
-  resolveHost: (host: string) => Promise<readonly { readonly address: string }[]>,
-): Promise<boolean> {
-  if (isOnLoopback(url.href)) return true;
-  // A name that is not found fails with the request, which says why.
-  const addresses = await resolveHost(hostOf(url)).catch(() => []);
-  return addresses.some(({ address }) => isPrivateAddress(address));
 }
 
 const MAX_CHARACTERS = 1_048_576;
