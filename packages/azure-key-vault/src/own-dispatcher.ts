@@ -1,9 +1,15 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { elapsedMs, isOutOfTime, readInstant, type Instant, type OpeningPlan } from "@signpost/core/adapter";
+import {
+  collectResponse,
+  elapsedMs,
+  isOutOfTime,
+  readInstant,
+  type Instant,
+  type OpeningPlan,
+} from "@signpost/core/adapter";
 import type { Agent, buildConnector } from "undici";
 import type { AzureKeyVaultDispatcherLike } from "./api.ts";
 import type { AzureKeyVaultTlsOptions } from "./client.ts";
-import { collectResponse } from "./collect-response.ts";
 import { isConnectionLoss } from "./error-table.ts";
 import { maxBytesOf } from "./exchange.ts";
 import { readCaFile } from "./tls-files.ts";

@@ -2,6 +2,14 @@
 export { decodedAnswer, incompleteAnswer } from "./backend/answer.ts";
 export { createBriefContext } from "./backend/brief-context.ts";
 export type { BriefContext } from "./backend/brief-context.ts";
+export { collectResponse } from "./backend/collect-response.ts";
+export type {
+  CollectedResponse,
+  DispatchControllerLike,
+  DispatcherLike,
+  HttpRequest,
+  ResponseHandlerLike,
+} from "./backend/collect-response.ts";
 export { createAdapter } from "./backend/create-adapter.ts";
 export { createAdapterSigner, openAdapterSigner, planOpening } from "./backend/open-signer.ts";
 export type { AdapterSignerOptions, OpenedKey, OpeningPlan, RemoteBackend } from "./backend/open-signer.ts";

@@ -1,9 +1,15 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { elapsedMs, isOutOfTime, readInstant, type Instant, type OpeningPlan } from "@signpost/core/adapter";
+import {
+  collectResponse,
+  elapsedMs,
+  isOutOfTime,
+  readInstant,
+  type Instant,
+  type OpeningPlan,
+} from "@signpost/core/adapter";
 import type { Agent, buildConnector } from "undici";
 import type { VaultTransitDispatcherLike } from "./api.ts";
 import type { VaultTransitTlsOptions } from "./client.ts";
-import { collectResponse } from "./collect-response.ts";
 import { isConnectionLoss } from "./error-table.ts";
 import { MAX_BODY_BYTES } from "./exchange.ts";
 import { hasTlsFiles, readTlsFiles, requireUsable, type TlsMaterial } from "./tls-files.ts";
