@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
+import type { TellOperator } from "@signpost/core/adapter";
 import type { OidcProviderContextLike, OidcProviderLike } from "./host.ts";
-import type { TellOperator } from "./operator-reports.ts";
 
 /**
  * Checks the first request to the endpoint or to a route of the host. If the path in the host's discovery document differs

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ConfigurationError } from "@signpost/core";
+import type { DocumentKey, TellOperator } from "@signpost/core/adapter";
 import type { OidcProviderSigningLike } from "./host.ts";
-import type { TellOperator } from "./operator-reports.ts";
 import { isOfOtherKey } from "./other-key.ts";
-import type { Published } from "./published.ts";
 import { readJoseHeader } from "./signing-input.ts";
 
 // All asymmetric algorithms that the host may have a key for, except ES256.
@@ -44,7 +43,7 @@ type Answer = { readonly kid: unknown; readonly token: string } | "no key" | und
  */
 export function askHostAlgorithms(
   provider: OidcProviderSigningLike,
-  published: () => readonly Published[],
+  published: () => readonly DocumentKey[],
   oursWasAsked: () => boolean,
   tell: TellOperator,
 ): HostAlgorithms {
@@ -81,7 +80,7 @@ export function askHostAlgorithms(
 /** The check of `checkPublished`, for a host that signs all its tokens with its own keys, ES256 too. */
 export function hostKeysCheck(
   provider: OidcProviderSigningLike,
-  published: () => readonly Published[],
+  published: () => readonly DocumentKey[],
   tell: TellOperator,
 ): () => void {
   return createPublishedCheck(askEach(provider, ["ES256", ...ALGORITHMS]), published, tell);
@@ -90,11 +89,11 @@ export function hostKeysCheck(
 /** The keys of the host never change. Those of the endpoint do, so this is called after each answer of it. */
 function createPublishedCheck(
   asked: Promise<ReadonlyMap<string, Answer>>,
-  published: () => readonly Published[],
+  published: () => readonly DocumentKey[],
   tell: TellOperator,
 ): () => void {
-  let checked: readonly Published[] | undefined;
-  const check = async (keys: readonly Published[]): Promise<void> => tellUnpublished(await asked, keys, tell);
+  let checked: readonly DocumentKey[] | undefined;
+  const check = async (keys: readonly DocumentKey[]): Promise<void> => tellUnpublished(await asked, keys, tell);
   return () => {
     const keys = published();
     // While the key source fails, nothing is published. The endpoint reports that itself.
@@ -117,7 +116,7 @@ async function askEach(
 
 function tellUnpublished(
   answers: ReadonlyMap<string, Answer>,
-  published: readonly Published[],
+  published: readonly DocumentKey[],
   tell: TellOperator,
 ): void {
   for (const kid of new Set([...answers.values()].map(kidOf))) {
@@ -135,7 +134,7 @@ function tellUnpublished(
 function publicationProblem(
   kid: unknown,
   tokens: ReadonlyMap<string, string>,
-  published: readonly Published[],
+  published: readonly DocumentKey[],
 ): ConfigurationError | undefined {
   const found = published.find((key) => key["kid"] === kid);
   const name = JSON.stringify(kid);

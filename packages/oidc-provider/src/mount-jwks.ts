@@ -3,18 +3,19 @@ import {
   askedOf,
   assertOptions,
   given,
+  operatorReport,
   type OptionNames,
+  publishedKeys,
   readCallback,
   readFlag,
   removeOrigin,
+  type TellOperator,
   withAnyOrigin,
   writeResponse,
 } from "@signpost/core/adapter";
 import { announcementCheck } from "./announced-path.ts";
 import { isSigningHost, type OidcProviderContextLike, type OidcProviderLike } from "./host.ts";
 import { hostKeysCheck } from "./host-algorithms.ts";
-import { operatorReport, type TellOperator } from "./operator-reports.ts";
-import { publishedKeys } from "./published.ts";
 
 /** The parts of a `JwksEndpoint` that the plug uses. */
 export type JwksEndpointLike = Pick<JwksEndpoint, "jwksUri" | "respond">;

@@ -1,5 +1,5 @@
 import { constants, createPublicKey, verify } from "node:crypto";
-import type { Published } from "./published.ts";
+import type { DocumentKey } from "@signpost/core/adapter";
 
 /** How Node verifies the algorithms that an endpoint can publish. */
 const ALGORITHMS: Readonly<Record<string, readonly [hash: "sha256" | null, options: object]>> = {
@@ -10,7 +10,7 @@ const ALGORITHMS: Readonly<Record<string, readonly [hash: "sha256" | null, optio
 };
 
 /** Whether a token was signed by another key than a published one. False if that cannot be found out. */
-export function isOfOtherKey(token: string, alg: string, published: Published): boolean {
+export function isOfOtherKey(token: string, alg: string, published: DocumentKey): boolean {
   const [hash, options] = ALGORITHMS[alg] ?? [];
   if (hash === undefined) return false;
   const end = token.lastIndexOf(".");

@@ -1,15 +1,21 @@
 import { type ActiveKey, ConfigurationError, type OwnKeys, type SignWithOptions } from "@signpost/core";
 import {
   assertOptions,
+  createTriedSigner,
+  expiryReport,
+  operatorReport,
   type OptionNames,
+  publishedKeys,
   readCallback,
   readChoice,
   readOwnKeys,
   readWholeNumber,
+  requirePublished,
 } from "@signpost/core/adapter";
 import { type AttachOptions, readAttachOptions } from "./attach-options.ts";
 import { type Attached, requireAttached, unserved } from "./attached.ts";
 import { checkBeforeSpending, type Spendable, takesAuthorizationResponse, takesIdToken } from "./before-spending.ts";
+import { crowdReport } from "./crowd-report.ts";
 import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
 import { requireHeaderOfHints } from "./hints.ts";
 import {
@@ -32,11 +38,8 @@ import {
   requireOwnEndpoint,
   requireUnserved,
 } from "./mount-jwks.ts";
-import { crowdReport, expiryReport, operatorReport } from "./operator-reports.ts";
-import { publishedKeys, requirePublished } from "./published.ts";
 import { requireSignableResourceServers, resourceServerCheck } from "./resource-servers.ts";
 import { readSigningInput } from "./signing-input.ts";
-import { createTriedSigner } from "./tried-signer.ts";
 
 /** Options of `signpostKeys`. `Key` is the host's class for external keys. */
 export interface SignpostKeysOptions<Key extends object> {

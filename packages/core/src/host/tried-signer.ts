@@ -1,10 +1,13 @@
-import { type ActiveKey, signWith, type SignWithOptions } from "@signpost/core";
-import { withinDeadline } from "@signpost/core/adapter";
+import { withinDeadline } from "../backend/within-deadline.ts";
+import type { ActiveKey } from "../keyset/types.ts";
+import { signWith, type SignWithOptions } from "../signing/sign-with.ts";
 
 /** Signs, and remembers for each key whether its last signature failed. */
 export interface TriedSigner {
   /** As `signWith`. */
   sign(entry: ActiveKey, data: Uint8Array): Promise<Uint8Array>;
+  /** Runs a function that signs with the key in another way. It is given the signal of a deadline of 60 seconds. */
+  attempt<T>(entry: ActiveKey, makeSignature: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /**
    * After a failure, has the key sign again, and rejects if it still fails. All callers wait for the same signature. While
    * the key works, it signs nothing. Resolves with whether it has waited.
@@ -22,19 +25,30 @@ const TRIAL = new TextEncoder().encode("does this key sign again?");
 const DEADLINE_MS = 60_000;
 
 /**
- * During an outage of the backend, the host would use up each code and refresh token, and then fail to sign. With this,
- * only the first ones are lost.
+ * For the plug of a host that uses up a code or a token before it signs. During an outage of the backend, the host would use
+ * up each of them, and then fail to sign. With this, only the first ones are lost.
+ *
+ * @example
+ * ```ts
+ * import { type ActiveKey } from "@signpost/core";
+ * import { createTriedSigner } from "@signpost/core/adapter";
+ *
+ * const tried = createTriedSigner({});
+ * export async function beforeSpending(key: ActiveKey): Promise<void> {
+ *   await tried.requireRecovered(key);
+ * }
+ * ```
  */
 export function createTriedSigner(options: SignWithOptions): TriedSigner {
   // The last failure of a key. A signature that started before it does not show that the key signs again.
   const failing = new WeakMap<ActiveKey, object>();
   const trials = new WeakMap<ActiveKey, Promise<unknown>>();
 
-  const sign = async (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> => {
+  const attempt = async <T>(entry: ActiveKey, makeSignature: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const before = failing.get(entry);
     try {
       const deadline = { deadlineMs: DEADLINE_MS, message: `the key did not sign within ${DEADLINE_MS} ms` };
-      const signature = await withinDeadline((signal) => signWith(entry, data, { ...options, signal }), deadline);
+      const signature = await withinDeadline(makeSignature, deadline);
       if (failing.get(entry) === before) failing.delete(entry);
       return signature;
     } catch (error) {
@@ -42,6 +56,8 @@ export function createTriedSigner(options: SignWithOptions): TriedSigner {
       throw error;
     }
   };
+  const sign = (entry: ActiveKey, data: Uint8Array): Promise<Uint8Array> =>
+    attempt(entry, (signal) => signWith(entry, data, { ...options, signal }));
   const trialOf = async (entry: ActiveKey): Promise<void> => {
     try {
       await sign(entry, TRIAL);
@@ -51,6 +67,7 @@ export function createTriedSigner(options: SignWithOptions): TriedSigner {
   };
   return {
     sign,
+    attempt,
     requireRecovered: async (entry) => {
       if (!failing.has(entry)) return false;
       const trial = trials.get(entry) ?? trialOf(entry);
