@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 /** Tested as they are started. */
 const EXAMPLES = [
   "azure-container-apps",
+  "better-auth",
   "demo",
   "express",
   "fastify",

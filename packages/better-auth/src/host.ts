@@ -1,0 +1,55 @@
+/** The payload, the header and the pinned key or algorithm of a token, as the host passes them to its `jwt.sign`. */
+export type SignFunction = (payload: object, header?: object, signing?: object) => Promise<string>;
+
+/** The host's plugin: what `jwt()` of `better-auth/plugins` returns. */
+export interface JwtPluginLike {
+  /** `"jwt"`. Other plugins of the host find it by this id. */
+  readonly id: string;
+  /** The host's API. The plug replaces the result of `getJwks`. */
+  readonly endpoints: { readonly getJwks: unknown };
+}
+
+/** The host's `jwt` function: `import { jwt } from "better-auth/plugins"`. */
+export type JwtFunctionLike = (options?: never) => JwtPluginLike;
+
+/** The host's `APIError`: `import { APIError } from "better-auth/api"`. */
+export type ApiErrorClassLike = new (
+  status: "SERVICE_UNAVAILABLE" | "INTERNAL_SERVER_ERROR",
+  body: Record<string, string>,
+  headers: Record<string, string>,
+) => Error;
+
+/** The part of the host's context that the plug reads. */
+export interface HostContext {
+  /** The URL that the host answers below, with its base path. Empty if it is only known with a request. */
+  readonly baseURL: string;
+  /** The host's log, which its operator configured. */
+  readonly logger: { error(message: string, ...details: unknown[]): void };
+  readonly options: {
+    readonly basePath?: string | undefined;
+    readonly plugins?: readonly { readonly id: string; readonly options?: unknown }[] | undefined;
+  };
+}
+
+/** The members of the host's plugin that the plug wraps. */
+export interface HostPlugin {
+  readonly init?: (context: HostContext) => unknown;
+  readonly endpoints: { readonly getJwks: (context?: unknown) => Promise<unknown> };
+}
+
+/** What a plugin of the host may do with a request before the host routes it. */
+export type RequestHook = (request: Request, context: HostContext) => Promise<{ response: Response } | undefined>;
+
+/** The path that the host answers below: `/api/auth` by default. */
+export function basePathOf({ baseURL, options }: HostContext): string {
+  const path = baseURL === "" ? (options.basePath ?? "/api/auth") : new URL(baseURL).pathname;
+  return path.replace(/\/+$/, "");
+}
+
+const OAUTH_PROVIDER = "oauth-provider";
+
+/** The options of `@better-auth/oauth-provider`, if the host has it. */
+export function oauthProviderOptions({ options }: HostContext): Readonly<Record<string, unknown>> | undefined {
+  const plugin = options.plugins?.find(({ id }) => id === OAUTH_PROVIDER);
+  return plugin === undefined ? undefined : Object(plugin.options ?? {});
+}

@@ -1,0 +1,244 @@
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
+import * as client from "openid-client";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { oauthProvider } from "@better-auth/oauth-provider";
+import { createKeySet, type KeySet, type Signer, SignerError } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { type App, HOST, startApp } from "./support/host.ts";
+
+const REDIRECT_URI = "https://rp.example/callback";
+const LOGOUT_URI = "https://rp.example/logout";
+const RESOURCE = "https://api.example";
+
+interface Tables extends Record<string, Record<string, unknown>[]> {}
+
+/** The API of the provider that this test uses. */
+interface ProviderApi {
+  adminCreateOAuthClient(call: {
+    body: object;
+    headers: Headers;
+  }): Promise<{ client_id: string; client_secret: string }>;
+}
+
+describe("an OpenID Provider on better-auth", () => {
+  let app: App;
+  let cookie: string;
+  let signers: readonly [Signer, Signer];
+  let first: KeySet;
+  let rotated: KeySet;
+  let current: KeySet;
+  let failure: SignerError | undefined;
+  let signed = 0;
+  let config: client.Configuration;
+
+  beforeAll(async () => {
+    signers = [await openLocalSigner(), await openLocalSigner()];
+    const [old, next] = signers.map((signer) => counted(signer));
+    if (old === undefined || next === undefined) throw new Error("two signers are needed");
+    // The next key is announced, as before any rotation.
+    first = createKeySet([
+      { keyId: "old", signer: old },
+      { keyId: "new", publicKey: next.publicKey },
+    ]);
+    rotated = createKeySet([
+      { keyId: "new", signer: next },
+      { keyId: "old", publicKey: old.publicKey },
+    ]);
+    current = first;
+    const tables: Tables = {};
+    app = await startApp(HOST, {
+      keys: () => current,
+      tables,
+      models: [
+        "oauthClient",
+        "oauthResource",
+        "oauthClientResource",
+        "oauthRefreshToken",
+        "oauthAccessToken",
+        "oauthConsent",
+        "oauthClientAssertion",
+      ],
+      plugins: [
+        oauthProvider({
+          loginPage: "/login",
+          consentPage: "/consent",
+          scopes: ["openid", "profile", "offline_access"],
+          resources: [{ identifier: RESOURCE, signingAlgorithm: "ES256" }],
+          enforcePerClientResources: false,
+          silenceWarnings: { oauthAuthServerConfig: true, openidConfig: true },
+          // The types of the two packages do not fit each other with exactOptionalPropertyTypes.
+        }) as never,
+      ],
+    });
+    cookie = await app.signUp();
+    const { client_id: id, client_secret: secret } = await (
+      app.auth.api as unknown as ProviderApi
+    ).adminCreateOAuthClient({
+      headers: new Headers({ cookie }),
+      body: {
+        redirect_uris: [REDIRECT_URI],
+        skip_consent: true,
+        enable_end_session: true,
+        backchannel_logout_uri: LOGOUT_URI,
+        backchannel_logout_session_required: true,
+        grant_types: ["authorization_code", "refresh_token"],
+        scope: "openid profile offline_access",
+      },
+    });
+    config = await client.discovery(
+      new URL(app.url),
+      id,
+      { id_token_signed_response_alg: "ES256" },
+      client.ClientSecretBasic(secret),
+      {
+        execute: [client.allowInsecureRequests, client.enableNonRepudiationChecks],
+      },
+    );
+  });
+  afterAll(async () => {
+    vi.restoreAllMocks();
+    await app.close();
+    for (const signer of signers) await signer.close();
+  });
+
+  function counted(signer: Signer): Signer {
+    return {
+      uri: signer.uri,
+      publicKey: signer.publicKey,
+      sign: async (digest, options) => {
+        signed += 1;
+        if (failure !== undefined) throw failure;
+        return signer.sign(digest, options);
+      },
+      close: () => signer.close(),
+    };
+  }
+
+  interface Code {
+    readonly callback: URL;
+    readonly verifier: string;
+  }
+
+  async function authorize(parameters: Record<string, string> = {}): Promise<Code> {
+    const verifier = client.randomPKCECodeVerifier();
+    const url = client.buildAuthorizationUrl(config, {
+      redirect_uri: REDIRECT_URI,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+      scope: "openid profile offline_access",
+      state: "s",
+      ...parameters,
+    });
+    const response = await app.request(url.href, { headers: { cookie } });
+    // The host sends a redirect to a browser, and this to a program.
+    const { url: location } = (await response.json()) as { url: string };
+    return { callback: new URL(location), verifier };
+  }
+
+  async function exchange({ callback, verifier }: Code, parameters: Record<string, string> = {}) {
+    const checks = { pkceCodeVerifier: verifier, expectedState: "s" };
+    return client.authorizationCodeGrant(config, callback, checks, parameters);
+  }
+
+  async function login(parameters: Record<string, string> = {}) {
+    return exchange(await authorize(parameters), parameters);
+  }
+
+  /** The host sends logout tokens over TLS only. So they are taken from its `fetch`. */
+  function receiveLogout(): string[] {
+    const tokens: string[] = [];
+    const { fetch } = globalThis;
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init) => {
+      if (url !== LOGOUT_URI) return fetch(url, init);
+      tokens.push(new URLSearchParams(init?.body as URLSearchParams).get("logout_token") ?? "");
+      return new Response(null, { status: 204 });
+    });
+    return tokens;
+  }
+
+  test("discovery announces the endpoint and ES256 alone", () => {
+    const { jwks_uri, id_token_signing_alg_values_supported, issuer } = config.serverMetadata();
+    expect({ jwks_uri, id_token_signing_alg_values_supported, issuer }).toEqual({
+      ...app.endpoint.metadata,
+      issuer: app.url,
+    });
+  });
+
+  test("an ID token and an access token are signed, and keep their types", async () => {
+    const tokens = await login({ resource: RESOURCE });
+    expect(decodeProtectedHeader(tokens.id_token ?? "")).toEqual({ alg: "ES256", kid: "old" });
+    expect(decodeProtectedHeader(tokens.access_token)).toEqual({ alg: "ES256", kid: "old", typ: "at+jwt" });
+    const keys = createRemoteJWKSet(new URL(app.endpoint.jwksUri));
+    await jwtVerify(tokens.access_token, keys, { issuer: app.url, audience: RESOURCE, algorithms: ["ES256"] });
+  });
+
+  test("the provider accepts its own access token, and refuses it as soon as its key is withdrawn", async () => {
+    const { access_token: token } = await login({ resource: RESOURCE });
+    expect(await client.tokenIntrospection(config, token)).toMatchObject({ active: true });
+    const [, next] = signers;
+    current = createKeySet([{ keyId: "new", signer: next }]);
+    await expect(client.tokenIntrospection(config, token)).rejects.toThrow();
+    current = rotated;
+    expect(await client.tokenIntrospection(config, token)).toMatchObject({ active: true });
+    current = first;
+  });
+
+  test("none of 100 logins around a rotation fails", async () => {
+    const kids: unknown[] = [];
+    for (let batch = 0; batch < 10; batch += 1) {
+      if (batch === 5) current = rotated;
+      const logins = await Promise.all(Array.from({ length: 10 }, () => login()));
+      kids.push(...logins.map(({ id_token: token }) => decodeProtectedHeader(token ?? "").kid));
+    }
+    expect(kids.filter((kid) => kid === "old")).toHaveLength(50);
+    expect(kids.filter((kid) => kid === "new")).toHaveLength(50);
+    current = first;
+  });
+
+  test("after a failure, a code is not used up until the key signs again", async () => {
+    const [lost, kept] = [await authorize(), await authorize()];
+    failure = new SignerError("unavailable", "away");
+    await expect(exchange(lost)).rejects.toMatchObject({ cause: { status: 503 } });
+    await expect(exchange(kept)).rejects.toMatchObject({ cause: { status: 503 } });
+    failure = undefined;
+    await expect(exchange(kept)).resolves.toMatchObject({ token_type: "bearer" });
+    await expect(exchange(lost)).rejects.toMatchObject({ error: expect.stringMatching(/invalid/) });
+  });
+
+  test("while the key works, nothing is signed but tokens", async () => {
+    const code = await authorize();
+    const before = signed;
+    await exchange(code);
+    expect(signed - before).toBe(1);
+  });
+
+  test("a logout token is signed with its type", async () => {
+    const other = await app.signUp("bob@rp.example");
+    const mine = cookie;
+    cookie = other;
+    await login();
+    cookie = mine;
+    const logoutTokens = receiveLogout();
+    const headers = { cookie: other, origin: app.url, "content-type": "application/json" };
+    const out = await app.request("/api/auth/sign-out", { method: "POST", headers, body: "{}" });
+    expect(out.status).toBe(200);
+    expect(logoutTokens).toHaveLength(1);
+    const keys = createRemoteJWKSet(new URL(app.endpoint.jwksUri));
+    const { protectedHeader } = await jwtVerify(logoutTokens[0] ?? "", keys, { issuer: app.url, typ: "logout+jwt" });
+    expect(protectedHeader).toEqual({ alg: "ES256", kid: "old", typ: "logout+jwt" });
+  });
+
+  test("a resource that was added later with another algorithm gets no token", async () => {
+    const resource = "https://rsa.example";
+    await (
+      app.auth.api as unknown as {
+        adminCreateOAuthResource(call: { body: object; headers: Headers }): Promise<unknown>;
+      }
+    ).adminCreateOAuthResource({
+      headers: new Headers({ cookie }),
+      body: { identifier: resource, signingAlgorithm: "RS256" },
+    });
+    await expect(login({ resource })).rejects.toMatchObject({ cause: { status: 500 } });
+    expect(app.problems.at(-1)).toMatchObject({ message: expect.stringContaining("signingAlgorithm") });
+  });
+});

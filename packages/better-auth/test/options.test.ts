@@ -1,0 +1,117 @@
+import { betterAuth } from "better-auth";
+import { APIError } from "better-auth/api";
+import { memoryAdapter } from "better-auth/adapters/memory";
+import { jwt } from "better-auth/plugins";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { oauthProvider } from "@better-auth/oauth-provider";
+import { createJwksEndpoint, createKeySet, type JwksEndpointOptions, type KeySet, type Signer } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
+import { signpostJwt } from "../src/index.ts";
+
+const ISSUER = "https://op.example";
+let signer: Signer;
+let keys: KeySet;
+
+beforeAll(async () => {
+  signer = await openLocalSigner();
+  keys = createKeySet([{ keyId: "sig", signer }]);
+});
+afterAll(() => signer.close());
+
+function plugin(options: object = {}, endpoint: Partial<JwksEndpointOptions> = {}): ReturnType<typeof jwt> {
+  const jwks = createJwksEndpoint({ issuer: ISSUER, mountPrefix: "/api/auth", keys, ...endpoint });
+  return signpostJwt(Object.assign({ jwt, APIError, keys, endpoint: jwks }, options));
+}
+
+describe("options of jwt() that need a key of the host, or another algorithm, are refused at construction", () => {
+  test.each([
+    ["sessionCookieCache", { sessionCookieCache: true }, "options.sessionCookieCache: not allowed"],
+    ["an adapter", { adapter: { getJwks: async () => [] } }, "options.adapter: not allowed"],
+    ["another signing function", { jwt: { sign: async () => "" } }, "options.jwt.sign: not allowed"],
+    ["another URL", { jwks: { remoteUrl: "https://cdn.example/jwks" } }, "options.jwks.remoteUrl: not allowed"],
+    ["another path", { jwks: { jwksPath: "/keys" } }, "options.jwks.jwksPath: not allowed"],
+    ["an interval", { jwks: { rotationInterval: 60 } }, "options.jwks.rotationInterval: not allowed"],
+    ["a grace period", { jwks: { gracePeriod: 60 } }, "options.jwks.gracePeriod: not allowed"],
+    [
+      "plain keys",
+      { jwks: { disablePrivateKeyEncryption: true } },
+      "options.jwks.disablePrivateKeyEncryption: not allowed",
+    ],
+    ["EdDSA", { jwks: { keyPairConfig: { alg: "EdDSA" } } }, 'options.jwks.keyPairConfig.alg: expected "ES256"'],
+    [
+      "RS256 too",
+      { jwks: { keyPairConfigs: [{ alg: "RS256" }] } },
+      'options.jwks.keyPairConfigs.alg: expected "ES256"',
+    ],
+    ["jwks that is no object", { jwks: 3 }, "options.jwks: expected an object"],
+  ])("%s", (_, options, message) => {
+    expect(() => plugin({ options })).toThrow(message);
+  });
+
+  test("ES256 may be named", () => {
+    expect(() => plugin({ options: { jwks: { keyPairConfig: { alg: "ES256" } } } })).not.toThrow();
+  });
+});
+
+describe("each argument is checked", () => {
+  test.each([
+    ["jwt", { jwt: undefined }, 'jwt: expected the jwt of "better-auth/plugins"'],
+    ["APIError", { APIError: 4 }, 'APIError: expected the APIError of "better-auth/api"'],
+    ["endpoint", { endpoint: {} }, "endpoint: expected the result of createJwksEndpoint"],
+    ["keys", { keys: undefined }, "keys: expected"],
+    ["servesEndpoint", { servesEndpoint: "no" }, "servesEndpoint: expected true or false"],
+    ["verify", { verify: "never" }, 'verify: expected "always" or "first"'],
+    ["onError", { onError: 1 }, "onError"],
+    ["an unknown name", { key: 1 }, "keys"],
+  ])("%s", (_, options, message) => {
+    expect(() => plugin(options)).toThrow(message);
+  });
+});
+
+describe("what only the host knows is checked when it starts", () => {
+  async function start(
+    jwtPlugin: ReturnType<typeof jwt>,
+    others: object[] = [],
+    baseURL: string | undefined = ISSUER,
+  ): Promise<unknown> {
+    const auth = betterAuth({
+      ...(baseURL === undefined ? {} : { baseURL }),
+      secret: "a secret of this test, which is long enough",
+      database: memoryAdapter({ oauthResource: [], oauthClient: [] }),
+      telemetry: { enabled: false },
+      logger: { disabled: true },
+      plugins: [jwtPlugin, ...(others as never[])],
+    });
+    return auth.$context;
+  }
+
+  test("an endpoint outside the host's base path is refused, with the option that mends it", async () => {
+    await expect(start(plugin({}, { mountPrefix: "" }))).rejects.toThrow(
+      'endpoint: expected a jwksUri below https://op.example/api/auth/, where better-auth answers, got https://op.example/jwks; create the endpoint with mountPrefix: "/api/auth"',
+    );
+  });
+
+  test("an endpoint that something else serves may be anywhere", async () => {
+    await expect(start(plugin({ servesEndpoint: false }, { mountPrefix: "" }))).resolves.toBeDefined();
+  });
+
+  test.each([
+    [
+      "another algorithm",
+      { signingAlgorithm: "RS256" },
+      'signingAlgorithm: the resource "https://api.example" of oauthProvider: expected "ES256"',
+    ],
+    [
+      "one key",
+      { signingKeyId: "sig" },
+      'signingKeyId: the resource "https://api.example" of oauthProvider: not allowed',
+    ],
+  ])("a resource that asks for %s is refused", async (_, pin, message) => {
+    const provider = oauthProvider({
+      loginPage: "/login",
+      consentPage: "/consent",
+      resources: [{ identifier: "https://api.example", ...pin } as never],
+    });
+    await expect(start(plugin(), [provider])).rejects.toThrow(message);
+  });
+});
