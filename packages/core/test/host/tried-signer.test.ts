@@ -1,0 +1,69 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { type ActiveKey, createKeySet, SignerError } from "@signpost/core";
+import { createTriedSigner, type TriedSigner } from "@signpost/core/adapter";
+import { type ScriptedSigner, scriptedSigner } from "../support/scripted-signer.ts";
+
+const DATA = new TextEncoder().encode("header.payload");
+
+describe("a signer that is tried after a failure", () => {
+  let failing: boolean;
+  let scripted: ScriptedSigner;
+  let key: ActiveKey;
+  let tried: TriedSigner;
+
+  beforeEach(() => {
+    failing = false;
+    scripted = scriptedSigner((call) => {
+      if (failing) throw new SignerError("unavailable", "away");
+      return call.sign();
+    });
+    key = createKeySet([{ keyId: "sig", signer: scripted.signer }]).active;
+    tried = createTriedSigner({});
+  });
+
+  async function fail(): Promise<void> {
+    failing = true;
+    await expect(tried.sign(key, DATA)).rejects.toMatchObject({ code: "unavailable" });
+  }
+
+  test("signs nothing while the key works, and makes no caller wait", async () => {
+    await tried.sign(key, DATA);
+    expect(await tried.requireRecovered(key)).toBe(false);
+    expect(scripted.calls).toHaveLength(1);
+  });
+
+  test("rejects while the key still fails", async () => {
+    await fail();
+    await expect(tried.requireRecovered(key)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test("has the key sign once for all that wait, until it signs", async () => {
+    await fail();
+    failing = false;
+    expect(await Promise.all([1, 2, 3].map(() => tried.requireRecovered(key)))).toEqual([true, true, true]);
+    expect(scripted.calls).toHaveLength(2);
+    expect(await tried.requireRecovered(key)).toBe(false);
+  });
+
+  test("counts a signature that was made in another way", async () => {
+    await expect(tried.attempt(key, () => Promise.reject(new Error("elsewhere")))).rejects.toThrow("elsewhere");
+    expect(await tried.requireRecovered(key)).toBe(true);
+    await tried.attempt(key, async () => "token");
+    expect(await tried.requireRecovered(key)).toBe(false);
+  });
+
+  test("a signature that started before the failure does not show that the key signs again", async () => {
+    let finish = (_: string): void => {};
+    const slow = tried.attempt(key, () => new Promise<string>((resolve) => (finish = resolve)));
+    await fail();
+    finish("token");
+    await slow;
+    await expect(tried.requireRecovered(key)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test("keeps the failures of each key apart", async () => {
+    await fail();
+    const other = createKeySet([{ keyId: "other", signer: scriptedSigner().signer }]).active;
+    expect(await tried.requireRecovered(other)).toBe(false);
+  });
+});
