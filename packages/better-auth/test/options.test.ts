@@ -69,20 +69,28 @@ describe("each argument is checked", () => {
 });
 
 describe("what only the host knows is checked when it starts", () => {
-  async function start(
-    jwtPlugin: ReturnType<typeof jwt>,
-    others: object[] = [],
-    baseURL: string | undefined = ISSUER,
-  ): Promise<unknown> {
-    const auth = betterAuth({
-      ...(baseURL === undefined ? {} : { baseURL }),
+  interface Started {
+    readonly $context: Promise<unknown>;
+    readonly handler: (request: Request) => Promise<Response>;
+  }
+
+  function create(jwtPlugin: ReturnType<typeof jwt>, host: object = { baseURL: ISSUER }): Started {
+    return betterAuth({
+      ...host,
       secret: "a secret of this test, which is long enough",
       database: memoryAdapter({ oauthResource: [], oauthClient: [] }),
       telemetry: { enabled: false },
       logger: { disabled: true },
-      plugins: [jwtPlugin, ...(others as never[])],
+      plugins: [jwtPlugin, ...((host as { plugins?: never[] }).plugins ?? [])],
     });
-    return auth.$context;
+  }
+
+  function start(...settings: Parameters<typeof create>): Promise<unknown> {
+    return create(...settings).$context;
+  }
+
+  async function statusOf({ handler }: Started, path: string): Promise<number> {
+    return (await handler(new Request(`${ISSUER}${path}`))).status;
   }
 
   test("an endpoint outside the host's base path is refused, with the option that mends it", async () => {
@@ -93,6 +101,25 @@ describe("what only the host knows is checked when it starts", () => {
 
   test("an endpoint that something else serves may be anywhere", async () => {
     await expect(start(plugin({ servesEndpoint: false }, { mountPrefix: "" }))).resolves.toBeDefined();
+  });
+
+  test("a base path of the host is the prefix of the endpoint", async () => {
+    const host = create(plugin({}, { mountPrefix: "/auth" }), { baseURL: ISSUER, basePath: "/auth" });
+    expect(await statusOf(host, "/auth/jwks")).toBe(200);
+  });
+
+  test("a host that learns its URL from requests serves the endpoint too", async () => {
+    const host = create(plugin(), { baseURL: { allowedHosts: ["op.example"] } });
+    expect(await statusOf(host, "/api/auth/jwks")).toBe(200);
+    await expect(start(plugin({}, { mountPrefix: "" }), { baseURL: { allowedHosts: ["op.example"] } })).rejects.toThrow(
+      "endpoint: expected a jwksUri below /api/auth/",
+    );
+  });
+
+  test("at another path than the host's own, the endpoint is the only key set", async () => {
+    const host = create(plugin({}, { endpoints: { jwks: "/keys" } }));
+    expect(await statusOf(host, "/api/auth/keys")).toBe(200);
+    expect(await statusOf(host, "/api/auth/jwks")).toBe(404);
   });
 
   test.each([
@@ -112,6 +139,6 @@ describe("what only the host knows is checked when it starts", () => {
       consentPage: "/consent",
       resources: [{ identifier: "https://api.example", ...pin } as never],
     });
-    await expect(start(plugin(), [provider])).rejects.toThrow(message);
+    await expect(start(plugin(), { baseURL: ISSUER, plugins: [provider] })).rejects.toThrow(message);
   });
 });

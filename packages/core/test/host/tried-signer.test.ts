@@ -53,7 +53,7 @@ describe("a signer that is tried after a failure", () => {
   });
 
   test("a signature that started before the failure does not show that the key signs again", async () => {
-    let finish = (_: string): void => {};
+    let finish: (token: string) => void = () => {};
     const slow = tried.attempt(key, () => new Promise<string>((resolve) => (finish = resolve)));
     await fail();
     finish("token");
