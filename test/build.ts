@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 const EXAMPLES = [
   "azure-container-apps",
   "better-auth",
+  "client-keys",
   "demo",
   "express",
   "fastify",
