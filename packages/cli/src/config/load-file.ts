@@ -13,7 +13,8 @@ export async function loadFile(path: string): Promise<unknown> {
   if (extension === ".json") return parseJson(await readText(path), basename(path));
   if (extension === ".ts" && !runsTypeScript()) throw withoutTypes(path);
   if (extension === ".mjs" || extension === ".ts") return runModule(path);
-  throw new CliError(EXIT.usage, "config_kind", `${basename(path)}: expected a file that ends in .json, .mjs or .ts`);
+  // Without the name: in the place of a file there may be a key URI with a PIN.
+  throw new CliError(EXIT.usage, "config_kind", "--config: expected a file that ends in .json, .mjs or .ts");
 }
 
 async function readText(path: string): Promise<string> {

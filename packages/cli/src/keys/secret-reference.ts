@@ -1,5 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { ConfigurationError } from "@signpost/core";
+import { readRegularFile } from "@signpost/core/adapter";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT } from "../program/exit-codes.ts";
@@ -30,12 +31,23 @@ export function variable(name: string, env: NodeJS.ProcessEnv): string {
   throw new CliError(EXIT.usage, "secret_missing", `${shown} is not set, and should hold a secret`);
 }
 
+/** More than any secret has. */
+const MAX_BYTES = 65_536;
+
+/** Without a byte order mark, and without one line end. A FIFO or a device is refused: it may never answer. */
 async function fromFile(reference: string): Promise<string> {
   const path = reference.startsWith("file:/") ? pathOf(reference) : reference.slice("file:".length);
-  const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
-    throw new CliError(EXIT.usage, "secret_missing", `The file of a secret cannot be read (${cause.code})`, { cause });
+  const bytes = await readRegularFile("secret", path, MAX_BYTES).catch((cause: unknown) => {
+    throw new CliError(EXIT.usage, "secret_missing", `The file of a secret cannot be read (${reasonOf(cause)})`, {
+      cause,
+    });
   });
-  return text.replace(/\r?\n$/, "");
+  return new TextDecoder().decode(bytes).replace(/\r?\n$/, "");
+}
+
+/** Without the path. */
+function reasonOf(cause: unknown): string {
+  return cause instanceof ConfigurationError ? cause.message : String(Reflect.get(Object(cause), "code"));
 }
 
 function pathOf(reference: string): string {

@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { SignpostError } from "@signpost/core";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
@@ -6,15 +7,19 @@ import { askSecret, canAsk } from "../program/prompts.ts";
 import type { AdapterOptions } from "./adapters.ts";
 import { secretReader, variable } from "./secret-reference.ts";
 
-/** Asks a person for the PIN of the token that a URI names. */
-export type AskPin = (token: string) => Promise<string>;
+/** Asks a person for the PIN of the token of a URI. */
+export type AskPin = (uri: string) => Promise<string>;
 
-/** Asks for the PIN of each token once, however many of its keys are opened. */
+/**
+ * Asks for the PIN of each token once, however many of its keys are opened. Tokens of two modules may have the same name, and
+ * each gets only its own PIN.
+ */
 export function pinAsker(context: CliContext): AskPin {
   const pins = new Map<string, Promise<string>>();
-  return (token) => {
-    const pin = pins.get(token) ?? askSecret(context, `PIN of ${token}`);
-    pins.set(token, pin);
+  return (uri) => {
+    const place = tokenPlace(uri);
+    const pin = pins.get(place) ?? askSecret(context, `PIN of ${tokenName(uri)}`);
+    pins.set(place, pin);
     return pin;
   };
 }
@@ -47,7 +52,7 @@ export function pinTrier(): TryPin {
 /** The URI without the attributes of the key: the token, the module, and where the PIN is. */
 function tokenPlace(uri: string): string {
   const [, query = ""] = uri.split("?");
-  return `${tokenIn(uri)}?${query}`;
+  return `${tokenAttributes(uri).join(";")}?${query}`;
 }
 
 /**
@@ -68,7 +73,7 @@ export async function pinOptions(
   const isAsked = source === undefined ? options["pin"] === undefined && canAsk(context) : source.startsWith("prompt:");
   if (!isAsked) return {};
   // Before the key is opened, because the adapter waits ten seconds for a PIN.
-  const pin = await ask(tokenIn(uri));
+  const pin = await ask(uri);
   return source === undefined ? { pin } : { pinSource: () => pin };
 }
 
@@ -83,8 +88,10 @@ export async function pinReader(
   const source = pinSourceIn(uri);
   if (source?.startsWith("file:") === true) return (await secretReader(source, context))?.();
   const read = source === undefined ? pin : pinSource;
-  if (typeof read === "function") return String(await read(source));
-  return typeof read === "string" ? read : undefined;
+  const given: unknown = typeof read === "function" ? await read(source) : read;
+  // As the adapter takes it: text, or bytes of UTF-8.
+  if (isUint8Array(given)) return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(given);
+  return typeof given === "string" ? given : undefined;
 }
 
 /** RFC 7512 section 2.4. */
@@ -94,10 +101,20 @@ function pinSourceIn(uri: string): string | undefined {
 }
 
 /** The attributes of the token, without those of the key. */
-function tokenIn(uri: string): string {
+function tokenAttributes(uri: string): readonly string[] {
   const [path = ""] = uri.slice("pkcs11:".length).split("?");
-  const attributes = path.split(";").filter((attribute) => !/^(?:object|id|type)=/.test(attribute));
-  return attributes.map(decoded).join(", ") || "the token";
+  return path.split(";").filter((attribute) => !/^(?:object|id|type)=/.test(attribute));
+}
+
+/** An attribute that may be shown. After a wrong separator, which may be escaped, a value holds more than was meant: a PIN. */
+const SHOWN = /^(?:token|serial|manufacturer|model|slot-id)=(?!.*pin[-_ ]?(?:value|source))[^=?&;,|\p{Cc}]*$/iu;
+
+/** The token for people. */
+function tokenName(uri: string): string {
+  const attributes = tokenAttributes(uri).map(decoded);
+  return attributes.length > 0 && attributes.every((attribute) => SHOWN.test(attribute))
+    ? attributes.join(", ")
+    : "the token";
 }
 
 function decoded(text: string): string {

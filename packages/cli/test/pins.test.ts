@@ -1,0 +1,32 @@
+import { expect, test, vi } from "vitest";
+import { pinAsker, pinOptions } from "../src/keys/secrets.ts";
+import { recordingContext } from "./support/recording-context.ts";
+
+const asked: string[] = [];
+vi.mock("../src/program/prompts.ts", () => ({
+  canAsk: () => true,
+  askSecret: (_context: unknown, message: string) => Promise.resolve(`pin-${asked.push(message)}`),
+}));
+
+test("tokens of one name in two modules are asked for one by one, and keys of one token once", async () => {
+  const context = recordingContext("/");
+  const ask = pinAsker(context);
+  const pinOf = (uri: string): Promise<object> => pinOptions(uri, {}, context, ask);
+  expect(await pinOf("pkcs11:token=op;object=a?module-path=/a.so")).toEqual({ pin: "pin-1" });
+  expect(await pinOf("pkcs11:token=op;object=b?module-path=/b.so")).toEqual({ pin: "pin-2" });
+  expect(await pinOf("pkcs11:token=op;object=c?module-path=/a.so")).toEqual({ pin: "pin-1" });
+  expect(asked.splice(0)).toEqual(["PIN of token=op", "PIN of token=op"]);
+});
+
+test.each([
+  "token=op&pin-value=987654;object=a",
+  "token=op,pin-value=987654;object=a",
+  "token=op;pin-value=987654;object=a",
+  "token=op%3Bpin_value%3D987654;object=a",
+  "token=op|987654;object=a",
+  "object=a",
+])("the question for the PIN of %s shows none", async (path) => {
+  const context = recordingContext("/");
+  await pinOptions(`pkcs11:${path}?pin-source=prompt:`, {}, context, pinAsker(context));
+  expect(asked.splice(0)).toEqual(["PIN of the token"]);
+});
