@@ -1,9 +1,10 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { openKmsCalls } from "../src/backends/aws-kms.ts";
+import { kmsPlace, openKmsCalls } from "../src/backends/aws-kms.ts";
 import { createKeyFolder } from "./support/key-folder.ts";
 import { recordingContext } from "./support/recording-context.ts";
 
@@ -26,6 +27,19 @@ test("a call of AWS KMS has a time limit", async () => {
   await expect(calls?.call("DescribeKey", { KeyId: "a" })).rejects.toThrow("abort");
   calls?.close();
   silent.close();
+});
+
+test.each(["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"])("an endpoint goes before %s", async (name) => {
+  const server = createHttpServer((_request, response) => void response.end("{}")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  vi.stubEnv(name, "true");
+  const env = { AWS_ENDPOINT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const place = kmsPlace("awskms:///alias/op?region=eu-west-1", {}, env);
+  const calls = await openKmsCalls(place, recordingContext("/"));
+  await expect(calls?.call("DescribeKey", { KeyId: "a" })).resolves.toMatchObject({});
+  vi.stubEnv(name, undefined);
+  calls?.close();
+  server.close();
 });
 
 /** A binding whose token says how many tries are left, and that fails if a login is tried. */
@@ -56,7 +70,7 @@ test.each([
     uri: { token: "op" },
     task: "generate",
     pin: "1234",
-    label: "a",
+    label: "61",
     id: "01",
   });
   const [answer] = await once(child, "message");

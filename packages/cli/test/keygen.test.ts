@@ -77,12 +77,29 @@ test.each([
   ["gcpkms://projects/p", "Expected a key without a version"],
   ["pkcs11:object=a", "module or its binding was not found"],
   ["pkcs11:object=a?pin-value=1234", "Use pin-source=file:PATH instead of pin-value"],
+  ["pkcs11:token=op;object=a?module-path=/m.so&pin-source=file:pin", "file: and an absolute path"],
+  ["pkcs11:token=op;object=a;type=public?module-path=/m.so&pin-source=file:/pin", "type: expected private"],
+  ["pkcs11:token=op;object=ä?module-path=/m.so&pin-source=file:/pin", "percent-encode every character"],
+  ["pkcs11:token=op;object=a%2Cpin%2Dvalue=secret-1234?module-path=/m.so&pin-source=file:/pin", "contains pin-value="],
   ["local:a.pem --new-version", "for Google Cloud KMS"],
 ])("%s is a mistake of usage", async (line, message) => {
   const { code, stdout, stderr } = await runApp(["keygen", ...line.split(" ")], { cwd: folder.path });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain(message);
   expect(stderr).not.toContain("secret-1234");
+});
+
+test.each([
+  ["awskms://198.51.100.1:4566/alias/op?region=eu-west-1&scheme=http", {}],
+  ["awskms:///alias/op?region=eu-west-1", { AWS_ENDPOINT_URL_KMS: "http://198.51.100.1:4566" }],
+  ["awskms:///?region=eu-west-1", { AWS_ENDPOINT_URL: "http://198.51.100.1:4566" }],
+])("no key is made at an endpoint without TLS: %s, %j", async (uri, endpoint) => {
+  const env = { AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "test", ...endpoint };
+  expect(await runCli(["keygen", uri], { cwd: folder.path, env })).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/^error [^\n]*expected https:[^\n]*, got http:\/\/198.51.100.1:4566[^\n]*\n$/),
+  });
 });
 
 test("Google credentials that cannot be read are a failure of the call, without a stack", async () => {

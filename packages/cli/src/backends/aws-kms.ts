@@ -30,13 +30,19 @@ export interface KmsPlace {
   readonly id: string;
 }
 
-export function kmsPlace(uri: string, options: AdapterOptions): KmsPlace {
+/** `env`: may name an endpoint, as the SDK reads it. */
+export function kmsPlace(uri: string, options: AdapterOptions, env: NodeJS.ProcessEnv): KmsPlace {
   const [, host = "", id = "", query = ""] = /^awskms:\/\/([^/]*)\/([^?]*)\??(.*)$/i.exec(uri) ?? [];
   const parameters = new URLSearchParams(query);
   const region = parameters.get("region") ?? id.split(":")[3] ?? textOf(options["region"]);
-  if (host === "") return { endpoint: textOf(options["endpoint"]), region, id };
+  if (host === "") return { endpoint: textOf(options["endpoint"]) ?? configuredEndpoint(env), region, id };
   const scheme = parameters.get("scheme") ?? (/^(?:localhost|127\.|\[::1\])/.test(host) ? "http" : "https");
   return { endpoint: `${scheme}://${host}`, region, id };
+}
+
+function configuredEndpoint(env: NodeJS.ProcessEnv): string | undefined {
+  if (env["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] === "true") return undefined;
+  return [env["AWS_ENDPOINT_URL_KMS"], env["AWS_ENDPOINT_URL"]].find((url) => url !== undefined && url !== "");
 }
 
 function textOf(value: unknown): string | undefined {
@@ -55,7 +61,8 @@ export async function openKmsCalls(
   if (sdk === undefined) return undefined;
   const client = new sdk.KMSClient({
     ...(region === undefined ? {} : { region }),
-    ...(endpoint === undefined ? {} : { endpoint }),
+    // The SDK fails if the environment asks for a FIPS or dual-stack endpoint too. The adapter takes the given one.
+    ...(endpoint === undefined ? {} : { endpoint, useFipsEndpoint: false, useDualstackEndpoint: false }),
   });
   return {
     call: (command, input) => {

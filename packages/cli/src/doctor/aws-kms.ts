@@ -10,12 +10,12 @@ export type AskKms = (
 
 /** A key in AWS KMS: its attributes, and what else these credentials may do. */
 export const AWS_KMS: BackendChecks = {
-  clockUrl: ({ options }, key) => {
-    const { endpoint, region } = kmsPlace(key.uri, options);
+  clockUrl: ({ options, context }, key) => {
+    const { endpoint, region } = kmsPlace(key.uri, options, context.env);
     return endpoint ?? (region === undefined ? undefined : `https://kms.${region}.amazonaws.com/`);
   },
   examine: async ({ uri, options, context }, key) => {
-    const place = kmsPlace(key.uri, options);
+    const place = kmsPlace(key.uri, options, context.env);
     const calls = await openKmsCalls(place, context);
     if (calls === undefined) return [note("key", "not examined: this needs @aws-sdk/client-kms")];
     const ask: AskKms = (command, input) =>

@@ -6,12 +6,12 @@ import { note, ok, problem, warning, type Finding } from "./finding.ts";
 /** A key in a PKCS#11 token: the state of its PIN before any login, and the attributes of the private key. */
 export const PKCS11: BackendChecks = {
   before: async ({ uri, options, context }) => {
-    const place = findModule(uri, options, context);
+    const place = await findModule(uri, options, context);
     if (place === undefined) return [];
     return tokenFindings(await runInModule<TokenState>(place, { task: "token" }, context));
   },
   examine: async ({ uri, options, context, pin: readPin }) => {
-    const place = findModule(uri, options, context);
+    const place = await findModule(uri, options, context);
     const pin = await readPin();
     if (place === undefined || pin === undefined)
       return [note("key", "attributes not examined: this needs the module and the PIN")];

@@ -1,18 +1,26 @@
 import { kmsPlace, openKmsCalls, type KmsCalls } from "../backends/aws-kms.ts";
-import { exists, failed, refuse, requireNames, type MakeKey } from "./maker.ts";
+import type { CliError } from "../program/cli-error.ts";
+import { exists, failed, NO_KEY, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
+
+/** Credentials that may make keys need not be allowed to read every key. */
+const NO_KMS_KEY = [...NO_KEY, "access_denied"];
 
 const EXAMPLE = "awskms:///alias/op-2027";
 
 /** A key in AWS KMS, with an alias if the URI names one. The entry names the ARN, since an alias can be moved. */
-export const makeKmsKey: MakeKey = async ({ uri, options, context }) => {
+export const makeKmsKey: MakeKey = async ({ uri, options, context, open }) => {
   const [, host = "", parameters = ""] = /^awskms:\/\/([^/]*)\/[^?]*\??(.*)$/i.exec(uri) ?? [];
   if (!/^(?:[\w.-]+|\[[\da-f:.]+\])?(?::\d+)?$/i.test(host))
     throw refuse("The URI has a host that is not one", EXAMPLE);
   requireNames("query", [...new URLSearchParams(parameters).keys()], ["region", "scheme"]);
-  const place = kmsPlace(uri, options);
+  const place = kmsPlace(uri, options, context.env);
   if (place.id !== "" && !/^alias\/[\w/-]+$/.test(place.id)) {
     throw refuse("AWS chooses the id of a new key", `Name an alias: signpost keygen ${EXAMPLE}`);
   }
+  // A key without an alias has no name yet.
+  const named = place.id === "" ? uri.replace(/^awskms:\/\/[^/]*\//i, "$&alias/signpost-keygen") : uri;
+  const isTaken = (await opensKey(open, named, NO_KMS_KEY)) && place.id !== "";
+  if (isTaken) throw aliasExists(place.id);
   const calls = await openKmsCalls(place, context);
   if (calls === undefined) throw refuse("@aws-sdk/client-kms is not installed", "npm install @aws-sdk/client-kms");
   try {
@@ -34,7 +42,11 @@ async function requireNoAlias(calls: KmsCalls, alias: string): Promise<void> {
     if (error instanceof Error && error.name === "NotFoundException") return undefined;
     throw failed("DescribeKey", error);
   });
-  if (described !== undefined) throw exists(`The alias ${alias}`, "Name another alias");
+  if (described !== undefined) throw aliasExists(alias);
+}
+
+function aliasExists(alias: string): CliError {
+  return exists(`The alias ${alias}`, "Name another alias");
 }
 
 async function createKey(calls: KmsCalls): Promise<string> {

@@ -1,4 +1,6 @@
+import { SignerError } from "@signpost/core";
 import type { AdapterOptions } from "../keys/adapters.ts";
+import type { OpenKey } from "../keys/open-key.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT } from "../program/exit-codes.ts";
@@ -12,6 +14,8 @@ export interface KeyOrder {
   readonly newVersion: boolean;
   readonly protection: "hsm" | "software";
   readonly pin: () => Promise<string | undefined>;
+  /** Opens a key as the adapter does. */
+  readonly open: OpenKey;
 }
 
 /** Makes a key, and resolves to the URI that opens it. Never replaces anything. */
@@ -31,6 +35,22 @@ export function requireNames(part: string, given: readonly string[], known: read
     `The ${part} of the URI has a name that is not known, or one twice`,
     `The names are ${known.join(", ")}`,
   );
+}
+
+/** There is no such key, or none that signs. */
+export const NO_KEY: readonly string[] = ["key_not_found", "ambiguous_key", "unsupported_key"];
+
+/**
+ * Whether a URI already opens a key. So the adapter refuses what it would refuse later, before a key is made: a mistake in the
+ * URI, a module that is not allowed, an endpoint without TLS, a wrong PIN. `noKey`: the codes that mean that it does not.
+ */
+export async function opensKey(open: OpenKey, uri: string, noKey: readonly string[] = NO_KEY): Promise<boolean> {
+  const key = await open(uri).catch((error: unknown) => {
+    if (error instanceof SignerError && noKey.includes(error.code)) return undefined;
+    throw error;
+  });
+  await key?.close();
+  return key !== undefined;
 }
 
 /** Something is in the place of the new key. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { findModule, runInModule } from "../backends/pkcs11/module.ts";
 import { CliError } from "../program/cli-error.ts";
-import { exists, refuse, requireNames, type MakeKey } from "./maker.ts";
+import { exists, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
 
 /** Long enough that no two keys of a token get the same one. */
 const ID_BYTES = 8;
@@ -13,7 +13,7 @@ export const makeTokenKey: MakeKey = async (order) => {
   if (/pin-value/i.test(uri))
     throw refuse("A PIN in a URI ends up in logs", "Use pin-source=file:PATH instead of pin-value");
   requireKnownNames(uri);
-  const place = findModule(uri, options, context);
+  const place = await findModule(uri, options, context);
   if (place === undefined) {
     throw refuse(
       "The PKCS#11 module or its binding was not found",
@@ -25,15 +25,20 @@ export const makeTokenKey: MakeKey = async (order) => {
   if (token === undefined && serial === undefined && slotId === undefined) {
     throw refuse("The URI names no token", "Add token=LABEL to the URI");
   }
+  if (await opensKey(order.open, uri)) throw taken();
   const pin = await order.pin();
   if (pin === undefined) throw refuse("There is no PIN", "Add pin-source=file:PATH or pin-source=env:NAME to the URI");
   const id = place.uri.id ?? randomBytes(ID_BYTES).toString("hex");
   await runInModule(place, { task: "generate", pin, label: object, id }, context).catch((error: unknown) => {
     if (!(error instanceof CliError) || error.code !== "key_exists") throw error;
-    throw exists("A key with this label or id", "Name another object");
+    throw taken();
   });
   return place.uri.id === undefined ? withId(uri, id) : uri;
 };
+
+function taken(): CliError {
+  return exists("A key with this label or id", "Name another object");
+}
 
 /** Those of RFC 7512 that select a token and name a key in it. */
 const ATTRIBUTES = ["token", "serial", "manufacturer", "model", "slot-id", "object", "id", "type"];

@@ -40,6 +40,7 @@ export async function runKeygen(context: CliContext, flags: KeygenFlags, uri: st
   const ask = pinAsker(context);
   // A mistake in its options, or a package that is missing, must not be found after a key was made that costs money.
   await loadAdapter(scheme, options, context.cwd);
+  const open = keyOpener(context, adapters, ask);
   const made = await context.during("Making the key", () =>
     make({
       uri,
@@ -48,11 +49,12 @@ export async function runKeygen(context: CliContext, flags: KeygenFlags, uri: st
       newVersion: flags.newVersion === true,
       protection: flags.protection ?? "hsm",
       pin: () => pinReader(uri, options, context, ask),
+      open,
     }),
   );
   // At once, so that the key is known even if its probe fails.
   context.messages.line(`${context.messages.colors.green("✓")} made ${printable(made)}`);
-  return withKey(keyOpener(context, adapters, ask), made, async (key) => {
+  return withKey(open, made, async (key) => {
     await context.during("Signing a probe", () => probeOnce(key, context.signal));
     context.messages.line(`${context.messages.colors.green("✓")} signed and verified a probe`);
     const kid = flags.keyId ?? jwkThumbprint(key.publicKey);

@@ -9,6 +9,7 @@ export type ModuleRequest = {
 } & (
   | { readonly task: "token" }
   | { readonly task: "attributes"; readonly pin: string }
+  /** `label` and `id` in hexadecimal. */
   | { readonly task: "generate"; readonly pin: string; readonly label: string; readonly id: string }
 );
 

@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { resolvePackage } from "../../keys/import-package.ts";
@@ -18,8 +19,15 @@ export interface ModulePlace {
   readonly binding: string;
 }
 
-/** Where the module of a URI is. Undefined if nothing names it, or if `pkcs11js` is not installed. */
-export function findModule(uri: string, options: AdapterOptions, context: CliContext): ModulePlace | undefined {
+/**
+ * Where the module of a URI is. Undefined if nothing names it, if the options do not allow it, or if `pkcs11js` is not
+ * installed.
+ */
+export async function findModule(
+  uri: string,
+  options: AdapterOptions,
+  context: CliContext,
+): Promise<ModulePlace | undefined> {
   const parsed = readTokenUri(uri);
   const { modulePath, moduleName } = parsed;
   const named: unknown =
@@ -30,7 +38,16 @@ export function findModule(uri: string, options: AdapterOptions, context: CliCon
   const adapter = resolvePackage("@signpost/pkcs11", [here, context.cwd]);
   const folders = [here, ...(adapter === undefined ? [] : [dirname(adapter)]), context.cwd];
   const binding = resolvePackage("pkcs11js", folders);
-  return typeof module === "string" && binding !== undefined ? { module, uri: parsed, binding } : undefined;
+  if (typeof module !== "string" || binding === undefined) return undefined;
+  return (await isAllowed(module, options["allowedModules"])) ? { module, uri: parsed, binding } : undefined;
+}
+
+/** As the adapter decides it: by the real path of the module. To load a module is to run its code. */
+async function isAllowed(module: string, allowed: unknown): Promise<boolean> {
+  if (allowed === undefined) return true;
+  const real = async (path: unknown): Promise<string | undefined> => realpath(String(path)).catch(() => undefined);
+  const [found, ...listed] = await Promise.all([module, ...[allowed].flat()].map(real));
+  return found !== undefined && listed.includes(found);
 }
 
 type Task = ModuleRequest extends infer Request

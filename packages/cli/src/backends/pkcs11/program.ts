@@ -79,7 +79,9 @@ function run(request: ModuleRequest): unknown {
     const calls = { module, number: (name: string) => Number(binding[name]) };
     const [slot, info] = findToken(calls, request.uri);
     if (request.task === "token") return tokenState(calls, info);
-    const session = module.C_OpenSession(slot, calls.number("CKF_SERIAL_SESSION") | calls.number("CKF_RW_SESSION"));
+    // Only a new key is written.
+    const access = request.task === "generate" ? calls.number("CKF_RW_SESSION") : 0;
+    const session = module.C_OpenSession(slot, calls.number("CKF_SERIAL_SESSION") | access);
     requireSpareTry(calls, info);
     module.C_Login(session, calls.number("CKU_USER"), request.pin);
     return request.task === "attributes"
@@ -105,10 +107,23 @@ interface Calls {
 }
 
 function findToken({ module }: Calls, uri: TokenUri): readonly [Buffer, TokenInfo] {
-  const tokens = module.C_GetSlotList(true).map((slot) => [slot, module.C_GetTokenInfo(slot)] as const);
+  const unreadable: string[] = [];
+  const tokens = module.C_GetSlotList(true).flatMap((slot) => {
+    try {
+      return [[slot, module.C_GetTokenInfo(slot)] as const];
+    } catch (error) {
+      // Another token may be the one.
+      unreadable.push(
+        `; slot ${slotNumber(slot)} cannot be read (${error instanceof Error ? error.message : "no code"})`,
+      );
+      return [];
+    }
+  });
   const matching = tokens.filter(([slot, info]) => matches(uri, slot, info));
   const [token] = matching;
-  if (token === undefined) throw new TaskError("token_not_found", "the module has no such token");
+  if (token === undefined) {
+    throw new TaskError("token_not_found", `the module has no such token${unreadable.join("")}`);
+  }
   if (matching.length > 1)
     throw new TaskError("token_ambiguous", "more than one token matches: add serial= to the URI");
   return token;
@@ -116,21 +131,31 @@ function findToken({ module }: Calls, uri: TokenUri): readonly [Buffer, TokenInf
 
 function matches(uri: TokenUri, slot: Buffer, info: TokenInfo): boolean {
   const same = (wanted: string | undefined, found: string): boolean =>
-    wanted === undefined || wanted === found.trimEnd();
+    wanted === undefined || trimPadding(wanted) === trimPadding(found);
   return (
     same(uri.token, info.label) &&
     same(uri.serial, info.serialNumber) &&
     same(uri.manufacturer, info.manufacturerID) &&
     same(uri.model, info.model) &&
-    (uri.slotId === undefined || uri.slotId === slot.readUInt32LE(0))
+    (uri.slotId === undefined || uri.slotId === slotNumber(slot))
   );
+}
+
+/** In decimal digits. A CK_ULONG has 8 bytes, on Windows 4. */
+function slotNumber(slot: Buffer): string {
+  return (slot.length === 8 ? slot.readBigUInt64LE() : slot.readUInt32LE()).toString();
+}
+
+/** Fixed-size texts are padded with spaces, by some modules with NULs. */
+function trimPadding(text: string): string {
+  return text.replace(/[\0 ]+$/, "");
 }
 
 function tokenState({ number }: Calls, { label, model, flags }: TokenInfo): TokenState {
   const has = (name: string): boolean => (flags & number(name)) !== 0;
   return {
-    label: label.trimEnd(),
-    model: model.trimEnd(),
+    label: trimPadding(label),
+    model: trimPadding(model),
     loginRequired: has("CKF_LOGIN_REQUIRED"),
     pinCountLow: has("CKF_USER_PIN_COUNT_LOW"),
     pinFinalTry: has("CKF_USER_PIN_FINAL_TRY"),
@@ -146,7 +171,7 @@ function find(
   uri: Pick<TokenUri, "object" | "id">,
 ): Buffer[] {
   const template: Attribute[] = [{ type: number("CKA_CLASS"), value: number(objectClass) }];
-  if (uri.object !== undefined) template.push({ type: number("CKA_LABEL"), value: uri.object });
+  if (uri.object !== undefined) template.push({ type: number("CKA_LABEL"), value: Buffer.from(uri.object, "hex") });
   if (uri.id !== undefined) template.push({ type: number("CKA_ID"), value: Buffer.from(uri.id, "hex") });
   module.C_FindObjectsInit(session, template);
   try {
@@ -186,7 +211,7 @@ function generate(calls: Calls, session: Buffer, { label, id }: { readonly label
   }
   const common = [
     { type: number("CKA_TOKEN"), value: true },
-    { type: number("CKA_LABEL"), value: label },
+    { type: number("CKA_LABEL"), value: Buffer.from(label, "hex") },
     { type: number("CKA_ID"), value: Buffer.from(id, "hex") },
   ];
   module.C_GenerateKeyPair(

@@ -4,7 +4,9 @@ export interface TokenUri {
   readonly serial: string | undefined;
   readonly manufacturer: string | undefined;
   readonly model: string | undefined;
-  readonly slotId: number | undefined;
+  /** In decimal digits: some modules number slots above 2^53. */
+  readonly slotId: string | undefined;
+  /** `CKA_LABEL` in hexadecimal: it need not be UTF-8. */
   readonly object: string | undefined;
   /** `CKA_ID` in hexadecimal. */
   readonly id: string | undefined;
@@ -25,12 +27,17 @@ export function readTokenUri(uri: string): TokenUri {
     serial: text(attributes.get("serial")),
     manufacturer: text(attributes.get("manufacturer")),
     model: text(attributes.get("model")),
-    slotId: slot === undefined ? undefined : Number(slot.toString()),
-    object: text(attributes.get("object")),
+    slotId: slot === undefined ? undefined : slotNumber(slot.toString()),
+    object: attributes.get("object")?.toString("hex"),
     id: id?.toString("hex"),
     modulePath: text(parameters.get("module-path")),
     moduleName: text(parameters.get("module-name")),
   };
+}
+
+/** Without leading zeros. What is no number matches no slot. */
+function slotNumber(text: string): string {
+  return /^\d{1,20}$/.test(text) ? BigInt(text).toString() : text;
 }
 
 function membersOf(text: string, separator: string): ReadonlyMap<string, Buffer> {

@@ -1,0 +1,155 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
+import { startSoftHsm, type SoftHsm, type SoftHsmToken } from "@signpost/test-backends/softhsm";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
+import { runCli, type CliOptions, type CliResult } from "./support/run-cli.ts";
+
+// Tokens, modules and PINs that others have.
+
+/** As AWS CloudHSM numbers its slots: as numbers of JavaScript the first two are one, and its lower half is 1. */
+const FIRST = 2305843009213693953n;
+
+let hsm: SoftHsm;
+let other: SoftHsmToken;
+let folder: KeyFolder;
+let shim: Pkcs11Shim;
+
+beforeAll(async () => {
+  [hsm, folder] = await Promise.all([startSoftHsm({ label: "hsm-a" }), createKeyFolder()]);
+  other = await hsm.addToken({ label: "hsm-b" });
+  await hsm.generateKey({ label: "k1", id: "01" });
+  await other.generateKey({ label: "k1", id: "01" });
+});
+afterAll(async () => {
+  await hsm.stop();
+  await folder[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  shim = await startShim(hsm.module);
+});
+afterEach(() => shim.stop());
+
+function cli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  return runCli(args, { cwd: folder.path, ...options, env: { ...hsm.env, OP_PIN: hsm.pin, ...options.env } });
+}
+const uriOf = (path: string, source = "env:OP_PIN"): string =>
+  `pkcs11:${path}?pin-source=${source}&module-path=${shim.module}`;
+const labels = (token: SoftHsmToken): Promise<string> =>
+  token.pkcs11Tool("--list-objects", "--type", "privkey").then((text) => text.replaceAll(/\s+/g, " "));
+const expectRefused = async (uri: string, code: number, message: string, options: CliOptions = {}): Promise<void> => {
+  const before = await labels(hsm);
+  const result = await cli(["keygen", uri], options);
+  expect(result).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(message) });
+  expect(result.stderr).not.toContain("made");
+  expect(await labels(hsm)).toBe(before);
+};
+
+describe("slots with 64 bits", () => {
+  beforeEach(() => shim.slots({ first: FIRST }));
+
+  test("are told apart, and no PIN goes to another one", async () => {
+    await expectRefused(uriOf("slot-id=1;object=new"), 3, "the module has no such token");
+    await expectRefused(uriOf("slot-id=2305843009213693952;object=new"), 3, "the module has no such token");
+    expect(shim.logins().every((count) => count === 0)).toBe(true);
+  });
+
+  test("have keys made in them, and examined", async () => {
+    const env = { OP_PIN: other.pin };
+    const { code, stdout } = await cli(["keygen", uriOf(`slot-id=${FIRST + 1n};object=big`)], { env });
+    expect(code).toBe(0);
+    expect(await labels(other)).toContain("label: big");
+    expect(await cli(["doctor", JSON.parse(stdout).signer, "--samples", "0"], { env })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("sensitive and not extractable"),
+    });
+    expect(shim.logins()[0]).toBe(0);
+  });
+});
+
+test("a module that the options do not allow is never loaded", async () => {
+  const adapters = { pkcs11: { allowedModules: [hsm.module] } };
+  await folder.write("allowed.json", { issuer: "https://op.example", keys: [], adapters });
+  const uri = uriOf("token=hsm-a;object=k1");
+  const allowed = uri.replace(shim.module, hsm.module);
+  expect(await cli(["doctor", uri, "--config", "allowed.json"])).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("allowedModules: expected a module on the list"),
+  });
+  expect(await cli(["keygen", uri.replace("k1", "new"), "--config", "allowed.json"])).toMatchObject({ code: 2 });
+  expect(shim.calls("C_Initialize")).toBe(0);
+  const examined = await cli(["doctor", allowed, "--config", "allowed.json", "--samples", "0"]);
+  expect(examined.stdout).toContain("sensitive and not extractable");
+});
+
+test("a token is found next to one that cannot be read", async () => {
+  // Each list of this program reads both tokens once.
+  shim.slots({ first: FIRST, swapped: true });
+  const adapters = { pkcs11: { isolation: "process" } };
+  await folder.write("process.json", { issuer: "https://op.example", keys: [], adapters });
+  shim.fail("C_GetTokenInfo", 0x30, { every: 2, times: 1 });
+  const { stdout } = await cli(
+    ["doctor", uriOf("token=hsm-b;object=k1"), "--config", "process.json", "--samples", "0"],
+    {
+      env: { OP_PIN: other.pin },
+    },
+  );
+  expect(stdout).toContain("no wrong PIN since the last login");
+});
+
+test("a label that is not UTF-8 is made as it was given, and the entry opens", async () => {
+  const { code, stdout } = await cli(["keygen", uriOf("token=hsm-a;object=cl%E9")]);
+  expect(code).toBe(0);
+  const { signer } = JSON.parse(stdout);
+  expect(signer).toContain("object=cl%E9;id=");
+  expect((await cli(["doctor", signer, "--samples", "0"])).stdout).toContain("sensitive and not extractable");
+});
+
+describe("before a key is made, the adapter refuses", () => {
+  test("a module without its configuration, with a hint", async () => {
+    const env = { SOFTHSM2_CONF: "/nowhere/softhsm2.conf" };
+    const uri = uriOf("token=hsm-a;object=new").replace(shim.module, hsm.module);
+    const { code, stderr } = await cli(["keygen", uri], { env });
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining("SOFTHSM2_CONF") });
+  });
+
+  test("a wrong PIN, which is tried once, and names the token and the source", async () => {
+    const token = await hsm.addToken({ label: "locking" });
+    shim.slots({ first: FIRST });
+    await expectRefused(uriOf("token=locking;object=new"), 3, 'token "locking"', { env: { OP_PIN: "00000000" } });
+    expect(shim.logins().reduce((sum, count) => sum + count, 0)).toBe(1);
+    await token.pkcs11Tool("--list-objects", "--type", "privkey");
+  });
+
+  test("a FIFO, and the command ends", async () => {
+    const fifo = join(folder.path, "fifo");
+    await promisify(execFile)("mkfifo", [fifo]);
+    await expectRefused(uriOf("token=hsm-a;object=new", `file:${fifo}`), 2, "expected a regular file");
+  });
+});
+
+describe("the PIN of a key is read as the adapter reads it", () => {
+  const expectExamined = async (args: readonly string[]): Promise<void> => {
+    const { code, stdout } = await cli(["doctor", ...args, "--samples", "0"]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("sensitive and not extractable") });
+    const flags = await cli(["doctor", uriOf("token=hsm-a;object=k1"), "--samples", "0"]);
+    expect(flags.stdout).toContain("no wrong PIN since the last login");
+  };
+
+  test("without a byte order mark", async () => {
+    await folder.write("bom", `\uFEFF${hsm.pin}\r\n`);
+    await expectExamined([uriOf("token=hsm-a;object=k1", `file:${folder.path}/bom`)]);
+  });
+
+  test("as bytes", async () => {
+    const pin = `() => new TextEncoder().encode("${hsm.pin}")`;
+    const adapters = `{ pkcs11: { module: ${JSON.stringify(hsm.module)}, pin: ${pin} } }`;
+    await folder.write(
+      "bytes.mjs",
+      `export default { issuer: "https://op.example", keys: [], adapters: ${adapters} };`,
+    );
+    await expectExamined(["pkcs11:token=hsm-a;object=k1", "--config", "bytes.mjs"]);
+  });
+});
