@@ -84,6 +84,13 @@ test("a module that the options do not allow is never loaded", async () => {
   expect(examined.stdout).toContain("sensitive and not extractable");
 });
 
+test("a token that hides its keys needs a login, whatever its flags say", async () => {
+  shim.token({ withoutFlags: 0x4 });
+  const { stdout } = await cli(["doctor", uriOf("token=hsm-a;object=k1"), "--samples", "0"]);
+  expect(stdout).toContain("no wrong PIN since the last login");
+  expect(stdout).not.toContain("the token needs no login");
+});
+
 test("a token is found next to one that cannot be read", async () => {
   // Each list of this program reads both tokens once.
   shim.slots({ first: FIRST, swapped: true });

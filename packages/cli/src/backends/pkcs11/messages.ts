@@ -17,6 +17,7 @@ export type ModuleRequest = {
 export interface TokenState {
   readonly label: string;
   readonly model: string;
+  /** The flag says so, or the key does not show without a login. */
   readonly loginRequired: boolean;
   readonly pinCountLow: boolean;
   readonly pinFinalTry: boolean;

@@ -78,7 +78,10 @@ function run(request: ModuleRequest): unknown {
   try {
     const calls = { module, number: (name: string) => Number(binding[name]) };
     const [slot, info] = findToken(calls, request.uri);
-    if (request.task === "token") return tokenState(calls, info);
+    if (request.task === "token") {
+      const state = tokenState(calls, info);
+      return state.loginRequired ? state : { ...state, loginRequired: hidesKey(calls, slot, request.uri) };
+    }
     // Only a new key is written.
     const access = request.task === "generate" ? calls.number("CKF_RW_SESSION") : 0;
     const session = module.C_OpenSession(slot, calls.number("CKF_SERIAL_SESSION") | access);
@@ -90,6 +93,12 @@ function run(request: ModuleRequest): unknown {
   } finally {
     module.C_Finalize();
   }
+}
+
+/** Not every token that needs a login sets the flag. One that shows the key without a login needs none. */
+function hidesKey(calls: Calls, slot: Buffer, uri: TokenUri): boolean {
+  const session = calls.module.C_OpenSession(slot, calls.number("CKF_SERIAL_SESSION"));
+  return find(calls, session, "CKO_PRIVATE_KEY", uri).length === 0;
 }
 
 /** A PIN that turns out to be wrong must not lock the token. */
