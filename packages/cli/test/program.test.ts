@@ -1,7 +1,10 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
 import { generateHelpTextForAllCommands, type Application, type CommandContext } from "@stricli/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createColors } from "picocolors";
@@ -97,6 +100,15 @@ test("at a terminal, a command says what it waits for, and Ctrl-C ends it", asyn
   silent.close();
   expect(code).toBe(130);
   expect(shown).not.toContain("error");
+});
+
+test("a second Ctrl-C ends a command that reads a file that never answers", async () => {
+  await using folder = await createKeyFolder();
+  await promisify(execFile)("mkfifo", [join(folder.path, "fifo.json")]);
+  const child = startCli(["jwks", "--config", "fifo.json"], { cwd: folder.path });
+  await delay(400);
+  for (; child.signalCode === null && child.exitCode === null; await delay(100)) child.kill("SIGINT");
+  expect(child.signalCode).toBe("SIGINT");
 });
 
 test("a full disk is named, and is not taken for a finding", async () => {

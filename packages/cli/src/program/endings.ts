@@ -23,15 +23,15 @@ const NO_READER = "EPIPE";
 export function watchEndings(): Endings {
   const controller = new AbortController();
   let code: number | undefined;
-  const end = (exitCode: number): void => {
-    if (code !== undefined) process.exit(exitCode);
+  const end = (exitCode: number, signal?: NodeJS.Signals): void => {
+    if (code !== undefined) leave(exitCode, signal);
     code = exitCode;
     controller.abort();
-    setTimeout(() => process.exit(exitCode), CLOSING_MS).unref();
+    setTimeout(() => leave(exitCode, signal), CLOSING_MS).unref();
   };
-  const interrupt = (): void => end(INTERRUPTED);
+  const interrupt = (): void => end(INTERRUPTED, "SIGINT");
   process.on("SIGINT", interrupt);
-  process.on("SIGTERM", () => end(TERMINATED));
+  process.on("SIGTERM", () => end(TERMINATED, "SIGTERM"));
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (code !== undefined) return;
     if (error.code === NO_READER) return end(0);
@@ -43,4 +43,11 @@ export function watchEndings(): Endings {
   // Without a reader for messages the work goes on.
   process.stderr.on("error", () => undefined);
   return { signal: controller.signal, interrupt, exitCode: () => code };
+}
+
+/** Ends the program at once. `process.exit` would wait for a file that hangs, such as a FIFO. */
+function leave(exitCode: number, signal: NodeJS.Signals | undefined): void {
+  if (signal === undefined) process.exit(exitCode);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 }
