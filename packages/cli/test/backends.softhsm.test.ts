@@ -101,6 +101,17 @@ test("without a PIN and without a terminal, the command says what is missing", a
   });
 });
 
+test.each([
+  ["env:MISSING_PIN", "thread", "adapters.pkcs11.pin: The variable MISSING_PIN is not set, and should hold a secret"],
+  ["file:away", "process", "adapters.pkcs11.pin: The file of a secret cannot be read (ENOENT)"],
+])("a PIN that %s of the configuration does not give is explained, isolation %s", async (pin, isolation, problem) => {
+  const adapters = { pkcs11: { module: hsm.module, pin, isolation } };
+  await folder.write("missing.json", { issuer: "https://op.example", keys: [], adapters });
+  const { code, stderr } = await cli(["kid", "pkcs11:token=op;object=sig-1", "--config", "missing.json"]);
+  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining(problem) });
+  expect(stderr).toContain('token "op"');
+});
+
 describe("at a terminal, the PIN is asked for", () => {
   const question = "PIN of token=op";
 

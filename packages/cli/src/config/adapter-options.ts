@@ -1,6 +1,7 @@
-import { ConfigurationError } from "@signpost/core";
+import { ConfigurationError, SignerError } from "@signpost/core";
 import { isPlainObject } from "@signpost/core/adapter";
 import { secretReader } from "../keys/secret-reference.ts";
+import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 
 /** Options whose values are secrets, in all adapters. Each may be a function. */
@@ -26,6 +27,11 @@ export async function resolveSecrets(path: string, value: unknown, context: CliC
 async function reference(place: string, value: unknown, context: CliContext): Promise<unknown> {
   if (value === undefined || typeof value === "function") return value;
   const reader = typeof value === "string" ? await secretReader(value, context) : undefined;
-  if (reader !== undefined) return reader;
+  if (reader !== undefined) return () => reader().catch((cause: unknown) => Promise.reject(told(place, cause)));
   throw new ConfigurationError(place, "expected where the secret is: env:NAME, file:PATH or prompt:");
+}
+
+/** Adapters pass on the message of no other error, since it may contain a secret. */
+function told(place: string, cause: unknown): unknown {
+  return cause instanceof CliError ? new SignerError("unavailable", `${place}: ${cause.message}`, { cause }) : cause;
 }
