@@ -5,6 +5,8 @@ export type ModuleRequest = {
   /** Path of the compiled binding, `pkcs11js`. */
   readonly binding: string;
   readonly module: string;
+  /** The option `libraryParameters` of the adapter. */
+  readonly parameters?: string | undefined;
   readonly uri: TokenUri;
 } & (
   | { readonly task: "token" }

@@ -14,6 +14,8 @@ import { readTokenUri, type TokenUri } from "./uri.ts";
 /** A module and the part of a URI that selects a token and a key. */
 export interface ModulePlace {
   readonly module: string;
+  /** Text for C_Initialize, for the few modules that need it. */
+  readonly parameters: string | undefined;
   readonly uri: TokenUri;
   /** Path of the compiled binding. */
   readonly binding: string;
@@ -39,7 +41,9 @@ export async function findModule(
   const folders = [here, ...(adapter === undefined ? [] : [dirname(adapter)]), context.cwd];
   const binding = resolvePackage("pkcs11js", folders);
   if (typeof module !== "string" || binding === undefined) return undefined;
-  return (await isAllowed(module, options["allowedModules"])) ? { module, uri: parsed, binding } : undefined;
+  if (!(await isAllowed(module, options["allowedModules"]))) return undefined;
+  const given = options["libraryParameters"];
+  return { module, parameters: typeof given === "string" ? given : undefined, uri: parsed, binding };
 }
 
 /** As the adapter decides it: by the real path of the module. To load a module is to run its code. */

@@ -27,7 +27,7 @@ interface TokenInfo {
 }
 interface Module {
   load(path: string): void;
-  C_Initialize(): void;
+  C_Initialize(args?: { readonly flags: number; readonly libraryParameters: string }): void;
   C_Finalize(): void;
   C_GetSlotList(tokenPresent: boolean): Buffer[];
   C_GetTokenInfo(slot: Buffer): TokenInfo;
@@ -74,9 +74,9 @@ function run(request: ModuleRequest): unknown {
   const binding = createRequire(request.binding)(request.binding) as Binding;
   const module = new binding.PKCS11();
   module.load(request.module);
-  module.C_Initialize();
+  const calls = { module, number: (name: string) => Number(binding[name]) };
+  initialize(calls, request.parameters);
   try {
-    const calls = { module, number: (name: string) => Number(binding[name]) };
     const [slot, info] = findToken(calls, request.uri);
     if (request.task === "token") {
       const state = tokenState(calls, info);
@@ -93,6 +93,12 @@ function run(request: ModuleRequest): unknown {
   } finally {
     module.C_Finalize();
   }
+}
+
+function initialize({ module, number }: Calls, parameters: string | undefined): void {
+  if (parameters === undefined) return module.C_Initialize();
+  // pkcs11js drops the last character of the parameters.
+  module.C_Initialize({ flags: number("CKF_OS_LOCKING_OK"), libraryParameters: `${parameters} ` });
 }
 
 /** Not every token that needs a login sets the flag. One that shows the key without a login needs none. */
