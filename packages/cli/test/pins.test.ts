@@ -1,5 +1,7 @@
 import { expect, test, vi } from "vitest";
-import { pinAsker, pinOptions } from "../src/keys/secrets.ts";
+import { secretReader } from "../src/keys/secret-reference.ts";
+import { pinAsker, pinOptions, pinReader } from "../src/keys/secrets.ts";
+import { createKeyFolder } from "./support/key-folder.ts";
 import { recordingContext } from "./support/recording-context.ts";
 
 const asked: string[] = [];
@@ -29,4 +31,16 @@ test.each([
   const context = recordingContext("/");
   await pinOptions(`pkcs11:${path}?pin-source=prompt:`, {}, context, pinAsker(context));
   expect(asked.splice(0)).toEqual(["PIN of the token"]);
+});
+
+test.each(["FILE:", "Env:", "PROMPT:"])("the scheme of a source may be in capitals: %s", async (scheme) => {
+  await using folder = await createKeyFolder();
+  await folder.write("pin", "1234\n");
+  const place = { "FILE:": `${folder.path}/pin`, "Env:": "OP_PIN", "PROMPT:": "" }[scheme] ?? "";
+  const context = { ...recordingContext("/"), env: { OP_PIN: "1234" } };
+  const uri = `pkcs11:token=op;object=a?pin-source=${scheme}${place}`;
+  const pin = await pinReader(uri, {}, context, () => Promise.resolve("1234"));
+  expect(pin).toBe("1234");
+  expect(await (await secretReader(`${scheme}${place}`, context))?.()).toBe(scheme === "PROMPT:" ? "pin-1" : "1234");
+  asked.splice(0);
 });

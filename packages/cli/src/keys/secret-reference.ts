@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { ConfigurationError } from "@signpost/core";
-import { readRegularFile } from "@signpost/core/adapter";
+import { afterScheme, readRegularFile } from "@signpost/core/adapter";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT } from "../program/exit-codes.ts";
@@ -14,9 +14,11 @@ export async function secretReader(
   reference: string,
   context: CliContext,
 ): Promise<(() => Promise<string>) | undefined> {
-  if (reference.startsWith("env:")) return async () => variable(reference.slice("env:".length), context.env);
-  if (reference.startsWith("file:")) return () => fromFile(reference);
-  if (reference !== "prompt:") return undefined;
+  const name = afterScheme(reference, "env");
+  if (name !== undefined) return async () => variable(name, context.env);
+  const file = afterScheme(reference, "file");
+  if (file !== undefined) return () => fromFile(file);
+  if (afterScheme(reference, "prompt") !== "") return undefined;
   // Now, because an adapter does not wait long for a secret.
   const typed = await askSecret(context, "Secret");
   return async () => typed;
@@ -35,8 +37,8 @@ export function variable(name: string, env: NodeJS.ProcessEnv): string {
 const MAX_BYTES = 65_536;
 
 /** Without a byte order mark, and without one line end. A FIFO or a device is refused: it may never answer. */
-async function fromFile(reference: string): Promise<string> {
-  const path = reference.startsWith("file:/") ? pathOf(reference) : reference.slice("file:".length);
+async function fromFile(place: string): Promise<string> {
+  const path = place.startsWith("/") ? pathOf(`file:${place}`) : place;
   const bytes = await readRegularFile("secret", path, MAX_BYTES).catch((cause: unknown) => {
     throw new CliError(EXIT.usage, "secret_missing", `The file of a secret cannot be read (${reasonOf(cause)})`, {
       cause,

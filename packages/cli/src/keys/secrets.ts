@@ -1,5 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { SignpostError } from "@signpost/core";
+import { afterScheme } from "@signpost/core/adapter";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT } from "../program/exit-codes.ts";
@@ -66,11 +67,15 @@ export async function pinOptions(
   ask: AskPin,
 ): Promise<AdapterOptions> {
   const source = pinSourceIn(uri);
-  if (source?.startsWith("env:") === true) {
-    const pin = variable(source.slice("env:".length), context.env);
+  const name = afterScheme(source, "env");
+  if (name !== undefined) {
+    const pin = variable(name, context.env);
     return { pinSource: () => pin };
   }
-  const isAsked = source === undefined ? options["pin"] === undefined && canAsk(context) : source.startsWith("prompt:");
+  const isAsked =
+    source === undefined
+      ? options["pin"] === undefined && canAsk(context)
+      : afterScheme(source, "prompt") !== undefined;
   if (!isAsked) return {};
   // Before the key is opened, because the adapter waits ten seconds for a PIN.
   const pin = await ask(uri);
@@ -86,7 +91,9 @@ export async function pinReader(
 ): Promise<string | undefined> {
   const { pin, pinSource } = { ...options, ...(await pinOptions(uri, options, context, ask)) };
   const source = pinSourceIn(uri);
-  if (source?.startsWith("file:") === true) return (await secretReader(source, context))?.();
+  if (source !== undefined && afterScheme(source, "file") !== undefined) {
+    return (await secretReader(source, context))?.();
+  }
   const read = source === undefined ? pin : pinSource;
   const given: unknown = typeof read === "function" ? await read(source) : read;
   // As the adapter takes it: text, or bytes of UTF-8.
