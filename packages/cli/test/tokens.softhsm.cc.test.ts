@@ -92,17 +92,11 @@ test("a token that hides its keys needs a login, whatever its flags say", async 
 });
 
 test("a token is found next to one that cannot be read", async () => {
-  // Each list of this program reads both tokens once.
   shim.slots({ first: FIRST, swapped: true });
-  const adapters = { pkcs11: { isolation: "process" } };
-  await folder.write("process.json", { issuer: "https://op.example", keys: [], adapters });
+  // In the first list of slots.
   shim.fail("C_GetTokenInfo", 0x30, { every: 2, times: 1 });
-  const { stdout } = await cli(
-    ["doctor", uriOf("token=hsm-b;object=k1"), "--config", "process.json", "--samples", "0"],
-    {
-      env: { OP_PIN: other.pin },
-    },
-  );
+  const env = { OP_PIN: other.pin };
+  const { stdout } = await cli(["doctor", uriOf("token=hsm-b;object=k1"), "--samples", "0"], { env });
   expect(stdout).toContain("no wrong PIN since the last login");
 });
 
@@ -123,11 +117,10 @@ describe("before a key is made, the adapter refuses", () => {
   });
 
   test("a wrong PIN, which is tried once, and names the token and the source", async () => {
-    const token = await hsm.addToken({ label: "locking" });
+    await hsm.addToken({ label: "locking" });
     shim.slots({ first: FIRST });
     await expectRefused(uriOf("token=locking;object=new"), 3, 'token "locking"', { env: { OP_PIN: "00000000" } });
     expect(shim.logins().reduce((sum, count) => sum + count, 0)).toBe(1);
-    await token.pkcs11Tool("--list-objects", "--type", "privkey");
   });
 
   test("a FIFO, and the command ends", async () => {
@@ -141,8 +134,6 @@ describe("the PIN of a key is read as the adapter reads it", () => {
   const expectExamined = async (args: readonly string[]): Promise<void> => {
     const { code, stdout } = await cli(["doctor", ...args, "--samples", "0"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("sensitive and not extractable") });
-    const flags = await cli(["doctor", uriOf("token=hsm-a;object=k1"), "--samples", "0"]);
-    expect(flags.stdout).toContain("no wrong PIN since the last login");
   };
 
   test("without a byte order mark", async () => {

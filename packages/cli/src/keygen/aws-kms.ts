@@ -2,8 +2,8 @@ import { kmsPlace, openKmsCalls, type KmsCalls } from "../backends/aws-kms.ts";
 import type { CliError } from "../program/cli-error.ts";
 import { exists, failed, NO_KEY, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
 
-/** Credentials that may make keys need not be allowed to read every key. */
-const NO_KMS_KEY = [...NO_KEY, "access_denied"];
+/** Credentials that may make keys need not be allowed to read every key, and an alias may name a disabled one. */
+const NO_KMS_KEY = [...NO_KEY, "access_denied", "key_disabled"];
 
 const EXAMPLE = "awskms:///alias/op-2027";
 
