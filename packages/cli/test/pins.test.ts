@@ -44,3 +44,14 @@ test.each(["FILE:", "Env:", "PROMPT:"])("the scheme of a source may be in capita
   expect(await (await secretReader(`${scheme}${place}`, context))?.()).toBe(scheme === "PROMPT:" ? "pin-1" : "1234");
   asked.splice(0);
 });
+
+test("a function that gives no PIN is not waited for without end", async () => {
+  vi.useFakeTimers();
+  const pin = (): Promise<string> => new Promise(() => undefined);
+  const context = recordingContext("/");
+  const ask = (): Promise<string> => Promise.reject(new Error("asked"));
+  const reading = pinReader("pkcs11:token=op;object=a", { pin }, context, ask).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(10_000);
+  vi.useRealTimers();
+  expect(await reading).toMatchObject({ code: "timeout", message: "the PIN did not arrive within 10000 ms" });
+});

@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { SignpostError } from "@signpost/core";
-import { afterScheme } from "@signpost/core/adapter";
+import { afterScheme, withinDeadline } from "@signpost/core/adapter";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT } from "../program/exit-codes.ts";
@@ -82,6 +82,9 @@ export async function pinOptions(
   return source === undefined ? { pin } : { pinSource: () => pin };
 }
 
+/** How long a function may take for a PIN, as in the adapter. Milliseconds. */
+const PIN_MS = 10_000;
+
 /** The PIN of a PKCS#11 URI, from wherever the URI, the options or a person gives it. Undefined if nothing does. */
 export async function pinReader(
   uri: string,
@@ -95,7 +98,10 @@ export async function pinReader(
     return (await secretReader(source, context))?.();
   }
   const read = source === undefined ? pin : pinSource;
-  const given: unknown = typeof read === "function" ? await read(source) : read;
+  const { signal } = context;
+  const deadline = { deadlineMs: PIN_MS, signal, message: `the PIN did not arrive within ${PIN_MS} ms` };
+  const given: unknown =
+    typeof read === "function" ? await withinDeadline(async () => read(source) as unknown, deadline) : read;
   // As the adapter takes it: text, or bytes of UTF-8.
   if (isUint8Array(given)) return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(given);
   return typeof given === "string" ? given : undefined;
