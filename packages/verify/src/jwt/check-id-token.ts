@@ -3,7 +3,7 @@ import { TokenError } from "../errors.ts";
 import type { JsonObject } from "../jwk/json.ts";
 import { invalid, optionalTime, requireString, requireTime } from "../token/claims.ts";
 import type { TimeRules } from "../token/claims.ts";
-import type { Scheme } from "./algorithms.ts";
+import type { Scheme } from "../token/algorithms.ts";
 import type { CallRules } from "./call-options.ts";
 import { optionalString, requireEqual, requireNotOlder, requireOwnAudience } from "./claim-checks.ts";
 import type { VerifierRules } from "./verifier-options.ts";

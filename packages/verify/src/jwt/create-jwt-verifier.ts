@@ -3,8 +3,8 @@ import { abortable } from "../http/abortable.ts";
 import { parseCompactJws, requireTyp } from "../token/compact.ts";
 import type { CompactJws } from "../token/compact.ts";
 import { requireIssuer, requireNotExpired, requireStarted, requireTime } from "../token/claims.ts";
-import type { JwtAlgorithm } from "./algorithms.ts";
-import { SCHEMES } from "./algorithms.ts";
+import type { JwtAlgorithm } from "../token/algorithms.ts";
+import { isJwtAlgorithm, SCHEMES } from "../token/algorithms.ts";
 import type { CallRules, VerifyAccessTokenOptions, VerifyIdTokenOptions } from "./call-options.ts";
 import { readAccessTokenCall, readIdTokenCall } from "./call-options.ts";
 import { checkAccessToken } from "./check-access-token.ts";
@@ -15,7 +15,7 @@ import type { KeyHeader } from "./find-node-key.ts";
 import { findNodeKey } from "./find-node-key.ts";
 import { createKnownHeaders } from "./known-headers.ts";
 import type { AccessTokenVerifierOptions, IdTokenVerifierOptions, VerifierRules } from "./verifier-options.ts";
-import { isJwtAlgorithm, readVerifierOptions } from "./verifier-options.ts";
+import { readVerifierOptions } from "./verifier-options.ts";
 import { createVerifyByNode } from "./verify-by-node.ts";
 
 /** A verified JWT. */

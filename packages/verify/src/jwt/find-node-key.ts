@@ -7,8 +7,8 @@ import { findKeyOf } from "../jwk/key-function.ts";
 import type { VerifierKey } from "../jwk/import-public-jwk.ts";
 import type { KeyFunction } from "../jwk/key-function.ts";
 import { readPublicJwk } from "../jwk/public-jwk.ts";
-import type { JwtAlgorithm, Scheme } from "./algorithms.ts";
-import { SCHEMES } from "./algorithms.ts";
+import type { JwtAlgorithm } from "../token/algorithms.ts";
+import { fits, SCHEMES } from "../token/algorithms.ts";
 
 /** The members of a header that select a key. `jku`, `x5u`, `jwk` and `x5c` never do (RFC 8725 section 3.10). */
 export interface KeyHeader {
@@ -69,20 +69,4 @@ function isUsable(object: KeyObject): boolean {
     // It has no JWK form, so no algorithm is for it.
     return false;
   }
-}
-
-interface CryptoKeyLike {
-  readonly algorithm: { readonly name: string; readonly hash?: { readonly name: string } };
-  readonly usages: readonly string[];
-}
-
-/** Whether another function's key may verify this algorithm. Our own key functions have checked this before. */
-function fits(key: unknown, object: KeyObject, { keyType, curve, digest, webCrypto }: Scheme): boolean {
-  if (object.asymmetricKeyType !== keyType || object.asymmetricKeyDetails?.namedCurve !== curve) return false;
-  // A KeyObject is for any padding and any hash. A CryptoKey is for one of each, and for the uses that it states.
-  if (key === object) return true;
-  const { algorithm, usages } = key as CryptoKeyLike;
-  if (!usages.includes("verify")) return false;
-  if (keyType !== "rsa") return true;
-  return algorithm.name === webCrypto && algorithm.hash?.name.toLowerCase().replace("-", "") === digest;
 }

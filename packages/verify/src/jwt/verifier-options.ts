@@ -5,8 +5,8 @@ import type { KeyFunction } from "../jwk/key-function.ts";
 import { readTexts, requireFunction } from "../read-options.ts";
 import type { TimeOptions, TimeRules } from "../token/claims.ts";
 import { TIME_OPTIONS, timeRules } from "../token/claims.ts";
-import type { JwtAlgorithm } from "./algorithms.ts";
-import { JWT_ALGORITHMS } from "./algorithms.ts";
+import type { JwtAlgorithm } from "../token/algorithms.ts";
+import { isJwtAlgorithm, JWT_ALGORITHMS } from "../token/algorithms.ts";
 
 /** Options for every type of token. */
 export interface JwtVerifierCommon extends TimeOptions {
@@ -127,9 +127,4 @@ function readAlgorithms(value: unknown): readonly JwtAlgorithm[] {
     "algorithms",
     `expected a list of at least one of ${JWT_ALGORITHMS.join(", ")}, got ${what}`,
   );
-}
-
-export function isJwtAlgorithm(alg: unknown): alg is JwtAlgorithm {
-  const known: readonly unknown[] = JWT_ALGORITHMS;
-  return known.includes(alg);
 }

@@ -2,12 +2,13 @@ import { verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { TokenError } from "../errors.ts";
 import type { CompactJws } from "../token/compact.ts";
+import { isPoolLate, orHere } from "../token/late-pool.ts";
 import { requireSignatureLength } from "../token/signature.ts";
-import type { Scheme } from "./algorithms.ts";
+import type { Scheme } from "../token/algorithms.ts";
 
 /** With fewer tokens, waking a thread takes longer than it saves: measured 1.2 times as long for one or two, the same from eight on. */
 const MIN_FOR_THREADS = 4;
-/** The threads of the pool also serve files and DNS. If they hang, later tokens are verified without them. */
+/** The threads of the pool also serve files and DNS. More tokens would wait longer for them. */
 const MAX_ON_THREADS = 64;
 
 /** Verifies one signature, at once if there is no promise. `inFlight`: how many tokens are being verified, with this one. */
@@ -42,7 +43,8 @@ export function createVerifyByNode(): VerifyByNode {
     // The parts were checked to be base64url.
     const data = Buffer.from(jwt.slice(0, jwt.lastIndexOf(".")), "latin1");
     const inputs: Inputs = [digest, data, { key, ...parameters }, jws.signature];
-    if (inFlight >= MIN_FOR_THREADS && onThreads < MAX_ON_THREADS) return verifyOnThread(inputs);
+    if (inFlight >= MIN_FOR_THREADS && onThreads < MAX_ON_THREADS && !isPoolLate())
+      return orHere(verifyOnThread(inputs), () => verifyHere(inputs));
     verifyHere(inputs);
     return undefined;
   };

@@ -1,5 +1,5 @@
 import { constants } from "node:crypto";
-import type { SignKeyObjectInput } from "node:crypto";
+import type { KeyObject, SignKeyObjectInput } from "node:crypto";
 
 /** Algorithms that a JWT verifier can accept. Compared byte for byte. Never `none`, and none with a shared secret. */
 export const JWT_ALGORITHMS = [
@@ -18,6 +18,11 @@ export const JWT_ALGORITHMS = [
 
 /** One of `JWT_ALGORITHMS`. */
 export type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number];
+
+export function isJwtAlgorithm(alg: unknown): alg is JwtAlgorithm {
+  const known: readonly unknown[] = JWT_ALGORITHMS;
+  return known.includes(alg);
+}
 
 /** What node:crypto needs to verify an algorithm, and which keys fit it. */
 export interface Scheme {
@@ -76,3 +81,19 @@ export const SCHEMES: Readonly<Record<JwtAlgorithm, Scheme>> = {
   RS384: pkcs1("sha384"),
   RS512: pkcs1("sha512"),
 };
+
+interface CryptoKeyLike {
+  readonly algorithm: { readonly name: string; readonly hash?: { readonly name: string } };
+  readonly usages: readonly string[];
+}
+
+/** Whether another function's key may verify this algorithm. Our own key functions have checked this before. */
+export function fits(key: unknown, object: KeyObject, { keyType, curve, digest, webCrypto }: Scheme): boolean {
+  if (object.asymmetricKeyType !== keyType || object.asymmetricKeyDetails?.namedCurve !== curve) return false;
+  // A KeyObject is for any padding and any hash. A CryptoKey is for one of each, and for the uses that it states.
+  if (key === object) return true;
+  const { algorithm, usages } = key as CryptoKeyLike;
+  if (!usages.includes("verify")) return false;
+  if (keyType !== "rsa") return true;
+  return algorithm.name === webCrypto && algorithm.hash?.name.toLowerCase().replace("-", "") === digest;
+}
