@@ -43,6 +43,7 @@ export { publishedKeys, requirePublished } from "./host/published.ts";
 export type { DocumentKey } from "./host/published.ts";
 export { createTriedSigner } from "./host/tried-signer.ts";
 export type { TriedSigner } from "./host/tried-signer.ts";
+export { parseHttpDate } from "./http-date.ts";
 export { elapsedMs, elapsedOnBothMs, readInstant, wasFrozen } from "./instant.ts";
 export type { Clocks, Instant } from "./instant.ts";
 export { readOwnKeys } from "./keyset/own-keys.ts";

@@ -103,6 +103,12 @@ export function headerOf(answer: Answer, name: string): string | undefined {
   return values.length === 0 ? undefined : values.join(", ");
 }
 
+/** The value of a header that has only one. A server that sends it twice with the same value has sent one. */
+export function soleHeaderOf(answer: Answer, name: string): string | undefined {
+  const values = answer.headers.filter(([sent]) => sent.toLowerCase() === name).map(([, value]) => value);
+  return new Set(values).size > 1 ? values.join(", ") : values[0];
+}
+
 /** The exchange if it is an answer. */
 export function answerOf(exchange: Exchange | undefined): Answer | undefined {
   return exchange?.kind === "answer" ? exchange : undefined;

@@ -1,4 +1,5 @@
-import { headerOf } from "./exchange.ts";
+import { parseHttpDate } from "@signpost/core/adapter";
+import { headerOf, soleHeaderOf } from "./exchange.ts";
 import type { Answer } from "./exchange.ts";
 
 /** What an answer tells caches about its lifetime (RFC 9111 sections 4.2 and 5.2.2, RFC 5861). All times in seconds. */
@@ -34,12 +35,12 @@ export function lifetimeOf(answer: Answer): Lifetime {
   const isNeverFresh = directives.has("no-store") || directives.has("no-cache");
   const stated = isNeverFresh ? 0 : (seconds(directives, "max-age") ?? expiresIn(answer));
   const mustAsk = isNeverFresh || directives.has("must-revalidate");
-  const age = headerOf(answer, "age");
+  const age = ageOf(answer);
   return {
     freshFor: stated,
     sharedFreshFor: directives.has("private") ? 0 : (seconds(directives, "s-maxage") ?? stated),
     staleFor: mustAsk ? 0 : (seconds(directives, "stale-while-revalidate") ?? 0),
-    age: age !== undefined && /^\d+$/.test(age) ? Number(age) : 0,
+    age: age ?? 0,
     isAgeStated: age !== undefined,
     directives,
   };
@@ -69,10 +70,23 @@ function seconds(directives: ReadonlyMap<string, readonly string[]>, name: strin
   return Math.min(Number(first), 2 ** 31);
 }
 
+/** An invalid `Expires` is in the past (RFC 9111 section 5.3). */
 function expiresIn(answer: Answer): number | undefined {
-  const expires = headerOf(answer, "expires");
+  const expires = soleHeaderOf(answer, "expires");
   if (expires === undefined) return undefined;
-  const date = Date.parse(headerOf(answer, "date") ?? "");
-  const left = Date.parse(expires) - (Number.isNaN(date) ? answer.sentAt : date);
-  return Number.isNaN(left) ? 0 : Math.max(0, Math.floor(left / 1000));
+  const date = dateOf(answer) ?? answer.sentAt;
+  const left = (parseHttpDate(expires, date) ?? date) - date;
+  return Math.max(0, Math.floor(left / 1000));
+}
+
+/** When the origin made the answer, in milliseconds since 1970. Undefined if it does not say. */
+export function dateOf(answer: Answer): number | undefined {
+  return parseHttpDate(soleHeaderOf(answer, "date") ?? "", answer.sentAt);
+}
+
+/** The first of several values (RFC 9111 section 5.1). */
+function ageOf(answer: Answer): number | undefined {
+  const [first] = headerOf(answer, "age")?.split(",", 1) ?? [];
+  if (first === undefined) return undefined;
+  return /^\d+$/.test(first.trim()) ? Number(first) : 0;
 }

@@ -1,8 +1,7 @@
-import { elapsedMs } from "@signpost/core/adapter";
+import { elapsedMs, parseHttpDate } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { deltaSeconds, normalisedCacheControl } from "./cache-control.ts";
 import type { ClockReading } from "./clock-reading.ts";
-import { parseHttpDate } from "./http-date.ts";
 import { soleValue } from "./sole-value.ts";
 
 /** Response headers by lower-case name. */

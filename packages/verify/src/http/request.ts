@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { SignerError } from "@signpost/core";
-import { memberOf, safeCause, withinDeadline } from "@signpost/core/adapter";
+import { memberOf, parseHttpDate, safeCause, withinDeadline } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { causesOf, reasonOf } from "../causes.ts";
 import { findKeySetError, KeySetError } from "../errors.ts";
 import type { ClockReading } from "./clock-reading.ts";
 import type { HeaderMap } from "./freshness.ts";
-import { parseHttpDate } from "./http-date.ts";
 import { mediaTypeOf, printableType } from "./media-type.ts";
 import { onSecondConnection } from "./second-connection.ts";
 import { soleValue } from "./sole-value.ts";

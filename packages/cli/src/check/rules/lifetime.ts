@@ -2,7 +2,7 @@ import { duration } from "../../terminal/duration.ts";
 import type { Answer } from "../exchange.ts";
 import { headerOf } from "../exchange.ts";
 import type { Facts } from "../facts.ts";
-import { directSeconds, lifetimeOf, sharedSeconds } from "../lifetime.ts";
+import { dateOf, directSeconds, lifetimeOf, sharedSeconds } from "../lifetime.ts";
 import { excerpt } from "../excerpt.ts";
 import type { CheckFinding } from "../report.ts";
 import { fine, findings, found, skipped } from "./rule.ts";
@@ -114,8 +114,8 @@ function vary(answer: Answer): Outcome {
 }
 
 function clock(answer: Answer): Outcome {
-  const date = Date.parse(headerOf(answer, "date") ?? "");
-  if (Number.isNaN(date)) return skipped("no Date");
+  const date = dateOf(answer);
+  if (date === undefined) return skipped("no Date");
   const { isAgeStated } = lifetimeOf(answer);
   // A cache sends the date of the origin's answer.
   const difference = isAgeStated ? 0 : date - answer.sentAt;

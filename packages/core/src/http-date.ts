@@ -18,8 +18,16 @@ const FORMS: readonly RegExp[] = [
 const MAX_YEARS_AHEAD = 50;
 
 /**
- * Parses an HTTP-date. Returns milliseconds since the epoch, or `undefined` for any other text, because `Date.parse` accepts many
- * other formats. `now` decides the century of a two-digit year: the last one that is at most 50 years ahead.
+ * Parses an HTTP-date (RFC 9110 section 5.6.7). Returns milliseconds since 1970, or `undefined` for any other text. `now`
+ * decides the century of a two-digit year: the last one that is at most 50 years ahead. `Date.parse` accepts many other
+ * formats, and reads one of the three as local time.
+ *
+ * @example
+ * ```ts
+ * import { parseHttpDate } from "@signpost/core/adapter";
+ *
+ * export const dateOf = (headers: Headers) => parseHttpDate(headers.get("date") ?? "", Date.now());
+ * ```
  */
 export function parseHttpDate(text: string, now: number): number | undefined {
   const parts = FORMS.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);

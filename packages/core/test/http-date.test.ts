@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseHttpDate } from "../../src/http/http-date.ts";
+import { parseHttpDate } from "@signpost/core/adapter";
 
 // RFC 9110 section 5.6.7.
 

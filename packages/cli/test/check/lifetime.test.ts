@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import type { Answer, HeaderLine } from "../../src/check/exchange.ts";
+import { dateOf, lifetimeOf } from "../../src/check/lifetime.ts";
+
+const DATE = "Sun, 29 Nov 2026 00:00:00 GMT";
+
+function answer(...headers: HeaderLine[]): Answer {
+  return {
+    kind: "answer",
+    request: { method: "GET", url: "https://op.example/jwks", headers: {} },
+    status: 200,
+    headers,
+    body: new Uint8Array(),
+    isTruncated: false,
+    strayBytes: 0,
+    sentAt: Date.parse(DATE) + 5000,
+    tookMs: 1,
+    tls: undefined,
+  };
+}
+
+describe("the lifetime of an answer", () => {
+  it.each<[what: string, expires: string, seconds: number]>([
+    ["IMF-fixdate", "Sun, 29 Nov 2026 01:00:00 GMT", 3600],
+    ["RFC 850", "Sunday, 29-Nov-26 01:00:00 GMT", 3600],
+    ["asctime, in GMT and not in the time zone of this machine", "Sun Nov 29 01:00:00 2026", 3600],
+    ["a number of seconds", "3600", 0],
+    ["a year", "200000", 0],
+    ["another name of the zone", "Thu, 18 Aug 2050 02:01:18 UTC", 0],
+    ["a missing comma", "Thu 18 Aug 2050 02:01:18 GMT", 0],
+    ["another day of the week", "Sat, 29 Nov 2026 01:00:00 GMT", 0],
+    ["an empty value", "", 0],
+  ])("by Expires: %s", (_what, expires, seconds) => {
+    expect(lifetimeOf(answer(["Expires", expires], ["Date", DATE])).freshFor).toBe(seconds);
+  });
+
+  it("by Expires without a valid Date counts from the request", () => {
+    const expires: HeaderLine = ["Expires", "Sun, 29 Nov 2026 01:00:00 GMT"];
+    expect(lifetimeOf(answer(expires)).freshFor).toBe(3595);
+    expect(lifetimeOf(answer(expires, ["Date", "2026-11-29T00:00:00Z"])).freshFor).toBe(3595);
+  });
+
+  it("by Expires and Date that were sent twice is that of one", () => {
+    const expires: HeaderLine = ["Expires", "Sun, 29 Nov 2026 01:00:00 GMT"];
+    expect(lifetimeOf(answer(expires, expires, ["Date", DATE], ["date", DATE])).freshFor).toBe(3600);
+  });
+});
+
+it.each<[value: string, seconds: number]>([
+  ["10", 10],
+  ["10, 20", 10],
+  ["-1", 0],
+  ["1.5", 0],
+])("Age: %s", (value, seconds) => {
+  expect(lifetimeOf(answer(["Age", value]))).toMatchObject({ age: seconds, isAgeStated: true });
+});
+
+it("a Date that is no HTTP-date says nothing", () => {
+  expect(dateOf(answer(["Date", DATE]))).toBe(Date.parse(DATE));
+  expect(dateOf(answer(["Date", "2026-11-29"]))).toBeUndefined();
+});
