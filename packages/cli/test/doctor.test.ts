@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { examineKmsKey, type AskKms } from "../src/doctor/aws-kms.ts";
-import { clockFinding } from "../src/doctor/clock.ts";
+import { checkClock, clockFinding } from "../src/doctor/clock.ts";
 import type { Finding } from "../src/doctor/finding.ts";
 import type { GcpKmsLike } from "../src/backends/gcp-kms.ts";
 import { examineVersion } from "../src/doctor/gcp-kms.ts";
@@ -213,6 +213,20 @@ test.each([
   [45, "problem"],
 ])("a clock that is %i seconds ahead is %s", (ahead, level) => {
   expect(clockFinding(ahead, "kms.example").level).toBe(level);
+});
+
+test("a date that a cache stored is not compared, and caches are asked to pass the request on", async () => {
+  const asked: unknown[] = [];
+  const cache = createServer((req, res) => {
+    asked.push(req.headers["cache-control"]);
+    res.writeHead(200, { date: new Date(Date.now() - 3_000_000).toUTCString(), age: "3000" }).end();
+  });
+  await once(cache.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void cache.close());
+  const { port } = cache.address() as AddressInfo;
+  const finding = await checkClock(`http://127.0.0.1:${port}/jwks`, new AbortController().signal);
+  expect(finding).toMatchObject({ level: "note", text: `not compared: a cache answered for 127.0.0.1:${port}` });
+  expect(asked).toEqual(["no-cache"]);
 });
 
 test("signatures that take long are a warning", () => {

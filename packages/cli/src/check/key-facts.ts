@@ -67,6 +67,12 @@ export function readKey(entry: Readonly<Record<string, unknown>>, index: number)
   };
 }
 
+/** What makes two keys differ. A value that is not text makes no key, and may be nested deeper than can be written. */
+export function valueOf(members: Readonly<Record<string, unknown>>): string {
+  const values = ["kty", "crv", "x", "y", "n", "e", "pub"].map((name) => members[name]);
+  return JSON.stringify(values.map((value) => (typeof value === "string" ? value : typeof value)));
+}
+
 /** Whether the entry may verify signatures, by what it says of its use. */
 export function isForSignatures({ use, members }: KeyFacts): boolean {
   const operations = members["key_ops"];

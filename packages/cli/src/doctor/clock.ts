@@ -1,3 +1,4 @@
+import { parseHttpDate } from "@signpost/core/adapter";
 import { note, ok, problem, warning, type Finding } from "./finding.ts";
 
 const TIMEOUT_MS = 3000;
@@ -13,6 +14,7 @@ export async function checkClock(url: string, signal: AbortSignal, now: () => nu
   const date = await dateOf(url, AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]));
   signal.throwIfAborted();
   if (date === undefined) return note("clock", `not compared: ${host} did not say its time`);
+  if (date === "cached") return note("clock", `not compared: a cache answered for ${host}`);
   return clockFinding((before + now()) / 2000 - date / 1000, host);
 }
 
@@ -27,13 +29,17 @@ export function clockFinding(ahead: number, host: string): Finding {
     : problem("clock", text, `${todo}: verifiers refuse tokens from ahead of their time`);
 }
 
-/** Milliseconds since 1970. Undefined if the host did not answer, or sent no date. */
-async function dateOf(url: string, signal: AbortSignal): Promise<number | undefined> {
+/**
+ * Milliseconds since 1970. Undefined if the host did not answer, or sent no date. A cache sends the date of the origin's answer,
+ * which may be hours old.
+ */
+async function dateOf(url: string, signal: AbortSignal): Promise<number | "cached" | undefined> {
   try {
-    const { headers, body } = await fetch(url, { method: "HEAD", redirect: "manual", signal });
+    const pastCaches = { "cache-control": "no-cache" };
+    const { headers, body } = await fetch(url, { method: "HEAD", redirect: "manual", headers: pastCaches, signal });
     await body?.cancel();
-    const date = Date.parse(headers.get("date") ?? "");
-    return Number.isNaN(date) ? undefined : date;
+    const date = parseHttpDate(headers.get("date") ?? "", Date.now());
+    return headers.has("age") && date !== undefined ? "cached" : date;
   } catch {
     return undefined;
   }

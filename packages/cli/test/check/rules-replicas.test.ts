@@ -6,6 +6,7 @@ import type { Op } from "./support/op.ts";
 
 const request = { method: "GET", url: JWKS_URI, headers: {} };
 const two = [EC_KEY, ED_KEY];
+const withoutKid = ({ kid: _kid, ...others }: (typeof two)[number]): object => others;
 const tagged = (server: Op, etag: string): Op =>
   changed(
     server,
@@ -19,6 +20,16 @@ test.each<readonly [string, readonly Op[], Readonly<Record<string, string>>]>([
     "have another key",
     [op(), op({ keys: two })],
     { "replica-keys": "must", "replica-bytes": "should", "replica-etag": "should" },
+  ],
+  [
+    "have another key under the same kid",
+    [op(), op({ keys: [{ ...EC_KEY, x: EC_KEY.y, y: EC_KEY.x }] })],
+    { "replica-keys": "must", "replica-bytes": "should", "replica-etag": "should" },
+  ],
+  [
+    "list keys without a kid in another order",
+    [op({ keys: two.map(withoutKid) }), op({ keys: two.map(withoutKid).toReversed() })],
+    { "replica-bytes": "should", "replica-etag": "should" },
   ],
   [
     "list the keys in another order",
@@ -50,6 +61,15 @@ test.each<readonly [string, readonly Op[], Readonly<Record<string, string>>]>([
   expect(
     Object.fromEntries(rows.filter(({ verdict }) => verdict !== "ok").map(({ rule, verdict }) => [rule, verdict])),
   ).toEqual(expected);
+});
+
+test("the kid of another key is named, and where it is another one", () => {
+  const rows = judgeReplicas([
+    { name: "a", exchange: exchangeOf(op({ keys: two }), request) },
+    { name: "b", exchange: exchangeOf(op({ keys: [{ ...EC_KEY, x: EC_KEY.y, y: EC_KEY.x }, ED_KEY] }), request) },
+  ]);
+  const seen = rows.find(({ rule }) => rule === "replica-keys")?.findings.map((finding) => finding.seen);
+  expect(seen).toEqual(["key sig-1 is another key at b than at a"]);
 });
 
 test("the missing key is named, and where it is missing", () => {

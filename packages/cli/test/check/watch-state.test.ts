@@ -167,6 +167,29 @@ describe("what a rotation must not do", () => {
     expect(faultsOf(events)).toEqual(["sig-1 is another key now"]);
   });
 
+  it("give a kid to another key after a set without it", () => {
+    const another = { ...EC_KEY, x: EC_KEY.y, y: EC_KEY.x };
+    const { events } = look([
+      [0, op({ keys: two })],
+      [1, op({ keys: [ED_KEY] })],
+      [2, away],
+      [3, op({ keys: [another, ED_KEY] })],
+      [4, op({ keys: [another, ED_KEY] })],
+      [5, op({ keys: two })],
+    ]);
+    expect(faultsOf(events)).toEqual(["sig-1 is another key now", "sig-1 is another key now"]);
+  });
+
+  it("but keys without a kid may come and go", () => {
+    const { kid: _kid, ...nameless } = EC_KEY;
+    const { events } = look([
+      [0, op({ keys: [ED_KEY, nameless] })],
+      [1, op({ keys: [ED_KEY] })],
+      [2, op({ keys: [ED_KEY, { ...nameless, x: EC_KEY.y, y: EC_KEY.x }] })],
+    ]);
+    expect(faultsOf(events)).toEqual([]);
+  });
+
   it("keep the ETag", () => {
     const { events } = look([
       [0, op({ headers: { etag: '"a"' } })],

@@ -2,7 +2,7 @@ import { answerOf, headerOf } from "../exchange.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 import { excerpt } from "../excerpt.ts";
 import { isObject, readJsonObject } from "../facts.ts";
-import { readKey } from "../key-facts.ts";
+import { readKey, valueOf } from "../key-facts.ts";
 import type { CheckFinding, CheckRow } from "../report.ts";
 import { limited, verdictOf } from "../report.ts";
 
@@ -61,24 +61,46 @@ function silent(replicas: readonly ReplicaExchange[]): readonly CheckFinding[] {
   });
 }
 
-/** The names of the keys that a replica publishes. */
-function keysOf({ answer }: Answered): ReadonlySet<string> {
+/** The keys that a replica publishes, by name. */
+function keysOf({ answer }: Answered): ReadonlyMap<string, ReadonlySet<string>> {
   const read = readJsonObject(answer);
   const keys = "fault" in read ? undefined : read.json["keys"];
-  if (!Array.isArray(keys)) return new Set();
-  return new Set(keys.flatMap((key: unknown, index) => (isObject(key) ? [readKey(key, index).label] : [])));
+  const byName = new Map<string, Set<string>>();
+  for (const [index, entry] of (Array.isArray(keys) ? keys : []).entries()) {
+    if (!isObject(entry)) continue;
+    const { label, kid, members } = readKey(entry, index);
+    // Without a kid, the name is only a position.
+    const value = kid === undefined ? "" : valueOf(members);
+    byName.set(label, (byName.get(label) ?? new Set()).add(value));
+  }
+  return byName;
 }
 
 function otherKeys(answered: readonly Answered[]): readonly CheckFinding[] {
   const sets = answered.map((one) => ({ name: one.name, keys: keysOf(one) }));
-  const all = new Set(sets.flatMap(({ keys }) => [...keys]));
+  const all = new Set(sets.flatMap(({ keys }) => [...keys.keys()]));
   return [...all].flatMap((key): readonly CheckFinding[] => {
+    const [first, ...others] = sets.filter(({ keys }) => keys.has(key));
     const without = sets.filter(({ keys }) => !keys.has(key)).map(({ name }) => name);
-    if (without.length === 0) return [];
-    const advice =
-      "A token of this key fails where the set came from such a replica. Roll the same entries out everywhere.";
-    return [{ severity: "must", seen: `${key} is not at ${without.join(", ")}`, advice }];
+    const different = others.filter((other) => !isSame(first?.keys.get(key), other.keys.get(key)));
+    return [
+      ...(without.length === 0 ? [] : [must(`${key} is not at ${without.join(", ")}`, MISSING)]),
+      ...different.map(({ name }) => must(`${key} is another key at ${name} than at ${first?.name}`, REBOUND)),
+    ];
   });
+}
+
+const MISSING =
+  "A token of this key fails where the set came from such a replica. Roll the same entries out everywhere.";
+const REBOUND =
+  "A token of one fails where the set came from the other. Roll the same entries out, and give each key its own kid.";
+
+function must(seen: string, advice: string): CheckFinding {
+  return { severity: "must", seen, advice };
+}
+
+function isSame(some: ReadonlySet<string> = new Set(), others: ReadonlySet<string> = new Set()): boolean {
+  return some.size === others.size && [...some].every((value) => others.has(value));
 }
 
 function otherBytes(answered: readonly Answered[]): readonly CheckFinding[] {

@@ -2,6 +2,7 @@ import type { Answer } from "../exchange.ts";
 import { answerOf, headerOf } from "../exchange.ts";
 import type { Exchange } from "../exchange.ts";
 import { readFacts } from "../facts.ts";
+import { valueOf } from "../key-facts.ts";
 import { directSeconds, lifetimeOf, sharedSeconds } from "../lifetime.ts";
 import { noAnswer } from "../rules/transport.ts";
 
@@ -9,6 +10,8 @@ import { noAnswer } from "../rules/transport.ts";
 export interface WatchedKey {
   /** Its kid as it was sent, or `key` and its position. */
   readonly name: string;
+  /** Whether the name is a kid. */
+  readonly isKid: boolean;
   /** What the key is, to see whether a name is given to another key. */
   readonly value: string;
 }
@@ -42,18 +45,16 @@ export function observe(exchange: Exchange, at: number): Observation {
   return {
     kind: "set",
     at,
-    keys: keys.map(({ kid, label, members }) => ({ name: kid ?? label, value: valueOf(members) })),
+    keys: keys.map(({ kid, label, members }) => ({
+      name: kid ?? label,
+      isKid: kid !== undefined,
+      value: valueOf(members),
+    })),
     etag: headerOf(answer, "etag"),
     body: document.text,
     cacheControl: headerOf(answer, "cache-control") ?? "",
     ...lifetimes(answer),
   };
-}
-
-/** What makes two keys differ. A value that is not text makes no key, and may be nested deeper than can be written. */
-function valueOf(members: Readonly<Record<string, unknown>>): string {
-  const values = ["kty", "crv", "x", "y", "n", "e", "pub"].map((name) => members[name]);
-  return JSON.stringify(values.map((value) => (typeof value === "string" ? value : typeof value)));
 }
 
 function lifetimes(answer: Answer): { readonly direct: number | undefined; readonly shared: number | undefined } {

@@ -42,13 +42,25 @@ export interface WatchState {
   readonly inUse: MaySign;
   /** Announced keys that may not sign yet. */
   readonly pending: readonly Pending[];
+  /** What each name stood for when it was last seen. A kid is remembered although its key was withdrawn. */
+  readonly named: ReadonlyMap<string, NamedKeys>;
 }
+
+/** The keys of one name. */
+interface NamedKeys {
+  readonly isKid: boolean;
+  readonly values: ReadonlySet<string>;
+}
+
+/** A stranger may publish any number. */
+const MAX_NAMES = 10_000;
 
 export const WATCH_START: WatchState = {
   last: undefined,
   isAway: false,
   inUse: { direct: 0, shared: 0 },
   pending: [],
+  named: new Map(),
 };
 
 interface Step {
@@ -67,7 +79,8 @@ export function observed(state: WatchState, seen: Observation, isStrict: boolean
   if (last === undefined) {
     const keys = seen.keys.map(({ name }) => name);
     const started: WatchEvent = { event: "watching", at, keys, cacheControl: seen.cacheControl };
-    return { state: { ...state, last: seen, isAway: false }, events: [...back, started] };
+    const named = namesAfter(state.named, seen.keys);
+    return { state: { ...state, last: seen, isAway: false, named }, events: [...back, started] };
   }
   // The answer of the last look may have been given to others until just before this one.
   const inUse: MaySign = {
@@ -82,7 +95,7 @@ export function observed(state: WatchState, seen: Observation, isStrict: boolean
     ...added.map(({ name }) => ({ key: name, ...inUse, isDirectTold: false })),
   ];
   return {
-    state: { last: seen, isAway: false, inUse, pending },
+    state: { last: seen, isAway: false, inUse, pending, named: namesAfter(state.named, seen.keys) },
     events: [
       ...back,
       ...added.map(({ name }): WatchEvent => ({ event: "announced", at, key: name, ...inUse })),
@@ -90,7 +103,11 @@ export function observed(state: WatchState, seen: Observation, isStrict: boolean
       ...(seen.cacheControl === last.cacheControl
         ? []
         : [{ event: "lifetime", at, cacheControl: seen.cacheControl } as const]),
-      ...faults(last, seen, isStrict ? pending : []).map((fault): WatchEvent => ({ event: "fault", at, ...fault })),
+      ...faults(state.named, last, seen, isStrict ? pending : []).map((fault): WatchEvent => ({
+        event: "fault",
+        at,
+        ...fault,
+      })),
     ],
   };
 }
@@ -132,11 +149,29 @@ function later(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined ? undefined : Math.max(a, b);
 }
 
-function faults(last: SetSeen, seen: SetSeen, pending: readonly Pending[]): readonly CheckFinding[] {
-  const values = new Map<string, Set<string>>();
-  for (const { name, value } of last.keys) values.set(name, (values.get(name) ?? new Set()).add(value));
+/** The names of a set, after the kids of earlier ones. */
+function namesAfter(
+  before: ReadonlyMap<string, NamedKeys>,
+  keys: readonly WatchedKey[],
+): ReadonlyMap<string, NamedKeys> {
+  const now = new Map<string, { readonly isKid: boolean; readonly values: Set<string> }>();
+  for (const { name, isKid, value } of keys) {
+    const same = now.get(name) ?? { isKid, values: new Set() };
+    same.values.add(value);
+    now.set(name, same);
+  }
+  const earlier = [...before].filter(([name, { isKid }]) => isKid && !now.has(name));
+  return new Map([...earlier, ...now].slice(-MAX_NAMES));
+}
+
+function faults(
+  named: ReadonlyMap<string, NamedKeys>,
+  last: SetSeen,
+  seen: SetSeen,
+  pending: readonly Pending[],
+): readonly CheckFinding[] {
   // A kid may name several keys, all of which were there before.
-  const rebound = seen.keys.filter(({ name, value }) => values.has(name) && values.get(name)?.has(value) !== true);
+  const rebound = seen.keys.filter(({ name, value }) => named.get(name)?.values.has(value) === false);
   const isTagKept = seen.etag !== undefined && !seen.etag.startsWith("W/") && seen.etag === last.etag;
   const first = seen.keys[0]?.name;
   const isFirstNew = first !== last.keys[0]?.name && pending.some(({ key }) => key === first);

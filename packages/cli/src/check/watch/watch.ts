@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { elapsedMs, readInstant } from "@signpost/core/adapter";
 import { MAX_BYTES } from "../check-issuer.ts";
 import type { ProbeOptions } from "../check-issuer.ts";
 import { locate } from "../probe/locate.ts";
@@ -44,12 +45,15 @@ export async function* watch(target: Target, options: WatchOptions): AsyncGenera
     const step = observed(state, observe(exchange, Date.now()), isStrict);
     yield step;
     ({ state } = step);
-    const nextLook = Date.now() + intervalMs;
-    for (let now = Date.now(); now < nextLook; now = Date.now()) {
+    // By either clock, so that the watch goes on after the wall clock was set back.
+    const lookedAt = readInstant();
+    for (let leftMs = intervalMs; leftMs > 0; leftMs = intervalMs - elapsedMs(lookedAt)) {
+      const now = Date.now();
       const due = passed(state, now);
       ({ state } = due);
       if (due.events.length > 0) yield due;
-      await delay(Math.max(0, Math.min(nextLook, nextMoment(state) ?? nextLook) - now), undefined, { signal });
+      const untilMomentMs = (nextMoment(state) ?? Infinity) - now;
+      await delay(Math.max(0, Math.min(leftMs, untilMomentMs)), undefined, { signal });
     }
     exchange = await prober.ask(get(place));
   }
