@@ -2,9 +2,11 @@ import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
 import type { JWTPayload } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { VerifyFlags } from "../src/verify/command.ts";
+import { lookupWith, privateAddressesOf } from "../src/network/private-host.ts";
 import { connectionsOf } from "../src/verify/key-source.ts";
 import { runVerify } from "../src/verify/run.ts";
 import { startIssuer, type Issuer } from "./support/issuer.ts";
@@ -116,6 +118,11 @@ const BROKEN: readonly Broken[] = [
   },
   { rule: "times", words: "The token expired 1 h ago", claims: { exp: now - 3630 } },
   { rule: "times", words: "The token is not valid yet: issued in 1 h", claims: { iat: now + 3630 } },
+  {
+    rule: "times",
+    words: ", user authenticated in 1 h",
+    claims: { auth_time: now + 3630 },
+  },
   { rule: "audience", words: 'for ["a","b"], and not for client-1', claims: { aud: ["a", "b"] } },
   { rule: "claims", words: "nonce: expected", flags: { nonce: "n-1" }, claims: { nonce: "n-2" } },
 ];
@@ -143,6 +150,30 @@ test("an access token must have its typ, a client and the scopes", async () => {
   expect(await verify([op.issuer, "--scope", "read"], token)).toMatchObject({ code: 0 });
   expect(await verify([op.issuer, "--scope", "read", "--scope", "write"], token)).toMatchObject({ code: 1 });
   expect(await verify([op.issuer, "--type", "access_token"], await op.token(claims))).toMatchObject({ code: 1 });
+});
+
+describe("a kid that the set does not have", () => {
+  const refusalOf = async (source: string, kid: string): Promise<string> => {
+    const context = recordingContext(folder.path, await op.token({}, { kid }));
+    expect(await runVerify(context, {}, source)).toBe(1);
+    return context.printed().replaceAll(/\s+/g, " ");
+  };
+
+  test("is told without a fetch if the set is a file", async () => {
+    const printed = await refusalOf("jwks.json", "other");
+    expect(printed).toContain("jwks.json has no key with the kid other ·");
+    expect(printed).toContain("hint A new key must be published before it signs.");
+  });
+
+  test("may be that of an entry that was left out, and why is told", async () => {
+    const { keys } = (await (await fetch(op.jwksUri)).json()) as { keys: Readonly<Record<string, unknown>>[] };
+    await folder.write("number.json", { keys: [...keys, { ...keys[0], kid: 5 }] });
+    const printed = await refusalOf("number.json", "5");
+    expect(printed).toContain(
+      'has no key with the kid 5 (left out of the set: malformed (the member "kid" is not a string, or is empty))',
+    );
+    expect(printed).toContain("hint The key may be in an entry that was left out.");
+  });
 });
 
 describe("without keys or a token there is no verdict:", () => {
@@ -210,6 +241,7 @@ test("a key set that an editor saved with a byte order mark is read", async () =
 });
 
 describe("a document cannot lead from the Internet into a private network", () => {
+  const INSIDE = { allowInsecureLoopback: true, dispatcher: expect.anything() as unknown };
   const at =
     (...addresses: readonly string[]) =>
     () =>
@@ -223,15 +255,30 @@ describe("a document cannot lead from the Internet into a private network", () =
       () => Promise.reject(new Error("no")),
       { publicAddressesOnly: true },
     ],
-    ["a private host", "https://op.example", at("10.0.0.7"), { allowInsecureLoopback: true }],
-    [
-      "a host with a private address too",
-      "https://op.example",
-      at("93.184.216.34", "fd00::7"),
-      { allowInsecureLoopback: true },
-    ],
+    ["a private host", "https://op.example", at("10.0.0.7"), INSIDE],
+    ["a host with a private address too", "https://op.example", at("93.184.216.34", "fd00::7"), INSIDE],
+    ["a private host behind NAT64", "https://op.example", at("64:ff9b::10.0.0.7"), INSIDE],
+    ["a public host behind NAT64", "https://op.example", at("64:ff9b::1.1.1.1"), { publicAddressesOnly: true }],
     ["this machine", "http://localhost:8080", at(), { allowInsecureLoopback: true }],
   ])("%s", async (_name, source, resolveHost, options) => {
     expect(await connectionsOf(source, resolveHost)).toEqual(options);
+  });
+
+  test("a host with a private address is asked only there, and other hosts where the system finds them", async () => {
+    const known = await privateAddressesOf(new URL("https://op.example"), at("93.184.216.34", "10.0.0.7", "fd00::7"));
+    const lookup = promisify(lookupWith("op.example", known));
+    expect(await lookup("op.example", { all: true })).toEqual([
+      { address: "10.0.0.7", family: 4 },
+      { address: "fd00::7", family: 6 },
+    ]);
+    expect(await lookup("127.0.0.1", { all: true })).toEqual([{ address: "127.0.0.1", family: 4 }]);
+  });
+
+  test("a private host is reached", async () => {
+    const { dispatcher } = await connectionsOf("https://op.example", at("127.0.0.1"));
+    const origin = `http://op.example:${new URL(op.issuer).port}`;
+    const answer = await dispatcher?.request({ origin, path: "/jwks", method: "GET" });
+    expect(answer?.statusCode).toBe(200);
+    await answer?.body.dump();
   });
 });

@@ -1,15 +1,35 @@
+import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
-import { hostOf, isOnLoopback, isPrivateAddress } from "./host.ts";
+import { isIP } from "node:net";
+import { isPublicAddress, type LookupLike } from "@signpost/verify";
+import { hostOf } from "./host.ts";
+
+/** Whether a socket's address may be in a private network. One that cannot be read counts as private. */
+export function isPrivateAddress(address: string | undefined): boolean {
+  return address === undefined || !isPublicAddress(address);
+}
 
 /** The addresses of a host name. */
 export type ResolveHost = (host: string) => Promise<readonly { readonly address: string }[]>;
 
 const systemAddresses: ResolveHost = (host) => lookup(host, { all: true });
 
-/** Whether the host of a URL is this machine, or has an address in a private network. */
-export async function isPrivateHost(url: URL, resolveHost: ResolveHost = systemAddresses): Promise<boolean> {
-  if (isOnLoopback(url.href)) return true;
+/** The private addresses of a URL's host. Those of this machine count too. */
+export async function privateAddressesOf(
+  url: URL,
+  resolveHost: ResolveHost = systemAddresses,
+): Promise<readonly LookupAddress[]> {
   // A name that is not found fails with the request, which says why.
-  const addresses = await resolveHost(hostOf(url)).catch(() => []);
-  return addresses.some(({ address }) => isPrivateAddress(address));
+  const found = await resolveHost(hostOf(url)).catch(() => []);
+  return found
+    .filter(({ address }) => isPrivateAddress(address))
+    .map(({ address }) => ({ address, family: isIP(address) }));
+}
+
+/** The addresses of a host that were found before, and those of any other host as the system knows them. */
+export function lookupWith(host: string, known: readonly LookupAddress[]): LookupLike {
+  return (hostname, options, callback) => {
+    if (hostname === host) callback(null, [...known]);
+    else systemLookup(hostname, options, callback);
+  };
 }

@@ -1,8 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { createRemoteKeySet, createStaticKeySet, discoverKeySet, type KeyFunction } from "@signpost/verify";
+import {
+  createPublicDispatcher,
+  createRemoteKeySet,
+  createStaticKeySet,
+  discoverKeySet,
+  type KeyFunction,
+  type RemoteKeySetOptions,
+} from "@signpost/verify";
 import { CliError } from "../program/cli-error.ts";
-import { isPrivateHost, type ResolveHost } from "../network/private-host.ts";
+import { hostOf, isOnLoopback } from "../network/host.ts";
+import { lookupWith, privateAddressesOf, type ResolveHost } from "../network/private-host.ts";
 import { EXIT } from "../program/exit-codes.ts";
 
 /** Where the keys come from. */
@@ -28,15 +36,23 @@ export async function openKeySource(source: string, issuer: string | undefined, 
 
 /**
  * Where requests may go. A host that only a document names must not lead from the Internet into the network of this machine, so such
- * hosts are allowed only if the source is in a private network itself. Plain http stays with the loopback interface.
+ * hosts are allowed only if the source is in a private network itself. Then the source is asked only there: a host on the Internet
+ * may have a private address too, to be taken for a private one. Plain http stays with the loopback interface.
  */
 export async function connectionsOf(
   source: string,
   resolveHost?: ResolveHost,
-): Promise<{ readonly publicAddressesOnly: true } | { readonly allowInsecureLoopback: true }> {
-  const isPrivate = URL.canParse(source) && (await isPrivateHost(new URL(source), resolveHost));
-  return isPrivate ? { allowInsecureLoopback: true } : { publicAddressesOnly: true };
+): Promise<Pick<RemoteKeySetOptions, "publicAddressesOnly" | "allowInsecureLoopback" | "dispatcher">> {
+  if (!URL.canParse(source)) return { publicAddressesOnly: true };
+  if (isOnLoopback(source)) return { allowInsecureLoopback: true };
+  const url = new URL(source);
+  const addresses = await privateAddressesOf(url, resolveHost);
+  if (addresses.length === 0) return { publicAddressesOnly: true };
+  const lookup = lookupWith(hostOf(url), addresses);
+  return { allowInsecureLoopback: true, dispatcher: createPublicDispatcher({ allowSubnets: EVERY_SUBNET, lookup }) };
 }
+
+const EVERY_SUBNET = ["0.0.0.0/0", "::/0"];
 
 const MAX_CHARACTERS = 1_048_576;
 

@@ -102,7 +102,12 @@ function refusalOf(error: unknown, says: TokenSays, expected: Expected): Refusal
   const rule = brokenRule(error.code, typeof claim === "string" ? claim : undefined);
   if (!(error instanceof VerifyError) || error.transient || rule === undefined) throw error;
   const { code } = error;
-  return { code, rule, message: refusalWords(code, error.message, says, expected), hint: refusalHint(code, says) };
+  return {
+    code,
+    rule,
+    message: refusalWords(code, error.message, says, expected),
+    hint: refusalHint(code, error.message, says),
+  };
 }
 
 function printRefusal(

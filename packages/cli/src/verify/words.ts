@@ -46,27 +46,37 @@ export function refusalWords(code: string, message: string, token: TokenSays, ex
     alg_not_allowed: () => `The header says ${shown(header["alg"])}. Accepted: ${expected.algorithms.join(", ")}`,
     invalid_typ: () => `The header says typ ${shown(header["typ"])}, which is not that of ${KINDS[expected.type]}`,
     unknown_kid: () =>
-      `${printable(expected.place)} has no key with the kid ${shown(header["kid"])}, even when fetched again`,
+      `${printable(expected.place)} has no key with the kid ${shown(header["kid"])}${printable(afterNoKey(message))}`,
     missing_kid: () => "The header names no key (kid)",
     bad_signature: () =>
       `The signature was not made by the key ${shown(header["kid"])} over this header and these claims`,
     invalid_issuer: () => `The token is from ${shown(claims["iss"])}, and not from ${shown(expected.issuer)}`,
     invalid_audience: () => `The token is for ${shown(claims["aud"])}, and not for ${shown(expected.audience)}`,
     expired: () => `The token expired ${since(claims["exp"], expected.now)}`,
-    not_yet_valid: () => `The token is not valid yet: ${timesWords(claims, expected.now)}`,
+    not_yet_valid: () =>
+      `The token is not valid yet: ${timesWords(claims, expected.now)}${authTimeWords(claims, expected.now)}`,
   };
   return words[code]?.() ?? printable(message);
 }
 
+const LEFT_OUT = / \(left out of the set: .*\)/;
+
+/** What the error says after "no key with this kid": entries that were left out, and whether the set was fetched again. */
+function afterNoKey(message: string): string {
+  const leftOut = LEFT_OUT.exec(message)?.[0] ?? "";
+  return message.endsWith(", even after a refetch") ? `${leftOut}, even when fetched again` : leftOut;
+}
+
 /** What can be done, if the token may be right. */
-export function refusalHint(code: string, { header }: TokenSays): string | undefined {
+export function refusalHint(code: string, message: string, { header }: TokenSays): string | undefined {
   const alg =
     typeof header["alg"] === "string" && /^[A-Z][A-Za-z]{1,4}\d{0,5}$/.test(header["alg"]) ? header["alg"] : undefined;
   const hints: Readonly<Record<string, string | undefined>> = {
     alg_not_allowed: alg === undefined || /^(?:HS|no)/.test(alg) ? undefined : `To accept it: --alg ${alg}`,
     invalid_typ: "Another kind of token? Name it with --type",
-    unknown_kid:
-      "A new key must be published before it signs. An old one must stay published until its tokens have expired",
+    unknown_kid: LEFT_OUT.test(message)
+      ? "The key may be in an entry that was left out. signpost check says what is wrong with each entry"
+      : "A new key must be published before it signs. An old one must stay published until its tokens have expired",
     not_yet_valid: "Compare the clock of this machine with that of the OP",
   };
   return hints[code];
@@ -79,6 +89,10 @@ function timesWords({ exp, iat, nbf }: TokenSays["claims"], now: number): string
     exp === undefined ? "no exp" : `expires ${since(exp, now)}`,
   ];
   return parts.filter((part) => part !== undefined).join(", ");
+}
+
+function authTimeWords({ auth_time: time }: TokenSays["claims"], now: number): string {
+  return time === undefined ? "" : `, user authenticated ${since(time, now)}`;
 }
 
 /** How far away a time is: `in 5 min`, `2 h 10 min ago`. */

@@ -6,7 +6,7 @@ import type { ProbeOptions } from "../../src/check/check-issuer.ts";
 import { createProber } from "../../src/check/probe/prober.ts";
 import { readTarget } from "../../src/check/probe/target.ts";
 import { get } from "../../src/check/probe/requests.ts";
-import { isPrivateAddress } from "../../src/network/host.ts";
+import { isPrivateAddress } from "../../src/network/private-host.ts";
 import { changed, op } from "./support/op.ts";
 import type { Op, Reply } from "./support/op.ts";
 import { serve, serveRaw, serveTls } from "./support/serve.ts";
@@ -214,14 +214,26 @@ describe("where the prober does not go", () => {
     "fe80::1%eth0",
     "fd00::1",
     "::ffff:10.0.0.1",
+    "168.63.129.16",
+    "64:ff9b::169.254.169.254",
+    "64:ff9b:1::a00:1",
+    "2002:a00:1::1",
+    "2001:0:a00:1::1",
+    "2606:4700::5efe:10.0.0.1",
+    "::10.0.0.1",
+    "240.0.0.1",
+    "ff02::1",
     undefined,
   ])("%s is private", (address) => {
     expect(isPrivateAddress(address)).toBe(true);
   });
 
-  it.each(["1.1.1.1", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"])("%s is public", (address) => {
-    expect(isPrivateAddress(address)).toBe(false);
-  });
+  it.each(["1.1.1.1", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1"])(
+    "%s is public",
+    (address) => {
+      expect(isPrivateAddress(address)).toBe(false);
+    },
+  );
 });
 
 test.each([

@@ -2,7 +2,8 @@ import { request } from "node:http";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Answer, Exchange, HeaderLine, NoAnswer, NoAnswerReason, ProbeRequest } from "../exchange.ts";
-import { hostOf, isPrivateAddress } from "../../network/host.ts";
+import { hostOf } from "../../network/host.ts";
+import { isPrivateAddress } from "../../network/private-host.ts";
 import { connect } from "./connect.ts";
 import type { Address, Connection } from "./connect.ts";
 
