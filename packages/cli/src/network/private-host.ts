@@ -1,6 +1,6 @@
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { isPublicAddress, type LookupLike } from "@signpost/verify";
 import { hostOf } from "./host.ts";
 
@@ -33,3 +33,21 @@ export function lookupWith(host: string, known: readonly LookupAddress[]): Looku
     else systemLookup(hostname, options, callback);
   };
 }
+
+/** A host that must be on the Internet is not. */
+export class PrivateHostError extends Error {
+  constructor() {
+    super("the host has an address in a private network");
+  }
+}
+
+/** The addresses of a host on the Internet. If one of them is private, there are none, so that no connection is opened. */
+export const publicLookup: LookupFunction = (hostname, options, callback) => {
+  systemLookup(hostname, { ...options, all: true }, (error, found) => {
+    const isPrivate = error === null && found.some(({ address }) => isPrivateAddress(address));
+    const [first] = error === null ? found : [];
+    if (isPrivate || first === undefined) callback(isPrivate ? new PrivateHostError() : error, []);
+    else if (options.all === true) callback(null, found);
+    else callback(null, first.address, first.family);
+  });
+};

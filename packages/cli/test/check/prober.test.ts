@@ -198,6 +198,16 @@ describe("where the prober does not go", () => {
     expect(inside.requests).toEqual([]);
   });
 
+  it.each(["127.0.0.1", "localhost"])("nor is a connection opened to %s", async (host) => {
+    let connections = 0;
+    const port = await serveRaw(() => {
+      connections += 1;
+    });
+    const outside = createProber("https://op.example", probing);
+    await expect(outside.ask(get(`https://${host}:${port}/jwks`))).resolves.toMatchObject({ reason: "not-allowed" });
+    expect(connections).toBe(0);
+  });
+
   it("but a private address that a document of a private address names", async () => {
     const [one, other] = [await serve(), await serve()];
     const prober = createProber(one.origin, probing);

@@ -1,5 +1,5 @@
 import { connect as connectPlain, isIP } from "node:net";
-import type { Socket } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, TLSSocket } from "node:tls";
 import { hostOf } from "../../network/host.ts";
 import type { TlsSession } from "../exchange.ts";
@@ -8,6 +8,8 @@ import type { TlsSession } from "../exchange.ts";
 export interface Address {
   readonly host: string;
   readonly port: number;
+  /** How the host is found. Default: as the system does. */
+  readonly lookup?: LookupFunction;
 }
 
 /** An open connection. */

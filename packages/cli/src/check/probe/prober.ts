@@ -35,14 +35,20 @@ export interface Prober {
  */
 export function createProber(given: string, probing: Probing): Prober {
   const { origin } = new URL(given);
-  let isGivenPublic = true;
+  let answeredFrom: "unknown" | "public" | "private" = "unknown";
 
   const ask = async (probe: ProbeRequest): Promise<Exchange> => {
     const problem = notAllowed(probe, probing.isHttpAllowed);
     if (problem !== undefined) return problem;
     const isGiven = new URL(probe.url).origin === origin;
-    const { exchange, isPrivate } = await send(probe, { ...probing, isPublicOnly: !isGiven && isGivenPublic });
-    if (isGiven && isPrivate) isGivenPublic = false;
+    const { exchange, isPrivate } = await send(probe, {
+      ...probing,
+      isPublicOnly: !isGiven && answeredFrom !== "private",
+    });
+    // A host that answered once from the Internet is not taken for a private one because of another of its addresses.
+    if (isGiven && exchange.kind === "answer") {
+      answeredFrom = isPrivate && answeredFrom !== "public" ? "private" : "public";
+    }
     return exchange;
   };
 

@@ -1,9 +1,10 @@
 import { request } from "node:http";
 import type { ClientRequest, IncomingMessage } from "node:http";
+import { isIP } from "node:net";
 import type { Socket } from "node:net";
 import type { Answer, Exchange, HeaderLine, NoAnswer, NoAnswerReason, ProbeRequest } from "../exchange.ts";
 import { hostOf } from "../../network/host.ts";
-import { isPrivateAddress } from "../../network/private-host.ts";
+import { isPrivateAddress, PrivateHostError, publicLookup } from "../../network/private-host.ts";
 import { connect } from "./connect.ts";
 import type { Address, Connection } from "./connect.ts";
 
@@ -30,8 +31,6 @@ export interface Sent {
   readonly isPrivate: boolean;
 }
 
-class NotAllowed extends Error {}
-
 class UnexpectedUpgrade extends Error {
   readonly code = "HPE_UNEXPECTED_UPGRADE";
 }
@@ -47,9 +46,10 @@ export async function send(probe: ProbeRequest, sending: Sending): Promise<Sent>
   let connection: Connection | undefined;
   try {
     const url = new URL(probe.url);
-    connection = await connect(url, sending.address ?? addressOf(url), signal);
+    const address = sending.address ?? addressOf(url);
+    connection = await (sending.isPublicOnly ? connectPublic(url, address, signal) : connect(url, address, signal));
     const isPrivate = isPrivateAddress(connection.socket.remoteAddress);
-    if (isPrivate && sending.isPublicOnly) throw new NotAllowed("the host has an address in a private network");
+    if (isPrivate && sending.isPublicOnly) throw new PrivateHostError();
     const answer = await exchangeOn(connection, url, probe, sending.maxBytes, signal);
     return { exchange: { ...answer, tookMs: performance.now() - started }, isPrivate };
   } catch (error) {
@@ -58,6 +58,12 @@ export async function send(probe: ProbeRequest, sending: Sending): Promise<Sent>
   } finally {
     connection?.socket.destroy();
   }
+}
+
+/** Opens no connection to a private address. An address that is no name is not looked up. */
+async function connectPublic(url: URL, address: Address, signal: AbortSignal): Promise<Connection> {
+  if (isIP(address.host) !== 0 && isPrivateAddress(address.host)) throw new PrivateHostError();
+  return connect(url, { ...address, lookup: publicLookup }, signal);
 }
 
 function addressOf(url: URL): Address {
@@ -160,7 +166,7 @@ function noAnswerTo(probe: ProbeRequest, error: unknown, isLate: boolean, timeou
     detail,
   });
   if (isLate) return told("time", `${timeoutMs / 1000} s`);
-  if (error instanceof NotAllowed) return told("not-allowed", error.message);
+  if (error instanceof PrivateHostError) return told("not-allowed", error.message);
   const code = codeOf(error);
   if (/^(?:ENOTFOUND|EAI_)/.test(code)) return told("name", code);
   if (code.startsWith("HPE_")) return told("not-http", code);
