@@ -10,6 +10,7 @@ import type { Finding } from "../src/doctor/finding.ts";
 import type { GcpKmsLike } from "../src/backends/gcp-kms.ts";
 import { examineVersion } from "../src/doctor/gcp-kms.ts";
 import { attributeFindings, tokenFindings } from "../src/doctor/pkcs11.ts";
+import { publishedKeys } from "../src/doctor/published.ts";
 import { latencyFinding, probeText } from "../src/doctor/probe.ts";
 import { runDoctor } from "../src/doctor/run.ts";
 import { keyFindings } from "../src/doctor/vault.ts";
@@ -213,6 +214,27 @@ test.each([
   [45, "problem"],
 ])("a clock that is %i seconds ahead is %s", (ahead, level) => {
   expect(clockFinding(ahead, "kms.example").level).toBe(level);
+});
+
+test.each<[what: string, members: Readonly<Record<string, unknown>>, why: string]>([
+  ["an entry that is not for signatures", { use: "enc" }, 'not_for_signatures (the member "use" is not "sig")'],
+  ["a kid that is a number", { kid: 5 }, "no key with this kid (left out of the set: malformed"],
+])("a published key that cannot be used is told with the reason: %s", async (_what, members, why) => {
+  const set = JSON.stringify({
+    keys: [
+      { ...RFC_PUBLIC, kid: "5", ...members },
+      { ...RFC_PUBLIC, kid: "other" },
+    ],
+  });
+  const server = createServer((_req, res) => res.writeHead(200, { "content-type": "application/json" }).end(set));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  const keys = publishedKeys(`http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`);
+  const key = { keyId: "5", publicKey: RFC_PUBLIC as never };
+  for (const expected of ["now", "maybe"] as const) {
+    const finding = await keys.compare({ ...key, expected }, new AbortController().signal);
+    expect(finding).toMatchObject({ level: "problem", text: expect.stringContaining(why) as string });
+  }
 });
 
 test("a date that a cache stored is not compared, and caches are asked to pass the request on", async () => {

@@ -48,12 +48,21 @@ async function compare(
         "Serve the key set, or check the network",
       );
     }
-    if (expected === "maybe")
+    // It is not in the set, and no entry was left out that it may be in.
+    const isAway = error.code === "unknown_kid" && !error.message.includes("left out");
+    if (expected === "maybe" && isAway)
       return note("published", `${keys.jwksUri} no longer has ${kid}, which has stopped signing`);
+    if (isAway) {
+      return problem(
+        "published",
+        `${keys.jwksUri} has no usable key ${kid}`,
+        "Publish the key before it signs, or correct keyId or the issuer",
+      );
+    }
     return problem(
       "published",
-      `${keys.jwksUri} has no usable key ${kid}`,
-      "Publish the key before it signs, or correct keyId or the issuer",
+      `${keys.jwksUri} has no usable key ${kid}: ${printable(error.message)}`,
+      "Publish the key as the endpoint of Signpost does, or find out what changes the set on the way",
     );
   }
 }
