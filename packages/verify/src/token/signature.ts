@@ -40,7 +40,9 @@ async function verifyByJose(jwt: string, { alg }: CompactJws, key: CryptoKey): P
 const MIN_RSA_BITS = 2048;
 
 function verifyByNode(jwt: string, { alg, signature }: CompactJws, key: CryptoKey): void {
-  const object = KeyObject.from(key);
+  // Another function's key may be a KeyObject, which jose accepts too.
+  const given: unknown = key;
+  const object = given instanceof KeyObject ? given : KeyObject.from(key);
   const scheme = isJwtAlgorithm(alg) ? SCHEMES[alg] : undefined;
   const { modulusLength = MIN_RSA_BITS } = object.asymmetricKeyDetails ?? {};
   if (scheme === undefined || !fits(key, object, scheme) || modulusLength < MIN_RSA_BITS)

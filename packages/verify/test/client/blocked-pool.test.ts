@@ -63,6 +63,7 @@ it("a key function that gives a key for another alg gets no further without the 
   const pool = vi.spyOn(crypto.subtle, "verify").mockReturnValue(new Promise(() => {}));
   onTestFinished(() => pool.mockRestore());
   await verify(await assertion(es256));
+  await expect(verify(await assertion(es256), async () => es256.publicKey as never)).resolves.toBeDefined();
   const jwt = await assertion(es256);
   const other: KeyFunction = async () => registered({ alg: "RS256", kid: rs256.kid });
   await expect(verify(jwt, other)).rejects.toMatchObject({ code: "bad_signature" });
