@@ -12,7 +12,6 @@ export { VerifyError } from "@signpost/core";
 export { KeySetError, TokenError } from "./errors.ts";
 export type { KeySetErrorCode, KeySetErrorOptions, TokenErrorCode } from "./errors.ts";
 export type { FetchOutcome, FetchReason } from "./http/cached-resource.ts";
-export { isPublicAddress } from "./http/address.ts";
 export { createPublicDispatcher } from "./http/public-dispatcher.ts";
 export type { LookupLike } from "./http/guarded-lookup.ts";
 export type { PublicDispatcherOptions } from "./http/public-dispatcher.ts";

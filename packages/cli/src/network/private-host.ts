@@ -1,13 +1,9 @@
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
-import { isPublicAddress, type LookupLike } from "@signpost/verify";
+import type { LookupLike } from "@signpost/verify";
 import { hostOf } from "./host.ts";
-
-/** Whether a socket's address may be in a private network. One that cannot be read counts as private. */
-export function isPrivateAddress(address: string | undefined): boolean {
-  return address === undefined || !isPublicAddress(address);
-}
+import { isPrivateAddress } from "./private-address.ts";
 
 /** The addresses of a host name. */
 export type ResolveHost = (host: string) => Promise<readonly { readonly address: string }[]>;

@@ -6,7 +6,7 @@ import type { ProbeOptions } from "../../src/check/check-issuer.ts";
 import { createProber } from "../../src/check/probe/prober.ts";
 import { readTarget } from "../../src/check/probe/target.ts";
 import { get } from "../../src/check/probe/requests.ts";
-import { isPrivateAddress } from "../../src/network/private-host.ts";
+import { isPrivateAddress } from "../../src/network/private-address.ts";
 import { changed, op } from "./support/op.ts";
 import type { Op, Reply } from "./support/op.ts";
 import { serve, serveRaw, serveTls } from "./support/serve.ts";
@@ -231,19 +231,33 @@ describe("where the prober does not go", () => {
     "2001:0:a00:1::1",
     "2606:4700::5efe:10.0.0.1",
     "::10.0.0.1",
+    "::ffff:0:1.1.1.1",
+    "2606:4700::200:5efe:1.1.1.1",
+    "198.51.100.1",
     "240.0.0.1",
+    "fec0::1",
+    "100::1",
+    "2001:db8::1",
+    "5f00::1",
     "ff02::1",
+    "",
+    "op.example",
     undefined,
   ])("%s is private", (address) => {
     expect(isPrivateAddress(address)).toBe(true);
   });
 
-  it.each(["1.1.1.1", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1"])(
-    "%s is public",
-    (address) => {
-      expect(isPrivateAddress(address)).toBe(false);
-    },
-  );
+  it.each([
+    "1.1.1.1",
+    "172.32.0.1",
+    "2606:4700::1111",
+    "::ffff:1.1.1.1",
+    "64:ff9b::1.1.1.1",
+    "2606:4700::5eff:101:101",
+    "2606:4700:1:2:400:5efe:101:101",
+  ])("%s is public", (address) => {
+    expect(isPrivateAddress(address)).toBe(false);
+  });
 });
 
 test.each([

@@ -95,24 +95,6 @@ export function addressRules(options: AddressRuleOptions = {}): AddressRules {
   };
 }
 
-/**
- * Whether an IP address is public, by the rules of `publicAddressesOnly`: not private, loopback, link-local, reserved or of a
- * metadata service. The IPv4 address in an IPv6 address is checked (IPv4-mapped, NAT64). Any other text is not public.
- *
- * A host name can resolve to another address each time, so check the address of the connected socket.
- *
- * @example
- * ```ts
- * import type { Socket } from "node:net";
- * import { isPublicAddress } from "@signpost/verify";
- *
- * export const isOnInternet = ({ remoteAddress = "" }: Socket) => isPublicAddress(remoteAddress);
- * ```
- */
-export function isPublicAddress(address: string): boolean {
-  return addressRules().isAllowed(address);
-}
-
 /** Shows what looks like a network. Any other text may be in the wrong place, and is not shown. */
 function describeNetworks(networks: unknown): string {
   if (!Array.isArray(networks)) return given(networks);

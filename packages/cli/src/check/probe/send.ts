@@ -4,7 +4,8 @@ import { isIP } from "node:net";
 import type { Socket } from "node:net";
 import type { Answer, Exchange, HeaderLine, NoAnswer, NoAnswerReason, ProbeRequest } from "../exchange.ts";
 import { hostOf } from "../../network/host.ts";
-import { isPrivateAddress, PrivateHostError, publicLookup } from "../../network/private-host.ts";
+import { isPrivateAddress } from "../../network/private-address.ts";
+import { PrivateHostError, publicLookup } from "../../network/private-host.ts";
 import { connect } from "./connect.ts";
 import type { Address, Connection } from "./connect.ts";
 
