@@ -6,6 +6,7 @@ import {
   type ApplicationText,
   UnexpectedPositionalError,
 } from "@stricli/core";
+import { benchCommand } from "./bench/command.ts";
 import { checkCommand } from "./check/command.ts";
 import { completeCommand } from "./complete/command.ts";
 import { doctorCommand } from "./doctor/command.ts";
@@ -54,6 +55,7 @@ export function createApp(version: string): Application<CliContext> {
       kid: kidCommand,
       verify: verifyCommand,
       sign: signCommand,
+      bench: benchCommand,
       complete: completeCommand,
     },
     docs: {

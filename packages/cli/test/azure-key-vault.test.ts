@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { startFakeAzureKeyVault, type FakeAzureKeyVault } from "@signpost/test-backends/fake-azure-key-vault";
 import { calculateJwkThumbprint, importJWK, jwtVerify, type JWK } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectMeasured } from "./support/bench-report.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { runCli, type CliResult } from "./support/run-cli.ts";
 
@@ -64,4 +65,14 @@ test("doctor signs a probe, and says which key is not found", async () => {
   const gone = await cli(["doctor", `${uri}-gone`, "--config", "signpost.config.mjs", "--samples", "0"]);
   expect(gone.code).toBe(1);
   expect(gone.stdout + gone.stderr).toContain("op-gone");
+});
+
+test("bench measures the key against bare HTTP calls, which sign no token either", async () => {
+  vault.forgetRequests();
+  const flags = ["--raw", "--calls", "5", "--concurrency", "1,2", "--json", "--yes", "--config", "signpost.config.mjs"];
+  const { code, stdout, stderr } = await cli(["bench", uri, ...flags]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "Azure Key Vault bills up to 28 calls\n" });
+  expectMeasured(stdout, { name: "bare HTTP", calls: 5 });
+  // One to read the key, and what was said; a challenge has no token and costs nothing.
+  expect(vault.requests.filter(({ token }) => token !== undefined)).toHaveLength(28);
 });

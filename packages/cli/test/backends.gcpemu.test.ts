@@ -1,6 +1,7 @@
 import { startGcpKmsEmulator, type GcpKmsEmulator } from "@signpost/test-backends/gcp-kms-emulator";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../src/doctor/finding.ts";
+import { expectMeasured } from "./support/bench-report.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { runCli, type CliResult } from "./support/run-cli.ts";
 
@@ -56,4 +57,11 @@ test("doctor says what the service tells, and what it does not", async () => {
     "rotation ok",
     "permissions note",
   ]);
+});
+
+test("bench measures the key against the bare SDK", async () => {
+  const flags = ["--raw", "--calls", "5", "--concurrency", "1,2", "--json", "--yes"];
+  const { code, stdout, stderr } = await cli("bench", `${KEY}/cryptoKeyVersions/1`, ...flags);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "Google Cloud KMS bills up to 28 calls\n" });
+  expectMeasured(stdout, { name: "bare SDK", calls: 5 });
 });

@@ -3,6 +3,7 @@ import type { KmsEmulator } from "@signpost/test-backends/aws-kms-emulator";
 import { importJWK, jwtVerify } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../src/doctor/finding.ts";
+import { expectMeasured } from "./support/bench-report.ts";
 import { runCli, type CliResult } from "./support/run-cli.ts";
 
 let kms: KmsEmulator;
@@ -65,6 +66,22 @@ test("doctor knows where the key was made, and that an alias may move", async ()
     "permissions note",
   ]);
   expect(await cli(["doctor", signer, "--samples", "0"])).toMatchObject({ code: 0 });
+});
+
+test("bench measures the key against the bare SDK, and says how many calls are billed", async () => {
+  const { code, stdout, stderr } = await cli([
+    "bench",
+    signer,
+    "--raw",
+    "--calls",
+    "5",
+    "--concurrency",
+    "1,2",
+    "--json",
+    "--yes",
+  ]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "AWS KMS bills up to 28 calls\n" });
+  expectMeasured(stdout, { name: "bare SDK", calls: 5 });
 });
 
 test("a key that is not there is a problem of the backend, with its code", async () => {

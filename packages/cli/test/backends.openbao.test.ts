@@ -2,6 +2,7 @@ import { startOpenbao, type Openbao } from "@signpost/test-backends/openbao";
 import { importJWK, jwtVerify } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Finding } from "../src/doctor/finding.ts";
+import { expectMeasured } from "./support/bench-report.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { runCli, type CliOptions, type CliResult } from "./support/run-cli.ts";
 
@@ -83,6 +84,13 @@ test("a token from the configuration is read from where it says, and never print
   expect(away).toMatchObject({ code: 3, stdout: "" });
   expect(away.stderr).toContain("signpost.config.json: keys[0].signer: ");
   expect(away.stderr).not.toContain("s.wrong-1234");
+});
+
+test("bench measures the key against bare HTTP calls, with no question", async () => {
+  const args = ["bench", "vault:///transit/keys/op", "--raw", "--calls", "10", "--concurrency", "1,3", "--json"];
+  const { code, stdout, stderr } = await cli(args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expectMeasured(stdout, { name: "bare HTTP", calls: 10 });
 });
 
 test("a server that is away is no verdict on the key", async () => {

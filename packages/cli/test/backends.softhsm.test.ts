@@ -1,6 +1,7 @@
 import { startSoftHsm, type SoftHsm } from "@signpost/test-backends/softhsm";
 import { calculateJwkThumbprint, importJWK, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectMeasured } from "./support/bench-report.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { runOnTerminal } from "./support/terminal.ts";
 import { runCli, type CliOptions, type CliResult } from "./support/run-cli.ts";
@@ -147,6 +148,13 @@ test("a token is signed in the module, and jose verifies it", async () => {
   const { publicKey } = JSON.parse((await cli(["kid", withPin(uriOf("sig-1")), "--json"])).stdout);
   const { protectedHeader } = await jwtVerify(stdout.trim(), await importJWK(publicKey, "ES256"));
   expect(protectedHeader.kid).toBe("sig-1");
+});
+
+test("bench measures the key against the bare module in turn, with no question", async () => {
+  const args = ["bench", withPin(uriOf("sig-1")), "--raw", "--calls", "20", "--concurrency", "1,3", "--json"];
+  const { code, stdout, stderr } = await cli(args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expectMeasured(stdout, { name: "bare module", calls: 20 });
 });
 
 test("an extractable key that also derives is found", async () => {

@@ -7,10 +7,10 @@ type CommandClass = new (input: object) => object;
 
 /** The part of `@aws-sdk/client-kms` that is used. */
 type KmsSdk = { readonly KMSClient: new (options: object) => KmsClient } & Readonly<
-  Record<`${CommandName}Command`, CommandClass>
+  Record<`${CommandName | "Sign"}Command`, CommandClass>
 >;
 interface KmsClient {
-  send(command: object, options: { readonly abortSignal: AbortSignal }): Promise<object>;
+  send(command: object, options?: { readonly abortSignal: AbortSignal }): Promise<object>;
   destroy(): void;
 }
 
@@ -52,11 +52,11 @@ function textOf(value: unknown): string | undefined {
 /** With the SDK's own attempts. */
 const CALL_MS = 15_000;
 
-/** Undefined if the SDK is not installed. */
-export async function openKmsCalls(
+/** The SDK and a client of it, with the credentials of the environment. Undefined if the SDK is not installed. */
+export async function openKmsSdk(
   { endpoint, region }: KmsPlace,
-  { cwd, signal }: CliContext,
-): Promise<KmsCalls | undefined> {
+  cwd: string,
+): Promise<{ readonly sdk: KmsSdk; readonly client: KmsClient } | undefined> {
   const sdk = (await importPackage("@aws-sdk/client-kms", cwd)) as KmsSdk | undefined;
   if (sdk === undefined) return undefined;
   const client = new sdk.KMSClient({
@@ -64,6 +64,14 @@ export async function openKmsCalls(
     // The SDK fails if the environment asks for a FIPS or dual-stack endpoint too. The adapter takes the given one.
     ...(endpoint === undefined ? {} : { endpoint, useFipsEndpoint: false, useDualstackEndpoint: false }),
   });
+  return { sdk, client };
+}
+
+/** Undefined if the SDK is not installed. */
+export async function openKmsCalls(place: KmsPlace, { cwd, signal }: CliContext): Promise<KmsCalls | undefined> {
+  const opened = await openKmsSdk(place, cwd);
+  if (opened === undefined) return undefined;
+  const { sdk, client } = opened;
   return {
     call: (command, input) => {
       // The SDK waits without a limit.

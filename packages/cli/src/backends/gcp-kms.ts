@@ -7,7 +7,7 @@ import { CliError } from "../program/cli-error.ts";
 import { EXIT } from "../program/exit-codes.ts";
 
 /** A call of Google's client: the request, and options such as its time-out. */
-type GcpCall<Answer> = (request: object, options: object) => Promise<readonly [Answer, ...unknown[]]>;
+export type GcpCall<Answer> = (request: object, options: object) => Promise<readonly [Answer, ...unknown[]]>;
 
 /** The part of `KeyManagementServiceClient` that is used. */
 export interface GcpKmsLike {

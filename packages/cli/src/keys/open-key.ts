@@ -1,4 +1,4 @@
-import { openSigner, type GuardedSigner } from "@signpost/core";
+import { openSigner, type GuardedSigner, type GuardPolicy } from "@signpost/core";
 import type { CliContext } from "../program/context.ts";
 import { keyUriScheme, loadAdapter, type AdapterOptions } from "./adapters.ts";
 import { pinAsker, pinOptions, type AskPin } from "./secrets.ts";
@@ -6,18 +6,19 @@ import { pinAsker, pinOptions, type AskPin } from "./secrets.ts";
 /** Opens the key of a URI. The caller closes it. */
 export type OpenKey = (uri: string) => Promise<GuardedSigner>;
 
-/** Opens keys with the adapters' options of a configuration, by scheme. */
+/** Opens keys with the adapters' options of a configuration, by scheme. The default policy is that of the adapter. */
 export function keyOpener(
   context: CliContext,
   adapters: Readonly<Record<string, AdapterOptions>> = {},
   ask: AskPin = pinAsker(context),
+  policy?: GuardPolicy,
 ): OpenKey {
   return async (uri) => {
     const scheme = keyUriScheme(uri);
     const options = adapters[scheme] ?? {};
     const secrets = scheme === "pkcs11" ? await pinOptions(uri, options, context, ask) : {};
     const adapter = await loadAdapter(scheme, { ...options, ...secrets }, context.cwd);
-    return context.during("Opening the key", () => openSigner(uri, [adapter], { signal: context.signal }));
+    return context.during("Opening the key", () => openSigner(uri, [adapter], { policy, signal: context.signal }));
   };
 }
 

@@ -8,10 +8,19 @@ export interface TerminalResult {
   readonly shown: string;
 }
 
+/** What a person types. */
+export interface Typing {
+  /** What is waited for. */
+  readonly question: string;
+  readonly answer: string;
+  /** What is typed later, after a promise has resolved. */
+  readonly later?: readonly [after: Promise<unknown>, answer: string];
+}
+
 /** Runs the built program on a pseudoterminal. When `question` shows, `answer` is typed. */
 export async function runOnTerminal(
   args: readonly string[],
-  { question, answer }: { readonly question: string; readonly answer: string },
+  { question, answer, later }: Typing,
   { cwd, env }: CliOptions,
 ): Promise<TerminalResult> {
   // A terminal without a person has no size.
@@ -30,6 +39,7 @@ export async function runOnTerminal(
     answered = true;
     child.stdin.write(answer);
   });
+  void later?.[0].then(() => child.stdin.write(later[1]));
   await once(child, "close");
   return { code: child.exitCode, shown };
 }

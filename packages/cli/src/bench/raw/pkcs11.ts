@@ -1,0 +1,121 @@
+import { createRequire } from "node:module";
+import { findModule, type ModulePlace } from "../../backends/pkcs11/module.ts";
+import { CliError } from "../../program/cli-error.ts";
+import { EXIT } from "../../program/exit-codes.ts";
+import type { OpenRaw } from "../side.ts";
+import { missingSdk } from "./missing-sdk.ts";
+import { probeDigest } from "./text.ts";
+
+/** The part of `pkcs11js` that is used. */
+interface Binding {
+  readonly PKCS11: new () => Module;
+  readonly [constant: string]: unknown;
+}
+interface Attribute {
+  readonly type: number;
+  readonly value: unknown;
+}
+interface TokenInfo {
+  readonly label: string;
+  readonly model: string;
+  readonly manufacturerID: string;
+  readonly serialNumber: string;
+}
+interface Module {
+  load(path: string): void;
+  C_Initialize(): void;
+  C_Finalize(): void;
+  C_GetSlotList(tokenPresent: boolean): Buffer[];
+  C_GetTokenInfo(slot: Buffer): TokenInfo;
+  C_OpenSession(slot: Buffer, flags: number): Buffer;
+  C_CloseSession(session: Buffer): void;
+  C_Login(session: Buffer, user: number, pin: string): void;
+  C_FindObjectsInit(session: Buffer, template: readonly Attribute[]): void;
+  C_FindObjects(session: Buffer, max: number): Buffer[];
+  C_FindObjectsFinal(session: Buffer): void;
+  C_SignInit(session: Buffer, mechanism: { readonly mechanism: number }, key: Buffer): void;
+  C_SignAsync(session: Buffer, data: Buffer, output: Buffer): Promise<Buffer>;
+}
+
+const ALREADY_INITIALIZED = 0x191;
+const ALREADY_LOGGED_IN = 0x100;
+
+/** `C_SignInit` and `C_Sign` of the module by pkcs11js, in a session for each call at once. The key was opened before, so the PIN is right. */
+export const openRawToken: OpenRaw = async ({ uri, options, context, concurrency, pin }) => {
+  const place = findModule(uri, options, context);
+  if (place === undefined) throw missingSdk("pkcs11js");
+  const binding = createRequire(place.binding)(place.binding) as Binding;
+  const number = (name: string): number => Number(binding[name]);
+  const module = new binding.PKCS11();
+  module.load(place.module);
+  const isOurs = unless(ALREADY_INITIALIZED, () => module.C_Initialize());
+  const slot = findSlot(module, place);
+  const secret = await pin();
+  const sessions = Array.from({ length: concurrency }, () => module.C_OpenSession(slot, number("CKF_SERIAL_SESSION")));
+  const [first] = sessions;
+  if (secret !== undefined && first !== undefined) {
+    unless(ALREADY_LOGGED_IN, () => module.C_Login(first, number("CKU_USER"), secret));
+  }
+  const template: Attribute[] = [
+    { type: number("CKA_CLASS"), value: number("CKO_PRIVATE_KEY") },
+    ...(place.uri.object === undefined ? [] : [{ type: number("CKA_LABEL"), value: place.uri.object }]),
+    ...(place.uri.id === undefined ? [] : [{ type: number("CKA_ID"), value: Buffer.from(place.uri.id, "hex") }]),
+  ];
+  const free = sessions.map((session) => ({ session, key: findKey(module, session, template) }));
+  const mechanism = { mechanism: number("CKM_ECDSA") };
+  return {
+    name: "bare module",
+    sign: async () => {
+      const taken = free.pop();
+      if (taken === undefined) throw new TypeError("there is a session for each caller");
+      try {
+        module.C_SignInit(taken.session, mechanism, taken.key);
+        await module.C_SignAsync(taken.session, probeDigest(), Buffer.alloc(64));
+      } finally {
+        free.push(taken);
+      }
+    },
+    codeOf: (error) => (error instanceof Error ? (/CKR_\w+/.exec(error.message)?.[0] ?? error.name) : "Error"),
+    close: async () => {
+      for (const { session } of free) module.C_CloseSession(session);
+      // Otherwise the adapter in this process would lose its sessions.
+      if (isOurs) module.C_Finalize();
+    },
+  };
+};
+
+/** Whether the call was needed. */
+function unless(done: number, call: () => void): boolean {
+  try {
+    call();
+    return true;
+  } catch (error) {
+    if (Reflect.get(Object(error), "code") === done) return false;
+    throw error;
+  }
+}
+
+function findSlot(module: Module, { uri }: ModulePlace): Buffer {
+  const same = (wanted: string | undefined, found: string): boolean =>
+    wanted === undefined || wanted === found.trimEnd();
+  const slot = module.C_GetSlotList(true).find((candidate) => {
+    const info = module.C_GetTokenInfo(candidate);
+    return (
+      same(uri.token, info.label) &&
+      same(uri.serial, info.serialNumber) &&
+      same(uri.manufacturer, info.manufacturerID) &&
+      same(uri.model, info.model) &&
+      (uri.slotId === undefined || uri.slotId === candidate.readUInt32LE(0))
+    );
+  });
+  if (slot === undefined) throw new CliError(EXIT.backend, "token_not_found", "the module has no such token");
+  return slot;
+}
+
+function findKey(module: Module, session: Buffer, template: readonly Attribute[]): Buffer {
+  module.C_FindObjectsInit(session, template);
+  const [key] = module.C_FindObjects(session, 1);
+  module.C_FindObjectsFinal(session);
+  if (key === undefined) throw new CliError(EXIT.backend, "key_not_found", "the token has no such private key");
+  return key;
+}
