@@ -2,7 +2,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startFakeAzureKeyVault, type FakeAzureKeyVault } from "@signpost/test-backends/fake-azure-key-vault";
 import { calculateJwkThumbprint, importJWK, jwtVerify, type JWK } from "jose";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Finding } from "../src/doctor/finding.ts";
+import { directoryRoles, rotationFinding, versionFindings } from "../src/doctor/azure-key-vault.ts";
 import { expectMeasured } from "./support/bench-report.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { runCli, type CliResult } from "./support/run-cli.ts";
@@ -75,4 +77,156 @@ test("bench measures the key against bare HTTP calls, which sign no token either
   expectMeasured(stdout, { name: "bare HTTP", calls: 5 });
   // One to read the key, and what was said; a challenge has no token and costs nothing.
   expect(vault.requests.filter(({ token }) => token !== undefined)).toHaveLength(28);
+});
+
+const CONFIG = ["--config", "signpost.config.mjs"];
+const key = (name: string): string => `azurekms:///127.0.0.1:${vault.port}/keys/${name}`;
+
+describe("keygen", () => {
+  afterEach(() => {
+    vault.management.mayCreate = false;
+    vault.management.hasHsm = true;
+  });
+
+  test("makes a key that only signs and cannot be exported, and another version only if told", async () => {
+    vault.management.mayCreate = true;
+    vault.forgetRequests();
+    const first = await cli(["keygen", key("made"), "--key-id", "sig-1", ...CONFIG]);
+    expect(first.code).toBe(0);
+    const { signer } = JSON.parse(first.stdout);
+    expect(signer).toMatch(new RegExp(`^${key("made")}/[0-9a-f]{32}$`));
+    const created = vault.requests.find(({ path }) => path.endsWith("/create"));
+    expect(JSON.parse(created?.body ?? "")).toEqual({
+      kty: "EC-HSM",
+      crv: "P-256",
+      key_ops: ["sign"],
+      attributes: { enabled: true },
+    });
+    // The service would make a new version.
+    const again = await cli(["keygen", key("made"), ...CONFIG]);
+    expect(again).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("The key made exists, and is not replaced"),
+    });
+    const second = await cli(["keygen", key("made"), "--new-version", "--protection", "software", ...CONFIG]);
+    expect(second.code).toBe(0);
+    expect(JSON.parse(second.stdout).signer).not.toBe(signer);
+    expect(vault.requests.filter(({ path }) => path.endsWith("/create"))).toHaveLength(2);
+    expect(vault.requests.at(-1)?.path).toMatch(/sign$/);
+  });
+
+  test("a deleted key keeps its name, and makes no version of a key that is not there", async () => {
+    vault.management.mayCreate = true;
+    vault.addKey("deleted").softDeleted = true;
+    expect(await cli(["keygen", key("deleted"), ...CONFIG])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("A deleted key of this name exists"),
+    });
+    expect(await cli(["keygen", key("away"), "--new-version", ...CONFIG])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("There is no key away"),
+    });
+  });
+
+  test("says what the vault refuses, and what a vault without an HSM needs", async () => {
+    expect(await cli(["keygen", key("denied"), ...CONFIG])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("the vault answered 403 Forbidden ForbiddenByRbac"),
+    });
+    Object.assign(vault.management, { mayCreate: true, hasHsm: false });
+    expect(await cli(["keygen", key("standard"), ...CONFIG])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("see --protection software"),
+    });
+  });
+});
+
+describe("doctor", () => {
+  afterEach(() => {
+    vault.management.listed.clear();
+    vault.management.rotationPolicy = undefined;
+  });
+
+  async function findings(
+    uriOfKey: string,
+  ): Promise<{ readonly code: number | null; readonly found: readonly string[] }> {
+    const { code, stdout } = await cli(["doctor", uriOfKey, "--samples", "0", "--json", ...CONFIG]);
+    const [{ findings: all }] = JSON.parse(stdout).keys;
+    return { code, found: all.map(({ check, level, text }: Finding) => `${check} ${level} ${text}`) };
+  }
+
+  test("has nothing to do for a pinned version that only signs, with credentials that only sign", async () => {
+    vault.management.rotationPolicy = { lifetimeActions: [{ action: { type: "Notify" } }] };
+    const { code, found } = await findings(`${uri}/${vault.key.latest.version}`);
+    expect(code).toBe(0);
+    expect(found).toEqual([
+      expect.stringMatching(/^open ok/),
+      "probe ok signs, and the signature verifies with the public key",
+      expect.stringMatching(/^clock note/),
+      "key ok not exportable, no release policy",
+      "key ok signs only",
+      "key ok in an HSM of the vault",
+      "key ok a deleted key can be recovered for 90 days, and not purged",
+      "rotation ok no policy makes new versions",
+      "permissions note what these credentials may change cannot be asked here: see their role assignments in Azure",
+    ]);
+  });
+
+  test("finds what may surprise, and what these credentials may see", async () => {
+    const exp = Math.floor(Date.now() / 1000) + 86_400;
+    const attributes = { exportable: true, recoveryLevel: "Recoverable+Purgeable", exp };
+    const loose = vault.addKey("loose", { kty: "EC", keyOps: ["sign", "verify", "import"], attributes });
+    loose.latest.others = { release_policy: { data: "" }, managed: true };
+    vault.management.rotationPolicy = {
+      lifetimeActions: [{ trigger: { timeAfterCreate: "P90D" }, action: { type: "rotate" } }],
+    };
+    for (const list of ["keys", "secrets", "certificates"] as const) vault.management.listed.add(list);
+    const { code, found } = await findings(key("loose"));
+    expect(code).toBe(1);
+    expect(found).toEqual(
+      expect.arrayContaining([
+        "key problem exportable: its release policy lets its private half leave the vault",
+        expect.stringMatching(/^key warning belongs to a certificate/),
+        "key warning may be used for more than signatures: import",
+        "key note a software key of the vault, without an HSM",
+        expect.stringMatching(/^key warning the vault refuses to sign with it from /),
+        "key warning no purge protection: two calls delete the key for good",
+        "rotation warning a rotation policy makes a new version P90D after each version",
+        expect.stringMatching(/^rotation warning the URI names no version/),
+        "permissions warning these credentials may also list the secrets and certificates of the vault",
+        expect.stringMatching(/^permissions note these credentials may read all keys/),
+      ]),
+    );
+  });
+
+  test("what the service refuses is no finding against the key", () => {
+    expect(rotationFinding({ status: 403, headers: {}, json: { error: { code: "Forbidden" } } })).toMatchObject({
+      level: "note",
+      text: expect.stringContaining("403 Forbidden"),
+    });
+    // The message of the service is never shown: it names callers and addresses.
+    const json = { error: { code: "Forbidden", message: "appid=secret" } };
+    expect(rotationFinding({ status: 403, headers: {}, json }).text).not.toContain("secret");
+  });
+
+  test("a key in a Managed HSM, an expiry that is far, and a vault without soft delete", () => {
+    const attributes = { recoveryLevel: "Purgeable", exp: 2_000_000_000 };
+    const bundle = { key: { kty: "EC-HSM", key_ops: ["sign"] }, attributes };
+    expect(versionFindings(bundle, true, 0).map(({ level, text }) => `${level} ${text}`)).toEqual([
+      "ok not exportable, no release policy",
+      "ok signs only",
+      "ok in a Managed HSM",
+      "note the vault refuses to sign with it from 2033-05-18T03:33:20.000Z (exp)",
+      "problem no soft delete: one call deletes the key for good",
+    ]);
+  });
+
+  test("roles in the directory and credentials of a person show in the token", () => {
+    const none = "b79fbf4d-3ef9-4689-8143-76b194e85509";
+    expect(directoryRoles({ wids: [none] })).toEqual([]);
+    expect(directoryRoles({ wids: ["62e90394-69f5-4237-9190-012177145e10", none] })).toEqual([
+      expect.objectContaining({ level: "warning", text: expect.stringContaining("a role in the directory") }),
+    ]);
+    expect(directoryRoles({ scp: "user_impersonation" })).toEqual([expect.objectContaining({ level: "note" })]);
+  });
 });

@@ -1,6 +1,6 @@
 import { startOpenbao, type Openbao } from "@signpost/test-backends/openbao";
 import { importJWK, jwtVerify } from "jose";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Finding } from "../src/doctor/finding.ts";
 import { expectMeasured } from "./support/bench-report.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
@@ -38,7 +38,7 @@ async function findings(args: readonly string[], env: NodeJS.ProcessEnv = {}): P
 }
 
 test("doctor finds nothing to do for a key that is not exportable and a token that only signs", async () => {
-  expect(await findings(["vault:///transit/keys/op"])).toEqual([
+  expect(await findings(["vault:///transit/keys/op?version=1"])).toEqual([
     expect.stringMatching(/^open ok/),
     "probe ok signs, and the signature verifies with the public key",
     expect.stringMatching(/^clock (?:ok|note)/),
@@ -66,6 +66,65 @@ test("doctor finds a key that leaves the server, a rotation that surprises, and 
       expect.stringMatching(/^permissions warning the token may also change or delete the key, .*export it/),
     ]),
   );
+});
+
+test("doctor says that a URI without a version may lead to another key, and which versions are newer", async () => {
+  await server.must("POST", "transit/keys/rotated", { type: "ecdsa-p256" });
+  await server.must("POST", "transit/keys/rotated/rotate", {});
+  const env = { VAULT_TOKEN: server.token };
+  expect(await findings(["vault:///transit/keys/rotated"], env)).toContain(
+    "rotation warning the URI names no version, so a restart after a rotation signs with another key",
+  );
+  expect(await findings(["vault:///transit/keys/rotated?version=1"], env)).toContain(
+    "rotation note the engine has 1 newer version",
+  );
+});
+
+describe("keygen", () => {
+  const root = (): CliOptions => ({ env: { VAULT_TOKEN: server.token } });
+
+  test("makes a key that cannot be exported or backed up, and another version only if told", async () => {
+    const first = await cli(["keygen", "vault:///transit/keys/made", "--key-id", "sig-1"], root());
+    expect(first).toMatchObject({
+      code: 0,
+      stderr: "✓ made vault:///transit/keys/made?version=1\n✓ signed and verified a probe\n",
+    });
+    expect(JSON.parse(first.stdout)).toEqual({ keyId: "sig-1", signer: "vault:///transit/keys/made?version=1" });
+    expect(await server.must("GET", "transit/keys/made")).toMatchObject({
+      type: "ecdsa-p256",
+      exportable: false,
+      allow_plaintext_backup: false,
+      deletion_allowed: false,
+      latest_version: 1,
+    });
+    expect(await cli(["keygen", "vault:///transit/keys/made"], root())).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("The key made exists, and is not replaced"),
+    });
+    const second = await cli(["keygen", "vault:///transit/keys/made", "--new-version"], root());
+    expect(JSON.parse(second.stdout)).toMatchObject({ signer: "vault:///transit/keys/made?version=2" });
+  });
+
+  test("makes no version of a key that is not there, or that could not be opened", async () => {
+    await server.must("POST", "transit/keys/aes", { type: "aes256-gcm96" });
+    const cases = [
+      ["away", 2, "There is no key away in transit"],
+      ["aes", 2, "A key aes that is not ecdsa-p256 exists"],
+    ] as const;
+    for (const [name, code, message] of cases) {
+      expect(await cli(["keygen", `vault:///transit/keys/${name}`, "--new-version"], root())).toMatchObject({
+        code,
+        stderr: expect.stringContaining(message),
+      });
+    }
+  });
+
+  test("says what the server refuses, without the token", async () => {
+    const { code, stderr } = await cli(["keygen", "vault:///transit/keys/denied"]);
+    expect(code).toBe(3);
+    expect(stderr).toContain("the server answered 403: ");
+    expect(stderr).not.toContain(token);
+  });
 });
 
 test("a token from the configuration is read from where it says, and never printed", async () => {

@@ -312,7 +312,7 @@ test.each([
   [{ deletion_allowed: true }, ["warning: the key may be deleted"]],
   [{ auto_rotate_period: 86_400 }, ["warning: the engine makes a new version every 24 h"]],
 ])("the attributes %o of a Transit key", (data, expected) => {
-  expect(bad(keyFindings(data, "vault:///transit/keys/op?version=1"))).toEqual(expected);
+  expect(bad(keyFindings(data, "1"))).toEqual(expected);
 });
 
 describe("AWS KMS", () => {
@@ -335,6 +335,14 @@ describe("AWS KMS", () => {
       { DescribeKey: { KeyMetadata: { Origin: "EXTERNAL" } } },
       false,
       ["warning: its material was imported, so a copy exists outside of AWS"],
+    ],
+    [
+      { DescribeKey: { KeyMetadata: { Origin: "EXTERNAL", ValidTo: new Date("2027-01-01") } } },
+      false,
+      [
+        "warning: its material was imported, so a copy exists outside of AWS",
+        "warning: AWS deletes its imported material at 2027-01-01T00:00:00.000Z, and it cannot sign after that",
+      ],
     ],
     [
       { CreateGrant: "DryRunOperationException" },
@@ -382,11 +390,16 @@ describe("Google Cloud KMS", () => {
     getCryptoKeyVersion: async () => [{ protectionLevel: "HSM" }],
     getCryptoKey: async () => [{ destroyScheduledDuration: { seconds: "2592000" } }],
     testIamPermissions: async () => [{ permissions: [] }],
+    getIamPolicy: async () => [{ bindings: [{ members: ["serviceAccount:op@p.iam.gserviceaccount.com"] }] }],
     close: async () => undefined,
   };
   test.each<[string, Partial<GcpKmsLike>, readonly string[]]>([
     ["a good version", {}, []],
-    ["no permission to look", { getCryptoKeyVersion: refuse, getCryptoKey: refuse, testIamPermissions: refuse }, []],
+    [
+      "no permission to look",
+      { getCryptoKeyVersion: refuse, getCryptoKey: refuse, testIamPermissions: refuse, getIamPolicy: refuse },
+      [],
+    ],
     [
       "an imported version",
       { getCryptoKeyVersion: async () => [{ importTime: {} }] },
@@ -401,6 +414,11 @@ describe("Google Cloud KMS", () => {
       "permission to destroy",
       { testIamPermissions: async () => [{ permissions: ["cloudkms.cryptoKeyVersions.destroy"] }] },
       ["warning: these credentials may also destroy the version"],
+    ],
+    [
+      "a policy for everyone",
+      { getIamPolicy: async () => [{ bindings: [{ members: ["user:a@b"] }, { members: ["allAuthenticatedUsers"] }] }] },
+      ["problem: the policy of the key gives a role to everyone"],
     ],
   ])("%s", async (_name, changed, expected) => {
     const name = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1";

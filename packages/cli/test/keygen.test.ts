@@ -67,7 +67,11 @@ test("a mistake in the options of the adapter is found before a key is made", as
 
 test.each([
   ["local:", "names no file"],
-  ["vault:///transit/keys/op", "vault write -f transit/keys/op type=ecdsa-p256"],
+  ["vault:///transit/keys/op?version=1", "Expected a key without a version"],
+  ["vault:///transit/keys/op", "There is no address or no token"],
+  ["azurekms:///op.vault.azure.net/keys/op/0123", "Expected a key without a version"],
+  ["azurekms:///op.vault.azure.net/keys/o_p", "letters, digits and hyphens only"],
+  ["azurekms:///op.vault.azure.net/keys/op", "@azure/identity is not installed"],
   ["awskms:///1234", "AWS chooses the id"],
   ["awskms:///alias/op?regio=eu-west-1", "The names are region, scheme"],
   ["awskms:///alias/op?region=eu-west-1&region=us-east-1", "a name that is not known, or one twice"],
@@ -81,7 +85,8 @@ test.each([
   ["pkcs11:token=op;object=a;type=public?module-path=/m.so&pin-source=file:/pin", "type: expected private"],
   ["pkcs11:token=op;object=ä?module-path=/m.so&pin-source=file:/pin", "percent-encode every character"],
   ["pkcs11:token=op;object=a%2Cpin%2Dvalue=secret-1234?module-path=/m.so&pin-source=file:/pin", "contains pin-value="],
-  ["local:a.pem --new-version", "for Google Cloud KMS"],
+  ["local:a.pem --new-version", "--new-version is for Google Cloud KMS, Vault and Azure"],
+  ["vault:///transit/keys/op --protection hsm", "--protection is for Google Cloud KMS and Azure"],
 ])("%s is a mistake of usage", async (line, message) => {
   const { code, stdout, stderr } = await runApp(["keygen", ...line.split(" ")], { cwd: folder.path });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

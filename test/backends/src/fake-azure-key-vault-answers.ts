@@ -142,9 +142,9 @@ interface Making {
 function keyReply({ key, version, vault }: AzureCall, changes: Partial<Making>): AzureReply {
   const { material = version.material, crv = version.crv } = changes;
   const kid = kidOf(vault, key, { ...version, version: changes.version ?? version.version });
-  const { kty, keyOps, attributes } = version;
+  const { kty, keyOps, attributes, others } = version;
   const jwk = { kid, kty, key_ops: keyOps, crv, x: material.x, y: material.y };
-  return okReply({ key: jwk, attributes: { ...attributes, recoverableDays: 90 }, tags: {} });
+  return okReply({ key: jwk, attributes: { ...attributes, recoverableDays: 90 }, tags: {}, ...others });
 }
 
 function signReply({ key, version, vault, digest: own }: AzureCall, changes: Partial<Making>): AzureReply {

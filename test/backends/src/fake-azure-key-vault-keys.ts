@@ -26,6 +26,8 @@ export interface FakeKeyVersion {
   crv: string;
   keyOps: readonly string[];
   readonly attributes: FakeAttributes;
+  /** Other members of what the service says of the version, such as `release_policy`. */
+  others: object;
 }
 
 /** A key with its versions, the oldest first. */
@@ -83,6 +85,7 @@ function createVersion(settings: VersionSettings): FakeKeyVersion {
     kty,
     crv,
     keyOps,
+    others: {},
     attributes: { enabled: true, created: now, updated: now, recoveryLevel: "Recoverable", ...settings.attributes },
   };
 }

@@ -23,6 +23,7 @@ import {
   type VersionSettings,
 } from "./fake-azure-key-vault-keys.ts";
 import { createFakeEntra, type FakeEntra } from "./fake-azure-key-vault-tokens.ts";
+import { answerManagement, createManagement, type FakeManagement } from "./fake-azure-key-vault-management.ts";
 import {
   operationOf,
   readDigest,
@@ -96,6 +97,8 @@ export interface FakeAzureKeyVault extends AsyncDisposable {
   challenge: string | undefined;
   /** What the caller may not do on a Managed HSM, such as `sign`. */
   readonly denied: Set<"sign" | "read">;
+  /** What the caller may do that signing does not need: nothing at first. */
+  readonly management: FakeManagement;
   addKey(name: string, settings?: VersionSettings): FakeAzureKey;
   /** The next `count` requests with an accepted token get this reply, regardless of faults. */
   replyNext(reply: AzureReply, count?: number): void;
@@ -147,11 +150,11 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
     if (refused !== undefined) return refused;
     const next = planned.shift();
     if (next !== undefined) return next;
-    if (operation === undefined) return azureError(404, "NotFound", "There is no such resource.");
     if (!/^(?:7\.\d+|\d{4}-\d\d-\d\d)$/.test(request.query.get("api-version") ?? "")) {
       return azureError(400, "BadParameter", "The api-version query parameter is missing or wrong.");
     }
-    return answer(request, operation, fault);
+    if (operation !== undefined) return answer(request, operation, fault);
+    return answerManagement(request, managed) ?? azureError(404, "NotFound", "There is no such resource.");
   };
   const answer = (request: AzureRequest, operation: Operation, fault: Fault | undefined): AzureReply => {
     const [, , name = "", named] = request.path.split("/");
@@ -226,6 +229,17 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
     return key;
   };
   await listen(0);
+  const managed = {
+    keys,
+    addKey,
+    get management() {
+      return fake.management;
+    },
+    describe: (key: FakeAzureKey) => {
+      const call = { operation: "getKey", key, version: key.latest, digest: new Uint8Array(32) } as const;
+      return answerAzure({ ...call, vault: fake.calledAs ?? fake.url }, undefined, stranger);
+    },
+  };
   const { port } = server.address() as AddressInfo;
   let op = addKey("op", { material });
 
@@ -245,6 +259,7 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
     tags: {},
     challenge: undefined,
     denied: new Set(),
+    management: createManagement(),
     addKey,
     replyNext: (reply, count = 1) => {
       for (let index = 0; index < count; index += 1) planned.push(reply);
@@ -281,6 +296,7 @@ export async function startFakeAzureKeyVault(): Promise<FakeAzureKeyVault> {
       sockets.highest = sockets.open;
       entra.reset();
       fake.denied.clear();
+      Object.assign(fake.management, createManagement());
       fake.resource = undefined;
       fake.calledAs = undefined;
       fake.tags = {};

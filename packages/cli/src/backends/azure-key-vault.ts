@@ -12,6 +12,8 @@ export interface AzureCalls {
   send(method: "GET" | "POST", path: string, body?: object): Promise<RestAnswer>;
   /** A call without a time limit, and without another try after a token was refused. */
   sendBare(method: "GET" | "POST", path: string, body?: object): Promise<RestAnswer>;
+  /** The claims of the access token. Empty if it is not a JWT. Not verified, and never printed. */
+  tokenClaims(): Promise<Readonly<Record<string, unknown>>>;
   close(): void;
 }
 
@@ -61,6 +63,7 @@ export async function openAzureCalls(
   };
   return {
     sendBare,
+    tokenClaims: async () => claimsOf(await tokens.get(withVersion("/keys"))),
     send: async (method, path, body) => {
       const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
       const send = async (): Promise<RestAnswer> => {
@@ -97,6 +100,15 @@ async function defaultCredential(cwd: string): Promise<object | undefined> {
   const identity = await importPackage("@azure/identity", cwd);
   const Default: unknown = Reflect.get(identity ?? {}, "DefaultAzureCredential");
   return typeof Default === "function" ? (Reflect.construct(Default, []) as object) : undefined;
+}
+
+function claimsOf(token: string): Readonly<Record<string, unknown>> {
+  try {
+    const payload = Buffer.from(token.split(".")[1] ?? "", "base64url").toString();
+    return Object(JSON.parse(payload)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
 }
 
 interface Tokens {

@@ -14,12 +14,16 @@ export interface GcpKmsLike {
   readonly getCryptoKeyVersion: GcpCall<GcpVersion>;
   readonly getCryptoKey: GcpCall<GcpKey>;
   readonly testIamPermissions: GcpCall<{ readonly permissions?: readonly string[] | null }>;
+  readonly getIamPolicy: GcpCall<GcpPolicy>;
   readonly createCryptoKey: GcpCall<{ readonly name?: string | null }>;
   readonly createCryptoKeyVersion: GcpCall<{ readonly name?: string | null }>;
   close(): Promise<void>;
 }
 interface OpeningClient extends GcpKmsLike {
   initialize(): Promise<unknown>;
+}
+export interface GcpPolicy {
+  readonly bindings?: readonly { readonly members?: readonly string[] | null }[] | null;
 }
 export interface GcpVersion {
   readonly protectionLevel?: unknown;

@@ -22,7 +22,7 @@ export function benchSvg({ uri, names, levels }: Report): string {
     parts.push(text(10, y, words, style));
   };
   y = 6;
-  for (const words of wrapped(uri, 48)) line(words, "ink strong");
+  for (const words of wrapped(uri, 38)) line(words, "ink strong");
   if (names.length > 1) {
     y += LINE;
     parts.push(...names.flatMap((name, side) => legend(10 + side * 120, y, name, side)));

@@ -63,10 +63,11 @@ interface KeyMetadata {
   readonly MultiRegion?: boolean;
   readonly KeyManager?: string;
   readonly CustomKeyStoreId?: string;
-  readonly CreationDate?: Date;
+  /** When imported material is deleted. */
+  readonly ValidTo?: Date;
 }
 
-function attributeFindings({ Origin, MultiRegion }: KeyMetadata): readonly Finding[] {
+function attributeFindings({ Origin, MultiRegion, ValidTo }: KeyMetadata): readonly Finding[] {
   const origin =
     Origin === "EXTERNAL"
       ? warning(
@@ -76,7 +77,12 @@ function attributeFindings({ Origin, MultiRegion }: KeyMetadata): readonly Findi
         )
       : ok("key", `made inside ${Origin === "AWS_CLOUDHSM" ? "CloudHSM" : "AWS KMS"}, not exportable`);
   const regions = note("key", "a multi-Region key: its replicas sign with the same material");
-  return MultiRegion === true ? [origin, regions] : [origin];
+  return [origin, ...(MultiRegion === true ? [regions] : []), ...(ValidTo === undefined ? [] : [expiring(ValidTo)])];
+}
+
+function expiring(date: Date): Finding {
+  const text = `AWS deletes its imported material at ${date.toISOString()}, and it cannot sign after that`;
+  return warning("key", text, "Rotate to another key before then, or import the material again");
 }
 
 async function permissionFindings(ask: AskKms, id: string, isService: boolean): Promise<readonly Finding[]> {

@@ -2,6 +2,7 @@ import { SignerError, type GuardedSigner } from "@signpost/core";
 import { failureOf } from "../program/failure.ts";
 import { printable } from "../terminal/printable.ts";
 import { AWS_KMS } from "./aws-kms.ts";
+import { AZURE_KEY_VAULT } from "./azure-key-vault.ts";
 import type { BackendChecks, Subject } from "./backend.ts";
 import { checkClock } from "./clock.ts";
 import { note, ok, problem, type Finding, type KeyReport } from "./finding.ts";
@@ -18,6 +19,7 @@ const BACKENDS: Readonly<Record<string, BackendChecks>> = {
   awskms: AWS_KMS,
   gcpkms: GCP_KMS,
   vault: VAULT,
+  azurekms: AZURE_KEY_VAULT,
   pkcs11: PKCS11,
 };
 

@@ -1,6 +1,6 @@
-import { openGcpClient, type GcpKey, type GcpKmsLike, type GcpVersion } from "../backends/gcp-kms.ts";
+import { openGcpClient, type GcpKey, type GcpKmsLike, type GcpPolicy, type GcpVersion } from "../backends/gcp-kms.ts";
 import type { BackendChecks } from "./backend.ts";
-import { note, ok, warning, type Finding } from "./finding.ts";
+import { note, ok, problem, warning, type Finding } from "./finding.ts";
 
 /** A version in Google Cloud KMS: its attributes, and what else these credentials may do. */
 export const GCP_KMS: BackendChecks = {
@@ -32,12 +32,13 @@ const DAY_SECONDS = 86_400;
 
 export async function examineVersion(client: GcpKmsLike, name: string): Promise<readonly Finding[]> {
   const key = name.replace(/\/cryptoKeyVersions\/[^/]*$/, "");
-  const [version, parent, granted] = await Promise.all([
+  const [version, parent, granted, policy] = await Promise.all([
     client.getCryptoKeyVersion({ name }, CALL).then(([found]) => found, refused),
     client.getCryptoKey({ name: key }, CALL).then(([found]) => found, refused),
     client
       .testIamPermissions({ resource: key, permissions: Object.keys(EXCESS) }, CALL)
       .then(([{ permissions }]) => permissions ?? [], refused),
+    client.getIamPolicy({ resource: key }, CALL).then(([found]) => found, refused),
   ]);
   return [
     ...(version === undefined
@@ -48,6 +49,7 @@ export async function examineVersion(client: GcpKmsLike, name: string): Promise<
     granted === undefined
       ? note("permissions", "not examined: testIamPermissions was refused")
       : permissionFinding(granted),
+    ...(policy === undefined ? [] : openPolicyFindings(policy)),
   ];
 }
 
@@ -76,6 +78,15 @@ function destroyFindings({ destroyScheduledDuration }: GcpKey): readonly Finding
   if (seconds >= 7 * DAY_SECONDS) return [];
   const text = `a destroyed version is gone after ${(seconds / DAY_SECONDS).toFixed(0)} days`;
   return [warning("key", text, "Create keys with a destroy-scheduled duration of at least 7 days")];
+}
+
+const EVERYONE = new Set(["allUsers", "allAuthenticatedUsers"]);
+
+function openPolicyFindings({ bindings }: GcpPolicy): readonly Finding[] {
+  const members = (bindings ?? []).flatMap((binding) => binding.members ?? []);
+  if (!members.some((member) => EVERYONE.has(member))) return [];
+  const todo = "Remove allUsers and allAuthenticatedUsers from the policy of the key";
+  return [problem("permissions", "the policy of the key gives a role to everyone", todo)];
 }
 
 function permissionFinding(granted: readonly string[]): Finding {

@@ -1,36 +1,41 @@
-import { readFile } from "node:fs/promises";
-import type { AdapterOptions } from "../keys/adapters.ts";
-import type { BackendChecks, Subject } from "./backend.ts";
+import { dataOf, openVaultCalls, vaultAddress, vaultKeyName, type VaultCalls } from "../backends/vault-transit.ts";
+import type { BackendChecks } from "./backend.ts";
 import { note, ok, problem, warning, type Finding } from "./finding.ts";
-
-/** What this check knows of the server and of the token. */
-interface Vault {
-  readonly address: string;
-  /** Resolves to the `data` of an answer, or undefined if it was refused. */
-  read(path: string, body?: object): Promise<Readonly<Record<string, unknown>> | undefined>;
-}
 
 /** A key in the Transit engine: its attributes, what else the token may do, and the engine's own rotation. */
 export const VAULT: BackendChecks = {
-  clockUrl: ({ options, context }) => addressOf(options, context.env),
-  examine: async (subject, key) => {
-    const vault = await connect(subject);
-    if (vault === undefined) {
+  clockUrl: ({ options, context }) => vaultAddress(options, context.env),
+  examine: async ({ uri, options, context }, opened) => {
+    const name = vaultKeyName(opened.uri);
+    const calls = name === undefined ? undefined : await openVaultCalls(options, context);
+    if (name === undefined || calls === undefined) {
       return [note("key", "not examined: this needs a token in VAULT_TOKEN, in the options, or in a file")];
     }
-    const [, mount = "", name = ""] = /^vault:\/\/\/(.+)\/keys\/([^/?#]*)/.exec(key.uri) ?? [];
-    const data = await vault.read(`${mount}/keys/${name}`);
-    return [
-      ...(data === undefined
-        ? [note("key", "not examined: the token may not read the key")]
-        : keyFindings(data, key.uri)),
-      await permissionsFinding(vault, mount, name),
-    ];
+    try {
+      const data = dataOf(await calls.send("GET", `${name.mount}/keys/${name.key}`));
+      return [
+        ...(data === undefined
+          ? [note("key", "not examined: the token may not read the key")]
+          : keyFindings(data, name.version)),
+        ...(vaultKeyName(uri)?.version === undefined ? [unpinned()] : []),
+        await permissionsFinding(calls, name.mount, name.key),
+      ];
+    } finally {
+      calls.close();
+    }
   },
 };
 
+function unpinned(): Finding {
+  return warning(
+    "rotation",
+    "the URI names no version, so a restart after a rotation signs with another key",
+    "Add ?version= to the URI, so that only a change of the configuration changes the key",
+  );
+}
+
 /** Findings from what the engine says of a key. */
-export function keyFindings(data: Readonly<Record<string, unknown>>, uri: string): readonly Finding[] {
+export function keyFindings(data: Readonly<Record<string, unknown>>, version: string | undefined): readonly Finding[] {
   const findings: Finding[] = [];
   const rotate = Number(data["auto_rotate_period"] ?? 0);
   if (data["exportable"] === true) {
@@ -65,7 +70,9 @@ export function keyFindings(data: Readonly<Record<string, unknown>>, uri: string
         )
       : ok("rotation", "the engine makes no new versions by itself"),
   );
-  if (!uri.includes("?version=")) findings.push(note("rotation", "the URI names no version"));
+  const newer = Number(data["latest_version"]) - Number(version);
+  if (newer > 0)
+    findings.push(note("rotation", `the engine has ${newer} newer ${newer === 1 ? "version" : "versions"}`));
   return findings;
 }
 
@@ -81,12 +88,11 @@ function excess(mount: string, name: string): Readonly<Record<string, string>> {
   };
 }
 
-const CALL_MS = 5000;
 const CHANGES = ["root", "sudo", "create", "update", "delete", "patch"];
 
-async function permissionsFinding(vault: Vault, mount: string, name: string): Promise<Finding> {
+async function permissionsFinding(calls: VaultCalls, mount: string, name: string): Promise<Finding> {
   const paths = excess(mount, name);
-  const data = await vault.read("sys/capabilities-self", { paths: Object.keys(paths) });
+  const data = dataOf(await calls.send("POST", "sys/capabilities-self", { paths: Object.keys(paths) }));
   if (data === undefined) return note("permissions", "not examined: the token may not ask for its capabilities");
   const granted = Object.entries(paths).filter(([path]) => {
     const capabilities: unknown = data[path];
@@ -103,39 +109,4 @@ async function permissionsFinding(vault: Vault, mount: string, name: string): Pr
     `the token may also ${list}`,
     `Give it a policy with read on ${mount}/keys/${name} and update on ${mount}/sign/${name}/sha2-256 only`,
   );
-}
-
-function addressOf({ address }: AdapterOptions, env: NodeJS.ProcessEnv): string | undefined {
-  const given = typeof address === "string" ? address : (env["BAO_ADDR"] ?? env["VAULT_ADDR"]);
-  return given !== undefined && URL.canParse(given) ? given : undefined;
-}
-
-async function connect({ options, context }: Subject): Promise<Vault | undefined> {
-  const { env, signal } = context;
-  const address = addressOf(options, env);
-  const token = await tokenOf(options, env);
-  if (address === undefined || token === undefined) return undefined;
-  const namespace =
-    typeof options["namespace"] === "string" ? options["namespace"] : (env["BAO_NAMESPACE"] ?? env["VAULT_NAMESPACE"]);
-  const headers = { "X-Vault-Token": token, ...(namespace === undefined ? {} : { "X-Vault-Namespace": namespace }) };
-  return {
-    address,
-    read: async (path, body) => {
-      const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-      const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-      const url = new URL(`/v1/${path}`, address);
-      const response = await fetch(url, { headers, redirect: "error", signal: bounded, ...init });
-      const answer: unknown = response.ok ? await response.json() : await response.body?.cancel();
-      const data: unknown = Reflect.get(Object(answer), "data");
-      return typeof data === "object" && data !== null ? (data as Record<string, unknown>) : undefined;
-    },
-  };
-}
-
-/** The token of the options or of the environment. Undefined for a login, which this check does not repeat. */
-async function tokenOf({ auth }: AdapterOptions, env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  if (auth === undefined) return env["BAO_TOKEN"] ?? env["VAULT_TOKEN"];
-  const { token, path } = Object(auth) as { readonly token?: unknown; readonly path?: unknown };
-  if (typeof token === "function") return String(await token());
-  return typeof path === "string" ? (await readFile(path, "utf8")).trim() : undefined;
 }

@@ -9,30 +9,38 @@ import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
 import { printable } from "../terminal/printable.ts";
 import { makeKmsKey } from "./aws-kms.ts";
+import { makeAzureKey } from "./azure-key-vault.ts";
 import type { KeygenFlags } from "./command.ts";
 import { makeGcpKey } from "./gcp-kms.ts";
 import { makeLocalKey } from "./local.ts";
 import { refuse, type MakeKey } from "./maker.ts";
 import { makeTokenKey } from "./pkcs11.ts";
+import { makeVaultKey } from "./vault-transit.ts";
 
 const MAKERS: Readonly<Record<string, MakeKey>> = {
   local: makeLocalKey,
   awskms: makeKmsKey,
   gcpkms: makeGcpKey,
+  vault: makeVaultKey,
+  azurekms: makeAzureKey,
   pkcs11: makeTokenKey,
 };
+
+/** Where a key has versions, and where it may be in software. */
+const VERSIONED = ["gcpkms", "vault", "azurekms"];
+const PROTECTED = ["gcpkms", "azurekms"];
 
 export async function runKeygen(context: CliContext, flags: KeygenFlags, uri: string): Promise<ExitCode> {
   const scheme = keyUriScheme(uri);
   const make = MAKERS[scheme];
   if (make === undefined) {
-    throw refuse(
-      `signpost makes no keys for ${scheme}:`,
-      scheme === "vault" ? "vault write -f transit/keys/op type=ecdsa-p256" : "Use the tools of the backend",
-    );
+    throw refuse(`signpost makes no keys for ${scheme}:`, "Use the tools of the backend");
   }
-  if (scheme !== "gcpkms" && (flags.newVersion === true || flags.protection !== undefined)) {
-    throw refuse("--new-version and --protection are for Google Cloud KMS");
+  if (flags.newVersion === true && !VERSIONED.includes(scheme)) {
+    throw refuse("--new-version is for Google Cloud KMS, Vault and Azure Key Vault");
+  }
+  if (flags.protection !== undefined && !PROTECTED.includes(scheme)) {
+    throw refuse("--protection is for Google Cloud KMS and Azure Key Vault");
   }
   const adapters =
     flags.config === undefined ? {} : await resolvedAdapters(await loadConfig(context, flags.config), context);

@@ -1,0 +1,76 @@
+import { dataOf, openVaultCalls, vaultKeyName, type VaultCalls, type VaultKeyName } from "../backends/vault-transit.ts";
+import type { RestAnswer } from "../backends/rest.ts";
+import { exists, failed, refuse, type MakeKey } from "./maker.ts";
+
+const EXAMPLE = "vault:///transit/keys/op";
+const TYPE = "ecdsa-p256";
+
+/** A key in the Transit engine that cannot be exported or backed up as plain text, or another version of such a key. */
+export const makeVaultKey: MakeKey = async ({ uri, options, context, newVersion }) => {
+  const name = vaultKeyName(uri);
+  if (name === undefined || name.version !== undefined) throw refuse("Expected a key without a version", EXAMPLE);
+  const calls = await openVaultCalls(options, context);
+  if (calls === undefined) {
+    throw refuse("There is no address or no token", "Set VAULT_ADDR and VAULT_TOKEN: keygen does not log in");
+  }
+  try {
+    const version = newVersion ? await addVersion(calls, name) : await createKey(calls, name);
+    return `vault:///${name.mount}/keys/${name.key}?version=${version}`;
+  } finally {
+    calls.close();
+  }
+};
+
+async function createKey(calls: VaultCalls, name: VaultKeyName): Promise<number> {
+  if ((await read(calls, name)) !== undefined) {
+    throw exists(`The key ${name.key}`, "Make another version of it with --new-version, or name another key");
+  }
+  const settings = { type: TYPE, exportable: false, allow_plaintext_backup: false };
+  await post(calls, `${name.mount}/keys/${name.key}`, settings);
+  // The server answers in the same way if a key of another type was made meanwhile.
+  return latestOf(await read(calls, name), name);
+}
+
+async function addVersion(calls: VaultCalls, name: VaultKeyName): Promise<number> {
+  latestOf(await read(calls, name), name);
+  await post(calls, `${name.mount}/keys/${name.key}/rotate`);
+  return latestOf(await read(calls, name), name);
+}
+
+/** Undefined: there is no such key. */
+async function read(
+  calls: VaultCalls,
+  { mount, key }: VaultKeyName,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const answer = await sent("the key", () => calls.send("GET", `${mount}/keys/${key}`));
+  if (answer.status === 404) return undefined;
+  return dataOf(answer) ?? refused("the key", answer);
+}
+
+async function post(calls: VaultCalls, path: string, body: object = {}): Promise<void> {
+  const answer = await sent(path, () => calls.send("POST", path, body));
+  if (answer.status < 200 || answer.status >= 300) refused(path, answer);
+}
+
+function latestOf(data: Readonly<Record<string, unknown>> | undefined, { mount, key }: VaultKeyName): number {
+  if (data === undefined) {
+    throw refuse(`There is no key ${key} in ${mount}`, "Without --new-version, signpost makes the first version");
+  }
+  const { type, exportable, latest_version: latest } = data;
+  if (type !== TYPE) throw exists(`A key ${key} that is not ${TYPE}`, "Name another key");
+  if (exportable === true) throw exists(`A key ${key} that is exportable`, "Name another key");
+  return Number(latest);
+}
+
+function sent(what: string, send: () => Promise<RestAnswer>): Promise<RestAnswer> {
+  return send().catch((error: unknown) => {
+    throw failed(what, error);
+  });
+}
+
+/** With what the server says, which contains nothing but paths and names of its own. */
+function refused(what: string, { status, json }: RestAnswer): never {
+  const errors: unknown = Reflect.get(Object(json), "errors");
+  const words = (Array.isArray(errors) ? errors : []).join(" ").replaceAll(/\s+/g, " ").trim();
+  throw failed(what, new Error(`the server answered ${status}${words === "" ? "" : `: ${words}`}`));
+}
