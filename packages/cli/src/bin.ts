@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { createRequire } from "node:module";
-import { run } from "@stricli/core";
 import { createApp } from "./app.ts";
 import { propose } from "./complete/propose.ts";
 import { watchEndings } from "./program/endings.ts";
 import { EXIT } from "./program/exit-codes.ts";
 import { processContext } from "./program/process-context.ts";
+import { runProgram } from "./program/run-program.ts";
 
 const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
 
@@ -28,12 +28,11 @@ async function main(): Promise<void> {
     isDone = true;
     return;
   }
-  await run(app, inputs, context);
+  const exitCode = await runProgram(app, inputs, context);
   isDone = true;
   // A request that was given up may keep its connection for a while.
   if (endings.exitCode() !== undefined) process.exit(endings.exitCode());
-  const { exitCode } = context.process;
-  process.exitCode = typeof exitCode === "number" && exitCode >= 0 ? exitCode : EXIT.usage;
+  process.exitCode = exitCode;
 }
 
 await main();

@@ -85,6 +85,7 @@ const MISTAKES: readonly (readonly [string, object])[] = [
     "legacyVerificationKeys[0].alg: expected RS256, PS256 or EdDSA",
     { issuer, keys, legacyVerificationKeys: [{ alg: "HS256", publicKey: { kty: "RSA" } }] },
   ],
+  ["adapters.local.folder: unknown option", { issuer, keys, adapters: { local: { folder: "keys" } } }],
   ["adapters.pkcs12: unknown option; did you mean pkcs11?", { issuer, keys, adapters: { pkcs12: {} } }],
 ];
 

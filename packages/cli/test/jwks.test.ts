@@ -1,13 +1,14 @@
 import { execFile } from "node:child_process";
 import { createHash, type JsonWebKey } from "node:crypto";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createJwksEndpoint, openSigner } from "@signpost/core";
 import { local } from "@signpost/local";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
-import { runCli } from "./support/run-cli.ts";
+import { runApp } from "./support/run-app.ts";
+import { runCli, type CliResult } from "./support/run-cli.ts";
 import { expectTranscript } from "./support/transcript.ts";
 
 let folder: KeyFolder;
@@ -108,8 +109,13 @@ test("--out writes the document at its path, and the header rules of static host
     "s3.sh",
   ]);
   expect(await readFile(join(site, "public/tenant/oidc/keys"), "utf8")).toBe(await served());
-  expect(await readFile(join(site, "public/_headers"), "utf8")).toMatchInlineSnapshot(`
+  const rules = await readFile(join(site, "public/_headers"), "utf8");
+  const sha256 = createHash("sha256")
+    .update(await served())
+    .digest("hex");
+  expect(rules.replace(sha256, "HASH")).toMatchInlineSnapshot(`
     "# Written by signpost jwks. Changes are lost.
+    # Document with the SHA-256 HASH
     /tenant/oidc/keys
       Content-Type: application/jwk-set+json
       Cache-Control: public, max-age=3600, stale-while-revalidate=3600
@@ -149,6 +155,31 @@ test("--out replaces its own files, and refuses to replace any other", async () 
   expect(code).toBe(2);
   expect(stderr).toContain("public/_headers exists, and signpost did not write it");
   expect(await readdir(join(folder.path, "other"))).toEqual(["public"]);
+});
+
+test("--out replaces a key set only if it is the one that it wrote", async () => {
+  // Another key each time.
+  await folder.write("one.json", { issuer: "https://op.example", keys: [{ keyId: "a", signer: "local:" }] });
+  const write = (): Promise<CliResult> =>
+    runApp(["jwks", "--out", "mine", "--config", "one.json"], { cwd: folder.path });
+  const read = (): Promise<string> => readFile(join(folder.path, "mine/public/jwks"), "utf8");
+  await mkdir(join(folder.path, "mine/public"), { recursive: true });
+  await folder.write("mine/public/jwks", '{"keys":[]}');
+  expect(await write()).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("public/jwks exists, and signpost did not write it"),
+  });
+  expect(await read()).toBe('{"keys":[]}');
+
+  await rm(join(folder.path, "mine"), { recursive: true });
+  expect(await write()).toMatchObject({ code: 0 });
+  const first = await read();
+  expect(await write()).toMatchObject({ code: 0 });
+  expect(await read()).not.toBe(first);
+
+  await folder.write("mine/public/jwks", first);
+  expect(await write()).toMatchObject({ code: 2 });
+  expect(await read()).toBe(first);
 });
 
 test("--etag with --out or --json is a mistake of usage", async () => {

@@ -71,7 +71,6 @@ test.each([
   ["vault:///transit/keys/op", "There is no address or no token"],
   ["azurekms:///op.vault.azure.net/keys/op/0123", "Expected a key without a version"],
   ["azurekms:///op.vault.azure.net/keys/o_p", "letters, digits and hyphens only"],
-  ["azurekms:///op.vault.azure.net/keys/op", "@azure/identity is not installed"],
   ["awskms:///1234", "AWS chooses the id"],
   ["awskms:///alias/op?regio=eu-west-1", "The names are region, scheme"],
   ["awskms:///alias/op?region=eu-west-1&region=us-east-1", "a name that is not known, or one twice"],
@@ -104,6 +103,18 @@ test.each([
     code: 2,
     stdout: "",
     stderr: expect.stringMatching(/^error [^\n]*expected https:[^\n]*, got http:\/\/198.51.100.1:4566[^\n]*\n$/),
+  });
+});
+
+test("a key in Azure needs a credential", async () => {
+  const { code, stderr } = await runCli(["keygen", "azurekms:///op.vault.azure.net/keys/op"], {
+    cwd: folder.path,
+    // A runner of tests may show packages to its children.
+    env: { NODE_PATH: "" },
+  });
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: "error @azure/identity is not installed\nhint  npm install @azure/identity\n",
   });
 });
 

@@ -11,6 +11,7 @@ import { createColors } from "picocolors";
 import { createApp } from "../src/app.ts";
 import { createOutput } from "../src/terminal/output.ts";
 import { createKeyFolder } from "./support/key-folder.ts";
+import { runApp } from "./support/run-app.ts";
 import { BIN, ended, runCli, startCli } from "./support/run-cli.ts";
 import { runOnTerminal } from "./support/terminal.ts";
 
@@ -41,6 +42,27 @@ test.each([
   const { code, stdout, stderr } = await runCli(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain(message);
+});
+
+test.each([
+  ["an option that does not exist", ["jwks", "--etga", "--json"], "No flag registered for --etga"],
+  ["a value that cannot be read", ["bench", "local:", "--calls", "many", "--json"], "expected a whole number from 1"],
+  ["a missing argument", ["kid", "--json"], "Expected argument for uri"],
+])("with --json, %s is told to programs too", async (_name, args, message) => {
+  const { code, stdout, stderr } = await runApp(args);
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+  expect(JSON.parse(stdout)).toEqual({ error: { code: "usage", message: expect.stringContaining(message) } });
+});
+
+test("--json after -- is an argument", async () => {
+  expect(await runApp(["kid", "local:", "--", "--json"])).toMatchObject({ code: 2, stdout: "" });
+});
+
+test("with --json, the built program tells a mistake of usage in JSON", async () => {
+  const { code, stdout } = await runCli(["kid", "--json", "--no"]);
+  expect(code).toBe(2);
+  expect(JSON.parse(stdout).error.code).toBe("usage");
 });
 
 test("colors are for terminals, unless FORCE_COLOR or NO_COLOR say otherwise", async () => {

@@ -52,6 +52,8 @@ test("--expires-in says when a token without exp ends", async () => {
 test.each([
   ["text that is not JSON", [], "secret-1234"],
   ["a list", [], "[]"],
+  ["a claim that is there twice", [], '{"sub":"secret-1234","aud":"a","sub":"b"}'],
+  ["a name that is there twice inside of a claim", [], '{"cnf":{"secret-1234":1,"secret-1234":2}}'],
   ["a lifetime that is no number", ["--expires-in", "1h"], "{}"],
   ["a kid for the configuration", ["--key-id", "k"], "{}"],
   ["a claim of the wrong type", [], '{"exp":"tomorrow"}'],

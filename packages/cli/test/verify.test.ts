@@ -84,6 +84,12 @@ describe("the source may be", () => {
     await folder.write("text.json", "secret-1234");
     const { code, stderr } = await verify(["text.json"], await op.token());
     expect({ code, stderr }).toEqual({ code: 2, stderr: "error text.json: expected a JWK Set or a JWK as JSON\n" });
+    await folder.write("twice.json", '{"kty":"EC","kid":"secret-1234","kid":"a"}');
+    expect(await verify(["twice.json"], await op.token())).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "error twice.json: line 1, column 33: a name is there twice in one object\n",
+    });
     expect(await verify(["away.json"], await op.token())).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("away.json: cannot be read (ENOENT)"),

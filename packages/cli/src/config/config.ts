@@ -122,6 +122,8 @@ function readAdapters(adapters: unknown): void {
   assertOptions<Record<string, unknown>>("adapters", adapters, SCHEMES);
   for (const [scheme, options] of Object.entries(Object(adapters))) {
     if (!isPlainObject(options)) throw missing(`adapters.${scheme}`, "an object", options);
+    // Each of the others has options, and checks them itself.
+    if (scheme === "local") assertOptions("adapters.local", options, {});
   }
 }
 

@@ -1,11 +1,9 @@
 import { access, constants, readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { ParseError, visit as Visitor } from "jsonc-parser";
 import { CliError } from "../program/cli-error.ts";
 import { EXIT } from "../program/exit-codes.ts";
-
-type Visit = typeof Visitor;
+import { readJson } from "../program/json.ts";
 
 /** What the file contains, unchecked. `.mjs` and `.ts` are run. */
 export async function loadFile(path: string): Promise<unknown> {
@@ -30,45 +28,12 @@ function unreadable(path: string, cause: NodeJS.ErrnoException): CliError {
 }
 
 async function parseJson(text: string, name: string): Promise<unknown> {
-  const { parse, printParseErrorCode, visit } = await import("jsonc-parser");
-  const errors: ParseError[] = [];
-  parse(text, errors, { disallowComments: true });
-  const [first] = errors;
-  if (first === undefined) {
-    const repeated = repeatedName(text, visit);
-    // That parser makes the name __proto__ the prototype, which hides its members from every check of names.
-    if (repeated === undefined) return JSON.parse(text) as unknown;
-    const at = placeOf(text, repeated.offset);
-    const problem = `${JSON.stringify(repeated.name)} is there twice in one object`;
-    throw new CliError(EXIT.usage, "config_syntax", `${name}: line ${at.line}, column ${at.column}: ${problem}`);
-  }
-  const { line, column } = placeOf(text, first.offset);
-  // Without the text itself, which may hold a secret in the wrong place.
-  const problem = printParseErrorCode(first.error)
-    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ")
-    .toLowerCase();
-  throw new CliError(EXIT.usage, "config_syntax", `${name}: line ${line}, column ${column}: not JSON (${problem})`);
-}
-
-/** The first name that an object has twice. Parsers keep the last member and tell nothing. */
-function repeatedName(text: string, visit: Visit): { readonly name: string; readonly offset: number } | undefined {
-  const open: Set<string>[] = [];
-  const repeated: { readonly name: string; readonly offset: number }[] = [];
-  visit(text, {
-    onObjectBegin: () => void open.push(new Set()),
-    onObjectEnd: () => void open.pop(),
-    onObjectProperty: (name, offset) => {
-      const names = open.at(-1);
-      if (names?.has(name) === true) repeated.push({ name, offset });
-      names?.add(name);
-    },
-  });
-  return repeated[0];
-}
-
-function placeOf(text: string, offset: number): { readonly line: number; readonly column: number } {
-  const before = text.slice(0, offset).split("\n");
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  const read = await readJson(text);
+  if ("value" in read) return read.value;
+  const { fault, line, column, repeated } = read;
+  // A name is shown, since only the operator writes a configuration.
+  const problem = repeated === undefined ? fault : `${JSON.stringify(repeated)} is there twice in one object`;
+  throw new CliError(EXIT.usage, "config_syntax", `${name}: line ${line}, column ${column}: ${problem}`);
 }
 
 /** Node 22.18 and newer strip types. */

@@ -54,7 +54,7 @@ export function probeFinding(error: { readonly code: string; readonly message: s
   if (error === undefined) return ok("probe", "signs, and the signature verifies with the public key");
   const todo =
     error.code === "access_denied"
-      ? "Allow these credentials to sign with the key"
+      ? "The message says what was refused. Signing needs credentials that may sign with this key, from this network"
       : "Do not use this key until the cause is known";
   return problem("probe", error.message, todo);
 }

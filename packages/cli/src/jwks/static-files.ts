@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+
 /** A document with the headers that a host must send with it. */
 export interface StaticDocument {
   /** The path on the host: `/jwks`. */
@@ -16,19 +18,33 @@ export interface StaticFile {
 /** The first line of each file that a person could have written too. Only a file that has it is replaced. */
 export const MARK = "# Written by signpost jwks. Changes are lost.";
 
+/** The line of `_headers` by which the document is known: without any other mark, it must be exactly what was written. */
+export function documentMark(body: Uint8Array): string {
+  return `# Document with the SHA-256 ${hash("sha256", body, "hex")}`;
+}
+
+/** The file of the folder that has this line. */
+export const HEADER_RULES = "public/_headers";
+
 /** What the folder of `--out` contains. */
 export function staticFiles(document: StaticDocument): readonly StaticFile[] {
   return [
     { path: `public${document.pathname}`, content: document.body },
-    { path: "public/_headers", content: headerRules(document) },
+    { path: HEADER_RULES, content: headerRules(document) },
     { path: "s3.sh", content: uploadToS3(document) },
     { path: "gcs.sh", content: uploadToGcs(document) },
   ];
 }
 
 /** Netlify and Cloudflare Pages read the same format. */
-function headerRules({ pathname, contentType, cacheControl }: StaticDocument): string {
-  return lines(MARK, pathname, `  Content-Type: ${contentType}`, `  Cache-Control: ${cacheControl}`);
+function headerRules({ pathname, body, contentType, cacheControl }: StaticDocument): string {
+  return lines(
+    MARK,
+    documentMark(body),
+    pathname,
+    `  Content-Type: ${contentType}`,
+    `  Cache-Control: ${cacheControl}`,
+  );
 }
 
 function uploadToS3({ pathname, contentType, cacheControl }: StaticDocument): string {

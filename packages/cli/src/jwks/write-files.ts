@@ -3,22 +3,29 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CliError } from "../program/cli-error.ts";
 import { EXIT } from "../program/exit-codes.ts";
-import { MARK, type StaticFile } from "./static-files.ts";
+import { documentMark, HEADER_RULES, MARK, type StaticFile } from "./static-files.ts";
 
 /** Writes files below a folder, each in one step. A file that was not written by this command is never replaced. */
 export async function writeFiles(folder: string, files: readonly StaticFile[]): Promise<void> {
-  for (const { path } of files) await requireOurs(join(folder, path), path);
+  for (const file of files) await requireOurs(folder, file);
   for (const { path, content } of files) await replace(join(folder, path), content);
 }
 
-async function requireOurs(file: string, path: string): Promise<void> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw unwritable(path, error);
-  });
-  if (text === undefined || text.includes(MARK) || text.startsWith('{"keys":[')) return;
+async function requireOurs(folder: string, { path, content }: StaticFile): Promise<void> {
+  const old = await readOld(folder, path);
+  if (old === undefined || old.includes(MARK) || old.equals(Buffer.from(content))) return;
+  const rules = await readOld(folder, HEADER_RULES);
+  if (rules?.includes(MARK) === true && rules.includes(documentMark(old))) return;
   throw new CliError(EXIT.usage, "file_exists", `${path} exists, and signpost did not write it`, {
     hint: "Move it, or name another folder",
+  });
+}
+
+/** Undefined: there is no such file. */
+function readOld(folder: string, path: string): Promise<Buffer | undefined> {
+  return readFile(join(folder, path)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw unwritable(path, error);
   });
 }
 

@@ -30,7 +30,8 @@ function exitCodeOf(error: SignpostError): ExitCode {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  access_denied: "Allow these credentials to read the public key and to sign with it.",
+  access_denied:
+    "The message says what was refused. Signing needs credentials that may read the public key and sign with it, from this network.",
   pin_incorrect: "Check the PIN before you try again: a token locks after a few wrong PINs.",
   pin_locked: "The token's security officer has to unlock the PIN.",
   unsupported_key: "Signpost signs with EC keys on the curve P-256 only. `signpost keygen` creates one.",

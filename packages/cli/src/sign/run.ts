@@ -5,6 +5,7 @@ import { withKey } from "../keys/open-key.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
+import { readJson } from "../program/json.ts";
 import { readStdin } from "../program/stdin.ts";
 import type { SignFlags } from "./command.ts";
 
@@ -12,7 +13,7 @@ const MAX_BYTES = 65_536;
 const DEFAULT_SECONDS = 300;
 
 export async function runSign(context: CliContext, flags: SignFlags, uri?: string): Promise<ExitCode> {
-  const claims = readClaims(await readStdin(context, "a JSON object with claims", MAX_BYTES));
+  const claims = await readClaims(await readStdin(context, "a JSON object with claims", MAX_BYTES));
   if (uri !== undefined) {
     const open = await uriOpener(context, flags.config);
     return withKey(open, uri, async (signer) => {
@@ -37,18 +38,17 @@ export async function runSign(context: CliContext, flags: SignFlags, uri?: strin
   }
 }
 
-function readClaims(text: string): JwtClaims {
-  const claims = parse(text);
+async function readClaims(text: string): Promise<JwtClaims> {
+  const read = await readJson(text);
+  const claims = "value" in read ? read.value : undefined;
   if (typeof claims === "object" && claims !== null && !Array.isArray(claims)) return claims as JwtClaims;
-  throw new CliError(EXIT.usage, "claims", 'stdin: expected a JSON object with claims, such as {"sub":"test"}');
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+  if ("fault" in read) {
+    const { fault, line, column } = read;
+    throw new CliError(EXIT.usage, "claims", `stdin: line ${line}, column ${column}: ${fault}`, {
+      hint: 'Claims are a JSON object, such as {"sub":"test"}',
+    });
   }
+  throw new CliError(EXIT.usage, "claims", 'stdin: expected a JSON object with claims, such as {"sub":"test"}');
 }
 
 function sign(context: CliContext, flags: SignFlags, keys: KeySetSource, claims: JwtClaims): Promise<string> {
@@ -60,7 +60,7 @@ function sign(context: CliContext, flags: SignFlags, keys: KeySetSource, claims:
 
 function print({ output }: CliContext, { json }: SignFlags, token: string): ExitCode {
   const [header, claims] = token.split(".").map((part) => Buffer.from(part, "base64url").toString());
-  if (json === true) output.json({ token, header: parse(header ?? ""), claims: parse(claims ?? "") });
+  if (json === true) output.json({ token, header: JSON.parse(header ?? ""), claims: JSON.parse(claims ?? "") });
   else output.line(token);
   return EXIT.ok;
 }

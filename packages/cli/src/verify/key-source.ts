@@ -12,6 +12,7 @@ import { CliError } from "../program/cli-error.ts";
 import { hostOf, isOnLoopback } from "../network/host.ts";
 import { lookupWith, privateAddressesOf, type ResolveHost } from "../network/private-host.ts";
 import { EXIT } from "../program/exit-codes.ts";
+import { readJson } from "../program/json.ts";
 
 /** Where the keys come from. */
 export interface KeySource {
@@ -61,18 +62,16 @@ async function readKeys(path: string, name: string): Promise<{ readonly keys: re
     const hint = "The source is an issuer or a URL that begins with https://, or the path of a file";
     throw new CliError(EXIT.usage, "file_unreadable", `${name}: cannot be read (${cause.code})`, { cause, hint });
   });
-  const value = text.length > MAX_CHARACTERS ? undefined : parse(text);
+  // A parser may ignore a byte order mark (RFC 8259 section 8.1).
+  const read = text.length > MAX_CHARACTERS ? undefined : await readJson(text.replace(/^\uFEFF/, ""));
+  if (read !== undefined && "repeated" in read) {
+    const { fault, line, column } = read;
+    // RFC 7517 section 4 wants unique names, and libraries differ in which of two they take.
+    throw new CliError(EXIT.usage, "file_not_keys", `${name}: line ${line}, column ${column}: ${fault}`);
+  }
+  const value = read !== undefined && "value" in read ? read.value : undefined;
   const keys: unknown = Reflect.get(Object(value), "keys");
   if (Array.isArray(keys)) return { keys };
   if (typeof Reflect.get(Object(value), "kty") === "string") return { keys: [value] };
   throw new CliError(EXIT.usage, "file_not_keys", `${name}: expected a JWK Set or a JWK as JSON`);
-}
-
-function parse(text: string): unknown {
-  try {
-    // A parser may ignore a byte order mark (RFC 8259 section 8.1).
-    return JSON.parse(text.replace(/^\uFEFF/, ""));
-  } catch {
-    return undefined;
-  }
 }

@@ -49,17 +49,23 @@ async function serve(make: (origin: string) => RequestListener): Promise<string>
 }
 
 const TABLES = [
-  ...["user", "session", "account", "verification", "jwks"],
-  ...["oauthClient", "oauthAccessToken", "oauthRefreshToken", "oauthConsent"],
+  "user",
+  "session",
+  "account",
+  "verification",
+  "jwks",
+  "oauthClient",
+  "oauthAccessToken",
+  "oauthRefreshToken",
+  "oauthConsent",
 ];
 
 function serveBetterAuth(plugins: BetterAuthPlugin[]): Promise<string> {
   return serve((baseURL) => {
     const database = memoryAdapter(Object.fromEntries(TABLES.map((table) => [table, []])));
     const secret = "only for this test, and 32 characters long";
-    return toNodeHandler(
-      betterAuth({ baseURL, secret, database, plugins, telemetry: { enabled: false } }),
-    ) as RequestListener;
+    const handle = toNodeHandler(betterAuth({ baseURL, secret, database, plugins, telemetry: { enabled: false } }));
+    return (request, response) => void handle(request, response);
   });
 }
 

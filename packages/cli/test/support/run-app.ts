@@ -1,9 +1,8 @@
-import { run } from "@stricli/core";
 import { createColors } from "picocolors";
 import { Readable } from "node:stream";
 import { createApp } from "../../src/app.ts";
 import type { CliContext } from "../../src/program/context.ts";
-import { EXIT } from "../../src/program/exit-codes.ts";
+import { runProgram } from "../../src/program/run-program.ts";
 import { createOutput, type Output } from "../../src/terminal/output.ts";
 import { NO_PROGRESS } from "../../src/terminal/progress.ts";
 import type { CliOptions, CliResult } from "./run-cli.ts";
@@ -29,9 +28,7 @@ export async function runApp(
     interrupt: () => undefined,
     ...NO_PROGRESS,
   };
-  await run(createApp("0.0.0"), args, context);
-  const { exitCode } = streams;
-  const code = typeof exitCode === "number" && exitCode >= 0 ? exitCode : EXIT.usage;
+  const code = await runProgram(createApp("0.0.0"), args, context);
   return { code, stdout: stdout.written(), stderr: stderr.written() };
 }
 
