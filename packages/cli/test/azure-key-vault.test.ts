@@ -2,11 +2,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startFakeAzureKeyVault, type FakeAzureKeyVault } from "@signpost/test-backends/fake-azure-key-vault";
 import { calculateJwkThumbprint, importJWK, jwtVerify, type JWK } from "jose";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Finding } from "../src/doctor/finding.ts";
 import { directoryRoles, rotationFinding, versionFindings } from "../src/doctor/azure-key-vault.ts";
 import { expectMeasured } from "./support/bench-report.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
+import { runApp } from "./support/run-app.ts";
 import { runCli, type CliResult } from "./support/run-cli.ts";
 
 let vault: FakeAzureKeyVault;
@@ -80,6 +81,8 @@ test("bench measures the key against bare HTTP calls, which sign no token either
 });
 
 const CONFIG = ["--config", "signpost.config.mjs"];
+/** For further cases: the first tests run the built program. */
+const app = (args: readonly string[]): Promise<CliResult> => runApp(args, { cwd: folder.path });
 const key = (name: string): string => `azurekms:///127.0.0.1:${vault.port}/keys/${name}`;
 
 describe("keygen", () => {
@@ -91,7 +94,7 @@ describe("keygen", () => {
   test("makes a key that only signs and cannot be exported, and another version only if told", async () => {
     vault.management.mayCreate = true;
     vault.forgetRequests();
-    const first = await cli(["keygen", key("made"), "--key-id", "sig-1", ...CONFIG]);
+    const first = await app(["keygen", key("made"), "--key-id", "sig-1", ...CONFIG]);
     expect(first.code).toBe(0);
     const { signer } = JSON.parse(first.stdout);
     expect(signer).toMatch(new RegExp(`^${key("made")}/[0-9a-f]{32}$`));
@@ -103,12 +106,12 @@ describe("keygen", () => {
       attributes: { enabled: true },
     });
     // The service would make a new version.
-    const again = await cli(["keygen", key("made"), ...CONFIG]);
+    const again = await app(["keygen", key("made"), ...CONFIG]);
     expect(again).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("The key made exists, and is not replaced"),
     });
-    const second = await cli(["keygen", key("made"), "--new-version", "--protection", "software", ...CONFIG]);
+    const second = await app(["keygen", key("made"), "--new-version", "--protection", "software", ...CONFIG]);
     expect(second.code).toBe(0);
     expect(JSON.parse(second.stdout).signer).not.toBe(signer);
     expect(vault.requests.filter(({ path }) => path.endsWith("/create"))).toHaveLength(2);
@@ -118,27 +121,42 @@ describe("keygen", () => {
   test("a deleted key keeps its name, and makes no version of a key that is not there", async () => {
     vault.management.mayCreate = true;
     vault.addKey("deleted").softDeleted = true;
-    expect(await cli(["keygen", key("deleted"), ...CONFIG])).toMatchObject({
+    expect(await app(["keygen", key("deleted"), ...CONFIG])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("A deleted key of this name exists"),
     });
-    expect(await cli(["keygen", key("away"), "--new-version", ...CONFIG])).toMatchObject({
+    expect(await app(["keygen", key("away"), "--new-version", ...CONFIG])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("There is no key away"),
     });
   });
 
   test("says what the vault refuses, and what a vault without an HSM needs", async () => {
-    expect(await cli(["keygen", key("denied"), ...CONFIG])).toMatchObject({
+    expect(await app(["keygen", key("denied"), ...CONFIG])).toMatchObject({
       code: 3,
       stderr: expect.stringContaining("the vault answered 403 Forbidden ForbiddenByRbac"),
     });
     Object.assign(vault.management, { mayCreate: true, hasHsm: false });
-    expect(await cli(["keygen", key("standard"), ...CONFIG])).toMatchObject({
+    expect(await app(["keygen", key("standard"), ...CONFIG])).toMatchObject({
       code: 3,
       stderr: expect.stringContaining("see --protection software"),
     });
   });
+});
+
+test("bench counts failures by their code, gives up when nothing else comes, and prints what it has", async () => {
+  vault.forgetRequests();
+  const measuring = app(["bench", key("op"), "--calls", "1000", "--concurrency", "1", "--yes", "--json", ...CONFIG]);
+  await vi.waitFor(() => expect(vault.requests.length).toBeGreaterThan(10), { interval: 1 });
+  vault.key.latest.attributes.enabled = false;
+  const { code, stdout } = await measuring;
+  vault.key.latest.attributes.enabled = true;
+  const report = JSON.parse(stdout);
+  expect(code).toBe(1);
+  expect(report.ok).toBe(false);
+  expect(report.levels).toEqual([expect.objectContaining({ concurrency: 1, gaveUp: true })]);
+  expect(report.levels[0].signpost).toMatchObject({ failures: 20, errors: { key_disabled: 20 } });
+  expect(report.levels[0].signpost.signatures).toBeGreaterThan(5);
 });
 
 describe("doctor", () => {
@@ -150,7 +168,7 @@ describe("doctor", () => {
   async function findings(
     uriOfKey: string,
   ): Promise<{ readonly code: number | null; readonly found: readonly string[] }> {
-    const { code, stdout } = await cli(["doctor", uriOfKey, "--samples", "0", "--json", ...CONFIG]);
+    const { code, stdout } = await app(["doctor", uriOfKey, "--samples", "0", "--json", ...CONFIG]);
     const [{ findings: all }] = JSON.parse(stdout).keys;
     return { code, found: all.map(({ check, level, text }: Finding) => `${check} ${level} ${text}`) };
   }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Finding } from "../src/doctor/finding.ts";
 import { expectMeasured } from "./support/bench-report.ts";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
+import { runApp } from "./support/run-app.ts";
 import { runCli, type CliOptions, type CliResult } from "./support/run-cli.ts";
 
 let server: Openbao;
@@ -21,6 +22,13 @@ beforeAll(async () => {
   await server.must("PUT", "sys/policies/acl/op", { policy });
   token = String((await server.must("POST", "auth/token/create", { policies: ["op"] }))["client_token"]);
 });
+/** Runs a command in this process, with a token of the configuration: for further cases than those of the built program. */
+async function app(args: readonly string[], of: string = server.token): Promise<CliResult> {
+  const adapters = { vault: { address: server.address, auth: { method: "token", token: "env:OP_TOKEN" } } };
+  await folder.write("adapters.json", { issuer: "https://op.example", keys: [], adapters });
+  return runApp([...args, "--config", "adapters.json"], { cwd: folder.path, env: { OP_TOKEN: of } });
+}
+
 afterAll(async () => {
   await server.stop();
   await folder[Symbol.asyncDispose]();
@@ -33,6 +41,10 @@ function cli(args: readonly string[], options: CliOptions = {}): Promise<CliResu
 
 async function findings(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<readonly string[]> {
   const { stdout } = await cli(["doctor", ...args, "--samples", "0", "--json"], { env });
+  return findingsIn(stdout);
+}
+
+function findingsIn(stdout: string): readonly string[] {
   const [{ findings: found }] = JSON.parse(stdout).keys;
   return found.map(({ check, level, text }: Finding) => `${check} ${level} ${text}`);
 }
@@ -71,20 +83,20 @@ test("doctor finds a key that leaves the server, a rotation that surprises, and 
 test("doctor says that a URI without a version may lead to another key, and which versions are newer", async () => {
   await server.must("POST", "transit/keys/rotated", { type: "ecdsa-p256" });
   await server.must("POST", "transit/keys/rotated/rotate", {});
-  const env = { VAULT_TOKEN: server.token };
-  expect(await findings(["vault:///transit/keys/rotated"], env)).toContain(
+  const found = async (uri: string): Promise<readonly string[]> =>
+    findingsIn((await app(["doctor", uri, "--samples", "0", "--json"])).stdout);
+  expect(await found("vault:///transit/keys/rotated")).toContain(
     "rotation warning the URI names no version, so a restart after a rotation signs with another key",
   );
-  expect(await findings(["vault:///transit/keys/rotated?version=1"], env)).toContain(
+  expect(await found("vault:///transit/keys/rotated?version=1")).toContain(
     "rotation note the engine has 1 newer version",
   );
 });
 
 describe("keygen", () => {
-  const root = (): CliOptions => ({ env: { VAULT_TOKEN: server.token } });
-
   test("makes a key that cannot be exported or backed up, and another version only if told", async () => {
-    const first = await cli(["keygen", "vault:///transit/keys/made", "--key-id", "sig-1"], root());
+    const env = { VAULT_TOKEN: server.token };
+    const first = await cli(["keygen", "vault:///transit/keys/made", "--key-id", "sig-1"], { env });
     expect(first).toMatchObject({
       code: 0,
       stderr: "✓ made vault:///transit/keys/made?version=1\n✓ signed and verified a probe\n",
@@ -97,11 +109,11 @@ describe("keygen", () => {
       deletion_allowed: false,
       latest_version: 1,
     });
-    expect(await cli(["keygen", "vault:///transit/keys/made"], root())).toMatchObject({
+    expect(await app(["keygen", "vault:///transit/keys/made"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("The key made exists, and is not replaced"),
     });
-    const second = await cli(["keygen", "vault:///transit/keys/made", "--new-version"], root());
+    const second = await app(["keygen", "vault:///transit/keys/made", "--new-version"]);
     expect(JSON.parse(second.stdout)).toMatchObject({ signer: "vault:///transit/keys/made?version=2" });
   });
 
@@ -112,7 +124,7 @@ describe("keygen", () => {
       ["aes", 2, "A key aes that is not ecdsa-p256 exists"],
     ] as const;
     for (const [name, code, message] of cases) {
-      expect(await cli(["keygen", `vault:///transit/keys/${name}`, "--new-version"], root())).toMatchObject({
+      expect(await app(["keygen", `vault:///transit/keys/${name}`, "--new-version"])).toMatchObject({
         code,
         stderr: expect.stringContaining(message),
       });
@@ -120,7 +132,7 @@ describe("keygen", () => {
   });
 
   test("says what the server refuses, without the token", async () => {
-    const { code, stderr } = await cli(["keygen", "vault:///transit/keys/denied"]);
+    const { code, stderr } = await app(["keygen", "vault:///transit/keys/denied"], token);
     expect(code).toBe(3);
     expect(stderr).toContain("the server answered 403: ");
     expect(stderr).not.toContain(token);

@@ -8,6 +8,7 @@ import { pinAsker, pinReader } from "../keys/secrets.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
+import { failureOf } from "../program/failure.ts";
 import { canAsk, confirm } from "../program/prompts.ts";
 import type { BenchFlags } from "./command.ts";
 import { countAttempts, guardedSide, type AttemptCount } from "./guarded.ts";
@@ -43,10 +44,16 @@ export async function runBench(context: CliContext, flags: BenchFlags, uri: stri
       levels,
       wasStopped: context.signal.aborted,
     };
+    // Before the figures are printed, which must not be lost if this fails.
+    const failed = await svg?.write(benchSvg(report)).then(
+      () => undefined,
+      (error: unknown) => failureOf(error),
+    );
     if (flags.json === true) context.output.json(asJson(report));
     else printReport(report, context.output);
-    await svg?.write(benchSvg(report));
-    return exitCodeOf(levels);
+    if (failed === undefined) return exitCodeOf(levels);
+    context.messages.line(`${context.messages.colors.red("error")} ${failed.message}`);
+    return failed.exitCode;
   } finally {
     attempts.stop();
     // In the other order than they were opened.
@@ -94,7 +101,8 @@ async function openSides(context: CliContext, { uri, scheme, plan, adapters, raw
     if (!raw) return { keyUri: key.uri, list: [signpost] };
     const options = adapters[scheme] ?? {};
     const pin = (): Promise<string | undefined> => pinReader(uri, options, context, ask);
-    const bare = await rawOf(scheme)({ uri, keyUri: key.uri, options, context, concurrency, pin });
+    const order = { uri, keyUri: key.uri, options, context, concurrency, pin };
+    const bare = await context.during("Opening the bare call", () => rawOf(scheme)(order));
     return { keyUri: key.uri, list: [signpost, bare] };
   } catch (error) {
     await key.close();
