@@ -9,7 +9,7 @@ import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
 import { failureOf } from "../program/failure.ts";
-import { canAsk, confirm } from "../program/prompts.ts";
+import { askConsent, canAsk } from "../program/prompts.ts";
 import type { BenchFlags } from "./command.ts";
 import { countAttempts, guardedSide, type AttemptCount } from "./guarded.ts";
 import { measureLevel, type Level } from "./measure.ts";
@@ -71,7 +71,7 @@ async function requireConsent(context: CliContext, { biller, billedAtMost }: Pla
       hint: "Add --yes, or make fewer calls with --calls",
     });
   }
-  if (await confirm(context, `${text}. Make them?`)) return;
+  if (await askConsent(context, `${text}. Make them?`)) return;
   throw new CliError(EXIT.usage, "cancelled", "Nothing was signed, as you asked");
 }
 
@@ -126,7 +126,9 @@ async function measure(
     let calls = 0;
     const options = { concurrency, ...limits, signal, ended, onCall: () => (calls += 1), repeats: () => count.repeats };
     const level = await context.during("Signing", async (update) => {
-      const show = (): void => update(`Signing, ${concurrency} at once: ${whole(calls)} calls`);
+      const show = (): void => {
+        if (calls > 0) update(`Signing, ${concurrency} at once: ${whole(calls)} calls`);
+      };
       const timer = setInterval(show, PROGRESS_MS);
       try {
         return await measureLevel(sides, options);

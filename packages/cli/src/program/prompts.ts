@@ -17,22 +17,25 @@ export async function askSecret(context: Asking, message: string): Promise<strin
   const answer = await context.undisturbed(() =>
     password({ message, mask: "•", signal, input, output: process.stderr }),
   );
-  if (!isCancel(answer)) return answer ?? "";
-  context.interrupt();
-  throw new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");
+  if (isCancel(answer)) throw cancelled(context);
+  return answer ?? "";
 }
 
-/** Asks whether to go on. The answer is no until a person says yes. */
-export async function confirm(context: Asking, message: string): Promise<boolean> {
+/** Asks a question that yes or no answers. The answer that a careless Enter gives is no. */
+export async function askConsent(context: Asking, message: string): Promise<boolean> {
   requireTerminal(context, message);
-  const { confirm: ask, isCancel } = await import("@clack/prompts");
+  const { confirm, isCancel } = await import("@clack/prompts");
   const { signal, stdin: input } = context;
   const answer = await context.undisturbed(() =>
-    ask({ message, initialValue: false, signal, input, output: process.stderr }),
+    confirm({ message, initialValue: false, signal, input, output: process.stderr }),
   );
-  if (!isCancel(answer)) return answer;
+  if (isCancel(answer)) throw cancelled(context);
+  return answer;
+}
+
+function cancelled(context: Asking): CliError {
   context.interrupt();
-  throw new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");
+  return new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");
 }
 
 function requireTerminal(context: Asking, message: string): void {

@@ -8,23 +8,22 @@ export interface TerminalResult {
   readonly shown: string;
 }
 
-/** What a person types. */
-export interface Typing {
-  /** What is waited for. */
+/** What a person does at the terminal. */
+export interface Typed {
   readonly question: string;
   readonly answer: string;
-  /** What is typed later, after a promise has resolved. */
-  readonly later?: readonly [after: Promise<unknown>, answer: string];
+  /** What happens between the question and the answer. Default: nothing. */
+  readonly meanwhile?: () => Promise<void>;
 }
 
-/** Runs the built program on a pseudoterminal. When `question` shows, `answer` is typed. */
+/** Runs the built program on a pseudoterminal. When a question shows, its answer is typed, one after the other. */
 export async function runOnTerminal(
   args: readonly string[],
-  { question, answer, later }: Typing,
-  { cwd, env }: CliOptions,
+  typed: Typed | readonly Typed[],
+  { cwd, env, columns = 100 }: CliOptions & { readonly columns?: number },
 ): Promise<TerminalResult> {
   // A terminal without a person has no size.
-  const size = "stty cols 100 rows 30; ";
+  const size = `stty cols ${columns} rows 30; `;
   const quoted = [process.execPath, BIN, ...args].map((word) => `'${word}'`).join(" ");
   const { NO_COLOR: _none, ...inherited } = process.env;
   const child = spawn("script", ["-qec", size + quoted, "/dev/null"], {
@@ -32,14 +31,14 @@ export async function runOnTerminal(
     env: { ...inherited, TERM: "xterm", NODE_NO_WARNINGS: "1", ...env },
   });
   let shown = "";
-  let answered = false;
+  const left = [typed].flat();
   child.stdout.on("data", (chunk) => {
     shown += String(chunk);
-    if (answered || !shown.includes(question)) return;
-    answered = true;
-    child.stdin.write(answer);
+    const [next] = left;
+    if (next === undefined || !shown.includes(next.question)) return;
+    left.shift();
+    void Promise.resolve(next.meanwhile?.()).then(() => child.stdin.write(next.answer));
   });
-  void later?.[0].then(() => child.stdin.write(later[1]));
   await once(child, "close");
   return { code: child.exitCode, shown };
 }
