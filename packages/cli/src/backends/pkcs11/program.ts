@@ -7,6 +7,7 @@ import {
   type ModuleRequest,
   type TokenState,
 } from "./messages.ts";
+import { findSlots, type SlotCalls, type TokenInfo, trimPadding } from "./slots.ts";
 import type { TokenUri } from "./uri.ts";
 
 /** The part of `pkcs11js` that is used. */
@@ -18,19 +19,10 @@ interface Attribute {
   readonly type: number;
   readonly value?: unknown;
 }
-interface TokenInfo {
-  readonly label: string;
-  readonly model: string;
-  readonly manufacturerID: string;
-  readonly serialNumber: string;
-  readonly flags: number;
-}
-interface Module {
+interface Module extends SlotCalls {
   load(path: string): void;
   C_Initialize(args?: { readonly flags: number; readonly libraryParameters: string }): void;
   C_Finalize(): void;
-  C_GetSlotList(tokenPresent: boolean): Buffer[];
-  C_GetTokenInfo(slot: Buffer): TokenInfo;
   C_OpenSession(slot: Buffer, flags: number): Buffer;
   C_Login(session: Buffer, user: number, pin: string): void;
   C_FindObjectsInit(session: Buffer, template: readonly Attribute[]): void;
@@ -122,48 +114,14 @@ interface Calls {
 }
 
 function findToken({ module }: Calls, uri: TokenUri): readonly [Buffer, TokenInfo] {
-  const unreadable: string[] = [];
-  const tokens = module.C_GetSlotList(true).flatMap((slot) => {
-    try {
-      return [[slot, module.C_GetTokenInfo(slot)] as const];
-    } catch (error) {
-      // Another token may be the one.
-      unreadable.push(
-        `; slot ${slotNumber(slot)} cannot be read (${error instanceof Error ? error.message : "no code"})`,
-      );
-      return [];
-    }
-  });
-  const matching = tokens.filter(([slot, info]) => matches(uri, slot, info));
+  const { matching, unreadable } = findSlots(module, uri);
   const [token] = matching;
   if (token === undefined) {
-    throw new TaskError("token_not_found", `the module has no such token${unreadable.join("")}`);
+    throw new TaskError("token_not_found", ["the module has no such token", ...unreadable].join("; "));
   }
   if (matching.length > 1)
     throw new TaskError("token_ambiguous", "more than one token matches: add serial= to the URI");
   return token;
-}
-
-function matches(uri: TokenUri, slot: Buffer, info: TokenInfo): boolean {
-  const same = (wanted: string | undefined, found: string): boolean =>
-    wanted === undefined || trimPadding(wanted) === trimPadding(found);
-  return (
-    same(uri.token, info.label) &&
-    same(uri.serial, info.serialNumber) &&
-    same(uri.manufacturer, info.manufacturerID) &&
-    same(uri.model, info.model) &&
-    (uri.slotId === undefined || uri.slotId === slotNumber(slot))
-  );
-}
-
-/** In decimal digits. A CK_ULONG has 8 bytes, on Windows 4. */
-function slotNumber(slot: Buffer): string {
-  return (slot.length === 8 ? slot.readBigUInt64LE() : slot.readUInt32LE()).toString();
-}
-
-/** Fixed-size texts are padded with spaces, by some modules with NULs. */
-function trimPadding(text: string): string {
-  return text.replace(/[\0 ]+$/, "");
 }
 
 function tokenState({ number }: Calls, { label, model, flags }: TokenInfo): TokenState {

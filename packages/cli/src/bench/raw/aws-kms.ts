@@ -5,7 +5,7 @@ import { probeDigest } from "./text.ts";
 
 /** `SignCommand` of the AWS SDK, with its own attempts. */
 export const openRawKms: OpenRaw = async ({ keyUri, options, context }) => {
-  const place = kmsPlace(keyUri, options);
+  const place = kmsPlace(keyUri, options, context.env);
   const opened = await openKmsSdk(place, context.cwd);
   if (opened === undefined) throw missingSdk("@aws-sdk/client-kms");
   const { sdk, client } = opened;

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { findModule, type ModulePlace } from "../../backends/pkcs11/module.ts";
+import { findSlots, type SlotCalls } from "../../backends/pkcs11/slots.ts";
 import { CliError } from "../../program/cli-error.ts";
 import { EXIT } from "../../program/exit-codes.ts";
 import type { OpenRaw } from "../side.ts";
@@ -15,18 +16,10 @@ interface Attribute {
   readonly type: number;
   readonly value: unknown;
 }
-interface TokenInfo {
-  readonly label: string;
-  readonly model: string;
-  readonly manufacturerID: string;
-  readonly serialNumber: string;
-}
-interface Module {
+interface Module extends SlotCalls {
   load(path: string): void;
-  C_Initialize(): void;
+  C_Initialize(args?: { readonly flags: number; readonly libraryParameters: string }): void;
   C_Finalize(): void;
-  C_GetSlotList(tokenPresent: boolean): Buffer[];
-  C_GetTokenInfo(slot: Buffer): TokenInfo;
   C_OpenSession(slot: Buffer, flags: number): Buffer;
   C_CloseSession(session: Buffer): void;
   C_Login(session: Buffer, user: number, pin: string): void;
@@ -42,13 +35,17 @@ const ALREADY_LOGGED_IN = 0x100;
 
 /** `C_SignInit` and `C_Sign` of the module by pkcs11js, in a session for each call at once. The key was opened before, so the PIN is right. */
 export const openRawToken: OpenRaw = async ({ uri, options, context, concurrency, pin }) => {
-  const place = findModule(uri, options, context);
+  const place = await findModule(uri, options, context);
   if (place === undefined) throw missingSdk("pkcs11js");
   const binding = createRequire(place.binding)(place.binding) as Binding;
   const number = (name: string): number => Number(binding[name]);
   const module = new binding.PKCS11();
   module.load(place.module);
-  const isOurs = unless(ALREADY_INITIALIZED, () => module.C_Initialize());
+  const { parameters } = place;
+  // pkcs11js drops the last character of the parameters.
+  const args =
+    parameters === undefined ? undefined : { flags: number("CKF_OS_LOCKING_OK"), libraryParameters: `${parameters} ` };
+  const isOurs = unless(ALREADY_INITIALIZED, () => module.C_Initialize(args));
   const slot = findSlot(module, place);
   const secret = await pin();
   const sessions = Array.from({ length: concurrency }, () => module.C_OpenSession(slot, number("CKF_SERIAL_SESSION")));
@@ -58,7 +55,9 @@ export const openRawToken: OpenRaw = async ({ uri, options, context, concurrency
   }
   const template: Attribute[] = [
     { type: number("CKA_CLASS"), value: number("CKO_PRIVATE_KEY") },
-    ...(place.uri.object === undefined ? [] : [{ type: number("CKA_LABEL"), value: place.uri.object }]),
+    ...(place.uri.object === undefined
+      ? []
+      : [{ type: number("CKA_LABEL"), value: Buffer.from(place.uri.object, "hex") }]),
     ...(place.uri.id === undefined ? [] : [{ type: number("CKA_ID"), value: Buffer.from(place.uri.id, "hex") }]),
   ];
   const free = sessions.map((session) => ({ session, key: findKey(module, session, template) }));
@@ -96,20 +95,10 @@ function unless(done: number, call: () => void): boolean {
 }
 
 function findSlot(module: Module, { uri }: ModulePlace): Buffer {
-  const same = (wanted: string | undefined, found: string): boolean =>
-    wanted === undefined || wanted === found.trimEnd();
-  const slot = module.C_GetSlotList(true).find((candidate) => {
-    const info = module.C_GetTokenInfo(candidate);
-    return (
-      same(uri.token, info.label) &&
-      same(uri.serial, info.serialNumber) &&
-      same(uri.manufacturer, info.manufacturerID) &&
-      same(uri.model, info.model) &&
-      (uri.slotId === undefined || uri.slotId === candidate.readUInt32LE(0))
-    );
-  });
-  if (slot === undefined) throw new CliError(EXIT.backend, "token_not_found", "the module has no such token");
-  return slot;
+  const { matching, unreadable } = findSlots(module, uri);
+  const [token] = matching;
+  if (token !== undefined) return token[0];
+  throw new CliError(EXIT.backend, "token_not_found", ["the module has no such token", ...unreadable].join("; "));
 }
 
 function findKey(module: Module, session: Buffer, template: readonly Attribute[]): Buffer {
