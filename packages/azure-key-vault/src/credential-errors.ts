@@ -5,7 +5,14 @@ import { memberOf, safeCause } from "@signpost/core/adapter";
 // one that cannot be reached a CredentialUnavailableError.
 
 const NETWORK = /^(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|ETIMEDOUT|EPIPE|UND_ERR_\w+)$/;
-const IN_MESSAGE = /\b(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|ETIMEDOUT)\b/;
+const IN_MESSAGE =
+  /\b(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|ETIMEDOUT|network_error)\b/;
+/** Its client library's word for an authority whose endpoints it could not read: an outage, or a tenant that does not exist. */
+const NO_ENDPOINTS = /\bendpoints_resolution_error\b/;
+/** The codes of an outage in an answer of the identity provider (RFC 6749 section 4.1.2.1). No member has its status then. */
+const OUTAGE_CODE = /\b(?:temporarily_unavailable|server_error)\b/;
+/** How Node's errors of a file begin that is missing or may not be read. Their code may be lost. */
+const UNREADABLE_FILE = /^(?:ENOENT|ENOTDIR|EISDIR|EACCES|EPERM)(?=: )/;
 const MAX_DEPTH = 5;
 
 /** The error for a credential that gave no token. Its message can contain a tenant, a client or a path, so it is not shown. */
@@ -25,10 +32,15 @@ interface Row {
 
 function rowOf(error: unknown): Row {
   const all = flatten(error, 0);
-  const status = all.map((each) => memberOf(each, "statusCode")).find((each) => typeof each === "number");
-  if (status === 429) return { code: "throttled", text: "the identity provider limits the rate" };
-  if (typeof status === "number" && (status >= 500 || status === 408 || status === 410)) {
-    return { code: "unavailable", text: `the identity provider is temporarily unavailable: HTTP status ${status}` };
+  const statuses = all.map(statusOf).filter((each) => typeof each === "number");
+  if (statuses.includes(429)) return { code: "throttled", text: "the identity provider limits the rate" };
+  const outage = statuses.find((status) => status >= 500 || status === 408 || status === 410);
+  if (outage !== undefined || all.some((each) => OUTAGE_CODE.test(messageOf(each)))) {
+    const told = outage === undefined ? "" : `: HTTP status ${outage}`;
+    return { code: "unavailable", text: `the identity provider is temporarily unavailable${told}` };
+  }
+  if (all.some((each) => NO_ENDPOINTS.test(messageOf(each)))) {
+    return { code: "unavailable", text: "the identity provider cannot be reached, or has no such tenant" };
   }
   if (all.some(isNetworkError)) {
     // A chain tries the metadata service, which most machines outside of Azure do not have.
@@ -39,6 +51,8 @@ function rowOf(error: unknown): Row {
   if (/^(?:Abort|Timeout)Error$/.test(String(memberOf(error, "name")))) {
     return { code: "timeout", text: "no answer in time" };
   }
+  const file = all.map((each) => UNREADABLE_FILE.exec(messageOf(each))?.[0]).find((code) => code !== undefined);
+  if (file !== undefined) return { code: "access_denied", text: `a file that it needs cannot be read: ${file}` };
   const isKnown = /^(?:\w*Authentication\w*|CredentialUnavailable)Error$/.test(String(memberOf(error, "name")));
   if (isKnown) return { code: "access_denied", text: "no identity, or its credentials are refused" };
   return { code: "unavailable", text: "it failed" };
@@ -46,7 +60,16 @@ function rowOf(error: unknown): Row {
 
 function isNetworkError(error: unknown): boolean {
   const code = memberOf(error, "code");
-  return (typeof code === "string" && NETWORK.test(code)) || IN_MESSAGE.test(String(memberOf(error, "message")));
+  return (typeof code === "string" && NETWORK.test(code)) || IN_MESSAGE.test(messageOf(error));
+}
+
+function messageOf(error: unknown): string {
+  return String(memberOf(error, "message"));
+}
+
+/** The HTTP status of an answer: of `@azure/identity`, or of its client library, in the cause. */
+function statusOf(error: unknown): unknown {
+  return memberOf(error, "statusCode") ?? memberOf(error, "status");
 }
 
 /** The error, its causes, and the errors of a chain of credentials. */

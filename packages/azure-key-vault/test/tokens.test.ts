@@ -210,6 +210,70 @@ describe("a credential that gives no token", () => {
       "access_denied",
       false,
     ],
+    [
+      // As @azure/identity 4.13 reports it: the reason is only in a message.
+      "a managed identity that cannot be reached",
+      () => Promise.reject(failure("CredentialUnavailableError", { message: `Network: network_error: See ${SECRET}` })),
+      "unavailable",
+      true,
+    ],
+    [
+      "a managed identity that answers 503",
+      () => Promise.reject(failure("CredentialUnavailableError", { cause: failure("ServerError", { status: 503 }) })),
+      "unavailable",
+      true,
+    ],
+    [
+      "a managed identity that limits the rate",
+      () => Promise.reject(failure("CredentialUnavailableError", { cause: failure("ServerError", { status: 429 }) })),
+      "throttled",
+      true,
+    ],
+    [
+      "a managed identity that does not exist",
+      () => Promise.reject(failure("CredentialUnavailableError", { cause: failure("ServerError", { status: 400 }) })),
+      "access_denied",
+      false,
+    ],
+    [
+      "an identity provider whose endpoints cannot be read",
+      () =>
+        Promise.reject(failure("CredentialUnavailableError", { message: `endpoints_resolution_error: See ${SECRET}` })),
+      "unavailable",
+      true,
+    ],
+    [
+      "an identity provider that is unavailable for a moment",
+      () =>
+        Promise.reject(
+          failure("AuthenticationRequiredError", { message: `temporarily_unavailable: Error(s): ${SECRET}` }),
+        ),
+      "unavailable",
+      true,
+    ],
+    [
+      "a wrong client secret",
+      () => Promise.reject(failure("AuthenticationRequiredError", { message: `invalid_client: Error(s): ${SECRET}` })),
+      "access_denied",
+      false,
+    ],
+    [
+      "a file that is missing",
+      () => Promise.reject(failure("Error", { message: `ENOENT: no such file or directory, open '${SECRET}'` })),
+      "access_denied",
+      false,
+    ],
+    [
+      "a chain, one of which was refused and one of which is down",
+      () =>
+        Promise.reject(
+          failure("AggregateAuthenticationError", {
+            errors: [failure("ServerError", { status: 400 }), failure("ServerError", { status: 500 })],
+          }),
+        ),
+      "unavailable",
+      true,
+    ],
     ["AbortError", () => Promise.reject(failure("AbortError")), "timeout", true],
     [
       "an error of the caller's function",
