@@ -9,6 +9,8 @@ import { scopeOf, type Vault } from "./vault.ts";
 export interface Authorization {
   /** The token for a call. Undefined until a challenge has named the scope. */
   token(signal: AbortSignal): Promise<string | undefined>;
+  /** The vault has accepted this token. */
+  accepted(token: string): void;
   /** Begins a call, which answers each kind of challenge once. */
   begin(): Answerer;
   /** A note for the operator while the credential fails. */
@@ -70,6 +72,7 @@ export function createAuthorization(
   };
   return {
     token: async (signal) => current?.tokens.token(signal),
+    accepted: (token) => current?.tokens.accepted(token),
     trouble: () => current?.tokens.trouble(),
     begin: () => {
       const answered = { start: false, refusal: false, claims: false };

@@ -42,7 +42,10 @@ export async function createHttpApi(
     for (;;) {
       signal.throwIfAborted();
       const answer = await requester.send(request, token, signal);
-      if (answer.status !== 401) return answer;
+      if (answer.status !== 401) {
+        if (token !== undefined && isSuccess(answer)) authorization.accepted(token);
+        return answer;
+      }
       const next = await answerer.answer(parseChallenge(answer.headers["www-authenticate"]), token, signal);
       if (next === undefined && token === undefined) throw noScope(vault);
       if (next === undefined) return answer;
@@ -51,7 +54,7 @@ export async function createHttpApi(
   };
   const call = async (request: ApiRequest, { signal = NEVER }: AzureKeyVaultCallOptions): Promise<unknown> => {
     const answer = await answerTo(request, signal);
-    if (answer.status >= 200 && answer.status < 300) return answer.json;
+    if (isSuccess(answer)) return answer.json;
     throw new AzureServiceError(serviceErrorOf(answer));
   };
   const version = `api-version=${settings.apiVersion}`;
@@ -78,6 +81,10 @@ export async function createHttpApi(
 
 function noScope({ host }: Vault): SignerError {
   return new SignerError("access_denied", `${host} asks for a token, but does not say for which resource: set scope`);
+}
+
+function isSuccess({ status }: HttpAnswer): boolean {
+  return status >= 200 && status < 300;
 }
 
 const NEVER = new AbortController().signal;

@@ -15,6 +15,8 @@ export interface TokenCache {
   token(signal: AbortSignal): Promise<string>;
   /** Another token after this one was refused. Undefined if there is none now. */
   another(refused: string, claims: string | undefined, signal: AbortSignal): Promise<string | undefined>;
+  /** The vault has accepted this token. If it is refused later, it was revoked, and is replaced at once. */
+  accepted(token: string): void;
   /** A note for the operator while the credential fails. */
   trouble(): string | undefined;
 }
@@ -92,6 +94,9 @@ export function createTokenCache(ask: AskForToken, target: Omit<TokenRequest, "c
       });
       const token = await wait(asked, signal);
       return token === refused ? undefined : token;
+    },
+    accepted: (token) => {
+      if (held?.token === token) replaced = undefined;
     },
     trouble: () => trouble.note(),
   };

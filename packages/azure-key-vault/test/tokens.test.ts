@@ -51,6 +51,14 @@ describe("a token", () => {
     expect(await signsTruly(signer)).toBe(true);
   });
 
+  test("that was accepted and is revoked soon after it replaced another one, is replaced too", async () => {
+    const signer = await open();
+    for (let revoked = 0; revoked < 4; revoked += 1) {
+      entra.revokeAll();
+      expect(await signsTruly(signer)).toBe(true);
+    }
+  });
+
   test("is still used while the credential fails, until it ends", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     const signer = await open();
