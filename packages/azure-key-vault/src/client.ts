@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { assertOptions, given, readText, type OpeningPlan, type OptionNames } from "@signpost/core/adapter";
+import { assertOptions, given, nameSigner, readText, type OpeningPlan, type OptionNames } from "@signpost/core/adapter";
 import type {
   AzureKeyVaultApi,
   AzureKeyVaultCredentialLike,
@@ -9,7 +9,8 @@ import type {
 import { readCredential } from "./credential.ts";
 import { createHttpApi, type HttpApi } from "./http-api.ts";
 import { loadDefaultCredential } from "./identity.ts";
-import type { Vault } from "./vault.ts";
+import type { KeyName } from "./key-name.ts";
+import { formatKeyUri } from "./uri.ts";
 
 /** Settings for TLS. */
 export interface AzureKeyVaultTlsOptions {
@@ -130,9 +131,11 @@ function readApiVersion(version: unknown): string {
 }
 
 /** Uses the caller's transport, or makes one. Sends nothing yet. */
-export async function connect(vault: Vault, settings: Settings, plan: OpeningPlan): Promise<HttpApi> {
+export async function connect(name: KeyName, settings: Settings, plan: OpeningPlan): Promise<HttpApi> {
   const { api } = settings;
   if (api !== undefined) return { api, trouble: () => undefined, close: async () => {} };
   const credential = settings.credential ?? (await loadDefaultCredential());
-  return createHttpApi(vault, { ...settings, credential }, plan);
+  return createHttpApi(name.vault, { ...settings, credential }, plan).catch((error: unknown) => {
+    throw nameSigner(error, formatKeyUri(name));
+  });
 }

@@ -87,7 +87,7 @@ export async function openNamedKey(
   if (plan.pinned !== undefined && name.keyVersion === undefined) {
     throw new ConfigurationError("keyVersion", "expected a version, because with publicKey no call looks it up");
   }
-  const { api, trouble, close } = await connect(name.vault, readConnectionOptions(options), given);
+  const { api, trouble, close } = await connect(name, readConnectionOptions(options), given);
   const place = { api, name, kids: createKidReader(name.vault, name.key), trouble };
   return openAdapterSigner(plan, {
     name: name.keyVersion ?? LATEST,

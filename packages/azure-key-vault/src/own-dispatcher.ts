@@ -4,6 +4,7 @@ import {
   elapsedMs,
   isOutOfTime,
   readInstant,
+  withinDeadline,
   type Instant,
   type OpeningPlan,
 } from "@signpost/core/adapter";
@@ -37,10 +38,13 @@ export interface OwnDispatcher extends AzureKeyVaultDispatcherLike {
  * Makes an undici agent with connections that stay open. undici is loaded with the first one, because it takes longer to
  * load than the rest of this package and core together.
  *
- * @throws ConfigurationError for a file that cannot be read or used, or if undici does not load.
+ * @throws ConfigurationError for a file that cannot be read or used, or if undici does not load; SignerError `timeout`,
+ * `aborted` for one that cannot be read in time.
  */
 export async function createOwnDispatcher(tls: AzureKeyVaultTlsOptions, plan: OpeningPlan): Promise<OwnDispatcher> {
-  if (tls.caFile !== undefined) await readCaFile(tls.caFile);
+  const { caFile } = tls;
+  // A file system may hang.
+  if (caFile !== undefined) await withinDeadline(() => readCaFile(caFile), plan.bounds);
   const undici = await loadUndici();
   // If no connection can be made, this leaves time for another attempt before the deadline.
   const timeout = Math.ceil(plan.bounds.attemptTimeoutMs / 2);

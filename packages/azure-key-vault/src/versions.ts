@@ -102,7 +102,7 @@ export async function azureKeyVaultKeys(options: AzureKeyVaultKeysOptions): Prom
     announceHours: readNumber("announceHours", options.announceHours ?? 4, 2, 8784),
   };
   const given = planOpening(options);
-  const { api, trouble, close } = await connect(name.vault, readConnectionOptions(options), given);
+  const { api, trouble, close } = await connect(name, readConnectionOptions(options), given);
   const place: Place = { api, name, kids: createKidReader(name.vault, name.key), trouble };
   const plan = { ...given, policy: withSharedRate(given.policy, name.vault) };
   const halves = createVersionHalves(place, plan);

@@ -3,6 +3,7 @@ import { ConfigurationError, SignerError, type GuardedSigner, type GuardPolicy, 
 import {
   assertOptions,
   markPlace,
+  nameSigner,
   openAdapterSigner,
   planOpening,
   type AdapterSignerOptions,
@@ -80,7 +81,9 @@ export async function openVaultTransitSigner(options: VaultTransitSignerOptions)
     throw new ConfigurationError("keyVersion", "expected a version, because with publicKey no call looks it up");
   }
   const settings = readConnectionOptions(options);
-  const connection = await connect(settings, plan);
+  const connection = await connect(settings, plan).catch((error: unknown) => {
+    throw nameSigner(error, formatKeyUri(name, keyVersion));
+  });
   return openAdapterSigner(plan, {
     name: String(keyVersion ?? LATEST),
     notes: () => connection.notes(),

@@ -4,6 +4,7 @@ import {
   elapsedMs,
   isOutOfTime,
   readInstant,
+  withinDeadline,
   type Instant,
   type OpeningPlan,
 } from "@signpost/core/adapter";
@@ -37,10 +38,12 @@ export interface OwnDispatcher extends VaultTransitDispatcherLike {
  * Makes an undici agent with connections that stay open. undici is loaded with the first one, because it takes longer to
  * load than the rest of this package and core together.
  *
- * @throws ConfigurationError for a file that cannot be read or used, or if undici does not load.
+ * @throws ConfigurationError for a file that cannot be read or used, or if undici does not load; SignerError `timeout`,
+ * `aborted` for one that cannot be read in time.
  */
 export async function createOwnDispatcher(tls: VaultTransitTlsOptions, plan: OpeningPlan): Promise<OwnDispatcher> {
-  if (hasTlsFiles(tls)) requireUsable(await readTlsFiles(tls));
+  // A file system may hang.
+  if (hasTlsFiles(tls)) requireUsable(await withinDeadline(() => readTlsFiles(tls), plan.bounds));
   const undici = await loadUndici();
   // If no connection can be made, this leaves time for another attempt before the deadline.
   const timeout = Math.ceil(plan.bounds.attemptTimeoutMs / 2);

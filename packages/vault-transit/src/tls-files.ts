@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { ConfigurationError } from "@signpost/core";
 import { memberOf, readRegularFile } from "@signpost/core/adapter";
@@ -32,16 +33,27 @@ export async function readTlsFiles({ caFile, certFile, keyFile }: VaultTransitTl
 }
 
 /**
- * Refuses a certificate and a key that no connection can be made with. Otherwise each would fail as if the server were down.
+ * Refuses files that no connection can be made with. Otherwise each would fail as if the server were down.
  *
  * @throws ConfigurationError that names the option, not the path.
  */
-export function requireUsable({ cert, key }: TlsMaterial): void {
+export function requireUsable({ ca, cert, key }: TlsMaterial): void {
+  if (ca !== undefined) requireCertificate(ca);
   requireAccepted("tls.certFile", "expected a certificate in PEM", { cert });
   requireAccepted("tls.keyFile", "expected the unencrypted private key of the certificate in tls.certFile", {
     cert,
     key,
   });
+}
+
+/** TLS ignores what it cannot read. Reads the first certificate. */
+function requireCertificate(ca: string): void {
+  try {
+    if (new X509Certificate(ca).raw.length > 0) return;
+  } catch (error) {
+    const expected = `${pemFile("CACERT")} with certificates`;
+    throw new ConfigurationError("tls.caFile", `${expected} (${String(memberOf(error, "code"))})`);
+  }
 }
 
 function requireAccepted(argument: string, expected: string, material: SecureContextOptions): void {
@@ -53,16 +65,20 @@ function requireAccepted(argument: string, expected: string, material: SecureCon
   }
 }
 
-/** The option may come from a variable, which the caller must be able to find. */
 async function readPem(argument: string, variable: string, path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
-  const expected = `expected a PEM file, here or in VAULT_${variable} or BAO_${variable}`;
+  const expected = pemFile(variable);
   try {
     const text = Buffer.from(await readRegularFile(argument, path, MAX_FILE_BYTES)).toString("latin1");
     if (text.includes("-----BEGIN ")) return text;
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
-    throw new ConfigurationError(argument, `${expected}, but it cannot be read: ${String(memberOf(error, "code"))}`);
+    throw new ConfigurationError(argument, `${expected} but it cannot be read: ${String(memberOf(error, "code"))}`);
   }
-  throw new ConfigurationError(argument, expected);
+  throw new ConfigurationError(argument, `${expected} with certificates or a key`);
+}
+
+/** The option may come from a variable, which the caller must be able to find. */
+function pemFile(variable: string): string {
+  return `expected a PEM file, here or in VAULT_${variable} or BAO_${variable},`;
 }

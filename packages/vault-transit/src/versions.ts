@@ -99,12 +99,13 @@ export async function vaultTransitKeys(options: VaultTransitKeysOptions): Promis
     announceHours: readNumber("announceHours", options.announceHours ?? 4, 2, 8784),
   };
   const plan = planOpening(options);
-  const connection = await connect(readConnectionOptions(options), plan);
+  const named = (error: unknown): never => {
+    throw nameSigner(error, formatKeyUri(name, undefined));
+  };
+  const connection = await connect(readConnectionOptions(options), plan).catch(named);
   const signers = createSigners(connection, plan, name);
   const list = (bounds: OpeningBounds): Promise<readonly VaultTransitKeyVersion[]> =>
-    retryOpening((call) => listVersions(connection, name, delays, signers, call), bounds).catch((error: unknown) => {
-      throw nameSigner(error, formatKeyUri(name, undefined));
-    });
+    retryOpening((call) => listVersions(connection, name, delays, signers, call), bounds).catch(named);
   const closeAll = async (): Promise<void> => {
     await signers.close();
     await connection.close();

@@ -1,4 +1,7 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ConfigurationError } from "@signpost/core";
 import {
   openVaultTransitSigner,
@@ -172,4 +175,13 @@ describe("the environment", () => {
     vi.stubEnv("VAULT_ADDR", "http://vault:8200");
     expect(() => inForce({ auth })).toThrow(/^VAULT_ADDR: /);
   });
+});
+
+test("a CA file without a certificate that can be read is refused, because TLS would ignore it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "signpost-vault-ca-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const caFile = join(folder, "ca.pem");
+  await writeFile(caFile, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+  const error = await rejection(openVaultTransitSigner({ ...OPTIONS, tls: { caFile } }));
+  expect(error).toMatchObject({ name: "ConfigurationError", argument: "tls.caFile" });
 });
