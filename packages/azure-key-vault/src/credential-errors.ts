@@ -20,9 +20,19 @@ export function credentialError(error: unknown): SignerError {
   if (error instanceof SignerError) return error;
   const { code, text } = rowOf(error);
   const name = memberOf(error, "name");
-  const told = typeof name === "string" && /^[A-Z][A-Za-z]{0,63}$/.test(name) ? ` (${name})` : "";
+  const names = typeof name === "string" && /^[A-Z][A-Za-z]{0,63}$/.test(name) ? [name] : [];
+  const reasons = [...names, ...reasonsOf(error)];
+  const told = reasons.length === 0 ? "" : ` (${reasons.join(", ")})`;
   const cause = safeCause(error, { members: ["code", "statusCode"], hides: () => true });
   return new SignerError(code, `the credential gave no token: ${text}${told}`, { cause });
+}
+
+/** The numbers by which Microsoft documents what its identity provider refuses, such as AADSTS7000222 for a secret that ended. */
+const REASON = /\bAADSTS\d{4,8}\b/;
+
+function reasonsOf(error: unknown): readonly string[] {
+  const found = flatten(error, 0).flatMap((each) => REASON.exec(messageOf(each)) ?? []);
+  return [...new Set(found)].slice(0, 3);
 }
 
 interface Row {

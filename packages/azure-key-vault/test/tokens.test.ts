@@ -311,6 +311,14 @@ describe("a credential that gives no token", () => {
     expect(fake.requests).toHaveLength(0);
   });
 
+  test("says the number of the reason, and nothing else of the message", async () => {
+    const message = `invalid_client: ${SECRET} AADSTS7000222: the keys of ${SECRET} have ended`;
+    const credential = (): Promise<never> => Promise.reject(failure("AuthenticationRequiredError", { message }));
+    const error = await rejection(openAzureKeyVaultSigner({ ...options, credential }));
+    expect(String(error)).toContain("are refused (AuthenticationRequiredError, AADSTS7000222)");
+    expect(inspect(error, { depth: 10 })).not.toContain(SECRET);
+  });
+
   test("is not asked again for each call, and then works again", async () => {
     const signer = await open();
     entra.revokeAll();
