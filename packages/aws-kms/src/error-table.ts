@@ -1,5 +1,5 @@
 import type { SignerErrorCode } from "@signpost/core";
-import { memberOf } from "@signpost/core/adapter";
+import { isTlsCode, memberOf } from "@signpost/core/adapter";
 
 /** The code and the text for an error. */
 export interface Row {
@@ -123,9 +123,8 @@ const BY_SYSTEM_CODE: ReadonlyMap<string, Row> = new Map([
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
-// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID, INVALID_CA. And HTTP/2.
-const CONNECTION_CODE =
-  /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|HTTP2)_|^(?:CRL_|HOSTNAME_MISMATCH|INVALID_(?:CA|PURPOSE))|CERT|SIGNATURE$/;
+// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. And HTTP/2.
+const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_HTTP2_/;
 
 /** Whether other credentials, or the same ones with a corrected clock, may be accepted. */
 export function isCredentialRefusal(error: unknown): boolean {
@@ -194,7 +193,7 @@ function bySystemError(error: unknown): Row | undefined {
   if (memberOf(error, "syscall") === "open" || code === "EISDIR") return unreadableFile(code, memberOf(error, "path"));
   // Node's HTTP parser.
   if (code.startsWith("HPE_")) return { code: "unavailable", text: "something other than KMS answered" };
-  return BY_SYSTEM_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : undefined);
+  return BY_SYSTEM_CODE.get(code) ?? (CONNECTION_CODE.test(code) || isTlsCode(code) ? UNREACHABLE : undefined);
 }
 
 const PATH = /^(?:\/[\w.@+-]{1,64}){1,16}$/;

@@ -136,6 +136,8 @@ describe("an error of the client", () => {
     ["a resolver that is away", system("EAI_AGAIN"), "unavailable", true],
     ["a host that is away", system("EHOSTUNREACH"), "unavailable", true],
     ["a certificate that is over", system("CERT_HAS_EXPIRED"), "unavailable", true],
+    ["a chain that is too long", system("PATH_LENGTH_EXCEEDED"), "unavailable", true],
+    ["a certificate that is refused without a name", system("UNSPECIFIED"), "unavailable", true],
     ["a certificate of someone else", system("ERR_TLS_CERT_ALTNAME_INVALID"), "unavailable", true],
     ["a certificate nobody vouches for", system("UNABLE_TO_VERIFY_LEAF_SIGNATURE"), "unavailable", true],
     ["a proxy's CA that is none", system("INVALID_CA"), "unavailable", true],

@@ -1,5 +1,5 @@
 import type { SignerErrorCode } from "@signpost/core";
-import { memberOf } from "@signpost/core/adapter";
+import { isTlsCode, memberOf } from "@signpost/core/adapter";
 
 /** The code and the text for an error. */
 export interface Row {
@@ -165,8 +165,8 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
-// Node: EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID, DEPTH_ZERO_SELF_SIGNED_CERT.
-const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|OSSL)_|CERT|SIGNATURE$/;
+// Node: EAI_AGAIN, EHOSTUNREACH.
+const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_OSSL_/;
 
 /** Codes of clients that are said in messages. */
 const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
@@ -192,7 +192,7 @@ export function rowOfError(error: unknown): Row {
   // Some versions of undici give it a code, HPE_…, and others do not.
   if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
   if (typeof code !== "string") return UNKNOWN;
-  const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : UNKNOWN);
+  const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) || isTlsCode(code) ? UNREACHABLE : UNKNOWN);
   return { ...row, text: `${row.text}${suffix(CODE.test(code) ? code : undefined)}` };
 }
 

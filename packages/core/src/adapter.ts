@@ -21,6 +21,7 @@ export { memberOf, safeCause } from "./backend/safe-cause.ts";
 export type { CauseRules } from "./backend/safe-cause.ts";
 export { readEndpoint } from "./backend/service-endpoint.ts";
 export type { EndpointRules, ServiceEndpoint } from "./backend/service-endpoint.ts";
+export { isTlsCode } from "./backend/tls-code.ts";
 export { createTrouble } from "./backend/trouble.ts";
 export type { Trouble } from "./backend/trouble.ts";
 export { versionDates } from "./backend/version-dates.ts";

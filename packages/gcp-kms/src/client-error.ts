@@ -1,4 +1,4 @@
-import { memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
+import { isTlsCode, memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
 
 /** What a call does, for its message. */
 export interface CallSubject {
@@ -53,10 +53,6 @@ export function messageOf(error: unknown): string {
 const NETWORK_ERROR =
   /^(?:E(?:ADDR|AI_|CONN|HOST|NET|SHUTDOWN|[MN]FILE|NOBUFS|NOTCONN|NOTFOUND|PIPE|PROTO|REFUSED|SERVFAIL|TIMED?OUT)|ERR_SOCKET_C(?:LOSED|ONNECTION)|ERR_STREAM_(?:DESTROYED|PREMATURE)|UND_ERR_(?:SOCKET|[A-Z]+_TIMEOUT)$)/;
 
-// OpenSSL's and Node's codes for a connection that cannot be trusted. gRPC says UNAVAILABLE.
-const TLS_ERROR =
-  /^(?:CERT_|CRL_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|HOSTNAME_MISMATCH|INVALID_(?:CA|PURPOSE)|SELF_SIGNED_|UNABLE_TO_)/;
-
 /** The codes of Node's HTTP parser and of its decompression, for an answer of something that is not the service. */
 const UNREADABLE_ERROR = /^(?:HPE|Z)_/;
 
@@ -67,7 +63,7 @@ export function isUnreadableCode(code: string): boolean {
 
 /** Whether the code of an error says that a connection failed or was lost, or that something else answered. */
 export function isNetworkCode(code: string): boolean {
-  return NETWORK_ERROR.test(code) || TLS_ERROR.test(code) || isUnreadableCode(code);
+  return NETWORK_ERROR.test(code) || isTlsCode(code) || isUnreadableCode(code);
 }
 
 /** node-fetch's types for redirects that lead nowhere. */

@@ -1,5 +1,5 @@
 import type { SignerErrorCode } from "@signpost/core";
-import { memberOf } from "@signpost/core/adapter";
+import { isTlsCode, memberOf } from "@signpost/core/adapter";
 import type { HttpAnswer } from "./exchange.ts";
 
 /** The code and the text for an error. */
@@ -91,8 +91,8 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
-// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. TLS: CERT_HAS_EXPIRED, ERR_TLS_CERT_ALTNAME_INVALID, DEPTH_ZERO_SELF_SIGNED_CERT.
-const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:TLS|SSL|OSSL)_|CERT|SIGNATURE$/;
+// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH.
+const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_OSSL_/;
 
 /** What undici's ProxyAgent says, with a code that reads as if the caller had ended the call. */
 const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;
@@ -117,7 +117,7 @@ export function rowOfError(error: unknown): Row {
   // Some versions of undici give it a code, HPE_…, and others do not.
   if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
   if (typeof code !== "string") return UNKNOWN;
-  const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) ? UNREACHABLE : UNKNOWN);
+  const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) || isTlsCode(code) ? UNREACHABLE : UNKNOWN);
   return { ...row, text: `${row.text} (${code})` };
 }
 
