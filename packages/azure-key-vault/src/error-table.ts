@@ -151,6 +151,8 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["EPIPE", CUT],
   ["ECONNABORTED", CUT],
   ["UND_ERR_SOCKET", CUT],
+  // Among others for a stream of HTTP/2 that the other side closed (CANCEL).
+  ["UND_ERR_INFO", CUT],
   ["ENOTFOUND", NO_NAME],
   ["UND_ERR_HEADERS_OVERFLOW", { code: "integrity", text: "the answer is too long" }],
   ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", { code: "integrity", text: "the answer was cut off", transient: true }],
@@ -165,8 +167,8 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
-// Node: EAI_AGAIN, EHOSTUNREACH.
-const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_OSSL_/;
+// Node: EAI_AGAIN, EHOSTUNREACH. And HTTP/2.
+const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:OSSL|HTTP2)_/;
 
 /** Codes of clients that are said in messages. */
 const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;

@@ -216,6 +216,8 @@ test.each<[code: string, expected: SignerErrorCode]>([
   ["EAI_AGAIN", "unavailable"],
   ["CERT_HAS_EXPIRED", "unavailable"],
   ["INVALID_PURPOSE", "unavailable"],
+  ["ERR_HTTP2_STREAM_ERROR", "unavailable"],
+  ["UND_ERR_INFO", "unavailable"],
   ["PATH_LENGTH_EXCEEDED", "unavailable"],
   ["UNSPECIFIED", "unavailable"],
   ["HPE_INVALID_CONSTANT", "unavailable"],

@@ -80,6 +80,8 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["EPIPE", CUT],
   ["ECONNABORTED", CUT],
   ["UND_ERR_SOCKET", CUT],
+  // Among others for a stream of HTTP/2 that the other side closed (CANCEL).
+  ["UND_ERR_INFO", CUT],
   ["UND_ERR_HEADERS_OVERFLOW", { code: "integrity", text: "the answer is too long" }],
   ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", { code: "integrity", text: "the answer was cut off", transient: true }],
   ["UND_ERR_ABORTED", { code: "unavailable", text: "the client ended the call" }],
@@ -91,8 +93,8 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
   ["ECONNREFUSED", { code: "unavailable", text: "the connection was refused" }],
 ]);
 
-// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH.
-const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_OSSL_/;
+// Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. And HTTP/2.
+const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:OSSL|HTTP2)_/;
 
 /** What undici's ProxyAgent says, with a code that reads as if the caller had ended the call. */
 const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;

@@ -215,6 +215,8 @@ test.each<[code: string, expected: SignerErrorCode]>([
   ["EHOSTUNREACH", "unavailable"],
   ["CERT_HAS_EXPIRED", "unavailable"],
   ["INVALID_PURPOSE", "unavailable"],
+  ["ERR_HTTP2_STREAM_ERROR", "unavailable"],
+  ["UND_ERR_INFO", "unavailable"],
   ["PATH_LENGTH_EXCEEDED", "unavailable"],
   ["UNSPECIFIED", "unavailable"],
   ["ERR_TLS_CERT_ALTNAME_INVALID", "unavailable"],
