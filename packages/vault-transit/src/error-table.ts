@@ -48,8 +48,10 @@ const BY_MESSAGE: readonly (readonly [message: RegExp, row: Row])[] = [
   [/context deadline exceeded/, { code: "timeout", text: "a part of the server did not answer in time" }],
 ];
 
+type Refusal = Pick<HttpAnswer, "status" | "errors" | "hasErrors" | "retryAfter">;
+
 /** The row for an answer that is not a success. */
-export function rowOfAnswer({ status, errors, retryAfter }: Pick<HttpAnswer, "status" | "errors" | "retryAfter">): Row {
+export function rowOfAnswer({ status, errors, hasErrors, retryAfter }: Refusal): Row {
   if (status === 429) {
     const wait = retryAfter === undefined ? "" : `; it asks to wait ${retryAfter} s`;
     return { code: "throttled", text: `over a rate quota of the server${wait}` };
@@ -57,17 +59,19 @@ export function rowOfAnswer({ status, errors, retryAfter }: Pick<HttpAnswer, "st
   // A refusal says nothing more, and its message has several forms.
   if (status === 401 || status === 403) return { code: "access_denied", text: "the server denied permission" };
   const message = errors.join("\n");
-  return BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1] ?? byStatus(status);
+  return BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1] ?? byStatus(status, hasErrors);
 }
 
-function byStatus(status: number): Row {
+function byStatus(status: number, isServer: boolean): Row {
   const http = `HTTP status ${status}`;
+  // An ingress that has lost its server answers 404 too.
+  const isStranger = status < 400 || (status === 404 && !isServer);
+  if (isStranger) return { code: "unavailable", text: `something other than the server answered: ${http}` };
   if (status === 404) return { code: "key_not_found", text: "there is no such key" };
   if (status === 412) return { code: "unavailable", text: "the replica has not received the latest writes yet" };
   if (status === 408 || status === 504) return { ...NO_ANSWER, text: `${NO_ANSWER.text}: ${http}` };
   if (status >= 500) return { code: "unavailable", text: `the server is temporarily unavailable: ${http}` };
-  if (status >= 400) return { code: "invalid_argument", text: `the server refused the request with ${http}` };
-  return { code: "unavailable", text: `something other than the server answered: ${http}` };
+  return { code: "invalid_argument", text: `the server refused the request with ${http}` };
 }
 
 /** Rows by the `code` of a system error or of undici. */
@@ -111,7 +115,7 @@ export function rowOfError(error: unknown): Row {
   const code = memberOf(error, "code");
   const status = memberOf(error, "statusCode");
   if (OF_STATUS.has(String(code)) && typeof status === "number") {
-    return rowOfAnswer({ status, errors: [], retryAfter: undefined });
+    return rowOfAnswer({ status, errors: [], hasErrors: true, retryAfter: undefined });
   }
   if (String(code).startsWith("UND_ERR_SOCKS5")) {
     return { code: "unavailable", text: `the proxy cannot be used (${String(code)})` };

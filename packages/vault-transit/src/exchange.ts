@@ -11,6 +11,8 @@ export interface HttpAnswer {
   readonly json: unknown;
   /** The messages in the answer, if it has the server's own form. */
   readonly errors: readonly string[];
+  /** Whether the answer has a list of messages, even an empty one. Otherwise something in front of the server may have answered. */
+  readonly hasErrors: boolean;
   /** Whether these repeat the token or another secret of the request. */
   readonly repeatsSecrets: boolean;
   /** Seconds, if the answer says so. */
@@ -108,7 +110,9 @@ async function readAnswer({
   if (json === NOT_JSON && isSuccess) {
     throw new SignerError("integrity", "the answer is truncated or is not the server's", { transient: true });
   }
-  return { status, json, errors: errorsIn(json), retryAfter: secondsOf(headers["retry-after"]) };
+  const errors = errorsIn(json);
+  const hasErrors = errors !== undefined;
+  return { status, json, errors: errors ?? [], hasErrors, retryAfter: secondsOf(headers["retry-after"]) };
 }
 
 /** Undefined if it is too long. Its connection is closed then. */
@@ -139,9 +143,9 @@ function parse(text: string): unknown {
   }
 }
 
-function errorsIn(json: unknown): readonly string[] {
+function errorsIn(json: unknown): readonly string[] | undefined {
   const errors = typeof json === "object" && json !== null && "errors" in json ? json.errors : undefined;
-  return Array.isArray(errors) ? errors.filter((text) => typeof text === "string") : [];
+  return Array.isArray(errors) ? errors.filter((text) => typeof text === "string") : undefined;
 }
 
 /** RFC 9110 section 10.2.3. The server sends seconds. */
