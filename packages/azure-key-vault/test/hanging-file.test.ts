@@ -1,4 +1,4 @@
-import * as promises from "node:fs/promises";
+import type * as promises from "node:fs/promises";
 import { expect, test, vi } from "vitest";
 import { azureKeyVaultKeys, openAzureKeyVaultSigner } from "@signpost/azure-key-vault";
 

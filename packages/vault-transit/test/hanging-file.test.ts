@@ -1,4 +1,4 @@
-import * as promises from "node:fs/promises";
+import type * as promises from "node:fs/promises";
 import { expect, test, vi } from "vitest";
 import { openVaultTransitSigner, vaultTransitKeys } from "@signpost/vault-transit";
 
