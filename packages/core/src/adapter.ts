@@ -66,6 +66,7 @@ export {
   readWholeNumber,
 } from "./options/read-values.ts";
 export { ArrivalQueue } from "./signer/arrival-queue.ts";
+export { onCallEnd } from "./signer/call-end.ts";
 export { createSigner } from "./signer/create.ts";
 export type { SignerBackend } from "./signer/create.ts";
 export { closedError, endedError, isOutOfTime } from "./signer/endings.ts";

@@ -57,6 +57,7 @@ export function openKey(key: KeyObject, uri: string | undefined, policy: GuardPo
     ...HEDGING,
     uri: uri ?? formatKeyUri(publicKey),
     publicKey,
+    spreadsOptions: false,
     signDigest: (digest: Uint8Array, { signingInput }: SignOptions) => signDigest(digest, signingInput),
     close: async () => {},
   };

@@ -140,6 +140,7 @@ export async function openAdapterSigner(plan: OpeningPlan, backend: RemoteBacken
         publicKey,
         // A guard uses the same attempt timeout, and passes a signal to each attempt.
         callTimeoutMs: plan.policy === false ? attemptTimeoutMs : undefined,
+        spreadsOptions: false,
         // So there is always a signal, but the type does not show that.
         signDigest: (digest, { signal = AbortSignal.timeout(attemptTimeoutMs) }) =>
           inTime(backend.signDigest(name, digest, { signal, timeoutMs: attemptTimeoutMs }), signal),

@@ -33,7 +33,9 @@ export class CallerEnding implements Ending {
  */
 export class AttemptController implements Ending, AbortCallbacks {
   #controller: AbortController | undefined;
-  readonly #callbacks: (() => void)[] = [];
+  /** Most attempts have one callback, and an array takes longer than everything else here. */
+  #callback: Callback | undefined;
+  #others: Callback[] | undefined;
   #aborted = false;
   #reason: unknown;
 
@@ -66,7 +68,7 @@ export class AttemptController implements Ending, AbortCallbacks {
     this.#reason = reason;
     this.#controller?.abort(reason);
     // One by one, since a callback may remove another.
-    for (let next = this.#callbacks.shift(); next !== undefined; next = this.#callbacks.shift()) callIsolated(next);
+    for (let next = this.#next(); next !== undefined; next = this.#next()) callIsolated(next.call);
   }
 
   onEnd(callback: () => void): () => void {
@@ -74,12 +76,26 @@ export class AttemptController implements Ending, AbortCallbacks {
       callback();
       return () => {};
     }
-    // A new function, since two calls may pass the same callback.
-    const own = (): void => callback();
-    this.#callbacks.push(own);
-    return () => {
-      const index = this.#callbacks.indexOf(own);
-      if (index !== -1) this.#callbacks.splice(index, 1);
-    };
+    // A new object, since two calls may pass the same callback.
+    const own: Callback = { call: callback };
+    if (this.#callback === undefined && this.#others === undefined) this.#callback = own;
+    else (this.#others ??= []).push(own);
+    return () => this.#remove(own);
   }
+
+  #next(): Callback | undefined {
+    const first = this.#callback ?? this.#others?.shift();
+    this.#callback = undefined;
+    return first;
+  }
+
+  #remove(own: Callback): void {
+    if (this.#callback === own) this.#callback = undefined;
+    const index = this.#others?.indexOf(own) ?? -1;
+    if (index !== -1) this.#others?.splice(index, 1);
+  }
+}
+
+interface Callback {
+  readonly call: () => void;
 }

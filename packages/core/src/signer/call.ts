@@ -5,15 +5,16 @@ import { AttemptController } from "./attempt-controller.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { hedgedAttempt } from "./hedged-attempt.ts";
 import type { Hedging } from "./hedging.ts";
-import { takeSlot } from "./limiter.ts";
+import type { InFlightItem } from "./in-flight.ts";
+import { acquireUntil } from "./limiter.ts";
 import { attemptedPlace } from "./places.ts";
 import type { ResolvedPolicy } from "./policy.ts";
 import { retryDelayMs } from "./retry.ts";
-import { type CallScope, openScope, pause } from "./scope.ts";
+import { CallScope, pause } from "./scope.ts";
 import { giveBack, granted } from "./slot.ts";
 
 /** One call on its way through the guard. */
-export interface Call {
+export interface Call extends InFlightItem {
   readonly digest: Uint8Array;
   readonly signingInput: Uint8Array | undefined;
   readonly scope: CallScope;
@@ -34,9 +35,10 @@ export interface Call {
 export function openCall(uri: string, digest: unknown, options: SignOptions, deadlineMs: number): Call {
   const { signal, signingInput } = checkedOptions(options);
   return {
+    index: -1,
     digest: copiedDigest(digest),
     signingInput,
-    scope: openScope(uri, deadlineMs, signal),
+    scope: new CallScope(uri, deadlineMs, signal),
     attempts: 0,
     lastError: undefined,
     place: undefined,
@@ -58,12 +60,13 @@ export async function runCall(
   for (;;) {
     // Only for this round: the wait for a slot, and the attempt.
     const controller = new AttemptController();
-    const letGo = scope.onEnd((ending) => controller.abort(ending));
+    scope.onEnd((ending) => controller.abort(ending));
     // No await if a slot is free, so that such a call starts synchronously.
-    const slot = takeSlot(policy.limiter) ?? policy.limiter.acquire(controller.signal, scope.leftMs());
+    const slot = acquireUntil(policy.limiter, controller, scope.leftMs());
     const release = typeof slot === "function" ? slot : await queued(slot, call, controller);
     const startedAt = performance.now();
     call.attempts += 1;
+    if (hedging !== undefined || policy.attemptTimeoutMs >= scope.leftMs()) scope.watchDeadline();
     try {
       const input: AttemptInput = {
         digest: call.digest,
@@ -80,7 +83,7 @@ export async function runCall(
       if (!(error instanceof SignerError) || !error.transient || call.attempts >= policy.maxAttempts) throw error;
       call.lastError = error;
     } finally {
-      letGo();
+      scope.letGo();
       call.place = attemptedPlace(controller.madeSignal)?.uri;
       call.backendMs += performance.now() - startedAt;
     }
@@ -91,6 +94,7 @@ export async function runCall(
 async function queued(slot: Promise<() => void>, call: Call, controller: AttemptController): Promise<() => void> {
   const startedAt = performance.now();
   const { scope } = call;
+  scope.watchDeadline();
   try {
     return await granted(slot, scope, controller);
   } catch (error) {

@@ -4,9 +4,11 @@ import { given } from "../given.ts";
 import { readMilliseconds } from "../options/read-values.ts";
 import { checkedOptions, copiedDigest } from "./arguments.ts";
 import { AttemptController, CallerEnding, type Ending } from "./attempt-controller.ts";
+import { attemptOptions } from "./call-end.ts";
 import type { Signer, SignOptions } from "./contract.ts";
 import { closedError, endedError } from "./endings.ts";
 import type { SignerStatus } from "./health.ts";
+import { InFlight, type InFlightItem } from "./in-flight.ts";
 import { type AttemptOnce, type Inside, insideOf, showInside } from "./inside.ts";
 import { copiedSignature, markPlace, placeOf } from "./places.ts";
 import { createSettling } from "./settling.ts";
@@ -33,6 +35,11 @@ export interface SignerBackend {
    * `hedgeAfterMs` with this reason. Default: it may.
    */
   readonly refusesHedging?: string | undefined;
+  /**
+   * Whether `signDigest` copies its options, as `{ ...options }` does. If `false`, each call takes less time, and `signal` has
+   * to be read from the options themselves. Default `true`.
+   */
+  readonly spreadsOptions?: boolean | undefined;
   /** Notes for the operator, never a secret. Called by each `health()` of the guard. Default: none. */
   readonly notes?: (() => readonly string[]) | undefined;
   /** The status of the backend, as the adapter sees it. Called by each `health()` of the guard. Default: `ready`. */
@@ -76,7 +83,8 @@ export function createSigner(backend: SignerBackend): Signer {
 export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "notes" | "status">): Signer {
   const publicKey = readPublicKey(backend);
   const callTimeoutMs = readCallTimeout(backend);
-  const inFlight = new Set<Promise<Uint8Array>>();
+  const spread = backend.spreadsOptions ?? true;
+  const inFlight = new InFlight<InFlightItem>();
   const attempts = createSettling();
   let closing: Promise<void> | undefined;
 
@@ -87,8 +95,9 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     caller: Ending | undefined,
   ): Promise<Uint8Array> => {
     const { ending, letGo } = bounded(backend.uri, caller, callTimeoutMs);
-    const call = attempts.run(() => backend.signDigest(digest, attemptOptions(signingInput, ending)), ending);
-    inFlight.add(call);
+    const call = attempts.run(() => backend.signDigest(digest, attemptOptions(signingInput, ending, spread)), ending);
+    const item: InFlightItem = { index: -1 };
+    inFlight.add(item);
     try {
       // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
       const signature = copiedSignature(await call) as Uint8Array;
@@ -97,7 +106,7 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     } catch (error) {
       throw failure(error);
     } finally {
-      inFlight.delete(call);
+      inFlight.delete(item);
       letGo?.();
     }
   };
@@ -118,7 +127,7 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     return attempt(new Uint8Array(digest), signingInput && new Uint8Array(signingInput), controller);
   };
   const closeOnce = async (): Promise<void> => {
-    await Promise.allSettled(inFlight);
+    await inFlight.none();
     await backend.close();
   };
 
@@ -178,17 +187,6 @@ function bounded(uri: string, caller: Ending | undefined, timeoutMs: number | un
     unlisten?.();
   };
   return { ending, letGo };
-}
-
-/** The signal is made when the backend reads it. */
-function attemptOptions(signingInput: Uint8Array | undefined, ending: Ending | undefined): SignOptions {
-  if (ending === undefined) return signingInput === undefined ? {} : { signingInput };
-  return {
-    get signal(): AbortSignal {
-      return ending.signal;
-    },
-    ...(signingInput !== undefined && { signingInput }),
-  };
 }
 
 /** Puts the rules of `createSigner` around a signer that was written by hand. Returns any other signer as it is. */

@@ -8,6 +8,7 @@ import { closedError } from "./endings.ts";
 import { publishSign, type SignEvent } from "./events.ts";
 import { createHedging, type Hedging } from "./hedging.ts";
 import { type BackendStatus, createHealthRecord, type SignerStatus, worstStatus } from "./health.ts";
+import { InFlight } from "./in-flight.ts";
 import { type Inside, insideOf } from "./inside.ts";
 import { concurrencyOf } from "./limiter.ts";
 import { markGuarded, requireBare } from "./mark.ts";
@@ -66,7 +67,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   const hedging = hedgeAfterMs === undefined ? undefined : createHedging(hedgeAfterMs, resolved.limiter);
   inside?.allowOverdue(concurrencyOf(resolved.limiter) ?? DEFAULT_CONCURRENCY);
   const health = createHealthRecord();
-  const calls = new Map<Call, Promise<Uint8Array>>();
+  const calls = new InFlight<Call>();
   let closing: Promise<void> | undefined;
 
   const sign = async (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
@@ -75,9 +76,8 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
     try {
       if (closing !== undefined) call.scope.end(closedError());
       if (call.scope.ending !== undefined) throw call.scope.ending;
-      const result = runCall(bare, resolved, hedging, call);
-      calls.set(call, result);
-      const signature = await result;
+      calls.add(call);
+      const signature = await runCall(bare, resolved, hedging, call);
       call.place = distinct(placeOf(signature)?.uri ?? call.place);
       health.succeeded();
       return signature;
@@ -107,8 +107,8 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
   const distinct = (place: string | undefined): string | undefined => (place === bare.uri ? undefined : place);
 
   const closeOnce = async (): Promise<void> => {
-    for (const call of calls.keys()) if (call.attempts === 0) call.scope.end(closedError());
-    await Promise.allSettled(calls.values());
+    for (const call of calls) if (call.attempts === 0) call.scope.end(closedError());
+    await calls.none();
     await bare.close();
   };
 

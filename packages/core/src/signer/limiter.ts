@@ -2,8 +2,8 @@ import { ConfigurationError, SignerError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readWholeNumber } from "../options/read-values.ts";
 import { ArrivalQueue } from "./arrival-queue.ts";
+import { CallerEnding, type Ending } from "./attempt-controller.ts";
 import type { Limiter } from "./contract.ts";
-import { onAbort } from "./on-abort.ts";
 import { createTokenBucket, type LimiterRateOptions, type TokenBucket } from "./token-bucket.ts";
 
 /** What a limiter limits: concurrency, rate, or both. See {@link createLimiter}. */
@@ -22,9 +22,11 @@ interface Own {
   readonly acquire: Limiter["acquire"];
   /** Undefined for one by rate alone. */
   readonly concurrency: number | undefined;
-  /** Takes a slot if one is free. */
-  readonly take: () => (() => void) | undefined;
+  /** As `acquire`, with an end that needs no signal. */
+  readonly acquireUntil: (ending: Ending | undefined, withinMs: number) => Acquired;
 }
+
+type Acquired = ReturnType<Limiter["acquire"]>;
 
 /** What core uses of each limiter from `createLimiter`. */
 const own = new WeakMap<Limiter, Own>();
@@ -35,12 +37,13 @@ export function concurrencyOf(limiter: Limiter): number | undefined {
 }
 
 /**
- * Takes a slot of a limiter from `createLimiter` if one is free: as `acquire`, but needs no signal. Undefined if the caller
- * has put another `acquire` on the limiter.
+ * Takes a slot, as `acquire` does. The signal is only made for a custom limiter, and for one whose `acquire` the caller has
+ * replaced.
  */
-export function takeSlot(limiter: Limiter): (() => void) | undefined {
+export function acquireUntil(limiter: Limiter, ending: Ending, withinMs: number): Acquired {
   const ours = own.get(limiter);
-  return ours?.acquire === limiter.acquire ? ours.take() : undefined;
+  if (ours?.acquire === limiter.acquire) return ours.acquireUntil(ending, withinMs);
+  return limiter.acquire(ending.signal, withinMs);
 }
 
 interface Waiter {
@@ -131,6 +134,27 @@ function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueu
     return isFree ? slot() : undefined;
   };
 
+  const untilEnd = (ending: Ending | undefined, withinMs: number): Acquired => {
+    const free = take();
+    if (free !== undefined) return free;
+    const refused = refusal(withinMs);
+    if (refused !== undefined) return Promise.reject(refused);
+    return new Promise((resolve, reject) => {
+      const letGo = ending?.onEnd(() => {
+        drop(waiter);
+        reject(ending.reason);
+      });
+      const waiter: Waiter = {
+        grant: () => {
+          letGo?.();
+          resolve(slot());
+        },
+      };
+      queue.add(waiter);
+      if (timer === undefined && queue.size === 1) grantAll();
+    });
+  };
+
   const limiter: Limiter = {
     get active() {
       return active;
@@ -140,27 +164,14 @@ function limiterOf(concurrency: number, bucket: TokenBucket | undefined, maxQueu
     },
     acquire(signal, withinMs = Infinity) {
       if (signal?.aborted === true) return Promise.reject(signal.reason);
-      const free = take();
-      if (free !== undefined) return free;
-      const refused = refusal(withinMs);
-      if (refused !== undefined) return Promise.reject(refused);
-      return new Promise((resolve, reject) => {
-        const letGo = onAbort(signal, () => {
-          drop(waiter);
-          reject(signal?.reason);
-        });
-        const waiter: Waiter = {
-          grant: () => {
-            letGo();
-            resolve(slot());
-          },
-        };
-        queue.add(waiter);
-        if (timer === undefined && queue.size === 1) grantAll();
-      });
+      return untilEnd(signal && new CallerEnding(signal), withinMs);
     },
   };
   const { acquire } = limiter;
-  own.set(limiter, { acquire, concurrency: concurrency === Infinity ? undefined : concurrency, take });
+  own.set(limiter, {
+    acquire,
+    concurrency: concurrency === Infinity ? undefined : concurrency,
+    acquireUntil: untilEnd,
+  });
   return limiter;
 }
