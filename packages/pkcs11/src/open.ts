@@ -74,9 +74,10 @@ export async function openKeySigner(read: ReadRequest, options: OpeningOptions):
     ...HEDGING,
     uri,
     publicKey: key.publicKey,
+    spreadsOptions: false,
     signDigest: async (digest: Uint8Array, call: SignOptions) => {
       try {
-        const { signature, session } = await key.sign(digest, call.signal);
+        const { signature, session } = await key.sign(digest, call);
         return markPlace(signature, placeOfSession(session));
       } catch (error) {
         throw namedError(signingError(error), uri);

@@ -13,7 +13,7 @@ describe("the queue for sessions", () => {
   test("drops a job when its caller aborts, anywhere in the queue", async () => {
     const queue = new JobQueue();
     const aborts = [1, 2, 3].map(() => new AbortController());
-    const created = aborts.map(({ signal }) => createJob(async () => 0, signal));
+    const created = aborts.map(({ signal }) => createJob(async () => 0, { signal }));
     for (const { job } of created) queue.add(job);
     aborts[1]?.abort();
     expect(queue.size).toBe(2);
@@ -23,7 +23,7 @@ describe("the queue for sessions", () => {
 
   test("takes no job whose caller has already gone", async () => {
     const queue = new JobQueue();
-    const { job, result } = createJob(async () => 0, AbortSignal.abort());
+    const { job, result } = createJob(async () => 0, { signal: AbortSignal.abort() });
     queue.add(job);
     expect(queue.size).toBe(0);
     await expect(result).rejects.toMatchObject({ code: "aborted" });
@@ -34,7 +34,7 @@ describe("the queue for sessions", () => {
     const leaving = new AbortController();
     const { signal } = leaving;
     const results = Array.from({ length: 50 }, () => {
-      const { job, result } = createJob(async () => 0, signal);
+      const { job, result } = createJob(async () => 0, { signal });
       queue.add(job);
       return result.catch((error: unknown) => error);
     });

@@ -67,7 +67,7 @@ describe("a key whose signer is closed", () => {
           hangMs: HANG_MS,
         });
         at.shim.delay("C_Sign", 200);
-        const signing = pool.sign({ key, digest, hangMs: HANG_MS, signal: undefined });
+        const signing = pool.sign({ key, digest, hangMs: HANG_MS, call: {} });
         await until(() => at.shim.counter("inFlight") === 1);
         pool.closeKey(key);
         expect((await signing).signature).toHaveLength(64);
@@ -133,7 +133,7 @@ describe("a pool that closes", () => {
       slow = true;
       const before = asked;
       const signing = [1, 2].map(() =>
-        pool.sign({ key, digest, hangMs: HANG_MS, signal: undefined }).catch((error: unknown) => error),
+        pool.sign({ key, digest, hangMs: HANG_MS, call: {} }).catch((error: unknown) => error),
       );
       await until(() => asked > before);
       await pool.close();

@@ -105,7 +105,7 @@ async function openInPool(module: ThreadModule, pool: TokenPool, request: KeyReq
     sessions: pool.sessions.target,
     label: found.label,
     id: found.id,
-    sign: (digest, signal) => pool.sign({ key, digest, hangMs, signal }),
+    sign: (digest, call) => pool.sign({ key, digest, hangMs, call }),
     status: () => pool.status(),
     notes: () => pool.notes(pin),
     hanging: () => module.life.hanging.count,

@@ -1,4 +1,4 @@
-import type { SignerError, SignerHealth } from "@signpost/core";
+import type { SignerError, SignerHealth, SignOptions } from "@signpost/core";
 import { closedError } from "@signpost/core/adapter";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PinSource } from "../request/pin.ts";
@@ -11,9 +11,11 @@ import type { LoginPins } from "./login-pins.ts";
 import { TokenLogin } from "./login.ts";
 import type { ModuleLife } from "./module-life.ts";
 import { keepsSession, type KeyToOpen, PoolKeys, type PoolOpenOutput } from "./pool-keys.ts";
+import { STUCK_MS } from "./computing.ts";
 import { createSerial } from "./serial.ts";
 import type { PooledSession } from "./session.ts";
 import { signDigest, type TakenSession } from "./taken-session.ts";
+import { NotBegunError } from "./thread.ts";
 import { TokenSessions } from "./token-sessions.ts";
 
 /** A key to open in the pool. */
@@ -29,7 +31,7 @@ export interface PoolSignInput {
   readonly digest: Uint8Array;
   /** A call that runs longer counts as hanging. Milliseconds. */
   readonly hangMs: number;
-  readonly signal: AbortSignal | undefined;
+  readonly call: SignOptions;
 }
 
 /** One token, shared by all its signers: their keys, and the queue for its sessions. */
@@ -40,6 +42,7 @@ export class TokenPool {
   readonly #keys: PoolKeys;
   readonly #queue: JobQueue = new JobQueue();
   readonly #inTurn = createSerial();
+  #later: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(token: TokenDescription, module: ModuleLife, pins: LoginPins) {
@@ -78,8 +81,8 @@ export class TokenPool {
   openKey(input: PoolOpenInput): Promise<PoolOpenOutput> {
     const { pin, hangMs } = input;
     const key = this.#keys.nextNumber();
-    return this.#inSession(undefined, (session) =>
-      this.#keys.open(this.#taken(session, { key, pin, hangMs, signal: undefined }), input),
+    return this.#inSession({}, (session) =>
+      this.#keys.open(this.#taken(session, { key, pin, hangMs, call: {} }), input),
     );
   }
 
@@ -94,15 +97,17 @@ export class TokenPool {
     this.#login.signers.remove(pin);
   }
 
-  async sign({ key: number, digest, hangMs, signal }: PoolSignInput): Promise<MadeSignature> {
+  async sign({ key: number, digest, hangMs, call }: PoolSignInput): Promise<MadeSignature> {
     const key = this.#keys.require(number);
-    return this.#inSession(signal, async (session) => {
-      const taken = this.#taken(session, { key: number, pin: key.pin, hangMs, signal });
+    const joins = ({ keys }: PooledSession): boolean => keys.get(number)?.alwaysAuthenticate === false;
+    const work = async (session: PooledSession): Promise<MadeSignature> => {
+      const taken = this.#taken(session, { key: number, pin: key.pin, hangMs, call });
       if (!session.keys.has(number)) await this.#keys.findAgain(taken, key);
       const signature = await signDigest(taken, digest);
       this.sessions.succeeded();
       return { signature, session: session.identity };
-    });
+    };
+    return this.#inSession(call, work, joins);
   }
 
   /** Why no login is allowed until every signer of the token is closed. */
@@ -146,28 +151,59 @@ export class TokenPool {
     this.#login.signers.close();
   }
 
-  /** Does work in a session once one is free, unless the signal aborts first. */
-  #inSession<Value>(signal: AbortSignal | undefined, work: (session: PooledSession) => Promise<Value>): Promise<Value> {
-    const { job, result } = createJob(work, signal);
+  /** Does work in a session once one is free, unless the call ends first. */
+  #inSession<Value>(
+    call: SignOptions,
+    work: (session: PooledSession) => Promise<Value>,
+    joins?: Job["joins"],
+  ): Promise<Value> {
+    const { job, result } = createJob(work, call, joins);
     this.#queue.add(job);
     this.#pump();
     return result;
   }
 
-  #taken(session: PooledSession, of: Pick<TakenSession, "key" | "pin" | "hangMs" | "signal">): TakenSession {
-    return { session, run: this.sessions.set.commands(session), login: this.#login, ...of };
+  #taken(session: PooledSession, of: Pick<TakenSession, "key" | "pin" | "hangMs" | "call">): TakenSession {
+    const { key, pin, hangMs, call } = of;
+    return { session, run: this.sessions.set.commands(session), login: this.#login, key, pin, hangMs, call };
   }
 
   /** Hands waiting jobs to idle sessions, or rejects them when no session will come. */
   #pump(): void {
     const problem = this.#closed ? closedError() : this.#problem();
     if (problem !== undefined) return this.#queue.rejectAll(problem);
+    const { set } = this.sessions;
     while (this.#queue.size > 0) {
-      const session = this.sessions.set.take();
-      if (session === undefined) return;
-      const job = this.#queue.next();
-      if (job !== undefined) void this.#run(session, job);
+      const session = set.take();
+      if (session === undefined && !this.#joinOne()) return set.limitsThreads ? this.#pumpLater() : undefined;
+      const job = session === undefined ? undefined : this.#queue.next();
+      if (session !== undefined && job !== undefined) void this.#run(session, job);
     }
+  }
+
+  /** Hands the next job to a session that is at work. False if none takes it. */
+  #joinOne(): boolean {
+    const { set } = this.sessions;
+    const session = set.joinable();
+    const job = session && this.#queue.next();
+    if (session === undefined || job === undefined) return false;
+    if (!job.joins(session)) {
+      this.#queue.putBack(job);
+      return false;
+    }
+    set.join(session);
+    void this.#run(session, job);
+    return true;
+  }
+
+  /** A call may turn out to hang. Then other sessions do the work that waits for it. */
+  #pumpLater(): void {
+    if (this.#later !== undefined) return;
+    this.#later = setTimeout(() => {
+      this.#later = undefined;
+      this.sessions.set.withdrawStuck();
+      this.#pump();
+    }, STUCK_MS).unref();
   }
 
   /** Why no signatures are made now. The reason that keeps sessions from being opened says more than their absence. */
@@ -181,11 +217,18 @@ export class TokenPool {
       await job.run(session);
       this.#giveBack(session);
     } catch (caught) {
+      if (caught instanceof NotBegunError) return this.#runLater(session, job);
       const error = this.#login.refused(caught);
       job.reject(this.#closed && error instanceof SupersededError ? closedError() : toPublicError(error));
       if (keepsSession(caught)) this.#giveBack(session);
       else await this.sessions.failed(session, caught);
     }
+  }
+
+  #runLater(session: PooledSession, job: Job): void {
+    this.#queue.putBack(job);
+    this.#giveBack(session);
+    this.#pump();
   }
 
   #giveBack(session: PooledSession): void {

@@ -2,6 +2,7 @@ import { SignerError, type SignerHealth } from "@signpost/core";
 import { SupersededError, toPublicError } from "../wire/command-error.ts";
 import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../wire/commands.ts";
 import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
+import { Computing, STUCK_MS } from "./computing.ts";
 import { createSession, dropSession, isLost, type PooledSession } from "./session.ts";
 
 /** The events of a set's sessions. */
@@ -20,6 +21,7 @@ export class SessionSet {
   readonly #events: SessionSetEvents;
   readonly #sessions: Set<PooledSession> = new Set();
   readonly #lost: Set<PooledSession> = new Set();
+  readonly #computing = new Computing();
   /** Counts the fresh starts of the module. Work that began before one does not continue after it. */
   #epoch = 0;
   #paused = false;
@@ -50,7 +52,7 @@ export class SessionSet {
 
   /** A session in a new thread. It still has to be opened. */
   add(): PooledSession {
-    const session = createSession();
+    const session = createSession({ watchedSign: (slept) => this.#computing.saw(slept) });
     this.#sessions.add(session);
     return session;
   }
@@ -61,9 +63,36 @@ export class SessionSet {
     await this.#end(session);
   }
 
-  /** An idle session, busy from now on until `giveBack` or `fail`. */
+  /** An idle session, busy from now on until `giveBack` or `fail`. None if enough threads compute already. */
   take(): PooledSession | undefined {
-    return this.#paused ? undefined : this.takeAll().next().value;
+    const isFull = this.#paused || this.#computingThreads() >= this.#computing.threads;
+    return isFull ? undefined : this.takeAll().next().value;
+  }
+
+  /** If no more threads may compute: one that takes another digest while it signs. */
+  joinable(): PooledSession | undefined {
+    if (this.#paused || !this.limitsThreads) return undefined;
+    let fewest: PooledSession | undefined;
+    for (const session of this.#sessions) {
+      if (session.state !== "busy" || !session.thread.takesMore || session.thread.runningMs > STUCK_MS) continue;
+      if (fewest === undefined || session.jobs < fewest.jobs) fewest = session;
+    }
+    return fewest;
+  }
+
+  /** Takes a session from `joinable` for one more job. */
+  join(session: PooledSession): void {
+    session.jobs += 1;
+  }
+
+  /** Whether work may have to wait although a session is idle. */
+  get limitsThreads(): boolean {
+    return this.#computing.threads !== Number.POSITIVE_INFINITY;
+  }
+
+  /** Gives the work that waits behind a call that does not return to other sessions. */
+  withdrawStuck(): void {
+    for (const { thread } of this.#sessions) if (thread.runningMs > STUCK_MS) thread.withdraw();
   }
 
   /** Every idle session, busy from now on. */
@@ -71,6 +100,7 @@ export class SessionSet {
     for (const session of this.#sessions) {
       if (session.state !== "idle") continue;
       session.state = "busy";
+      session.jobs = 1;
       yield session;
     }
     return undefined;
@@ -78,7 +108,8 @@ export class SessionSet {
 
   giveBack(session: PooledSession): void {
     if (session.state === "lost" || session.state === "failed") return;
-    session.state = "idle";
+    session.jobs = Math.max(0, session.jobs - 1);
+    if (session.jobs === 0) session.state = "idle";
     this.#events.onChange();
   }
 
@@ -99,7 +130,7 @@ export class SessionSet {
 
   /** Why work cannot even wait. Undefined while it can. */
   down(): SignerError | undefined {
-    return this.#paused ? undefined : whyDown(this.all);
+    return this.#paused ? undefined : whyDown(this.#sessions);
   }
 
   status(): SignerHealth["status"] {
@@ -147,6 +178,13 @@ export class SessionSet {
     if (!isLost(session)) await session.thread.terminate();
   }
 
+  #computingThreads(): number {
+    if (!this.limitsThreads) return 0;
+    let count = 0;
+    for (const { thread } of this.#sessions) if (thread.pending > 0 && thread.runningMs <= STUCK_MS) count += 1;
+    return count;
+  }
+
   #drop(session: PooledSession, gone: boolean): Promise<void> {
     return dropSession(session, gone, (returned) => this.#lose(session, returned));
   }
@@ -184,9 +222,13 @@ export class SessionSet {
  * Why work cannot even wait for a session: none is ready and none is being opened. Undefined also when there is no session
  * because all of them hang. One may still return, and until then a caller's time limit describes the problem best.
  */
-function whyDown(sessions: readonly PooledSession[]): SignerError | undefined {
-  const [first] = sessions;
-  if (first === undefined || sessions.some(({ state }) => state !== "failed")) return undefined;
+function whyDown(sessions: Iterable<PooledSession>): SignerError | undefined {
+  let first: PooledSession | undefined;
+  for (const session of sessions) {
+    if (session.state !== "failed") return undefined;
+    first ??= session;
+  }
+  if (first === undefined) return undefined;
   const { message } = toPublicError(first.error);
   return new SignerError("unavailable", `no session is open: ${message}`, { cause: first.error });
 }

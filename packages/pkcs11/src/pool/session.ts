@@ -1,5 +1,5 @@
 import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
-import { Thread } from "./thread.ts";
+import { Thread, type ThreadEvents } from "./thread.ts";
 
 /**
  * | state | meaning |
@@ -22,6 +22,8 @@ export interface LookedUpKey {
 export interface PooledSession {
   readonly thread: Thread;
   state: PooledSessionState;
+  /** The work that it was taken for and is not over. */
+  jobs: number;
   /** The keys found in the current session, by their numbers in the pool. */
   readonly keys: Map<number, LookedUpKey>;
   initialized: boolean;
@@ -34,10 +36,11 @@ export interface PooledSession {
 }
 
 /** A session to open, with its thread. */
-export function createSession(): PooledSession {
+export function createSession(events: ThreadEvents): PooledSession {
   return {
-    thread: new Thread(),
+    thread: new Thread(events),
     state: "starting",
+    jobs: 0,
     keys: new Map(),
     initialized: false,
     ownsInstance: false,

@@ -1,4 +1,4 @@
-import { ecdsaRawToDer, EncodingError, type P256PublicJwk, SignerError } from "@signpost/core";
+import { ecdsaRawToDer, EncodingError, type P256PublicJwk, SignerError, type SignOptions } from "@signpost/core";
 import { ckrRule, describeCode } from "../cryptoki/ckr.ts";
 import { CKR_USER_NOT_LOGGED_IN } from "../cryptoki/constants.ts";
 import type { PrivateKeyDescription } from "../cryptoki/descriptions.ts";
@@ -22,8 +22,8 @@ export interface TakenSession {
   readonly pin: PinSource;
   /** A call that runs longer counts as hanging. Milliseconds. */
   readonly hangMs: number;
-  /** The waiting caller's signal. */
-  readonly signal: AbortSignal | undefined;
+  /** The waiting caller's call. */
+  readonly call: SignOptions;
 }
 
 /**
@@ -62,8 +62,9 @@ export async function lookUpKey(
 
 /** One signature, with its own login if the key requires one. */
 export async function signDigest(taken: TakenSession, digest: Uint8Array): Promise<Uint8Array> {
-  const { session, run, login, key, hangMs, signal } = taken;
-  if (session.keys.get(key)?.alwaysAuthenticate === true) await login.authenticate(run, key, { signal, hangMs });
+  const { session, run, login, key, hangMs, call } = taken;
+  if (session.keys.get(key)?.alwaysAuthenticate === true)
+    await login.authenticate(run, key, { signal: call.signal, hangMs });
   return run("sign", { key, digest }, hangMs);
 }
 

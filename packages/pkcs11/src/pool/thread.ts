@@ -11,24 +11,58 @@ import type {
   ThreadData,
 } from "../wire/commands.ts";
 import { compiledFile } from "../wire/compiled-file.ts";
+import { openMailbox } from "../wire/mailbox.ts";
+import { HangWatch } from "./hang-watch.ts";
+import { Outbox } from "./outbox.ts";
 
 interface Waiting {
   readonly resolve: (output: unknown) => void;
   readonly reject: (error: unknown) => void;
+  readonly watched: Watched | undefined;
+  /** Its own timer, if it was sent behind another command. */
+  timer: NodeJS.Timeout | undefined;
+  /** It was given up on. */
+  readonly late: boolean;
+}
+
+/** A limit for a command's time. */
+interface Watched {
+  readonly name: CommandName;
+  readonly hangMs: number;
+  readonly onHang: (returned: Promise<void>) => void;
+}
+
+/** The command was not begun, because an earlier one failed or hangs, or the thread is busy. It can run elsewhere. */
+export class NotBegunError extends Error {}
+
+/** What a thread tells its owner. */
+export interface ThreadEvents {
+  /** Whether a C_Sign slept. Only some are watched. */
+  watchedSign(slept: boolean): void;
 }
 
 /** The caller's end of one worker thread. Commands run one at a time, in order. */
 export class Thread {
   readonly #worker: Worker;
   readonly #done: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
+  readonly #outbox: Outbox;
   readonly #waiting: Map<number, Waiting> = new Map();
+  /** The digests among them that the thread signs without a message. */
+  readonly #handedOver: Set<number> = new Set();
+  readonly #watch = new HangWatch(() => this.#hangs());
   #onDrained: (() => void)[] = [];
   #nextId = 0;
   #abandoned = false;
   #ended: Error | undefined;
 
-  constructor() {
-    const workerData: ThreadData = { done: this.#done };
+  constructor(events?: ThreadEvents) {
+    const mailbox = openMailbox();
+    this.#outbox = new Outbox(mailbox, {
+      signed: (id, output) => this.#settle({ id, ok: true, output }),
+      skipped: (id) => this.#refuse(id),
+      watched: (slept) => events?.watchedSign(slept),
+    });
+    const workerData: ThreadData = { done: this.#done, mailbox: mailbox.memory };
     // Without this process's flags: loaders and inspectors belong to the application.
     this.#worker = new Worker(compiledFile("worker"), {
       workerData,
@@ -51,35 +85,53 @@ export class Thread {
     return this.#ended !== undefined;
   }
 
-  run<Name extends CommandName>(name: Name, input: CommandInput<Name>): Promise<CommandOutput<Name>> {
+  /** Whether it would take another digest while it signs. */
+  get takesMore(): boolean {
+    return this.#handedOver.size > 0 && this.#outbox.hasRoom;
+  }
+
+  run<Name extends CommandName>(
+    name: Name,
+    input: CommandInput<Name>,
+    watched?: Watched,
+  ): Promise<CommandOutput<Name>> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) return reject(this.#ended);
-      const request: CommandRequest = { id: this.#nextId++, name, input };
+      const request: CommandRequest = { id: this.#nextId, name, input };
+      this.#nextId = (this.#nextId + 1) % 2 ** 31;
       // The process may exit by itself only when no command is running.
       if (this.#waiting.size === 0 && !this.#abandoned) this.#worker.ref();
-      this.#waiting.set(request.id, { resolve: (output) => resolve(output as CommandOutput<Name>), reject });
-      this.#worker.postMessage(request);
+      const isFirst = this.#front() === undefined;
+      const settle = { resolve: (output: unknown) => resolve(output as CommandOutput<Name>), reject };
+      this.#waiting.set(request.id, { ...settle, watched, timer: undefined, late: false });
+      if (isFirst) this.#watch.begin(watched?.hangMs);
+      this.#send(request);
+      if (!isFirst && !this.#handedOver.has(request.id)) this.#watchBehind(request.id);
     });
   }
 
   /**
    * Runs a command that must return within `hangMs`. If it does not, the result rejects with `timeout`, and `onHang` gets a
-   * promise that resolves when the command returns. Until then the thread is inside the module.
+   * promise that resolves when the command returns. Until then the thread is inside the module. The time of a digest that is
+   * handed over behind others begins with its turn.
    */
-  async runWatched<Name extends CommandName>(
+  runWatched<Name extends CommandName>(
     name: Name,
     input: CommandInput<Name>,
     hangMs: number,
     onHang: (returned: Promise<void>) => void,
   ): Promise<CommandOutput<Name>> {
-    const timer = setTimeout(() => {
-      onHang(this.#abandon(`the module has not returned from ${name} for ${hangMs} ms`));
-    }, hangMs);
-    try {
-      return await this.run(name, input);
-    } finally {
-      clearTimeout(timer);
-    }
+    return this.run(name, input, { name, hangMs, onHang });
+  }
+
+  /** How long the running command has run. Milliseconds, 0 if none runs. */
+  get runningMs(): number {
+    return this.#waiting.size === 0 ? 0 : this.#watch.sinceBegin();
+  }
+
+  /** Takes back the digests that are not begun. They reject with NotBegunError. */
+  withdraw(): void {
+    for (const id of this.#outbox.withdraw()) this.#refuse(id);
   }
 
   /** Resolves once every earlier command has returned or was given up on. */
@@ -95,13 +147,55 @@ export class Thread {
 
   /** At the exit of the process, when no answer can be read any more. Closes everything after the running call. */
   shutDown(finalize: boolean): void {
-    const message: Shutdown = { shutdown: true, finalize };
-    this.#worker.postMessage(message);
+    this.#post({ shutdown: true, finalize });
   }
 
   /** Blocks until `shutDown` is done. Only at the exit of the process. */
   waitForShutDown(timeoutMs: number): void {
     Atomics.wait(this.#done, 0, 0, timeoutMs);
+  }
+
+  #send(request: CommandRequest): void {
+    const { id, name, input } = request;
+    if (name !== "sign") return this.#post(request);
+    if (this.#outbox.handOver({ id, ...(input as CommandInput<"sign">) })) {
+      this.#handedOver.add(id);
+      return;
+    }
+    // A message would come after the digests, and if one fails, the session is about to be replaced then.
+    if (this.#handedOver.size > 0) this.#refuse(id);
+    else this.#post(request);
+  }
+
+  #post(message: CommandRequest | Shutdown): void {
+    this.#outbox.callAway();
+    this.#worker.postMessage(message);
+  }
+
+  /** The command that runs, unless it was given up on. */
+  #front(): Waiting | undefined {
+    for (const waiting of this.#waiting.values()) if (!waiting.late) return waiting;
+    return undefined;
+  }
+
+  #hangs(): void {
+    const hanging = this.#front();
+    // Its answer may be there, and this thread was too busy to read it.
+    this.#outbox.read();
+    if (hanging !== undefined && hanging === this.#front()) this.#giveUpOn(hanging);
+  }
+
+  /** It must return in time even if it is not its turn yet: closing does not wait for an opening that hangs. */
+  #watchBehind(id: number): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting?.watched === undefined) return;
+    waiting.timer = setTimeout(() => this.#giveUpOn(waiting), waiting.watched.hangMs);
+  }
+
+  #giveUpOn({ watched }: Waiting): void {
+    if (watched === undefined) return;
+    const { name, hangMs, onHang } = watched;
+    onHang(this.#abandon(`the module has not returned from ${name} for ${hangMs} ms`));
   }
 
   /**
@@ -110,6 +204,7 @@ export class Thread {
    */
   #abandon(message: string): Promise<void> {
     this.#worker.unref();
+    this.withdraw();
     return new Promise((resolve) => {
       let left = this.#waiting.size;
       const settled = (): void => {
@@ -123,9 +218,13 @@ export class Thread {
           this.#waiting.set(id, {
             resolve: (output) => (settled(), onResult(output)),
             reject: (error) => (settled(), onError(error)),
+            watched: undefined,
+            timer: undefined,
+            late: true,
           });
         });
         late.catch(() => {});
+        clearTimeout(waiting.timer);
         waiting.reject(new HungCallError(message, late));
       }
       this.#abandoned = left > 0;
@@ -135,17 +234,44 @@ export class Thread {
   }
 
   #settle(response: CommandAnswer): void {
-    const waiting = this.#waiting.get(response.id);
-    this.#waiting.delete(response.id);
-    if (this.#waiting.size === 0) this.#becomeIdle();
+    // Those after it first, so that they wait again before it is decided what becomes of the session.
+    if (!response.ok) this.#outbox.failed(response.id);
+    const waiting = this.#take(response.id);
     if (response.ok) waiting?.resolve(response.output);
     else waiting?.reject(new CommandError(response.failure));
   }
 
+  #refuse(id: number): void {
+    this.#take(id)?.reject(new NotBegunError());
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    this.#handedOver.delete(id);
+    if (this.#waiting.size === 0) this.#becomeIdle();
+    clearTimeout(waiting?.timer);
+    if (waiting?.late === false) this.#watchFront();
+    return waiting;
+  }
+
+  #watchFront(): void {
+    const front = this.#front();
+    this.#watch.begin(front?.timer === undefined ? front?.watched?.hangMs : undefined);
+  }
+
   #end(error: Error): void {
     this.#ended ??= error;
-    for (const waiting of this.#waiting.values()) waiting.reject(this.#ended);
+    this.#outbox.end();
+    const [first] = this.#waiting.keys();
+    for (const id of this.#outbox.withdraw()) if (id !== first) this.#refuse(id);
+    for (const waiting of this.#waiting.values()) {
+      clearTimeout(waiting.timer);
+      waiting.reject(this.#ended);
+    }
     this.#waiting.clear();
+    this.#handedOver.clear();
+    this.#watch.end();
     this.#becomeIdle();
   }
 

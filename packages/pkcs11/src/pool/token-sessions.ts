@@ -139,6 +139,7 @@ export class TokenSessions {
       if (problem !== undefined) throw problem;
       await this.#opener.open(session);
       session.state = "idle";
+      session.jobs = 0;
     } catch (error) {
       if (!isLost(session)) await this.#revival.putAside(session, error);
     }

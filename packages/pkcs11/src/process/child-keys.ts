@@ -40,7 +40,7 @@ export class ChildKeys {
   async sign(key: number, digest: Uint8Array, signal: AbortSignal): Promise<SignedInChild> {
     const entry = this.#keys.get(key);
     if (entry === undefined) throw new Error("no such key");
-    const { signature, session } = await entry.opened.sign(digest, signal);
+    const { signature, session } = await entry.opened.sign(digest, { signal });
     return { signature, session: this.#sessions.numberOf(session) };
   }
 

@@ -27,7 +27,7 @@ export async function openProcessKey(request: KeyRequest, pins: LoginPins): Prom
       label,
       id,
       sessions,
-      sign: (digest, signal) => untilAborted(entry.module.sign(key, digest, signal), signal),
+      sign: (digest, { signal }) => untilAborted(entry.module.sign(key, digest, signal), signal),
       status: () => entry.module.status(key),
       notes: () => entry.module.notes(key),
       hanging: () => 0,

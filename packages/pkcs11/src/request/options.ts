@@ -32,7 +32,7 @@ export interface Pkcs11KeyOptions {
   readonly libraryParameters?: string | undefined;
   /**
    * Concurrent signatures. Each runs in a thread with its own session. 1 to 64, default 4, and at most what the token
-   * allows.
+   * allows. If the module computes in this process, no more threads sign at the same time than processors but one.
    */
   readonly sessions?: number | undefined;
   /** Where the module runs. Default `thread`. */

@@ -124,6 +124,8 @@ export type Failure =
 export interface ThreadData {
   /** Set to 1, and notified, when the thread has closed everything after `SHUTDOWN`. */
   readonly done: Int32Array<SharedArrayBuffer>;
+  /** The memory of its mailbox. */
+  readonly mailbox: SharedArrayBuffer;
 }
 
 /** Sent instead of a request when the process exits. The thread closes everything, and calls C_Finalize too when true. */

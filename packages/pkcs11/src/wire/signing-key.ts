@@ -1,4 +1,4 @@
-import type { P256PublicJwk, SignerError, SignerHealth } from "@signpost/core";
+import type { P256PublicJwk, SignerError, SignerHealth, SignOptions } from "@signpost/core";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
 
 /** The fixed facts about a key, known once it is open. */
@@ -22,7 +22,7 @@ export interface MadeSignature {
 /** A key that is open: found, checked and proven. The same for both isolations. */
 export interface SigningKey extends SigningKeyDescription {
   /** Makes one attempt. */
-  sign(digest: Uint8Array, signal: AbortSignal | undefined): Promise<MadeSignature>;
+  sign(digest: Uint8Array, call: SignOptions): Promise<MadeSignature>;
   status(): SignerHealth["status"];
   notes(): readonly string[];
   /** Calls that are hanging inside the module. */
