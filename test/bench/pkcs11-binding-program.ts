@@ -7,7 +7,8 @@ import { type KeyPlace, openBinding } from "./pkcs11-peers.ts";
 const [place = "", sessions = ""] = process.argv.slice(2);
 const where = JSON.parse(place) as KeyPlace;
 // Initializes the module and logs in.
-const signer = await openPkcs11Signer({ ...where, object: where.label, sessions: 1 });
+const { label: object, ...rest } = where;
+const signer = await openPkcs11Signer({ ...rest, object, sessions: 1 });
 const peer = openBinding(where, "async", Number(sessions));
 const run = concurrently(Number(sessions), peer.sign);
 

@@ -37,7 +37,8 @@ await runBench({
     await hsm.generateKey({ label: "k1", id: "01" });
     const shim = await startShim(hsm.module);
     const where = { module: shim.module, token: hsm.tokenLabel, label: "k1", pin: hsm.pin };
-    const signer = await openPkcs11Signer({ ...where, object: where.label, sessions: SESSIONS });
+    const { label: object, ...rest } = where;
+    const signer = await openPkcs11Signer({ ...rest, object, sessions: SESSIONS });
     const digest = randomBytes(32);
     const ours: Pkcs11Peer = { name: "guarded signer", sign: () => signer.sign(digest), close: () => signer.close() };
     const byHand = [openBinding(where, "sync", 1), openBinding(where, "async", SESSIONS)];
