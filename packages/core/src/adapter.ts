@@ -54,6 +54,7 @@ export { isLoopbackHost } from "./loopback-host.ts";
 export { assertOptions } from "./options/assert-options.ts";
 export type { OptionNames } from "./options/assert-options.ts";
 export { given } from "./given.ts";
+export { nearestName } from "./options/nearest-name.ts";
 export { isPlainObject } from "./options/plain-object.ts";
 export {
   readCallback,
@@ -65,6 +66,11 @@ export {
   readText,
   readWholeNumber,
 } from "./options/read-values.ts";
+export { inspectSchedule } from "./rotation/inspect.ts";
+export type { InspectedKey, InspectedSchedule } from "./rotation/inspect.ts";
+export { readMoment } from "./rotation/moment.ts";
+export { phaseAt } from "./rotation/timeline.ts";
+export type { Phase, PhaseStarts } from "./rotation/timeline.ts";
 export { ArrivalQueue } from "./signer/arrival-queue.ts";
 export { onCallEnd } from "./signer/call-end.ts";
 export { createSigner } from "./signer/create.ts";

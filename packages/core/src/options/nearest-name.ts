@@ -1,4 +1,13 @@
-/** The known name that `name` was probably meant to be, or undefined if none is close. Ignores case. */
+/**
+ * The known name that `name` was probably meant to be, or undefined if none is close. Ignores case.
+ *
+ * @example
+ * ```ts
+ * import { nearestName } from "@signpost/core/adapter";
+ *
+ * const name = nearestName("regoin", ["region", "endpoint"]); // "region"
+ * ```
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = name.slice(0, MAX_LENGTH).toLowerCase();
   const longer = known.find((candidate) => wanted.length >= 3 && candidate.toLowerCase().startsWith(wanted));

@@ -11,6 +11,12 @@ const YEAR_10000 = Date.parse("+010000-01-01T00:00:00Z");
  * Milliseconds since 1970 of a Date, or of an RFC 3339 date and time with `Z` or an offset, in the years 0 to 9999.
  *
  * @throws ConfigurationError for anything else.
+ * @example
+ * ```ts
+ * import { readMoment } from "@signpost/core/adapter";
+ *
+ * const time = readMoment("activeFrom", "2026-03-01T08:00:00Z");
+ * ```
  */
 export function readMoment(argument: string, value: unknown): number {
   const moment = value instanceof Date ? value.getTime() : readDateTime(value);

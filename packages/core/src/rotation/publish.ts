@@ -78,6 +78,11 @@ function activeKeyOf<Entry>(key: PlannedKey<Entry>, activeKeys: Map<PlannedKey<E
 /** In the whole schedule, not only in one set, a kid names one key and a key has one kid. */
 export function requireDistinct(keys: readonly PlannedKey<unknown>[], trailing: readonly PublishedKey[]): void {
   refuseDuplicates("entries", [...keys.map((key) => key.key.published), ...trailing]);
+  requireDistinctKeys(keys);
+}
+
+/** No two entries have the same key. */
+export function requireDistinctKeys(keys: readonly PlannedKey<unknown>[]): void {
   const seen = new Map<string, string>();
   for (const { argument, key } of keys) {
     const { x, y } = key.published.publicKey;

@@ -74,20 +74,28 @@ export function readEntries(entries: unknown): readonly PlannedEntry<ScheduledEn
     const key = readSigningEntry(value, argument, "announced");
     // readSigningEntry has already refused anything that is not an object.
     const entry = value as ScheduledEntry;
-    const { emergencyAt } = entry;
-    return {
-      entry,
-      argument,
-      key,
-      announcedFrom: readMoment(`${argument}.announcedFrom`, entry.announcedFrom),
-      activeFrom: readMoment(`${argument}.activeFrom`, entry.activeFrom),
-      emergencyAt: emergencyAt === undefined ? undefined : readMoment(`${argument}.emergencyAt`, emergencyAt),
-    };
+    return { entry, argument, key, ...readMoments(entry, argument) };
   });
+}
+
+type Moments = Pick<PlannedEntry<ScheduledEntry>, "announcedFrom" | "activeFrom" | "emergencyAt">;
+
+function readMoments({ announcedFrom, activeFrom, emergencyAt }: ScheduledEntry, argument: string): Moments {
+  return {
+    announcedFrom: readMoment(`${argument}.announcedFrom`, announcedFrom),
+    activeFrom: readMoment(`${argument}.activeFrom`, activeFrom),
+    emergencyAt: emergencyAt === undefined ? undefined : readMoment(`${argument}.emergencyAt`, emergencyAt),
+  };
 }
 
 /** Checks that a key signs now, and that each key that signs now or later has a signer. */
 export function requireUsable(keys: readonly PlannedKey<ScheduledEntry>[], time: number): void {
+  requireActive(keys, time);
+  for (const key of keys) requireSigner(key, time);
+}
+
+/** Checks that a key signs now. */
+export function requireActive(keys: readonly PlannedKey<ScheduledEntry>[], time: number): void {
   const [first] = keys;
   if (first === undefined) throw new ConfigurationError("entries", "expected at least one entry");
   if (!keys.some((key) => phaseAt(key, time) === "active")) {
@@ -97,11 +105,12 @@ export function requireUsable(keys: readonly PlannedKey<ScheduledEntry>[], time:
       `expected an entry that is active now; the first becomes active at ${legal}`,
     );
   }
-  for (const { argument, key, retiringFrom } of keys) {
-    if (key.signer === undefined && retiringFrom > time) {
-      throw new ConfigurationError(argument, "expected a signer: the entry signs now or will sign later");
-    }
-  }
+}
+
+/** Checks that a key that signs now or later has a signer. */
+export function requireSigner({ argument, key, retiringFrom }: PlannedKey<ScheduledEntry>, time: number): void {
+  if (key.signer !== undefined || retiringFrom <= time) return;
+  throw new ConfigurationError(argument, "expected a signer: the entry signs now or will sign later");
 }
 
 /** Rounded to whole milliseconds, the resolution of a Date. */

@@ -13,7 +13,7 @@ import {
   SCHEDULE_OPTIONS,
 } from "./schedule-options.ts";
 import type { ScheduledEntry } from "./scheduled-entry.ts";
-import { changesOf, isCachedShortly, planTimeline } from "./timeline.ts";
+import { changesOf, isCachedShortly, planTimeline, requireAnnouncements } from "./timeline.ts";
 
 /** What the schedule returns between two changes. */
 interface State {
@@ -60,6 +60,7 @@ export function createRotationSchedule(
   const trailing = readTrailingKeys(options);
   const durations = readDurations(options);
   const keys = planTimeline(readEntries(entries), durations);
+  requireAnnouncements(keys, durations);
   requireDistinct(keys, trailing);
   requireUsable(keys, readClock(now));
 

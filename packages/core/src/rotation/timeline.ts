@@ -24,16 +24,28 @@ export interface PlannedEntry<Entry> {
   readonly emergencyAt: number | undefined;
 }
 
+/** Where a key is in its life. An unpublished key is announced later, and a dropped key is no longer needed. */
 export type Phase = "unpublished" | "announced" | "active" | "retiring" | "withdrawn" | "dropped";
 
 /** The time `from` is inside the interval, the time `until` is not. */
-type Interval = readonly [from: number, until: number];
+export type Interval = readonly [from: number, until: number];
 
-/** The whole life of one key. Each time is the start of a phase. */
-export interface PlannedKey<Entry> extends PlannedEntry<Entry> {
+/** When each phase of a key begins: in milliseconds since 1970, or Infinity. */
+export interface PhaseStarts {
+  /** Published, but not signing. */
+  readonly announcedFrom: number;
+  /** Signing. */
+  readonly activeFrom: number;
+  /** Published until its last token has expired. */
   readonly retiringFrom: number;
+  /** No longer published, only for an expired `id_token_hint`. */
   readonly withdrawnFrom: number;
+  /** No longer needed. */
   readonly droppedFrom: number;
+}
+
+/** The whole life of one key. */
+export interface PlannedKey<Entry> extends PlannedEntry<Entry>, PhaseStarts {
   /** When short caching is on because of this key. */
   readonly shortCaching: readonly Interval[];
 }
@@ -45,7 +57,6 @@ export function planTimeline<Entry>(
 ): readonly PlannedKey<Entry>[] {
   const ordered = entries.toSorted((a, b) => a.activeFrom - b.activeFrom);
   return ordered.map((planned, index) => {
-    requireAnnounced(planned, ordered[index - 1], durations);
     const retiringFrom = ordered[index + 1]?.activeFrom ?? Number.POSITIVE_INFINITY;
     // One skew for the clocks of verifier and publisher, and one that verifiers allow after `exp` (RFC 7519 section 4.1.4).
     const withdrawnFrom = retiringFrom + durations.tokenLifetimeMs + 2 * durations.skewMs;
@@ -59,8 +70,18 @@ export function planTimeline<Entry>(
   });
 }
 
-/** The phase of a key at a given time. */
-export function phaseAt(key: PlannedKey<unknown>, time: number): Phase {
+/**
+ * The phase of a key at a given time, in milliseconds since 1970.
+ *
+ * @example
+ * ```ts
+ * import { phaseAt, type InspectedKey } from "@signpost/core/adapter";
+ *
+ * export const isPublished = (key: InspectedKey, time: number): boolean =>
+ *   ["announced", "active", "retiring"].includes(phaseAt(key, time));
+ * ```
+ */
+export function phaseAt(key: PhaseStarts, time: number): Phase {
   if (time >= key.droppedFrom) return "dropped";
   if (time >= key.withdrawnFrom) return "withdrawn";
   if (time >= key.retiringFrom) return "retiring";
@@ -74,9 +95,13 @@ export function isCachedShortly(keys: readonly PlannedKey<unknown>[], time: numb
 
 /** All times when the published keys, the withdrawn keys or the cache mode change. In order, without duplicates. */
 export function changesOf(keys: readonly PlannedKey<unknown>[]): readonly number[] {
-  const cacheModes = mergeIntervals(keys.flatMap((key) => key.shortCaching)).flat();
-  const moments = new Set([...keys.flatMap(phaseChangesOf), ...cacheModes]);
+  const moments = new Set([...keys.flatMap(phaseChangesOf), ...shortCachingOfAll(keys).flat()]);
   return [...moments].filter(Number.isFinite).toSorted((a, b) => a - b);
+}
+
+/** When short caching is on. In order, without overlap. */
+export function shortCachingOfAll(keys: readonly PlannedKey<unknown>[]): readonly Interval[] {
+  return mergeIntervals(keys.flatMap((key) => key.shortCaching));
 }
 
 /** The times when a key's phase changes. If an emergency activates a key before its announcement, that date changes nothing. */
@@ -99,7 +124,13 @@ function mergeIntervals(intervals: readonly Interval[]): readonly Interval[] {
   return merged;
 }
 
-function requireAnnounced(
+/** Checks that each key is announced long enough before it signs. The keys are in the order of `planTimeline`. */
+export function requireAnnouncements(keys: readonly PlannedKey<unknown>[], durations: Durations): void {
+  for (const [index, key] of keys.entries()) requireAnnounced(key, keys[index - 1], durations);
+}
+
+/** The same for one key, and the one that signs before it. */
+export function requireAnnounced(
   planned: PlannedEntry<unknown>,
   previous: PlannedEntry<unknown> | undefined,
   { announceMs, skewMs }: Durations,
