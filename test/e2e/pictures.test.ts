@@ -8,7 +8,14 @@ import { PICTURES } from "../../scripts/pictures/all.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
-const guides = ["docs/rotation.md", "docs/signer.md", "docs/cli.md", "docs/cli-check.md", "docs/cli-bench.md"]
+const guides = [
+  "docs/rotation.md",
+  "docs/signer.md",
+  "docs/cli.md",
+  "docs/cli-check.md",
+  "docs/cli-bench.md",
+  "docs/cli-rotate.md",
+]
   .map((page) => read(page))
   .join("");
 

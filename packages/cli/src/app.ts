@@ -13,6 +13,7 @@ import { doctorCommand } from "./doctor/command.ts";
 import { jwksCommand } from "./jwks/command.ts";
 import { keygenCommand } from "./keygen/command.ts";
 import { kidCommand } from "./kid/command.ts";
+import { rotateCommands } from "./rotate/command.ts";
 import { signCommand } from "./sign/command.ts";
 import { verifyCommand } from "./verify/command.ts";
 import type { CliContext } from "./program/context.ts";
@@ -51,6 +52,7 @@ export function createApp(version: string): Application<CliContext> {
       doctor: doctorCommand,
       check: checkCommand,
       jwks: jwksCommand,
+      rotate: rotateCommands,
       keygen: keygenCommand,
       kid: kidCommand,
       verify: verifyCommand,
@@ -65,6 +67,7 @@ export function createApp(version: string): Application<CliContext> {
         examples: [
           ["signpost doctor", "examines the keys of the configuration in this folder"],
           ["signpost check https://op.example", "checks the key set of an OpenID Provider"],
+          ["signpost rotate plan", "shows when each key signs"],
           ["signpost kid awskms:///alias/op-2026", "prints the kid of a key"],
           ["signpost verify https://op.example < token.txt", "says which rule a token breaks"],
         ],

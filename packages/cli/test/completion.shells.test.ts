@@ -54,6 +54,10 @@ describe.each(Object.entries(SHELLS))("in %s, a Tab completes", (_name, proposal
   test("an option of a command", async () => {
     expect(await proposals(["signpost", "jwks", "--e"])).toEqual(["--etag"]);
   });
+
+  test("an option of a command inside of another", async () => {
+    expect(await proposals(["signpost", "rotate", "announce", "--dr"])).toEqual(["--dry-run"]);
+  });
 });
 
 test("complete has a script for these three shells alone", async () => {

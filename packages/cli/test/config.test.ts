@@ -105,6 +105,12 @@ describe("a mistake is named with its JSON path and the nearest known name", () 
     const failure = failureOf(await opening.catch((error: unknown) => error));
     expect(failure.message.slice(0, "mistake.json: ".length + message.length)).toBe(`mistake.json: ${message}`);
     expect(failure.exitCode).toBe(2);
+    const validated = await runApp(["rotate", "validate", "--config", "mistake.json", "--json"], { cwd: folder.path });
+    const { findings } = JSON.parse(validated.stdout);
+    const listed = findings.map(({ path, text }: Record<string, string>) =>
+      `${path}: ${text}`.slice(0, message.length),
+    );
+    expect(listed, "rotate validate lists it").toContain(message);
   });
 });
 

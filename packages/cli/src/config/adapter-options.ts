@@ -16,7 +16,7 @@ export async function resolveSecrets(path: string, value: unknown, context: CliC
   const members = Object.entries(value).map(async ([name, member]) => {
     const place = `${path}.${name}`;
     if (name === "allowPinValue" && member === true) {
-      throw new ConfigurationError(place, "expected no PIN in a URI; use pin-source=file: or pin-source=env:");
+      throw pinInUri(place);
     }
     const resolve = SECRETS.has(name) ? reference : resolveSecrets;
     return [name, await resolve(place, member, context)] as const;
@@ -28,7 +28,34 @@ async function reference(place: string, value: unknown, context: CliContext): Pr
   if (value === undefined || typeof value === "function") return value;
   const reader = typeof value === "string" ? await secretReader(value, context) : undefined;
   if (reader !== undefined) return () => reader().catch((cause: unknown) => Promise.reject(told(place, cause)));
-  throw new ConfigurationError(place, "expected where the secret is: env:NAME, file:PATH or prompt:");
+  throw notReference(place);
+}
+
+/** What `resolveSecrets` refuses, without reading a secret or asking for one. */
+export function secretMistakes(adapters: unknown): readonly ConfigurationError[] {
+  return mistakesIn("adapters", adapters);
+}
+
+function mistakesIn(path: string, value: unknown): readonly ConfigurationError[] {
+  if (!isPlainObject(value)) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const place = `${path}.${name}`;
+    if (name === "allowPinValue" && member === true) return [pinInUri(place)];
+    if (!SECRETS.has(name)) return mistakesIn(place, member);
+    const isReference = typeof member === "string" && REFERENCE.test(member);
+    return member === undefined || typeof member === "function" || isReference ? [] : [notReference(place)];
+  });
+}
+
+/** As `secretReader` reads it. */
+const REFERENCE = /^(?:env:|file:|prompt:$)/;
+
+function pinInUri(place: string): ConfigurationError {
+  return new ConfigurationError(place, "expected no PIN in a URI; use pin-source=file: or pin-source=env:");
+}
+
+function notReference(place: string): ConfigurationError {
+  return new ConfigurationError(place, "expected where the secret is: env:NAME, file:PATH or prompt:");
 }
 
 /** Adapters pass on the message of no other error, since it may contain a secret. */

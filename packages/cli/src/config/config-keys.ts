@@ -1,14 +1,16 @@
 import {
   ConfigurationError,
   createRotationSchedule,
+  ecPointToJwk,
   type GuardedSigner,
   type KeySetEntry,
   type KeySetSource,
+  type P256PublicJwk,
   type Signer,
   type ScheduledEntry,
 } from "@signpost/core";
-import { createSigner, p256JwkFrom, readOwnKeys } from "@signpost/core/adapter";
-import { generateKeyPairSync } from "node:crypto";
+import { createSigner, readOwnKeys } from "@signpost/core/adapter";
+import { createECDH } from "node:crypto";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import { keyOpener, type OpenKey } from "../keys/open-key.ts";
 import type { CliContext } from "../program/context.ts";
@@ -79,14 +81,19 @@ export async function requireConsistentKeys({ config, name }: LoadedConfig): Pro
   await ownKeys(config, entries, name);
 }
 
-function standIn(): Signer {
-  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+/** A signer that has a public key and signs nothing. Without a key, it has a new one. */
+export function standIn(publicKey: P256PublicJwk = newPublicKey()): Signer {
   return createSigner({
     uri: "local:",
-    publicKey: p256JwkFrom(publicKey.export({ format: "jwk" }), "key"),
+    publicKey,
     signDigest: () => Promise.reject(new TypeError("this key signs nothing")),
     close: () => Promise.resolve(),
   });
+}
+
+function newPublicKey(): P256PublicJwk {
+  // Without a key object: Node 20 may stand still for good while it exports one that it generated.
+  return ecPointToJwk(createECDH("prime256v1").generateKeys());
 }
 
 /** One after the other, since a person may have to type a PIN for each. */

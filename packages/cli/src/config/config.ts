@@ -80,51 +80,118 @@ const TRAILING_NAMES: OptionNames<EncryptionKey> = { keyId: true, publicKey: tru
  * the JSON path.
  */
 export function readConfig(value: unknown): Config {
-  assertOptions("options", value, CONFIG_NAMES);
-  const config = value as Config;
-  if (typeof config.issuer !== "string") throw missing("issuer", "a URL", config.issuer);
-  if (isSchedule(config.keys)) readSchedule(config.keys);
-  else readEntries("keys", config.keys, ENTRY_NAMES);
-  for (const name of ["encryptionKeyset", "legacyVerificationKeys"] as const) {
-    if (config[name] === undefined) continue;
-    eachOf(name, config[name], (path, entry) => assertOptions(path, entry, TRAILING_NAMES));
-  }
-  readAdapters(config.adapters);
-  return config;
+  checkConfig(value, (check) => check());
+  return value as Config;
+}
+
+/** The same for a file that contains only the schedule. */
+export function readSchedule(value: unknown): ConfigSchedule {
+  checkSchedule("", value, (check) => check());
+  return value as ConfigSchedule;
+}
+
+/** All mistakes for which `readConfig` refuses a configuration, in its order. */
+export function configMistakes(value: unknown): readonly ConfigurationError[] {
+  return mistakesOf((run) => checkConfig(value, run));
+}
+
+/** All mistakes for which `readSchedule` refuses a schedule. */
+export function scheduleMistakes(value: unknown): readonly ConfigurationError[] {
+  return mistakesOf((run) => checkSchedule("", value, run));
 }
 
 export function isSchedule(keys: Config["keys"]): keys is ConfigSchedule {
   return isPlainObject(keys);
 }
 
-function readSchedule(schedule: ConfigSchedule): void {
-  assertOptions("keys", schedule, SCHEDULE_NAMES);
-  readEntries("keys.entries", schedule.entries, SCHEDULED_NAMES);
+/** Runs a check, which throws what it refuses. */
+type RunCheck = (check: () => void) => void;
+
+function mistakesOf(checkAll: (run: RunCheck) => void): readonly ConfigurationError[] {
+  const mistakes: ConfigurationError[] = [];
+  checkAll((check) => {
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      mistakes.push(error);
+    }
+  });
+  return mistakes;
 }
 
-function readEntries<Entry extends ConfigEntry>(path: string, entries: unknown, names: OptionNames<Entry>): void {
-  eachOf(path, entries, (place, entry) => {
-    assertOptions(place, entry, names);
-    const { signer } = entry as ConfigEntry;
-    if (signer !== undefined && typeof signer !== "string") throw missing(`${place}.signer`, "a key URI", signer);
+function checkConfig(value: unknown, run: RunCheck): void {
+  checkNames("options", value, CONFIG_NAMES, run);
+  if (!isObject(value) || Array.isArray(value)) return;
+  const config: Partial<Record<keyof Config, unknown>> = value;
+  run(() => {
+    if (typeof config.issuer !== "string") throw missing("issuer", "a URL", config.issuer);
+  });
+  if (isPlainObject(config.keys)) checkSchedule("keys", config.keys, run);
+  else checkEntries("keys", config.keys, ENTRY_NAMES, run);
+  for (const name of ["encryptionKeyset", "legacyVerificationKeys"] as const) {
+    if (config[name] === undefined) continue;
+    eachOf(name, config[name], run, (path, entry) => checkNames(path, entry, TRAILING_NAMES, run));
+  }
+  checkAdapters(config.adapters, run);
+}
+
+function checkSchedule(path: string, schedule: unknown, run: RunCheck): void {
+  checkNames(path === "" ? "options" : path, schedule, SCHEDULE_NAMES, run);
+  const { entries } = isObject(schedule) ? schedule : {};
+  checkEntries(path === "" ? "entries" : `${path}.entries`, entries, SCHEDULED_NAMES, run);
+}
+
+function checkEntries<Entry extends ConfigEntry>(
+  path: string,
+  entries: unknown,
+  names: OptionNames<Entry>,
+  run: RunCheck,
+): void {
+  eachOf(path, entries, run, (place, entry) => {
+    checkNames(place, entry, names, run);
+    const { signer } = isObject(entry) ? entry : {};
+    run(() => {
+      if (signer !== undefined && typeof signer !== "string") throw missing(`${place}.signer`, "a key URI", signer);
+    });
   });
 }
 
-function eachOf(path: string, list: unknown, read: (path: string, entry: unknown) => void): void {
-  if (!Array.isArray(list)) throw missing(path, path === "keys" ? "a list of entries, or a schedule" : "a list", list);
-  for (const [index, entry] of list.entries()) read(`${path}[${index}]`, entry);
+function eachOf(path: string, list: unknown, run: RunCheck, check: (path: string, entry: unknown) => void): void {
+  if (Array.isArray(list)) for (const [index, entry] of list.entries()) check(`${path}[${index}]`, entry);
+  else
+    run(() => {
+      throw missing(path, path === "keys" ? "a list of entries, or a schedule" : "a list", list);
+    });
 }
 
 const SCHEMES = Object.fromEntries(Object.keys(ADAPTERS).map((scheme) => [scheme, true as const]));
 
-function readAdapters(adapters: unknown): void {
+function checkAdapters(adapters: unknown, run: RunCheck): void {
   if (adapters === undefined) return;
-  assertOptions<Record<string, unknown>>("adapters", adapters, SCHEMES);
+  checkNames<Record<string, unknown>>("adapters", adapters, SCHEMES, run);
   for (const [scheme, options] of Object.entries(Object(adapters))) {
-    if (!isPlainObject(options)) throw missing(`adapters.${scheme}`, "an object", options);
+    run(() => {
+      if (!isPlainObject(options)) throw missing(`adapters.${scheme}`, "an object", options);
+    });
     // Each of the others has options, and checks them itself.
-    if (scheme === "local") assertOptions("adapters.local", options, {});
+    if (scheme === "local" && isPlainObject(options)) checkNames("adapters.local", options, {}, run);
   }
+}
+
+/** One name after the other, so that each that is not known is found. */
+function checkNames<Options extends object>(
+  path: string,
+  value: unknown,
+  names: OptionNames<Options>,
+  run: RunCheck,
+): void {
+  if (!isPlainObject(value)) return run(() => assertOptions(path, value, names));
+  for (const member of Object.entries(value)) run(() => assertOptions(path, Object.fromEntries([member]), names));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
 }
 
 function missing(path: string, expected: string, value: unknown): ConfigurationError {

@@ -8,26 +8,35 @@ import { readJson } from "../program/json.ts";
 /** What the file contains, unchecked. `.mjs` and `.ts` are run. */
 export async function loadFile(path: string): Promise<unknown> {
   const extension = extname(path);
-  if (extension === ".json") return parseJson(await readText(path), basename(path));
+  if (extension === ".json") return parseJson(decodeText(await readBytes(path), path), basename(path));
   if (extension === ".ts" && !runsTypeScript()) throw withoutTypes(path);
   if (extension === ".mjs" || extension === ".ts") return runModule(path);
   // Without the name: in the place of a file there may be a key URI with a PIN.
   throw new CliError(EXIT.usage, "config_kind", "--config: expected a file that ends in .json, .mjs or .ts");
 }
 
-async function readText(path: string): Promise<string> {
-  const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
+/** What a file contains. */
+export function readBytes(path: string): Promise<Uint8Array> {
+  return readFile(path).catch((cause: NodeJS.ErrnoException) => {
     throw unreadable(path, cause);
   });
-  // Some editors write a byte order mark, which a parser may ignore (RFC 8259 section 8.1).
-  return text.replace(/^\uFEFF/, "");
+}
+
+/** The text of a JSON file, without the byte order mark that some editors write (RFC 8259 section 8.1). */
+export function decodeText(bytes: Uint8Array, path: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new CliError(EXIT.usage, "config_encoding", `${basename(path)}: expected UTF-8`, { cause });
+  }
 }
 
 function unreadable(path: string, cause: NodeJS.ErrnoException): CliError {
   return new CliError(EXIT.usage, "config_unreadable", `${path}: cannot be read (${cause.code})`, { cause });
 }
 
-async function parseJson(text: string, name: string): Promise<unknown> {
+/** What the text of a JSON file says. */
+export async function parseJson(text: string, name: string): Promise<unknown> {
   const read = await readJson(text);
   if ("value" in read) return read.value;
   const { fault, line, column, repeated } = read;

@@ -1,0 +1,91 @@
+import { ConfigurationError, type RotationScheduleOptions, type ScheduledEntry, type Signer } from "@signpost/core";
+import { inspectSchedule, phaseAt, type InspectedKey, type InspectedSchedule } from "@signpost/core/adapter";
+import type { Config, ConfigSchedule } from "../config/config.ts";
+import { standIn } from "../config/config-keys.ts";
+import { printable } from "../terminal/printable.ts";
+import { labelOf } from "./source.ts";
+
+/** A key of a file, with its life. */
+export interface RotationKey extends InspectedKey {
+  /** The kid, or the URI of a key whose kid is its thumbprint. Safe to print. */
+  readonly label: string;
+}
+
+/** What the schedule of a file will do. */
+export interface Rotation extends Omit<InspectedSchedule, "keys"> {
+  readonly keys: readonly RotationKey[];
+}
+
+/** The keys of the set that do not rotate. */
+export type Trailing = Pick<Config, "encryptionKeyset" | "legacyVerificationKeys">;
+
+export interface InspectOptions {
+  /** The JSON path of the schedule in its file: `keys`, or nothing if it is the whole file. */
+  readonly path: string;
+  readonly now: number;
+  readonly trailing?: Trailing | undefined;
+  /** The signer of an entry, by its index. Default: a new key stands for each. */
+  readonly signerOf?: (index: number) => Signer | undefined;
+}
+
+/** What a schedule does and what is wrong with it. Opens no keys. Mistakes have JSON paths of the file. */
+export function inspectRotation(schedule: ConfigSchedule, options: InspectOptions): Rotation {
+  const { path, now, trailing, signerOf = () => undefined } = options;
+  const { entries } = schedule;
+  const signed = (Array.isArray(entries) ? entries : []).map((entry: unknown, index) =>
+    withSigner(entry, () => signerOf(index) ?? standIn()),
+  );
+  const inspected = inspectSchedule(signed, { ...scheduleOptions(schedule, trailing), now: () => now });
+  return {
+    ...inspected,
+    mistakes: inspected.mistakes.map((mistake) => below(path, mistake)),
+    keys: inspected.keys.map((key) => {
+      const entry = entries[key.index];
+      // The thumbprint of a key that was not opened is not known.
+      const label = entry?.signer === undefined || entry.keyId !== undefined ? key.keyId : labelOf(entry, path);
+      return { ...key, label: printable(label) };
+    }),
+  };
+}
+
+/** The options of `createRotationSchedule`. Other names are for the checks of the configuration. */
+export function scheduleOptions(schedule: ConfigSchedule, trailing: Trailing = {}): RotationScheduleOptions {
+  const { maxTokenLifetimeSeconds, announceHours, sharedCaches } = schedule;
+  const { rotationWindowHours, hintAcceptanceHours, clockSkewSeconds } = schedule;
+  const { encryptionKeyset, legacyVerificationKeys } = trailing;
+  return {
+    maxTokenLifetimeSeconds,
+    announceHours,
+    sharedCaches,
+    rotationWindowHours,
+    hintAcceptanceHours,
+    clockSkewSeconds,
+    encryptionKeyset,
+    legacyVerificationKeys,
+  };
+}
+
+/** An entry of the file as the schedule takes it: with a signer in place of a URI. */
+export function withSigner(entry: unknown, signer: () => Signer): ScheduledEntry {
+  if (typeof entry !== "object" || entry === null || !("signer" in entry) || entry.signer === undefined) {
+    return entry as ScheduledEntry;
+  }
+  return { ...entry, signer: signer() } as unknown as ScheduledEntry;
+}
+
+/** The schedule names its entries and options, which are members of `keys`. */
+export function below(path: string, error: ConfigurationError): ConfigurationError {
+  if (path === "" || /^(?:encryption|legacy)/.test(error.argument)) return error;
+  const expected = error.message.slice(`${error.argument}: `.length);
+  return new ConfigurationError(`${path}.${error.argument}`, expected, { cause: error });
+}
+
+/** The key that signs at a time. */
+export function activeAt(keys: readonly RotationKey[], time: number): RotationKey | undefined {
+  return keys.find((key) => phaseAt(key, time) === "active");
+}
+
+/** Whether caches are told to keep the set for a short time. */
+export function isCachedShortly({ shortCaching }: Pick<Rotation, "shortCaching">, time: number): boolean {
+  return shortCaching.some(([from, until]) => time >= from && time < until);
+}
