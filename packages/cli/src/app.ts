@@ -14,6 +14,7 @@ import { jwksCommand } from "./jwks/command.ts";
 import { keygenCommand } from "./keygen/command.ts";
 import { kidCommand } from "./kid/command.ts";
 import { rotateCommands } from "./rotate/command.ts";
+import { serveCommand } from "./serve/command.ts";
 import { signCommand } from "./sign/command.ts";
 import { verifyCommand } from "./verify/command.ts";
 import type { CliContext } from "./program/context.ts";
@@ -53,6 +54,7 @@ export function createApp(version: string): Application<CliContext> {
       check: checkCommand,
       jwks: jwksCommand,
       rotate: rotateCommands,
+      serve: serveCommand,
       keygen: keygenCommand,
       kid: kidCommand,
       verify: verifyCommand,

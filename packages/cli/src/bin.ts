@@ -1,13 +1,11 @@
 #!/usr/bin/env node
-import { createRequire } from "node:module";
 import { createApp } from "./app.ts";
 import { propose } from "./complete/propose.ts";
 import { watchEndings } from "./program/endings.ts";
 import { EXIT } from "./program/exit-codes.ts";
 import { processContext } from "./program/process-context.ts";
 import { runProgram } from "./program/run-program.ts";
-
-const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
+import { programVersion } from "./program/version.ts";
 
 async function main(): Promise<void> {
   const endings = watchEndings();
@@ -20,7 +18,7 @@ async function main(): Promise<void> {
     process.stderr.write("error the command ended before its work was done\n");
     process.exitCode = EXIT.backend;
   });
-  const app = createApp(version);
+  const app = createApp(programVersion());
   const [command, separator, ...words] = inputs;
   // The scripts of the shells ask for proposals in this form.
   if (command === "complete" && separator === "--") {

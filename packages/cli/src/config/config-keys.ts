@@ -45,11 +45,16 @@ export async function uriOpener(context: CliContext, config: string | undefined)
   return config === undefined ? keyOpener(context) : configOpener(await loadConfig(context, config), context);
 }
 
+/** The entries of a configuration, and their JSON path. */
+export function entriesOf({ keys }: Config): { readonly list: readonly ConfigEntry[]; readonly path: string } {
+  return isSchedule(keys) ? { list: keys.entries, path: "keys.entries" } : { list: keys, path: "keys" };
+}
+
 /** Opens all keys of a configuration. If one fails, none stays open. */
 export async function openConfigKeys(loaded: LoadedConfig, context: CliContext): Promise<ConfigKeys> {
   const { config, name } = loaded;
   const open = await configOpener(loaded, context);
-  const [list, path] = isSchedule(config.keys) ? [config.keys.entries, "keys.entries"] : [config.keys, "keys"];
+  const { list, path } = entriesOf(config);
   const opened: GuardedSigner[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(opened.map((signer) => signer.close()));
@@ -62,7 +67,7 @@ export async function openConfigKeys(loaded: LoadedConfig, context: CliContext):
       opened.push(signer);
       return { ...rest, signer };
     });
-    return { keys: await ownKeys(config, entries, name), close };
+    return { keys: await readConfigKeys(loaded, entries), close };
   } catch (error) {
     await close();
     throw error;
@@ -73,12 +78,12 @@ export async function openConfigKeys(loaded: LoadedConfig, context: CliContext):
  * Refuses what only the keys together can be wrong in: dates, lifetimes, a `keyId` that is there twice, other published keys. Opens
  * nothing: a new key stands for each that signs.
  */
-export async function requireConsistentKeys({ config, name }: LoadedConfig): Promise<void> {
-  const list = isSchedule(config.keys) ? config.keys.entries : config.keys;
+export async function requireConsistentKeys(loaded: LoadedConfig): Promise<void> {
+  const { list } = entriesOf(loaded.config);
   const entries = list.map(({ signer, ...rest }): KeySetEntry =>
     signer === undefined ? (rest as KeySetEntry) : { ...rest, signer: standIn() },
   );
-  await ownKeys(config, entries, name);
+  await readConfigKeys(loaded, entries);
 }
 
 /** A signer that has a public key and signs nothing. Without a key, it has a new one. */
@@ -97,7 +102,7 @@ function newPublicKey(): P256PublicJwk {
 }
 
 /** One after the other, since a person may have to type a PIN for each. */
-async function inOrder<Result>(
+export async function inOrder<Result>(
   entries: readonly ConfigEntry[],
   work: (entry: ConfigEntry, index: number) => Promise<Result>,
 ): Promise<Result[]> {
@@ -106,14 +111,22 @@ async function inOrder<Result>(
   return results;
 }
 
-function ownKeys(config: Config, entries: readonly KeySetEntry[], name: string): Promise<KeySetSource> {
+/**
+ * The source of the key set: the entries, in the order of the configuration, with all else that it says about them. A schedule
+ * reads `now`, which is milliseconds since the epoch.
+ */
+export function readConfigKeys(
+  { config, name }: LoadedConfig,
+  entries: readonly KeySetEntry[],
+  now?: () => number,
+): Promise<KeySetSource> {
   const { keys, encryptionKeyset, legacyVerificationKeys } = config;
   const trailing = { encryptionKeyset, legacyVerificationKeys };
   if (!isSchedule(keys)) return at(`${name}: `, () => readOwnKeys(entries, trailing).source);
   const { entries: _given, ...options } = keys;
   return at(`${name}: `, () => {
     try {
-      return createRotationSchedule(entries as readonly ScheduledEntry[], { ...options, ...trailing });
+      return createRotationSchedule(entries as readonly ScheduledEntry[], { ...options, ...trailing, now });
     } catch (error) {
       throw error instanceof ConfigurationError && !/^(?:encryption|legacy)/.test(error.argument)
         ? below(error)

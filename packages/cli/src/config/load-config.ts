@@ -13,8 +13,12 @@ export interface LoadedConfig {
 
 /** Finds, loads and checks the configuration. */
 export async function loadConfig({ cwd }: CliContext, named: string | undefined): Promise<LoadedConfig> {
-  const path = await findConfig(cwd, named);
+  return loadConfigFile(await findConfig(cwd, named));
+}
+
+/** Loads and checks the configuration in a file. `version` is that of `loadFile`. */
+export async function loadConfigFile(path: string, version?: number): Promise<LoadedConfig> {
   const name = basename(path);
-  const value = await loadFile(path);
+  const value = await loadFile(path, version);
   return { config: await at(`${name}: `, () => readConfig(value)), name };
 }

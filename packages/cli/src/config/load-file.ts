@@ -5,12 +5,15 @@ import { CliError } from "../program/cli-error.ts";
 import { EXIT } from "../program/exit-codes.ts";
 import { readJson } from "../program/json.ts";
 
-/** What the file contains, unchecked. `.mjs` and `.ts` are run. */
-export async function loadFile(path: string): Promise<unknown> {
+/**
+ * What the file contains, unchecked. `.mjs` and `.ts` are run. Node runs a module once, so a program that loads it again passes a
+ * `version` that it did not pass before. Modules that this one imports are not run again.
+ */
+export async function loadFile(path: string, version?: number): Promise<unknown> {
   const extension = extname(path);
   if (extension === ".json") return parseJson(decodeText(await readBytes(path), path), basename(path));
   if (extension === ".ts" && !runsTypeScript()) throw withoutTypes(path);
-  if (extension === ".mjs" || extension === ".ts") return runModule(path);
+  if (extension === ".mjs" || extension === ".ts") return runModule(path, version);
   // Without the name: in the place of a file there may be a key URI with a PIN.
   throw new CliError(EXIT.usage, "config_kind", "--config: expected a file that ends in .json, .mjs or .ts");
 }
@@ -62,11 +65,13 @@ function withoutTypes(path: string): CliError {
   );
 }
 
-async function runModule(path: string): Promise<unknown> {
+async function runModule(path: string, version: number | undefined): Promise<unknown> {
   await access(path, constants.R_OK).catch((cause: NodeJS.ErrnoException) => {
     throw unreadable(path, cause);
   });
-  const module: unknown = await import(pathToFileURL(path).href).catch((cause: unknown) => {
+  const url = pathToFileURL(path);
+  if (version !== undefined) url.searchParams.set("version", String(version));
+  const module: unknown = await import(url.href).catch((cause: unknown) => {
     const message = cause instanceof Error ? cause.message : "it threw something that is not an Error";
     throw new CliError(EXIT.usage, "config_failed", `${basename(path)}: ${message}`, { cause });
   });

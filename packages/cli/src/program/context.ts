@@ -16,4 +16,6 @@ export interface CliContext extends CommandContext, Progress {
   readonly signal: AbortSignal;
   /** Does what Ctrl-C does. A prompt reads the key itself. */
   interrupt(): void;
+  /** After the signal, the program ends within two seconds, or within this time if a command needs it. */
+  allowClosing(ms: number): void;
 }

@@ -5,11 +5,13 @@ export interface Endings {
   readonly signal: AbortSignal;
   /** As Ctrl-C does. */
   interrupt(): void;
+  /** Gives the command more time to close than the usual two seconds. */
+  allowClosing(ms: number): void;
   /** The exit code after an ending, or undefined if there was none. */
   exitCode(): number | undefined;
 }
 
-/** A command has this long to close its keys. Then the program ends anyway. */
+/** A command has this long to close its keys, unless it asks for more. Then the program ends anyway. */
 const CLOSING_MS = 2000;
 const TERMINATED = 143;
 
@@ -23,11 +25,12 @@ const NO_READER = "EPIPE";
 export function watchEndings(): Endings {
   const controller = new AbortController();
   let code: number | undefined;
+  let closingMs = CLOSING_MS;
   const end = (exitCode: number, signal?: NodeJS.Signals): void => {
     if (code !== undefined) leave(exitCode, signal);
     code = exitCode;
     controller.abort();
-    setTimeout(() => leave(exitCode, signal), CLOSING_MS).unref();
+    setTimeout(() => leave(exitCode, signal), closingMs).unref();
   };
   const interrupt = (): void => end(INTERRUPTED, "SIGINT");
   process.on("SIGINT", interrupt);
@@ -42,7 +45,10 @@ export function watchEndings(): Endings {
   });
   // Without a reader for messages the work goes on.
   process.stderr.on("error", () => undefined);
-  return { signal: controller.signal, interrupt, exitCode: () => code };
+  const allowClosing = (ms: number): void => {
+    closingMs = ms;
+  };
+  return { signal: controller.signal, interrupt, allowClosing, exitCode: () => code };
 }
 
 /** Ends the program at once. `process.exit` would wait for a file that hangs, such as a FIFO. */

@@ -6,7 +6,8 @@ import type { CliContext } from "./context.ts";
 import { EXIT } from "./exit-codes.ts";
 
 /** The context of a command that runs in this process. */
-export function processContext({ signal, interrupt }: Pick<CliContext, "signal" | "interrupt">): CliContext {
+export function processContext(endings: Pick<CliContext, "signal" | "interrupt" | "allowClosing">): CliContext {
+  const { signal, interrupt, allowClosing } = endings;
   const { stdin, env } = process;
   const messages = outputTo(process.stderr);
   const canErase = messages.isTerminal && env["TERM"] !== "dumb";
@@ -22,6 +23,7 @@ export function processContext({ signal, interrupt }: Pick<CliContext, "signal" 
     },
     signal,
     interrupt,
+    allowClosing,
     ...(canErase ? createProgress(messages) : NO_PROGRESS),
   };
 }

@@ -25,6 +25,7 @@ export function recordingContext(cwd: string, stdin: string = ""): RecordingCont
     cwd,
     signal: new AbortController().signal,
     interrupt: () => undefined,
+    allowClosing: () => undefined,
     ...NO_PROGRESS,
     printed: () => printed,
   };

@@ -26,6 +26,7 @@ export async function runApp(
     cwd,
     signal: new AbortController().signal,
     interrupt: () => undefined,
+    allowClosing: () => undefined,
     ...NO_PROGRESS,
   };
   const code = await runProgram(createApp("0.0.0"), args, context);

@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** The connections of a server. */
+export interface Connections {
+  /** Takes in a new connection. If there are too many, the one that has been idle for longest is closed. */
+  add(socket: Socket): void;
+  /** Counts a request until its response is done. */
+  begin(request: IncomingMessage, response: ServerResponse): void;
+  /** Ends a connection with these bytes, after the responses that are still on their way. */
+  endWith(socket: Socket, bytes: string): void;
+  count(): number;
+}
+
+/**
+ * Keeps at most `max` connections. A server that refused new ones when it is full could be stopped by anyone who holds that many
+ * open. Every response here is written at once, so a connection without one on its way only waits for its client.
+ */
+export function createConnections(max: number, onEvicted: () => void): Connections {
+  /** Each with its unfinished responses. */
+  const open = new Map<Socket, { responses: number; last: string | undefined }>();
+  /** Those that wait for their clients, the one that waits for longest first. */
+  const idle = new Set<Socket>();
+
+  const makeRoom = (): void => {
+    if (open.size < max) return;
+    const [victim] = idle.size > 0 ? idle : open.keys();
+    if (victim === undefined) return;
+    onEvicted();
+    remove(victim);
+    victim.destroy();
+  };
+  const remove = (socket: Socket): void => {
+    open.delete(socket);
+    idle.delete(socket);
+  };
+
+  return {
+    add(socket) {
+      makeRoom();
+      open.set(socket, { responses: 0, last: undefined });
+      idle.add(socket);
+      socket.once("close", () => remove(socket));
+    },
+    begin({ socket }, response) {
+      const state = open.get(socket);
+      if (state === undefined) return;
+      state.responses += 1;
+      idle.delete(socket);
+      response.once("close", () => {
+        state.responses -= 1;
+        if (state.responses > 0 || !open.has(socket)) return;
+        idle.add(socket);
+        if (state.last !== undefined) finish(socket, state.last);
+      });
+    },
+    endWith(socket, bytes) {
+      const state = open.get(socket);
+      if (state === undefined || state.responses === 0) return finish(socket, bytes);
+      state.last = bytes;
+    },
+    count: () => open.size,
+  };
+}
+
+function finish(socket: Socket, bytes: string): void {
+  if (socket.writable) socket.write(bytes);
+  socket.destroySoon();
+}

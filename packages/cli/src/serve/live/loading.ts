@@ -1,0 +1,92 @@
+import { loadConfigFile } from "../../config/load-config.ts";
+import { failureOf } from "../../program/failure.ts";
+import type { CliContext } from "../../program/context.ts";
+import type { Log } from "../log.ts";
+import type { Counters } from "../metrics/counters.ts";
+import { createKeyBook } from "./key-book.ts";
+import { createReloader, type Outcome, type Reloader } from "./reloader.ts";
+import { createLive, requireServable, type EndpointSettings, type Live } from "./serving.ts";
+
+export interface LoadingOptions extends Pick<EndpointSettings, "cors" | "weakIfNoneMatch"> {
+  readonly path: string;
+  readonly log: Log;
+  readonly counters: Counters;
+}
+
+/** How a configuration comes into service, at the start and later. */
+export interface Loading {
+  readonly live: Live;
+  readonly reloader: Reloader;
+  /** Resolves when a set is served. Rejects with what keeps the server from that, and will not pass by itself. */
+  readonly started: Promise<void>;
+}
+
+/** Each wrong try of a PIN brings its lock nearer. A program that starts servers again and again would lock the token. */
+const PIN_CODES = new Set(["pin_incorrect", "pin_locked"]);
+
+export function createLoading(context: CliContext, options: LoadingOptions): Loading {
+  const { path, log, counters, cors, weakIfNoneMatch } = options;
+  const { promise: started, resolve: onStarted, reject: onHopeless } = withResolvers();
+  const onKept = (place: string, error: unknown): void => {
+    const { code, message } = failureOf(error);
+    counters.keyFailures.add({ code });
+    log("warn", "key_kept", `${place}: the key that was read before stays published: ${message}`, { code });
+  };
+  const onError = (error: unknown): void => {
+    const { code, message } = failureOf(error);
+    log("error", "keys_refused", `the set before stays published: ${message}`, { code });
+  };
+  const live = createLive(createKeyBook(context, onKept), { cors, weakIfNoneMatch, onError });
+  let version = 0;
+
+  const load = async (again: boolean): Promise<void> => {
+    version += 1;
+    const loaded = await loadConfigFile(path, version);
+    await requireServable(loaded);
+    await live.adopt(loaded, again);
+  };
+  const onOutcome = (outcome: Outcome, error: unknown): void => {
+    counters.loads.add({ result: error === undefined ? "success" : "failure" });
+    if (outcome.failure === undefined) {
+      log("info", "loaded", `loaded the configuration (${outcome.reason})`, { reason: outcome.reason });
+      return onStarted();
+    }
+    const isServing = live.serving() !== undefined;
+    const isFirst = !isServing && (outcome.reason === "start" || outcome.reason === "retry");
+    const { code } = outcome.failure;
+    if (isFirst && outcome.retryMs === undefined && !PIN_CODES.has(code)) return onHopeless(error);
+    if (!isConfigurationCode(outcome)) counters.keyFailures.add({ code });
+    logFailure(log, outcome, isServing);
+  };
+  const reloader = createReloader({ load, onOutcome, signal: context.signal });
+  return { live, reloader, started };
+}
+
+function logFailure(log: Log, { failure, retryMs, reason }: Outcome, isServing: boolean): void {
+  if (failure === undefined) return;
+  const { code, message, hint } = failure;
+  const kept = isServing ? "what was served before stays" : "nothing is served yet";
+  const next =
+    retryMs === undefined
+      ? "tried again after SIGHUP or a change of the file"
+      : `tried again in ${(retryMs / 1000).toFixed(1)} s`;
+  const level = retryMs === undefined ? "error" : "warn";
+  log(level, "load_failed", `${kept}: ${message}; ${next}`, { code, hint, reason });
+}
+
+/** Mistakes in the file are no failures of a key. */
+function isConfigurationCode({ failure }: Outcome): boolean {
+  return failure?.exitCode === 2;
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void } {
+  let resolve = (): void => undefined;
+  let reject = (_error: unknown): void => undefined;
+  const promise = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  // It may reject while nothing waits for it yet.
+  promise.catch(() => undefined);
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,88 @@
+import { SignpostError } from "@signpost/core";
+import { CliError } from "../../program/cli-error.ts";
+import { failureOf, type Failure } from "../../program/failure.ts";
+import { retryPauseMs } from "./retry-pause.ts";
+
+/** Why the configuration is loaded. */
+export type Reason = "start" | "change" | "signal" | "retry";
+
+/** How the last load ended. */
+export interface Outcome {
+  readonly at: Date;
+  readonly reason: Reason;
+  readonly failure: Failure | undefined;
+  /** The same load is tried again after this time. Undefined if it is not. */
+  readonly retryMs: number | undefined;
+}
+
+export interface Reloader {
+  /** Loads as soon as no other load runs. Several requests meanwhile are one. */
+  request(reason: Reason): void;
+  readonly last: () => Outcome | undefined;
+}
+
+export interface ReloaderOptions {
+  /** `again`: keys that were read before are read again. */
+  readonly load: (again: boolean) => Promise<void>;
+  readonly onOutcome: (outcome: Outcome, error: unknown) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Loads one at a time, and tries again after a failure that may pass. */
+export function createReloader({ load, onOutcome, signal }: ReloaderOptions): Reloader {
+  let wanted: Reason | undefined;
+  let running = false;
+  let again = false;
+  let failures = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let last: Outcome | undefined;
+
+  const attempt = async (reason: Reason): Promise<void> => {
+    const error = await load(again).then(
+      () => undefined,
+      (thrown: unknown) => thrown ?? new TypeError("nothing was thrown"),
+    );
+    if (signal.aborted) return;
+    const isTransient = error !== undefined && mayPass(error);
+    failures = isTransient ? failures + 1 : 0;
+    if (!isTransient) again = false;
+    const retryMs = isTransient ? retryPauseMs(failures) : undefined;
+    const failure = error === undefined ? undefined : failureOf(error);
+    last = { at: new Date(), reason, failure, retryMs };
+    onOutcome(last, error);
+    if (retryMs === undefined) return;
+    timer = setTimeout(() => request("retry"), retryMs);
+  };
+
+  const work = async (): Promise<void> => {
+    running = true;
+    while (wanted !== undefined && !signal.aborted) {
+      const reason = wanted;
+      wanted = undefined;
+      clearTimeout(timer);
+      await attempt(reason);
+    }
+    running = false;
+  };
+
+  const request = (reason: Reason): void => {
+    again ||= reason === "signal";
+    if (reason !== "retry") failures = 0;
+    wanted = reason;
+    if (!running) void work();
+  };
+
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  return { request, last: () => last };
+}
+
+/** Whether the same may succeed later without anybody's help: a backend that is away, slow or busy. */
+function mayPass(error: unknown): boolean {
+  const cause = origin(error);
+  return cause instanceof SignpostError && Reflect.get(cause, "transient") === true;
+}
+
+/** The error below those that name the place. */
+export function origin(error: unknown): unknown {
+  return error instanceof CliError && error.cause !== undefined ? origin(error.cause) : error;
+}
