@@ -31,10 +31,14 @@ export async function runServe(context: CliContext, flags: ServeFlags): Promise<
   const path = await findConfig(context.cwd, flags.config);
   // Before a port is taken or a key is opened: a mistake in the file ends the command.
   const pathname = await requireServable(await loadConfigFile(path, 0));
-  const { signal } = context;
+  const ending = new AbortController();
+  const signal = AbortSignal.any([context.signal, ending.signal]);
   const counters = createCounters();
   const { cors, weakIfNoneMatch } = settings;
-  const { live, reloader, started } = createLoading(context, { path, log, counters, cors, weakIfNoneMatch });
+  const { live, reloader, started } = createLoading(
+    { ...context, signal },
+    { path, log, counters, cors, weakIfNoneMatch },
+  );
   const state: ServerState = {
     version: programVersion(),
     configName: basename(path),
@@ -59,6 +63,7 @@ export async function runServe(context: CliContext, flags: ServeFlags): Promise<
     await shutDown(state, ports, settings, log);
     return EXIT.ok;
   } finally {
+    ending.abort();
     await Promise.all(Object.values(ports).map((port) => port.close(0)));
   }
 }

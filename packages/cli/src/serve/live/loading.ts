@@ -1,9 +1,11 @@
 import { loadConfigFile } from "../../config/load-config.ts";
 import { failureOf } from "../../program/failure.ts";
 import type { CliContext } from "../../program/context.ts";
+import { canAsk } from "../../program/prompts.ts";
 import type { Log } from "../log.ts";
 import type { Counters } from "../metrics/counters.ts";
 import { createKeyBook } from "./key-book.ts";
+import { retryPauseMs } from "./retry-pause.ts";
 import { createReloader, type Outcome, type Reloader } from "./reloader.ts";
 import { createLive, requireServable, type EndpointSettings, type Live } from "./serving.ts";
 
@@ -21,7 +23,7 @@ export interface Loading {
   readonly started: Promise<void>;
 }
 
-/** Each wrong try of a PIN brings its lock nearer. A program that starts servers again and again would lock the token. */
+/** Each wrong try of a PIN brings its lock nearer. What starts a server that ended again and again would lock the token. */
 const PIN_CODES = new Set(["pin_incorrect", "pin_locked"]);
 
 export function createLoading(context: CliContext, options: LoadingOptions): Loading {
@@ -58,8 +60,14 @@ export function createLoading(context: CliContext, options: LoadingOptions): Loa
     if (!isConfigurationCode(outcome)) counters.keyFailures.add({ code });
     logFailure(log, outcome, isServing);
   };
-  const reloader = createReloader({ load, onOutcome, signal: context.signal });
+  // A person who typed a PIN decides when to type another one.
+  const retryAfterMs = canAsk(context) ? retryUnlessAsked : retryPauseMs;
+  const reloader = createReloader({ load, onOutcome, retryAfterMs, signal: context.signal });
   return { live, reloader, started };
+}
+
+function retryUnlessAsked(error: unknown, failures: number): number | undefined {
+  return PIN_CODES.has(failureOf(error).code) ? undefined : retryPauseMs(error, failures);
 }
 
 function logFailure(log: Log, { failure, retryMs, reason }: Outcome, isServing: boolean): void {
@@ -70,7 +78,7 @@ function logFailure(log: Log, { failure, retryMs, reason }: Outcome, isServing: 
     retryMs === undefined
       ? "tried again after SIGHUP or a change of the file"
       : `tried again in ${(retryMs / 1000).toFixed(1)} s`;
-  const level = retryMs === undefined ? "error" : "warn";
+  const level = retryMs === undefined || PIN_CODES.has(code) ? "error" : "warn";
   log(level, "load_failed", `${kept}: ${message}; ${next}`, { code, hint, reason });
 }
 

@@ -1,7 +1,4 @@
-import { SignpostError } from "@signpost/core";
-import { CliError } from "../../program/cli-error.ts";
 import { failureOf, type Failure } from "../../program/failure.ts";
-import { retryPauseMs } from "./retry-pause.ts";
 
 /** Why the configuration is loaded. */
 export type Reason = "start" | "change" | "signal" | "retry";
@@ -25,11 +22,13 @@ export interface ReloaderOptions {
   /** `again`: keys that were read before are read again. */
   readonly load: (again: boolean) => Promise<void>;
   readonly onOutcome: (outcome: Outcome, error: unknown) => void;
+  /** The pause after a failure, of so many in a row. Undefined if only help from outside can end it. */
+  readonly retryAfterMs: (error: unknown, failures: number) => number | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Loads one at a time, and tries again after a failure that may pass. */
-export function createReloader({ load, onOutcome, signal }: ReloaderOptions): Reloader {
+export function createReloader({ load, onOutcome, retryAfterMs, signal }: ReloaderOptions): Reloader {
   let wanted: Reason | undefined;
   let running = false;
   let again = false;
@@ -43,10 +42,9 @@ export function createReloader({ load, onOutcome, signal }: ReloaderOptions): Re
       (thrown: unknown) => thrown ?? new TypeError("nothing was thrown"),
     );
     if (signal.aborted) return;
-    const isTransient = error !== undefined && mayPass(error);
-    failures = isTransient ? failures + 1 : 0;
-    if (!isTransient) again = false;
-    const retryMs = isTransient ? retryPauseMs(failures) : undefined;
+    failures = error === undefined ? 0 : failures + 1;
+    const retryMs = error === undefined ? undefined : retryAfterMs(error, failures);
+    if (retryMs === undefined) again = false;
     const failure = error === undefined ? undefined : failureOf(error);
     last = { at: new Date(), reason, failure, retryMs };
     onOutcome(last, error);
@@ -74,15 +72,4 @@ export function createReloader({ load, onOutcome, signal }: ReloaderOptions): Re
 
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   return { request, last: () => last };
-}
-
-/** Whether the same may succeed later without anybody's help: a backend that is away, slow or busy. */
-function mayPass(error: unknown): boolean {
-  const cause = origin(error);
-  return cause instanceof SignpostError && Reflect.get(cause, "transient") === true;
-}
-
-/** The error below those that name the place. */
-export function origin(error: unknown): unknown {
-  return error instanceof CliError && error.cause !== undefined ? origin(error.cause) : error;
 }

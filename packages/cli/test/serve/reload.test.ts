@@ -1,0 +1,224 @@
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createJwksEndpoint } from "@signpost/core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
+import { get, openRaw } from "./support/raw.ts";
+import { startReady, type Served } from "./support/serve.ts";
+
+const ISSUER = "https://op.example";
+let folder: KeyFolder;
+
+beforeEach(async () => {
+  folder = await createKeyFolder();
+  await folder.addKey("a.pem");
+  await folder.addKey("b.pem");
+});
+afterEach(() => folder[Symbol.asyncDispose]());
+
+const entry = (name: string): object => ({ keyId: name, signer: `local:${name}.pem` });
+const config = (...names: readonly string[]): object => ({ issuer: ISSUER, keys: names.map(entry) });
+const hours = (count: number): string => new Date(Date.now() + count * 3_600_000).toISOString();
+
+async function kids({ keySet }: Pick<Served, "keySet">): Promise<readonly string[]> {
+  const { keys } = (await (await fetch(keySet)).json()) as { readonly keys: readonly { readonly kid: string }[] };
+  return keys.map(({ kid }) => kid);
+}
+
+async function startWith(content: object): Promise<Served> {
+  await folder.write("signpost.config.json", content);
+  const served = await startReady([], { cwd: folder.path });
+  await served.logged("loaded");
+  return served;
+}
+
+describe("a change of the file is served", () => {
+  test("when it is written in place", async () => {
+    await using served = await startWith(config("a"));
+    await folder.write("signpost.config.json", config("b", "a"));
+    expect(await served.logged("loaded")).toMatchObject({ reason: "change" });
+    expect(await kids(served)).toEqual(["b", "a"]);
+    expect(await served.logged("keys")).toMatchObject({ active: "b", rotation: false, nextChange: null });
+    expect(await served.metric('signpost_config_loads_total{result="success"}')).toBe(2);
+  });
+
+  test("when an editor replaces it", async () => {
+    await using served = await startWith(config("a"));
+    await folder.write("next", config("b", "a"));
+    await rename(join(folder.path, "next"), join(folder.path, "signpost.config.json"));
+    await served.logged("loaded");
+    expect(await kids(served)).toEqual(["b", "a"]);
+  });
+
+  test("when Kubernetes swaps the link of a ConfigMap", async () => {
+    const at = (name: string): string => join(folder.path, "etc", name);
+    for (const [version, names] of [
+      ["..1", ["a"]],
+      ["..2", ["b", "a"]],
+    ] as const) {
+      await mkdir(at(version), { recursive: true });
+      await writeFile(join(at(version), "op.json"), JSON.stringify(config(...names)));
+    }
+    await symlink("..1", at("..data"));
+    await symlink("..data/op.json", at("op.json"));
+    await using served = await startReady(["--config", "etc/op.json"], { cwd: folder.path });
+    await served.logged("loaded");
+    await symlink("..2", at("..data_tmp"));
+    await rename(at("..data_tmp"), at("..data"));
+    await rm(at("..1"), { recursive: true });
+    await served.logged("loaded");
+    expect(await kids(served)).toEqual(["b", "a"]);
+  });
+
+  test("with another path, and the old path is gone", async () => {
+    await using served = await startWith(config("a"));
+    await folder.write("signpost.config.json", { ...config("a"), mountPrefix: "/oidc" });
+    await served.logged("loaded");
+    expect((await fetch(served.keySet)).status).toBe(404);
+    expect((await fetch(served.keySet.replace("/jwks", "/oidc/jwks"))).status).toBe(200);
+  });
+
+  test("in a module too, which runs again", async () => {
+    const module = (names: readonly string[]): string => `export default ${JSON.stringify(config(...names))};\n`;
+    await folder.write("signpost.config.mjs", module(["a"]));
+    await using served = await startReady([], { cwd: folder.path });
+    await served.logged("loaded");
+    await folder.write("signpost.config.mjs", module(["b"]));
+    await served.logged("loaded");
+    expect(await kids(served)).toEqual(["b"]);
+  });
+});
+
+describe("a configuration that cannot be used leaves what is served, and says so everywhere", () => {
+  const cases: readonly (readonly [string, unknown, string, string])[] = [
+    ["no JSON", "{ half a file", "config_syntax", "signpost.config.json: line 1, column 3: not JSON"],
+    [
+      "an unknown name",
+      { ...config("b"), isuer: "x" },
+      "invalid_configuration",
+      "isuer: unknown option; did you mean issuer?",
+    ],
+    ["a missing key", config("gone"), "invalid_configuration", "signpost.config.json: keys[0].signer: "],
+    [
+      "a kid that now names another key",
+      { issuer: ISSUER, keys: [{ keyId: "a", signer: "local:b.pem" }] },
+      "kid_rebound",
+      'the kid "a" named another key',
+    ],
+  ];
+  test.each(cases)("%s", async (_name, content, code, message) => {
+    await using served = await startWith(config("a"));
+    const before = await (await fetch(served.keySet)).text();
+    await folder.write("signpost.config.json", content);
+    const line = await served.logged("load_failed");
+    expect(line).toMatchObject({ level: "error", reason: "change", message: expect.stringContaining(message) });
+    expect(line["code"]).toBe(code);
+    expect(await (await fetch(served.keySet)).text()).toBe(before);
+    expect(await served.metric("signpost_config_last_load_successful")).toBe(0);
+    expect(await served.metric('signpost_config_loads_total{result="failure"}')).toBe(1);
+    expect((await served.ask("/readyz")).status).toBe(200);
+    expect((await served.ask("/")).text).toMatch(/class="error"/);
+    // Corrected.
+    await folder.write("signpost.config.json", config("b", "a"));
+    await served.logged("loaded");
+    expect(await served.metric("signpost_config_last_load_successful")).toBe(1);
+    expect((await served.ask("/")).text).not.toMatch(/class="error"/);
+  });
+});
+
+describe("SIGHUP", () => {
+  test("reads each key again: a name that leads to another key now", async () => {
+    await using served = await startWith({ issuer: ISSUER, keys: [{ signer: "local:a.pem" }] });
+    const [before] = await kids(served);
+    await folder.addKey("a.pem");
+    // A change of the file does not, for a key that is known.
+    await folder.write("signpost.config.json", { issuer: ISSUER, keys: [{ signer: "local:a.pem" }], mountPrefix: "" });
+    await served.logged("loaded");
+    expect(await kids(served)).toEqual([before]);
+    served.child.kill("SIGHUP");
+    expect(await served.logged("loaded")).toMatchObject({ reason: "signal" });
+    const [after] = await kids(served);
+    expect(after).not.toBe(before);
+  });
+
+  test("keeps a key that is known and cannot be opened now", async () => {
+    await using served = await startWith(config("a"));
+    await rm(join(folder.path, "a.pem"));
+    served.child.kill("SIGHUP");
+    expect(await served.logged("key_kept")).toMatchObject({ level: "warn", code: "invalid_configuration" });
+    await served.logged("loaded");
+    expect(await kids(served)).toEqual(["a"]);
+    expect(await served.metric('signpost_key_failures_total{code="invalid_configuration"}')).toBe(1);
+  });
+});
+
+test("no request is lost while the configuration is loaded again and again", async () => {
+  await using served = await startWith(config("a"));
+  const bodies = new Set<string>();
+  let loads = 0;
+  let isDone = false;
+  const client = async (): Promise<number> => {
+    let answered = 0;
+    while (!isDone) {
+      const response = await fetch(served.keySet);
+      expect(response.status).toBe(200);
+      bodies.add(await response.text());
+      answered += 1;
+    }
+    return answered;
+  };
+  // One that sends many requests at once in one connection.
+  const pipeline = async (): Promise<number> => {
+    const sent = 500;
+    const raw = await openRaw(served.keySet);
+    for (let count = 0; count < sent; count += 1) {
+      raw.socket.write(count === sent - 1 ? get(served.keySet, "Connection: close") : get(served.keySet));
+      if (count % 10 === 0) await new Promise(setImmediate);
+    }
+    expect((await raw.closed()).match(/HTTP\/1\.1 200 OK/g)).toHaveLength(sent);
+    return sent;
+  };
+  const clients = [client(), client(), client(), client()];
+  const piped = pipeline();
+  for (; loads < 8; loads += 1) {
+    if (loads % 2 === 0) await folder.write("signpost.config.json", config(...(loads % 4 === 0 ? ["b", "a"] : ["a"])));
+    else served.child.kill("SIGHUP");
+    await served.logged("loaded");
+  }
+  isDone = true;
+  const counts = await Promise.all([...clients, piped]);
+  const sum = counts.reduce((total, count) => total + count, 0);
+  expect(bodies.size).toBe(2);
+  expect(await served.metric('signpost_http_requests_total{port="public",route="jwks",method="GET",code="200"}')).toBe(
+    sum,
+  );
+});
+
+test("a schedule changes the set without a load, with the bytes of the library", async () => {
+  const dates = { announcedFrom: hours(-3), activeFrom: new Date(Date.now() + 3000).toISOString() };
+  await using served = await startWith({
+    issuer: ISSUER,
+    keys: {
+      maxTokenLifetimeSeconds: 3600,
+      announceHours: 2,
+      sharedCaches: false,
+      entries: [
+        { ...entry("a"), announcedFrom: hours(-50), activeFrom: hours(-50) },
+        { ...entry("b"), ...dates },
+      ],
+    },
+  });
+  expect(await kids(served)).toEqual(["a", "b"]);
+  expect(await served.metric('signpost_jwks_key_info{kid="b",role="announced",alg="ES256",use="sig"}')).toBe(1);
+  expect(await served.metric("signpost_jwks_next_change_timestamp_seconds")).toBe(Date.parse(dates.activeFrom) / 1000);
+  expect(await served.logged("keys")).toMatchObject({ active: "b", rotation: true });
+  const response = await fetch(served.keySet);
+  expect(response.headers.get("cache-control")).toBe("public, max-age=300, must-revalidate");
+  const { keys } = (await response.json()) as { readonly keys: readonly { kid: string; x: string; y: string }[] };
+  expect(keys.map(({ kid }) => kid)).toEqual(["b", "a"]);
+  const [b, a] = keys.map(({ kid, x, y }) => ({ keyId: kid, publicKey: { kty: "EC", crv: "P-256", x, y } as const }));
+  const signer = { uri: "local:", publicKey: b?.publicKey, sign: () => Promise.reject(new Error("not here")) };
+  const library = createJwksEndpoint({ issuer: ISSUER, keys: [{ keyId: "b", signer: signer as never }, a as never] });
+  expect(response.headers.get("etag")).toBe(library.respond("GET").headers["ETag"]);
+  expect(await served.metric('signpost_config_loads_total{result="success"}')).toBe(1);
+});

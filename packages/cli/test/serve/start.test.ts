@@ -1,0 +1,196 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { startFakeVaultTransit } from "@signpost/test-backends/fake-vault-transit";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
+import { runApp } from "../support/run-app.ts";
+import { runCli, type CliResult } from "../support/run-cli.ts";
+import { startReady, startServe } from "./support/serve.ts";
+
+const ISSUER = "https://op.example";
+let folder: KeyFolder;
+
+beforeEach(async () => {
+  folder = await createKeyFolder();
+  await folder.addKey("op.pem");
+  await folder.write("signpost.config.json", { issuer: ISSUER, keys: [{ signer: "local:op.pem" }] });
+});
+afterEach(() => folder[Symbol.asyncDispose]());
+
+const serve = (...args: readonly string[]): Promise<CliResult> => runCli(["serve", ...args], { cwd: folder.path });
+
+describe("a port that cannot be used ends it before a key is opened", () => {
+  test.each(["--port", "--admin-port"])("%s in use", async (flag) => {
+    await rm(join(folder.path, "op.pem"));
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const free = flag === "--port" ? "--admin-port" : "--port";
+    const result = await serve(flag, String(port), free, "0");
+    other.close();
+    expect(result).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: [
+        `error ${flag}: another program uses port ${port}`,
+        `hint  Stop that program, or choose another port with ${flag}. ${flag} 0 takes a free one`,
+        "",
+      ].join("\n"),
+    });
+  });
+
+  test("an address that is not of this machine", async () => {
+    const { code, stderr } = await serve("--admin-host", "192.0.2.1", "--port", "0", "--admin-port", "0");
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^error --admin-host: cannot listen on "192\.0\.2\.1" \(EADDRNOTAVAIL\)\nhint /);
+  });
+});
+
+describe("a mistake in the configuration ends it before a port is taken", () => {
+  const entry = { signer: "local:op.pem" };
+  test.each([
+    [
+      "a name",
+      { issuer: ISSUER, keys: [{ keyid: "a", ...entry }] },
+      "keys[0].keyid: unknown option; did you mean keyId?",
+    ],
+    ["an issuer", { issuer: "http://op.example", keys: [entry] }, "issuer: "],
+    ["no entry", { issuer: ISSUER, keys: [] }, "keys: expected at least one signing entry"],
+    ["neither key", { issuer: ISSUER, keys: [{ keyId: "a" }] }, "keys[0]: expected either a signer or a publicKey"],
+    [
+      "both keys",
+      { issuer: ISSUER, keys: [{ ...entry, publicKey: "x" }] },
+      "keys[0]: expected either a signer or a publicKey",
+    ],
+    [
+      "a scheme",
+      { issuer: ISSUER, keys: [{ signer: "awskm:x" }] },
+      "keys[0].signer: The key URI begins with the scheme of no backend",
+    ],
+    ["a public key", { issuer: ISSUER, keys: [{ publicKey: "x" }] }, "keys[0].publicKey: "],
+    [
+      "a date",
+      {
+        issuer: ISSUER,
+        keys: { maxTokenLifetimeSeconds: 60, entries: [{ ...entry, announcedFrom: "soon", activeFrom: "soon" }] },
+      },
+      "keys.entries[0].announcedFrom: ",
+    ],
+  ])("%s", async (_name, content, message) => {
+    await folder.write("signpost.config.json", content);
+    const { code, stdout, stderr } = await runApp(["serve", "--port", "0", "--admin-port", "0"], { cwd: folder.path });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining(`signpost.config.json: ${message}`),
+    });
+  });
+});
+
+test("a key that cannot be opened ends it, and --json says why", async () => {
+  await rm(join(folder.path, "op.pem"));
+  const { code, stdout } = await serve("--port", "0", "--admin-port", "0", "--json");
+  expect(code).toBe(2);
+  const [addresses = "", ...rest] = stdout.split("\n");
+  expect(JSON.parse(addresses)).toMatchObject({ keySet: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/jwks$/) });
+  expect(JSON.parse(rest.join("\n"))).toMatchObject({
+    error: { message: expect.stringContaining("signpost.config.json: keys[0].signer: ") },
+  });
+});
+
+test("only public keys are needed: without a signer and without credentials", async () => {
+  const publicKey = await folder.addKey("other.pem");
+  const entries = [{ publicKey, announcedFrom: "2026-01-01T00:00:00Z", activeFrom: "2026-01-01T00:00:00Z" }];
+  for (const keys of [[{ publicKey }], { maxTokenLifetimeSeconds: 60, entries }]) {
+    await folder.write("public.json", { issuer: ISSUER, keys });
+    await using served = await startReady(["--config", "public.json"], { cwd: folder.path });
+    expect(await (await fetch(served.keySet)).json()).toMatchObject({ keys: [{ x: publicKey.x, y: publicKey.y }] });
+  }
+});
+
+test("while a backend is away, it lives and is not ready, and when it is back, it serves", async () => {
+  await using vault = await startFakeVaultTransit();
+  await vault.goAway();
+  await folder.write("vault.json", {
+    issuer: ISSUER,
+    keys: [
+      { keyId: "first", signer: "local:op.pem" },
+      { keyId: "second", signer: "vault:///transit/keys/op" },
+    ],
+    adapters: { vault: { address: vault.address, openDeadlineMs: 300 } },
+  });
+  const options = { cwd: folder.path, env: { VAULT_TOKEN: vault.token } };
+  await using served = await startServe(["--config", "vault.json"], options);
+  const failed = await served.logged("load_failed");
+  expect(failed).toMatchObject({ level: "warn", code: "unavailable", reason: "start" });
+  expect(failed.message).toMatch(
+    /^nothing is served yet: vault\.json: keys\[1\]\.signer: .*; tried again in \d\.\d s$/,
+  );
+  expect((await served.ask("/livez")).status).toBe(200);
+  expect(await served.ask("/readyz")).toEqual({ status: 503, text: "no keys yet\n" });
+  expect(await served.metric("signpost_ready")).toBe(0);
+  expect(await served.metric('signpost_key_failures_total{code="unavailable"}')).toBe(1);
+  const page = (await served.ask("/")).text;
+  expect(page).toContain("not ready");
+  expect(page).toMatch(/It is tried again\./);
+  for (const address of [served.keySet, served.discovery]) {
+    const response = await fetch(address);
+    expect([response.status, response.headers.get("retry-after"), response.headers.get("cache-control")]).toEqual([
+      503,
+      "5",
+      "no-store",
+    ]);
+  }
+  await vault.comeBack();
+  expect(await served.logged("loaded")).toMatchObject({ reason: "retry" });
+  expect((await served.ask("/readyz")).status).toBe(200);
+  const body = await (await fetch(served.keySet)).text();
+  expect(body).toContain('"kid":"second"');
+
+  // Later it goes away again, which no request and no load of the file notices.
+  await vault.goAway();
+  const before = vault.requests.length;
+  await folder.write("vault.json", `${await readFile(join(folder.path, "vault.json"), "utf8")}\n`);
+  await served.logged("loaded");
+  expect(await (await fetch(served.keySet)).text()).toBe(body);
+  served.child.kill("SIGHUP");
+  expect(await served.logged("key_kept")).toMatchObject({ code: "unavailable" });
+  await served.logged("loaded");
+  expect(await (await fetch(served.keySet)).text()).toBe(body);
+  expect((await served.ask("/readyz")).status).toBe(200);
+  expect(vault.requests.length).toBe(before);
+  // It was never asked to sign.
+  expect(vault.requests.map(({ path }) => path)).not.toContainEqual(expect.stringContaining("sign"));
+  expect(await served.stop()).toBe(143);
+});
+
+test("a new key whose backend is away is waited for, while what was served before stays", async () => {
+  await using vault = await startFakeVaultTransit();
+  await vault.goAway();
+  await using served = await startReady([], { cwd: folder.path, env: { VAULT_TOKEN: vault.token } });
+  await served.logged("loaded");
+  await folder.write("signpost.config.json", {
+    issuer: ISSUER,
+    keys: [{ signer: "local:op.pem" }, { keyId: "second", signer: "vault:///transit/keys/op" }],
+    adapters: { vault: { address: vault.address, openDeadlineMs: 300 } },
+  });
+  expect((await served.logged("load_failed")).message).toMatch(/^what was served before stays: /);
+  expect((await fetch(served.keySet)).status).toBe(200);
+  await vault.comeBack();
+  await served.logged("loaded");
+  expect(await (await fetch(served.keySet)).text()).toContain('"kid":"second"');
+});
+
+test("SIGTERM while it waits for a backend ends it", async () => {
+  await folder.write("away.json", {
+    issuer: ISSUER,
+    keys: [{ signer: "vault:///transit/keys/op" }],
+    adapters: { vault: { address: "http://127.0.0.1:9", openDeadlineMs: 300 } },
+  });
+  await using served = await startServe(["--config", "away.json"], { cwd: folder.path, env: { VAULT_TOKEN: "t" } });
+  await served.logged("load_failed");
+  expect(await served.stop()).toBe(143);
+});
