@@ -16,7 +16,9 @@ export function createLog({ line, colors }: Output, json: boolean): Log {
   return (level, event, message, details = {}) => {
     const time = new Date().toISOString();
     if (json) return line(printable(JSON.stringify({ time, level, event, message, ...details })));
+    // Whatever collects the log of a server adds the date.
+    const clock = `${time.slice(11, 19)}Z`;
     const hint = details["hint"] === undefined ? "" : ` (${details["hint"]})`;
-    line(`${colors.dim(time)} ${colors[COLORS[level]](level.padEnd(5))} ${printable(message + hint)}`);
+    line(`${colors.dim(clock)} ${colors[COLORS[level]](level.padEnd(5))} ${printable(message + hint)}`);
   };
 }

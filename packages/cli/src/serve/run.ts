@@ -103,7 +103,8 @@ async function shutDown(state: ServerState, ports: Ports, settings: ServeSetting
   const { shutdownDelayMs, shutdownTimeoutMs } = settings;
   state.isStopping = true;
   ports.public.lastResponses();
-  log("info", "stopping", `serves for ${shutdownDelayMs / 1000} s more, then finishes its requests`);
+  const first = shutdownDelayMs === 0 ? "accepts no more connections" : `serves for ${shutdownDelayMs / 1000} s more`;
+  log("info", "stopping", `${first}, then finishes its requests`);
   await pause(shutdownDelayMs);
   await ports.public.close(shutdownTimeoutMs);
   log("info", "stopped", "finished its requests");

@@ -1,11 +1,14 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
+import { BIN } from "../support/run-cli.ts";
 import { get, openRaw, statuses } from "./support/raw.ts";
 import { startReady, type Served } from "./support/serve.ts";
 
-// Clients that do what they should not, over raw sockets. After each, the server still answers others.
+// Clients that do what they should not, over raw sockets.
 
 let folder: KeyFolder;
 let served: Served;
@@ -17,8 +20,6 @@ beforeAll(async () => {
   served = await startReady([], { cwd: folder.path });
 });
 afterAll(async () => {
-  expect((await fetch(served.keySet)).status).toBe(200);
-  expect(served.lines.filter(({ level }) => level === "error")).toEqual([]);
   await served[Symbol.asyncDispose]();
   await folder[Symbol.asyncDispose]();
 });
@@ -150,6 +151,8 @@ test.concurrent("10,000 idle connections do not keep others out, and the oldest 
       connect({ host: hostname, port: Number(port) }).on("error", () => undefined),
     );
     await Promise.all(opened.map((socket) => once(socket, "connect")));
+    // Idle connections that have been used live longest.
+    for (const socket of opened) socket.resume().write(get(full.keySet));
     sockets.push(...opened);
   }
   const answers = await Promise.all(
@@ -159,4 +162,26 @@ test.concurrent("10,000 idle connections do not keep others out, and the oldest 
   expect(await full.metric('signpost_http_evicted_total{port="public"}')).toBeGreaterThanOrEqual(1);
   expect(await full.ask("/readyz")).toEqual({ status: 200, text: "ok\n" });
   for (const socket of sockets) socket.destroy();
+});
+
+test.concurrent("with few open files allowed, more connections than that do not keep others out", async () => {
+  const script = `ulimit -n 300 && exec "$0" "$@"`;
+  const args = ["-c", script, process.execPath, BIN, "serve", "--port", "0", "--admin-port", "0", "--json"];
+  const child = spawn("sh", args, { cwd: folder.path, stdio: ["ignore", "pipe", "ignore"] });
+  const [line] = await once(createInterface(child.stdout), "line");
+  const { keySet, admin } = JSON.parse(String(line)) as Pick<Served, "keySet" | "admin">;
+  await expect.poll(async () => (await fetch(`${admin}/readyz`)).status).toBe(200);
+  const idle = await Promise.all(Array.from({ length: 500 }, () => openRaw(keySet)));
+  const answer = await openRaw(keySet, get(keySet, "Connection: close"));
+  expect(statuses(await answer.closed())).toEqual([200]);
+  expect((await fetch(`${admin}/livez`)).status).toBe(200);
+  for (const { socket } of idle) socket.destroy();
+  child.kill();
+  await once(child, "close");
+});
+
+// The last one: what the others did has no effect.
+test("after all of that, it serves, and has logged nothing about clients", async () => {
+  expect((await fetch(served.keySet)).status).toBe(200);
+  expect(served.lines.map(({ event }) => event)).toEqual(["loaded", "keys"]);
 });

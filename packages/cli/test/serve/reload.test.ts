@@ -4,7 +4,7 @@ import { createJwksEndpoint } from "@signpost/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
 import { get, openRaw } from "./support/raw.ts";
-import { startReady, type Served } from "./support/serve.ts";
+import { startBefore, startReady, type Served } from "./support/serve.ts";
 
 const ISSUER = "https://op.example";
 let folder: KeyFolder;
@@ -195,30 +195,34 @@ test("no request is lost while the configuration is loaded again and again", asy
 });
 
 test("a schedule changes the set without a load, with the bytes of the library", async () => {
-  const dates = { announcedFrom: hours(-3), activeFrom: new Date(Date.now() + 3000).toISOString() };
-  await using served = await startWith({
-    issuer: ISSUER,
-    keys: {
-      maxTokenLifetimeSeconds: 3600,
-      announceHours: 2,
-      sharedCaches: false,
-      entries: [
-        { ...entry("a"), announcedFrom: hours(-50), activeFrom: hours(-50) },
-        { ...entry("b"), ...dates },
-      ],
-    },
-  });
-  expect(await kids(served)).toEqual(["a", "b"]);
-  expect(await served.metric('signpost_jwks_key_info{kid="b",role="announced",alg="ES256",use="sig"}')).toBe(1);
-  expect(await served.metric("signpost_jwks_next_change_timestamp_seconds")).toBe(Date.parse(dates.activeFrom) / 1000);
+  const write = (changes: Date): Promise<void> =>
+    folder.write("signpost.config.json", {
+      issuer: ISSUER,
+      keys: {
+        maxTokenLifetimeSeconds: 3600,
+        announceHours: 2,
+        sharedCaches: false,
+        entries: [
+          { ...entry("a"), announcedFrom: hours(-50), activeFrom: hours(-50) },
+          { ...entry("b"), announcedFrom: hours(-3), activeFrom: changes },
+        ],
+      },
+    });
+  await using served = await startBefore(write, [], { cwd: folder.path });
+  const first = served.lines.find(({ event }) => event === "keys");
+  expect(first).toMatchObject({ active: "a", nextChange: served.changes.toISOString(), rotation: true });
+  expect(first?.message).toBe("publishes a (active), b (announced); cached for 5 minutes");
   expect(await served.logged("keys")).toMatchObject({ active: "b", rotation: true });
   const response = await fetch(served.keySet);
   expect(response.headers.get("cache-control")).toBe("public, max-age=300, must-revalidate");
   const { keys } = (await response.json()) as { readonly keys: readonly { kid: string; x: string; y: string }[] };
   expect(keys.map(({ kid }) => kid)).toEqual(["b", "a"]);
-  const [b, a] = keys.map(({ kid, x, y }) => ({ keyId: kid, publicKey: { kty: "EC", crv: "P-256", x, y } as const }));
+  const [b, ...retiring] = keys.map(({ kid, x, y }) => ({
+    keyId: kid,
+    publicKey: { kty: "EC", crv: "P-256", x, y } as const,
+  }));
   const signer = { uri: "local:", publicKey: b?.publicKey, sign: () => Promise.reject(new Error("not here")) };
-  const library = createJwksEndpoint({ issuer: ISSUER, keys: [{ keyId: "b", signer: signer as never }, a as never] });
+  const library = createJwksEndpoint({ issuer: ISSUER, keys: [{ keyId: "b", signer: signer as never }, ...retiring] });
   expect(response.headers.get("etag")).toBe(library.respond("GET").headers["ETag"]);
   expect(await served.metric('signpost_config_loads_total{result="success"}')).toBe(1);
 });

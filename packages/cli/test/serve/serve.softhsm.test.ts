@@ -2,7 +2,7 @@ import { startSoftHsm, type SoftHsm } from "@signpost/test-backends/softhsm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
 import { runCli, type CliOptions } from "../support/run-cli.ts";
-import { startReady, startServe } from "./support/serve.ts";
+import { startBefore, startServe } from "./support/serve.ts";
 
 let hsm: SoftHsm;
 let folder: KeyFolder;
@@ -21,27 +21,24 @@ afterAll(async () => {
   await folder[Symbol.asyncDispose]();
 });
 
-test.concurrent("serves keys of a token through a rotation by schedule, and holds no session open", async () => {
+test.concurrent("serves keys of a token through a rotation by schedule", async () => {
   const hours = (count: number): string => new Date(Date.now() + count * 3_600_000).toISOString();
-  const activeFrom = new Date(Date.now() + 4000).toISOString();
-  await folder.write("signpost.config.json", {
-    issuer: "https://op.example",
-    keys: {
-      maxTokenLifetimeSeconds: 3600,
-      announceHours: 2,
-      sharedCaches: false,
-      entries: [
-        { keyId: "sig-1", signer: uriOf("sig-1"), announcedFrom: hours(-50), activeFrom: hours(-50) },
-        { keyId: "sig-2", signer: uriOf("sig-2"), announcedFrom: hours(-3), activeFrom },
-      ],
-    },
-  });
-  await using served = await startReady([], options());
-  // The bytes that another command reads from the token.
-  const printed = await runCli(["jwks"], options());
-  expect(printed.code).toBe(0);
-  expect(await (await fetch(served.keySet)).text()).toBe(printed.stdout);
-  // The token is gone. Its public keys are not.
+  const write = (changes: Date): Promise<void> =>
+    folder.write("signpost.config.json", {
+      issuer: "https://op.example",
+      keys: {
+        maxTokenLifetimeSeconds: 3600,
+        announceHours: 2,
+        sharedCaches: false,
+        entries: [
+          { keyId: "sig-1", signer: uriOf("sig-1"), announcedFrom: hours(-50), activeFrom: hours(-50) },
+          { keyId: "sig-2", signer: uriOf("sig-2"), announcedFrom: hours(-3), activeFrom: changes },
+        ],
+      },
+    });
+  await using served = await startBefore(write, [], options());
+  expect(served.lines.find(({ event }) => event === "keys")).toMatchObject({ active: "sig-1" });
+  // No key is opened again for it.
   await folder.write("pin", "no longer needed");
   expect(await served.logged("keys")).toMatchObject({ active: "sig-2" });
   const { keys } = (await (await fetch(served.keySet)).json()) as {
@@ -49,6 +46,10 @@ test.concurrent("serves keys of a token through a rotation by schedule, and hold
   };
   expect(keys.map(({ kid }) => kid)).toEqual(["sig-2", "sig-1"]);
   await folder.write("pin", hsm.pin);
+  // The bytes that another command reads from the token.
+  const printed = await runCli(["jwks"], options());
+  expect(printed.code).toBe(0);
+  expect(await (await fetch(served.keySet)).text()).toBe(printed.stdout);
   expect(await served.stop()).toBe(143);
 });
 
@@ -66,7 +67,7 @@ test.concurrent("a wrong PIN is sent once, however often the keys are read: a re
     code: "pin_incorrect",
     hint: expect.stringContaining("Check the PIN"),
   });
-  expect(failed.message).toMatch(/; tried again in 30\.0 s$/);
+  expect(failed.message).toMatch(/Serves nothing yet, and tries again in 30\.0 s$/);
   expect((await served.ask("/livez")).status).toBe(200);
   expect((await served.ask("/readyz")).status).toBe(503);
   expect((await served.ask("/")).text).toContain("Check the PIN");

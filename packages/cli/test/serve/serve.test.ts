@@ -38,13 +38,13 @@ afterAll(async () => {
 /** The endpoint of the library with the same keys. */
 function reference(): ReturnType<typeof createJwksEndpoint> {
   const entries = keys.map((publicKey, index) => ({ keyId: `sig-${1 - index}`, publicKey: { ...publicKey } }));
-  const [first, second] = entries;
+  const [first, ...retiring] = entries;
   const signer = { uri: "local:", publicKey: first?.publicKey, sign: () => Promise.reject(new Error("not here")) };
   return createJwksEndpoint({
     issuer: ISSUER,
     mountPrefix: "/oidc",
     endpoints: { jwks: "/keys" },
-    keys: [{ keyId: "sig-1", signer: signer as never }, second as never],
+    keys: [{ keyId: "sig-1", signer: signer as never }, ...retiring],
     legacyVerificationKeys: [{ keyId: "rs-1", publicKey: RSA, alg: "RS256" }],
   });
 }

@@ -101,6 +101,18 @@ test("a key that cannot be opened ends it, and --json says why", async () => {
   });
 });
 
+test("a key that is not there ends it with exit code 3, because waiting would not help", async () => {
+  await using vault = await startFakeVaultTransit();
+  await folder.write("vault.json", {
+    issuer: ISSUER,
+    keys: [{ signer: "vault:///transit/keys/missing" }],
+    adapters: { vault: { address: vault.address, openDeadlineMs: 300 } },
+  });
+  const args = ["serve", "--config", "vault.json", "--port", "0", "--admin-port", "0"];
+  const result = await runCli(args, { cwd: folder.path, env: { VAULT_TOKEN: vault.token } });
+  expect(result).toMatchObject({ code: 3, stderr: expect.stringMatching(/^error vault\.json: keys\[0\]\.signer: /) });
+});
+
 test("only public keys are needed: without a signer and without credentials", async () => {
   const publicKey = await folder.addKey("other.pem");
   const entries = [{ publicKey, announcedFrom: "2026-01-01T00:00:00Z", activeFrom: "2026-01-01T00:00:00Z" }];
@@ -127,7 +139,7 @@ test("while a backend is away, it lives and is not ready, and when it is back, i
   const failed = await served.logged("load_failed");
   expect(failed).toMatchObject({ level: "warn", code: "unavailable", reason: "start" });
   expect(failed.message).toMatch(
-    /^nothing is served yet: vault\.json: keys\[1\]\.signer: .*; tried again in \d\.\d s$/,
+    /^vault\.json: keys\[1\]\.signer: .*[.?] Serves nothing yet, and tries again in \d\.\d s$/,
   );
   expect((await served.ask("/livez")).status).toBe(200);
   expect(await served.ask("/readyz")).toEqual({ status: 503, text: "no keys yet\n" });
@@ -177,7 +189,7 @@ test("a new key whose backend is away is waited for, while what was served befor
     keys: [{ signer: "local:op.pem" }, { keyId: "second", signer: "vault:///transit/keys/op" }],
     adapters: { vault: { address: vault.address, openDeadlineMs: 300 } },
   });
-  expect((await served.logged("load_failed")).message).toMatch(/^what was served before stays: /);
+  expect((await served.logged("load_failed")).message).toMatch(/Serves what it had, and tries again in /);
   expect((await fetch(served.keySet)).status).toBe(200);
   await vault.comeBack();
   await served.logged("loaded");

@@ -32,11 +32,11 @@ export function createLoading(context: CliContext, options: LoadingOptions): Loa
   const onKept = (place: string, error: unknown): void => {
     const { code, message } = failureOf(error);
     counters.keyFailures.add({ code });
-    log("warn", "key_kept", `${place}: the key that was read before stays published: ${message}`, { code });
+    log("warn", "key_kept", `${place}: ${sentence(message)} The key that was read before stays published`, { code });
   };
   const onError = (error: unknown): void => {
     const { code, message } = failureOf(error);
-    log("error", "keys_refused", `the set before stays published: ${message}`, { code });
+    log("error", "keys_refused", `${sentence(message)} The set before stays published`, { code });
   };
   const live = createLive(createKeyBook(context, onKept), { cors, weakIfNoneMatch, onError });
   let version = 0;
@@ -73,13 +73,14 @@ function retryUnlessAsked(error: unknown, failures: number): number | undefined 
 function logFailure(log: Log, { failure, retryMs, reason }: Outcome, isServing: boolean): void {
   if (failure === undefined) return;
   const { code, message, hint } = failure;
-  const kept = isServing ? "what was served before stays" : "nothing is served yet";
-  const next =
-    retryMs === undefined
-      ? "tried again after SIGHUP or a change of the file"
-      : `tried again in ${(retryMs / 1000).toFixed(1)} s`;
+  const kept = isServing ? "Serves what it had" : "Serves nothing yet";
+  const next = retryMs === undefined ? "after SIGHUP or a change of the file" : `in ${(retryMs / 1000).toFixed(1)} s`;
   const level = retryMs === undefined || PIN_CODES.has(code) ? "error" : "warn";
-  log(level, "load_failed", `${kept}: ${message}; ${next}`, { code, hint, reason });
+  log(level, "load_failed", `${sentence(message)} ${kept}, and tries again ${next}`, { code, hint, reason });
+}
+
+function sentence(message: string): string {
+  return /[.?!]$/.test(message) ? message : `${message}.`;
 }
 
 /** Mistakes in the file are no failures of a key. */

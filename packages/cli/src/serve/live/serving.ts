@@ -28,8 +28,8 @@ export interface Live {
   readonly serving: () => Serving | undefined;
   /** Reads the keys of a configuration and serves them. If it throws, what was served before stays. */
   adopt(loaded: LoadedConfig, again: boolean): Promise<Serving>;
-  /** The current set, by which the endpoint answers. */
-  readonly keySet: () => KeySet;
+  /** The set that the endpoint publishes now. Undefined if no keys are read yet. */
+  readonly published: () => KeySet | undefined;
   /** Whether caches keep the set for a short time only. */
   readonly isRotationActive: () => boolean;
   /** When the set or its lifetime in caches changes next. */
@@ -49,14 +49,25 @@ export function createLive(book: KeyBook, settings: EndpointSettings): Live {
     if (source === undefined) throw new TypeError("no keys are read yet");
     return isRotationSchedule(source) ? source.keySet() : currentKeySet(source);
   };
+  let last: KeySet | undefined;
+  // As the endpoint does: while a schedule fails, such as with a clock before its first date, the set before stays.
+  const published = (): KeySet | undefined => {
+    try {
+      if (source !== undefined) last = currentKeySet(keySet);
+    } catch {
+      // The endpoint reports it.
+    }
+    return last;
+  };
   const jwksRotationActive = (): boolean =>
     source !== undefined && isRotationSchedule(source) && source.jwksRotationActive();
 
   return {
     serving: () => serving,
-    keySet,
-    isRotationActive: jwksRotationActive,
-    nextChange: () => (source !== undefined && isRotationSchedule(source) ? source.nextChange() : null),
+    published,
+    isRotationActive: () => quietly(jwksRotationActive) ?? false,
+    nextChange: () =>
+      quietly(() => (source !== undefined && isRotationSchedule(source) ? source.nextChange() : null)) ?? null,
     async adopt(loaded, again) {
       const endpoint = await endpointOf(loaded, { ...settings, keys: keySet, jwksRotationActive });
       const entries = await book.read(loaded, again);
@@ -101,4 +112,12 @@ function startOf({ config: { keys } }: LoadedConfig): number {
     typeof activeFrom === "string" ? Date.parse(activeFrom.toUpperCase()) : activeFrom.getTime(),
   );
   return Math.max(Math.min(...activations), Date.now() - PAST_MS);
+}
+
+function quietly<T>(ask: () => T): T | undefined {
+  try {
+    return ask();
+  } catch {
+    return undefined;
+  }
 }

@@ -6,14 +6,14 @@ import type { Live } from "./serving.ts";
 const LOOK_MS = 1000;
 
 /** Logs each change of the key set or of its lifetime in caches. */
-export function watchKeySet({ keySet, isRotationActive, nextChange }: Live, log: Log, signal: AbortSignal): void {
+export function watchKeySet({ published, isRotationActive, nextChange }: Live, log: Log, signal: AbortSignal): void {
   let before: { readonly set: KeySet; readonly isShort: boolean } | undefined;
   const look = (): void => {
-    const [set, isShort] = [keySet(), isRotationActive()];
-    if (set === before?.set && isShort === before.isShort) return;
+    const [set, isShort] = [published(), isRotationActive()];
+    if (set === undefined || (set === before?.set && isShort === before.isShort)) return;
     before = { set, isShort };
-    const kids = set.keys.map(({ keyId, role }) => `${keyId} ${role}`).join(", ");
-    log("info", "keys", `publishes ${kids}; caches keep the set for ${isShort ? "5 minutes" : "1 hour"}`, {
+    const kids = set.keys.map(({ keyId, role }) => `${keyId} (${role})`).join(", ");
+    log("info", "keys", `publishes ${kids}; cached for ${isShort ? "5 minutes" : "1 hour"}`, {
       etag: serializeJwks(set).etag,
       active: set.active.keyId,
       rotation: isShort,

@@ -52,8 +52,8 @@ function serverMetrics(state: ServerState): readonly Metric[] {
 }
 
 function keyMetrics({ live }: ServerState): readonly Metric[] {
-  if (live.serving() === undefined) return [];
-  const set = live.keySet();
+  const set = live.published();
+  if (set === undefined) return [];
   const { etag } = serializeJwks(set);
   const isRotation = live.isRotationActive();
   const keys = ROLES.map((role) => ({ labels: { role }, value: set.keys.filter((key) => key.role === role).length }));

@@ -53,7 +53,8 @@ function stateOf(state: ServerState): Html {
 }
 
 function servingSections({ live }: ServerState, { endpoint, segments }: Serving, now: Date): Html {
-  const set = live.keySet();
+  const set = live.published();
+  if (set === undefined) return NOTHING;
   const next = live.nextChange();
   const lifetime = live.isRotationActive()
     ? "5 minutes, because keys change"

@@ -70,6 +70,27 @@ export async function startReady(args: readonly string[], options: CliOptions): 
   return served;
 }
 
+/**
+ * Starts it with a configuration in which something changes soon. If the machine was so slow that the change was before the start,
+ * it starts again, with more time.
+ */
+export async function startBefore(
+  write: (changes: Date) => Promise<void>,
+  args: readonly string[],
+  options: CliOptions,
+): Promise<Served & { readonly changes: Date }> {
+  for (const leadMs of [3000, 10_000, 30_000]) {
+    const changes = new Date(Date.now() + leadMs);
+    await write(changes);
+    const served = await startReady(args, options);
+    if (served.lines.every(({ nextChange = null }) => nextChange === null || nextChange === changes.toISOString())) {
+      return { ...served, changes };
+    }
+    await served[Symbol.asyncDispose]();
+  }
+  throw new Error("serve takes half a minute to start");
+}
+
 function readLog(child: ChildProcessWithoutNullStreams): {
   lines: LogLine[];
   text: () => string;
