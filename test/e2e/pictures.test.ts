@@ -15,6 +15,7 @@ const guides = [
   "docs/cli-check.md",
   "docs/cli-bench.md",
   "docs/cli-rotate.md",
+  "docs/cli-serve.md",
 ]
   .map((page) => read(page))
   .join("");

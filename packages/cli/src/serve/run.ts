@@ -16,7 +16,7 @@ import { watchKeySet } from "./live/watch-key-set.ts";
 import { createLog, type Log } from "./log.ts";
 import { createCounters, type PortName } from "./metrics/counters.ts";
 import { readSettings, type ServeSettings } from "./settings.ts";
-import type { ServerState } from "./state.ts";
+import { isReady, type ServerState } from "./state.ts";
 
 type Ports = Readonly<Record<PortName, Listener>>;
 
@@ -100,12 +100,14 @@ function printAddresses({ output }: CliContext, { public: key, admin }: Ports, p
 
 /** First says that no more requests should come, then takes no more, then finishes those that came. */
 async function shutDown(state: ServerState, ports: Ports, settings: ServeSettings, log: Log): Promise<void> {
-  const { shutdownDelayMs, shutdownTimeoutMs } = settings;
+  const { shutdownTimeoutMs } = settings;
+  // Nothing sends requests to a server that was never ready.
+  const delayMs = isReady(state) ? settings.shutdownDelayMs : 0;
   state.isStopping = true;
   ports.public.lastResponses();
-  const first = shutdownDelayMs === 0 ? "accepts no more connections" : `serves for ${shutdownDelayMs / 1000} s more`;
+  const first = delayMs === 0 ? "accepts no more connections" : `serves for ${delayMs / 1000} s more`;
   log("info", "stopping", `${first}, then finishes its requests`);
-  await pause(shutdownDelayMs);
+  await pause(delayMs);
   await ports.public.close(shutdownTimeoutMs);
   log("info", "stopped", "finished its requests");
 }

@@ -28,6 +28,7 @@ interface Known {
 
 /** `onKept` is told why a key could not be opened that is known from before. */
 export function createKeyBook(context: CliContext, onKept: (place: string, error: unknown) => void): KeyBook {
+  // With those of earlier configurations, since a change may be taken back while a backend is away.
   const known = new Map<string, Known>();
   let ask = pinAsker(context);
 
@@ -65,16 +66,13 @@ export function createKeyBook(context: CliContext, onKept: (place: string, error
           return before.publicKey;
         }
       };
-      const entries = await inOrder(list, async (entry, index) => {
+      return inOrder(list, async (entry, index) => {
         const place = `${path}[${index}]`;
         const { signer: uri } = entry;
         if (uri === undefined) return withStandIn(entry, `${name}: ${place}`);
         const publicKey = await at(`${name}: ${place}.signer: `, () => publicKeyOf(uri, `${place}.signer`));
         return withSigner(entry, publicKey);
       });
-      const used = new Set(list.map(({ signer }) => signer));
-      for (const uri of known.keys()) if (!used.has(uri)) known.delete(uri);
-      return entries;
     },
   };
 }

@@ -37,14 +37,17 @@ export function createReloader({ load, onOutcome, retryAfterMs, signal }: Reload
   let last: Outcome | undefined;
 
   const attempt = async (reason: Reason): Promise<void> => {
-    const error = await load(again).then(
+    const readsAgain = again;
+    // A request during the load is for the next one.
+    again = false;
+    const error = await load(readsAgain).then(
       () => undefined,
       (thrown: unknown) => thrown ?? new TypeError("nothing was thrown"),
     );
     if (signal.aborted) return;
     failures = error === undefined ? 0 : failures + 1;
     const retryMs = error === undefined ? undefined : retryAfterMs(error, failures);
-    if (retryMs === undefined) again = false;
+    if (retryMs !== undefined) again ||= readsAgain;
     const failure = error === undefined ? undefined : failureOf(error);
     last = { at: new Date(), reason, failure, retryMs };
     onOutcome(last, error);
