@@ -71,6 +71,17 @@ test("pipelined requests are answered in their order", async () => {
   expect(statuses(await raw.closed())).toEqual([200, 404, 304, 200]);
 });
 
+test("thousands of requests at once end their connections, and others are answered meanwhile", async () => {
+  const flood = get(served.keySet).repeat(20_000);
+  const clients = await Promise.all(Array.from({ length: 20 }, () => openRaw(served.keySet)));
+  // They read nothing.
+  for (const { socket } of clients) socket.pause().write(flood);
+  const other = await openRaw(served.keySet, get(served.keySet, "Connection: close"));
+  expect(statuses(await other.closed())).toEqual([200]);
+  await Promise.all(clients.map(({ socket, closed }) => socket.resume() && closed()));
+  expect(await served.metric('signpost_http_refused_total{port="public",reason="pipelined"}')).toBe(20);
+});
+
 test("a client that closes its half still gets its response", async () => {
   const raw = await openRaw(served.keySet, "", { allowHalfOpen: true });
   raw.socket.end(get(served.keySet));

@@ -5,18 +5,24 @@ import type { Socket } from "node:net";
 export interface Connections {
   /** Takes in a new connection. If there are too many, the one that has been idle for longest is closed. */
   add(socket: Socket): void;
-  /** Counts a request until its response is done. */
-  begin(request: IncomingMessage, response: ServerResponse): void;
+  /**
+   * Counts a request until its response is done. False if it must not be answered: its connection has sent too many without waiting
+   * for their responses, and has ended.
+   */
+  begin(request: IncomingMessage, response: ServerResponse): boolean;
   /** Ends a connection with these bytes, after the responses that are still on their way. */
   endWith(socket: Socket, bytes: string): void;
   count(): number;
 }
 
+/** Requests of a connection at a time. More would keep other connections waiting, since one read can hold a thousand. */
+const MAX_PIPELINED = 100;
+
 /**
  * Keeps at most `max` connections. A server that refused new ones when it is full could be stopped by anyone who holds that many
  * open. Every response here is written at once, so a connection without one on its way only waits for its client.
  */
-export function createConnections(max: number, onEvicted: () => void): Connections {
+export function createConnections(max: number, onEvicted: () => void, onFlood: () => void): Connections {
   /** Each with its unfinished responses. */
   const open = new Map<Socket, { responses: number; last: string | undefined }>();
   /** Those that wait for their clients, the one that waits for longest first. */
@@ -44,7 +50,12 @@ export function createConnections(max: number, onEvicted: () => void): Connectio
     },
     begin({ socket }, response) {
       const state = open.get(socket);
-      if (state === undefined) return;
+      if (state === undefined || socket.destroyed) return false;
+      if (state.responses === MAX_PIPELINED) {
+        onFlood();
+        socket.destroy();
+        return false;
+      }
       state.responses += 1;
       idle.delete(socket);
       response.once("close", () => {
@@ -53,6 +64,7 @@ export function createConnections(max: number, onEvicted: () => void): Connectio
         idle.add(socket);
         if (state.last !== undefined) finish(socket, state.last);
       });
+      return true;
     },
     endWith(socket, bytes) {
       const state = open.get(socket);

@@ -7,7 +7,7 @@ import type { Place } from "../settings.ts";
 import { createConnections } from "./connections.ts";
 
 /** Why a request got no answer of a route. */
-export type Refusal = "malformed" | "too_large" | "timeout";
+export type Refusal = "malformed" | "too_large" | "timeout" | "pipelined";
 
 export interface ListenerOptions {
   readonly place: Place;
@@ -47,7 +47,7 @@ const BACKLOG = 4096;
 /** Opens a port. Clients cannot make it wait, keep much of it, or stop it for others. */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const { place, maxConnections, answer, onRefused, onEvicted, onFailed } = options;
-  const connections = createConnections(maxConnections, onEvicted);
+  const connections = createConnections(maxConnections, onEvicted, () => onRefused("pipelined"));
   let closing = false;
   const server = createServer(
     {
@@ -58,7 +58,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       connectionsCheckingInterval: CHECK_MS,
     },
     (request, response) => {
-      connections.begin(request, response);
+      if (!connections.begin(request, response)) return;
       if (closing) response.setHeader("Connection", "close");
       try {
         answer(request, response);

@@ -40,7 +40,7 @@ export function createCounters(): Counters {
   return {
     requests: createCounter(),
     refused: createCounter(
-      PORTS.flatMap((port) => ["malformed", "too_large", "timeout"].map((reason) => ({ port, reason }))),
+      PORTS.flatMap((port) => ["malformed", "too_large", "timeout", "pipelined"].map((reason) => ({ port, reason }))),
     ),
     evicted: createCounter(PORTS.map((port) => ({ port }))),
     loads: createCounter(["success", "failure"].map((result) => ({ result }))),
