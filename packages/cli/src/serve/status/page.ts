@@ -6,7 +6,7 @@ import { isReady, type ServerState } from "../state.ts";
 import { html, NOTHING, type Html } from "./html.ts";
 import { planList, planPicture, viewAt } from "./picture.ts";
 import { contentSecurityPolicy, STYLE } from "./style.ts";
-import { timeWithDistance } from "./times.ts";
+import { timeOf, timeWithDistance } from "./times.ts";
 
 /** The page that shows people what is served, what changes next, and what is wrong. */
 export function statusPage(state: ServerState, now: Date): Answer {
@@ -26,7 +26,7 @@ export function statusPage(state: ServerState, now: Date): Answer {
           ${serving === undefined ? NOTHING : servingSections(state, serving, now)} ${configSection(state, now)}
           <footer>
             signpost ${state.version}, Node ${process.versions.node}, started ${timeWithDistance(state.startedAt, now)}.
-            As of ${now.toISOString()}. <a href="/metrics">metrics</a> <a href="/readyz">readyz</a>
+            As of ${timeOf(now)}. <a href="/metrics">metrics</a> <a href="/readyz">readyz</a>
             <a href="/livez">livez</a>
           </footer>
         </main>
