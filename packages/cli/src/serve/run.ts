@@ -51,11 +51,12 @@ export async function runServe(context: CliContext, flags: ServeFlags): Promise<
     listeners: {},
   };
   context.allowClosing(settings.shutdownDelayMs + settings.shutdownTimeoutMs + END_MS);
+  // From the beginning, since it would end a program that does not listen.
+  process.on("SIGHUP", () => reloader.request("signal"));
   const ports = await openPorts(state, settings, log);
   try {
     printAddresses(context, ports, pathname, flags.json === true);
     await watchFile(path, { signal, onChange: () => reloader.request("change") });
-    process.on("SIGHUP", () => reloader.request("signal"));
     reloader.request("start");
     await Promise.race([started, aborted(signal)]);
     if (!signal.aborted) watchKeySet(live, log, signal);

@@ -78,7 +78,7 @@ export function createLive(book: KeyBook, settings: EndpointSettings): Live {
       source = next;
       await at(`${loaded.name}: `, () => {
         try {
-          currentKeySet(keySet);
+          last = currentKeySet(keySet);
         } catch (error) {
           source = before;
           throw error;
