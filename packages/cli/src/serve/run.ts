@@ -33,12 +33,11 @@ export async function runServe(context: CliContext, flags: ServeFlags): Promise<
   const pathname = await requireServable(await loadConfigFile(path, 0));
   const ending = new AbortController();
   const signal = AbortSignal.any([context.signal, ending.signal]);
+  // Not a copy: the context may have members of its prototype.
+  const inner = Object.create(context, { signal: { value: signal, enumerable: true } }) as CliContext;
   const counters = createCounters();
   const { cors, weakIfNoneMatch } = settings;
-  const { live, reloader, started } = createLoading(
-    { ...context, signal },
-    { path, log, counters, cors, weakIfNoneMatch },
-  );
+  const { live, reloader, started } = createLoading(inner, { path, log, counters, cors, weakIfNoneMatch });
   const state: ServerState = {
     version: programVersion(),
     configName: basename(path),

@@ -2,7 +2,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { createKeyFolder } from "../support/key-folder.ts";
-import { ended, runCli, startCli } from "../support/run-cli.ts";
+import { ended, startCli } from "../support/run-cli.ts";
 
 const FILE = fileURLToPath(new URL("../transcripts/serve.ansi", import.meta.url));
 const COLUMNS = 100;
@@ -34,12 +34,6 @@ test("for people, it prints its addresses, and a line for each event", async () 
     .replace(/\d\d:\d\d:\d\dZ/g, "08:00:00Z");
   await expect(`$ signpost serve\n${wrapped(printed)}`).toMatchFileSnapshot(FILE);
   expect(child.exitCode).toBe(130);
-});
-
-test("its help says what it does, with examples", async () => {
-  const { code, stdout } = await runCli(["serve", "--help"]);
-  expect(code).toBe(0);
-  expect(stdout).toMatchSnapshot();
 });
 
 /** As a terminal shows lines that are too long for it. */
