@@ -17,6 +17,7 @@ export { openingBounds, retryOpening } from "./backend/opening.ts";
 export type { CallBounds, OpeningBounds, OpeningOptions } from "./backend/opening.ts";
 export { createFileAccess } from "./backend/file-access.ts";
 export { readRegularFile } from "./backend/regular-file.ts";
+export { inPoolOrHere, isPoolLate } from "./backend/late-pool.ts";
 export { memberOf, safeCause } from "./backend/safe-cause.ts";
 export type { CauseRules } from "./backend/safe-cause.ts";
 export { readEndpoint } from "./backend/service-endpoint.ts";

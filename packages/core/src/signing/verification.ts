@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import { inPoolOrHere, isPoolLate } from "../backend/late-pool.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 
 /** What is known about the signatures of one entry. */
@@ -25,12 +26,6 @@ export function verificationOf(entry: ActiveKey): Verification {
   return verification;
 }
 
-/** How long libuv's pool may take. Other work can block its threads forever, such as files on a mount that hangs. Milliseconds. */
-const PATIENCE_MS = 250;
-
-/** Verifications that libuv's pool has not done in that time. While there are any, the event loop verifies. */
-let late = 0;
-
 /**
  * Whether this is a signature over `input`. A single call is verified at once, which takes the least time. While other
  * calls are in flight, libuv's pool verifies, so that the event loop is free for their answers and the processors share the
@@ -43,25 +38,6 @@ export function isValid(
 ): boolean | Promise<boolean> {
   const verifier = { key, dsaEncoding: "ieee-p1363" } as const;
   const verifyHere = (): boolean => verify("sha256", input, verifier, signature);
-  if (inFlight < 2 || late > 0) return verifyHere();
-  return new Promise((resolve, reject) => {
-    let isLate = false;
-    let turn: NodeJS.Immediate | undefined;
-    const verifyLate = (): void => {
-      isLate = true;
-      late += 1;
-      new Promise<boolean>((done) => done(verifyHere())).then(resolve, reject);
-    };
-    const timer = setTimeout(() => {
-      // After the event loop was busy, the result may already be there. It is read before this.
-      turn = setImmediate(verifyLate);
-    }, PATIENCE_MS);
-    verify("sha256", input, verifier, signature, (error, valid) => {
-      clearTimeout(timer);
-      clearImmediate(turn);
-      if (isLate) late -= 1;
-      if (error === null) resolve(valid);
-      else reject(error);
-    });
-  });
+  if (inFlight < 2 || isPoolLate()) return verifyHere();
+  return inPoolOrHere((done) => verify("sha256", input, verifier, signature, done), verifyHere);
 }

@@ -1,8 +1,8 @@
 import { verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
+import { inPoolOrHere, isPoolLate } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { CompactJws } from "../token/compact.ts";
-import { isPoolLate, orHere } from "../token/late-pool.ts";
 import { requireSignatureLength } from "../token/signature.ts";
 import type { Scheme } from "../token/algorithms.ts";
 
@@ -44,7 +44,10 @@ export function createVerifyByNode(): VerifyByNode {
     const data = Buffer.from(jwt.slice(0, jwt.lastIndexOf(".")), "latin1");
     const inputs: Inputs = [digest, data, { key, ...parameters }, jws.signature];
     if (inFlight >= MIN_FOR_THREADS && onThreads < MAX_ON_THREADS && !isPoolLate())
-      return orHere(verifyOnThread(inputs), () => verifyHere(inputs));
+      return inPoolOrHere(
+        (done) => void verifyOnThread(inputs).then(() => done(null), done),
+        () => verifyHere(inputs),
+      );
     verifyHere(inputs);
     return undefined;
   };

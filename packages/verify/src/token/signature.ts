@@ -1,9 +1,9 @@
 import { KeyObject, verify } from "node:crypto";
 import type { CryptoKey } from "jose";
+import { inPoolOrHere, isPoolLate } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import { fits, isJwtAlgorithm, SCHEMES } from "./algorithms.ts";
 import type { CompactJws } from "./compact.ts";
-import { isPoolLate, orHere } from "./late-pool.ts";
 
 /** Algorithms with a fixed signature length: r‖s (RFC 7518 section 3.4) and Ed25519 (RFC 8032). */
 const SIGNATURE_BYTES: ReadonlyMap<string, number> = new Map([
@@ -26,7 +26,7 @@ export async function verifySignature(jwt: string, jws: CompactJws, key: CryptoK
   const verifyHere = (): void => verifyByNode(jwt, jws, key);
   try {
     if (isPoolLate()) verifyHere();
-    else await orHere(verifyByJose(jwt, jws, key), verifyHere);
+    else await inPoolOrHere((done) => void verifyByJose(jwt, jws, key).then(() => done(null), done), verifyHere);
   } catch (error) {
     throw new TokenError("bad_signature", "the signature does not verify", { cause: error });
   }

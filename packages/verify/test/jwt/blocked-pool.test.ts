@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { isPoolLate } from "../../src/token/late-pool.ts";
+import { isPoolLate } from "@signpost/core/adapter";
 import { idToken, idTokens } from "../support/jwt.ts";
 
 // What happens to tokens while other work blocks all threads of libuv's pool, such as files on a mount that hangs.
