@@ -21,25 +21,21 @@ export function isPoolLate(): boolean {
 /**
  * The result of a task in libuv's pool. If the pool is late, the result of the same task on the event loop.
  *
- * @param start starts the task in the pool. It calls back once.
+ * @param inPool the task in the pool, which has started.
  * @param doHere does the same task at once.
  * @example
  * ```ts
  * import { type KeyObject, verify } from "node:crypto";
+ * import { promisify } from "node:util";
  * import { inPoolOrHere } from "@signpost/core/adapter";
  *
+ * const verifyInPool = promisify(verify);
  * export function isSignature(data: Uint8Array, key: KeyObject, signature: Uint8Array): Promise<boolean> {
- *   return inPoolOrHere(
- *     (done) => verify("sha256", data, key, signature, done),
- *     () => verify("sha256", data, key, signature),
- *   );
+ *   return inPoolOrHere(verifyInPool("sha256", data, key, signature), () => verify("sha256", data, key, signature));
  * }
  * ```
  */
-export function inPoolOrHere<Result>(
-  start: (done: (error: Error | null, result: Result) => void) => void,
-  doHere: () => Result,
-): Promise<Result> {
+export function inPoolOrHere<Result>(inPool: Promise<Result>, doHere: () => Result): Promise<Result> {
   return new Promise((resolve, reject) => {
     let isLate = false;
     let turn: NodeJS.Immediate | undefined;
@@ -52,12 +48,11 @@ export function inPoolOrHere<Result>(
       // After the event loop was busy, the result may already be there. It is read before this.
       turn = setImmediate(doLate);
     }, PATIENCE_MS);
-    start((error, result) => {
+    const end = (): void => {
       clearTimeout(timer);
       clearImmediate(turn);
       if (isLate) late -= 1;
-      if (error === null) resolve(result);
-      else reject(error);
-    });
+    };
+    inPool.finally(end).then(resolve, reject);
   });
 }

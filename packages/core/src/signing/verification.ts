@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import { promisify } from "node:util";
 import { inPoolOrHere, isPoolLate } from "../backend/late-pool.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 
@@ -13,6 +14,8 @@ export interface Verification {
   /** Calls whose signature is not yet made and verified. */
   inFlight: number;
 }
+
+const verifyInPool = promisify(verify);
 
 const verifications = new WeakMap<ActiveKey, Verification>();
 
@@ -39,5 +42,5 @@ export function isValid(
   const verifier = { key, dsaEncoding: "ieee-p1363" } as const;
   const verifyHere = (): boolean => verify("sha256", input, verifier, signature);
   if (inFlight < 2 || isPoolLate()) return verifyHere();
-  return inPoolOrHere((done) => verify("sha256", input, verifier, signature, done), verifyHere);
+  return inPoolOrHere(verifyInPool("sha256", input, verifier, signature), verifyHere);
 }

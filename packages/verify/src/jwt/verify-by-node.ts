@@ -44,10 +44,7 @@ export function createVerifyByNode(): VerifyByNode {
     const data = Buffer.from(jwt.slice(0, jwt.lastIndexOf(".")), "latin1");
     const inputs: Inputs = [digest, data, { key, ...parameters }, jws.signature];
     if (inFlight >= MIN_FOR_THREADS && onThreads < MAX_ON_THREADS && !isPoolLate())
-      return inPoolOrHere(
-        (done) => void verifyOnThread(inputs).then(() => done(null), done),
-        () => verifyHere(inputs),
-      );
+      return inPoolOrHere(verifyOnThread(inputs), () => verifyHere(inputs));
     verifyHere(inputs);
     return undefined;
   };

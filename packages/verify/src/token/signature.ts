@@ -26,7 +26,7 @@ export async function verifySignature(jwt: string, jws: CompactJws, key: CryptoK
   const verifyHere = (): void => verifyByNode(jwt, jws, key);
   try {
     if (isPoolLate()) verifyHere();
-    else await inPoolOrHere((done) => void verifyByJose(jwt, jws, key).then(() => done(null), done), verifyHere);
+    else await inPoolOrHere(verifyByJose(jwt, jws, key), verifyHere);
   } catch (error) {
     throw new TokenError("bad_signature", "the signature does not verify", { cause: error });
   }
