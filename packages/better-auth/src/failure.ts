@@ -3,26 +3,18 @@ import type { ApiErrorClassLike } from "./host.ts";
 
 interface Answer {
   readonly status: "SERVICE_UNAVAILABLE" | "INTERNAL_SERVER_ERROR";
-  readonly code: 503 | 500;
   readonly body: Record<string, string>;
   readonly headers: Record<string, string>;
 }
 
 const RETRY_AFTER_SECONDS = "2";
+/** As RFC 6749 section 5.1 says for tokens. */
+const NOT_STORED = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
 /** The host's error for a failure to sign. The client learns whether to try again. The operator sees the cause. */
 export function hostFailure(cause: unknown, APIError: ApiErrorClassLike): Error {
   const { status, body, headers } = answerTo(cause);
-  return Object.assign(new APIError(status, body, headers), { cause });
-}
-
-/** The same, for a request that the host has not seen. */
-export function failureResponse(cause: unknown): Response {
-  const { code, body, headers } = answerTo(cause);
-  return new Response(JSON.stringify(body), {
-    status: code,
-    headers: { ...headers, "Content-Type": "application/json", "Cache-Control": "no-store", Pragma: "no-cache" },
-  });
+  return Object.assign(new APIError(status, body, { ...headers, ...NOT_STORED }), { cause });
 }
 
 /** `code` and `message` are the host's members, `error` and `error_description` those of RFC 6749 section 5.2. */
@@ -30,7 +22,7 @@ function answerTo(cause: unknown): Answer {
   if (!(cause instanceof SignerError && cause.transient)) {
     const message = "the token could not be signed";
     const body = { code: "SIGNING_FAILED", message, error: "server_error", error_description: message };
-    return { status: "INTERNAL_SERVER_ERROR", code: 500, body, headers: {} };
+    return { status: "INTERNAL_SERVER_ERROR", body, headers: {} };
   }
   const message = "the signing key is currently unavailable";
   const body = {
@@ -39,5 +31,5 @@ function answerTo(cause: unknown): Answer {
     error: "temporarily_unavailable",
     error_description: message,
   };
-  return { status: "SERVICE_UNAVAILABLE", code: 503, body, headers: { "Retry-After": RETRY_AFTER_SECONDS } };
+  return { status: "SERVICE_UNAVAILABLE", body, headers: { "Retry-After": RETRY_AFTER_SECONDS } };
 }

@@ -27,6 +27,7 @@ export interface HostContext {
   readonly logger: { error(message: string, ...details: unknown[]): void };
   readonly options: {
     readonly basePath?: string | undefined;
+    readonly advanced?: { readonly skipTrailingSlashes?: boolean | undefined } | undefined;
     readonly plugins?: readonly { readonly id: string; readonly options?: unknown }[] | undefined;
   };
 }
@@ -35,10 +36,17 @@ export interface HostContext {
 export interface HostPlugin {
   readonly init?: (context: HostContext) => unknown;
   readonly endpoints: { readonly getJwks: (context?: unknown) => Promise<unknown> };
+  readonly hooks?: { readonly before?: readonly CallHook[]; readonly after?: readonly unknown[] };
 }
 
 /** What a plugin of the host may do with a request before the host routes it. */
 export type RequestHook = (request: Request, context: HostContext) => Promise<{ response: Response } | undefined>;
+
+/** What a plugin of the host may do with a call of an endpoint, over HTTP or through `auth.api`. It rejects to end the call. */
+export interface CallHook {
+  readonly matcher: (call: { readonly path?: string | undefined; readonly context: HostContext }) => boolean;
+  readonly handler: () => Promise<void>;
+}
 
 /** The path that the host answers below: `/api/auth` by default. */
 export function basePathOf({ baseURL, options }: HostContext): string {

@@ -1,6 +1,5 @@
 import { ConfigurationError, type JwksEndpoint } from "@signpost/core";
-import { failureResponse } from "./failure.ts";
-import { basePathOf, type HostContext, oauthProviderOptions, type RequestHook } from "./host.ts";
+import { basePathOf, type CallHook, type HostContext, oauthProviderOptions, type RequestHook } from "./host.ts";
 import type { HostOptions } from "./host-options.ts";
 
 /** The path of the host's own key set, below its base path. */
@@ -31,26 +30,39 @@ export function announceEndpoint(endpoint: JwksEndpoint, context: HostContext, {
 interface Serving {
   readonly endpoint: JwksEndpoint;
   readonly servesEndpoint: boolean;
-  readonly requireSigning: () => Promise<void>;
-  readonly tell: (error: unknown) => void;
 }
 
-/** Answers requests for the endpoint, and those for tokens that could not be signed. */
-export function requestHook({ endpoint, servesEndpoint, requireSigning, tell }: Serving): RequestHook {
+/** Answers requests for the endpoint. */
+export function requestHook({ endpoint, servesEndpoint }: Serving): RequestHook {
   return async (request, context) => {
+    if (!servesEndpoint) return undefined;
     const { pathname, search } = new URL(request.url);
-    if (servesEndpoint && endpoint.matches(`${pathname}${search}`)) return { response: endpoint.fetch(request) };
-    const base = basePathOf(context);
-    // The same keys at a second URL, without an ETag and a lifetime.
-    if (servesEndpoint && pathname === `${base}${HOST_JWKS}`) return { response: new Response(null, { status: 404 }) };
-    const spends = request.method === "POST" && pathname === `${base}${OAUTH_TOKEN}`;
-    if (!spends || oauthProviderOptions(context) === undefined) return undefined;
-    try {
-      await requireSigning();
-      return undefined;
-    } catch (error) {
-      tell(error);
-      return { response: failureResponse(error) };
+    const path = withoutSlash(pathname, context);
+    if ([pathname, path].some((asked) => endpoint.matches(`${asked}${search}`))) {
+      return { response: endpoint.fetch(request) };
     }
+    // The same keys at a second URL, without an ETag and a lifetime.
+    if (path === `${basePathOf(context)}${HOST_JWKS}`) return { response: new Response(null, { status: 404 }) };
+    return undefined;
+  };
+}
+
+/** The path that the host routes. With `skipTrailingSlashes`, it takes `/jwks/` for `/jwks`. */
+function withoutSlash(pathname: string, { options }: HostContext): string {
+  return options.advanced?.skipTrailingSlashes === true ? pathname.replace(/\/$/, "") : pathname;
+}
+
+/**
+ * Turns away calls for tokens that could not be signed, before the host uses up their code. The host asks it after routing,
+ * so it sees each path that the host takes for this one, and calls of `auth.api` too.
+ */
+export function spendingHook(requireSigning: () => Promise<void>): CallHook {
+  return {
+    matcher: ({ path, context }) => {
+      const provider = path === OAUTH_TOKEN ? oauthProviderOptions(context) : undefined;
+      // With this option, the provider signs with the secrets of its clients.
+      return provider !== undefined && provider["disableJwtPlugin"] !== true;
+    },
+    handler: requireSigning,
   };
 }

@@ -21,7 +21,7 @@ import {
 } from "./host.ts";
 import { hostOptions } from "./host-options.ts";
 import { requireSignableResources } from "./oauth-provider.ts";
-import { announceEndpoint, requestHook } from "./serving.ts";
+import { announceEndpoint, requestHook, spendingHook } from "./serving.ts";
 import { createTokenSigner } from "./token-signer.ts";
 import { hostKeys, withLiveKeys } from "./verifying-keys.ts";
 
@@ -127,7 +127,11 @@ export function signpostJwt<Jwt extends JwtFunctionLike>(options: SignpostJwtOpt
       if (servesEndpoint) announceEndpoint(endpoint, context, settings);
       return host.init?.(context);
     },
-    onRequest: requestHook({ endpoint, servesEndpoint, requireSigning: tokens.requireSigning, tell }),
+    onRequest: requestHook({ endpoint, servesEndpoint }),
+    hooks: {
+      ...host.hooks,
+      before: [...(host.hooks?.before ?? []), spendingHook(() => tokens.requireSigning().catch(failed))],
+    },
     endpoints: {
       ...host.endpoints,
       getJwks: Object.assign(async (context: unknown) => withLiveKeys(await getJwks(context), endpoint), getJwks),

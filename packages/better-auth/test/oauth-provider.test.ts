@@ -18,6 +18,7 @@ interface ProviderApi {
     body: object;
     headers: Headers;
   }): Promise<{ client_id: string; client_secret: string }>;
+  oauth2Token(call: { body: object; headers: Headers }): Promise<unknown>;
 }
 
 describe("an OpenID Provider on better-auth", () => {
@@ -30,6 +31,7 @@ describe("an OpenID Provider on better-auth", () => {
   let failure: SignerError | undefined;
   let signed = 0;
   let config: client.Configuration;
+  let credentials: { readonly client_id: string; readonly client_secret: string };
 
   beforeAll(async () => {
     signers = [await openLocalSigner(), await openLocalSigner()];
@@ -49,6 +51,7 @@ describe("an OpenID Provider on better-auth", () => {
     app = await startApp(HOST, {
       keys: () => current,
       tables,
+      advanced: { skipTrailingSlashes: true },
       models: [
         "oauthClient",
         "oauthResource",
@@ -71,9 +74,7 @@ describe("an OpenID Provider on better-auth", () => {
       ],
     });
     cookie = await app.signUp();
-    const { client_id: id, client_secret: secret } = await (
-      app.auth.api as unknown as ProviderApi
-    ).adminCreateOAuthClient({
+    credentials = await (app.auth.api as unknown as ProviderApi).adminCreateOAuthClient({
       headers: new Headers({ cookie }),
       body: {
         redirect_uris: [REDIRECT_URI],
@@ -87,9 +88,9 @@ describe("an OpenID Provider on better-auth", () => {
     });
     config = await client.discovery(
       new URL(app.url),
-      id,
+      credentials.client_id,
       { id_token_signed_response_alg: "ES256" },
-      client.ClientSecretBasic(secret),
+      client.ClientSecretBasic(credentials.client_secret),
       {
         execute: [client.allowInsecureRequests, client.enableNonRepudiationChecks],
       },
@@ -203,6 +204,41 @@ describe("an OpenID Provider on better-auth", () => {
     failure = undefined;
     await expect(exchange(kept)).resolves.toMatchObject({ token_type: "bearer" });
     await expect(exchange(lost)).rejects.toMatchObject({ error: expect.stringMatching(/invalid/) });
+  });
+
+  test("a code is kept at each path that the host takes for the token endpoint, and in calls of its API", async () => {
+    const [lost, kept] = [await authorize(), await authorize()];
+    const body = {
+      grant_type: "authorization_code",
+      code: kept.callback.searchParams.get("code") ?? "",
+      code_verifier: kept.verifier,
+      redirect_uri: REDIRECT_URI,
+    };
+    const basic = btoa(`${credentials.client_id}:${credentials.client_secret}`);
+    const headers = { authorization: `Basic ${basic}` };
+    failure = new SignerError("unavailable", "away");
+    await expect(exchange(lost)).rejects.toMatchObject({ cause: { status: 503 } });
+    const init = { method: "POST", headers, body: new URLSearchParams(body) };
+    const response = await app.request("/api/auth/oauth2/token/", init);
+    expect([response.status, response.headers.get("retry-after"), response.headers.get("cache-control")]).toEqual([
+      503,
+      "2",
+      "no-store",
+    ]);
+    expect(await response.json()).toMatchObject({ error: "temporarily_unavailable" });
+    const api = app.auth.api as unknown as ProviderApi;
+    await expect(api.oauth2Token({ body, headers: new Headers(headers) })).rejects.toMatchObject({
+      statusCode: 503,
+      cause: { code: "unavailable" },
+    });
+    failure = undefined;
+    await expect(exchange(kept)).resolves.toMatchObject({ token_type: "bearer" });
+  });
+
+  test("with a slash at its end, the key set is the one of the endpoint", async () => {
+    const [plain, slashed] = [await app.request("/api/auth/jwks"), await app.request("/api/auth/jwks/")];
+    for (const name of ["etag", "cache-control"]) expect(slashed.headers.get(name)).toBe(plain.headers.get(name));
+    expect(await slashed.text()).toBe(await plain.text());
   });
 
   test("while the key works, nothing is signed but tokens", async () => {

@@ -4,7 +4,14 @@ import { memoryAdapter } from "better-auth/adapters/memory";
 import { jwt } from "better-auth/plugins";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { oauthProvider } from "@better-auth/oauth-provider";
-import { createJwksEndpoint, createKeySet, type JwksEndpointOptions, type KeySet, type Signer } from "@signpost/core";
+import {
+  createJwksEndpoint,
+  createKeySet,
+  type JwksEndpointOptions,
+  type KeySet,
+  type Signer,
+  SignerError,
+} from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { signpostJwt } from "../src/index.ts";
 
@@ -72,6 +79,7 @@ describe("what only the host knows is checked when it starts", () => {
   interface Started {
     readonly $context: Promise<unknown>;
     readonly handler: (request: Request) => Promise<Response>;
+    readonly api: object;
   }
 
   function create(jwtPlugin: ReturnType<typeof jwt>, host: object = { baseURL: ISSUER }): Started {
@@ -120,6 +128,29 @@ describe("what only the host knows is checked when it starts", () => {
     const host = create(plugin({}, { endpoints: { jwks: "/keys" } }));
     expect(await statusOf(host, "/api/auth/keys")).toBe(200);
     expect(await statusOf(host, "/api/auth/jwks")).toBe(404);
+  });
+
+  test("a provider that signs with the secrets of its clients is not turned away while the key is unavailable", async () => {
+    const away: Signer = { ...signer, sign: () => Promise.reject(new SignerError("unavailable", "away")) };
+    const broken = createKeySet([{ keyId: "sig", signer: away }]);
+    const provider = (settings: object) =>
+      oauthProvider({
+        loginPage: "/login",
+        consentPage: "/consent",
+        silenceWarnings: { oauthAuthServerConfig: true },
+        ...settings,
+      });
+    const spend = async (settings: object): Promise<number> => {
+      const host = create(plugin({ keys: broken }, { keys: broken }), {
+        baseURL: ISSUER,
+        plugins: [provider(settings)],
+      });
+      const api = host.api as { signJWT(call: { body: { payload: object } }): Promise<unknown> };
+      await expect(api.signJWT({ body: { payload: { sub: "a" } } })).rejects.toThrow();
+      const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: "a" });
+      return (await host.handler(new Request(`${ISSUER}/api/auth/oauth2/token`, { method: "POST", body }))).status;
+    };
+    expect([await spend({}), await spend({ disableJwtPlugin: true })]).toEqual([503, 400]);
   });
 
   test.each([

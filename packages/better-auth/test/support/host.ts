@@ -64,6 +64,7 @@ export interface AppOptions {
   readonly keys: KeySet | RotationSchedule | (() => KeySet);
   readonly jwt?: Parameters<typeof jwt>[0];
   readonly plugins?: NonNullable<AuthOptions["plugins"]>;
+  readonly advanced?: NonNullable<AuthOptions["advanced"]>;
   readonly models?: readonly string[];
   readonly tables?: Record<string, Record<string, unknown>[]>;
 }
@@ -86,6 +87,7 @@ export async function startApp(host: Host, options: AppOptions): Promise<App> {
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },
+    advanced: options.advanced ?? {},
     plugins: [
       signpostJwt({
         jwt: host.jwt,
