@@ -40,19 +40,20 @@ const DEADLINE_MS = 60_000;
  * ```
  */
 export function createTriedSigner(options: SignWithOptions): TriedSigner {
-  // The last failure of a key. A signature that started before it does not show that the key signs again.
-  const failing = new WeakMap<ActiveKey, object>();
+  // The last failure of a key, by its signer: a schedule makes new entries of the same key whenever its set changes.
+  // A signature that started before the failure does not show that the key signs again.
+  const failing = new WeakMap<ActiveKey["signer"], object>();
   const trials = new WeakMap<ActiveKey, Promise<unknown>>();
 
   const attempt = async <T>(entry: ActiveKey, makeSignature: (signal: AbortSignal) => Promise<T>): Promise<T> => {
-    const before = failing.get(entry);
+    const before = failing.get(entry.signer);
     try {
       const deadline = { deadlineMs: DEADLINE_MS, message: `the key did not sign within ${DEADLINE_MS} ms` };
       const signature = await withinDeadline(makeSignature, deadline);
-      if (failing.get(entry) === before) failing.delete(entry);
+      if (failing.get(entry.signer) === before) failing.delete(entry.signer);
       return signature;
     } catch (error) {
-      failing.set(entry, {});
+      failing.set(entry.signer, {});
       throw error;
     }
   };
@@ -69,7 +70,7 @@ export function createTriedSigner(options: SignWithOptions): TriedSigner {
     sign,
     attempt,
     requireRecovered: async (entry) => {
-      if (!failing.has(entry)) return false;
+      if (!failing.has(entry.signer)) return false;
       const trial = trials.get(entry) ?? trialOf(entry);
       trials.set(entry, trial);
       await trial;

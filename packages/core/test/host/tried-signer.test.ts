@@ -61,6 +61,21 @@ describe("a signer that is tried after a failure", () => {
     await expect(tried.requireRecovered(key)).rejects.toMatchObject({ code: "unavailable" });
   });
 
+  test("remembers the failure of a key in each later set, as a schedule makes them during an outage", async () => {
+    await fail();
+    const { signer } = scripted;
+    const next = scriptedSigner().signer;
+    const later = createKeySet([
+      { keyId: "sig", signer },
+      { keyId: "next", publicKey: next.publicKey },
+    ]).active;
+    expect(later).not.toBe(key);
+    await expect(tried.requireRecovered(later)).rejects.toMatchObject({ code: "unavailable" });
+    failing = false;
+    expect(await tried.requireRecovered(later)).toBe(true);
+    expect(await tried.requireRecovered(key)).toBe(false);
+  });
+
   test("keeps the failures of each key apart", async () => {
     await fail();
     const other = createKeySet([{ keyId: "other", signer: scriptedSigner().signer }]).active;
