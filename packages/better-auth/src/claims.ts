@@ -6,10 +6,14 @@ import { given } from "@signpost/core/adapter";
  * As in the host's own tokens, a Date becomes a text, and undefined members are left out.
  */
 export function claimsOf(payload: object): JwtClaims {
-  const text = JSON.stringify(payload, function refuseLoss(this: Record<string, unknown>, name, value: unknown) {
-    const number = this[name];
-    if (typeof number === "bigint" || (typeof number === "number" && !Number.isFinite(number))) {
-      throw new ConfigurationError("payload", `${JSON.stringify(name)} has no form in JSON: it is ${given(number)}`);
+  // It would replace all claims, those that the host adds among them, such as `exp` and `aud`.
+  if (typeof (payload as { readonly toJSON?: unknown }).toJSON === "function") {
+    throw new ConfigurationError("payload", "expected plain claims, got an object with a method toJSON");
+  }
+  // With the result of a `toJSON`, which apps give to BigInt too.
+  const text = JSON.stringify(payload, (name, value: unknown) => {
+    if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value))) {
+      throw new ConfigurationError("payload", `${JSON.stringify(name)} has no form in JSON: it is ${given(value)}`);
     }
     return value;
   });

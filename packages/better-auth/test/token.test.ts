@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createKeySet, type KeySet, type Signer, SignerError } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
@@ -65,6 +65,26 @@ describe.each(HOSTS)("better-auth $version", (host) => {
     const claims: Record<string, unknown> = JSON.parse(Buffer.from(jwt.split(".")[1] ?? "", "base64url").toString());
     expect(new Date(String(claims["createdAt"])).toISOString()).toBe(claims["createdAt"]);
     expect(Object.keys(claims)).not.toContain("nbf");
+  });
+
+  test("a payload that is not plain claims is refused, but a BigInt may say its form in JSON", async () => {
+    const sign = (payload: object) => app.auth.api.signJWT({ body: { payload } });
+    await expect(sign({ sub: "a", toJSON: () => ({ sub: "b" }) })).rejects.toMatchObject({ statusCode: 500 });
+    await expect(sign({ sub: "a", count: 1n })).rejects.toMatchObject({ statusCode: 500 });
+    await expect(sign({ sub: "a", count: NaN })).rejects.toMatchObject({ statusCode: 500 });
+    expect(app.problems).toMatchObject([
+      { message: "payload: expected plain claims, got an object with a method toJSON" },
+      { message: 'payload: "count" has no form in JSON: it is a bigint' },
+      { message: 'payload: "count" has no form in JSON: it is NaN' },
+    ]);
+    // What many apps do once at their start.
+    const bigints: object = Object.getPrototypeOf(1n);
+    Object.assign(bigints, { toJSON: () => "1" });
+    try {
+      expect(decodeJwt((await sign({ sub: "a", count: 1n })).token)["count"]).toBe("1");
+    } finally {
+      Reflect.deleteProperty(bigints, "toJSON");
+    }
   });
 
   test("the endpoint is served with its own headers, for GET, HEAD, a condition and other methods", async () => {
