@@ -5,9 +5,9 @@ import { type HostKey, noHostKeys } from "./verifying-keys.ts";
 
 /** The options of the host's `jwt()`, with the plug's own. `jwks` changes when the host tells its URL. */
 export interface HostOptions {
-  readonly disableSettingJwtHeader: boolean;
+  readonly disableSettingJwtHeader: unknown;
   readonly jwks: { remoteUrl?: string; jwksPath?: string; readonly keyPairConfig: { readonly alg: "ES256" } };
-  readonly jwt: { readonly issuer: string; readonly sign: SignFunction };
+  readonly jwt: { readonly issuer: unknown; readonly sign: SignFunction };
   readonly adapter: { readonly getJwks: () => Promise<HostKey[]>; readonly createJwk: () => Promise<never> };
 }
 
@@ -21,7 +21,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** Adds to the user's options for `jwt()` what makes the host sign and verify with the keys of the endpoint. */
 export function hostOptions(options: unknown, { endpoint, sign, keys }: Plugged): HostOptions {
-  const { sessionCookieCache, adapter, jwks, jwt, ...others } = membersOf("options", options);
+  const { sessionCookieCache, adapter, jwks, jwt, disableSettingJwtHeader, ...others } = membersOf("options", options);
   const { keyPairConfig, keyPairConfigs, ...own } = membersOf("options.jwks", jwks);
   refuse("options.sessionCookieCache", sessionCookieCache, "the host signs cookies only with keys of its database");
   refuse("options.adapter", adapter, "the keys come from `keys`");
@@ -37,12 +37,12 @@ export function hostOptions(options: unknown, { endpoint, sign, keys }: Plugged)
   const token = membersOf("options.jwt", jwt);
   refuse("options.jwt.sign", token["sign"], "the plug signs");
   return {
-    // Otherwise each read of a session would cost a signature, and fail while the key is unavailable.
-    disableSettingJwtHeader: true,
     ...others,
+    // Otherwise each read of a session would cost a signature, and fail while the key is unavailable.
+    disableSettingJwtHeader: disableSettingJwtHeader ?? true,
     // The host refuses `sign` without a URL that is not its own.
     jwks: { remoteUrl: endpoint.jwksUri, keyPairConfig: { alg: "ES256" } },
-    jwt: { issuer: issuerOf(endpoint), ...token, sign },
+    jwt: { ...token, issuer: token["issuer"] ?? issuerOf(endpoint), sign },
     adapter: { getJwks: async () => keys(), createJwk: refuseKey },
   };
 }

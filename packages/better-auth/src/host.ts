@@ -51,7 +51,8 @@ export interface CallHook {
 /** The path that the host answers below: `/api/auth` by default. */
 export function basePathOf({ baseURL, options }: HostContext): string {
   const path = baseURL === "" ? (options.basePath ?? "/api/auth") : new URL(baseURL).pathname;
-  return path.replace(/\/+$/, "");
+  // The host adds a slash at the start, and its router takes none at the end.
+  return path.replace(/^(?!\/)/, "/").replace(/\/+$/, "");
 }
 
 const OAUTH_PROVIDER = "oauth-provider";

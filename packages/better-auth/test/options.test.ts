@@ -60,6 +60,14 @@ describe("options of jwt() that need a key of the host, or another algorithm, ar
   });
 });
 
+test("an option of jwt() that is undefined keeps its default", () => {
+  const { options } = plugin({ options: { disableSettingJwtHeader: undefined, jwt: { issuer: undefined } } });
+  expect(options).toMatchObject({ disableSettingJwtHeader: true, jwt: { issuer: ISSUER } });
+  expect(plugin({ options: { disableSettingJwtHeader: false } }).options).toMatchObject({
+    disableSettingJwtHeader: false,
+  });
+});
+
 describe("each argument is checked", () => {
   test.each([
     ["jwt", { jwt: undefined }, 'jwt: expected the jwt of "better-auth/plugins"'],
@@ -122,6 +130,11 @@ describe("what only the host knows is checked when it starts", () => {
     await expect(start(plugin({}, { mountPrefix: "" }), { baseURL: { allowedHosts: ["op.example"] } })).rejects.toThrow(
       "endpoint: expected a jwksUri below /api/auth/",
     );
+  });
+
+  test("a base path without a slash at its start is the same base path", async () => {
+    const host = { baseURL: { allowedHosts: ["op.example"] }, basePath: "auth" };
+    expect(await statusOf(create(plugin({}, { mountPrefix: "/auth" }), host), "/auth/jwks")).toBe(200);
   });
 
   test("at another path than the host's own, the endpoint is the only key set", async () => {
