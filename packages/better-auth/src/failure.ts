@@ -14,7 +14,9 @@ const NOT_STORED = { "Cache-Control": "no-store", Pragma: "no-cache" };
 /** The host's error for a failure to sign. The client learns whether to try again. The operator sees the cause. */
 export function hostFailure(cause: unknown, APIError: ApiErrorClassLike): Error {
   const { status, body, headers } = answerTo(cause);
-  return Object.assign(new APIError(status, body, { ...headers, ...NOT_STORED }), { cause });
+  const error = new APIError(status, body, { ...headers, ...NOT_STORED });
+  // As the cause of any Error: not among what an app writes to its client with JSON.stringify.
+  return Object.defineProperty(error, "cause", { value: cause, writable: true, configurable: true });
 }
 
 /** `code` and `message` are the host's members, `error` and `error_description` those of RFC 6749 section 5.2. */

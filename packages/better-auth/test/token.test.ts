@@ -143,6 +143,14 @@ describe.each(HOSTS)("better-auth $version", (host) => {
     expect(app.problems).toMatchObject([{ code: failure.code }]);
   });
 
+  test("an app that writes the error of a call to its client writes no error of the backend", async () => {
+    failure = new SignerError("access_denied", "no permission", { uri: "awskms:///op-key-7" });
+    const error = await app.auth.api.signJWT({ body: { payload: { sub: "a" } } }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ cause: { uri: "awskms:///op-key-7" } });
+    expect(JSON.stringify(error)).toContain("SIGNING_FAILED");
+    expect(JSON.stringify(error)).not.toContain("op-key-7");
+  });
+
   test("none of 1,000 tokens around a rotation is refused, and both keys have signed", async () => {
     current = first;
     const keys = createRemoteKeySet(`${app.url}/api/auth/jwks`, { allowInsecureLoopback: true });
