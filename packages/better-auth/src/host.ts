@@ -1,3 +1,5 @@
+import { ConfigurationError } from "@signpost/core";
+
 /** The payload, the header and the pinned key or algorithm of a token, as the host passes them to its `jwt.sign`. */
 export type SignFunction = (payload: object, header?: object, signing?: object) => Promise<string>;
 
@@ -53,6 +55,16 @@ export function basePathOf({ baseURL, options }: HostContext): string {
   const path = baseURL === "" ? (options.basePath ?? "/api/auth") : new URL(baseURL).pathname;
   // The host adds a slash at the start, and its router takes none at the end.
   return path.replace(/^(?!\/)/, "/").replace(/\/+$/, "");
+}
+
+/** The host has one plugin for each id. With two, some tokens would be signed with a key of its database. */
+export function requireOneJwtPlugin({ options }: HostContext): void {
+  const count = options.plugins?.filter(({ id }) => id === "jwt").length ?? 0;
+  if (count < 2) return;
+  throw new ConfigurationError(
+    "plugins",
+    `expected one plugin with the id "jwt", got ${count}: signpostJwt replaces jwt()`,
+  );
 }
 
 const OAUTH_PROVIDER = "oauth-provider";

@@ -18,6 +18,7 @@ import {
   type JwtFunctionLike,
   type JwtPluginLike,
   oauthProviderOptions,
+  requireOneJwtPlugin,
 } from "./host.ts";
 import { hostOptions } from "./host-options.ts";
 import { requireSignableResources } from "./oauth-provider.ts";
@@ -73,8 +74,8 @@ const OPTIONS: OptionNames<SignpostJwtOptions<JwtFunctionLike>> = {
  * the error of Signpost.
  *
  * @throws ConfigurationError for options that are missing or unknown, and for options of `jwt()` that need keys of the host or
- * another algorithm. The start of the host throws it for an endpoint that the host does not serve, and for resources of
- * `oauthProvider` with another algorithm.
+ * another algorithm. The start of the host throws it for an endpoint that the host does not serve, for resources of
+ * `oauthProvider` with another algorithm, and if the list of plugins has `jwt()` too.
  * @example
  * ```ts
  * import { betterAuth } from "better-auth";
@@ -123,6 +124,7 @@ export function signpostJwt<Jwt extends JwtFunctionLike>(options: SignpostJwtOpt
   const wrapped: HostPlugin & { readonly onRequest: unknown } = {
     init: (context) => {
       log = context.logger;
+      requireOneJwtPlugin(context);
       requireSignableResources(oauthProviderOptions(context) ?? {});
       if (servesEndpoint) announceEndpoint(endpoint, context, settings);
       return host.init?.(context);

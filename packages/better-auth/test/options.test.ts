@@ -132,6 +132,12 @@ describe("what only the host knows is checked when it starts", () => {
     );
   });
 
+  test("jwt() next to the plug is refused, in each order", async () => {
+    const problem = 'plugins: expected one plugin with the id "jwt", got 2: signpostJwt replaces jwt()';
+    await expect(start(plugin(), { baseURL: ISSUER, plugins: [jwt()] })).rejects.toThrow(problem);
+    await expect(start(jwt(), { baseURL: ISSUER, plugins: [plugin()] })).rejects.toThrow(problem);
+  });
+
   test("a base path without a slash at its start is the same base path", async () => {
     const host = { baseURL: { allowedHosts: ["op.example"] }, basePath: "auth" };
     expect(await statusOf(create(plugin({}, { mountPrefix: "/auth" }), host), "/auth/jwks")).toBe(200);
