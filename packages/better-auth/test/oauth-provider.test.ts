@@ -68,6 +68,7 @@ describe("an OpenID Provider on better-auth", () => {
           scopes: ["openid", "profile", "offline_access"],
           resources: [{ identifier: RESOURCE, signingAlgorithm: "ES256" }],
           enforcePerClientResources: false,
+          refreshTokenReuseInterval: 60,
           silenceWarnings: { oauthAuthServerConfig: true, openidConfig: true },
           // The types of the two packages do not fit each other with exactOptionalPropertyTypes.
         }) as never,
@@ -233,6 +234,16 @@ describe("an OpenID Provider on better-auth", () => {
     });
     failure = undefined;
     await expect(exchange(kept)).resolves.toMatchObject({ token_type: "bearer" });
+  });
+
+  test("a refresh token that was lost in an outage revokes no other one, with refreshTokenReuseInterval", async () => {
+    const [lost, other] = [await login(), await login()];
+    const refresh = ({ refresh_token: token = "" }) => client.refreshTokenGrant(config, token);
+    failure = new SignerError("unavailable", "away");
+    await expect(refresh(lost)).rejects.toMatchObject({ cause: { status: 503 } });
+    failure = undefined;
+    await expect(refresh(lost)).rejects.toMatchObject({ error: "invalid_grant" });
+    await expect(refresh(other)).resolves.toMatchObject({ token_type: "bearer" });
   });
 
   test("with a slash at its end, the key set is the one of the endpoint", async () => {
