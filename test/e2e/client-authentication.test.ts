@@ -10,6 +10,7 @@ import {
   createKeySet,
   type KeySet,
   type Signer,
+  SignerError,
   signRequestObject,
 } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
@@ -70,6 +71,20 @@ function withOauth4webapi(library: typeof oauthNewest) {
     };
   };
 }
+
+test.each([
+  ["openid-client 6.9.0", withOpenidClient(clientNewest), true],
+  ["openid-client 6.1.1", withOpenidClient(clientOldest as never), true],
+  ["oauth4webapi 3.8.8", withOauth4webapi(oauthNewest), false],
+])("%s passes on the error of a signer", async (_, connect, wraps) => {
+  const error = new SignerError("throttled", "too many calls");
+  const [, { publicKey }] = signers;
+  const away: Signer = { uri: "away:", publicKey, sign: () => Promise.reject(error), close: async () => {} };
+  const grant = await connect(clientAuthentication([{ keyId: "rp-1", signer: away }]));
+  const thrown = await grant().catch((reason: unknown) => reason);
+  const { cause }: { readonly cause?: unknown } = Object(thrown);
+  expect(wraps ? cause : thrown).toMatchObject({ code: "throttled", transient: true });
+});
 
 describe.each([
   ["openid-client 6.9.0", withOpenidClient(clientNewest)],
