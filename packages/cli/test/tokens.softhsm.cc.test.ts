@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { startSoftHsm, type SoftHsm, type SoftHsmToken } from "@signpost/test-backends/softhsm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
-import { runCli, type CliOptions, type CliResult } from "./support/run-cli.ts";
+import { ended, runCli, startCli, type CliOptions, type CliResult } from "./support/run-cli.ts";
 
 // Tokens, modules and PINs that others have.
 
@@ -106,6 +107,54 @@ test("a label that is not UTF-8 is made as it was given, and the entry opens", a
   const { signer } = JSON.parse(stdout);
   expect(signer).toContain("object=cl%E9;id=");
   expect((await cli(["doctor", signer, "--samples", "0"])).stdout).toContain("sensitive and not extractable");
+});
+
+describe("bench --raw", () => {
+  const raw = ["--raw", "--calls", "3", "--json"];
+
+  test("sends the PIN to no other token, however the URI selects one", async () => {
+    for (const [token, away] of [
+      [hsm, "hsm-b"],
+      [other, "hsm-a"],
+    ] as const) {
+      const label = away === "hsm-b" ? "hsm-a" : "hsm-b";
+      const env = { OP_PIN: token.pin };
+      const kid = await cli(["kid", uriOf(`token=${label};object=k1`), "--json"], { env });
+      const serial = /serial=([0-9a-f]{16})/.exec(JSON.parse(kid.stdout).uri)?.[1] ?? "";
+      // As SoftHSM names it.
+      const slot = (Number.parseInt(serial.slice(8), 16) & 0x7fffffff).toString(16);
+      const before = shim.logins();
+      const uri = uriOf(`slot-description=SoftHSM%20slot%20ID%200x${slot};object=k1`);
+      expect(await cli(["bench", uri, ...raw, "--concurrency=2"], { env })).toMatchObject({ code: 0, stderr: "" });
+      const { stdout } = await cli(["doctor", uri, "--samples", "0"], { env });
+      expect(stdout).toContain("sensitive and not extractable");
+      const place = ["hsm-a", "hsm-b"].indexOf(away);
+      expect(shim.logins()[place]).toBe(before[place]);
+    }
+  });
+
+  test("says what the module refuses, and shows no stack", async () => {
+    shim.token({ maxSessions: 4 });
+    const { code, stdout } = await cli(["bench", uriOf("token=hsm-a;object=k1"), ...raw, "--concurrency=9"]);
+    expect({ code, error: JSON.parse(stdout).error }).toEqual({
+      code: 3,
+      error: { code: "module_failed", message: "--raw: the PKCS#11 module refused: CKR_SESSION_COUNT" },
+    });
+  });
+
+  test("Ctrl-C does not finalize the module during a call", async () => {
+    shim.delay("C_Sign", 300);
+    const uri = uriOf("token=hsm-a;object=k1");
+    const env = { ...hsm.env, OP_PIN: hsm.pin };
+    const child = startCli(["bench", uri, "--raw", "--calls", "1", "--concurrency", "1"], { cwd: folder.path, env });
+    const out = text(child.stdout);
+    // The probe, the two calls that are not measured, and the calls of both sides in turn.
+    await expect.poll(() => shim.calls("C_Sign"), { interval: 5, timeout: 20_000 }).toBeGreaterThanOrEqual(5);
+    child.kill("SIGINT");
+    await ended(child);
+    expect({ code: child.exitCode, out: await out }).toEqual({ code: 130, out: expect.stringContaining("Stopped") });
+    expect(shim.counter("finalizeInFlight")).toBe(0);
+  });
 });
 
 describe("before a key is made, the adapter refuses", () => {

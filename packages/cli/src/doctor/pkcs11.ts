@@ -1,4 +1,4 @@
-import { findModule, runInModule } from "../backends/pkcs11/module.ts";
+import { findModule, placeOfOpened, runInModule } from "../backends/pkcs11/module.ts";
 import type { KeyAttributes, TokenState } from "../backends/pkcs11/messages.ts";
 import type { BackendChecks } from "./backend.ts";
 import { note, ok, problem, warning, type Finding } from "./finding.ts";
@@ -10,12 +10,13 @@ export const PKCS11: BackendChecks = {
     if (place === undefined) return [];
     return tokenFindings(await runInModule<TokenState>(place, { task: "token" }, context));
   },
-  examine: async ({ uri, options, context, pin: readPin }) => {
+  examine: async ({ uri, options, context, pin: readPin }, opened) => {
     const place = await findModule(uri, options, context);
     const pin = await readPin();
     if (place === undefined || pin === undefined)
       return [note("key", "attributes not examined: this needs the module and the PIN")];
-    return attributeFindings(await runInModule<KeyAttributes>(place, { task: "attributes", pin }, context));
+    const task = { task: "attributes", pin } as const;
+    return attributeFindings(await runInModule<KeyAttributes>(placeOfOpened(place, opened.uri), task, context));
   },
 };
 

@@ -46,6 +46,12 @@ export async function findModule(
   return { module, parameters: typeof given === "string" ? given : undefined, uri: parsed, binding };
 }
 
+/** The place of a key that is open, whose URI names its token and its key exactly. */
+export function placeOfOpened(place: ModulePlace, keyUri: string): ModulePlace {
+  const named = Object.entries(readTokenUri(keyUri)).filter(([, value]) => value !== undefined);
+  return { ...place, uri: { ...place.uri, ...(Object.fromEntries(named) as Partial<TokenUri>) } };
+}
+
 /** As the adapter decides it: by the real path of the module. To load a module is to run its code. */
 async function isAllowed(module: string, allowed: unknown): Promise<boolean> {
   if (allowed === undefined) return true;

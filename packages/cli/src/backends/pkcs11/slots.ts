@@ -9,9 +9,21 @@ export interface TokenInfo {
   readonly flags: number;
 }
 
+interface SlotInfo {
+  readonly slotDescription: string;
+  readonly manufacturerID: string;
+}
+interface LibraryInfo {
+  readonly manufacturerID: string;
+  readonly libraryDescription: string;
+  readonly libraryVersion: { readonly major: number; readonly minor: number };
+}
+
 /** The calls of `pkcs11js` that find a token. */
 export interface SlotCalls {
+  C_GetInfo(): LibraryInfo;
   C_GetSlotList(tokenPresent: boolean): Buffer[];
+  C_GetSlotInfo(slot: Buffer): SlotInfo;
   C_GetTokenInfo(slot: Buffer): TokenInfo;
 }
 
@@ -22,6 +34,7 @@ export interface FoundSlots {
   readonly unreadable: readonly string[];
 }
 
+/** With all attributes of the URI that select a token: a PIN must go to no other one. Blank slots never match, as in the adapter. */
 export function findSlots(module: SlotCalls, uri: TokenUri): FoundSlots {
   const unreadable: string[] = [];
   const tokens = module.C_GetSlotList(true).flatMap((slot) => {
@@ -34,12 +47,19 @@ export function findSlots(module: SlotCalls, uri: TokenUri): FoundSlots {
       return [];
     }
   });
-  return { matching: tokens.filter(([slot, info]) => matches(uri, slot, info)), unreadable };
+  const isOfLibrary = matchesLibrary(module, uri);
+  const matching = tokens.filter(
+    ([slot, info]) => isOfLibrary && matchesToken(uri, slot, info) && matchesSlot(module, uri, slot),
+  );
+  const initialized = matching.filter(([, { flags }]) => (flags & CKF_TOKEN_INITIALIZED) !== 0);
+  // Not every module sets that flag.
+  const others = matching.filter(([, { label }]) => uri.serial !== undefined || trimPadding(label) !== "");
+  return { matching: initialized.length > 0 ? initialized : others, unreadable };
 }
 
-function matches(uri: TokenUri, slot: Buffer, info: TokenInfo): boolean {
-  const same = (wanted: string | undefined, found: string): boolean =>
-    wanted === undefined || trimPadding(wanted) === trimPadding(found);
+const CKF_TOKEN_INITIALIZED = 0x400;
+
+function matchesToken(uri: TokenUri, slot: Buffer, info: TokenInfo): boolean {
   return (
     same(uri.token, info.label) &&
     same(uri.serial, info.serialNumber) &&
@@ -47,6 +67,39 @@ function matches(uri: TokenUri, slot: Buffer, info: TokenInfo): boolean {
     same(uri.model, info.model) &&
     (uri.slotId === undefined || uri.slotId === slotNumber(slot))
   );
+}
+
+function matchesSlot(module: SlotCalls, uri: TokenUri, slot: Buffer): boolean {
+  if (uri.slotDescription === undefined && uri.slotManufacturer === undefined) return true;
+  const info = readable(() => module.C_GetSlotInfo(slot));
+  return (
+    info !== undefined && same(uri.slotDescription, info.slotDescription) && same(uri.slotManufacturer, info.manufacturerID)
+  );
+}
+
+function matchesLibrary(module: SlotCalls, uri: TokenUri): boolean {
+  const { libraryDescription, libraryManufacturer, libraryVersion } = uri;
+  if ([libraryDescription, libraryManufacturer, libraryVersion].every((text) => text === undefined)) return true;
+  const info = readable(() => module.C_GetInfo());
+  if (info === undefined) return false;
+  const { major, minor } = info.libraryVersion;
+  return (
+    same(libraryDescription, info.libraryDescription) &&
+    same(libraryManufacturer, info.manufacturerID) &&
+    (libraryVersion === undefined || [`${major}`, `${major}.${minor}`].includes(libraryVersion))
+  );
+}
+
+function readable<Info>(read: () => Info): Info | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+function same(wanted: string | undefined, found: string): boolean {
+  return wanted === undefined || trimPadding(wanted) === trimPadding(found);
 }
 
 /** In decimal digits. A CK_ULONG has 8 bytes, on Windows 4. */

@@ -6,6 +6,12 @@ export interface TokenUri {
   readonly model: string | undefined;
   /** In decimal digits: some modules number slots above 2^53. */
   readonly slotId: string | undefined;
+  readonly slotDescription: string | undefined;
+  readonly slotManufacturer: string | undefined;
+  readonly libraryDescription: string | undefined;
+  readonly libraryManufacturer: string | undefined;
+  /** `3` or `3.1`. */
+  readonly libraryVersion: string | undefined;
   /** `CKA_LABEL` in hexadecimal: it need not be UTF-8. */
   readonly object: string | undefined;
   /** `CKA_ID` in hexadecimal. */
@@ -28,6 +34,11 @@ export function readTokenUri(uri: string): TokenUri {
     manufacturer: text(attributes.get("manufacturer")),
     model: text(attributes.get("model")),
     slotId: slot === undefined ? undefined : slotNumber(slot.toString()),
+    slotDescription: text(attributes.get("slot-description")),
+    slotManufacturer: text(attributes.get("slot-manufacturer")),
+    libraryDescription: text(attributes.get("library-description")),
+    libraryManufacturer: text(attributes.get("library-manufacturer")),
+    libraryVersion: text(attributes.get("library-version")),
     object: attributes.get("object")?.toString("hex"),
     id: id?.toString("hex"),
     modulePath: text(parameters.get("module-path")),

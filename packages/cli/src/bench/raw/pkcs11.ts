@@ -1,9 +1,9 @@
 import { createRequire } from "node:module";
-import { findModule, type ModulePlace } from "../../backends/pkcs11/module.ts";
+import { findModule, placeOfOpened, type ModulePlace } from "../../backends/pkcs11/module.ts";
 import { findSlots, type SlotCalls } from "../../backends/pkcs11/slots.ts";
 import { CliError } from "../../program/cli-error.ts";
 import { EXIT } from "../../program/exit-codes.ts";
-import type { OpenRaw } from "../side.ts";
+import type { OpenRaw, Side } from "../side.ts";
 import { missingSdk } from "./missing-sdk.ts";
 import { probeDigest } from "./text.ts";
 
@@ -34,20 +34,32 @@ const ALREADY_INITIALIZED = 0x191;
 const ALREADY_LOGGED_IN = 0x100;
 
 /** `C_SignInit` and `C_Sign` of the module by pkcs11js, in a session for each call at once. The key was opened before, so the PIN is right. */
-export const openRawToken: OpenRaw = async ({ uri, options, context, concurrency, pin }) => {
-  const place = await findModule(uri, options, context);
-  if (place === undefined) throw missingSdk("pkcs11js");
+export const openRawToken: OpenRaw = async ({ uri, keyUri, options, context, concurrency, pin }) => {
+  const found = await findModule(uri, options, context);
+  if (found === undefined) throw missingSdk("pkcs11js");
+  const place = placeOfOpened(found, keyUri);
   const binding = createRequire(place.binding)(place.binding) as Binding;
   const number = (name: string): number => Number(binding[name]);
   const module = new binding.PKCS11();
   module.load(place.module);
+  return inModule(async () => openSessions({ module, number, place, concurrency, secret: await pin() }));
+};
+
+interface SessionsOrder {
+  readonly module: Module;
+  readonly number: (name: string) => number;
+  readonly place: ModulePlace;
+  readonly concurrency: number;
+  readonly secret: string | undefined;
+}
+
+function openSessions({ module, number, place, concurrency, secret }: SessionsOrder): Side {
   const { parameters } = place;
   // pkcs11js drops the last character of the parameters.
   const args =
     parameters === undefined ? undefined : { flags: number("CKF_OS_LOCKING_OK"), libraryParameters: `${parameters} ` };
   const isOurs = unless(ALREADY_INITIALIZED, () => module.C_Initialize(args));
   const slot = findSlot(module, place);
-  const secret = await pin();
   const sessions = Array.from({ length: concurrency }, () => module.C_OpenSession(slot, number("CKF_SERIAL_SESSION")));
   const [first] = sessions;
   if (secret !== undefined && first !== undefined) {
@@ -76,12 +88,25 @@ export const openRawToken: OpenRaw = async ({ uri, options, context, concurrency
     },
     codeOf: (error) => (error instanceof Error ? (/CKR_\w+/.exec(error.message)?.[0] ?? error.name) : "Error"),
     close: async () => {
+      // A module may not be finalized during a call, which only Ctrl-C leaves behind. The program ends then.
+      if (free.length < sessions.length) return;
       for (const { session } of free) module.C_CloseSession(session);
       // Otherwise the adapter in this process would lose its sessions.
       if (isOurs) module.C_Finalize();
     },
   };
-};
+}
+
+/** What the module refuses is no mistake in this program: too many sessions, a login that another program prevents. */
+async function inModule(open: () => Promise<Side>): Promise<Side> {
+  try {
+    return await open();
+  } catch (error) {
+    const code = /CKR_\w+/.exec(error instanceof Error ? error.message : "")?.[0];
+    if (error instanceof CliError || code === undefined) throw error;
+    throw new CliError(EXIT.backend, "module_failed", `--raw: the PKCS#11 module refused: ${code}`, { cause: error });
+  }
+}
 
 /** Whether the call was needed. */
 function unless(done: number, call: () => void): boolean {
@@ -97,7 +122,10 @@ function unless(done: number, call: () => void): boolean {
 function findSlot(module: Module, { uri }: ModulePlace): Buffer {
   const { matching, unreadable } = findSlots(module, uri);
   const [token] = matching;
-  if (token !== undefined) return token[0];
+  if (token !== undefined && matching.length === 1) return token[0];
+  if (token !== undefined) {
+    throw new CliError(EXIT.backend, "token_ambiguous", "more than one token matches: add serial= to the URI");
+  }
   throw new CliError(EXIT.backend, "token_not_found", ["the module has no such token", ...unreadable].join("; "));
 }
 
