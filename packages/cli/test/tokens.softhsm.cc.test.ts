@@ -148,8 +148,8 @@ describe("bench --raw", () => {
     const env = { ...hsm.env, OP_PIN: hsm.pin };
     const child = startCli(["bench", uri, "--raw", "--calls", "1", "--concurrency", "1"], { cwd: folder.path, env });
     const out = text(child.stdout);
-    // The probe, the two calls that are not measured, and the calls of both sides in turn.
-    await expect.poll(() => shim.calls("C_Sign"), { interval: 5, timeout: 20_000 }).toBeGreaterThanOrEqual(5);
+    // Two probes, the two calls that are not measured, and the calls of both sides in turn.
+    await expect.poll(() => shim.calls("C_Sign"), { interval: 5, timeout: 20_000 }).toBeGreaterThanOrEqual(6);
     child.kill("SIGINT");
     await ended(child);
     expect({ code: child.exitCode, out: await out }).toEqual({ code: 130, out: expect.stringContaining("Stopped") });

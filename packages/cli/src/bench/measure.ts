@@ -20,6 +20,8 @@ export interface LevelOptions extends Limits {
   readonly onCall: () => void;
   /** How many attempts the guard has made after the first, so far. */
   readonly repeats: () => number;
+  /** How long callers wait while not one call ends. Milliseconds. Default 30,000. */
+  readonly patienceMs?: number;
 }
 
 /** What was measured with one number of calls at once. */
@@ -73,9 +75,34 @@ export function warmUpCalls(concurrency: number): number {
   return concurrency;
 }
 
-async function warmUp(side: Side, { concurrency, ended, onCall }: LevelOptions): Promise<void> {
-  const calls = Array.from({ length: warmUpCalls(concurrency) }, () => side.sign().then(onCall, () => undefined));
-  await Promise.race([ended, Promise.all(calls)]);
+async function warmUp(side: Side, { concurrency, ended, onCall, patienceMs }: LevelOptions): Promise<void> {
+  const patience = createPatience(patienceMs);
+  const call = (): Promise<void> => side.sign().then(onCall, () => undefined).finally(patience.renew);
+  const calls = Promise.all(Array.from({ length: warmUpCalls(concurrency) }, call));
+  await Promise.race([ended, patience.over, calls]).finally(patience.stop);
+}
+
+/** A bare call has no limit of time. A server that accepts calls and answers none must not keep the command for good. */
+const PATIENCE_MS = 30_000;
+
+interface Patience {
+  /** Resolves when no call has ended for so long. */
+  readonly over: Promise<void>;
+  /** A call has ended. */
+  renew(): void;
+  stop(): void;
+}
+
+function createPatience(ms = PATIENCE_MS): Patience {
+  let last = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    // One timer for all calls, since one for each would be measured too.
+    timer = setInterval(() => {
+      if (performance.now() - last >= ms) resolve();
+    }, ms / 10);
+  });
+  return { over, renew: () => void (last = performance.now()), stop: () => clearInterval(timer) };
 }
 
 /** Failures in a row, without a signature between them, after which there is nothing to measure. */
@@ -92,32 +119,45 @@ function isOver({ failures, most }: Streak): boolean {
 
 /** Callers that each begin a call when their last one has ended. */
 async function measureRound(side: Side, tally: Tally, options: LevelOptions, streak: Streak): Promise<void> {
-  const { concurrency, calls, durationMs, signal, ended, onCall, repeats } = options;
+  const { concurrency, calls, durationMs, signal, ended, onCall, repeats, patienceMs } = options;
   const start = performance.now();
   const repeatsBefore = repeats();
   let left = calls;
+  let waiting = 0;
+  let isLeft = false;
   const goesOn = (): boolean =>
     left > 0 && !signal.aborted && !isOver(streak) && performance.now() - start < durationMs;
   const breather = createBreather();
+  const patience = createPatience(patienceMs);
   const caller = async (): Promise<void> => {
     while (goesOn()) {
       left -= 1;
       const began = performance.now();
+      waiting += 1;
       try {
         await side.sign();
+        if (isLeft) return;
         tally.record(performance.now() - began);
         streak.failures = 0;
       } catch (error) {
         // What the end of the command has ended is no failure of the backend.
-        if (signal.aborted) return;
+        if (signal.aborted || isLeft) return;
         tally.fail(side.codeOf(error));
         streak.failures += 1;
       }
+      waiting -= 1;
+      patience.renew();
       onCall();
       await breather();
     }
   };
-  await Promise.race([ended, Promise.all(Array.from({ length: concurrency }, caller))]);
+  const giveUp = patience.over.then(() => {
+    isLeft = true;
+    for (let call = 0; call < waiting; call += 1) tally.fail("no_answer");
+    streak.failures = streak.most;
+  });
+  const callers = Promise.all(Array.from({ length: concurrency }, caller));
+  await Promise.race([ended, giveUp, callers]).finally(patience.stop);
   tally.busyMs += performance.now() - start;
   tally.repeats += repeats() - repeatsBefore;
 }
@@ -127,10 +167,14 @@ const BREATH_MS = 50;
 /** Lets signals and the terminal have their turn, which calls that never wait for anything would take. */
 function createBreather(): () => Promise<void> | undefined {
   let last = performance.now();
+  let turn: Promise<void> | undefined;
   return () => {
-    const now = performance.now();
-    if (now - last < BREATH_MS) return undefined;
-    last = now;
-    return setImmediate();
+    // All callers wait for one turn. If each had another, the first one would wait for the calls of all others.
+    if (turn === undefined && performance.now() - last < BREATH_MS) return undefined;
+    turn ??= setImmediate().then(() => {
+      turn = undefined;
+      last = performance.now();
+    });
+    return turn;
   };
 }

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign as signBytes } from "node:crypto";
 import { guardSigner, spkiToJwk } from "@signpost/core";
 import { createSigner } from "@signpost/core/adapter";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { rowsOf } from "../../src/bench/buckets.ts";
 import { countAttempts, guardedSide } from "../../src/bench/guarded.ts";
 import { measureLevel, type LevelOptions } from "../../src/bench/measure.ts";
@@ -154,6 +154,28 @@ describe("a level", () => {
     const { tallies } = await measureLevel([hanging], options({ signal: controller.signal, ended }));
     expect(tallies[0]?.signatures).toBe(8);
     expect(tallies[0]?.errors).toEqual({});
+  });
+
+  test("ends when not one call ends any more, and counts those that were waited for", async () => {
+    let calls = 0;
+    const hanging = side("a", () => ((calls += 1) <= 11 ? Promise.resolve() : new Promise(() => undefined)));
+    const { tallies, gaveUp } = await measureLevel([hanging], options({ concurrency: 3, patienceMs: 20 }));
+    expect([gaveUp, tallies[0]?.signatures, tallies[0]?.errors]).toEqual([true, 8, { no_answer: 3 }]);
+  });
+
+  test("has all callers wait for one turn", async () => {
+    const controller = new AbortController();
+    const ended = new Promise<void>((resolve) => controller.signal.addEventListener("abort", () => resolve()));
+    let calls = 0;
+    // Each call takes 2 ms.
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => calls * 2);
+    const busy = side("a", async () => void (calls += 1));
+    const limits = { calls: Infinity, durationMs: 600_000, signal: controller.signal, ended };
+    setImmediate(() => controller.abort());
+    await measureLevel([busy], options({ concurrency: 100, ...limits }));
+    clock.mockRestore();
+    // One each that is not measured, those of the first 50 ms, and one more each.
+    expect(calls).toBeLessThan(100 + 25 + 100 + 5);
   });
 
   test("lets timers have their turn between calls that wait for nothing", async () => {
