@@ -19,8 +19,10 @@ const MAIN_SHARE = 99;
 /** The times of all sides in logarithmic rows, as fine as their number allows. Undefined without a signature. */
 export function rowsOf(tallies: readonly Tally[]): Rows | undefined {
   const all = tallies.map(({ buckets }) => buckets);
-  const first = Math.min(...all.map(([bucket]) => indexOf(bucket)));
-  const last = Math.max(...all.map((buckets) => indexOf(buckets.at(-1))));
+  // A side may have none.
+  const known = all.filter((buckets) => buckets.length > 0);
+  const first = Math.min(...known.map(([bucket]) => indexOf(bucket)));
+  const last = Math.max(...known.map((buckets) => indexOf(buckets.at(-1))));
   if (!Number.isFinite(first) || !Number.isFinite(last)) return undefined;
   const main = Math.min(last, Math.max(...tallies.map(mainEnd)));
   const width = widthFor(main - first + 1);

@@ -1,3 +1,4 @@
+import type { Failure } from "../program/failure.ts";
 import type { Level } from "./measure.ts";
 import type { Plan } from "./plan.ts";
 import type { Tally } from "./tally.ts";
@@ -47,11 +48,13 @@ export function compare([ours, bare]: readonly Tally[]): Comparison | undefined 
   };
 }
 
-export function asJson({ uri, plan, names, levels, wasStopped }: Report): object {
+/** `failed`: why the picture could not be written. */
+export function asJson({ uri, plan, names, levels, wasStopped }: Report, failed?: Failure): object {
   const { biller, billedAtMost } = plan;
   const failures = levels.flatMap(({ tallies }) => tallies).reduce((sum, tally) => sum + tally.failures, 0);
   return {
-    ok: failures === 0 && !wasStopped,
+    ok: failures === 0 && !wasStopped && failed === undefined,
+    ...(failed === undefined ? {} : { error: { code: failed.code, message: failed.message } }),
     uri,
     wasStopped,
     billed: biller === undefined ? null : { by: biller, callsAtMost: billedAtMost },

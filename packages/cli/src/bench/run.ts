@@ -10,6 +10,7 @@ import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
 import { failureOf } from "../program/failure.ts";
 import { askConsent, canAsk } from "../program/prompts.ts";
+import { printable } from "../terminal/printable.ts";
 import type { BenchFlags } from "./command.ts";
 import { countAttempts, guardedSide, type AttemptCount } from "./guarded.ts";
 import { measureLevel, type Level } from "./measure.ts";
@@ -49,10 +50,10 @@ export async function runBench(context: CliContext, flags: BenchFlags, uri: stri
       () => undefined,
       (error: unknown) => failureOf(error),
     );
-    if (flags.json === true) context.output.json(asJson(report));
+    if (flags.json === true) context.output.json(asJson(report, failed));
     else printReport(report, context.output);
     if (failed === undefined) return exitCodeOf(levels);
-    context.messages.line(`${context.messages.colors.red("error")} ${failed.message}`);
+    context.messages.line(`${context.messages.colors.red("error")} ${printable(failed.message)}`);
     return failed.exitCode;
   } finally {
     attempts.stop();

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { access, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { access, lstat, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { CliError } from "../program/cli-error.ts";
 import { EXIT } from "../program/exit-codes.ts";
@@ -13,19 +13,25 @@ export interface SvgFile {
 
 /** Finds out whether the file may be written, before anything is measured. Only a picture of this command is replaced. */
 export async function openSvgFile(name: string, cwd: string): Promise<SvgFile> {
-  const path = resolve(cwd, name);
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
+  const given = resolve(cwd, name);
+  const isThere = await lstat(given).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw unwritable(name, error);
+    },
+  );
+  const fail = (error: unknown): never => {
     throw unwritable(name, error);
-  });
-  if (text !== undefined && !text.includes(SVG_MARK)) {
+  };
+  // A link stays, and what it leads to is replaced.
+  const path = isThere ? await realpath(given).catch(fail) : given;
+  if (isThere && !(await isPicture(path).catch(fail))) {
     throw new CliError(EXIT.usage, "file_exists", `${name} exists, and signpost did not write it`, {
       hint: "Move it, or name another file",
     });
   }
-  await access(dirname(path), constants.W_OK).catch((error: unknown) => {
-    throw unwritable(name, error);
-  });
+  await access(dirname(path), constants.W_OK).catch(fail);
   return {
     write: async (svg) => {
       const written = `${path}.${randomUUID()}`;
@@ -38,6 +44,15 @@ export async function openSvgFile(name: string, cwd: string): Promise<SvgFile> {
       }
     },
   };
+}
+
+/** More than a picture ever has. */
+const MAX_BYTES = 1_048_576;
+
+/** Whether this command wrote it. A FIFO or a device is not read: it may never end. */
+async function isPicture(path: string): Promise<boolean> {
+  const stats = await stat(path);
+  return stats.isFile() && stats.size <= MAX_BYTES && (await readFile(path, "utf8")).includes(SVG_MARK);
 }
 
 function unwritable(name: string, cause: unknown): CliError {

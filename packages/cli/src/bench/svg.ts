@@ -131,9 +131,10 @@ function rect(x: number, y: number, width: number, height: number, style: string
 }
 
 function escaped(words: string): string {
-  // XML has no control characters, not even escaped.
+  // XML has no control characters, not even escaped, and not these two.
   return words
-    .replaceAll(/\p{Cc}/gu, "\uFFFD")
+    .replaceAll(/[\p{Cc}\uFFFE\uFFFF]/gu, "\uFFFD")
     .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;");
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
 }

@@ -1,11 +1,13 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readFile, rm } from "node:fs/promises";
+import { lstat, readFile, rm, symlink } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
 import { runApp } from "../support/run-app.ts";
-import { runCli } from "../support/run-cli.ts";
+import { runCli, type CliResult } from "../support/run-cli.ts";
 import { runOnTerminal } from "../support/terminal.ts";
 
 let folder: KeyFolder;
@@ -98,6 +100,35 @@ describe("mistakes are found before anything is signed", () => {
   test("a key that is not there", async () => {
     expect(await runApp(["bench", "local:away.pem"], { cwd: folder.path })).toMatchObject({ code: 2, stdout: "" });
   });
+});
+
+test("figures are printed although the picture cannot be written, and are not ok", async () => {
+  // Too long for the name under which it is written first.
+  const name = `${"a".repeat(250)}.svg`;
+  const args = ["bench", "local:", "--calls", "5", "--concurrency", "1", "--svg", name, "--json"];
+  const { code, stdout } = await runApp(args, { cwd: folder.path });
+  expect({ code, report: JSON.parse(stdout) }).toMatchObject({
+    code: 2,
+    report: { ok: false, error: { code: "file_unwritable" }, levels: [{ signpost: { signatures: 5 } }] },
+  });
+});
+
+test("nothing but a file is read or replaced, and a link to a picture stays", async () => {
+  const bench = (name: string): Promise<CliResult> =>
+    runApp(["bench", "local:", "--calls", "5", "--concurrency", "1", "--svg", name], { cwd: folder.path });
+  const path = (name: string): string => join(folder.path, name);
+  await promisify(execFile)("mkfifo", [path("fifo")]);
+  for (const name of ["fifo", "/dev/zero", "."]) {
+    expect(await bench(name)).toMatchObject({ code: 2, stderr: expect.stringContaining("signpost did not write it") });
+  }
+  expect(await bench("real.svg")).toMatchObject({ code: 0 });
+  await symlink("real.svg", path("link.svg"));
+  const before = await readFile(path("real.svg"), "utf8");
+  expect(await bench("link.svg")).toMatchObject({ code: 0 });
+  expect((await lstat(path("link.svg"))).isSymbolicLink()).toBe(true);
+  expect(await readFile(path("real.svg"), "utf8")).not.toBe(before);
+  await rm(path("real.svg"));
+  expect(await bench("link.svg")).toMatchObject({ code: 2, stderr: expect.stringContaining("ENOENT") });
 });
 
 test("a picture of this command is replaced by the next one", async () => {

@@ -56,6 +56,7 @@ describe("what was measured", () => {
     expect(rows?.starts.at(-1)).toBeLessThan(60);
     expect(rows?.counts[1]?.filter((count) => count > 0).length).toBeGreaterThan(6);
     expect(rowsOf([tallyOf([])])).toBeUndefined();
+    expect(rowsOf([tallyOf([3, 3]), tallyOf([])])?.counts).toEqual([[2], [0]]);
     expect(rowsOf([tallyOf([3, 3, 3])])?.counts).toEqual([[3]]);
   });
 

@@ -73,9 +73,11 @@ test("a run without a signature has no figures and no histogram", () => {
 });
 
 test("the picture needs nothing from elsewhere, and text cannot leave its element", () => {
-  const svg = benchSvg(reportOf(report.levels, { uri: 'local:<script>alert(1)</script>&"\u0007' }));
+  const svg = benchSvg(reportOf(report.levels, { uri: 'local:<script>alert(1)</script>&"]]>\uFFFE\u0007' }));
   expect(svg).not.toMatch(/<script|href|url\(|@import|[^\P{Cc}\n]/u);
   expect(svg).toContain("&lt;script");
+  // Neither is allowed in XML.
+  expect(svg).not.toMatch(/\]\]>|\uFFFE/);
   expect(svg).toContain("prefers-color-scheme:dark");
   expect(svg).not.toContain("NaN");
 });
