@@ -106,6 +106,18 @@ test.each([
   });
 });
 
+test.each([
+  ["http://198.51.100.1:8200", "vault:///transit/keys/op", "VAULT_ADDR: expected https:"],
+  ["http://127.0.0.1:9", "vault:///transit/../sys/keys/op", "expected the path of a mount"],
+  ["http://127.0.0.1:9", "vault:///transit/keys/o%20p", "expected the name of a Transit key"],
+  ["https://127.0.0.1:9/sub", "vault:///transit/keys/op", "VAULT_ADDR: expected https:"],
+])("the token of Vault goes to no server that the adapter refuses: %s, %s", async (address, uri, message) => {
+  const env = { VAULT_ADDR: address, VAULT_TOKEN: "secret-1234" };
+  const { code, stdout, stderr } = await runCli(["keygen", uri], { cwd: folder.path, env });
+  expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
+  expect(stderr).not.toContain("secret-1234");
+});
+
 test("a key in Azure needs a credential", async () => {
   const { code, stderr } = await runCli(["keygen", "azurekms:///op.vault.azure.net/keys/op"], {
     cwd: folder.path,

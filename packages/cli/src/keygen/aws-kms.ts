@@ -1,9 +1,6 @@
 import { kmsPlace, openKmsCalls, type KmsCalls } from "../backends/aws-kms.ts";
 import type { CliError } from "../program/cli-error.ts";
-import { exists, failed, NO_KEY, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
-
-/** Credentials that may make keys need not be allowed to read every key, and an alias may name a disabled one. */
-const NO_KMS_KEY = [...NO_KEY, "access_denied", "key_disabled"];
+import { exists, failed, NO_CLOUD_KEY, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
 
 const EXAMPLE = "awskms:///alias/op-2027";
 
@@ -19,7 +16,7 @@ export const makeKmsKey: MakeKey = async ({ uri, options, context, open }) => {
   }
   // A key without an alias has no name yet.
   const named = place.id === "" ? uri.replace(/^awskms:\/\/[^/]*\//i, "$&alias/signpost-keygen") : uri;
-  const isTaken = (await opensKey(open, named, NO_KMS_KEY)) && place.id !== "";
+  const isTaken = (await opensKey(open, named, NO_CLOUD_KEY)) && place.id !== "";
   if (isTaken) throw aliasExists(place.id);
   const calls = await openKmsCalls(place, context);
   if (calls === undefined) throw refuse("@aws-sdk/client-kms is not installed", "npm install @aws-sdk/client-kms");

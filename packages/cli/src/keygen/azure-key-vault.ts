@@ -7,7 +7,8 @@ import {
   type AzureKeyName,
 } from "../backends/azure-key-vault.ts";
 import type { RestAnswer } from "../backends/rest.ts";
-import { exists, failed, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
+import type { CliError } from "../program/cli-error.ts";
+import { exists, failed, NO_CLOUD_KEY, opensKey, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
 
 const EXAMPLE = "azurekms:///NAME.vault.azure.net/keys/KEY";
 
@@ -21,6 +22,8 @@ export const makeAzureKey: MakeKey = async (order) => {
   const calls = await openAzureCalls(name.host, order.options, order.context);
   if (calls === undefined) throw refuse("@azure/identity is not installed", "npm install @azure/identity");
   try {
+    // Before a token is sent: the adapter refuses hosts and options that it could not open the key with later.
+    if ((await opensKey(order.open, order.uri, NO_CLOUD_KEY)) && !order.newVersion) throw keyExists(name.key);
     await requirePlace(calls, name, order.newVersion);
     const made = await send(calls, "create", "POST", `/keys/${name.key}/create`, requestOf(name, order));
     return `azurekms:///${name.host}/keys/${name.key}/${versionOf(made)}`;
@@ -36,7 +39,11 @@ async function requirePlace(calls: AzureCalls, { key }: AzureKeyName, isThere: b
     throw refuse(`There is no key ${key}`, "Without --new-version, signpost makes the first version");
   }
   if (isThere || status === 404) return;
-  throw exists(`The key ${key}`, "Make another version of it with --new-version, or name another key");
+  throw keyExists(key);
+}
+
+function keyExists(key: string): CliError {
+  return exists(`The key ${key}`, "Make another version of it with --new-version, or name another key");
 }
 
 function requestOf({ host }: AzureKeyName, { protection }: KeyOrder): object {

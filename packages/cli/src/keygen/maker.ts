@@ -40,6 +40,9 @@ export function requireNames(part: string, given: readonly string[], known: read
 /** There is no such key, or none that signs. */
 export const NO_KEY: readonly string[] = ["key_not_found", "ambiguous_key", "unsupported_key"];
 
+/** Credentials that may make keys need not be allowed to read every key, and a name may be that of a disabled one. */
+export const NO_CLOUD_KEY: readonly string[] = [...NO_KEY, "access_denied", "key_disabled"];
+
 /**
  * Whether a URI already opens a key. So the adapter refuses what it would refuse later, before a key is made: a mistake in the
  * URI, a module that is not allowed, an endpoint without TLS, a wrong PIN. `noKey`: the codes that mean that it does not.

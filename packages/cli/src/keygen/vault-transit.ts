@@ -1,12 +1,13 @@
 import { dataOf, openVaultCalls, vaultKeyName, type VaultCalls, type VaultKeyName } from "../backends/vault-transit.ts";
 import type { RestAnswer } from "../backends/rest.ts";
-import { exists, failed, refuse, type MakeKey } from "./maker.ts";
+import type { CliError } from "../program/cli-error.ts";
+import { exists, failed, NO_CLOUD_KEY, opensKey, refuse, type MakeKey } from "./maker.ts";
 
 const EXAMPLE = "vault:///transit/keys/op";
 const TYPE = "ecdsa-p256";
 
 /** A key in the Transit engine that cannot be exported or backed up as plain text, or another version of such a key. */
-export const makeVaultKey: MakeKey = async ({ uri, options, context, newVersion }) => {
+export const makeVaultKey: MakeKey = async ({ uri, options, context, newVersion, open }) => {
   const name = vaultKeyName(uri);
   if (name === undefined || name.version !== undefined) throw refuse("Expected a key without a version", EXAMPLE);
   const calls = await openVaultCalls(options, context);
@@ -14,6 +15,8 @@ export const makeVaultKey: MakeKey = async ({ uri, options, context, newVersion 
     throw refuse("There is no address or no token", "Set VAULT_ADDR and VAULT_TOKEN: keygen does not log in");
   }
   try {
+    // Before the token is sent: the adapter refuses a server without TLS, and names that it could not open later.
+    if ((await opensKey(open, uri, NO_CLOUD_KEY)) && !newVersion) throw keyExists(name);
     const version = newVersion ? await addVersion(calls, name) : await createKey(calls, name);
     return `vault:///${name.mount}/keys/${name.key}?version=${version}`;
   } finally {
@@ -23,12 +26,16 @@ export const makeVaultKey: MakeKey = async ({ uri, options, context, newVersion 
 
 async function createKey(calls: VaultCalls, name: VaultKeyName): Promise<number> {
   if ((await read(calls, name)) !== undefined) {
-    throw exists(`The key ${name.key}`, "Make another version of it with --new-version, or name another key");
+    throw keyExists(name);
   }
   const settings = { type: TYPE, exportable: false, allow_plaintext_backup: false };
   await post(calls, `${name.mount}/keys/${name.key}`, settings);
   // The server answers in the same way if a key of another type was made meanwhile.
   return latestOf(await read(calls, name), name);
+}
+
+function keyExists({ key }: VaultKeyName): CliError {
+  return exists(`The key ${key}`, "Make another version of it with --new-version, or name another key");
 }
 
 async function addVersion(calls: VaultCalls, name: VaultKeyName): Promise<number> {
