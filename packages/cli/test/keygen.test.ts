@@ -1,14 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, stat } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { createPrivateKey } from "node:crypto";
 import { calculateJwkThumbprint } from "jose";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "./support/key-folder.ts";
 import { runApp } from "./support/run-app.ts";
-import { BIN, runCli } from "./support/run-cli.ts";
+import { BIN, ended, runCli, startCli } from "./support/run-cli.ts";
 import { expectTranscript } from "./support/transcript.ts";
 
 let folder: KeyFolder;
@@ -116,6 +118,41 @@ test.each([
   const { code, stdout, stderr } = await runCli(["keygen", uri], { cwd: folder.path, env });
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
   expect(stderr).not.toContain("secret-1234");
+});
+
+describe("a server that does not say whether it made the key", () => {
+  let server: Server;
+  let env: NodeJS.ProcessEnv;
+  let made: (socket: Socket) => void;
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      if (request.method === "POST") return made(request.socket);
+      response.writeHead(404, { "content-type": "application/json" }).end('{"errors":[]}');
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    env = { VAULT_ADDR: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, VAULT_TOKEN: "token" };
+  });
+  afterAll(() => server.close());
+  const args = ["keygen", "vault:///transit/keys/op"];
+
+  test("is a failure, and the key may be there", async () => {
+    made = (socket) => socket.destroy();
+    expect(await runCli(args, { cwd: folder.path, env })).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("The key may have been made: look in the backend before you try again"),
+    });
+  });
+
+  test("is left behind by Ctrl-C with a word", async () => {
+    const child = startCli(args, { cwd: folder.path, env });
+    const stderr = text(child.stderr);
+    made = () => void child.kill("SIGINT");
+    await ended(child);
+    expect({ code: child.exitCode, stderr: await stderr }).toEqual({
+      code: 130,
+      stderr: "! The key op, or another version of it, may have been made in transit\n",
+    });
+  });
 });
 
 test("a key in Azure needs a credential", async () => {

@@ -1,11 +1,11 @@
 import { kmsPlace, openKmsCalls, type KmsCalls } from "../backends/aws-kms.ts";
 import type { CliError } from "../program/cli-error.ts";
-import { exists, failed, NO_CLOUD_KEY, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
+import { exists, failed, LOOK_FIRST, NO_CLOUD_KEY, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
 
 const EXAMPLE = "awskms:///alias/op-2027";
 
 /** A key in AWS KMS, with an alias if the URI names one. The entry names the ARN, since an alias can be moved. */
-export const makeKmsKey: MakeKey = async ({ uri, options, context, open }) => {
+export const makeKmsKey: MakeKey = async ({ uri, options, context, open, leaves }) => {
   const [, host = "", parameters = ""] = /^awskms:\/\/([^/]*)\/[^?]*\??(.*)$/i.exec(uri) ?? [];
   if (!/^(?:[\w.-]+|\[[\da-f:.]+\])?(?::\d+)?$/i.test(host))
     throw refuse("The URI has a host that is not one", EXAMPLE);
@@ -22,7 +22,9 @@ export const makeKmsKey: MakeKey = async ({ uri, options, context, open }) => {
   if (calls === undefined) throw refuse("@aws-sdk/client-kms is not installed", "npm install @aws-sdk/client-kms");
   try {
     if (place.id !== "") await requireNoAlias(calls, place.id);
+    leaves(`AWS KMS may have made a key, without an alias. Its description is: ${DESCRIPTION}`);
     const arn = await createKey(calls);
+    leaves(`The key ${arn} was made${place.id === "" ? "" : ", and may have no alias"}`);
     if (place.id !== "") await nameKey(calls, place.id, arn);
     const [, beforeKey = "", query = ""] = /^(awskms:\/\/[^/]*\/)[^?]*(\?.*)?$/i.exec(uri) ?? [];
     // The ARN contains the Region.
@@ -46,14 +48,17 @@ function aliasExists(alias: string): CliError {
   return exists(`The alias ${alias}`, "Name another alias");
 }
 
+const DESCRIPTION = "ES256 key of an OpenID Provider (Signpost)";
+
 async function createKey(calls: KmsCalls): Promise<string> {
   const input = {
     KeySpec: "ECC_NIST_P256",
     KeyUsage: "SIGN_VERIFY",
-    Description: "ES256 key of an OpenID Provider (Signpost)",
+    Description: DESCRIPTION,
   };
   const answer = await calls.call("CreateKey", input).catch((error: unknown) => {
-    throw failed("CreateKey", error);
+    const status: unknown = Reflect.get(Object(Reflect.get(Object(error), "$metadata")), "httpStatusCode");
+    throw failed("CreateKey", error, status === undefined ? LOOK_FIRST : undefined);
   });
   return String(Reflect.get(Object(Reflect.get(answer, "KeyMetadata")), "Arn"));
 }

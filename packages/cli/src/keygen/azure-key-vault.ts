@@ -8,7 +8,7 @@ import {
 } from "../backends/azure-key-vault.ts";
 import type { RestAnswer } from "../backends/rest.ts";
 import type { CliError } from "../program/cli-error.ts";
-import { exists, failed, NO_CLOUD_KEY, opensKey, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
+import { exists, failed, LOOK_FIRST, NO_CLOUD_KEY, opensKey, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
 
 const EXAMPLE = "azurekms:///NAME.vault.azure.net/keys/KEY";
 
@@ -25,6 +25,7 @@ export const makeAzureKey: MakeKey = async (order) => {
     // Before a token is sent: the adapter refuses hosts and options that it could not open the key with later.
     if ((await opensKey(order.open, order.uri, NO_CLOUD_KEY)) && !order.newVersion) throw keyExists(name.key);
     await requirePlace(calls, name, order.newVersion);
+    order.leaves(`The key ${name.key}, or another version of it, may have been made in ${name.host}`);
     const made = await send(calls, "create", "POST", `/keys/${name.key}/create`, requestOf(name, order));
     return `azurekms:///${name.host}/keys/${name.key}/${versionOf(made)}`;
   } finally {
@@ -73,7 +74,7 @@ async function send(
   accepted: readonly number[] = [],
 ): Promise<RestAnswer> {
   const answer = await calls.send(method, path, body).catch((error: unknown) => {
-    throw failed(what, error);
+    throw failed(what, error, method === "POST" ? LOOK_FIRST : undefined);
   });
   const { status } = answer;
   if ((status >= 200 && status < 300) || accepted.includes(status)) return answer;

@@ -1,5 +1,6 @@
 import { openGcpClient, type GcpKmsLike } from "../backends/gcp-kms.ts";
-import { exists, failed, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
+import type { CliError } from "../program/cli-error.ts";
+import { exists, failed, LOOK_FIRST, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
 
 const KEY = /^gcpkms:\/\/((projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+)\/cryptoKeys\/([\w-]+))$/i;
 const CALL = { timeout: 10_000 };
@@ -14,6 +15,7 @@ export const makeGcpKey: MakeKey = async (order) => {
   }
   const client = await openGcpClient(order.options, order.context.cwd);
   if (client === undefined) throw refuse("@google-cloud/kms is not installed", "npm install @google-cloud/kms");
+  order.leaves(`The key ${id}, or another version of it, may have been made in ${ring}`);
   try {
     return `gcpkms://${order.newVersion ? await addVersion(client, name) : await createKey(client, { ring, id, name, order })}`;
   } finally {
@@ -39,16 +41,23 @@ async function createKey(client: GcpKmsLike, { ring, id, name, order }: NewKey):
     if (Reflect.get(Object(error), "code") === ALREADY_EXISTS) {
       throw exists(`The key ${id}`, "Make another version of it with --new-version, or name another key");
     }
-    throw failed("createCryptoKey", error);
+    throw unanswered("createCryptoKey", error);
   });
   return `${name}/cryptoKeyVersions/1`;
+}
+
+/** The status codes of gRPC for a call whose answer did not arrive: DEADLINE_EXCEEDED and UNAVAILABLE. */
+const NO_ANSWER: readonly unknown[] = [4, 14];
+
+function unanswered(what: string, error: unknown): CliError {
+  return failed(what, error, NO_ANSWER.includes(Reflect.get(Object(error), "code")) ? LOOK_FIRST : undefined);
 }
 
 async function addVersion(client: GcpKmsLike, parent: string): Promise<string> {
   const [version] = await client
     .createCryptoKeyVersion({ parent, cryptoKeyVersion: {} }, CALL)
     .catch((error: unknown) => {
-      throw failed("createCryptoKeyVersion", error);
+      throw unanswered("createCryptoKeyVersion", error);
     });
   return String(version.name);
 }

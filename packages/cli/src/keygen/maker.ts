@@ -16,6 +16,8 @@ export interface KeyOrder {
   readonly pin: () => Promise<string | undefined>;
   /** Opens a key as the adapter does. */
   readonly open: OpenKey;
+  /** What Ctrl-C may leave behind from now on, for people. */
+  readonly leaves: (text: string) => void;
 }
 
 /** Makes a key, and resolves to the URI that opens it. Never replaces anything. */
@@ -61,9 +63,12 @@ export function exists(what: string, hint: string): CliError {
   return new CliError(EXIT.usage, "key_exists", `${what} exists, and is not replaced`, { hint });
 }
 
+/** For a call whose answer did not arrive. */
+export const LOOK_FIRST = "The key may have been made: look in the backend before you try again";
+
 /** The backend refused. */
-export function failed(what: string, cause: unknown): CliError {
+export function failed(what: string, cause: unknown, hint?: string): CliError {
   const name = cause instanceof Error ? cause.name : "Error";
   const message = cause instanceof Error ? cause.message : "no message";
-  return new CliError(EXIT.backend, "keygen_failed", `${what}: ${name}: ${message}`, { cause });
+  return new CliError(EXIT.backend, "keygen_failed", `${what}: ${name}: ${message}`, { cause, hint });
 }

@@ -29,6 +29,7 @@ export const makeTokenKey: MakeKey = async (order) => {
   const pin = await order.pin();
   if (pin === undefined) throw refuse("There is no PIN", "Add pin-source=file:PATH or pin-source=env:NAME to the URI");
   const id = place.uri.id ?? randomBytes(ID_BYTES).toString("hex");
+  order.leaves(`A key pair with the id ${id} may have been made in the token`);
   await runInModule(place, { task: "generate", pin, label: object, id }, context).catch((error: unknown) => {
     if (!(error instanceof CliError) || error.code !== "key_exists") throw error;
     throw taken();

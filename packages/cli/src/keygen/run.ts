@@ -49,8 +49,9 @@ export async function runKeygen(context: CliContext, flags: KeygenFlags, uri: st
   // A mistake in its options, or a package that is missing, must not be found after a key was made that costs money.
   await loadAdapter(scheme, options, context.cwd);
   const open = keyOpener(context, adapters, ask);
-  const made = await context.during("Making the key", () =>
+  const made = await tellingLeftovers(context, (leaves) =>
     make({
+      leaves,
       uri,
       options,
       context,
@@ -71,4 +72,21 @@ export async function runKeygen(context: CliContext, flags: KeygenFlags, uri: st
     else context.output.line(printable(JSON.stringify(entry)));
     return EXIT.ok;
   });
+}
+
+/** Ctrl-C hides how the work fails, and a key that costs money must not be left behind without a word. */
+async function tellingLeftovers<T>(
+  { signal, messages, during }: CliContext,
+  work: (leaves: (text: string) => void) => Promise<T>,
+): Promise<T> {
+  let left: string | undefined;
+  const tell = (): void => {
+    if (left !== undefined) messages.line(`${messages.colors.yellow("!")} ${printable(left)}`);
+  };
+  signal.addEventListener("abort", tell);
+  try {
+    return await during("Making the key", () => work((text) => (left = text)));
+  } finally {
+    signal.removeEventListener("abort", tell);
+  }
 }

@@ -1,13 +1,13 @@
 import { dataOf, openVaultCalls, vaultKeyName, type VaultCalls, type VaultKeyName } from "../backends/vault-transit.ts";
 import type { RestAnswer } from "../backends/rest.ts";
 import type { CliError } from "../program/cli-error.ts";
-import { exists, failed, NO_CLOUD_KEY, opensKey, refuse, type MakeKey } from "./maker.ts";
+import { exists, failed, LOOK_FIRST, NO_CLOUD_KEY, opensKey, refuse, type MakeKey } from "./maker.ts";
 
 const EXAMPLE = "vault:///transit/keys/op";
 const TYPE = "ecdsa-p256";
 
 /** A key in the Transit engine that cannot be exported or backed up as plain text, or another version of such a key. */
-export const makeVaultKey: MakeKey = async ({ uri, options, context, newVersion, open }) => {
+export const makeVaultKey: MakeKey = async ({ uri, options, context, newVersion, open, leaves }) => {
   const name = vaultKeyName(uri);
   if (name === undefined || name.version !== undefined) throw refuse("Expected a key without a version", EXAMPLE);
   const calls = await openVaultCalls(options, context);
@@ -17,6 +17,7 @@ export const makeVaultKey: MakeKey = async ({ uri, options, context, newVersion,
   try {
     // Before the token is sent: the adapter refuses a server without TLS, and names that it could not open later.
     if ((await opensKey(open, uri, NO_CLOUD_KEY)) && !newVersion) throw keyExists(name);
+    leaves(`The key ${name.key}, or another version of it, may have been made in ${name.mount}`);
     const version = newVersion ? await addVersion(calls, name) : await createKey(calls, name);
     return `vault:///${name.mount}/keys/${name.key}?version=${version}`;
   } finally {
@@ -55,7 +56,7 @@ async function read(
 }
 
 async function post(calls: VaultCalls, path: string, body: object = {}): Promise<void> {
-  const answer = await sent(path, () => calls.send("POST", path, body));
+  const answer = await sent(path, () => calls.send("POST", path, body), LOOK_FIRST);
   if (answer.status < 200 || answer.status >= 300) refused(path, answer);
 }
 
@@ -69,9 +70,9 @@ function latestOf(data: Readonly<Record<string, unknown>> | undefined, { mount, 
   return Number(latest);
 }
 
-function sent(what: string, send: () => Promise<RestAnswer>): Promise<RestAnswer> {
+function sent(what: string, send: () => Promise<RestAnswer>, hint?: string): Promise<RestAnswer> {
   return send().catch((error: unknown) => {
-    throw failed(what, error);
+    throw failed(what, error, hint);
   });
 }
 
