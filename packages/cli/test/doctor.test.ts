@@ -354,7 +354,23 @@ describe("AWS KMS", () => {
       false,
       ["problem: the key policy allows every AWS account"],
     ],
-    [{ GetKeyPolicy: policy({ Effect: "Allow", Principal: { AWS: ["*"] }, Condition: {} }) }, false, []],
+    [
+      {
+        GetKeyPolicy: policy({
+          Effect: "Allow",
+          Principal: { AWS: ["*"] },
+          Condition: { StringEquals: { "kms:CallerAccount": "111122223333" } },
+        }),
+      },
+      false,
+      [],
+    ],
+    // Without a member, a condition holds for all.
+    [
+      { GetKeyPolicy: policy({ Effect: "Allow", Principal: { AWS: ["*"] }, Condition: {} }) },
+      false,
+      ["problem: the key policy allows every AWS account"],
+    ],
   ])("the answers %o, alias %s", async (changed, isAlias, expected) => {
     expect(bad(await examineKmsKey(ask(changed), { id, isAlias, isService: true }))).toEqual(expected);
   });
@@ -377,6 +393,9 @@ describe("AWS KMS", () => {
     };
     await examineKmsKey(asking, { id, isAlias: false, isService: true });
     expect(inputs).toEqual([expect.objectContaining({ DryRun: true })]);
+    const china = id.replace("arn:aws:", "arn:aws-cn:");
+    await examineKmsKey(asking, { id: china, isAlias: false, isService: true });
+    expect(inputs.at(-1)).toMatchObject({ GranteePrincipal: expect.stringMatching(/^arn:aws-cn:iam::\d+:root$/) });
   });
 });
 

@@ -12,7 +12,7 @@ export type AskKms = (
 export const AWS_KMS: BackendChecks = {
   clockUrl: ({ options, context }, key) => {
     const { endpoint, region } = kmsPlace(key.uri, options, context.env);
-    return endpoint ?? (region === undefined ? undefined : `https://kms.${region}.amazonaws.com/`);
+    return endpoint ?? (region === undefined ? undefined : `https://kms.${region}.${domainOf(region)}/`);
   },
   examine: async ({ uri, options, context }, key) => {
     const place = kmsPlace(key.uri, options, context.env);
@@ -28,6 +28,11 @@ export const AWS_KMS: BackendChecks = {
     }
   },
 };
+
+/** Regions in China have a domain of their own. */
+function domainOf(region: string): string {
+  return region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
+}
 
 function isAlias(uri: string): boolean {
   return /^awskms:\/\/[^/]*\/(?:arn:[^?]*:)?alias\//i.test(uri);
@@ -105,8 +110,8 @@ async function permissionFindings(ask: AskKms, id: string, isService: boolean): 
   ];
   if (!isService) return findings;
   // A dry run: the service checks the permission and makes no grant. An emulator might make it.
-  const account = id.split(":")[4] ?? "";
-  const input = { KeyId: id, GranteePrincipal: `arn:aws:iam::${account}:root`, Operations: ["Sign"], DryRun: true };
+  const [, partition = "aws", , , account = ""] = id.split(":");
+  const input = { KeyId: id, GranteePrincipal: `arn:${partition}:iam::${account}:root`, Operations: ["Sign"], DryRun: true };
   if ((await ask("CreateGrant", input)) !== "DryRunOperationException") return findings;
   const todo = "Give them kms:GetPublicKey and kms:Sign on this key only";
   return [...findings, warning("permissions", "these credentials may let others sign (kms:CreateGrant)", todo)];
@@ -117,7 +122,7 @@ function isOpenToAll(policy: string): boolean {
   return [statements].flat().some((statement) => {
     const { Effect, Principal, Condition } = Object(statement) as Readonly<Record<string, unknown>>;
     const principals: unknown = typeof Principal === "string" ? Principal : Reflect.get(Object(Principal), "AWS");
-    return Effect === "Allow" && Condition === undefined && [principals].flat().includes("*");
+    return Effect === "Allow" && Object.keys(Object(Condition) as object).length === 0 && [principals].flat().includes("*");
   });
 }
 

@@ -82,8 +82,8 @@ export function versionFindings(bundle: unknown, isHsmPool: boolean, now: number
           "az keyvault key set-attributes --ops sign verify",
         ),
     placeFinding(kty === "EC-HSM" || isHsmPool, isHsmPool),
-    ...(typeof exp === "number" ? [expiryFinding(exp * 1000, now)] : []),
-    deletionFinding(String(recoveryLevel), recoverableDays),
+    ...(typeof exp === "number" && exp * 1000 <= LATEST ? [expiryFinding(exp * 1000, now)] : []),
+    deletionFinding(recoveryLevel, recoverableDays, isHsmPool),
   ];
 }
 
@@ -107,13 +107,17 @@ const DAY_MS = 86_400_000;
 /** Time for a rotation with its announcement. */
 const SOON_DAYS = 30;
 
+/** What a Date can hold: the year 275760. */
+const LATEST = 8.64e15;
+
 function expiryFinding(expires: number, now: number): Finding {
   const text = `the vault refuses to sign with it from ${new Date(expires).toISOString()} (exp)`;
   if (expires - now > SOON_DAYS * DAY_MS) return note("key", text);
   return warning("key", text, "Rotate to another key before then, or move exp");
 }
 
-function deletionFinding(level: string, days: unknown): Finding {
+function deletionFinding(level: unknown, days: unknown, isHsmPool: boolean): Finding {
+  if (typeof level !== "string") return note("key", "the vault does not say whether a deleted key can be recovered");
   if (!level.includes("Recoverable")) {
     return problem("key", "no soft delete: one call deletes the key for good", "Move to a vault with soft delete");
   }
@@ -121,7 +125,7 @@ function deletionFinding(level: string, days: unknown): Finding {
     return warning(
       "key",
       "no purge protection: two calls delete the key for good",
-      "az keyvault update --enable-purge-protection",
+      `az keyvault ${isHsmPool ? "update-hsm" : "update"} --enable-purge-protection`,
     );
   }
   return ok(
