@@ -242,11 +242,16 @@ describe("doctor", () => {
   test("what the vault does not say is no verdict", () => {
     const [levelOf, last] = [
       ({ level }: Finding) => level,
-      (attributes: object, isHsmPool = false) => versionFindings({ key: { kty: "EC" }, attributes }, isHsmPool, 0).at(-1),
+      (attributes: object, isHsmPool = false) =>
+        versionFindings({ key: { kty: "EC" }, attributes }, isHsmPool, 0).at(-1),
     ];
     expect(last({})).toMatchObject({ level: "note", text: expect.stringContaining("does not say") });
     // Later than any date.
-    const far = versionFindings({ key: { kty: "EC" }, attributes: { recoveryLevel: "Recoverable", exp: 1e14 } }, false, 0);
+    const far = versionFindings(
+      { key: { kty: "EC" }, attributes: { recoveryLevel: "Recoverable", exp: 1e14 } },
+      false,
+      0,
+    );
     expect(far.map(levelOf)).toEqual(["ok", "ok", "note", "ok"]);
     expect(last({ recoveryLevel: "Recoverable+Purgeable" }, true)?.todo).toContain("az keyvault update-hsm");
     expect(last({ recoveryLevel: "Recoverable+Purgeable" })?.todo).toContain("az keyvault update --");

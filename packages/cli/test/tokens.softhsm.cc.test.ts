@@ -110,6 +110,8 @@ test("a label that is not UTF-8 is made as it was given, and the entry opens", a
 });
 
 describe("bench --raw", () => {
+  // Logins are counted by these slots.
+  beforeEach(() => shim.slots({ first: FIRST }));
   const raw = ["--raw", "--calls", "3", "--json"];
 
   test("sends the PIN to no other token, however the URI selects one", async () => {
@@ -130,7 +132,14 @@ describe("bench --raw", () => {
       expect(stdout).toContain("sensitive and not extractable");
       const place = ["hsm-a", "hsm-b"].indexOf(away);
       expect(shim.logins()[place]).toBe(before[place]);
+      expect(shim.logins()[1 - place]).toBeGreaterThan(before[1 - place] ?? 0);
     }
+  });
+
+  test("tries a wrong PIN once", async () => {
+    const result = await cli(["bench", uriOf("token=hsm-a;object=k1"), ...raw], { env: { OP_PIN: "00000000" } });
+    expect(result).toMatchObject({ code: 3, stdout: expect.stringContaining("pin_incorrect") });
+    expect(shim.logins().reduce((sum, count) => sum + count, 0)).toBe(1);
   });
 
   test("says what the module refuses, and shows no stack", async () => {
@@ -153,6 +162,7 @@ describe("bench --raw", () => {
     child.kill("SIGINT");
     await ended(child);
     expect({ code: child.exitCode, out: await out }).toEqual({ code: 130, out: expect.stringContaining("Stopped") });
+    expect(shim.calls("C_Finalize")).toBe(1);
     expect(shim.counter("finalizeInFlight")).toBe(0);
   });
 });

@@ -77,7 +77,11 @@ export function warmUpCalls(concurrency: number): number {
 
 async function warmUp(side: Side, { concurrency, ended, onCall, patienceMs }: LevelOptions): Promise<void> {
   const patience = createPatience(patienceMs);
-  const call = (): Promise<void> => side.sign().then(onCall, () => undefined).finally(patience.renew);
+  const call = (): Promise<void> =>
+    side
+      .sign()
+      .then(onCall, () => undefined)
+      .finally(patience.renew);
   const calls = Promise.all(Array.from({ length: warmUpCalls(concurrency) }, call));
   await Promise.race([ended, patience.over, calls]).finally(patience.stop);
 }

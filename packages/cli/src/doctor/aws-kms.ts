@@ -111,7 +111,12 @@ async function permissionFindings(ask: AskKms, id: string, isService: boolean): 
   if (!isService) return findings;
   // A dry run: the service checks the permission and makes no grant. An emulator might make it.
   const [, partition = "aws", , , account = ""] = id.split(":");
-  const input = { KeyId: id, GranteePrincipal: `arn:${partition}:iam::${account}:root`, Operations: ["Sign"], DryRun: true };
+  const input = {
+    KeyId: id,
+    GranteePrincipal: `arn:${partition}:iam::${account}:root`,
+    Operations: ["Sign"],
+    DryRun: true,
+  };
   if ((await ask("CreateGrant", input)) !== "DryRunOperationException") return findings;
   const todo = "Give them kms:GetPublicKey and kms:Sign on this key only";
   return [...findings, warning("permissions", "these credentials may let others sign (kms:CreateGrant)", todo)];
@@ -122,7 +127,9 @@ function isOpenToAll(policy: string): boolean {
   return [statements].flat().some((statement) => {
     const { Effect, Principal, Condition } = Object(statement) as Readonly<Record<string, unknown>>;
     const principals: unknown = typeof Principal === "string" ? Principal : Reflect.get(Object(Principal), "AWS");
-    return Effect === "Allow" && Object.keys(Object(Condition) as object).length === 0 && [principals].flat().includes("*");
+    return (
+      Effect === "Allow" && Object.keys(Object(Condition) as object).length === 0 && [principals].flat().includes("*")
+    );
   });
 }
 

@@ -73,7 +73,9 @@ function matchesSlot(module: SlotCalls, uri: TokenUri, slot: Buffer): boolean {
   if (uri.slotDescription === undefined && uri.slotManufacturer === undefined) return true;
   const info = readable(() => module.C_GetSlotInfo(slot));
   return (
-    info !== undefined && same(uri.slotDescription, info.slotDescription) && same(uri.slotManufacturer, info.manufacturerID)
+    info !== undefined &&
+    same(uri.slotDescription, info.slotDescription) &&
+    same(uri.slotManufacturer, info.manufacturerID)
   );
 }
 

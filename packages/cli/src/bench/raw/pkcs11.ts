@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { setTimeout as delay } from "node:timers/promises";
 import { findModule, placeOfOpened, type ModulePlace } from "../../backends/pkcs11/module.ts";
 import { findSlots, type SlotCalls } from "../../backends/pkcs11/slots.ts";
 import { CliError } from "../../program/cli-error.ts";
@@ -30,6 +31,8 @@ interface Module extends SlotCalls {
   C_SignAsync(session: Buffer, data: Buffer, output: Buffer): Promise<Buffer>;
 }
 
+/** Shorter than a command has to close its keys. */
+const LAST_CALLS_MS = 1000;
 const ALREADY_INITIALIZED = 0x191;
 const ALREADY_LOGGED_IN = 0x100;
 
@@ -73,6 +76,7 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
     ...(place.uri.id === undefined ? [] : [{ type: number("CKA_ID"), value: Buffer.from(place.uri.id, "hex") }]),
   ];
   const free = sessions.map((session) => ({ session, key: findKey(module, session, template) }));
+  const running = new Set<Promise<Buffer>>();
   const mechanism = { mechanism: number("CKM_ECDSA") };
   return {
     name: "bare module",
@@ -81,15 +85,18 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
       if (taken === undefined) throw new TypeError("there is a session for each caller");
       try {
         module.C_SignInit(taken.session, mechanism, taken.key);
-        await module.C_SignAsync(taken.session, probeDigest(), Buffer.alloc(64));
+        const call = module.C_SignAsync(taken.session, probeDigest(), Buffer.alloc(64));
+        running.add(call);
+        await call.finally(() => running.delete(call));
       } finally {
         free.push(taken);
       }
     },
     codeOf: (error) => (error instanceof Error ? (/CKR_\w+/.exec(error.message)?.[0] ?? error.name) : "Error"),
     close: async () => {
-      // A module may not be finalized during a call, which only Ctrl-C leaves behind. The program ends then.
-      if (free.length < sessions.length) return;
+      // Ctrl-C leaves calls behind, and a module may not be finalized during one: not here, and not by the adapter after this.
+      await Promise.race([Promise.allSettled(running), delay(LAST_CALLS_MS, undefined, { ref: false })]);
+      if (running.size > 0) return;
       for (const { session } of free) module.C_CloseSession(session);
       // Otherwise the adapter in this process would lose its sessions.
       if (isOurs) module.C_Finalize();
