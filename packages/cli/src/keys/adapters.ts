@@ -64,13 +64,30 @@ export const ADAPTERS: Readonly<Record<string, AdapterSource>> = {
 /** Options of an adapter, as its factory takes them. */
 export type AdapterOptions = Readonly<Record<string, unknown>>;
 
-/** The scheme of a key URI in lower case. Refuses a URI that no backend has, without printing it: it may hold a secret. */
+/**
+ * The scheme of a key URI in lower case. Refuses a URI that no backend has, or that contains a PIN, without printing it: a URI that
+ * was accepted may be printed.
+ */
 export function keyUriScheme(uri: string): string {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(uri)?.[1]?.toLowerCase();
-  if (scheme !== undefined && Object.hasOwn(ADAPTERS, scheme)) return scheme;
+  if (scheme !== undefined && Object.hasOwn(ADAPTERS, scheme)) {
+    if (scheme === "pkcs11") refusePin(uri);
+    return scheme;
+  }
   const known = Object.values(ADAPTERS).map(({ example }) => example);
   throw new CliError(EXIT.usage, "unknown_scheme", "The key URI begins with the scheme of no backend", {
     hint: `Key URIs look like this: ${known.join(", ")}`,
+  });
+}
+
+/** Wherever it is, since after a wrong separator a PIN is part of another value. An escaped `=` is meant, and part of a label. */
+function refusePin(uri: string): void {
+  const text = uri.replaceAll(/%(?!3D)[\dA-F]{2}/gi, (escape) =>
+    String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+  );
+  if (!/pin[-_ ]?value\s*=/i.test(text)) return;
+  throw new CliError(EXIT.usage, "pin_in_uri", "A PIN in a URI ends up in logs", {
+    hint: "The URI contains pin-value=. Use pin-source=file:PATH instead of pin-value",
   });
 }
 

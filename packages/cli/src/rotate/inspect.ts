@@ -24,7 +24,7 @@ export interface InspectOptions {
   readonly path: string;
   readonly now: number;
   readonly trailing?: Trailing | undefined;
-  /** The signer of an entry, by its index. Default: a new key stands for each. */
+  /** The signer of an entry, by its index. Default: a new key stands for each URI. */
   readonly signerOf?: (index: number) => Signer | undefined;
 }
 
@@ -32,8 +32,9 @@ export interface InspectOptions {
 export function inspectRotation(schedule: ConfigSchedule, options: InspectOptions): Rotation {
   const { path, now, trailing, signerOf = () => undefined } = options;
   const { entries } = schedule;
+  const signerAt = standInForEach();
   const signed = (Array.isArray(entries) ? entries : []).map((entry: unknown, index) =>
-    withSigner(entry, () => signerOf(index) ?? standIn()),
+    withSigner(entry, (uri) => signerOf(index) ?? signerAt(uri)),
   );
   const inspected = inspectSchedule(signed, { ...scheduleOptions(schedule, trailing), now: () => now });
   return {
@@ -66,11 +67,22 @@ export function scheduleOptions(schedule: ConfigSchedule, trailing: Trailing = {
 }
 
 /** An entry of the file as the schedule takes it: with a signer in place of a URI. */
-export function withSigner(entry: unknown, signer: () => Signer): ScheduledEntry {
+export function withSigner(entry: unknown, signer: (uri: unknown) => Signer): ScheduledEntry {
   if (typeof entry !== "object" || entry === null || !("signer" in entry) || entry.signer === undefined) {
     return entry as ScheduledEntry;
   }
-  return { ...entry, signer: signer() } as unknown as ScheduledEntry;
+  return { ...entry, signer: signer(entry.signer) } as unknown as ScheduledEntry;
+}
+
+/** A new key for each URI: the same URI leads to the same key. What is no URI stands for itself. */
+function standInForEach(): (uri: unknown) => Signer {
+  const made = new Map<string, Signer>();
+  return (uri) => {
+    if (typeof uri !== "string") return standIn();
+    const signer = made.get(uri) ?? standIn();
+    made.set(uri, signer);
+    return signer;
+  };
 }
 
 /** The schedule names its entries and options, which are members of `keys`. */

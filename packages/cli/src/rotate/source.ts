@@ -11,6 +11,7 @@ import {
 } from "../config/config.ts";
 import { findConfig } from "../config/find-config.ts";
 import { decodeText, loadFile, parseJson, readBytes } from "../config/load-file.ts";
+import { keyUriScheme } from "../keys/adapters.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT } from "../program/exit-codes.ts";
@@ -53,11 +54,20 @@ export async function loadSource(context: CliContext, named: string | undefined)
 
 /** Checks the names and kinds in a file. */
 export function checkSource(file: SourceFile): Promise<RotationSource> {
-  return at(`${file.name}: `, () => {
-    if (file.isBare) return { file, config: undefined, keys: readSchedule(file.value) };
-    const config = readConfig(file.value);
-    return { file, config, keys: config.keys };
+  return at(`${file.name}: `, async () => {
+    const config = file.isBare ? undefined : readConfig(file.value);
+    const source = { file, config, keys: config === undefined ? readSchedule(file.value) : config.keys };
+    await requireKeyUris(source);
+    return source;
   });
+}
+
+/** These commands print URIs of keys that they do not open, and one that no backend has may be a secret. */
+async function requireKeyUris(source: RotationSource): Promise<void> {
+  const { keys } = source;
+  for (const [index, { signer }] of (isSchedule(keys) ? keys.entries : keys).entries()) {
+    if (signer !== undefined) await at(`${entriesPath(source)}[${index}].signer: `, () => keyUriScheme(signer));
+  }
 }
 
 /** Where the entries are in the file, as a JSON path. */

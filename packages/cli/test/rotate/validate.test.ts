@@ -198,6 +198,16 @@ describe("--previous judges the change from the file that is in use", () => {
     expect(await change(configOf([active]), configOf([active, key("b", hours(1), hours(10))]))).toEqual([]);
   });
 
+  test("announced-late: the file says that a key was announced before the older file published it", async () => {
+    const [shown, moved] = [key("b", hours(-1), hours(10)), key("b", hours(-5), hours(0.5))];
+    expect(await change(configOf([active, shown]), configOf([active, moved]))).toEqual([
+      "warning announced-late keys.entries[1].activeFrom",
+    ]);
+    expect(await change(configOf([active, shown]), configOf([active, key("b", hours(-5), hours(10))]))).toEqual([]);
+    const earlier = key("a", days(-101), days(-100));
+    expect(await change(configOf([active]), configOf([earlier]))).toEqual([]);
+  });
+
   test("removed: the tokens of a key that has signed are still valid", async () => {
     const retired = configOf([active, key("b", days(-1), hours(-0.5))]);
     expect(await change(retired, configOf([key("b", days(-1), hours(-0.5))]))).toEqual([

@@ -46,20 +46,21 @@ function listFindings(list: unknown, trailing: Partial<Config>, now: number): re
   const each = entries.flatMap((entry, index) =>
     attempt(() => readOwnKeys([{ keyId: "-", signer: standIn() }, signed(entry)], {}), "keys[1]", `keys[${index}]`),
   );
-  const all =
-    each.length > 0 || !Array.isArray(list)
-      ? []
-      : attempt(() =>
-          readOwnKeys(
-            entries.map((entry) => signed(entry)),
-            {},
-          ),
-        );
+  const isSound = Array.isArray(list) && each.length + others.length === 0;
+  const { encryptionKeyset, legacyVerificationKeys } = trailing;
+  const all = isSound
+    ? attempt(() =>
+        readOwnKeys(
+          entries.map((entry) => signed(entry)),
+          { encryptionKeyset, legacyVerificationKeys },
+        ),
+      )
+    : [];
   return [...uriMistakes(list, "keys"), ...each, ...all, ...others.map(fromError)];
 }
 
 function signed(entry: unknown): KeySetEntry {
-  return withSigner(entry, standIn);
+  return withSigner(entry, () => standIn());
 }
 
 /** Each part of the address of the key set alone. */
@@ -89,7 +90,7 @@ function uriMistakes(entries: unknown, path: string): readonly Finding[] {
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       const place = `${path}[${index}].signer`;
-      const nearest = nearestScheme(signer);
+      const nearest = error.code === "unknown_scheme" ? nearestScheme(signer) : undefined;
       return [mistake(place, error.message, nearest === undefined ? error.hint : `Did you mean ${nearest}:?`)];
     }
   });

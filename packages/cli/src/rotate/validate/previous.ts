@@ -52,7 +52,7 @@ function removedFinding(key: RotationKey, rotation: Rotation, { now, entriesPath
   return [{ level: "warning", rule: "removed", path: entriesPath, text, todo }];
 }
 
-/** A key that the schedule in use does not publish cannot have been announced in the past, whatever the entry says. */
+/** A key was not announced before the schedule in use publishes it, whatever the entry says. */
 function laterThanShown(
   key: RotationKey,
   old: RotationKey | undefined,
@@ -62,9 +62,9 @@ function laterThanShown(
   const isPublished = old !== undefined && old.announcedFrom <= expected.now;
   const since = isPublished ? old.announcedFrom : Math.max(key.announcedFrom, expected.now);
   // What the entry itself says is judged without the older file.
-  if (isPublished || key.announcedFrom >= since) return [];
+  if (key.announcedFrom >= since) return [];
   const known = since + neededLeadMs(rotation, expected);
-  return key.activeFrom >= known ? [] : [lateFinding(key, since, known, expected)];
+  return key.activeFrom >= known || known <= expected.now ? [] : [lateFinding(key, since, known, expected)];
 }
 
 function hiddenAgain(key: RotationKey, old: RotationKey, { now, entriesPath }: Expectations): readonly Finding[] {
