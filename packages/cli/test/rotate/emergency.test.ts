@@ -101,6 +101,8 @@ describe("a new key signs in the place of the withdrawn one", () => {
       },
     ]);
     expect(await published("fresh.json")).toEqual(["spare active"]);
+    const order = ["keyId", "signer", "announcedFrom", "activeFrom", "emergencyAt"];
+    expect(await read("fresh.json")).toMatch(new RegExp(order.map((name) => `"${name}": "[^"]+"`).join(", ")));
   });
 
   test("even if the backend of the withdrawn one is away, which is said", async () => {

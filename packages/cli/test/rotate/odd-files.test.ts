@@ -1,8 +1,13 @@
 import { generateKeyPairSync } from "node:crypto";
+import { access, readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { configOf, ENTRIES, frozenFolder } from "./support.ts";
+import { CliError } from "../../src/program/cli-error.ts";
+import { replaceFile } from "../../src/rotate/change/write-config.ts";
+import { configOf, configText, ENTRIES, frozenFolder } from "./support.ts";
 
-const { rotate, file } = frozenFolder();
+const { path, rotate, file, read } = frozenFolder();
+const NEW = ["--signer", "local:c.pem", "--key-id", "sig-2027-01"];
 const [first, second] = ENTRIES;
 
 describe.each([
@@ -63,5 +68,52 @@ describe("validate finds without opening keys", () => {
     expect(await mistakes({ issuer: "https://op.example", keys, legacyVerificationKeys: [legacy] })).toEqual([
       'keys: each keyId must be unique in the set, got "a" twice',
     ]);
+  });
+});
+
+test.each([
+  ["-0", '"clockSkewSeconds": -0,'],
+  ["a number that is too large", `"ignored": 1e999,`],
+])("%s is no obstacle for a change", async (_name, member) => {
+  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const jwk = JSON.stringify(publicKey.export({ format: "jwk" }));
+  const dates = `"announcedFrom": "2025-01-01T00:00:00Z", "activeFrom": "2025-01-01T00:00:00Z"`;
+  const isOption = member.includes("Seconds");
+  const old = `{ "keyId": "old", "publicKey": ${isOption ? jwk : jwk.replace("{", `{${member}`)}, ${dates} },`;
+  const entries = `${isOption ? member : ""} "entries": [${old}`;
+  const text = configText([{ ...first, announcedFrom: "2025-12-01T00:00:00Z" }]).replace('"entries": [', entries);
+  expect(await rotate("announce", ...NEW, "--yes", ...(await file("number.json", text)))).toMatchObject({ code: 0 });
+  expect(await read("number.json")).toContain(member);
+  expect(JSON.parse(await read("number.json")).keys.entries).toHaveLength(3);
+});
+
+describe("of several programs that change a file at once", () => {
+  test("only one does", async () => {
+    const place = join(path(), "raced.json");
+    await writeFile(place, "before");
+    const texts = Array.from({ length: 10 }, (_, index) => `after ${index}`);
+    const before = Buffer.from("before");
+    const results = await Promise.allSettled(texts.map((text) => replaceFile(place, before, Buffer.from(text))));
+    const written = results.flatMap(({ status }, index) => (status === "fulfilled" ? [texts[index]] : []));
+    expect(written).toEqual([await readFile(place, "utf8")]);
+    for (const result of results) {
+      if (result.status === "rejected") expect(result.reason).toBeInstanceOf(CliError);
+    }
+    expect((await readdir(path())).filter((name) => name.startsWith("."))).toEqual([]);
+  });
+
+  test("one that was killed has left a file, which is named before any key is opened", async () => {
+    const left = join(path(), ".killed.json.signpost");
+    await writeFile(left, "half");
+    const args = ["announce", "--signer", "local:away.pem", ...(await file("killed.json")), "--yes"];
+    const { code, stderr } = await rotate(...args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(".killed.json.signpost is there, so another command changes the file now");
+    expect(stderr).toContain("If no other command runs, one was killed: remove that file");
+    await expect(replaceFile(join(path(), "killed.json"), Buffer.from(""), Buffer.from(""))).rejects.toMatchObject({
+      code: "file_changing",
+    });
+    await access(left);
+    expect(await read("killed.json")).toBe(configText());
   });
 });

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { access, constants, open, readFile, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CliError } from "../../program/cli-error.ts";
@@ -11,9 +10,23 @@ export async function requireWritable(path: string): Promise<void> {
     await access(dirname(target), constants.W_OK);
     // A folder that can be written is enough to replace a file that is meant to stay.
     await access(target, constants.W_OK);
-  } catch (cause) {
-    throw unwritable(path, cause);
+    const unfinished = unfinishedPath(target);
+    if (await exists(unfinished)) throw changing(unfinished);
+  } catch (error) {
+    throw error instanceof CliError ? error : unwritable(path, error);
   }
+}
+
+/** What a file will contain. The name is the same for all, so that of two programs only one compares and replaces at a time. */
+function unfinishedPath(target: string): string {
+  return join(dirname(target), `.${basename(target)}.signpost`);
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**
@@ -21,24 +34,41 @@ export async function requireWritable(path: string): Promise<void> {
  * its mode and its owner. A file that no longer contains `before` is not replaced.
  */
 export async function replaceFile(path: string, before: Uint8Array, after: Uint8Array): Promise<void> {
-  let written: string | undefined;
   try {
     const target = await realpath(path);
-    written = join(dirname(target), `.${basename(target)}.${randomUUID()}`);
-    await writeLike(target, written, after);
-    await requireUnchanged(target, before);
-    await rename(written, target);
+    const written = unfinishedPath(target);
+    const handle = await createNew(written);
+    try {
+      await writeLike(target, handle, after);
+      await requireUnchanged(target, before);
+      await rename(written, target);
+    } catch (error) {
+      await rm(written, { force: true }).catch(() => undefined);
+      throw error;
+    }
   } catch (error) {
-    if (written !== undefined) await rm(written, { force: true }).catch(() => undefined);
     throw error instanceof CliError ? error : unwritable(path, error);
   }
 }
 
-/** Writes a new file with the mode and the owner of another. */
-async function writeLike(target: string, path: string, content: Uint8Array): Promise<void> {
-  const { mode, uid, gid } = await stat(target);
-  const handle = await open(path, "wx", 0o600);
+async function createNew(path: string): Promise<FileHandle> {
   try {
+    return await open(path, "wx", 0o600);
+  } catch (cause) {
+    throw Reflect.get(Object(cause), "code") === "EEXIST" ? changing(path) : cause;
+  }
+}
+
+function changing(path: string): CliError {
+  return new CliError(EXIT.usage, "file_changing", `${path} is there, so another command changes the file now`, {
+    hint: "Run the command again. If no other command runs, one was killed: remove that file",
+  });
+}
+
+/** Writes a new file with the mode and the owner of another, and closes it. */
+async function writeLike(target: string, handle: FileHandle, content: Uint8Array): Promise<void> {
+  try {
+    const { mode, uid, gid } = await stat(target);
     await handle.writeFile(content);
     await keepOwner(handle, uid, gid);
     // After the owner, whose change clears some bits.

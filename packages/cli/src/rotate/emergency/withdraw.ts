@@ -93,8 +93,8 @@ function dated(
     const date = dates[name];
     return date === undefined || date === before?.[name] ? [] : [[name, instantText(new Date(date).getTime())]];
   });
-  const { announcedFrom, activeFrom } = dates;
-  return { announcedFrom, activeFrom, ...entry, ...Object.fromEntries(changed) };
+  const { announcedFrom = dates.announcedFrom, activeFrom = dates.activeFrom } = entry;
+  return { ...entry, announcedFrom, activeFrom, ...Object.fromEntries(changed) };
 }
 
 function dateChanges(
