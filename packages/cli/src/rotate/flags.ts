@@ -15,7 +15,7 @@ export interface OptionalFlag<Value> {
   readonly kind: "parsed";
   readonly brief: string;
   readonly placeholder: string;
-  readonly parse: (input: string) => Value | Promise<Value>;
+  readonly parse: (input: string) => Value;
   readonly optional: true;
 }
 
@@ -24,24 +24,14 @@ export function textFlag(brief: string, placeholder: string): OptionalFlag<strin
   return { kind: "parsed", brief, placeholder, parse: asText, optional: true };
 }
 
-/** An option that is a time. */
-export function instantFlag(brief: string): OptionalFlag<number> {
-  return { kind: "parsed", brief, placeholder: "instant", parse: readInstant, optional: true };
+/** An option that is a time. Its command reads it, since the command line is read without the code that does. */
+export function instantFlag(brief: string): OptionalFlag<string> {
+  return textFlag(brief, "instant");
 }
 
 /** An option that is a whole number. */
 export function countFlag(brief: string, placeholder: string, max: number): OptionalFlag<number> {
   return { kind: "parsed", brief, placeholder, parse: wholeNumber(max), optional: true };
-}
-
-/** Milliseconds since 1970. What reads them is loaded when an option needs it. */
-async function readInstant(input: string): Promise<number> {
-  const { readMoment } = await import("@signpost/core/adapter");
-  try {
-    return readMoment("time", input);
-  } catch {
-    throw new RangeError("expected a date, time and zone, such as 2026-07-01T08:00:00Z");
-  }
 }
 
 function wholeNumber(max: number): (input: string) => number {

@@ -65,7 +65,11 @@ describe("a configuration that is code", () => {
     const list = { issuer: "https://op.example", keys: [{ keyId: "a", signer: "local:a.pem" }] };
     const args = [...NEW, ...(await file("list.mjs", `export default ${JSON.stringify(list)};`))];
     const machine = await announce([...args, "--max-token-lifetime", "60", "--json"]);
-    expect(JSON.parse(machine.stdout)).toMatchObject({ file: "list.mjs", written: false });
+    expect(JSON.parse(machine.stdout)).toMatchObject({
+      file: "list.mjs",
+      written: false,
+      entries: [{ keyId: "a", activeFrom: "2026-07-01T08:59:00Z" }, { keyId: "sig-2027-01" }],
+    });
     const { stdout, stderr } = await announce([...args, "--max-token-lifetime", "60"]);
     expect(stderr).toContain("Write this as keys:");
     expect(JSON.parse(stdout)).toMatchObject({ maxTokenLifetimeSeconds: 60 });
@@ -88,6 +92,7 @@ describe("nothing is written if", () => {
       [...NEW, "--announced-from", "2026-07-01T09:00:00Z", "--active-from", "2026-07-01T14:00:00Z"],
       "must differ from the activeFrom of entries[1]",
     ],
+    ["a time has no zone", [...NEW, "--active-from", "2026-07-02T12:00:00"], "error --active-from: expected a date"],
     ["the URI has no backend", ["--signer", "pkcs12:a"], "begins with the scheme of no backend"],
   ])("%s", async (_name, args, message) => {
     const { code, stderr } = await announce([...args, "--yes"]);

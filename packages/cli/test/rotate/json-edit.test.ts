@@ -130,3 +130,11 @@ test("a diff has the lines that change, and two around them", async () => {
     "   }",
   ]);
 });
+
+test("a change of thousands of lines is not compared line by line: all old lines come first, then all new ones", async () => {
+  const lines = Array.from({ length: 1200 }, (_, index) => `      "${index}"`);
+  const text = `{\n  "keys": [\n${lines.join(",\n")}\n  ],\n  "after": 1\n}\n`;
+  const value = { n: 1, entries: [["first"], ...lines.map((_, index) => String(index))] };
+  const [hunk] = diffOf(text, await planEdits(text, [{ kind: "replace", path: ["keys"], value }]));
+  expect(hunk?.lines.map(({ mark }) => mark).join("")).toMatch(/^ -{1202}\+{1200,} {2}$/);
+});

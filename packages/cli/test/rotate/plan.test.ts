@@ -34,7 +34,10 @@ test("plan is readable at 80 columns, and without color", async () => {
 });
 
 test("--at shows another time, and opens no keys", async () => {
-  await folder.write("away.json", configOf(ENTRIES.map((entry) => ({ ...entry, signer: "local:away.pem" }))));
+  await folder.write(
+    "away.json",
+    configOf(ENTRIES.map((entry, index) => ({ ...entry, signer: `local:away-${index}.pem` }))),
+  );
   const { code, stdout } = await plan("--config", "away.json", "--at", "2026-07-01T16:01:00+01:00");
   expect(code).toBe(0);
   expect(stdout.split("\n").slice(0, 3)).toEqual([
@@ -133,6 +136,7 @@ test.each([
   const { code, stderr } = await plan(...args);
   expect(code).toBe(2);
   expect(stderr).toContain(message);
+  expect(stderr).not.toMatch(/\n +at /);
 });
 
 test("--help of the group names its commands, with examples", async () => {
@@ -160,7 +164,7 @@ test("a schedule of 3,000 daily rotations is planned: no key is generated that N
   const day = (index: number): string => new Date(Date.parse(NOW) + index * 86_400_000).toISOString();
   const entries = Array.from({ length: 3000 }, (_, index) => ({
     keyId: `k${index}`,
-    signer: "local:a.pem",
+    signer: `local:${index}.pem`,
     announcedFrom: day(index - 3),
     activeFrom: day(index),
   }));

@@ -3,10 +3,11 @@ import { createColors } from "picocolors";
 import { expect, test } from "vitest";
 import { phaseAt } from "@signpost/core/adapter";
 import { standIn } from "../../src/config/config-keys.ts";
-import { inspectRotation, type Rotation } from "../../src/rotate/inspect.ts";
+import { inspectRotation, isCachedShortly, type Rotation } from "../../src/rotate/inspect.ts";
 import { drawRotation } from "../../src/rotate/timeline/draw.ts";
-import { eventAt } from "../../src/rotate/timeline/events.ts";
+import { eventFinder } from "../../src/rotate/timeline/events.ts";
 import { distance, instantText } from "../../src/rotate/timeline/instants.ts";
+import { phaseOf } from "../../src/rotate/timeline/phase.ts";
 import { columnOf, createScale, fitChanges } from "../../src/rotate/timeline/scale.ts";
 import { ENTRIES } from "./support.ts";
 
@@ -103,7 +104,7 @@ test("a key that took the place of another is drawn from when it was published",
   expect(spare && phaseAt(spare, Date.parse("2026-02-15T00:00:00Z"))).toBe("active");
   const { lines } = drawRotation(rotation, now, { width: 80, colors });
   expect(lines.find((line) => line.startsWith("spare"))).toMatch(/^spare +█+▶$/);
-  expect(eventAt(rotation, Date.parse("2026-03-01T00:00:00Z")).words).toBe("spare signs, cached for 5 min");
+  expect(eventFinder(rotation)(Date.parse("2026-03-01T00:00:00Z")).words).toBe("spare signs, cached for 5 min");
 });
 
 test.each([
@@ -112,4 +113,28 @@ test.each([
   [-90 * 60_000, "1 h 30 min ago"],
 ])("a time that is %d ms away is %s", (away, words) => {
   expect(distance(START + away, START)).toBe(words);
+});
+
+test("each change has the words of the keys whose phase begins then, also after an emergency", () => {
+  const lengths = fc.array(fc.integer({ min: 6, max: 40 }), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(lengths, fc.boolean(), (list, isReplaced) => {
+      const { keys, ...rest } = chain(list);
+      const [first, ...later] = keys;
+      const emergencyAt = START + 2 * HOUR;
+      const replaced = first && { ...first, announcedFrom: emergencyAt, emergencyAt };
+      const rotation = { ...rest, keys: isReplaced && replaced ? [replaced, ...later] : keys };
+      const eventAt = eventFinder(rotation);
+      for (const time of rotation.changes) {
+        const { words } = eventAt(time);
+        for (const key of rotation.keys) {
+          const begins = phaseOf(key, time) !== phaseOf(key, time - 1);
+          expect(new RegExp(String.raw`\b${key.label} `).test(words)).toBe(begins);
+        }
+        expect(words.includes("cached for")).toBe(
+          isCachedShortly(rotation, time) !== isCachedShortly(rotation, time - 1),
+        );
+      }
+    }),
+  );
 });

@@ -9,8 +9,8 @@ import { CHANGE_FLAGS, instantFlag, SOURCE_FLAG, textFlag, type ChangeFlags } fr
 export interface AnnounceFlags extends ChangeFlags {
   readonly signer: string;
   readonly keyId?: string | undefined;
-  readonly announcedFrom?: number | undefined;
-  readonly activeFrom?: number | undefined;
+  readonly announcedFrom?: string | undefined;
+  readonly activeFrom?: string | undefined;
 }
 
 export const announceCommand: Command<CliContext> = buildCommand<AnnounceFlags, [], CliContext>({

@@ -10,22 +10,34 @@ import { loadTarget, type Target } from "../change/target.ts";
 import { inspectRotation } from "../inspect.ts";
 import { requireSound } from "../require-sound.ts";
 import { jwksUriOf } from "../source.ts";
-import { instantText } from "../timeline/instants.ts";
+import { instantOf, instantText } from "../timeline/instants.ts";
 import type { AnnounceFlags } from "./command.ts";
-import { announcedEntry, requireAhead } from "./entry.ts";
+import { announcedEntry, requireAhead, type AnnouncedKey } from "./entry.ts";
 
 export async function runAnnounce(context: CliContext, flags: AnnounceFlags): Promise<ExitCode> {
+  const times = {
+    announcedFrom: instantOf("--announced-from", flags.announcedFrom),
+    activeFrom: instantOf("--active-from", flags.activeFrom),
+  };
   const target = await loadTarget(context, flags);
-  return withOpenKeys(context, target.source, async (keys) => announce(context, flags, target, keys));
+  return withOpenKeys(context, target.source, async (keys) => announce(context, flags, times, target, keys));
 }
 
-async function announce(context: CliContext, flags: AnnounceFlags, target: Target, keys: OpenKeys): Promise<ExitCode> {
+type Times = Pick<AnnouncedKey, "announcedFrom" | "activeFrom">;
+
+async function announce(
+  context: CliContext,
+  flags: AnnounceFlags,
+  times: Times,
+  target: Target,
+  keys: OpenKeys,
+): Promise<ExitCode> {
   const signer = await keys.openAndProbe("--signer", flags.signer);
   const { messages } = context;
   messages.line(`${messages.colors.green("✓")} signed and verified a probe with ${printable(signer.uri)}`);
   const others = await openOthers(keys, target);
   const keyId = flags.keyId ?? jwkThumbprint(signer.publicKey);
-  const entry = announcedEntry({ ...flags, keyId }, target.before, target.now);
+  const entry = announcedEntry({ keyId, signer: flags.signer, ...times }, target.before, target.now);
   const proposal = proposalOf(target, entry, [...others, signer]);
   const outcome = await propose(context, flags, proposal);
   report(context, flags, proposal, entry, outcome);
@@ -80,11 +92,13 @@ function report(
   entry: ScheduledConfigEntry,
   outcome: Outcome,
 ): void {
-  const { source } = proposal.target;
+  const { target, schedule } = proposal;
+  const { source, isMade } = target;
   const { file } = source;
   const { written, diff } = outcome;
   if (flags.json === true) {
-    context.output.json({ file: file.name, written, entry, ...(diff === undefined ? {} : { diff }) });
+    const entries = isMade ? { entries: schedule.entries } : {};
+    context.output.json({ file: file.name, written, entry, ...entries, ...(diff === undefined ? {} : { diff }) });
   } else if (diff === undefined) {
     printEntry(context, proposal, entry);
   }

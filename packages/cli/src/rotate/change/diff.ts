@@ -32,8 +32,32 @@ export function diffOf(text: string, edits: readonly Edit[]): readonly Hunk[] {
   });
 }
 
-/** The shortest way from some lines to others, by their longest common subsequence. */
+/** The way from some lines to others: what is the same at both ends stays. */
 function compare(old: readonly string[], fresh: readonly string[]): readonly DiffLine[] {
+  const most = Math.min(old.length, fresh.length);
+  let head = 0;
+  while (head < most && old[head] === fresh[head]) head += 1;
+  let tail = 0;
+  while (tail < most - head && old.at(-1 - tail) === fresh.at(-1 - tail)) tail += 1;
+  const [before, after] = [old.slice(head, old.length - tail), fresh.slice(head, fresh.length - tail)];
+  return [
+    ...linesOf(old.slice(0, head), " "),
+    ...(before.length * after.length > MOST_PAIRS
+      ? [...linesOf(before, "-"), ...linesOf(after, "+")]
+      : shortestWay(before, after)),
+    ...linesOf(old.slice(old.length - tail), " "),
+  ];
+}
+
+/** Comparing more pairs of lines than this takes too much time and memory. */
+const MOST_PAIRS = 1_000_000;
+
+function linesOf(texts: readonly string[], mark: DiffLine["mark"]): readonly DiffLine[] {
+  return texts.map((text) => ({ mark, text }));
+}
+
+/** The shortest way from some lines to others, by their longest common subsequence. */
+function shortestWay(old: readonly string[], fresh: readonly string[]): readonly DiffLine[] {
   const common = commonLengths(old, fresh);
   const lines: DiffLine[] = [];
   let [row, column] = [0, 0];

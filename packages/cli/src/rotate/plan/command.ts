@@ -8,7 +8,7 @@ import { instantFlag, SOURCE_FLAG } from "../flags.ts";
 /** The flags of `signpost rotate plan`. */
 export interface PlanFlags extends CommonFlags {
   readonly config?: string | undefined;
-  readonly at?: number | undefined;
+  readonly at?: string | undefined;
 }
 
 export const planCommand: Command<CliContext> = buildCommand<PlanFlags, [], CliContext>({

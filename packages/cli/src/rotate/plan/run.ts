@@ -6,12 +6,13 @@ import { printable } from "../../terminal/printable.ts";
 import { tableText } from "../../terminal/table.ts";
 import { requireSound } from "../require-sound.ts";
 import { entriesPath, loadSource, requireSchedule, type RotationSource } from "../source.ts";
-import { eventAt, isOver, nextChange, stateWords } from "../timeline/events.ts";
-import { distance, instantOrNull, instantText } from "../timeline/instants.ts";
+import { eventFinder, isOver, nextChange, stateWords } from "../timeline/events.ts";
+import { distance, instantOf, instantOrNull, instantText } from "../timeline/instants.ts";
 import { printEvents, printLegend, printPicture } from "../timeline/print.ts";
 import type { PlanFlags } from "./command.ts";
 
 export async function runPlan(context: CliContext, flags: PlanFlags): Promise<ExitCode> {
+  const asked = instantOf("--at", flags.at);
   const source = await loadSource(context, flags.config);
   const schedule = requireSchedule(source);
   const now = Date.now();
@@ -19,9 +20,9 @@ export async function runPlan(context: CliContext, flags: PlanFlags): Promise<Ex
   const rotation = inspectRotation(schedule, { path, now, trailing: source.config });
   requireSound(rotation, source.file.name);
   // Whole seconds, as people write times.
-  const at = flags.at ?? Math.floor(now / 1000) * 1000;
+  const at = asked ?? Math.floor(now / 1000) * 1000;
   if (flags.json === true) context.output.json(asJson(source, rotation, at));
-  else printPlan(context, source.file.name, rotation, at, flags.at === undefined);
+  else printPlan(context, source.file.name, rotation, at, asked === undefined);
   return EXIT.ok;
 }
 
@@ -32,7 +33,7 @@ function printPlan({ output }: CliContext, name: string, rotation: Rotation, at:
   const nextRow =
     next === undefined
       ? ["next", "", "nothing changes"]
-      : ["next", instantText(next), `${distance(next, at)}: ${eventAt(rotation, next).words}`];
+      : ["next", instantText(next), `${distance(next, at)}: ${eventFinder(rotation)(next).words}`];
   output.line(tableText([[isNow ? "now" : "at", instantText(at), stateWords(rotation, at)], nextRow], output));
   output.line();
   printPicture(rotation, at, output);
@@ -45,6 +46,7 @@ function printPlan({ output }: CliContext, name: string, rotation: Rotation, at:
 
 function asJson(source: RotationSource, rotation: Rotation, at: number): object {
   const next = nextChange(rotation, at);
+  const eventAt = eventFinder(rotation);
   return {
     at: instantText(at),
     cacheMode: isCachedShortly(rotation, at) ? "short" : "long",
@@ -54,7 +56,7 @@ function asJson(source: RotationSource, rotation: Rotation, at: number): object 
       from: instantText(from),
       until: instantText(until),
     })),
-    changes: rotation.changes.map((time) => ({ at: instantText(time), what: eventAt(rotation, time).words })),
+    changes: rotation.changes.map((time) => ({ at: instantText(time), what: eventAt(time).words })),
   };
 }
 

@@ -27,17 +27,45 @@ export function cachingWords(isShort: boolean): string {
   return isShort ? "cached for 5 min" : "cached for 1 h";
 }
 
-/** What happens at a time when something changes. */
-export function eventAt(rotation: Rotation, time: number): RotationEvent {
-  const changed = rotation.keys.flatMap((key) => {
-    const phase = phaseOf(key, time);
-    return phase === phaseOf(key, time - 1) ? [] : [{ key, phase }];
-  });
-  const parts = changed
-    .toSorted((a, b) => ORDER.indexOf(a.phase) - ORDER.indexOf(b.phase))
-    .map(({ key, phase }) => `${key.label} ${BEGINNINGS[phase]}`);
-  const [before, after] = [isCachedShortly(rotation, time - 1), isCachedShortly(rotation, time)];
-  return { time, words: [...parts, ...(before === after ? [] : [cachingWords(after)])].join(", ") };
+/** Finds what happens at a time when something changes. The keys are looked at once, since a schedule may have thousands. */
+export function eventFinder({ keys, shortCaching }: Rotation): (time: number) => RotationEvent {
+  const beginnings = new Map<number, Beginning[]>();
+  for (const key of keys) {
+    for (const [time, phase] of phasesOf(key)) {
+      const others = beginnings.get(time);
+      if (others === undefined) beginnings.set(time, [{ key, phase }]);
+      else others.push({ key, phase });
+    }
+  }
+  const caching = new Map(
+    shortCaching.flatMap(([from, until]): [number, boolean][] => [
+      [from, true],
+      [until, false],
+    ]),
+  );
+  return (time) => {
+    const parts = (beginnings.get(time) ?? [])
+      .toSorted((a, b) => ORDER.indexOf(a.phase) - ORDER.indexOf(b.phase))
+      .map(({ key, phase }) => `${key.label} ${BEGINNINGS[phase]}`);
+    const isShort = caching.get(time);
+    return { time, words: [...parts, ...(isShort === undefined ? [] : [cachingWords(isShort)])].join(", ") };
+  };
+}
+
+interface Beginning {
+  readonly key: RotationKey;
+  readonly phase: Phase;
+}
+
+/** When the phases of a key begin. */
+function phasesOf(key: RotationKey): ReadonlyMap<number, Phase> {
+  const { announcedFrom, activeFrom, emergencyAt = announcedFrom, retiringFrom, withdrawnFrom, droppedFrom } = key;
+  const times = [announcedFrom, activeFrom, emergencyAt, retiringFrom, withdrawnFrom, droppedFrom];
+  return new Map(
+    times
+      .filter((time) => Number.isFinite(time) && phaseOf(key, time) !== phaseOf(key, time - 1))
+      .map((time) => [time, phaseOf(key, time)]),
+  );
 }
 
 /** The next time at which something changes. */

@@ -2,7 +2,7 @@ import type { Output } from "../../terminal/output.ts";
 import { tableText } from "../../terminal/table.ts";
 import type { Rotation } from "../inspect.ts";
 import { drawRotation } from "./draw.ts";
-import { eventAt, nextChange } from "./events.ts";
+import { eventFinder, nextChange } from "./events.ts";
 import { distance, instantText } from "./instants.ts";
 
 /** Prints the picture of a schedule. */
@@ -20,8 +20,9 @@ export function printEvents(rotation: Rotation, at: number, output: Output): voi
   const { colors } = output;
   const { shown } = drawRotation(rotation, at, output);
   const next = nextChange(rotation, at);
+  const eventAt = eventFinder(rotation);
   const rows = shown.changes.map((time) => {
-    const { words } = eventAt(rotation, time);
+    const { words } = eventAt(time);
     const color = time === next ? colors.bold : time <= at ? colors.dim : (text: string) => text;
     return [color(instantText(time)), color(distance(time, at)), color(words)];
   });
