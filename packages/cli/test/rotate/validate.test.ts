@@ -208,6 +208,12 @@ describe("--previous judges the change from the file that is in use", () => {
     expect(await change(configOf([active]), configOf([earlier]))).toEqual([]);
   });
 
+  test("announced-late: a key that was withdrawn signs again, as after a file was put back", async () => {
+    const withdrawn = configOf([active, key("b", days(-3), days(-2))]);
+    expect(await change(withdrawn, configOf([active]))).toContain("warning announced-late keys.entries[0].activeFrom");
+    expect(await change(withdrawn, withdrawn)).toEqual([]);
+  });
+
   test("removed: the tokens of a key that has signed are still valid", async () => {
     const retired = configOf([active, key("b", days(-1), hours(-0.5))]);
     expect(await change(retired, configOf([key("b", days(-1), hours(-0.5))]))).toEqual([

@@ -52,24 +52,32 @@ function removedFinding(key: RotationKey, rotation: Rotation, { now, entriesPath
   return [{ level: "warning", rule: "removed", path: entriesPath, text, todo }];
 }
 
-/** A key was not announced before the schedule in use publishes it, whatever the entry says. */
+/**
+ * A key was not announced before the schedule in use publishes it, whatever the entry says. Nothing publishes a key any longer that
+ * was withdrawn, and comes back.
+ */
 function laterThanShown(
   key: RotationKey,
   old: RotationKey | undefined,
   rotation: Rotation,
   expected: Expectations,
 ): readonly Finding[] {
-  const isPublished = old !== undefined && old.announcedFrom <= expected.now;
-  const since = isPublished ? old.announcedFrom : Math.max(key.announcedFrom, expected.now);
-  // What the entry itself says is judged without the older file.
-  if (key.announcedFrom >= since) return [];
+  const isPublished = old !== undefined && isShown(old, expected.now);
+  // A key that signs is published, also before its announcement.
+  const claimed = isPublished ? key.announcedFrom : Math.min(key.announcedFrom, key.activeFrom);
+  const since = isPublished ? old.announcedFrom : Math.max(claimed, expected.now);
+  // What the entry itself says is judged without the older file. A key that has signed before needs no announcement.
+  if (claimed >= since || key.retiringFrom <= expected.now) return [];
   const known = since + neededLeadMs(rotation, expected);
   return key.activeFrom >= known || known <= expected.now ? [] : [lateFinding(key, since, known, expected)];
 }
 
+function isShown({ announcedFrom, withdrawnFrom }: RotationKey, now: number): boolean {
+  return announcedFrom <= now && now < withdrawnFrom;
+}
+
 function hiddenAgain(key: RotationKey, old: RotationKey, { now, entriesPath }: Expectations): readonly Finding[] {
-  const isShown = old.announcedFrom <= now && now < old.withdrawnFrom;
-  if (!isShown || phaseAt(key, now) !== "unpublished") return [];
+  if (!isShown(old, now) || phaseAt(key, now) !== "unpublished") return [];
   return [
     {
       level: "warning",
