@@ -38,19 +38,6 @@ function cancelled(context: Asking): CliError {
   return new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");
 }
 
-/** Asks whether to go on. The answer is no until a person says yes. */
-export async function confirm(context: Asking, message: string): Promise<boolean> {
-  requireTerminal(context, message);
-  const { confirm: ask, isCancel } = await import("@clack/prompts");
-  const { signal, stdin: input } = context;
-  const answer = await context.undisturbed(() =>
-    ask({ message, initialValue: false, signal, input, output: process.stderr }),
-  );
-  if (!isCancel(answer)) return answer;
-  context.interrupt();
-  throw new CliError(EXIT.usage, "cancelled", "Stopped, as you asked");
-}
-
 function requireTerminal(context: Asking, message: string): void {
   if (canAsk(context)) return;
   throw new CliError(EXIT.usage, "no_terminal", `There is no terminal to ask for this: ${message}`);

@@ -1,6 +1,6 @@
 import type { ConfigSchedule } from "../../config/config.ts";
 import type { CliContext } from "../../program/context.ts";
-import { confirm } from "../../program/prompts.ts";
+import { askConsent } from "../../program/prompts.ts";
 import type { Output } from "../../terminal/output.ts";
 import { printable } from "../../terminal/printable.ts";
 import type { ChangeFlags } from "../flags.ts";
@@ -53,7 +53,7 @@ export async function propose(context: CliContext, flags: ChangeFlags, proposal:
   printTimelines(proposal, shown);
   const outcome = { diff: diffText(file.name, hunks, NO_COLORS) };
   if (flags.dryRun === true) return { ...outcome, written: false, declined: false };
-  if (flags.yes !== true && !(await confirm(context, proposal.question))) {
+  if (flags.yes !== true && !(await askConsent(context, proposal.question))) {
     return { ...outcome, written: false, declined: true };
   }
   context.signal.throwIfAborted();
