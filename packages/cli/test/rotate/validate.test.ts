@@ -140,6 +140,11 @@ describe("a warning has the exit code 1", () => {
     const { found } = await validate(configOf([key("a", days(-300), days(-300)), taken]));
     expect(short(found)).toEqual(["warning announced-late keys.entries[1].activeFrom", "note next-key keys.entries"]);
     expect(found[0]?.todo).toContain("Nothing, if this was an emergency");
+    const alone = await validate(configOf([taken]));
+    expect(short(alone.found)).toEqual([
+      "warning announced-late keys.entries[0].activeFrom",
+      "note next-key keys.entries",
+    ]);
   });
 
   test("emergency-ahead: a copied emergencyAt turns the announcement rule off", async () => {

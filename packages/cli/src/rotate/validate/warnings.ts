@@ -34,8 +34,9 @@ export function neededLeadMs(rotation: Rotation, { longestCacheMs }: Expectation
 
 function lateAnnouncements(rotation: Rotation, expected: Expectations): readonly Finding[] {
   const lead = neededLeadMs(rotation, expected);
-  // Before the first key there was no set that anything could keep.
-  return rotation.keys.slice(1).flatMap((key) => {
+  return rotation.keys.flatMap((key, index) => {
+    // Before the first key there was no set that anything could keep, unless it took the place of another in an emergency.
+    if (index === 0 && key.announcedFrom <= key.activeFrom) return [];
     const known = key.announcedFrom + lead;
     if (key.activeFrom >= known || known <= expected.now) return [];
     return [lateFinding(key, key.announcedFrom, known, expected)];
