@@ -1,6 +1,6 @@
-import { buildCommand, numberParser, type Command } from "@stricli/core";
+import { buildCommand, type Command } from "@stricli/core";
 import type { CliContext } from "../program/context.ts";
-import { asText, JSON_FLAG } from "../program/flags.ts";
+import { asNumber, asText, JSON_FLAG } from "../program/flags.ts";
 import { helpText } from "../program/help.ts";
 import { runnable } from "../program/runnable.ts";
 import type { CheckFlags } from "./run.ts";
@@ -32,14 +32,14 @@ export const checkCommand: Command<CliContext> = buildCommand<CheckFlags, [strin
       },
       interval: {
         kind: "parsed",
-        parse: numberParser,
+        parse: asNumber,
         brief: "With --watch: seconds between two looks, 0.1 to 3600. Default 30",
         placeholder: "seconds",
         optional: true,
       },
       timeout: {
         kind: "parsed",
-        parse: numberParser,
+        parse: asNumber,
         brief: "Seconds for each request, 0.1 to 60. Default 10",
         placeholder: "seconds",
         optional: true,

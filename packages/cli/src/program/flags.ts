@@ -1,3 +1,5 @@
+import { numberParser } from "@stricli/core";
+
 /** `--json`, as each command declares it. */
 export const JSON_FLAG = {
   kind: "boolean",
@@ -23,6 +25,12 @@ export const ADAPTERS_FLAG = {
   parse: (input: string): string => input,
   optional: true,
 } as const;
+
+/** Reads a number. An empty text is none, such as that of a variable that is not set, though JavaScript takes it for 0. */
+export function asNumber(input: string): number {
+  if (input.trim() === "") throw new SyntaxError("Expected a number, got an empty text");
+  return numberParser(input);
+}
 
 /** Takes an argument as it is. */
 export function asText(input: string): string {

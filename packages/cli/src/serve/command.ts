@@ -1,6 +1,6 @@
-import { buildCommand, numberParser, type Command } from "@stricli/core";
+import { buildCommand, type Command } from "@stricli/core";
 import type { CliContext } from "../program/context.ts";
-import { asText, CONFIG_FLAG, JSON_FLAG } from "../program/flags.ts";
+import { asNumber, asText, CONFIG_FLAG, JSON_FLAG } from "../program/flags.ts";
 import { helpText } from "../program/help.ts";
 import { runnable, type CommonFlags } from "../program/runnable.ts";
 
@@ -20,7 +20,7 @@ export interface ServeFlags extends CommonFlags {
 
 const FLAG = { kind: "boolean", optional: true, withNegated: false } as const;
 const TEXT = { kind: "parsed", parse: asText, optional: true } as const;
-const NUMBER = { kind: "parsed", parse: numberParser, optional: true } as const;
+const NUMBER = { kind: "parsed", parse: asNumber, optional: true } as const;
 
 export const serveCommand: Command<CliContext> = buildCommand<ServeFlags, [], CliContext>({
   loader: async () => runnable((await import("./run.ts")).runServe),

@@ -32,9 +32,9 @@ const SECOND_MS = 1000;
 export function readSettings(flags: ServeFlags): ServeSettings {
   const { host = "127.0.0.1", port = 8080, adminHost = "127.0.0.1", adminPort = 8081 } = flags;
   return {
-    key: { host, port: whole("--port", port, 0, 65_535), flags: { host: "--host", port: "--port" } },
+    key: { host: address("--host", host), port: whole("--port", port, 0, 65_535), flags: { host: "--host", port: "--port" } },
     admin: {
-      host: adminHost,
+      host: address("--admin-host", adminHost),
       port: whole("--admin-port", adminPort, 0, 65_535),
       flags: { host: "--admin-host", port: "--admin-port" },
     },
@@ -44,6 +44,14 @@ export function readSettings(flags: ServeFlags): ServeSettings {
     cors: flags.cors === true,
     weakIfNoneMatch: flags.matchWeakEtags === true ? "match" : "ignore",
   };
+}
+
+/** Node takes an empty one for all addresses, but what gave it may be a variable that is not set. */
+function address(flag: string, value: string): string {
+  if (value.trim() !== "") return value;
+  throw new CliError(EXIT.usage, "flags", `${flag}: expected an address, got an empty text`, {
+    hint: `Leave out ${flag} for this machine only, or name 0.0.0.0 for all its addresses`,
+  });
 }
 
 function connectionsOf(wanted: number | undefined): number {

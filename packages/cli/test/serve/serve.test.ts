@@ -193,3 +193,26 @@ test.each([
     stderr: `error ${message}\n`,
   });
 });
+
+test.each(["--port", "--admin-port", "--max-connections", "--shutdown-delay", "--shutdown-timeout"])(
+  "%s with the empty text of a variable that is not set is a mistake of usage, and not 0",
+  async (flag) => {
+    const { code, stdout, stderr } = await runApp(["serve", flag, ""], { cwd: folder.path });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("Expected a number, got an empty text");
+  },
+);
+
+test.each(["--host", "--admin-host"])("%s with an empty text does not open a port to all networks", async (flag) => {
+  for (const value of ["", " "]) {
+    expect(await runApp(["serve", flag, value], { cwd: folder.path })).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: [
+        `error ${flag}: expected an address, got an empty text`,
+        `hint  Leave out ${flag} for this machine only, or name 0.0.0.0 for all its addresses`,
+        "",
+      ].join("\n"),
+    });
+  }
+});
