@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { findConfig } from "../config/find-config.ts";
 import { loadConfigFile } from "../config/load-config.ts";
+import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
 import { programVersion } from "../program/version.ts";
@@ -82,10 +83,19 @@ async function openPorts(state: ServerState, settings: ServeSettings, log: Log):
   const key = await open("public");
   const admin = await open("admin").catch(async (error: unknown) => {
     await key.close(0);
-    throw error;
+    throw settings.admin.port === settings.key.port ? withoutOther(error) : error;
   });
   state.listeners = { public: key, admin };
   return { public: key, admin };
+}
+
+/** No other program is in the way if both ports are the same. */
+function withoutOther(error: unknown): unknown {
+  if (!(error instanceof CliError) || error.code !== "port_in_use") return error;
+  return new CliError(EXIT.usage, error.code, "--admin-port: it is the port of the key set too", {
+    cause: error,
+    hint: "Choose another port with --port or --admin-port",
+  });
 }
 
 function printAddresses({ output }: CliContext, { public: key, admin }: Ports, pathname: string, json: boolean): void {

@@ -20,7 +20,8 @@ beforeEach(async () => {
 });
 afterEach(() => folder[Symbol.asyncDispose]());
 
-const serve = (...args: readonly string[]): Promise<CliResult> => runCli(["serve", ...args], { cwd: folder.path });
+/** In this process, for what ends by itself. */
+const serve = (...args: readonly string[]): Promise<CliResult> => runApp(["serve", ...args], { cwd: folder.path });
 
 describe("a port that cannot be used ends it before a key is opened", () => {
   test.each(["--port", "--admin-port"])("%s in use", async (flag) => {
@@ -37,6 +38,22 @@ describe("a port that cannot be used ends it before a key is opened", () => {
       stderr: [
         `error ${flag}: another program uses port ${port}`,
         `hint  Stop that program, or choose another port with ${flag}. ${flag} 0 takes a free one`,
+        "",
+      ].join("\n"),
+    });
+  });
+
+  test("the same for both", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    other.close();
+    expect(await serve("--port", String(port), "--admin-port", String(port))).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: [
+        "error --admin-port: it is the port of the key set too",
+        "hint  Choose another port with --port or --admin-port",
         "",
       ].join("\n"),
     });
@@ -92,7 +109,8 @@ describe("a mistake in the configuration ends it before a port is taken", () => 
 
 test("a key that cannot be opened ends it, and --json says why", async () => {
   await rm(join(folder.path, "op.pem"));
-  const { code, stdout } = await serve("--port", "0", "--admin-port", "0", "--json");
+  const args = ["serve", "--port", "0", "--admin-port", "0", "--json"];
+  const { code, stdout } = await runCli(args, { cwd: folder.path });
   expect(code).toBe(2);
   const [addresses = "", ...rest] = stdout.split("\n");
   expect(JSON.parse(addresses)).toMatchObject({ keySet: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/jwks$/) });
@@ -116,11 +134,14 @@ test("a key that is not there ends it with exit code 3, because waiting would no
 test("only public keys are needed: without a signer and without credentials", async () => {
   const publicKey = await folder.addKey("other.pem");
   const entries = [{ publicKey, announcedFrom: "2026-01-01T00:00:00Z", activeFrom: "2026-01-01T00:00:00Z" }];
-  for (const keys of [[{ publicKey }], { maxTokenLifetimeSeconds: 60, entries }]) {
-    await folder.write("public.json", { issuer: ISSUER, keys });
-    await using served = await startReady(["--config", "public.json"], { cwd: folder.path });
-    expect(await (await fetch(served.keySet)).json()).toMatchObject({ keys: [{ x: publicKey.x, y: publicKey.y }] });
-  }
+  const lists = [[{ publicKey }], { maxTokenLifetimeSeconds: 60, entries }];
+  await Promise.all(
+    lists.map(async (keys, index) => {
+      await folder.write(`public-${index}.json`, { issuer: ISSUER, keys });
+      await using served = await startReady(["--config", `public-${index}.json`], { cwd: folder.path });
+      expect(await (await fetch(served.keySet)).json()).toMatchObject({ keys: [{ x: publicKey.x, y: publicKey.y }] });
+    }),
+  );
 });
 
 test("while a backend is away, it lives and is not ready, and when it is back, it serves", async () => {
