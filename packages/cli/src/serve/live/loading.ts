@@ -1,4 +1,7 @@
+import { basename } from "node:path";
 import { loadConfigFile } from "../../config/load-config.ts";
+import { CliError } from "../../program/cli-error.ts";
+import { EXIT } from "../../program/exit-codes.ts";
 import { failureOf } from "../../program/failure.ts";
 import type { CliContext } from "../../program/context.ts";
 import { canAsk } from "../../program/prompts.ts";
@@ -26,6 +29,9 @@ export interface Loading {
 /** Each wrong try of a PIN brings its lock nearer. What starts a server that ended again and again would lock the token. */
 const PIN_CODES = new Set(["pin_incorrect", "pin_locked"]);
 
+/** For the file alone, not for its keys, whose backends have limits. */
+const LOAD_MS = 30_000;
+
 export function createLoading(context: CliContext, options: LoadingOptions): Loading {
   const { path, log, counters, cors, weakIfNoneMatch } = options;
   const { promise: started, resolve: onStarted, reject: onHopeless } = withResolvers();
@@ -43,7 +49,7 @@ export function createLoading(context: CliContext, options: LoadingOptions): Loa
 
   const load = async (again: boolean): Promise<void> => {
     version += 1;
-    const loaded = await loadConfigFile(path, version);
+    const loaded = await inTime(loadConfigFile(path, version), basename(path));
     await requireServable(loaded);
     await live.adopt(loaded, again);
   };
@@ -64,6 +70,16 @@ export function createLoading(context: CliContext, options: LoadingOptions): Loa
   const retryAfterMs = canAsk(context) ? retryUnlessAsked : retryPauseMs;
   const reloader = createReloader({ load, onOutcome, retryAfterMs, signal: context.signal });
   return { live, reloader, started };
+}
+
+/** A module can wait forever, and no later load would begin before its end. */
+async function inTime<T>(loading: Promise<T>, name: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const problem = `${name}: it has not finished within ${LOAD_MS / 1000} s`;
+    timer = setTimeout(() => reject(new CliError(EXIT.usage, "config_timeout", problem)), LOAD_MS);
+  });
+  return Promise.race([loading, late]).finally(() => clearTimeout(timer));
 }
 
 function retryUnlessAsked(error: unknown, failures: number): number | undefined {

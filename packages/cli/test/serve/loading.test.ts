@@ -1,0 +1,41 @@
+import { join } from "node:path";
+import { afterEach, expect, test, vi } from "vitest";
+import { createLoading } from "../../src/serve/live/loading.ts";
+import type { Log } from "../../src/serve/log.ts";
+import { createCounters } from "../../src/serve/metrics/counters.ts";
+import { createKeyFolder } from "../support/key-folder.ts";
+import { recordingContext } from "../support/recording-context.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+test("a module that never ends is a failed load, and a later change is loaded", async () => {
+  await using folder = await createKeyFolder();
+  const publicKey = await folder.addKey("op.pem");
+  const module = (keyId: string, before = ""): Promise<void> => {
+    const config = { issuer: "https://op.example", keys: [{ keyId, publicKey }] };
+    return folder.write("config.mjs", `${before}\nexport default ${JSON.stringify(config)};\n`);
+  };
+  await module("a");
+  const log = vi.fn<Log>();
+  const path = join(folder.path, "config.mjs");
+  const settings = { path, log, counters: createCounters(), cors: false, weakIfNoneMatch: "ignore" } as const;
+  const { live, reloader, started } = createLoading(recordingContext(folder.path), settings);
+  reloader.request("start");
+  await started;
+  await module("b", "await new Promise(() => undefined);");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  reloader.request("change");
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(reloader.last()?.failure).toMatchObject({ code: "config_timeout", exitCode: 2 });
+  expect(log).toHaveBeenLastCalledWith(
+    "error",
+    "load_failed",
+    expect.stringMatching(/^config\.mjs: it has not finished within 30 s\. Serves what it had/),
+    expect.objectContaining({ reason: "change" }),
+  );
+  expect(live.published()?.active.keyId).toBe("a");
+  vi.useRealTimers();
+  await module("c");
+  reloader.request("change");
+  await expect.poll(() => live.published()?.active.keyId).toBe("c");
+});
