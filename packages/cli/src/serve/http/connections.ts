@@ -12,6 +12,8 @@ export interface Connections {
   begin(request: IncomingMessage, response: ServerResponse): boolean;
   /** Ends a connection with these bytes, after the responses that are still on their way. */
   endWith(socket: Socket, bytes: string): void;
+  /** Ends those that have sent nothing yet. Node does not take them for idle, and after a close it no longer limits their time. */
+  endSilent(): void;
   count(): number;
 }
 
@@ -70,6 +72,9 @@ export function createConnections(max: number, onEvicted: () => void, onFlood: (
       const state = open.get(socket);
       if (state === undefined || state.responses === 0) return finish(socket, bytes);
       state.last = bytes;
+    },
+    endSilent() {
+      for (const socket of idle) if (socket.bytesRead === 0) socket.destroy();
     },
     count: () => open.size,
   };

@@ -40,6 +40,8 @@ const STALLED_MS = 15_000;
 /** Longer than load balancers keep a connection (60 s), so that they do not send into one that closes. */
 const KEEP_ALIVE_MS = 65_000;
 const CHECK_MS = 1000;
+/** A new connection sends its request within this time, or it is one that is kept for later, as browsers do. */
+const SILENT_MS = 1000;
 /** Nothing reads the body of a request. More than this ends its connection. */
 const MAX_BODY_BYTES = 65_536;
 const BACKLOG = 4096;
@@ -49,6 +51,18 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const { place, maxConnections, answer, onRefused, onEvicted, onFailed } = options;
   const connections = createConnections(maxConnections, onEvicted, () => onRefused("pipelined"));
   let closing = false;
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!connections.begin(request, response)) return;
+    if (closing) response.setHeader("Connection", "close");
+    try {
+      answer(request, response);
+    } catch (error) {
+      onFailed(error);
+      if (!response.headersSent) response.writeHead(500, { "Cache-Control": "no-store", "Content-Length": "0" });
+      response.end();
+    }
+    dropBody(request);
+  };
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -57,19 +71,10 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: CHECK_MS,
     },
-    (request, response) => {
-      if (!connections.begin(request, response)) return;
-      if (closing) response.setHeader("Connection", "close");
-      try {
-        answer(request, response);
-      } catch (error) {
-        onFailed(error);
-        if (!response.headersSent) response.writeHead(500, { "Cache-Control": "no-store", "Content-Length": "0" });
-        response.end();
-      }
-      dropBody(request);
-    },
+    onRequest,
   );
+  // By itself, Node answers such a request without this limit on requests at a time. It may mean nothing (RFC 9110 section 10.1.1).
+  server.on("checkExpectation", onRequest);
   server.timeout = STALLED_MS;
   server.on("connection", (socket) => connections.add(socket));
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
@@ -92,9 +97,12 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       const closed = once(server, "close");
       server.close();
       server.closeIdleConnections();
-      const timer = setTimeout(() => server.closeAllConnections(), withinMs);
+      const timers = [
+        setTimeout(() => connections.endSilent(), SILENT_MS),
+        setTimeout(() => server.closeAllConnections(), withinMs),
+      ];
       await closed;
-      clearTimeout(timer);
+      for (const timer of timers) clearTimeout(timer);
     },
   };
 }
