@@ -1,4 +1,4 @@
-import { serializeJwks, type KeySet } from "@signpost/core";
+import { serializeJwks } from "@signpost/core";
 import type { Log } from "../log.ts";
 import type { Live } from "./serving.ts";
 
@@ -7,14 +7,19 @@ const LOOK_MS = 1000;
 
 /** Logs each change of the key set or of its lifetime in caches. */
 export function watchKeySet({ published, isRotationActive, nextChange }: Live, log: Log, signal: AbortSignal): void {
-  let before: { readonly set: KeySet; readonly isShort: boolean } | undefined;
+  let before: string | undefined;
   const look = (): void => {
     const [set, isShort] = [published(), isRotationActive()];
-    if (set === undefined || (set === before?.set && isShort === before.isShort)) return;
-    before = { set, isShort };
+    if (set === undefined) return;
     const kids = set.keys.map(({ keyId, role }) => `${keyId} (${role})`).join(", ");
-    log("info", "keys", `publishes ${kids}; cached for ${isShort ? "5 minutes" : "1 hour"}`, {
-      etag: serializeJwks(set).etag,
+    const message = `publishes ${kids}; cached for ${isShort ? "5 minutes" : "1 hour"}`;
+    const { etag } = serializeJwks(set);
+    // By their content, since each load makes another set.
+    const now = `${etag} ${message}`;
+    if (now === before) return;
+    before = now;
+    log("info", "keys", message, {
+      etag,
       active: set.active.keyId,
       rotation: isShort,
       nextChange: nextChange()?.toISOString() ?? null,
