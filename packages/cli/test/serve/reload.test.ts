@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createJwksEndpoint } from "@signpost/core";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
 import { get, openRaw } from "./support/raw.ts";
 import { startBefore, startReady, type Served } from "./support/serve.ts";
@@ -42,14 +42,6 @@ describe("a change of the file is served", () => {
     expect(await served.metric('signpost_config_loads_total{result="success"}')).toBe(2);
   });
 
-  test("when an editor replaces it", async () => {
-    await using served = await startWith(config("a"));
-    await folder.write("next", config("b", "a"));
-    await rename(join(folder.path, "next"), join(folder.path, "signpost.config.json"));
-    await served.logged("loaded");
-    expect(await kids(served)).toEqual(["b", "a"]);
-  });
-
   test("when Kubernetes swaps the link of a ConfigMap", async () => {
     const at = (name: string): string => join(folder.path, "etc", name);
     for (const [version, names] of [
@@ -70,14 +62,6 @@ describe("a change of the file is served", () => {
     expect(await kids(served)).toEqual(["b", "a"]);
   });
 
-  test("with another path, and the old path is gone", async () => {
-    await using served = await startWith(config("a"));
-    await folder.write("signpost.config.json", { ...config("a"), mountPrefix: "/oidc" });
-    await served.logged("loaded");
-    expect((await fetch(served.keySet)).status).toBe(404);
-    expect((await fetch(served.keySet.replace("/jwks", "/oidc/jwks"))).status).toBe(200);
-  });
-
   test("in a module too, which runs again", async () => {
     const module = (names: readonly string[]): string => `export default ${JSON.stringify(config(...names))};\n`;
     await folder.write("signpost.config.mjs", module(["a"]));
@@ -89,7 +73,47 @@ describe("a change of the file is served", () => {
   });
 });
 
-describe("a configuration that cannot be used leaves what is served, and says so everywhere", () => {
+describe("in one process", () => {
+  let shared: KeyFolder;
+  let served: Served;
+  let changes = 0;
+  /** Puts the configuration with one key there, as the start of each test. */
+  const reset = async (): Promise<void> => {
+    changes += 1;
+    // Never the content that is there.
+    await shared.write("signpost.config.json", `${JSON.stringify(config("a"))}${"\n".repeat(changes)}`);
+    await served.logged("loaded");
+    expect(await kids(served)).toEqual(["a"]);
+  };
+
+  beforeAll(async () => {
+    shared = await createKeyFolder();
+    await shared.addKey("a.pem");
+    await shared.addKey("b.pem");
+    await shared.write("signpost.config.json", config("a"));
+    served = await startReady([], { cwd: shared.path });
+    await served.logged("loaded");
+  });
+  beforeEach(reset);
+  afterAll(async () => {
+    await served[Symbol.asyncDispose]();
+    await shared[Symbol.asyncDispose]();
+  });
+
+  test("a change of the file is served when an editor replaces it", async () => {
+    await shared.write("next", config("b", "a"));
+    await rename(join(shared.path, "next"), join(shared.path, "signpost.config.json"));
+    await served.logged("loaded");
+    expect(await kids(served)).toEqual(["b", "a"]);
+  });
+
+  test("a change of the file is served with another path, and the old path is gone", async () => {
+    await shared.write("signpost.config.json", { ...config("a"), mountPrefix: "/oidc" });
+    await served.logged("loaded");
+    expect((await fetch(served.keySet)).status).toBe(404);
+    expect((await fetch(served.keySet.replace("/jwks", "/oidc/jwks"))).status).toBe(200);
+  });
+
   const cases: readonly (readonly [string, unknown, string, string])[] = [
     ["no JSON", "{ half a file", "config_syntax", "signpost.config.json: line 1, column 3: not JSON"],
     [
@@ -106,23 +130,37 @@ describe("a configuration that cannot be used leaves what is served, and says so
       'the kid "a" named another key',
     ],
   ];
-  test.each(cases)("%s", async (_name, content, code, message) => {
-    await using served = await startWith(config("a"));
+  const unusable = "a configuration that cannot be used leaves what is served, and says so everywhere";
+  test.each(cases)(`${unusable}: %s`, async (_name, content, code, message) => {
+    const failures = 'signpost_config_loads_total{result="failure"}';
+    const failed = (await served.metric(failures)) ?? 0;
     const before = await (await fetch(served.keySet)).text();
-    await folder.write("signpost.config.json", content);
+    await shared.write("signpost.config.json", content);
     const line = await served.logged("load_failed");
     expect(line).toMatchObject({ level: "error", reason: "change", message: expect.stringContaining(message) });
     expect(line["code"]).toBe(code);
     expect(await (await fetch(served.keySet)).text()).toBe(before);
     expect(await served.metric("signpost_config_last_load_successful")).toBe(0);
-    expect(await served.metric('signpost_config_loads_total{result="failure"}')).toBe(1);
+    expect(await served.metric(failures)).toBe(failed + 1);
     expect((await served.ask("/readyz")).status).toBe(200);
     expect((await served.ask("/")).text).toMatch(/class="error"/);
     // Corrected.
-    await folder.write("signpost.config.json", config("b", "a"));
+    await shared.write("signpost.config.json", config("b", "a"));
     await served.logged("loaded");
     expect(await served.metric("signpost_config_last_load_successful")).toBe(1);
     expect((await served.ask("/")).text).not.toMatch(/class="error"/);
+  });
+
+  test("SIGHUP keeps a key that is known and cannot be opened now", async () => {
+    const sample = 'signpost_key_failures_total{code="invalid_configuration"}';
+    const before = (await served.metric(sample)) ?? 0;
+    await rename(join(shared.path, "a.pem"), join(shared.path, "away.pem"));
+    served.child.kill("SIGHUP");
+    expect(await served.logged("key_kept")).toMatchObject({ level: "warn", code: "invalid_configuration" });
+    await served.logged("loaded");
+    expect(await kids(served)).toEqual(["a"]);
+    expect(await served.metric(sample)).toBe(before + 1);
+    await rename(join(shared.path, "away.pem"), join(shared.path, "a.pem"));
   });
 });
 
@@ -139,16 +177,6 @@ describe("SIGHUP", () => {
     expect(await served.logged("loaded")).toMatchObject({ reason: "signal" });
     const [after] = await kids(served);
     expect(after).not.toBe(before);
-  });
-
-  test("keeps a key that is known and cannot be opened now", async () => {
-    await using served = await startWith(config("a"));
-    await rm(join(folder.path, "a.pem"));
-    served.child.kill("SIGHUP");
-    expect(await served.logged("key_kept")).toMatchObject({ level: "warn", code: "invalid_configuration" });
-    await served.logged("loaded");
-    expect(await kids(served)).toEqual(["a"]);
-    expect(await served.metric('signpost_key_failures_total{code="invalid_configuration"}')).toBe(1);
   });
 });
 
