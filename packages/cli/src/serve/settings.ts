@@ -32,7 +32,11 @@ const SECOND_MS = 1000;
 export function readSettings(flags: ServeFlags): ServeSettings {
   const { host = "127.0.0.1", port = 8080, adminHost = "127.0.0.1", adminPort = 8081 } = flags;
   return {
-    key: { host: address("--host", host), port: whole("--port", port, 0, 65_535), flags: { host: "--host", port: "--port" } },
+    key: {
+      host: address("--host", host),
+      port: whole("--port", port, 0, 65_535),
+      flags: { host: "--host", port: "--port" },
+    },
     admin: {
       host: address("--admin-host", adminHost),
       port: whole("--admin-port", adminPort, 0, 65_535),

@@ -126,14 +126,16 @@ test("HTTP/1.0 is answered, and its connection ends", async () => {
   expect(answer).toContain("Connection: close\r\n");
 });
 
-test.each(["Upgrade: websocket\r\nConnection: Upgrade", "Upgrade: h2c\r\nConnection: Upgrade", "Expect: 100-continue", "Expect: 1"])(
-  "%j changes nothing",
-  async (headers) => {
-    const raw = await openRaw(served.keySet, get(served.keySet, headers));
-    expect(await raw.until('{"keys":')).toContain("HTTP/1.1 200 OK");
-    raw.socket.destroy();
-  },
-);
+test.each([
+  "Upgrade: websocket\r\nConnection: Upgrade",
+  "Upgrade: h2c\r\nConnection: Upgrade",
+  "Expect: 100-continue",
+  "Expect: 1",
+])("%j changes nothing", async (headers) => {
+  const raw = await openRaw(served.keySet, get(served.keySet, headers));
+  expect(await raw.until('{"keys":')).toContain("HTTP/1.1 200 OK");
+  raw.socket.destroy();
+});
 
 test("CONNECT, an absolute target and * are no way to another host", async () => {
   const { host, pathname } = new URL(served.keySet);

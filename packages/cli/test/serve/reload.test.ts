@@ -1,20 +1,17 @@
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createJwksEndpoint } from "@signpost/core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createKeyFolder, type KeyFolder } from "../support/key-folder.ts";
 import { get, openRaw } from "./support/raw.ts";
 import { startBefore, startReady, type Served } from "./support/serve.ts";
 
 const ISSUER = "https://op.example";
-let folder: KeyFolder;
-
-beforeEach(async () => {
-  folder = await createKeyFolder();
-  await folder.addKey("a.pem");
-  await folder.addKey("b.pem");
-});
-afterEach(() => folder[Symbol.asyncDispose]());
+async function twoKeys(): Promise<KeyFolder> {
+  const folder = await createKeyFolder();
+  await Promise.all(["a.pem", "b.pem"].map((name) => folder.addKey(name)));
+  return folder;
+}
 
 const entry = (name: string): object => ({ keyId: name, signer: `local:${name}.pem` });
 const config = (...names: readonly string[]): object => ({ issuer: ISSUER, keys: names.map(entry) });
@@ -25,16 +22,17 @@ async function kids({ keySet }: Pick<Served, "keySet">): Promise<readonly string
   return keys.map(({ kid }) => kid);
 }
 
-async function startWith(content: object): Promise<Served> {
+async function startWith(folder: KeyFolder, content: object): Promise<Served> {
   await folder.write("signpost.config.json", content);
   const served = await startReady([], { cwd: folder.path });
   await served.logged("loaded");
   return served;
 }
 
-describe("a change of the file is served", () => {
-  test("when it is written in place", async () => {
-    await using served = await startWith(config("a"));
+describe.concurrent("a change is served", () => {
+  test("of the file, when it is written in place", async () => {
+    await using folder = await twoKeys();
+    await using served = await startWith(folder, config("a"));
     await folder.write("signpost.config.json", config("b", "a"));
     expect(await served.logged("loaded")).toMatchObject({ reason: "change" });
     expect(await kids(served)).toEqual(["b", "a"]);
@@ -42,7 +40,8 @@ describe("a change of the file is served", () => {
     expect(await served.metric('signpost_config_loads_total{result="success"}')).toBe(2);
   });
 
-  test("when Kubernetes swaps the link of a ConfigMap", async () => {
+  test("of the file, when Kubernetes swaps the link of a ConfigMap", async () => {
+    await using folder = await twoKeys();
     const at = (name: string): string => join(folder.path, "etc", name);
     for (const [version, names] of [
       ["..1", ["a"]],
@@ -62,7 +61,8 @@ describe("a change of the file is served", () => {
     expect(await kids(served)).toEqual(["b", "a"]);
   });
 
-  test("in a module too, which runs again", async () => {
+  test("of a module too, which runs again", async () => {
+    await using folder = await twoKeys();
     const module = (names: readonly string[]): string => `export default ${JSON.stringify(config(...names))};\n`;
     await folder.write("signpost.config.mjs", module(["a"]));
     await using served = await startReady([], { cwd: folder.path });
@@ -70,6 +70,43 @@ describe("a change of the file is served", () => {
     await folder.write("signpost.config.mjs", module(["b"]));
     await served.logged("loaded");
     expect(await kids(served)).toEqual(["b"]);
+  });
+
+  test("of a schedule, without a load, with the bytes of the library", async () => {
+    await using folder = await twoKeys();
+    const write = (changes: Date): Promise<void> =>
+      folder.write("signpost.config.json", {
+        issuer: ISSUER,
+        keys: {
+          maxTokenLifetimeSeconds: 3600,
+          announceHours: 2,
+          sharedCaches: false,
+          entries: [
+            { ...entry("a"), announcedFrom: hours(-50), activeFrom: hours(-50) },
+            { ...entry("b"), announcedFrom: hours(-3), activeFrom: changes },
+          ],
+        },
+      });
+    await using served = await startBefore(write, [], { cwd: folder.path });
+    const first = served.lines.find(({ event }) => event === "keys");
+    expect(first).toMatchObject({ active: "a", nextChange: served.changes.toISOString(), rotation: true });
+    expect(first?.message).toBe("publishes a (active), b (announced); cached for 5 minutes");
+    expect(await served.logged("keys")).toMatchObject({ active: "b", rotation: true });
+    const response = await fetch(served.keySet);
+    expect(response.headers.get("cache-control")).toBe("public, max-age=300, must-revalidate");
+    const { keys } = (await response.json()) as { readonly keys: readonly { kid: string; x: string; y: string }[] };
+    expect(keys.map(({ kid }) => kid)).toEqual(["b", "a"]);
+    const [b, ...retiring] = keys.map(({ kid, x, y }) => ({
+      keyId: kid,
+      publicKey: { kty: "EC", crv: "P-256", x, y } as const,
+    }));
+    const signer = { uri: "local:", publicKey: b?.publicKey, sign: () => Promise.reject(new Error("not here")) };
+    const library = createJwksEndpoint({
+      issuer: ISSUER,
+      keys: [{ keyId: "b", signer: signer as never }, ...retiring],
+    });
+    expect(response.headers.get("etag")).toBe(library.respond("GET").headers["ETag"]);
+    expect(await served.metric('signpost_config_loads_total{result="success"}')).toBe(1);
   });
 });
 
@@ -87,9 +124,7 @@ describe("in one process", () => {
   };
 
   beforeAll(async () => {
-    shared = await createKeyFolder();
-    await shared.addKey("a.pem");
-    await shared.addKey("b.pem");
+    shared = await twoKeys();
     await shared.write("signpost.config.json", config("a"));
     served = await startReady([], { cwd: shared.path });
     await served.logged("loaded");
@@ -166,7 +201,8 @@ describe("in one process", () => {
 
 describe("SIGHUP", () => {
   test("reads each key again: a name that leads to another key now", async () => {
-    await using served = await startWith({ issuer: ISSUER, keys: [{ signer: "local:a.pem" }] });
+    await using folder = await twoKeys();
+    await using served = await startWith(folder, { issuer: ISSUER, keys: [{ signer: "local:a.pem" }] });
     const [before] = await kids(served);
     await folder.addKey("a.pem");
     // A change of the file does not, for a key that is known.
@@ -181,7 +217,8 @@ describe("SIGHUP", () => {
 });
 
 test("no request is lost while the configuration is loaded again and again", async () => {
-  await using served = await startWith(config("a"));
+  await using folder = await twoKeys();
+  await using served = await startWith(folder, config("a"));
   const bodies = new Set<string>();
   let loads = 0;
   let isDone = false;
@@ -222,37 +259,4 @@ test("no request is lost while the configuration is loaded again and again", asy
   expect(await served.metric('signpost_http_requests_total{port="public",route="jwks",method="GET",code="200"}')).toBe(
     sum,
   );
-});
-
-test("a schedule changes the set without a load, with the bytes of the library", async () => {
-  const write = (changes: Date): Promise<void> =>
-    folder.write("signpost.config.json", {
-      issuer: ISSUER,
-      keys: {
-        maxTokenLifetimeSeconds: 3600,
-        announceHours: 2,
-        sharedCaches: false,
-        entries: [
-          { ...entry("a"), announcedFrom: hours(-50), activeFrom: hours(-50) },
-          { ...entry("b"), announcedFrom: hours(-3), activeFrom: changes },
-        ],
-      },
-    });
-  await using served = await startBefore(write, [], { cwd: folder.path });
-  const first = served.lines.find(({ event }) => event === "keys");
-  expect(first).toMatchObject({ active: "a", nextChange: served.changes.toISOString(), rotation: true });
-  expect(first?.message).toBe("publishes a (active), b (announced); cached for 5 minutes");
-  expect(await served.logged("keys")).toMatchObject({ active: "b", rotation: true });
-  const response = await fetch(served.keySet);
-  expect(response.headers.get("cache-control")).toBe("public, max-age=300, must-revalidate");
-  const { keys } = (await response.json()) as { readonly keys: readonly { kid: string; x: string; y: string }[] };
-  expect(keys.map(({ kid }) => kid)).toEqual(["b", "a"]);
-  const [b, ...retiring] = keys.map(({ kid, x, y }) => ({
-    keyId: kid,
-    publicKey: { kty: "EC", crv: "P-256", x, y } as const,
-  }));
-  const signer = { uri: "local:", publicKey: b?.publicKey, sign: () => Promise.reject(new Error("not here")) };
-  const library = createJwksEndpoint({ issuer: ISSUER, keys: [{ keyId: "b", signer: signer as never }, ...retiring] });
-  expect(response.headers.get("etag")).toBe(library.respond("GET").headers["ETag"]);
-  expect(await served.metric('signpost_config_loads_total{result="success"}')).toBe(1);
 });
