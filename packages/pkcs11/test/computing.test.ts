@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { availableParallelism } from "node:os";
+import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Computing } from "../src/pool/computing.ts";
 import { HangWatch } from "../src/pool/hang-watch.ts";
@@ -32,6 +34,9 @@ describe("threads that sign at the same time", () => {
 });
 
 describe("the watch for hanging calls", () => {
+  /** What the next turn of the event loop takes with fake timers. Milliseconds. */
+  const TURN_MS = 1;
+
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -61,7 +66,7 @@ describe("the watch for hanging calls", () => {
       expect(vi.getTimerCount()).toBe(1);
     }
     expect(onHang).not.toHaveBeenCalled();
-    vi.advanceTimersByTime(100);
+    vi.advanceTimersByTime(100 + TURN_MS);
     expect(onHang).toHaveBeenCalledTimes(1);
   });
 
@@ -69,7 +74,7 @@ describe("the watch for hanging calls", () => {
     const { watched, onHang } = watch();
     watched.begin(10_000);
     watched.begin(1_000);
-    vi.advanceTimersByTime(1_000);
+    vi.advanceTimersByTime(1_000 + TURN_MS);
     expect(onHang).toHaveBeenCalledTimes(1);
   });
 
@@ -81,4 +86,21 @@ describe("the watch for hanging calls", () => {
     expect(onHang).not.toHaveBeenCalled();
     expect(vi.getTimerCount()).toBe(0);
   });
+});
+
+test("a call whose answer could not be read in time, because the event loop was busy, does not hang", async () => {
+  const onHang = vi.fn<() => void>();
+  const watched = new HangWatch(onHang);
+  const { port1, port2 } = new MessageChannel();
+  const answered = once(port1, "message").then(() => watched.end());
+  // From a turn's end, so that the timer comes before the answer.
+  await new Promise((resolve) => setImmediate(resolve));
+  watched.begin(10);
+  port2.postMessage("answer");
+  const busyUntil = performance.now() + 20;
+  while (performance.now() < busyUntil);
+  await answered;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  port1.close();
+  expect(onHang).not.toHaveBeenCalled();
 });

@@ -44,7 +44,12 @@ export class HangWatch {
     if (this.#dueAt === undefined) return;
     const leftMs = Math.ceil(this.#dueAt - performance.now());
     if (leftMs > 0) return this.#start(leftMs);
-    this.#dueAt = undefined;
-    this.#onHang();
+    const dueAt = this.#dueAt;
+    // After the event loop was busy, the answer may already be there. It is read before this.
+    setImmediate(() => {
+      if (this.#dueAt !== dueAt) return;
+      this.#dueAt = undefined;
+      this.#onHang();
+    });
   }
 }

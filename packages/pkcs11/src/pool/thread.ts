@@ -189,7 +189,11 @@ export class Thread {
   #watchBehind(id: number): void {
     const waiting = this.#waiting.get(id);
     if (waiting?.watched === undefined) return;
-    waiting.timer = setTimeout(() => this.#giveUpOn(waiting), waiting.watched.hangMs);
+    // After the event loop was busy, the answer may already be there. It is read before `giveUp`.
+    const giveUp = (): void => {
+      if (this.#waiting.get(id) === waiting) this.#giveUpOn(waiting);
+    };
+    waiting.timer = setTimeout(() => setImmediate(giveUp), waiting.watched.hangMs);
   }
 
   #giveUpOn({ watched }: Waiting): void {
