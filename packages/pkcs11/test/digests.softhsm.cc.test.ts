@@ -44,6 +44,16 @@ describe("a thread that has several digests", () => {
     await Promise.all(signing);
   });
 
+  test("leaves them to other sessions even if no more calls come", async () => {
+    at.shim.hang("C_Sign");
+    const outcomes: string[] = [];
+    const signing = Array.from({ length: SESSIONS }, async () => outcomes.push(await outcome(signer)));
+    await until(() => outcomes.length === SESSIONS - 1);
+    expect(new Set(outcomes)).toEqual(new Set(["signed"]));
+    at.shim.release();
+    await Promise.all(signing);
+  });
+
   test("signs those behind one that hangs before the signer is closed", async () => {
     at.shim.hang("C_Sign");
     const signing = signAll();

@@ -193,16 +193,19 @@ export class TokenPool {
     }
     set.join(session);
     void this.#run(session, job);
+    this.#pumpLater();
     return true;
   }
 
-  /** A call may turn out to hang. Then other sessions do the work that waits for it. */
+  /** A call may turn out to hang. Then other sessions do the work that waits for it, here or in the session's mailbox. */
   #pumpLater(): void {
     if (this.#later !== undefined) return;
     this.#later = setTimeout(() => {
       this.#later = undefined;
-      this.sessions.set.withdrawStuck();
+      const { set } = this.sessions;
+      set.withdrawStuck();
       this.#pump();
+      if (set.hasJoined) this.#pumpLater();
     }, STUCK_MS).unref();
   }
 

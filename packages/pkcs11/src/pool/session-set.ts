@@ -85,6 +85,12 @@ export class SessionSet {
     session.jobs += 1;
   }
 
+  /** Whether work waits in a session for other work. */
+  get hasJoined(): boolean {
+    for (const { jobs } of this.#sessions) if (jobs > 1) return true;
+    return false;
+  }
+
   /** Whether work may have to wait although a session is idle. */
   get limitsThreads(): boolean {
     return this.#computing.threads !== Number.POSITIVE_INFINITY;
