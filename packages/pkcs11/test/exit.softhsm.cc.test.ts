@@ -35,6 +35,13 @@ describe("the end of a process", () => {
     expect(at.shim.counter("openSessions")).toBe(0);
   });
 
+  test("does not come while a signature waits behind the key of a signer that was closed", async () => {
+    await at.hsm.generateKey({ label: "k2", id: "02" });
+    const child = startProgram("close-and-sign.mjs", JSON.stringify(at.base));
+    expect(await outputOf(child)).toBe("signed\n");
+    expect(child.exitCode).toBe(0);
+  });
+
   test("with slow signatures in flight takes at most the longest native call and two seconds", async () => {
     const child = startProgram("sign-and-end.mjs", JSON.stringify(at.base), "exit");
     await once(child.stdout ?? child, "data");

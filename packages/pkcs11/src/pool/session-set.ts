@@ -184,10 +184,13 @@ export class SessionSet {
     if (!isLost(session)) await session.thread.terminate();
   }
 
+  /** Only those at work: the end of a command in an idle session, which forgets a key, hands out no work. */
   #computingThreads(): number {
     if (!this.limitsThreads) return 0;
     let count = 0;
-    for (const { thread } of this.#sessions) if (thread.pending > 0 && thread.runningMs <= STUCK_MS) count += 1;
+    for (const { state, thread } of this.#sessions) {
+      if (state === "busy" && thread.pending > 0 && thread.runningMs <= STUCK_MS) count += 1;
+    }
     return count;
   }
 
