@@ -1,3 +1,6 @@
+/** A timer that fires so late shows that the event loop was busy. Milliseconds. */
+const LATE_MS = 5;
+
 /**
  * Watches the command that runs in a thread. One timer serves many commands: it is not stopped when a command returns, but
  * looks what has become due when it fires.
@@ -41,15 +44,19 @@ export class HangWatch {
 
   #look(): void {
     this.#timer = undefined;
-    if (this.#dueAt === undefined) return;
-    const leftMs = Math.ceil(this.#dueAt - performance.now());
-    if (leftMs > 0) return this.#start(leftMs);
     const dueAt = this.#dueAt;
-    // After the event loop was busy, the answer may already be there. It is read before this.
-    setImmediate(() => {
-      if (this.#dueAt !== dueAt) return;
-      this.#dueAt = undefined;
-      this.#onHang();
-    });
+    if (dueAt === undefined) return;
+    const leftMs = Math.ceil(dueAt - performance.now());
+    if (leftMs > 0) return this.#start(leftMs);
+    if (performance.now() - this.#firesAt < LATE_MS) return this.#hangs(dueAt);
+    // The event loop was busy, and the answer may already be there. It is read before this.
+    setImmediate(() => this.#hangs(dueAt));
+  }
+
+  /** Unless it has returned. */
+  #hangs(dueAt: number): void {
+    if (this.#dueAt !== dueAt) return;
+    this.#dueAt = undefined;
+    this.#onHang();
   }
 }
