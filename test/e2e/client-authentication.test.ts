@@ -49,7 +49,7 @@ afterAll(async () => {
   for (const signer of signers) await signer.close();
 });
 
-/** As openid-client is used, with our function in the place of its own authentication. */
+/** As openid-client is used, with our function instead of its authentication. */
 function withOpenidClient(library: typeof clientNewest) {
   return async (authenticate: ClientAuthentication): Promise<Grant> => {
     const config = await library.discovery(new URL(op.url), "rp", undefined, authenticate, {

@@ -28,7 +28,7 @@ export function hostOptions(options: unknown, { endpoint, sign, keys }: Plugged)
   refuse("options.jwks.remoteUrl", own["remoteUrl"], "it is the `jwksUri` of the endpoint");
   refuse("options.jwks.jwksPath", own["jwksPath"], "it is the path of the endpoint");
   for (const name of ["rotationInterval", "gracePeriod", "disablePrivateKeyEncryption"]) {
-    refuse(`options.jwks.${name}`, own[name], "the host has no keys of its own, and `keys` decides on rotation");
+    refuse(`options.jwks.${name}`, own[name], "the host makes no keys, and `keys` decides on rotation");
   }
   requireEs256("options.jwks.keyPairConfig", keyPairConfig);
   for (const config of Array.isArray(keyPairConfigs) ? keyPairConfigs : []) {

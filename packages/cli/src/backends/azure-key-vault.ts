@@ -158,7 +158,7 @@ async function challengedScope(server: RestServer, host: string, path: string): 
   const hostname = hostnameOf(host);
   const isAbove = name.includes(".") && !isLoopbackHost(hostname) && hostname.endsWith(`.${name}`);
   if (name === hostname || isAbove) return `${resource.replace(/\/(?:\.default)?$/, "")}/.default`;
-  throw new CliError(EXIT.backend, "credentials", `${host} does not ask for a token of its own resource`, {
+  throw new CliError(EXIT.backend, "credentials", `${host} does not ask for a token for its resource`, {
     hint: "Name the vault by its own host, or set scope in the options of the adapter",
   });
 }

@@ -76,7 +76,7 @@ function sent(what: string, send: () => Promise<RestAnswer>, hint?: string): Pro
   });
 }
 
-/** With what the server says, which contains nothing but paths and names of its own. */
+/** With what the server says, which contains only its paths and names. */
 function refused(what: string, { status, json }: RestAnswer): never {
   const errors: unknown = Reflect.get(Object(json), "errors");
   const words = (Array.isArray(errors) ? errors : []).join(" ").replaceAll(/\s+/g, " ").trim();

@@ -9,7 +9,7 @@ interface Ended {
   readonly [ENDING]?: Ending;
 }
 
-/** A class, because each object with its own getter takes a shape of its own, and more time than a timer. */
+/** A class, because defining a getter on each object gives each a separate shape, which takes more time than a timer. */
 class AttemptOptions implements SignOptions, Ended {
   readonly [ENDING]: Ending;
   readonly signingInput?: Uint8Array;
