@@ -14,10 +14,14 @@ const OAUTH_TOKEN = "/oauth2/token";
 export function announceEndpoint(endpoint: JwksEndpoint, context: HostContext, { jwks }: HostOptions): void {
   const base = basePathOf(context);
   const { baseURL } = context;
-  const isBelow =
-    baseURL === "" ? endpoint.pathname.startsWith(`${base}/`) : endpoint.jwksUri.startsWith(`${baseURL}/`);
-  if (!isBelow) {
-    const where = baseURL === "" ? `${base}/` : `${baseURL}/`;
+  if (baseURL.endsWith("/")) {
+    // The host joins the path to it as it is.
+    const problem = `expected a URL without a slash at the end, got ${baseURL}: better-auth would announce ${baseURL}${HOST_JWKS}`;
+    throw new ConfigurationError("baseURL", problem);
+  }
+  const where = baseURL === "" ? `${base}/` : new URL(baseURL).href.replace(/\/?$/, "/");
+  const published = baseURL === "" ? endpoint.pathname : new URL(endpoint.jwksUri).href;
+  if (!published.startsWith(where)) {
     const problem =
       `expected a jwksUri below ${where}, where better-auth answers, got ${endpoint.jwksUri}; ` +
       `create the endpoint with mountPrefix: ${JSON.stringify(base)}, or set servesEndpoint: false if something else serves it`;

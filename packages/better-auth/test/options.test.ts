@@ -115,6 +115,24 @@ describe("what only the host knows is checked when it starts", () => {
     );
   });
 
+  test.each(["https://op.example:443", "https://OP.example", "https://op.example/", "https://op.example/api/auth"])(
+    "a host at %s serves the endpoint of https://op.example",
+    async (baseURL) => {
+      expect(await statusOf(create(plugin(), { baseURL }), "/api/auth/jwks")).toBe(200);
+    },
+  );
+
+  test("a base path of one slash is the root", async () => {
+    const host = create(plugin({}, { mountPrefix: "" }), { baseURL: ISSUER, basePath: "/" });
+    expect(await statusOf(host, "/jwks")).toBe(200);
+  });
+
+  test("a base URL to which the host would join a second slash is refused", async () => {
+    await expect(start(plugin(), { baseURL: `${ISSUER}/api/auth/` })).rejects.toThrow(
+      "baseURL: expected a URL without a slash at the end, got https://op.example/api/auth/: better-auth would announce https://op.example/api/auth//jwks",
+    );
+  });
+
   test("an endpoint that something else serves may be anywhere", async () => {
     await expect(start(plugin({ servesEndpoint: false }, { mountPrefix: "" }))).resolves.toBeDefined();
   });
