@@ -39,6 +39,8 @@ export type { ClientAuthentication, ClientAuthenticationOptions } from "./client
 export type { ClientJwtOptions } from "./client/client-jwt.ts";
 export { signRequestObject } from "./client/request-object.ts";
 export type { SignRequestObjectOptions } from "./client/request-object.ts";
+export { createInputSigner } from "./host/input-signer.ts";
+export type { InputSigner, InputSignerOptions } from "./host/input-signer.ts";
 export { createJwksEndpoint } from "./endpoint/create-jwks-endpoint.ts";
 export type { JwksEndpoint, JwksEndpointOptions, JwksMetadata } from "./endpoint/create-jwks-endpoint.ts";
 export type { PreflightHeaders } from "./endpoint/cors.ts";

@@ -62,12 +62,6 @@ export function unknownKid(): ConfigurationError {
   return new ConfigurationError("kid", "expected the kid of the active key or of the previous one");
 }
 
-/** The host wrote the header, so no other key can sign this token. A retry gets a new header from the host. */
-export function withdrawnMeanwhile(kid: string, cause?: unknown): SignerError {
-  const problem = `the key with kid ${JSON.stringify(kid)} was withdrawn before it returned its signature`;
-  return new SignerError("unavailable", problem, cause === undefined ? {} : { cause });
-}
-
 /** Two requests use the same code or token. If the client tries again, the host knows whether it is used up. */
 export function inUse(): SignerError {
   return new SignerError("unavailable", "another request used the same code or token meanwhile");

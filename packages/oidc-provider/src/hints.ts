@@ -1,5 +1,5 @@
+import { readSigningInput } from "@signpost/core/adapter";
 import type { OidcProviderSigningLike } from "./host.ts";
-import { readJoseHeader } from "./signing-input.ts";
 
 /**
  * Makes the provider refuse an `id_token_hint` that is another kind of token, such as an access token or a logout token, and
@@ -9,7 +9,7 @@ import { readJoseHeader } from "./signing-input.ts";
 export function requireHeaderOfHints({ IdToken }: OidcProviderSigningLike): void {
   const { validate } = IdToken;
   IdToken.validate = async (token, client) => {
-    const { typ, kid } = readJoseHeader(token);
+    const { typ, kid } = readSigningInput(token).header;
     if (typ !== undefined && !(typeof typ === "string" && /^(application\/)?jwt$/i.test(typ))) {
       throw new Error("the id_token_hint is another kind of token: its typ is not JWT");
     }

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ConfigurationError } from "@signpost/core";
-import type { DocumentKey, TellOperator } from "@signpost/core/adapter";
+import { type DocumentKey, readSigningInput, type TellOperator } from "@signpost/core/adapter";
 import type { OidcProviderSigningLike } from "./host.ts";
 import { isOfOtherKey } from "./other-key.ts";
-import { readJoseHeader } from "./signing-input.ts";
 
 // All asymmetric algorithms that the host may have a key for, except ES256.
 const ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES384 ES512 EdDSA Ed25519 ML-DSA-44 ML-DSA-65 ML-DSA-87".split(
@@ -164,7 +163,7 @@ async function askFor(provider: OidcProviderSigningLike, alg: string): Promise<A
     const token = new provider.IdToken({}, { client: client as never });
     token.set(QUESTION, chosen);
     const issued = await token.issue({ use: "authorization" });
-    return { kid: readJoseHeader(issued)["kid"], token: issued };
+    return { kid: readSigningInput(issued).header["kid"], token: issued };
   } catch {
     // If the host has a key, the failure may be temporary and tells us nothing.
     return chosen.isThere ? undefined : "no key";

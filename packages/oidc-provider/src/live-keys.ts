@@ -1,19 +1,10 @@
-import { currentKeySet, type ActiveKey, type KeySet, type PublishedKey } from "@signpost/core";
-import { isStillPublished, type ReadOwnKeys } from "@signpost/core/adapter";
+import type { ActiveKey, KeySet, PublishedKey } from "@signpost/core";
+import { followKeys, type FollowedKeys, type ReadOwnKeys } from "@signpost/core/adapter";
 
 /** The current keys of an OP, for a host that keeps the key objects of its construction. */
-export interface LiveKeys {
+export interface LiveKeys extends Pick<FollowedKeys, "signing" | "whilePublished"> {
   /** The active key. While the source fails, the last known one, since the host reads it where errors are not allowed. */
   active(): ActiveKey;
-  /**
-   * The key with this kid, if it may sign: the active key, or the previous one while it is still published. Throws what the
-   * source throws.
-   */
-  signing(keyId: string): ActiveKey | undefined;
-  /** Whether a key that signed is still published. Throws what the source throws. */
-  isPublished(key: ActiveKey): boolean;
-  /** Whether a kid named the previous active key, which is no longer published. Throws what the source throws. */
-  wasWithdrawn(keyId: string): boolean;
   /**
    * All ES256 keys except the active one that may have signed a token, without duplicates, withdrawn ones last. While the
    * source fails, the last known ones. Legacy keys are left out, since the host only accepts a hint with the client's
@@ -23,45 +14,26 @@ export interface LiveKeys {
 }
 
 export function liveKeys({ source, withdrawn }: Pick<ReadOwnKeys, "source" | "withdrawn">): LiveKeys {
-  let current = currentKeySet(source);
+  const { lastKnown, signing, whilePublished } = followKeys(source);
   let past = withdrawn();
-  let previous: ActiveKey | undefined;
   let listed:
     | { readonly of: KeySet; readonly past: readonly PublishedKey[]; readonly keys: PublishedKey[] }
     | undefined;
 
-  const now = (): KeySet => {
-    const next = currentKeySet(source);
-    if (next !== current) {
-      if (next.active.keyId !== current.active.keyId) previous = current.active;
-      current = next;
-    }
-    past = withdrawn();
-    return next;
-  };
-  const lastKnown = (): KeySet => {
+  const readPast = (): void => {
     try {
-      return now();
+      past = withdrawn();
     } catch {
       // The next signature fails with the same error.
-      return current;
     }
   };
   return {
+    signing,
+    whilePublished,
     active: () => lastKnown().active,
-    signing: (keyId) => {
-      const set = now();
-      if (keyId === set.active.keyId) return set.active;
-      // The host may have written the header just before the set changed. A key revoked since then is not published.
-      return keyId === previous?.keyId && isStillPublished(set, previous) ? previous : undefined;
-    },
-    isPublished: (key) => isStillPublished(now(), key),
-    wasWithdrawn: (keyId) => {
-      const set = now();
-      return keyId === previous?.keyId && !isStillPublished(set, previous);
-    },
     verifying: () => {
       const set = lastKnown();
+      readPast();
       if (listed?.of !== set || listed.past !== past) listed = { of: set, past, keys: verifyingKeys(set, past) };
       return listed.keys;
     },

@@ -16,7 +16,7 @@ import { type AttachOptions, readAttachOptions } from "./attach-options.ts";
 import { type Attached, requireAttached, unserved } from "./attached.ts";
 import { checkBeforeSpending, type Spendable, takesAuthorizationResponse, takesIdToken } from "./before-spending.ts";
 import { crowdReport } from "./crowd-report.ts";
-import { answerFailures, hostFailure, unknownKid, withdrawnMeanwhile } from "./failure.ts";
+import { answerFailures, hostFailure } from "./failure.ts";
 import { requireHeaderOfHints } from "./hints.ts";
 import {
   ACKNOWLEDGED_HOOK,
@@ -39,7 +39,7 @@ import {
   requireUnserved,
 } from "./mount-jwks.ts";
 import { requireSignableResourceServers, resourceServerCheck } from "./resource-servers.ts";
-import { readSigningInput } from "./signing-input.ts";
+import { readTokenToSign } from "./signing-input.ts";
 
 /** Options of `signpostKeys`. `Key` is the host's class for external keys. */
 export interface SignpostKeysOptions<Key extends object> {
@@ -156,7 +156,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       if (attached === undefined) {
         throw new ConfigurationError("provider", "call attach(provider, endpoint) before the first token");
       }
-      const { kid, claims } = readSigningInput(data);
+      const { kid, claims } = readTokenToSign(data);
       if (isQuestion(claims)) {
         asked = true;
         throw new Error("this was only a question which key signs");
@@ -164,7 +164,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
       requireAttached(attached.provider, claims["iss"]);
       const entry = permitted(attached, kid);
       reportExpiry(claims["exp"]);
-      return await whilePublished(entry, tried.sign(entry, data));
+      return await keys.whilePublished(entry, tried.sign(entry, data));
     } catch (error) {
       throw hostFailure(error, errors);
     }
@@ -173,27 +173,10 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
   const permitted = ({ provider, endpoint }: Attached, kid: string): ActiveKey => {
     const request = answeredRequest(provider);
     if (request === undefined ? !signsOutsideRequests : !seen.has(request)) throw unserved();
-    const entry = keys.signing(kid);
     reportCrowd(keys.verifying().length);
-    if (entry === undefined) throw keys.wasWithdrawn(kid) ? withdrawnMeanwhile(kid) : unknownKid();
+    const entry = keys.signing(kid);
     requirePublished(endpoint, entry);
     return entry;
-  };
-  /** The result, if the key is still published afterward. If a key was revoked, that says more than its failure. */
-  const whilePublished = async <Result>(entry: ActiveKey, signing: Promise<Result>): Promise<Result> => {
-    const result = await signing.catch((error: unknown) => {
-      throw isKnownWithdrawn(entry) ? withdrawnMeanwhile(entry.keyId, error) : error;
-    });
-    if (keys.isPublished(entry)) return result;
-    throw withdrawnMeanwhile(entry.keyId);
-  };
-  /** False while the source fails: what the signer failed with came first, and says whether to try again. */
-  const isKnownWithdrawn = (entry: ActiveKey): boolean => {
-    try {
-      return !keys.isPublished(entry);
-    } catch {
-      return false;
-    }
   };
   const places = Array.from({ length: verifyingKeys }, (_, index) =>
     verifyingPlace(hostClass, keys, index, () => attached !== undefined),
@@ -243,7 +226,7 @@ export function signpostKeys<Key extends object>(options: SignpostKeysOptions<Ke
         if (isForJwt !== true && !takesIdToken(context, spent) && !takesAuthorizationResponse(context)) return hasAsked;
         try {
           const entry = permitted({ provider, endpoint }, keys.active().keyId);
-          return (await whilePublished(entry, tried.requireRecovered(entry))) || hasAsked;
+          return (await keys.whilePublished(entry, tried.requireRecovered(entry))) || hasAsked;
         } catch (error) {
           throw abilities.failure(error);
         }

@@ -18,24 +18,26 @@ export function selfSignedCertificate(hostname: string, ...others: readonly stri
   };
 }
 
-/** A certificate of a public key of any kind, as PEM. It is signed with a P-256 key, by default a new one. */
+/**
+ * A certificate of a public key of any kind, as PEM. It is signed with a P-256 key, by default a new one. `issuer` is the first
+ * name in the certificate of that key.
+ */
 export function certificateOf(
   publicKey: KeyObject,
   names: readonly string[],
   privateKey: KeyObject = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
+  issuer: string = names[0] ?? "",
 ): string {
-  const [hostname = ""] = names;
   const ecdsaWithSha256 = sequence(oid("2a8648ce3d040302"));
-  const name = sequence(der(0x31, sequence(oid("550403"), der(0x0c, Buffer.from(hostname)))));
   const subjectAltName = sequence(oid("551d11"), der(0x04, sequence(...names.map(generalName))));
   const now = Date.now();
   const certificate = sequence(
     der(0xa0, der(0x02, Buffer.of(2))),
     der(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])),
     ecdsaWithSha256,
-    name,
+    commonName(issuer),
     sequence(utcTime(now - 3_600_000), utcTime(now + 86_400_000)),
-    name,
+    commonName(names[0] ?? ""),
     publicKey.export({ type: "spki", format: "der" }),
     der(0xa3, sequence(subjectAltName)),
   );
@@ -43,6 +45,10 @@ export function certificateOf(
   const signed = sequence(certificate, ecdsaWithSha256, der(0x03, Buffer.concat([Buffer.of(0), signature])));
   const lines = signed.toString("base64").replaceAll(/.{64}/g, "$&\n");
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
+}
+
+function commonName(name: string): Buffer {
+  return sequence(der(0x31, sequence(oid("550403"), der(0x0c, Buffer.from(name)))));
 }
 
 /** RFC 5280 section 4.2.1.6: dNSName is the context tag 2, and iPAddress the context tag 7. */

@@ -72,7 +72,7 @@ export function signJwt(keys: KeySetSource, claims: JwtClaims, options: SignJwtO
 }
 
 /** Otherwise the key would be withdrawn before the token expires, and RPs would refuse the token. */
-function refuseLateExpiry(keys: KeySetSource, exp: unknown): void {
+export function refuseLateExpiry(keys: KeySetSource, exp: unknown): void {
   if (typeof exp !== "number" || !isSchedule(keys)) return;
   const latest = keys.latestExpiry();
   if (exp <= latest) return;
@@ -82,10 +82,15 @@ function refuseLateExpiry(keys: KeySetSource, exp: unknown): void {
   );
 }
 
-function withIssuedAt(claims: JsonObject, iat: unknown): JsonObject {
+/** RFC 7519 section 4.1: verifiers refuse a time that is text. */
+export function requireNumericDates(claims: Readonly<Record<string, unknown>>): void {
   for (const name of NUMERIC_DATES) {
     if (Object.hasOwn(claims, name)) numericDate(`claims.${name}`, claims[name]);
   }
+}
+
+function withIssuedAt(claims: JsonObject, iat: unknown): JsonObject {
+  requireNumericDates(claims);
   if (iat === false) return claims;
   if (iat === undefined)
     return Object.hasOwn(claims, "iat") ? claims : { ...claims, iat: Math.floor(Date.now() / 1000) };

@@ -1,0 +1,116 @@
+import { X509Certificate } from "node:crypto";
+import { ConfigurationError } from "../errors.ts";
+import { given } from "../given.ts";
+import { readOwnKeys } from "../keyset/own-keys.ts";
+import type { ActiveKey, OwnKeys } from "../keyset/types.ts";
+import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { isPlainObject } from "../options/plain-object.ts";
+import { readChoice } from "../options/read-values.ts";
+import { refuseLateExpiry, requireNumericDates } from "../signing/jwt.ts";
+import { signWith, type SignWithOptions } from "../signing/sign-with.ts";
+import { followKeys } from "./followed-keys.ts";
+import { readSigningInput } from "./signing-input.ts";
+
+/** Options of `createInputSigner`. */
+export interface InputSignerOptions {
+  /** `"always"` (default) verifies each signature. `"first"` stops verifying after the first good one. */
+  readonly verify?: SignWithOptions["verify"];
+}
+
+/** Signs what another library has put together. */
+export interface InputSigner {
+  /**
+   * The key for the header of the next token: the active key. With a kid, the key of this kid, if it may still sign.
+   *
+   * @throws ConfigurationError if no key with this kid may sign; SignerError `unavailable` if it was withdrawn.
+   */
+  key(keyId?: string): ActiveKey;
+  /**
+   * Signs a JWS signing input, `header.payload` (RFC 7515 section 5.1), with the key that its header names. The header must
+   * have `alg` ES256 and the `kid` of a key that may sign. If it has `x5c` or `jwk`, these must contain the public key of
+   * that key. If the payload is JSON, its `exp`, `nbf` and `iat` must be numbers. Without `x5c`, an `exp` that is too late for
+   * the schedule is refused, as in `signJwt`. Resolves with 64 bytes r‖s.
+   */
+  sign(signingInput: Uint8Array | string): Promise<Uint8Array>;
+  /** Signs data without a JOSE header, or whose header has another name for the key. Resolves with 64 bytes r‖s. */
+  signAs(keyId: string, data: Uint8Array): Promise<Uint8Array>;
+}
+
+/**
+ * Signs for a library that builds the token, and only has a hook for the signature. Such a library writes the header first,
+ * and has it signed later. If the keys rotate between the two, the key that the header names signs, as long as it is
+ * published. After an emergency it is not, and the call rejects with SignerError `unavailable`: start the token again.
+ *
+ * Create it once, and read `key()` for each header. It only remembers one previous key.
+ *
+ * @throws ConfigurationError for an invalid argument, and what a source function or a schedule throws. The returned functions
+ * reject with ConfigurationError for a header that does not fit the key, before anything is signed, and with SignerError if
+ * no valid signature was made.
+ * @example
+ * ```ts
+ * import { createInputSigner, type RotationSchedule } from "@signpost/core";
+ *
+ * export function hookOf(keys: RotationSchedule) {
+ *   const own = createInputSigner(keys);
+ *   return {
+ *     header: () => ({ alg: "ES256", kid: own.key().keyId }),
+ *     signer: async (data: string) => Buffer.from(await own.sign(data)).toString("base64url"),
+ *   };
+ * }
+ * ```
+ */
+export function createInputSigner(keys: OwnKeys, options: InputSignerOptions = {}): InputSigner {
+  assertOptions("options", options, INPUT_SIGNER_OPTIONS);
+  const { verify = "always" } = options;
+  readChoice("verify", verify, ["always", "first"]);
+  const { source } = readOwnKeys(keys);
+  const followed = followKeys(source);
+  const signWithKey = (key: ActiveKey, data: Uint8Array): Promise<Uint8Array> =>
+    followed.whilePublished(key, signWith(key, data, { verify }));
+  return {
+    key: (keyId) => (keyId === undefined ? followed.current().active : followed.signing(keyId)),
+    sign: async (signingInput) => {
+      const input = typeof signingInput === "string" ? Buffer.from(signingInput, "utf8") : signingInput;
+      if (!(input instanceof Uint8Array)) {
+        throw new ConfigurationError("signingInput", `expected a string or a Uint8Array, got ${given(signingInput)}`);
+      }
+      const { header, claims } = readSigningInput(input);
+      const key = followed.signing(namedKey(header));
+      requireSameKey(header, key);
+      requireNumericDates(claims);
+      // RPs verify with the certificate, and do not look for the key in the key set.
+      if (header["x5c"] === undefined) refuseLateExpiry(source, claims["exp"]);
+      return signWithKey(key, input);
+    },
+    signAs: async (keyId, data) => signWithKey(followed.signing(keyId), data),
+  };
+}
+
+const INPUT_SIGNER_OPTIONS: OptionNames<InputSignerOptions> = { verify: true };
+
+function namedKey({ alg, kid }: Readonly<Record<string, unknown>>): string {
+  if (alg !== "ES256") throw new ConfigurationError("header.alg", `expected "ES256", got ${given(alg)}`);
+  if (typeof kid === "string") return kid;
+  throw new ConfigurationError("header.kid", `expected the kid of the key that signs, got ${given(kid)}`);
+}
+
+/** A verifier takes the key from these members. It would refuse every token of another key. */
+function requireSameKey({ x5c, jwk }: Readonly<Record<string, unknown>>, key: ActiveKey): void {
+  if (x5c !== undefined) requireKey("header.x5c", certifiedKey(x5c), key);
+  if (jwk !== undefined) requireKey("header.jwk", jwk, key);
+}
+
+function requireKey(argument: string, named: unknown, { keyId, publicKey }: ActiveKey): void {
+  if (isPlainObject(named) && Object.entries(publicKey).every(([name, value]) => named[name] === value)) return;
+  throw new ConfigurationError(argument, `expected the public key of the kid ${JSON.stringify(keyId)}`);
+}
+
+/** The key of the first certificate, which belongs to the key that signs (RFC 7515 section 4.1.6). */
+function certifiedKey(x5c: unknown): unknown {
+  try {
+    const [leaf]: readonly unknown[] = Array.isArray(x5c) ? x5c : [];
+    return new X509Certificate(Buffer.from(String(leaf), "base64")).publicKey.export({ format: "jwk" });
+  } catch {
+    return undefined;
+  }
+}
