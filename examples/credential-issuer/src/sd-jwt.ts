@@ -1,0 +1,13 @@
+import type { InputSigner } from "@signpost/core";
+import type { Chains } from "./chains.ts";
+
+/** What `SDJwtVcInstance` and `SDJwtInstance` sign with. */
+export function sdJwtSigner(own: InputSigner): { signAlg: "ES256"; signer: (data: string) => Promise<string> } {
+  return { signAlg: "ES256", signer: async (data) => Buffer.from(await own.sign(data)).toString("base64url") };
+}
+
+/** The header of the next credential. Call it for each one, so that it names the key that signs now. */
+export function sdJwtHeader(own: InputSigner, chains: Chains): Record<string, unknown> {
+  const { keyId } = own.key();
+  return { typ: "dc+sd-jwt", kid: keyId, x5c: chains.get(keyId) };
+}
