@@ -91,6 +91,11 @@ export interface JwksEndpoint {
   fetch(request: Request): Response;
   /** For `node:http`, Express, Fastify (raw, after `reply.hijack()`) and Koa (raw, with `ctx.respond = false`). */
   listener(req: IncomingMessage, res: ServerResponse): void;
+  /**
+   * For `app.use` of Express, NestJS and other Connect-style servers. Serves a request whose path equals `pathname` byte for
+   * byte, and calls `next` for all others. Where a router has stripped its prefix from `req.url`, `req.originalUrl` counts.
+   */
+  middleware(req: IncomingMessage, res: ServerResponse, next: () => void): void;
 }
 
 /**
@@ -133,6 +138,11 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
   const respond = (method: string, ifNoneMatch?: string | null, asked?: PreflightHeaders): JwksResponse =>
     respondTo(state, method, ifNoneMatch, asked);
   const look = createFirstLook(routes, onError);
+  const listener = (req: IncomingMessage, res: ServerResponse): void => {
+    look(() => requestedPath(req));
+    const asked = req.method === "OPTIONS" ? askedOf((name) => req.headers[name]?.toString()) : undefined;
+    writeResponse(res, respond(req.method ?? "", req.headers["if-none-match"], asked));
+  };
   return Object.freeze({
     ...routes,
     matches: (requestTarget: string | undefined) => requestPath(requestTarget) === routes.pathname,
@@ -147,10 +157,10 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
       const { status, headers, body } = respond(request.method, request.headers.get("If-None-Match"), asked);
       return new Response(body, { status, headers });
     },
-    listener: (req: IncomingMessage, res: ServerResponse) => {
-      look(() => requestedPath(req));
-      const asked = req.method === "OPTIONS" ? askedOf((name) => req.headers[name]?.toString()) : undefined;
-      writeResponse(res, respond(req.method ?? "", req.headers["if-none-match"], asked));
+    listener,
+    middleware: (req: IncomingMessage, res: ServerResponse, next: () => void) => {
+      if (requestedPath(req) === routes.pathname) listener(req, res);
+      else next();
     },
   });
 }
