@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import { request } from "node:http";
+import { createKeySet } from "@signpost/core";
+import { openLocalSigner } from "@signpost/local";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { start as express } from "../../examples/express/src/server.ts";
-import { start as fastify } from "../../examples/fastify/src/server.ts";
-import { start as hono } from "../../examples/hono/src/server.ts";
-import { start as nodeHttp } from "../../examples/node-http/src/server.ts";
+import { FRAMEWORKS, type Start } from "./support/frameworks.ts";
 
 const ISSUER = "https://op.example";
 // Node's own, which say nothing about the document.
@@ -37,21 +36,16 @@ function ask(port: number, method: string, path: string, headers: Record<string,
   });
 }
 
-const EXAMPLES = [
-  ["node:http", nodeHttp],
-  ["Express", express],
-  ["Fastify", fastify],
-  ["Hono", hono],
-] as const;
+const keys = createKeySet([{ signer: await openLocalSigner() }]);
 
-describe.each(EXAMPLES)("the %s example", (_name, start) => {
-  let server: Awaited<ReturnType<typeof start>>;
+describe.each(FRAMEWORKS)("the %s example", (_name, start) => {
+  let server: Awaited<ReturnType<Start>>;
   let body: Buffer;
   let etag: string;
   let full: Answer["headers"];
 
   beforeAll(async () => {
-    server = await start({ issuer: ISSUER, port: 0 });
+    server = await start({ issuer: ISSUER, port: 0, keys });
     ({ body } = await ask(server.port, "GET", "/jwks"));
     etag = `"${createHash("sha256").update(body).digest("hex")}"`;
     full = [
@@ -133,12 +127,12 @@ describe.each(EXAMPLES)("the %s example", (_name, start) => {
   });
 });
 
-describe.each(EXAMPLES)("the %s example at the root of the host of an issuer that has a path", (_name, start) => {
+describe.each(FRAMEWORKS)("the %s example at the root of the host of an issuer that has a path", (_name, start) => {
   const issuer = `${ISSUER}/tenant/a`;
-  let server: Awaited<ReturnType<typeof start>>;
+  let server: Awaited<ReturnType<Start>>;
 
   beforeAll(async () => {
-    server = await start({ issuer, port: 0 });
+    server = await start({ issuer, port: 0, keys });
   });
   afterAll(() => server.close());
 

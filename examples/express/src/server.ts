@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
-import { local } from "@signpost/local";
+import { createJwksEndpoint, type OwnKeys } from "@signpost/core";
 
 export interface Settings {
   readonly issuer: string;
   /** 0 chooses a free port. */
   readonly port: number;
+  /** A rotation schedule, or a key set. */
+  readonly keys: OwnKeys;
 }
 
 export interface RunningServer {
@@ -15,17 +16,14 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-export async function start({ issuer, port }: Settings): Promise<RunningServer> {
-  const signer = await openSigner("local:", [local()]);
-  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
+export async function start({ issuer, port, keys }: Settings): Promise<RunningServer> {
+  const endpoint = createJwksEndpoint({ issuer, keys });
   // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
   const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
-  // Without the two settings Express also answers `/jwks/` and `/JWKS`.
-  const app = express().enable("strict routing").enable("case sensitive routing").disable("x-powered-by");
-  // `all`, so that other methods get the endpoint's 405. Express's own ETag, 304 and charset live in `response.send`,
-  // which the listener does not use.
-  app.all(endpoint.pathname, endpoint.listener);
+  const app = express().disable("x-powered-by");
+  // First, in front of middleware that reads bodies or compresses responses.
+  app.use(endpoint.middleware);
   app.get(discoveryPath, (_request, response) => {
     response.json({ issuer, ...endpoint.metadata });
   });
@@ -43,7 +41,6 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
       // One that says nothing is no idle one either, and Node would wait for it for good.
       setTimeout(() => server.closeAllConnections(), 5000).unref();
       await closed;
-      await signer.close();
     },
   };
 }

@@ -1,12 +1,13 @@
 import type { AddressInfo } from "node:net";
 import Fastify from "fastify";
-import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
-import { local } from "@signpost/local";
+import { createJwksEndpoint, type OwnKeys } from "@signpost/core";
 
 export interface Settings {
   readonly issuer: string;
   /** 0 chooses a free port. */
   readonly port: number;
+  /** A rotation schedule, or a key set. */
+  readonly keys: OwnKeys;
 }
 
 export interface RunningServer {
@@ -14,9 +15,8 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-export async function start({ issuer, port }: Settings): Promise<RunningServer> {
-  const signer = await openSigner("local:", [local()]);
-  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
+export async function start({ issuer, port, keys }: Settings): Promise<RunningServer> {
+  const endpoint = createJwksEndpoint({ issuer, keys });
   // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
   const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
@@ -35,12 +35,13 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
     },
   );
   app.get(discoveryPath, () => ({ issuer, ...endpoint.metadata }));
-  // Fastify waits for started requests, and Node for good for a connection that says nothing.
-  app.addHook("preClose", async () => {
-    setTimeout(() => app.server.closeAllConnections(), 5000).unref();
-  });
-  app.addHook("onClose", () => signer.close());
-
   await app.listen({ port });
-  return { port: (app.server.address() as AddressInfo).port, close: async () => app.close() };
+  return {
+    port: (app.server.address() as AddressInfo).port,
+    close: async () => {
+      // Fastify waits for started requests, and Node for good for a connection that says nothing.
+      setTimeout(() => app.server.closeAllConnections(), 5000).unref();
+      await app.close();
+    },
+  };
 }

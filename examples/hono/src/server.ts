@@ -2,13 +2,14 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
-import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
-import { local } from "@signpost/local";
+import { createJwksEndpoint, type OwnKeys } from "@signpost/core";
 
 export interface Settings {
   readonly issuer: string;
   /** 0 chooses a free port. */
   readonly port: number;
+  /** A rotation schedule, or a key set. */
+  readonly keys: OwnKeys;
 }
 
 export interface RunningServer {
@@ -16,9 +17,8 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-export async function start({ issuer, port }: Settings): Promise<RunningServer> {
-  const signer = await openSigner("local:", [local()]);
-  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
+export async function start({ issuer, port, keys }: Settings): Promise<RunningServer> {
+  const endpoint = createJwksEndpoint({ issuer, keys });
   // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
   const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
@@ -41,7 +41,6 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
         setTimeout(() => server.closeAllConnections(), 5000).unref();
       }
       await closed;
-      await signer.close();
     },
   };
 }

@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createJwksEndpoint, createKeySet, openSigner } from "@signpost/core";
-import { local } from "@signpost/local";
+import { createJwksEndpoint, type OwnKeys } from "@signpost/core";
 
 export interface Settings {
   readonly issuer: string;
   /** 0 chooses a free port. */
   readonly port: number;
+  /** A rotation schedule, or a key set. */
+  readonly keys: OwnKeys;
 }
 
 export interface RunningServer {
@@ -15,9 +16,8 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-export async function start({ issuer, port }: Settings): Promise<RunningServer> {
-  const signer = await openSigner("local:", [local()]);
-  const endpoint = createJwksEndpoint({ issuer, keys: createKeySet([{ signer }]) });
+export async function start({ issuer, port, keys }: Settings): Promise<RunningServer> {
+  const endpoint = createJwksEndpoint({ issuer, keys });
   // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
   const discoveryUrl = new URL(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
   const discovery = JSON.stringify({ issuer, ...endpoint.metadata });
@@ -44,7 +44,6 @@ export async function start({ issuer, port }: Settings): Promise<RunningServer> 
       // One that says nothing is no idle one either, and Node would wait for it for good.
       setTimeout(() => server.closeAllConnections(), 5000).unref();
       await closed;
-      await signer.close();
     },
   };
 }

@@ -5,6 +5,7 @@ import type { JwksEndpoint } from "@signpost/core";
 import express from "express";
 import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { Hono } from "hono";
+import Koa from "koa";
 import { exchange } from "./raw-http.ts";
 import type { RawRequest, RawResponse } from "./raw-http.ts";
 
@@ -77,6 +78,37 @@ const inExpress: Serving = {
   },
 };
 
+const asMiddleware: Serving = {
+  ...inExpress,
+  name: "middleware in Express",
+  ask: (endpoint, requests) => {
+    // What comes behind it must not matter.
+    const app = express()
+      .use(endpoint.middleware)
+      .use(express.json({ type: "*/*" }));
+    return overSocket(createServer(app), requests);
+  },
+};
+
+const inKoa: Serving = {
+  name: "listener in Koa",
+  added: SERVER_HEADERS,
+  carries: isWireMethod,
+  ask: (endpoint, requests) => {
+    const app = new Koa();
+    app.use((context, next) => {
+      if (!endpoint.matches(context.originalUrl)) return next();
+      context.respond = false;
+      return endpoint.listener(context.req, context.res);
+    });
+    const listener = app.callback();
+    return overSocket(
+      createServer((req, res) => void listener(req, res)),
+      requests,
+    );
+  },
+};
+
 const inFastify: Serving = {
   name: "listener in Fastify",
   added: SERVER_HEADERS,
@@ -98,7 +130,16 @@ const inFastify: Serving = {
   },
 };
 
-export const SERVINGS: readonly Serving[] = [respond, fetchStyle, inHono, nodeHttp, inExpress, inFastify];
+export const SERVINGS: readonly Serving[] = [
+  respond,
+  fetchStyle,
+  inHono,
+  nodeHttp,
+  inExpress,
+  asMiddleware,
+  inKoa,
+  inFastify,
+];
 
 function askInFetchStyle(
   fetch: (request: Request) => Response | Promise<Response>,

@@ -1,0 +1,53 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import Koa from "koa";
+import { createJwksEndpoint, type OwnKeys } from "@signpost/core";
+
+export interface Settings {
+  readonly issuer: string;
+  /** 0 chooses a free port. */
+  readonly port: number;
+  /** A rotation schedule, or a key set. */
+  readonly keys: OwnKeys;
+}
+
+export interface RunningServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export async function start({ issuer, port, keys }: Settings): Promise<RunningServer> {
+  const endpoint = createJwksEndpoint({ issuer, keys });
+  // OpenID Connect Discovery 1.0 section 4: below the issuer's own path.
+  const discoveryPath = `${new URL(issuer).pathname.replace(/\/$/, "")}/.well-known/openid-configuration`;
+
+  const app = new Koa();
+  app.use((context, next) => {
+    // `originalUrl` also counts inside of `koa-mount`, which strips its prefix from `url`.
+    if (!endpoint.matches(context.originalUrl)) return next();
+    // Without this, Koa would send a second response: its own 404.
+    context.respond = false;
+    return endpoint.listener(context.req, context.res);
+  });
+  app.use((context, next) => {
+    if (context.path !== discoveryPath) return next();
+    context.body = { issuer, ...endpoint.metadata };
+    return undefined;
+  });
+
+  const server = app.listen(port);
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      const closed = once(server, "close");
+      // A busy connection would stay open for as long as its client sends requests.
+      server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
+      server.close();
+      server.closeIdleConnections();
+      // One that says nothing is no idle one either, and Node would wait for it for good.
+      setTimeout(() => server.closeAllConnections(), 5000).unref();
+      await closed;
+    },
+  };
+}
