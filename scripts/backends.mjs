@@ -1,4 +1,5 @@
 import { installDebianPackages } from "./backends/apt.mjs";
+import { provideNextjs } from "./backends/nextjs.mjs";
 import { provideOpenbao } from "./backends/openbao.mjs";
 import { providePkcs11js } from "./backends/pkcs11js.mjs";
 import { provideRuntime } from "./backends/runtime.mjs";
@@ -97,6 +98,10 @@ export const BACKENDS = {
   deno: {
     what: "Deno, another runtime for npm packages",
     provide: () => provideRuntime({ name: "deno", version: "2.9.6", scope: "@deno", variable: "SIGNPOST_DENO" }),
+  },
+  nextjs: {
+    what: "Next.js, which builds and serves an example",
+    provide: provideNextjs,
   },
   wrk: {
     what: "wrk, an HTTP load generator for the benchmark of the endpoint",

@@ -68,6 +68,8 @@ function writeConfiguration(files) {
     customConditions: [],
     noUnusedLocals: false,
     noUnusedParameters: false,
+    // NestJS has decorators of parameters, which the standard does not.
+    experimentalDecorators: true,
   };
   writeFileSync(path, JSON.stringify({ extends: join(ROOT, "tsconfig.base.json"), compilerOptions, files }));
   return path;

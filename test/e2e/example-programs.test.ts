@@ -3,11 +3,20 @@ import { freePort } from "@signpost/test-backends/process";
 import { startExample } from "./support/example-program.ts";
 
 // Each is started as a user would: compiled, in a separate process, with only a port.
-test.each(["node-http", "express", "fastify", "hono", "oidc-provider"])(
-  "examples/%s serves its discovery document and its key set, and ends by itself on SIGTERM",
-  async (name) => {
+test.each([
+  ["node-http", {}],
+  ["express", {}],
+  ["fastify", {}],
+  ["hono", {}],
+  ["koa", {}],
+  ["nestjs", { PLATFORM: "express" }],
+  ["nestjs", { PLATFORM: "fastify" }],
+  ["oidc-provider", {}],
+])(
+  "examples/%s with %o serves its discovery document and its key set, and ends by itself on SIGTERM",
+  async (name, env) => {
     const port = await freePort();
-    const program = await startExample(name, { env: { PORT: String(port), ISSUER: "" } });
+    const program = await startExample(name, { env: { ...env, PORT: String(port), ISSUER: "" } });
     onTestFinished(() => program.remove());
     await program.printed("listening");
     const issuer = `http://localhost:${port}`;

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { VersioningType } from "@nestjs/common";
 import { createJwksEndpoint, createKeySet, type JwksEndpoint } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import express from "express";
@@ -100,8 +101,7 @@ describe.each([
       platform,
       setUp: (app) => {
         app.setGlobalPrefix("api");
-        // VersioningType.URI
-        app.enableVersioning({ type: 0 as never, defaultVersion: "1" });
+        app.enableVersioning({ type: VersioningType.URI, defaultVersion: "1" });
         if (platform === "express") app.enableCors({ origin: "https://spa.example", credentials: true });
         app.use(middleware);
         app.useGlobalGuards({ canActivate: () => calls.push("guard") < 0 });

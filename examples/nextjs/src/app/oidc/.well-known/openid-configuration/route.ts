@@ -1,9 +1,6 @@
 import { opKeys } from "../../../../op-keys.ts";
 
-export const runtime = "nodejs";
-export const dynamic = "force-dynamic";
-
-export function GET(): Response {
-  const { issuer, endpoint } = opKeys();
+export function GET(request: Request): Response {
+  const { issuer, endpoint } = opKeys(request);
   return Response.json({ issuer, ...endpoint.metadata });
 }
