@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,20 +31,23 @@ async function readKeySet(port: number): Promise<{ readonly text: string; readon
 describe("the Next.js example", () => {
   let app: NextApp;
   let server: RunningNextApp;
-  const clockFile = join(mkdtempSync(join(tmpdir(), "signpost-nextjs-")), "clock");
+  const folder = mkdtempSync(join(tmpdir(), "signpost-nextjs-"));
+  const clockFile = join(folder, "clock");
+  const cleanUps: (() => Promise<void>)[] = [() => rm(folder, { recursive: true })];
 
   beforeAll(async () => {
     app = await createNextApp("nextjs");
+    cleanUps.push(() => app.remove());
     await writeFile(clockFile, "0");
     await app.write("clock.mjs", CLOCK);
-    // A build opens no keys: it would fail with an issuer that is refused.
-    await app.build();
+    // A build opens no keys: this issuer would be refused.
+    await app.build({ ISSUER: "http://op.example" });
     const env = { ISSUER, CLOCK_FILE: clockFile, NODE_OPTIONS: "--import ./clock.mjs" };
     server = await app.start({ env });
+    cleanUps.push(() => server.stop());
   }, 150_000);
   afterAll(async () => {
-    await server.stop();
-    await app.remove();
+    for (const cleanUp of cleanUps.toReversed()) await cleanUp();
   });
   afterEach(() => {
     vi.useRealTimers();

@@ -38,4 +38,4 @@ test("Next's compression, trailingSlash and basePath change what relying parties
   expect(headersOf(compressed)["etag"]).toBe(headersOf(plain)["etag"]);
   // The endpoint's hint on the first request: Next.js has stripped the base path from the URL.
   expect(server.output()).toContain('the first request had the path "/jwks.json"');
-});
+}, 180_000);

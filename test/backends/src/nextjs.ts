@@ -13,8 +13,8 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 export interface NextApp {
   /** Adds or replaces a file, before the build. */
   write(path: string, text: string): Promise<void>;
-  /** `next build`. Resolves with what it printed. */
-  build(): Promise<string>;
+  /** `next build`. */
+  build(env?: NodeJS.ProcessEnv): Promise<void>;
   /** `next start`, or `node FILE` for a custom server. Both take the port from `PORT`. */
   start(options?: { readonly file?: string; readonly env?: NodeJS.ProcessEnv }): Promise<RunningNextApp>;
   remove(): Promise<void>;
@@ -32,7 +32,7 @@ export async function createNextApp(example: string): Promise<NextApp> {
   const apps = join(installed, "apps");
   await mkdir(apps, { recursive: true });
   const folder = await mkdtemp(join(apps, "app-"));
-  const isCode = (path: string): boolean => !/\.(?:map|d\.ts|tsbuildinfo)$/.test(path);
+  const isCode = (path: string): boolean => !/\.(?:map|d\.ts|tsbuildinfo|next)$/.test(path);
   await cp(join(ROOT, "examples", example, "dist"), folder, { recursive: true, filter: isCode });
   for (const name of ["core", "local"]) {
     for (const part of ["dist", "package.json"]) {
@@ -51,14 +51,13 @@ export async function createNextApp(example: string): Promise<NextApp> {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await writeFile(join(folder, path), text);
     },
-    build: async () => {
-      const env = { ...process.env, ...environment };
-      const { stdout } = await promisify(execFile)(process.execPath, [next, "build"], {
+    build: async (more = {}) => {
+      const env = { ...process.env, ...environment, ...more };
+      await promisify(execFile)(process.execPath, [next, "build"], {
         cwd: folder,
         env,
         timeout: 120_000,
       });
-      return stdout;
     },
     start: async ({ file, env = {} } = {}) => {
       const port = await freePort();
