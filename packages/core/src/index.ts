@@ -34,6 +34,13 @@ export { signJwt } from "./signing/jwt.ts";
 export type { JwtClaims, SignJwtOptions } from "./signing/jwt.ts";
 export { signWith } from "./signing/sign-with.ts";
 export type { SignWithOptions } from "./signing/sign-with.ts";
+export type { CertificateBundle } from "./certificate/read-bundle.ts";
+export type {
+  CertificateMember,
+  CertificateValidity,
+  EntryCertificates,
+  KeyCertificates,
+} from "./certificate/read-certificates.ts";
 export { clientAuthentication } from "./client/client-authentication.ts";
 export type { ClientAuthentication, ClientAuthenticationOptions } from "./client/client-authentication.ts";
 export type { ClientJwtOptions } from "./client/client-jwt.ts";

@@ -3,6 +3,7 @@ import type { KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { readText } from "../options/read-values.ts";
 import { type JsonObject, toJsonObject } from "../signing/json.ts";
+import type { SignJwsOptions } from "../signing/jws.ts";
 import { signJwt } from "../signing/jwt.ts";
 import { CLIENT_JWT_OPTIONS, type ClientJwtOptions, readClientJwtOptions } from "./client-jwt.ts";
 
@@ -12,12 +13,18 @@ export interface SignRequestObjectOptions extends ClientJwtOptions {
   readonly clientId: string;
   /** The issuer of the authorization server: the claim `aud`. Required. */
   readonly issuer: string;
+  /**
+   * The header member that shows the certificates of the key: `x5c` or `x5t#S256`. Wallets ask for `x5c` (OpenID4VP section
+   * 5.9.3). Default none.
+   */
+  readonly certificates?: SignJwsOptions["certificates"];
 }
 
 const SIGN_REQUEST_OBJECT_OPTIONS: OptionNames<SignRequestObjectOptions> = {
   ...CLIENT_JWT_OPTIONS,
   clientId: true,
   issuer: true,
+  certificates: true,
 };
 
 /** RFC 9101 section 4: not allowed in a request object. */
@@ -58,7 +65,7 @@ export async function signRequestObject(
   const issuer = readText("issuer", options.issuer);
   const members = readParameters(parameters, clientId);
   const claims = { iss: clientId, aud: issuer, ...oneTimeClaims(), ...members, client_id: clientId };
-  return signJwt(keys, claims, { typ: "oauth-authz-req+jwt", verify });
+  return signJwt(keys, claims, { typ: "oauth-authz-req+jwt", verify, certificates: options.certificates });
 }
 
 function readParameters(parameters: unknown, clientId: string): JsonObject {

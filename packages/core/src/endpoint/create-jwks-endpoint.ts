@@ -3,10 +3,12 @@ import { ConfigurationError } from "../errors.ts";
 import { readOwnKeys, type ReadOwnKeys } from "../keyset/own-keys.ts";
 import { serializeJwks } from "../keyset/serialize.ts";
 import { currentKeySet, lastKeySet } from "../keyset/source.ts";
-import type { EncryptionKey, JwksDocument, KeySetSource, LegacyKey, OwnKeys } from "../keyset/types.ts";
+import type { EncryptionKey, JwksDocument, KeySet, KeySetSource, LegacyKey, OwnKeys } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
-import { readCallback, readChoice, readFlag } from "../options/read-values.ts";
+import { readClock } from "../options/read-clock.ts";
+import { readCallback, readChoice, readFlag, readNumber } from "../options/read-values.ts";
 import { createCacheMode } from "./cache-mode.ts";
+import { createCertificateReport } from "./certificate-report.ts";
 import { askedOf, type PreflightHeaders } from "./cors.ts";
 import { createFailureReport } from "./failure-report.ts";
 import { createFirstLook, requestedPath } from "./first-request.ts";
@@ -47,9 +49,15 @@ export interface JwksEndpointOptions extends RouteOptions {
   readonly cors?: boolean | undefined;
   /**
    * Called when the key source or the predicate fails, once until it works again. Also called once if the first request to
-   * `listener` or `fetch` has a path other than `pathname`. Errors that it throws are dropped. Default: not called.
+   * `listener` or `fetch` has a path other than `pathname`. Called with `ConfigurationError` `certificate_expires_soon` when a
+   * request finds that a certificate of a key expires soon, and with `certificate_expired` when it has expired: each once for
+   * each chain. Errors that it throws are dropped. Default: not called.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
+  /** How many days before a certificate expires `onError` is called. Default 30; 0 to 365. */
+  readonly certificateNoticeDays?: number | undefined;
+  /** The clock for the validity of certificates, in milliseconds since 1970. Default `Date.now`. */
+  readonly now?: (() => number) | undefined;
 }
 
 /** Members of the OP's discovery document (OpenID Connect Discovery 1.0 section 3). */
@@ -125,10 +133,13 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
   const routes = resolveRoutes(options);
   const onError = readCallback("onError", options.onError);
   const { source, jwksRotationActive } = readKeys(options);
+  const { certificateNoticeDays = DEFAULT_NOTICE_DAYS, now = Date.now } = options;
+  readClock(now);
+  const noticeMs = DAY_MS * readNumber("certificateNoticeDays", certificateNoticeDays, 0, MAX_NOTICE_DAYS);
   const state = {
     weakIfNoneMatch: readChoice("weakIfNoneMatch", weakIfNoneMatch, ["ignore", "match"]),
     cors: readFlag("cors", options.cors),
-    document: createDocumentSource(source, onError),
+    document: createDocumentSource(source, onError, createCertificateReport({ noticeMs, now, onError })),
     // Null is a valid choice: it turns off the schedule's cache mode.
     cacheControl: createCacheMode(
       options.jwksRotationActive === undefined ? jwksRotationActive : options.jwksRotationActive,
@@ -165,6 +176,10 @@ export function createJwksEndpoint(options: JwksEndpointOptions): JwksEndpoint {
   });
 }
 
+const DAY_MS = 86_400_000;
+const DEFAULT_NOTICE_DAYS = 30;
+const MAX_NOTICE_DAYS = 365;
+
 const ENDPOINT_OPTIONS: OptionNames<JwksEndpointOptions> = {
   ...ROUTE_OPTIONS,
   keys: true,
@@ -174,10 +189,12 @@ const ENDPOINT_OPTIONS: OptionNames<JwksEndpointOptions> = {
   weakIfNoneMatch: true,
   cors: true,
   onError: true,
+  certificateNoticeDays: true,
+  now: true,
 };
 
-function readKeys({ keys, encryptionKeyset, legacyVerificationKeys }: JwksEndpointOptions): ReadOwnKeys {
-  if (Array.isArray(keys)) return readOwnKeys(keys, { encryptionKeyset, legacyVerificationKeys });
+function readKeys({ keys, encryptionKeyset, legacyVerificationKeys, now }: JwksEndpointOptions): ReadOwnKeys {
+  if (Array.isArray(keys)) return readOwnKeys(keys, { encryptionKeyset, legacyVerificationKeys, now });
   for (const [name, value] of Object.entries({ encryptionKeyset, legacyVerificationKeys })) {
     if (value !== undefined) {
       throw new ConfigurationError(name, "only allowed if keys is a list of entries; pass it to createKeySet instead");
@@ -189,17 +206,23 @@ function readKeys({ keys, encryptionKeyset, legacyVerificationKeys }: JwksEndpoi
 function createDocumentSource(
   source: KeySetSource,
   onError: ((error: unknown) => void) | undefined,
+  reportCertificates: (set: KeySet) => void,
 ): () => JwksDocument | undefined {
   const report = createFailureReport(onError);
-  return () => {
+  const currentOrLast = (): KeySet | undefined => {
     try {
-      const document = serializeJwks(currentKeySet(source));
+      const set = currentKeySet(source);
       report.recovered();
-      return document;
+      return set;
     } catch (error) {
       report.failed(error);
-      const last = lastKeySet(source);
-      return last === undefined ? undefined : serializeJwks(last);
+      return lastKeySet(source);
     }
+  };
+  return () => {
+    const set = currentOrLast();
+    if (set === undefined) return undefined;
+    reportCertificates(set);
+    return serializeJwks(set);
   };
 }

@@ -1,11 +1,15 @@
+import { requireValid } from "../certificate/validity.ts";
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { given } from "../given.ts";
+import { readClock } from "../options/read-clock.ts";
+import type { Signer } from "../signer/contract.ts";
+import { requireRoom } from "./certificates.ts";
 import { PublishedKeySet } from "./published-set.ts";
-import { readEncryptionKey, readLegacyKey, readSigningEntry } from "./read-keys.ts";
-import type { EncryptionKey, KeySet, KeySetEntry, LegacyKey, PublishedKey } from "./types.ts";
+import { readEncryptionKey, readLegacyKey, readSigningEntry, type ReadSigningEntry } from "./read-keys.ts";
+import type { ActiveKey, EncryptionKey, KeySet, KeySetEntry, LegacyKey, PublishedKey } from "./types.ts";
 
-/** The other keys of a set: those that do not sign ES256. */
+/** The other keys of a set: those that do not sign ES256. And the clock for its certificates. */
 export interface KeySetOptions {
   /** Public encryption keys, published after all signing keys with `use: "enc"`. Default none. */
   readonly encryptionKeyset?: readonly EncryptionKey[] | undefined;
@@ -14,6 +18,8 @@ export interface KeySetOptions {
    * signing and the encryption keys, and never sign. Default none.
    */
   readonly legacyVerificationKeys?: readonly LegacyKey[] | undefined;
+  /** The clock for the validity of certificates, in milliseconds since 1970. Default `Date.now`. */
+  readonly now?: (() => number) | undefined;
 }
 
 /**
@@ -25,7 +31,7 @@ export interface KeySetOptions {
  *
  * @throws ConfigurationError that names the entry, for example `entries[1].publicKey`: no entry at all, a first entry
  * without a signer, a key that is not on P-256 or not strictly encoded (RFC 7518 section 6.2.1), a private member, a
- * duplicate `keyId`, an encryption key that is neither RSA with at least 2048 bits nor EC, or a JWK with a `kid`, `alg`
+ * duplicate `keyId`, certificates that do not belong to the key or are not valid now, an encryption key that is neither RSA with at least 2048 bits nor EC, or a JWK with a `kid`, `alg`
  * or `use` that differs from what would be published.
  * @example
  * ```ts
@@ -44,23 +50,43 @@ export function createKeySet(entries: readonly KeySetEntry[], options: KeySetOpt
   return readKeySet("entries", entries, options);
 }
 
-export const KEY_SET_OPTIONS: OptionNames<KeySetOptions> = { encryptionKeyset: true, legacyVerificationKeys: true };
+export const KEY_SET_OPTIONS: OptionNames<KeySetOptions> = {
+  encryptionKeyset: true,
+  legacyVerificationKeys: true,
+  now: true,
+};
 
 /** Same as `createKeySet`. Messages call the list `argument`. */
 export function readKeySet(argument: string, entries: readonly KeySetEntry[], options: KeySetOptions): KeySet {
   const [first, ...later] = readList(argument, entries);
   if (first === undefined) throw new ConfigurationError(argument, "expected at least one signing entry");
-  const { published: active, signer } = readSigningEntry(first, `${argument}[0]`, "active");
+  const time = readClock(options.now ?? Date.now);
+  const read = (entry: unknown, index: number, role: "active" | "retiring"): ReadSigningEntry => {
+    const place = `${argument}[${index}]`;
+    const key = readSigningEntry(entry, place, role);
+    requireValid({ ...key.published, argument: place }, time);
+    return key;
+  };
+  const { published: active, signer } = read(first, 0, "active");
   if (signer === undefined) {
     throw new ConfigurationError(`${argument}[0]`, "expected a signer: the first entry signs");
   }
   const keys: readonly PublishedKey[] = [
     active,
-    ...later.map((entry, index) => readSigningEntry(entry, `${argument}[${index + 1}]`, "retiring").published),
+    ...later.map((entry, index) => read(entry, index + 1, "retiring").published),
     ...readTrailingKeys(options),
   ];
   refuseDuplicates(argument, keys);
-  return new PublishedKeySet(Object.freeze({ keyId: active.keyId, publicKey: active.publicKey, signer }), keys);
+  requireRoom(argument, keys);
+  return new PublishedKeySet(activeKeyFrom(active, signer), keys);
+}
+
+/** The key that signs, with what is published of it. */
+export function activeKeyFrom(
+  { keyId, publicKey, certificates }: ReadSigningEntry["published"],
+  signer: Signer,
+): ActiveKey {
+  return Object.freeze({ keyId, publicKey, signer, ...(certificates === undefined ? {} : { certificates }) });
 }
 
 /** The keys after the signing keys, in the order of the document. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JwkMembers } from "../encoding/public-jwk.ts";
+import { certificateMembers } from "./certificates.ts";
 import type { JwksDocument, PublishedKey } from "./types.ts";
 
 /**
@@ -23,5 +24,5 @@ function toMembers(key: PublishedKey): Record<string, unknown> {
     // A member of a polluted `Object.prototype` is not a member of the key.
     if (Object.hasOwn(publicKey, name)) members[name] = publicKey[name];
   }
-  return { ...members, kid: key.keyId, alg: key.alg, use: key.use };
+  return { ...members, kid: key.keyId, alg: key.alg, use: key.use, ...certificateMembers(key) };
 }

@@ -1,3 +1,4 @@
+import { readCertificates } from "../certificate/read-certificates.ts";
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom, publicJwkFrom } from "../encoding/given-key.ts";
 import type { PublicJwk } from "../encoding/public-jwk.ts";
@@ -20,9 +21,11 @@ export interface ReadSigningEntry {
   readonly signer: Signer | undefined;
 }
 
-/** Reads one signing entry. The signer's public key is read once, here, and never again. */
+const SIGNING_MEMBERS = ["keyId", "signer", "publicKey", "certificates"] as const;
+
+/** Reads one signing entry, all but the validity of its certificates now. The signer's public key is read once, here, and never again. */
 export function readSigningEntry(entry: unknown, argument: string, role: KeyRole): ReadSigningEntry {
-  const { keyId, signer, publicKey } = readObject(entry, argument, ["keyId", "signer", "publicKey"]);
+  const { keyId, signer, publicKey, certificates } = readObject(entry, argument, SIGNING_MEMBERS);
   if ((signer === undefined) === (publicKey === undefined)) {
     const got = signer === undefined ? "neither" : "both";
     throw new ConfigurationError(argument, `expected either a signer or a publicKey, got ${got}`);
@@ -31,14 +34,13 @@ export function readSigningEntry(entry: unknown, argument: string, role: KeyRole
   const source = signer === undefined ? publicKey : signer.publicKey;
   const name = signer === undefined ? `${argument}.publicKey` : `${argument}.signer.publicKey`;
   const key = asConfigured(name, () => Object.freeze(p256JwkFrom(source, name)));
-  const published = {
-    keyId: readKeyId(argument, keyId, key),
-    publicKey: key,
-    alg: "ES256",
-    use: "sig",
-    role,
-  } as const;
+  const named = { keyId: readKeyId(argument, keyId, key), publicKey: key };
+  const published = { ...named, alg: "ES256", use: "sig", role } as const;
   refuseContradiction(source, name, published);
+  if (certificates !== undefined) {
+    const chain = readCertificates(`${argument}.certificates`, certificates, named);
+    return { published: Object.freeze({ ...published, certificates: chain }), signer };
+  }
   return { published: Object.freeze(published), signer };
 }
 

@@ -1,14 +1,17 @@
+import type { EntryCertificates, KeyCertificates } from "../certificate/read-certificates.ts";
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import type { JwkInput, PublicJwk } from "../encoding/public-jwk.ts";
 import type { Signer } from "../signer/contract.ts";
 
 /**
  * One signing key of the set. `keyId` defaults to the RFC 7638 thumbprint. The second form, without a signer, is published
- * but never signs: a retiring key whose signer is gone.
+ * but never signs: a retiring key whose signer is gone. With `certificates`, the chain of the key is checked, and published in
+ * the members `x5c` and `x5t#S256`.
  */
-export type KeySetEntry =
-  | { readonly keyId?: string | undefined; readonly signer: Signer }
-  | { readonly keyId?: string | undefined; readonly publicKey: JwkInput | string };
+export type KeySetEntry = {
+  readonly keyId?: string | undefined;
+  readonly certificates?: EntryCertificates | undefined;
+} & ({ readonly signer: Signer } | { readonly publicKey: JwkInput | string });
 
 /** A public encryption key, as a JWK or SPKI PEM: RSA with at least 2048 bits, or EC P-256, P-384 or P-521. */
 export interface EncryptionKey {
@@ -48,6 +51,8 @@ export interface PublishedKey {
   readonly use: "sig" | "enc";
   /** What the key is used for at this time. Not part of the document. */
   readonly role: KeyRole;
+  /** Its certificates. Absent if its entry has none. */
+  readonly certificates?: KeyCertificates;
 }
 
 /** The entry that signs. It can only come from the `active` member of a set. */
@@ -58,6 +63,8 @@ export interface ActiveKey {
   readonly publicKey: P256PublicJwk;
   /** The signer. Close it where you opened it. */
   readonly signer: Signer;
+  /** Its certificates. Absent if its entry has none. */
+  readonly certificates?: KeyCertificates;
 }
 
 /** An immutable set of keys. `createKeySet` validates it, freezes it and serializes it once. */

@@ -127,7 +127,15 @@ function change(
   return entries.map(({ entry }) => (entry === changed?.entry ? { ...copied(entry), ...moments } : entry));
 }
 
-const ENTRY_MEMBERS = ["keyId", "signer", "publicKey", "announcedFrom", "activeFrom", "emergencyAt"] as const;
+const ENTRY_MEMBERS = [
+  "keyId",
+  "signer",
+  "publicKey",
+  "certificates",
+  "announcedFrom",
+  "activeFrom",
+  "emergencyAt",
+] as const;
 
 /** An entry may be an instance of a class, and a spread only copies own members. */
 function copied<Entry extends KeySetEntry>(entry: Entry): Entry {

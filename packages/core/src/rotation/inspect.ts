@@ -3,7 +3,8 @@ import { KEY_SET_OPTIONS, readList, readTrailingKeys, refuseDuplicates } from ".
 import { readSigningEntry } from "../keyset/read-keys.ts";
 import type { PublishedKey } from "../keyset/types.ts";
 import { assertOptions } from "../options/assert-options.ts";
-import { readClock } from "./clock.ts";
+import { readClock } from "../options/read-clock.ts";
+import { requireRoomForChains, requireValidChain } from "./certificates.ts";
 import { readMoment } from "./moment.ts";
 import { requireDistinct, requireDistinctKeys } from "./publish.ts";
 import {
@@ -87,6 +88,8 @@ export function inspectSchedule(
   if (planned.length === list.length && Array.isArray(entries)) {
     collect(() => requireActive(keys, time));
     for (const key of keys) collect(() => requireSigner(key, time));
+    for (const key of keys) collect(() => requireValidChain(key, time));
+    collect(() => requireRoomForChains(keys, trailing, time));
   }
   return {
     mistakes,

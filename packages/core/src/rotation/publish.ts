@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../errors.ts";
-import { refuseDuplicates } from "../keyset/create-key-set.ts";
+import { activeKeyFrom, refuseDuplicates } from "../keyset/create-key-set.ts";
 import { PublishedKeySet } from "../keyset/published-set.ts";
 import type { ActiveKey, KeySet, PublishedKey } from "../keyset/types.ts";
 import { type Phase, phaseAt, type PlannedKey } from "./timeline.ts";
@@ -69,7 +69,7 @@ function activeKeyOf<Entry>(key: PlannedKey<Entry>, activeKeys: Map<PlannedKey<E
   if (active === undefined) {
     const { published, signer } = key.key;
     if (signer === undefined) throw new ConfigurationError(key.argument, "expected a signer: the entry is active now");
-    active = Object.freeze({ keyId: published.keyId, publicKey: published.publicKey, signer });
+    active = activeKeyFrom(published, signer);
     activeKeys.set(key, active);
   }
   return active;

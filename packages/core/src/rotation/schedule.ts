@@ -2,7 +2,8 @@ import { readTrailingKeys } from "../keyset/create-key-set.ts";
 import type { KeySet, PublishedKey, RotationSchedule } from "../keyset/types.ts";
 import { assertOptions } from "../options/assert-options.ts";
 import { readCallback } from "../options/read-values.ts";
-import { readClock } from "./clock.ts";
+import { readClock } from "../options/read-clock.ts";
+import { requireCertificates } from "./certificates.ts";
 import { dropReporter } from "./drop-reporter.ts";
 import { createPublisher, requireDistinct } from "./publish.ts";
 import {
@@ -63,6 +64,7 @@ export function createRotationSchedule(
   requireAnnouncements(keys, durations);
   requireDistinct(keys, trailing);
   requireUsable(keys, readClock(now));
+  requireCertificates(keys, trailing, readClock(now));
 
   const changes = changesOf(keys);
   const { keySetAt, withdrawnAt } = createPublisher(keys, trailing);

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../errors.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { given } from "../given.ts";
-import { readClock } from "./clock.ts";
+import { readClock } from "../options/read-clock.ts";
 import { readMoment } from "./moment.ts";
 
 /** Options of `rotationWindow`. */

@@ -1,3 +1,4 @@
+import type { CertificateMember } from "../certificate/read-certificates.ts";
 import { ConfigurationError, SignerError } from "../errors.ts";
 import { encodeBase64url } from "../encoding/base64url.ts";
 import { currentKeySet, isStillPublished } from "../keyset/source.ts";
@@ -5,6 +6,7 @@ import type { ActiveKey, KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { copiedBytes } from "../options/copied-bytes.ts";
 import { given } from "../given.ts";
+import { readChoice } from "../options/read-values.ts";
 import { type JsonObject, toJsonObject } from "./json.ts";
 import { SIGN_WITH_OPTIONS, signInput, type SignWithOptions } from "./sign-with.ts";
 
@@ -14,6 +16,11 @@ export interface SignJwsOptions extends SignWithOptions {
   readonly typ?: string | undefined;
   /** Header `cty` (RFC 7515 section 4.1.10). Default none. */
   readonly cty?: string | undefined;
+  /**
+   * Shows the certificates of the key that signs: its chain (`x5c`, RFC 7515 section 4.1.6), or the thumbprint of its
+   * certificate (`x5t#S256`, section 4.1.8). The entry of the key must have `certificates`. Default none.
+   */
+  readonly certificates?: CertificateMember | undefined;
   /** Other header members, except `alg` and `kid`, which Signpost sets, and `crit` and `b64`, which it does not support. Default none. */
   readonly header?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -22,19 +29,22 @@ export const SIGN_JWS_OPTIONS: OptionNames<SignJwsOptions> = {
   ...SIGN_WITH_OPTIONS,
   typ: true,
   cty: true,
+  certificates: true,
   header: true,
 };
+
+const CERTIFICATE_MEMBERS: readonly CertificateMember[] = ["x5c", "x5t#S256"];
 
 // `crit` would promise extensions that Signpost does not apply. `b64` would change the signing input (RFC 7797).
 const REFUSED_HEADER_MEMBERS = ["alg", "kid", "crit", "b64"];
 
 /**
  * Signs a compact JWS (RFC 7515 section 7.1) with the active key of the set. The header has `alg` and `kid`, then `typ`,
- * `cty` and the caller's members. Header, signature and verification use the same entry, even if the source changes its set
+ * `cty`, the caller's members and the certificates of the key, if you ask for them. Header, signature and verification use the same entry, even if the source changes its set
  * meanwhile. If the key is withdrawn while it signs (an emergency), the token is signed again with the new active key.
  *
  * @param payload bytes, or a string, which is encoded as UTF-8.
- * @throws ConfigurationError for an invalid argument; SignerError if no valid signature was made.
+ * @throws ConfigurationError for an invalid argument, and `no_certificates`; SignerError if no valid signature was made.
  * @example
  * ```ts
  * import { createKeySet, signJws } from "@signpost/core";
@@ -65,9 +75,12 @@ export async function signPayload(
   // Read once, so that a second try with the next key signs the same token, even if the caller has changed the options.
   const { verify, signal } = options;
   const members = headerMembers(options);
+  const certificates = readCertificateMember(options, members);
   for (let attempts = 1; attempts <= MAX_KEYS_TRIED; attempts += 1) {
     const { active } = currentKeySet(keys);
-    const header = encodeText(JSON.stringify({ alg: "ES256", kid: active.keyId, ...members }));
+    const header = encodeText(
+      JSON.stringify({ alg: "ES256", kid: active.keyId, ...members, ...shown(active, certificates) }),
+    );
     const input = `${header}.${body}`;
     let signed: Signed;
     try {
@@ -116,6 +129,24 @@ function headerMembers({ typ, cty, header }: SignJwsOptions): JsonObject {
       );
   }
   return { ...mediaType("typ", typ, members), ...mediaType("cty", cty, members), ...members };
+}
+
+function readCertificateMember({ certificates }: SignJwsOptions, members: JsonObject): CertificateMember | undefined {
+  if (certificates === undefined) return undefined;
+  const member = readChoice("certificates", certificates, CERTIFICATE_MEMBERS);
+  if (!Object.hasOwn(members, member)) return member;
+  throw new ConfigurationError(`header.${member}`, "not allowed together with the option certificates");
+}
+
+/** The header member with the certificates of the key that signs. */
+function shown(
+  { keyId, certificates }: ActiveKey,
+  member: CertificateMember | undefined,
+): Partial<Record<CertificateMember, string | readonly string[]>> {
+  if (member === undefined) return {};
+  if (certificates !== undefined) return { [member]: certificates[member] };
+  const problem = `the active key ${JSON.stringify(keyId)} has none: give its entry the member certificates`;
+  throw new ConfigurationError("certificates", problem, { code: "no_certificates" });
 }
 
 function mediaType(name: "typ" | "cty", value: unknown, members: object): Record<string, string> {
