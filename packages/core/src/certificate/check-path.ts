@@ -93,15 +93,18 @@ function requireIssued(certificate: Certificate, issuer: Certificate, index: num
   throw refuse(index, "its signature or its authorityKeyIdentifier does not fit the certificate after it");
 }
 
-/** The first certificate of the chain that is a trust anchor or was issued by one. `end` is the last one to publish. */
+/** The trust anchor of the chain, if it is not in the chain, and the last certificate to publish. */
 function findAnchor(
   chain: readonly Certificate[],
   anchors: readonly Certificate[],
   refuse: RefuseCertificate,
 ): { readonly anchor: Certificate | undefined; readonly end: number } {
+  const inChain = chain.findIndex((certificate) =>
+    anchors.some(({ der }) => Buffer.compare(der, certificate.der) === 0),
+  );
+  if (inChain >= 0) return { anchor: undefined, end: inChain - 1 };
+  // A cross certificate may follow the certificate that the trust anchor issued.
   for (const [index, certificate] of chain.entries()) {
-    const isAnchor = anchors.some(({ der }) => Buffer.compare(der, certificate.der) === 0);
-    if (isAnchor) return { anchor: undefined, end: index - 1 };
     const anchor = anchors.find((candidate) => isIssuedBy(certificate, candidate));
     if (anchor === undefined) continue;
     requireSound(anchor, "anchor", refuse);
@@ -111,15 +114,20 @@ function findAnchor(
   throw refuse(chain.length - 1, "expected the chain to end at a certificate that one of the trustAnchors issued");
 }
 
+/** Also if it may not sign certificates, which `checkIssued` requires. */
 function isSelfSigned(certificate: Certificate): boolean {
-  return certificate.isSelfIssued && isIssuedBy(certificate, certificate);
+  return certificate.isSelfIssued && isSignedWith(certificate, certificate);
 }
 
 /** Names, key identifiers and the signature. */
 function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
+  return certificate.x509.checkIssued(issuer.x509) && isSignedWith(certificate, issuer);
+}
+
+function isSignedWith({ x509 }: Certificate, issuer: Certificate): boolean {
   const key = publicKeyOf(issuer);
   try {
-    return key !== undefined && certificate.x509.checkIssued(issuer.x509) && certificate.x509.verify(key);
+    return key !== undefined && x509.verify(key);
   } catch {
     // An algorithm that OpenSSL does not have.
     return false;

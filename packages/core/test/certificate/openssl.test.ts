@@ -1,0 +1,206 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import { certificateFault, readCertificates } from "@signpost/core/adapter";
+import {
+  bundleOf,
+  type CertificatePlan,
+  intermediate,
+  issue,
+  type Issued,
+  KEY_USAGE,
+  leaf,
+  newEd25519,
+  newP256,
+  newP384,
+  newRsa,
+  type Pair,
+  root,
+} from "../support/certificates.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "certificates-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The verdict of `openssl verify` with the strength that verifiers ask for today: no SHA-1, no RSA below 2048 bits. */
+function opensslAccepts(chain: readonly Issued[], anchor: Issued): boolean {
+  const file = (name: string, certificates: readonly Issued[]): string => {
+    const path = join(folder, name);
+    writeFileSync(path, bundleOf(...certificates));
+    return path;
+  };
+  const [first, ...others] = chain;
+  if (first === undefined) throw new Error("expected a certificate");
+  const untrusted = others.length === 0 ? [] : ["-untrusted", file("untrusted.pem", others)];
+  const trusted = ["-no-CApath", "-no-CAstore", "-partial_chain", "-CAfile", file("trusted.pem", [anchor])];
+  try {
+    execFileSync("openssl", ["verify", "-auth_level", "2", ...trusted, ...untrusted, file("first.pem", [first])], {
+      stdio: "pipe",
+    });
+    return true;
+  } catch (error) {
+    // Without openssl, every chain would seem to be refused.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
+    return false;
+  }
+}
+
+/** The verdict of the option `certificates`. */
+function weAccept(chain: readonly Issued[], anchor: Issued): boolean {
+  const publicKey = chain[0]?.jwk;
+  if (publicKey === undefined) throw new Error("expected a certificate");
+  try {
+    const options = { chain: bundleOf(...chain), trustAnchors: anchor.pem };
+    const certificates = readCertificates("certificates", options, { keyId: "k", publicKey });
+    return certificateFault(certificates, Date.now()) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+const KEYS = { p256: newP256(), p384: newP384(), rsa: newRsa(), ed25519: newEd25519() };
+const OTHER = newP256();
+const WEAK_RSA = newRsa(1024);
+
+describe("a chain of three", () => {
+  const plans: readonly (readonly [
+    string,
+    { [Name in "root" | "middle" | "leaf"]?: Partial<CertificatePlan> },
+    boolean,
+  ])[] = [
+    ["as it should be", {}, true],
+    ["with an RSA root", { root: { key: KEYS.rsa } }, true],
+    ["with an RSA issuer", { middle: { key: KEYS.rsa } }, true],
+    ["with a P-384 root and issuer", { root: { key: KEYS.p384 }, middle: { key: KEYS.p384, hash: "sha384" } }, true],
+    ["with an Ed25519 root", { root: { key: KEYS.ed25519 } }, true],
+    ["with SHA-512", { leaf: { hash: "sha512" } }, true],
+    ["with an expired certificate of the key", { leaf: { until: -0.5 } }, false],
+    ["with an expired issuer", { middle: { until: -0.5 } }, false],
+    ["with an expired root", { root: { until: -0.5 } }, false],
+    ["that is not valid yet", { leaf: { from: 1 } }, false],
+    ["that ends in 2060", { leaf: { until: 13_000 } }, true],
+    ["whose issuer is CA:FALSE", { middle: { ca: false } }, false],
+    ["whose issuer has no basicConstraints", { middle: { ca: "none" } }, false],
+    ["whose root is CA:FALSE", { root: { ca: false } }, false],
+    ["whose issuer has pathLen 0", { middle: { pathLength: 0 } }, true],
+    ["whose root has pathLen 0", { root: { pathLength: 0 } }, false],
+    ["whose root has pathLen 1", { root: { pathLength: 1 } }, true],
+    ["whose issuer may not sign certificates", { middle: { keyUsage: KEY_USAGE.digitalSignature } }, false],
+    ["whose root may not sign certificates", { root: { keyUsage: KEY_USAGE.digitalSignature } }, false],
+    ["whose issuer has no keyUsage", { middle: { keyUsage: "none" } }, true],
+    ["with an unknown critical extension", { leaf: { unknown: "critical" } }, false],
+    ["with an unknown critical extension of the issuer", { middle: { unknown: "critical" } }, false],
+    ["with an unknown critical extension of the root", { root: { unknown: "critical" } }, false],
+    ["with an unknown extension", { leaf: { unknown: "other" } }, true],
+    ["with an extension that is there twice", { middle: { twice: true } }, false],
+    ["with SHA-1 below the root", { middle: { hash: "sha1" } }, false],
+    ["with SHA-1 in the certificate of the key", { leaf: { hash: "sha1" } }, false],
+    ["with SHA-1 in the root's own signature", { root: { hash: "sha1" } }, true],
+    ["with SHA-1 and RSA", { middle: { key: KEYS.rsa }, leaf: { hash: "sha1" } }, false],
+    ["with a root of 1024 bits", { root: { key: WEAK_RSA } }, false],
+    ["with an issuer of 1024 bits", { middle: { key: WEAK_RSA } }, false],
+    ["signed with another key", { leaf: { signedBy: OTHER } }, false],
+    ["whose issuer is signed with another key", { middle: { signedBy: OTHER } }, false],
+    ["of a CA", { leaf: { ca: true, keyUsage: KEY_USAGE.digitalSignature | KEY_USAGE.certSign } }, true],
+  ];
+
+  test.each(plans)("%s", (_, plan, isAccepted) => {
+    const top = root(plan.root);
+    const middle = intermediate(top, plan.middle);
+    const chain = [leaf(middle, plan.leaf), middle];
+    expect(opensslAccepts(chain, top)).toBe(isAccepted);
+    expect(weAccept(chain, top)).toBe(isAccepted);
+    // The root may be in the chain too.
+    expect(weAccept([...chain, top], top)).toBe(isAccepted);
+  });
+
+  test("whose root has no basicConstraints is refused, which openssl allows for old roots", () => {
+    const top = root({ ca: "none" });
+    const middle = intermediate(top);
+    const chain = [leaf(middle), middle];
+    expect(opensslAccepts(chain, top)).toBe(true);
+    expect(weAccept(chain, top)).toBe(false);
+  });
+
+  test("under another root of the same name is refused by both", () => {
+    const middle = intermediate(root());
+    const chain = [leaf(middle), middle];
+    expect(opensslAccepts(chain, root())).toBe(false);
+    expect(weAccept(chain, root())).toBe(false);
+  });
+
+  test("is accepted by both if its issuer is the trust anchor", () => {
+    const middle = intermediate(root());
+    expect(opensslAccepts([leaf(middle)], middle)).toBe(true);
+    expect(weAccept([leaf(middle)], middle)).toBe(true);
+    expect(weAccept([leaf(middle), middle], middle)).toBe(true);
+  });
+
+  test("with a cross certificate at its end is accepted by both", () => {
+    const [old, fresh] = [root({ name: "Old" }), root({ name: "Fresh", key: KEYS.p384 })];
+    const cross = issue({ name: "Fresh", key: KEYS.p384, issuer: old });
+    const middle = intermediate(fresh);
+    const chain = [leaf(middle), middle, cross];
+    for (const anchor of [old, fresh]) {
+      expect(opensslAccepts(chain, anchor)).toBe(true);
+      expect(weAccept(chain, anchor)).toBe(true);
+    }
+  });
+});
+
+/** Mostly sound, so that a chain has one or two faults. */
+function rarely<T>(fault: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.oneof({ weight: 7, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fault });
+}
+
+const made = new Map<string, Pair>();
+/** Each CA has another key than the one above it, since openssl leaves out what a path does not need, and we check it. */
+function keyOf(kind: "p256" | "p384" | "rsa" | "ed25519", level: number): Pair {
+  const name = `${kind} ${level}`;
+  const key = made.get(name) ?? { p256: newP256, p384: newP384, rsa: newRsa, ed25519: newEd25519 }[kind]();
+  made.set(name, key);
+  return key;
+}
+
+const plans = fc.record({
+  kind: fc.constantFrom("p256" as const, "p384" as const, "rsa" as const, "ed25519" as const),
+  ca: rarely(fc.constantFrom<false | "none">(false, "none")),
+  pathLength: fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined }),
+  keyUsage: rarely(fc.constantFrom<number | "none">(KEY_USAGE.digitalSignature, KEY_USAGE.keyAgreement, "none")),
+  unknown: rarely(fc.constantFrom<"critical" | "other">("critical", "other")),
+  hash: rarely(fc.constantFrom<"sha1" | "sha384">("sha1", "sha384")),
+  until: rarely(fc.constant(-0.5)),
+  from: rarely(fc.constant(0.5)),
+  signedBy: rarely(fc.constant(OTHER)),
+  // An issuer with the name of its own issuer does not count for pathLen.
+  isSelfIssued: rarely(fc.constant(true)),
+});
+
+test("ours and openssl agree about random chains", () => {
+  let accepted = 0;
+  const property = fc.property(fc.array(plans, { minLength: 1, maxLength: 4 }), plans, (issuers, last) => {
+    let above: Issued | undefined;
+    const path: Issued[] = [];
+    for (const [index, { isSelfIssued, kind, ...plan }] of issuers.entries()) {
+      const name = isSelfIssued === true && above !== undefined ? above.plan.name : `CA ${index}`;
+      const given = Object.fromEntries(Object.entries(plan).filter(([, value]) => value !== undefined));
+      const anchor = above === undefined && plan.ca === "none" ? { ca: false } : {};
+      above = issue({ name, ...given, ...anchor, key: keyOf(kind, index), issuer: above });
+      path.unshift(above);
+    }
+    const { until, from, hash, unknown, signedBy } = last;
+    const given = Object.fromEntries(
+      Object.entries({ until, from, hash, unknown, signedBy }).filter(([, value]) => value !== undefined),
+    );
+    const chain = [leaf(above, given), ...path.slice(0, -1)];
+    const anchor = path.at(-1);
+    if (anchor === undefined) throw new Error("expected a root");
+    const verdict = opensslAccepts(chain, anchor);
+    accepted += verdict ? 1 : 0;
+    expect(weAccept(chain, anchor)).toBe(verdict);
+  });
+  fc.assert(property, { numRuns: 60 });
+  expect(accepted).toBeGreaterThan(0);
+});
