@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { importJWK, importX509, type JWK } from "jose";
+import { type CryptoKey, importJWK, importX509, type JWK } from "jose";
 import { describe, expect, test } from "vitest";
 import {
   ConfigurationError,
