@@ -27,16 +27,18 @@ export function certificateOf(
   names: readonly string[],
   privateKey: KeyObject = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
   issuer: string = names[0] ?? "",
+  days: number = 1,
 ): string {
   const ecdsaWithSha256 = sequence(oid("2a8648ce3d040302"));
   const subjectAltName = sequence(oid("551d11"), der(0x04, sequence(...names.map(generalName))));
   const now = Date.now();
+  const end = now + days * 86_400_000;
   const certificate = sequence(
     der(0xa0, der(0x02, Buffer.of(2))),
     der(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])),
     ecdsaWithSha256,
     commonName(issuer),
-    sequence(utcTime(now - 3_600_000), utcTime(now + 86_400_000)),
+    sequence(utcTime(Math.min(now, end) - 3_600_000), utcTime(end)),
     commonName(names[0] ?? ""),
     publicKey.export({ type: "spki", format: "der" }),
     der(0xa3, sequence(subjectAltName)),

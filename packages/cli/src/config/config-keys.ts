@@ -14,6 +14,7 @@ import { createECDH } from "node:crypto";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import { keyOpener, type OpenKey } from "../keys/open-key.ts";
 import type { CliContext } from "../program/context.ts";
+import { withoutCertificates } from "./certificate-files.ts";
 import { resolveSecrets } from "./adapter-options.ts";
 import { isSchedule, type Config, type ConfigEntry } from "./config.ts";
 import { loadConfig, type LoadedConfig } from "./load-config.ts";
@@ -76,13 +77,14 @@ export async function openConfigKeys(loaded: LoadedConfig, context: CliContext):
 
 /**
  * Refuses what only the keys together can be wrong in: dates, lifetimes, a `keyId` that is there twice, other published keys. Opens
- * nothing: a new key stands for each that signs.
+ * nothing: a new key stands for each that signs, so certificates are not checked.
  */
 export async function requireConsistentKeys(loaded: LoadedConfig): Promise<void> {
   const { list } = entriesOf(loaded.config);
-  const entries = list.map(({ signer, ...rest }): KeySetEntry =>
-    signer === undefined ? (rest as KeySetEntry) : { ...rest, signer: standIn() },
-  );
+  const entries = list.map(({ signer, ...entry }): KeySetEntry => {
+    const rest = withoutCertificates(entry);
+    return signer === undefined ? (rest as KeySetEntry) : { ...rest, signer: standIn() };
+  });
   await readConfigKeys(loaded, entries);
 }
 

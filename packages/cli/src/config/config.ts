@@ -1,6 +1,7 @@
 import {
   ConfigurationError,
   type EncryptionKey,
+  type EntryCertificates,
   type JwkInput,
   type LegacyKey,
   type RouteOptions,
@@ -16,6 +17,8 @@ export interface ConfigEntry {
   readonly signer?: string | undefined;
   /** A key that no longer signs: a public JWK, or SPKI PEM. */
   readonly publicKey?: JwkInput | string | undefined;
+  /** The certificates of the key. The chain and the trust anchors may be `file:PATH`. */
+  readonly certificates?: EntryCertificates | undefined;
 }
 
 /** An entry of a schedule. Dates are RFC 3339 texts. */
@@ -57,7 +60,13 @@ const CONFIG_NAMES: OptionNames<Config & { readonly $schema: string }> = {
   adapters: true,
 };
 
-const ENTRY_NAMES: OptionNames<ConfigEntry> = { keyId: true, signer: true, publicKey: true };
+const ENTRY_NAMES: OptionNames<ConfigEntry> = {
+  keyId: true,
+  signer: true,
+  publicKey: true,
+  certificates: true,
+};
+const CERTIFICATES_NAMES: OptionNames<EntryCertificates> = { chain: true, trustAnchors: true, publish: true };
 const SCHEDULED_NAMES: OptionNames<ScheduledConfigEntry> = {
   ...ENTRY_NAMES,
   announcedFrom: true,
@@ -150,7 +159,8 @@ function checkEntries<Entry extends ConfigEntry>(
 ): void {
   eachOf(path, entries, run, (place, entry) => {
     checkNames(place, entry, names, run);
-    const { signer } = isObject(entry) ? entry : {};
+    const { signer, certificates } = isObject(entry) ? entry : {};
+    if (certificates !== undefined) checkNames(`${place}.certificates`, certificates, CERTIFICATES_NAMES, run);
     run(() => {
       if (signer !== undefined && typeof signer !== "string") throw missing(`${place}.signer`, "a key URI", signer);
     });

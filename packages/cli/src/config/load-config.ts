@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import type { CliContext } from "../program/context.ts";
+import { readCertificateFiles } from "./certificate-files.ts";
 import { readConfig, type Config } from "./config.ts";
 import { findConfig } from "./find-config.ts";
 import { loadFile } from "./load-file.ts";
@@ -13,12 +14,12 @@ export interface LoadedConfig {
 
 /** Finds, loads and checks the configuration. */
 export async function loadConfig({ cwd }: CliContext, named: string | undefined): Promise<LoadedConfig> {
-  return loadConfigFile(await findConfig(cwd, named));
+  return loadConfigFile(await findConfig(cwd, named), cwd);
 }
 
-/** Loads and checks the configuration in a file. `version` is that of `loadFile`. */
-export async function loadConfigFile(path: string, version?: number): Promise<LoadedConfig> {
+/** Loads and checks the configuration in a file, with the certificates in other files. `version` is that of `loadFile`. */
+export async function loadConfigFile(path: string, cwd: string, version?: number): Promise<LoadedConfig> {
   const name = basename(path);
   const value = await loadFile(path, version);
-  return { config: await at(`${name}: `, () => readConfig(value)), name };
+  return { config: await at(`${name}: `, () => readCertificateFiles(readConfig(value), cwd)), name };
 }

@@ -38,8 +38,9 @@ export const doctorCommand: Command<CliContext> = buildCommand<DoctorFlags, [str
     fullDescription: helpText({
       description: [
         "Opens each key, signs and verifies a probe, and times signatures. Compares the keys of the configuration with the",
-        "key set that the OP serves, and the clock with that of the backend. Then it asks the backend what the key can do,",
-        "what these credentials may do beyond signing, and whether the backend rotates keys by itself.",
+        "key set that the OP serves, and the clock with that of the backend. Checks the certificates of the configuration.",
+        "Then it asks the backend what the key can do, what these credentials may do beyond signing, and whether the",
+        "backend rotates keys by itself.",
         "",
         "A probe is never the signing input of a token. The command changes nothing. It never tries a PIN that a token says",
         "would be the last try. Each signature counts as one on the bill of your cloud.",

@@ -1,9 +1,10 @@
-import { SignerError, type GuardedSigner } from "@signpost/core";
+import { type EntryCertificates, SignerError, type GuardedSigner } from "@signpost/core";
 import { failureOf } from "../program/failure.ts";
 import { printable } from "../terminal/printable.ts";
 import { AWS_KMS } from "./aws-kms.ts";
 import { AZURE_KEY_VAULT } from "./azure-key-vault.ts";
 import type { BackendChecks, Subject } from "./backend.ts";
+import { certificateFinding } from "./certificates.ts";
 import { checkClock } from "./clock.ts";
 import { note, ok, problem, type Finding, type KeyReport } from "./finding.ts";
 import { GCP_KMS } from "./gcp-kms.ts";
@@ -35,6 +36,8 @@ export interface KeyToExamine extends Subject {
   readonly published: PublishedKeys | undefined;
   /** How many signatures to time. */
   readonly samples: number;
+  /** What the configuration says of its certificates. */
+  readonly certificates: EntryCertificates | undefined;
 }
 
 /** Examines a key: whatever fails is a finding. Rejects only if the command was stopped. */
@@ -90,6 +93,7 @@ async function examineOpened(
       ? await guarded(subject, async () => [latencyFinding(await measureLatency(key, samples, signal))])
       : []),
     ...(published === undefined ? [] : [await published.compare(subject.compared(key), signal)]),
+    ...certificateFinding(subject.certificates, subject.compared(key)),
     ...(clockUrl === undefined ? [] : [await checkClock(clockUrl, signal)]),
     ...(await guarded(subject, () => backend.examine(subject, key))),
   ];

@@ -10,7 +10,17 @@ export interface Finding {
   readonly todo?: string;
 }
 
-export type Check = "open" | "probe" | "published" | "latency" | "clock" | "permissions" | "key" | "token" | "rotation";
+export type Check =
+  | "open"
+  | "probe"
+  | "published"
+  | "certificates"
+  | "latency"
+  | "clock"
+  | "permissions"
+  | "key"
+  | "token"
+  | "rotation";
 
 /** Everything that was found out about a key. */
 export interface KeyReport {

@@ -1,5 +1,6 @@
-import { createJwksEndpoint, jwkThumbprint } from "@signpost/core";
-import { requireConsistentKeys, resolvedAdapters } from "../config/config-keys.ts";
+import { createJwksEndpoint, type EntryCertificates, jwkThumbprint } from "@signpost/core";
+import { p256JwkFrom } from "@signpost/core/adapter";
+import { entriesOf, requireConsistentKeys, resolvedAdapters } from "../config/config-keys.ts";
 import { isSchedule, type Config, type ScheduledConfigEntry } from "../config/config.ts";
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import { keyUriScheme, type AdapterOptions } from "../keys/adapters.ts";
@@ -10,6 +11,7 @@ import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
 import { at } from "../program/place.ts";
 import type { DoctorFlags } from "./command.ts";
+import { certificateFinding } from "./certificates.ts";
 import { examineKey, type KeyToExamine } from "./examine-key.ts";
 import type { KeyReport } from "./finding.ts";
 import { publishedKeys, type ComparedKey, type PublishedKeys } from "./published.ts";
@@ -23,6 +25,7 @@ interface NamedKey {
   readonly uri: string;
   readonly keyId: string | undefined;
   readonly expected: ComparedKey["expected"];
+  readonly certificates?: EntryCertificates | undefined;
 }
 
 export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: string): Promise<ExitCode> {
@@ -46,6 +49,10 @@ export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: s
     // Each as soon as it is known. JSON has to wait for all.
     if (flags.json !== true) printReport(report, context.output);
   }
+  for (const report of loaded === undefined || uri !== undefined ? [] : publishedOnly(loaded.config)) {
+    reports.push(report);
+    if (flags.json !== true) printReport(report, context.output);
+  }
   const code = exitCodeOf(reports);
   if (flags.json === true) context.output.json({ ok: code === EXIT.ok, keys: reports.map(asJson) });
   else printSummary(reports, context.output);
@@ -56,9 +63,23 @@ function namedKeys(config: Config | undefined): readonly NamedKey[] {
   if (config === undefined) return [];
   const expectedOf = isSchedule(config.keys) ? phases(config.keys.entries, Date.now()) : () => "now" as const;
   const [entries, path] = isSchedule(config.keys) ? [config.keys.entries, "keys.entries"] : [config.keys, "keys"];
-  return entries.flatMap(({ signer: uri, keyId }, index) =>
-    uri === undefined ? [] : [{ name: keyId ?? `${path}[${index}]`, uri, keyId, expected: expectedOf(index) }],
+  return entries.flatMap(({ signer: uri, keyId, certificates }, index) =>
+    uri === undefined
+      ? []
+      : [{ name: keyId ?? `${path}[${index}]`, uri, keyId, expected: expectedOf(index), certificates }],
   );
+}
+
+/** The keys that no longer sign, with nothing but their certificates. */
+function publishedOnly(config: Config): readonly KeyReport[] {
+  const { list, path } = entriesOf(config);
+  return list.flatMap(({ signer, publicKey, keyId, certificates }, index) => {
+    if (signer !== undefined || certificates === undefined) return [];
+    const name = keyId ?? `${path}[${index}]`;
+    const key = p256JwkFrom(publicKey, "publicKey");
+    const findings = certificateFinding(certificates, { keyId: keyId ?? jwkThumbprint(key), publicKey: key });
+    return [{ name, uri: undefined, findings, away: false }];
+  });
 }
 
 /** Whether the entries of a schedule should be published now, by their index. How long old ones stay is for the schedule. */
@@ -94,7 +115,7 @@ interface Settings {
 }
 
 function toExamine(
-  { name, uri, keyId, expected }: NamedKey,
+  { name, uri, keyId, expected, certificates }: NamedKey,
   { context, adapters, ask, tryPin, published, samples }: Settings,
 ): KeyToExamine {
   const scheme = keyUriScheme(uri);
@@ -110,6 +131,7 @@ function toExamine(
     compared: ({ publicKey }) => ({ keyId: keyId ?? jwkThumbprint(publicKey), publicKey, expected }),
     published,
     samples,
+    certificates,
   };
 }
 

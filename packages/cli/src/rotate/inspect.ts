@@ -1,5 +1,6 @@
 import { ConfigurationError, type RotationScheduleOptions, type ScheduledEntry, type Signer } from "@signpost/core";
 import { inspectSchedule, phaseAt, type InspectedKey, type InspectedSchedule } from "@signpost/core/adapter";
+import { withoutCertificates } from "../config/certificate-files.ts";
 import type { Config, ConfigSchedule } from "../config/config.ts";
 import { standIn } from "../config/config-keys.ts";
 import { printable } from "../terminal/printable.ts";
@@ -66,12 +67,12 @@ export function scheduleOptions(schedule: ConfigSchedule, trailing: Trailing = {
   };
 }
 
-/** An entry of the file as the schedule takes it: with a signer in place of a URI. */
+/** An entry of the file as the schedule takes it: with a signer in place of a URI, and without certificates, which are not checked. */
 export function withSigner(entry: unknown, signer: (uri: unknown) => Signer): ScheduledEntry {
-  if (typeof entry !== "object" || entry === null || !("signer" in entry) || entry.signer === undefined) {
-    return entry as ScheduledEntry;
-  }
-  return { ...entry, signer: signer(entry.signer) } as unknown as ScheduledEntry;
+  if (typeof entry !== "object" || entry === null) return entry as unknown as ScheduledEntry;
+  const rest: object = "certificates" in entry ? withoutCertificates(entry) : entry;
+  if (!("signer" in rest) || rest.signer === undefined) return rest as ScheduledEntry;
+  return { ...rest, signer: signer(rest.signer) } as unknown as ScheduledEntry;
 }
 
 /** A new key for each URI: the same URI leads to the same key. What is no URI stands for itself. */

@@ -31,7 +31,7 @@ export async function runServe(context: CliContext, flags: ServeFlags): Promise<
   const log = createLog(context.messages, flags.json === true);
   const path = await findConfig(context.cwd, flags.config);
   // Before a port is taken or a key is opened: a mistake in the file ends the command.
-  const pathname = await requireServable(await loadConfigFile(path, 0));
+  const pathname = await requireServable(await loadConfigFile(path, context.cwd, 0));
   const ending = new AbortController();
   const signal = AbortSignal.any([context.signal, ending.signal]);
   // Not a copy: the context may have members of its prototype.

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { SignpostError, type KeySetEntry, type P256PublicJwk } from "@signpost/core";
 import { p256JwkFrom } from "@signpost/core/adapter";
+import { withoutCertificates } from "../../config/certificate-files.ts";
 import { entriesOf, inOrder, resolvedAdapters, standIn } from "../../config/config-keys.ts";
 import type { ConfigEntry } from "../../config/config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -85,7 +86,7 @@ export async function unopenedEntries({ config, name }: LoadedConfig): Promise<r
     const { signer: uri, ...rest } = entry;
     if (uri === undefined) return withStandIn(entry, place);
     await at(`${place}.signer: `, () => keyUriScheme(uri));
-    return { ...rest, signer: standIn() };
+    return { ...withoutCertificates(rest), signer: standIn() };
   });
 }
 

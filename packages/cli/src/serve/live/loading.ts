@@ -29,6 +29,12 @@ export interface Loading {
 /** Each wrong try of a PIN brings its lock nearer. What starts a server that ended again and again would lock the token. */
 const PIN_CODES = new Set(["pin_incorrect", "pin_locked"]);
 
+/** What the endpoint tells of certificates that it goes on publishing. */
+const CERTIFICATE_LEVELS: Readonly<Record<string, "warn" | "error">> = {
+  certificate_expires_soon: "warn",
+  certificate_expired: "error",
+};
+
 /** For the file alone, not for its keys, whose backends have limits. */
 const LOAD_MS = 30_000;
 
@@ -42,6 +48,8 @@ export function createLoading(context: CliContext, options: LoadingOptions): Loa
   };
   const onError = (error: unknown): void => {
     const { code, message } = failureOf(error);
+    const level = CERTIFICATE_LEVELS[code];
+    if (level !== undefined) return log(level, code, sentence(message), { code });
     log("error", "keys_refused", `${sentence(message)} The set before stays published`, { code });
   };
   const live = createLive(createKeyBook(context, onKept), { cors, weakIfNoneMatch, onError });
@@ -49,7 +57,7 @@ export function createLoading(context: CliContext, options: LoadingOptions): Loa
 
   const load = async (again: boolean): Promise<void> => {
     version += 1;
-    const loaded = await inTime(loadConfigFile(path, version), basename(path));
+    const loaded = await inTime(loadConfigFile(path, context.cwd, version), basename(path));
     await requireServable(loaded);
     await live.adopt(loaded, again);
   };

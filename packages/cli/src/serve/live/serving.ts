@@ -4,8 +4,10 @@ import {
   type JwksEndpoint,
   type JwksEndpointOptions,
   type KeySet,
+  type KeySetEntry,
   type KeySetSource,
 } from "@signpost/core";
+import { withoutCertificates } from "../../config/certificate-files.ts";
 import { readConfigKeys } from "../../config/config-keys.ts";
 import { isSchedule } from "../../config/config.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -73,7 +75,9 @@ export function createLive(book: KeyBook, settings: EndpointSettings): Live {
       const entries = await book.read(loaded, again);
       const next = await readConfigKeys(loaded, entries);
       const start = startOf(loaded);
-      const segments = await segmentsFrom(start, (now) => readConfigKeys(loaded, entries, now));
+      // The past of a plan is not published again, so the certificates of today need not have been valid then.
+      const planned = entries.map((entry) => withoutCertificates(entry) as KeySetEntry);
+      const segments = await segmentsFrom(start, (now) => readConfigKeys(loaded, planned, now));
       const before = source;
       source = next;
       await at(`${loaded.name}: `, () => {
