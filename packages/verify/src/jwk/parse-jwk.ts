@@ -4,6 +4,7 @@ import type { AlgorithmKey } from "./algorithms.ts";
 import { algorithmKey } from "./algorithms.ts";
 import type { JsonObject } from "./json.ts";
 import { isObject } from "./json.ts";
+import { contradictsKey } from "./certified-key.ts";
 import { verifierKey } from "./import-public-jwk.ts";
 import type { VerifierKey } from "./import-public-jwk.ts";
 import type { KeyFault } from "./public-jwk.ts";
@@ -29,9 +30,10 @@ export interface VerificationKey extends VerifierKey {
  * | `unsupported_kty`, `unsupported_crv`, `unsupported_alg` | this package does not verify signatures of such a key |
  * | `weak_rsa` | RSA of fewer than 2048 bits |
  * | `small_order` | an Ed25519 point for which one signature fits every message |
+ * | `wrong_certificate` | the first certificate in its `x5c` is of another key |
  * | `not_for_signatures` | its `use` or `key_ops` does not allow verification |
  */
-export type DropReason = KeyFault | "unsupported_alg" | "not_for_signatures";
+export type DropReason = KeyFault | "unsupported_alg" | "wrong_certificate" | "not_for_signatures";
 
 /** An entry that is not used. */
 export interface LeftOut {
@@ -64,8 +66,14 @@ export function parseJwk(value: unknown): VerificationKey | LeftOut {
   const publicJwk = readPublicJwk(entry);
   if ("reason" in publicJwk) return fault(publicJwk);
   const purpose = readPurpose(entry, publicJwk);
-  return "reason" in purpose ? fault(purpose) : verificationKey(purpose, publicJwk);
+  if ("reason" in purpose) return fault(purpose);
+  return contradictsKey(entry, publicJwk) ? fault(WRONG_CERTIFICATE) : verificationKey(purpose, publicJwk);
 }
+
+const WRONG_CERTIFICATE: Fault = {
+  reason: "wrong_certificate",
+  detail: 'the first certificate in the member "x5c" is of another key',
+};
 
 /** Many serializers write `null` for a missing member. */
 function withoutNulls(entry: JsonObject): JsonObject {
