@@ -52,7 +52,8 @@ export function withLiveKeys(result: unknown, endpoint: Pick<JwksEndpoint, "resp
 function liveDocument(endpoint: Pick<JwksEndpoint, "respond">): KeyDocument {
   return {
     get keys() {
-      return publishedKeys(endpoint).map((key) => ({ ...key }));
+      // A copy, with its list of certificates, which callers may change.
+      return publishedKeys(endpoint).map((key) => structuredClone(key));
     },
   };
 }

@@ -1,3 +1,5 @@
+import { createPublicKey, X509Certificate } from "node:crypto";
+import { certificateOf } from "@signpost/test-backends/self-signed";
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createKeySet, type KeySet, type Signer, SignerError } from "@signpost/core";
@@ -115,6 +117,25 @@ describe.each(HOSTS)("better-auth $version", (host) => {
     expect({ keys }).toEqual(
       JSON.parse(new TextDecoder().decode(app.endpoint.respond("GET").body ?? new Uint8Array())),
     );
+  });
+
+  test("certificates are published by the endpoint and by the host's API alike, and the host verifies as before", async () => {
+    const { publicKey } = first.active;
+    const chain = certificateOf(createPublicKey({ key: { ...publicKey }, format: "jwk" }), ["op.example"]);
+    current = createKeySet([{ keyId: "old", signer: first.active.signer, certificates: { chain } }]);
+    try {
+      const x5c = [new X509Certificate(chain).raw.toString("base64")];
+      const published = await (await app.request("/api/auth/jwks")).json();
+      expect(published).toMatchObject({ keys: [{ kid: "old", x5c }] });
+      const api = await app.auth.api.getJwks();
+      expect({ keys: api.keys }).toEqual(published);
+      // What a caller does with the list is its own business.
+      (api.keys[0]?.["x5c"] as string[]).length = 0;
+      expect(await app.auth.api.getJwks()).toEqual(published);
+      expect((await app.auth.api.verifyJWT({ body: { token: await token() } })).payload).toMatchObject({ name: "Ada" });
+    } finally {
+      current = first;
+    }
   });
 
   test("reading a session signs nothing", async () => {
