@@ -87,6 +87,13 @@ test.each<readonly [string, readonly unknown[], Verdicts]>([
     { "key-certificate": "must" },
   ],
   ["the certificate of another key", [{ ...EC_KEY, x5c }], { "key-certificate": "must" }],
+  ["a second certificate", [{ ...certifiedKey, x5c: [...x5c, ...x5c] }], {}],
+  [
+    "a second x5c value that is no certificate",
+    [{ ...certifiedKey, x5c: [...x5c, "AAAA"] }],
+    { "key-certificate": "must" },
+  ],
+  ["a second x5c value that is no text", [{ ...certifiedKey, x5c: [...x5c, 7] }], { "key-certificate": "must" }],
   ["x5c in base64url", [{ ...certifiedKey, x5c: ["a-_"] }], { "key-certificate": "must" }],
   ["x5c that is no certificate", [{ ...certifiedKey, x5c: ["AAAA"] }], { "key-certificate": "must" }],
   ["x5c that is no array", [{ ...certifiedKey, x5c: x5c[0] }], { "key-certificate": "must" }],

@@ -1,4 +1,6 @@
+import { createPublicKey } from "node:crypto";
 import { join } from "node:path";
+import { certificateOf } from "@signpost/test-backends/self-signed";
 import { afterEach, expect, test, vi } from "vitest";
 import { createLoading } from "../../src/serve/live/loading.ts";
 import type { Log } from "../../src/serve/log.ts";
@@ -38,4 +40,37 @@ test("a module that never ends is a failed load, and a later change is loaded", 
   await module("c");
   reloader.request("change");
   await expect.poll(() => live.published()?.active.keyId).toBe("c");
+});
+
+test("a certificate that expires soon, and one that has expired, are events of the log", async () => {
+  await using folder = await createKeyFolder();
+  const jwk = await folder.addKey("op.pem");
+  const chain = certificateOf(createPublicKey({ key: jwk, format: "jwk" }), ["op.example"]);
+  await folder.write("chain.pem", chain);
+  const keys = [{ keyId: "a", publicKey: jwk, certificates: { chain: "file:chain.pem" } }];
+  await folder.write("config.json", { issuer: "https://op.example", keys });
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const log = vi.fn<Log>();
+  const path = join(folder.path, "config.json");
+  const settings = { path, log, counters: createCounters(), cors: false, weakIfNoneMatch: "ignore" } as const;
+  const { live, reloader, started } = createLoading(recordingContext(folder.path), settings);
+  reloader.request("start");
+  await started;
+  log.mockClear();
+  for (const days of [0, 0, 2, 2]) {
+    vi.setSystemTime(Date.now() + days * 86_400_000);
+    live.serving()?.endpoint.respond("GET");
+  }
+  expect(log.mock.calls.map(([level, event, message]) => [level, event, message.replace(/20\d\d.*Z/, "…")])).toEqual([
+    [
+      "warn",
+      "certificate_expires_soon",
+      expect.stringMatching(/^keys: kid "a": certificate 1 of 1 expires at …; renew it/),
+    ],
+    [
+      "error",
+      "certificate_expired",
+      expect.stringMatching(/^keys: kid "a": certificate 1 of 1 expired at …; renew it/),
+    ],
+  ]);
 });

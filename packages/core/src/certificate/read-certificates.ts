@@ -52,7 +52,9 @@ export interface KeyCertificates {
 
 /** The key that the certificates are for. */
 export interface CertifiedKey {
+  /** Its `kid`, for messages. */
   readonly keyId: string;
+  /** The key that the first certificate must have. */
   readonly publicKey: P256PublicJwk;
 }
 

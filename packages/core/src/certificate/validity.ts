@@ -1,7 +1,17 @@
 import { ConfigurationError } from "../errors.ts";
 import type { CertificateValidity, KeyCertificates } from "./read-certificates.ts";
 
-/** The certificate of the path that expires first. */
+/**
+ * The certificate of the path that expires first.
+ *
+ * @example
+ * ```ts
+ * import { firstToExpire } from "@signpost/core/adapter";
+ * import type { KeyCertificates } from "@signpost/core";
+ *
+ * export const endOf = (certificates: KeyCertificates): Date => new Date(firstToExpire(certificates).notAfter);
+ * ```
+ */
 export function firstToExpire({ validity }: Pick<KeyCertificates, "validity">): CertificateValidity {
   return validity.reduce((first, next) => (next.notAfter < first.notAfter ? next : first));
 }

@@ -109,12 +109,18 @@ function certificates(key: KeyFacts): readonly CheckFinding[] {
   if (chain === undefined) return [];
   const advice = "Publish the certificate of this key, or leave x5c and x5t out.";
   const fault = (seen: string): readonly CheckFinding[] => [{ severity: "must", seen: `${label}: ${seen}`, advice }];
-  const [first]: readonly unknown[] = Array.isArray(chain) ? chain : [];
+  const values: readonly unknown[] = Array.isArray(chain) ? chain : [];
+  const [first] = values;
   if (typeof first !== "string" || !/^[A-Za-z0-9+/]+={0,2}$/.test(first))
     return fault("x5c is not an array of base64 DER");
   const der = Buffer.from(first, "base64");
   const certificate = readCertificate(der);
   if (certificate === undefined) return fault("the first x5c value is not a certificate");
+  // Nimbus and go-jose refuse the whole set for it.
+  const broken = values.findIndex(
+    (value) => typeof value !== "string" || readCertificate(Buffer.from(value, "base64")) === undefined,
+  );
+  if (broken > 0) return fault(`x5c value ${broken + 1} is not a certificate`);
   if (key.jwk !== undefined && !isKeyOf(certificate, key.jwk))
     return fault("the key of the first x5c value is another one");
   return [
