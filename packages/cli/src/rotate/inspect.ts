@@ -69,7 +69,7 @@ export function scheduleOptions(schedule: ConfigSchedule, trailing: Trailing = {
 
 /** An entry of the file as the schedule takes it: with a signer in place of a URI, and without certificates, which are not checked. */
 export function withSigner(entry: unknown, signer: (uri: unknown) => Signer): ScheduledEntry {
-  if (typeof entry !== "object" || entry === null) return entry as unknown as ScheduledEntry;
+  if (typeof entry !== "object" || entry === null) return entry as ScheduledEntry;
   const rest: object = "certificates" in entry ? withoutCertificates(entry) : entry;
   if (!("signer" in rest) || rest.signer === undefined) return rest as ScheduledEntry;
   return { ...rest, signer: signer(rest.signer) } as unknown as ScheduledEntry;

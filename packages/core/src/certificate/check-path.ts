@@ -105,7 +105,9 @@ function findAnchor(
   if (inChain >= 0) return { anchor: undefined, end: inChain - 1 };
   // A cross certificate may follow the certificate that the trust anchor issued.
   for (const [index, certificate] of chain.entries()) {
-    const anchor = anchors.find((candidate) => isIssuedBy(certificate, candidate));
+    // A CA may have renewed the certificate of its root with the same key.
+    const candidates = anchors.filter((candidate) => isIssuedBy(certificate, candidate));
+    const [anchor] = candidates.toSorted((a, b) => b.notAfter - a.notAfter);
     if (anchor === undefined) continue;
     requireSound(anchor, "anchor", refuse);
     requireIssuer(anchor, "anchor", chain.slice(1, index + 1), refuse);

@@ -99,6 +99,8 @@ describe("a chain of three", () => {
     ["with SHA-1 in the certificate of the key", { leaf: { hash: "sha1" } }, false],
     ["with SHA-1 in the root's own signature", { root: { hash: "sha1" } }, true],
     ["with SHA-1 and RSA", { middle: { key: KEYS.rsa }, leaf: { hash: "sha1" } }, false],
+    ["with RSASSA-PSS", { middle: { key: KEYS.rsa }, leaf: { pss: "sha256" } }, true],
+    ["with RSASSA-PSS and SHA-1", { middle: { key: KEYS.rsa }, leaf: { pss: "sha1" } }, false],
     ["with a root of 1024 bits", { root: { key: WEAK_RSA } }, false],
     ["with an issuer of 1024 bits", { middle: { key: WEAK_RSA } }, false],
     ["signed with another key", { leaf: { signedBy: OTHER } }, false],

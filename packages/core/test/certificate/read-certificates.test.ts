@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { type CryptoKey, importJWK, importX509, type JWK } from "jose";
+import { importJWK, importX509, type JWK } from "jose";
 import { describe, expect, test } from "vitest";
 import {
   ConfigurationError,
@@ -9,7 +9,7 @@ import {
   type P256PublicJwk,
   serializeJwks,
 } from "@signpost/core";
-import { readCertificates } from "@signpost/core/adapter";
+import { certificateFault, readCertificates } from "@signpost/core/adapter";
 import {
   bundleOf,
   der,
@@ -80,6 +80,17 @@ describe("a chain", () => {
   test("ends before the trust anchor, also if that is not a root", () => {
     const chain = bundleOf(SOUND.leaf, SOUND.middle, SOUND.root);
     expect(read({ chain, trustAnchors: [SOUND.middle.der] }).x5c).toEqual([SOUND.leaf.base64]);
+  });
+
+  test("is judged by the newest certificate of a root that was renewed", () => {
+    const old = root({ until: -1, from: -100 });
+    const middle = intermediate(old);
+    const own = leaf(middle);
+    const renewed = root({ key: old.plan.key });
+    for (const trustAnchors of [bundleOf(old, renewed), bundleOf(renewed, old)]) {
+      const certificates = read({ chain: bundleOf(own, middle), trustAnchors }, own.jwk);
+      expect(certificateFault(certificates, Date.now())).toBeUndefined();
+    }
   });
 
   test("of one self-signed certificate is published", () => {
@@ -252,7 +263,7 @@ describe("a chain that is refused", () => {
 
   test("that is any bytes", () => {
     for (let end = 1; end < SOUND.leaf.der.length; end += 7) {
-      refusalOf({ chain: [SOUND.leaf.der.subarray(0, end)] });
+      expect(refusalOf({ chain: [SOUND.leaf.der.subarray(0, end)] }).argument).toMatch(/chain$/);
       const changed = Buffer.from(SOUND.leaf.der);
       changed[end] = (changed[end] ?? 0) ^ 0xff;
       // A changed signature of the last certificate is not seen without its issuer, so the chain has one.
@@ -308,11 +319,10 @@ describe("the document", () => {
   test("is imported by jose, which reads the same key from the JWK and from x5c", async () => {
     const [entry] = parseBody(serializeJwks(createKeySet([{ signer, certificates: { chain } }])).body).keys;
     await importJWK(entry as JWK, "ES256");
-    const [first] = entry?.["x5c"] as string[];
-    const certified = await importX509(pemOf(Buffer.from(String(first), "base64"), "CERTIFICATE"), "ES256", {
-      extractable: true,
-    });
-    expect(await crypto.subtle.exportKey("jwk", certified as CryptoKey)).toMatchObject({ x: jwk.x, y: jwk.y });
+    const [first = ""] = Array.isArray(entry?.["x5c"]) ? entry["x5c"].map(String) : [];
+    const pem = pemOf(Buffer.from(first, "base64"), "CERTIFICATE");
+    const certified = await importX509(pem, "ES256", { extractable: true });
+    expect(await crypto.subtle.exportKey("jwk", certified)).toMatchObject({ x: jwk.x, y: jwk.y });
   });
 
   test("has another ETag for a new chain of the same key, and the set accepts it", () => {
@@ -346,6 +356,10 @@ describe("the document", () => {
     const error = thrownBy(() => createKeySet(many)) as ConfigurationError;
     expect(error).toMatchObject({ argument: "entries", code: "invalid_certificate" });
     expect(error.message).toContain("expected at most 40960 characters of certificates in one document");
+    // The largest set that is accepted fits into what Nimbus reads.
+    const most = many.findLastIndex((_, count) => isAccepted(many.slice(0, count)));
+    expect(most).toBeGreaterThan(10);
+    expect(serializeJwks(createKeySet(many.slice(0, most))).body.length).toBeLessThan(50 * 1024);
     const thumbprints = many.map((entry) => ({
       ...entry,
       certificates: { ...entry.certificates, publish: ["x5t#S256" as const] },
@@ -353,6 +367,14 @@ describe("the document", () => {
     expect(serializeJwks(createKeySet(thumbprints)).body.length).toBeLessThan(50_000);
   });
 });
+
+function isAccepted(entries: Parameters<typeof createKeySet>[0]): boolean {
+  try {
+    return createKeySet(entries).keys.length > 0;
+  } catch {
+    return false;
+  }
+}
 
 describe("the validity", () => {
   const signer = publishingSigner(jwk);

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { constants, createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { type P256PublicJwk, spkiToJwk } from "@signpost/core";
 
 const DAY = 86_400_000;
@@ -23,6 +23,8 @@ export interface CertificatePlan {
   /** Signs in place of the issuer's key. */
   readonly signedBy?: Pair;
   readonly hash?: "sha1" | "sha256" | "sha384" | "sha512";
+  /** RSASSA-PSS with this hash, in place of PKCS #1. The issuer's key is RSA. */
+  readonly pss?: "sha1" | "sha256";
   /** Days from now. */
   readonly from?: number;
   readonly until?: number;
@@ -50,7 +52,8 @@ export const KEY_USAGE = { digitalSignature: 0x80, nonRepudiation: 0x40, keyAgre
 /** A certificate. The defaults are those of a CA for issuers and roots, so `leaf` makes that of a key. */
 export function issue(plan: CertificatePlan): Issued {
   const signer = plan.signedBy ?? plan.issuer?.plan.key ?? plan.key;
-  const algorithm = signatureAlgorithm(signer.privateKey, plan.hash ?? "sha256");
+  const algorithm =
+    plan.pss === undefined ? signatureAlgorithm(signer.privateKey, plan.hash ?? "sha256") : PSS[plan.pss];
   const now = Date.now();
   const tbs = sequence(
     der(0xa0, der(0x02, Buffer.of(2))),
@@ -63,7 +66,14 @@ export function issue(plan: CertificatePlan): Issued {
     ...extensionsOf(plan),
   );
   const isEd = signer.privateKey.asymmetricKeyType === "ed25519";
-  const signature = sign(isEd ? null : (plan.hash ?? "sha256"), tbs, signer.privateKey);
+  const signature =
+    plan.pss === undefined
+      ? sign(isEd ? null : (plan.hash ?? "sha256"), tbs, signer.privateKey)
+      : sign(plan.pss, tbs, {
+          key: signer.privateKey,
+          padding: constants.RSA_PKCS1_PSS_PADDING,
+          saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+        });
   const whole = sequence(tbs, algorithm, der(0x03, Buffer.concat([Buffer.of(0), signature])));
   return {
     plan,
@@ -110,7 +120,7 @@ export function pemOf(bytes: Uint8Array, label: string): string {
 
 function extensionsOf(plan: CertificatePlan): Buffer[] {
   const { ca = true, pathLength, keyUsage = KEY_USAGE.certSign, unknown, twice, key, issuer } = plan;
-  const constraints = [...(ca === true ? [der(0x01, Buffer.of(0xff))] : [])];
+  const constraints = ca === true ? [der(0x01, Buffer.of(0xff))] : [];
   if (pathLength !== undefined) constraints.push(der(0x02, Buffer.of(pathLength)));
   const basic = ca === "none" ? [] : [extension("551d13", true, sequence(...constraints))];
   const list = [
@@ -153,6 +163,20 @@ function signatureAlgorithm({ asymmetricKeyType }: KeyObject, hash: keyof typeof
   if (asymmetricKeyType === "rsa") return sequence(oid(`2a864886f70d0101${RSA[hash]}`), der(0x05, Buffer.alloc(0)));
   return sequence(oid(ECDSA[hash]));
 }
+
+const SHA256 = sequence(oid("608648016503040201"), der(0x05, Buffer.alloc(0)));
+/** RFC 4055 section 3.1. Without parameters, the hash is SHA-1. */
+const PSS = {
+  sha1: sequence(oid("2a864886f70d01010a"), sequence()),
+  sha256: sequence(
+    oid("2a864886f70d01010a"),
+    sequence(
+      der(0xa0, SHA256),
+      der(0xa1, sequence(oid("2a864886f70d010108"), SHA256)),
+      der(0xa2, der(0x02, Buffer.of(32))),
+    ),
+  ),
+};
 
 function nameOf(text: string): Buffer {
   return sequence(der(0x31, sequence(oid("550403"), der(0x0c, Buffer.from(text)))));
