@@ -104,7 +104,10 @@ describe("jwks", () => {
   });
 
   test("refuses an expired chain", async () => {
-    const { code, stderr } = await run(listOf({ chain: certificateOf(key, ["op.example"], undefined, undefined, -1) }), "jwks");
+    const { code, stderr } = await run(
+      listOf({ chain: certificateOf(key, ["op.example"], undefined, undefined, -1) }),
+      "jwks",
+    );
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr: expect.stringMatching(/certificates: kid "sig-1": .*expired at/),

@@ -42,7 +42,8 @@ const NUMERIC_DATES = ["exp", "nbf", "iat"];
  * Signs a JWT (RFC 7519) with the active key. The claims are used as they are. Only `iat` is added.
  *
  * A schedule withdraws a key `maxTokenLifetimeSeconds` after its last signature. So an `exp` later than now plus
- * `maxTokenLifetimeSeconds` plus the clock skew is refused. A token without `exp` is allowed.
+ * `maxTokenLifetimeSeconds` plus the clock skew is refused, unless the token shows its chain (`certificates: "x5c"`). A token
+ * without `exp` is allowed.
  *
  * @throws ConfigurationError for claims that JSON would drop or change (undefined members, non-finite numbers, instances of
  * classes), times that are not numbers, and an `exp` that is too late for the schedule; SignerError if no valid signature
@@ -66,7 +67,8 @@ export function signJwt(keys: KeySetSource, claims: JwtClaims, options: SignJwtO
   return signPayload(keys, options, () => {
     assertOptions("options", options, SIGN_JWT_OPTIONS);
     const members = withIssuedAt(toJsonObject("claims", claims), options.iat);
-    refuseLateExpiry(keys, members["exp"]);
+    // With the chain in the token, RPs do not look for the key in the key set.
+    if (options.certificates !== "x5c") refuseLateExpiry(keys, members["exp"]);
     return encodePayload(JSON.stringify(members));
   });
 }

@@ -2,7 +2,9 @@ import { X509Certificate } from "node:crypto";
 import { compactVerify, decodeProtectedHeader, importX509, type JWSHeaderParameters } from "jose";
 import { describe, expect, test } from "vitest";
 import {
+  createInputSigner,
   createKeySet,
+  createRotationSchedule,
   type KeySet,
   type KeySetEntry,
   signJws,
@@ -117,6 +119,16 @@ describe("the option certificates", () => {
     });
   });
 
+  test("with x5c allows an exp after the key leaves the key set, since verifiers have the key", async () => {
+    const dates = { announcedFrom: new Date(Date.now() - 1000), activeFrom: new Date(Date.now() - 1000) };
+    const schedule = createRotationSchedule([{ ...entry, ...dates }], { maxTokenLifetimeSeconds: 60 });
+    const claims = { exp: Math.floor(Date.now() / 1000) + 365 * 86_400 };
+    await verifyByChain(await signJwt(schedule, claims, { certificates: "x5c" }));
+    for (const certificates of [undefined, "x5t#S256"] as const) {
+      expect(await failure(signJwt(schedule, claims, { certificates }))).toMatchObject({ argument: "claims.exp" });
+    }
+  });
+
   test("is read once, like the others", async () => {
     const fresh = certifiedEntry("fresh");
     const options: { certificates: SignJwsOptions["certificates"] } = { certificates: "x5c" };
@@ -129,4 +141,18 @@ describe("the option certificates", () => {
     keys = createKeySet([old.entry]);
     expect(await verifyByChain(await signJws(() => keys, "text", options))).toMatchObject({ kid: "fresh" });
   });
+});
+
+test("another library gets the chain of the key that signs, also after a rotation", async () => {
+  const next = certifiedEntry("next");
+  let keys = KEYS;
+  const own = createInputSigner(() => keys);
+  const headerOf = ({ keyId, certificates }: ReturnType<typeof own.key>) =>
+    Buffer.from(JSON.stringify({ alg: "ES256", kid: keyId, x5c: certificates?.x5c })).toString("base64url");
+  const input = `${headerOf(own.key())}.e30`;
+  keys = createKeySet([next.entry, entry]);
+  const sign = async (text: string) => `${text}.${Buffer.from(await own.sign(text)).toString("base64url")}`;
+  expect(await verifyByChain(await sign(input))).toMatchObject({ kid: "k", x5c: [certificate.base64, middle.base64] });
+  const later = await verifyByChain(await sign(`${headerOf(own.key())}.e30`));
+  expect(later).toMatchObject({ kid: "next", x5c: [next.certificate.base64, middle.base64] });
 });

@@ -67,7 +67,9 @@ describe("an entry with x5c", () => {
 
   it("is not judged by who issued the certificate, or when it ends", () => {
     const key = keys["P-256"];
-    const expired = new X509Certificate(certificateOf(key, ["op.example"], undefined, -1)).raw.toString("base64");
+    const expired = new X509Certificate(certificateOf(key, ["op.example"], undefined, undefined, -1)).raw.toString(
+      "base64",
+    );
     expect(reasonOf({ ...jwkOf(key), x5c: [expired] })).toBeUndefined();
   });
 
