@@ -45,7 +45,7 @@ export function certificateOf(
   );
   const signature = sign("sha256", certificate, privateKey);
   const signed = sequence(certificate, ecdsaWithSha256, der(0x03, Buffer.concat([Buffer.of(0), signature])));
-  const lines = signed.toString("base64").replaceAll(/.{64}/g, "$&\n");
+  const lines = signed.toString("base64").replaceAll(/.{64}(?=.)/g, "$&\n");
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
 }
 
