@@ -69,7 +69,7 @@ test("an announced key is withdrawn, and the key that signs goes on", async () =
     signs: "sig-2026-01",
     tokensAliveUntil: null,
     breaks: [
-      "kid sig-2026-07: it will not become active; a relying party may trust it until 2026-07-01T13:00:00Z, when every cache has the new set",
+      "kid sig-2026-07: it will not become active; a relying party may trust it until 2026-07-01T13:00:00Z, when every cache has the new set, or until it restarts if it keeps each key by its kid",
     ],
     entries: [{ ...ENTRIES[0], emergencyAt: NOW }],
   });

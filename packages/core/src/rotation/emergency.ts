@@ -78,7 +78,8 @@ export function emergencyRotation(entries: readonly ScheduledEntry[], options: E
   }
   const next = planned[index + 1];
   const others = planned.filter((entry) => entry !== revoked);
-  const trusted = `a relying party may trust it until ${toDateTime(at + holdMs)}, when every cache has the new set`;
+  // Some libraries keep each key by its kid, and not the set.
+  const trusted = `a relying party may trust it until ${toDateTime(at + holdMs)}, when every cache has the new set, or until it restarts if it keeps each key by its kid`;
   const gone = `kid ${keyIdOf(revoked)}: its tokens and id_token_hints are refused here immediately; ${trusted}`;
 
   // Not active yet: the active key goes on signing. The revoked key has signed nothing, but if it was announced, it is

@@ -86,6 +86,7 @@ describe("a published key that never signed", () => {
     expect(answersAt(entries, 195)).toEqual({ published: ["b active"], withdrawn: ["a"], rotation: true });
     expect(answersAt(entries, 219).rotation).toBe(false);
     expect(breaks).toEqual([expect.stringContaining(`may trust it until ${atHour(199).toISOString()}`)]);
+    expect(breaks[0]).toContain("or until it restarts if it keeps each key by its kid");
   });
 
   test("changes nothing that is published when it was not announced yet", () => {

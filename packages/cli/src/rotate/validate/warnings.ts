@@ -54,7 +54,7 @@ export function lateFinding(key: RotationKey, announced: number, known: number, 
     todo:
       key.activeFrom > expected.now
         ? `Let it sign from ${instantText(known)} or later`
-        : "Nothing, if this was an emergency. A relying party that refetches for an unknown kid does not notice",
+        : "Nothing, if this was an emergency. A relying party that refetches for an unknown kid refuses its tokens for minutes at most",
   };
 }
 
