@@ -251,6 +251,37 @@ test("a date that a cache stored is not compared, and caches are asked to pass t
   expect(asked).toEqual(["no-cache"]);
 });
 
+test("a date that was sent twice is one", async () => {
+  const server = createServer((_req, res) => {
+    const date = new Date().toUTCString();
+    res.writeHead(200, [["date", date], ["date", date]].flat()).end();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const finding = await checkClock(`http://127.0.0.1:${port}/jwks`, new AbortController().signal);
+  expect(finding).toMatchObject({ level: "ok", text: `agrees with 127.0.0.1:${port}` });
+});
+
+test("the key set of an issuer with plain HTTP is not compared, and the key is examined", async () => {
+  await folder.write(
+    "http.json",
+    JSON.stringify({
+      issuer: "http://op.internal",
+      allowInsecureIssuer: true,
+      keys: [{ keyId: "a", signer: "local:op.pem" }],
+    }),
+  );
+  const { code, report } = await examine("http.json");
+  expect(bad(report.keys[0]?.findings ?? [])).toEqual([]);
+  expect(code).toBe(0);
+  expect(report.keys[0]?.findings).toContainEqual({
+    check: "published",
+    level: "note",
+    text: "not compared: http://op.internal/jwks is plain HTTP on another machine",
+  });
+});
+
 test("signatures that take long are a warning", () => {
   const latency = { count: 10, p50: 12, p95: 30, max: 40 };
   expect(latencyFinding(latency).level).toBe("note");

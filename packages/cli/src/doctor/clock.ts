@@ -38,9 +38,14 @@ async function dateOf(url: string, signal: AbortSignal): Promise<number | "cache
     const pastCaches = { "cache-control": "no-cache" };
     const { headers, body } = await fetch(url, { method: "HEAD", redirect: "manual", headers: pastCaches, signal });
     await body?.cancel();
-    const date = parseHttpDate(headers.get("date") ?? "", Date.now());
+    const date = parseHttpDate(soleDate(headers.get("date") ?? ""), Date.now());
     return headers.has("age") && date !== undefined ? "cached" : date;
   } catch {
     return undefined;
   }
+}
+
+/** Two servers on the way may each send one. Fetch joins them. */
+function soleDate(value: string): string {
+  return /^(?<date>.+), \k<date>$/.exec(value)?.groups?.["date"] ?? value;
 }

@@ -1,5 +1,6 @@
 import { VerifyError, type P256PublicJwk } from "@signpost/core";
 import { createRemoteKeySet, type RemoteKeyFunction } from "@signpost/verify";
+import { isOnLoopback } from "../network/host.ts";
 import { printable } from "../terminal/printable.ts";
 import { note, ok, problem, warning, type Finding } from "./finding.ts";
 
@@ -18,6 +19,11 @@ export interface ComparedKey {
 }
 
 export function publishedKeys(jwksUri: string): PublishedKeys {
+  // As an issuer may be with allowInsecureIssuer. Anyone on the way could replace the keys.
+  if (!jwksUri.startsWith("https:") && !isOnLoopback(jwksUri)) {
+    const finding = note("published", `not compared: ${jwksUri} is plain HTTP on another machine`);
+    return { jwksUri, compare: async () => finding };
+  }
   const keys = createRemoteKeySet(jwksUri, { allowInsecureLoopback: true });
   return { jwksUri, compare: (key, signal) => compare(keys, key, signal) };
 }
