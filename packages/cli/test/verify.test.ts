@@ -2,9 +2,11 @@ import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { JWTPayload } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KeySetError } from "@signpost/verify";
 import type { VerifyFlags } from "../src/verify/command.ts";
 import { lookupWith, privateAddressesOf } from "../src/network/private-host.ts";
 import { connectionsOf } from "../src/verify/key-source.ts";
@@ -246,6 +248,17 @@ test("a key set that an editor saved with a byte order mark is read", async () =
   expect(await runVerify(context, {}, "bom.json")).toBe(0);
 });
 
+test.each([
+  ["no entry", '{"keys":[]}', "none of the 0 keys can verify a signature"],
+  ["an entry of a type to come", '{"keys":[{"kty":"AKP","kid":"a"}]}', "unsupported_kty"],
+])("a file whose set has %s is a mistake that names the file", async (_name, json, why) => {
+  await folder.write("unusable.json", json);
+  const { code, stderr } = await verify(["unusable.json"], await op.token());
+  expect(code).toBe(2);
+  expect(stderr).toContain("error unusable.json: ");
+  expect(stderr).toContain(why);
+});
+
 describe("a document cannot lead from the Internet into a private network", () => {
   const INSIDE = { allowInsecureLoopback: true, dispatcher: expect.anything() as unknown };
   const at =
@@ -278,6 +291,21 @@ describe("a document cannot lead from the Internet into a private network", () =
       { address: "fd00::7", family: 6 },
     ]);
     expect(await lookup("127.0.0.1", { all: true })).toEqual([{ address: "127.0.0.1", family: 4 }]);
+  });
+
+  test.each(["64:ff9b:1::1.1.1.1", "64:ff9b:1:fffe::1.1.1.1"])(
+    "%s is reached, though only this network knows its translator",
+    async (address) => {
+      const { dispatcher } = await connectionsOf("https://op.example", at(address));
+      const asked = dispatcher?.request({ origin: "https://op.example", path: "/jwks", method: "GET" });
+      const error: unknown = await Promise.race([asked?.catch((thrown: unknown) => thrown), pause(100)]);
+      void dispatcher?.destroy();
+      expect(error).not.toBeInstanceOf(KeySetError);
+    },
+  );
+
+  test("an address that no translator takes is no mistake in an option", async () => {
+    await expect(connectionsOf("https://op.example", at("64:ff9b:1:0:200:5efe:1.1.1.1"))).resolves.toEqual(INSIDE);
   });
 
   test("a private host is reached", async () => {

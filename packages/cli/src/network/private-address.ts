@@ -62,6 +62,16 @@ export function isPrivateAddress(address: string | undefined): boolean {
   return ISATAP.test(text) || PRIVATE_IPV6.check(plain, "ipv6");
 }
 
+/** The /96 prefixes of addresses in 64:ff9b:1::/48, where the translator of one network may be (RFC 8215). */
+export function localTranslators(addresses: readonly string[]): readonly string[] {
+  const groups = addresses.filter((address) => isIPv6(address)).map(groupsOf);
+  // Bits 64 to 71 of an address that a translator takes are zero (RFC 6052 section 2.2).
+  const translated = groups.filter((each) => LOCAL_USE.test(each.join(",")) && Number.parseInt(each[4] ?? "", 16) < 0x100);
+  return [...new Set(translated.map((each) => `${each.slice(0, 6).join(":")}::/96`))];
+}
+
+const LOCAL_USE = /^64,ff9b,1,/;
+
 /** The eight groups of an IPv6 address. The URL parser writes each address in its canonical form, without a dotted part. */
 function groupsOf(ipv6: string): readonly string[] {
   const [head = "", tail = ""] = new URL(`http://[${ipv6}]/`).hostname.slice(1, -1).split("::");

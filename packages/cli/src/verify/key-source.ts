@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { VerifyError } from "@signpost/core";
 import {
   createPublicDispatcher,
   createRemoteKeySet,
@@ -10,6 +11,7 @@ import {
 } from "@signpost/verify";
 import { CliError } from "../program/cli-error.ts";
 import { hostOf, isOnLoopback } from "../network/host.ts";
+import { localTranslators } from "../network/private-address.ts";
 import { lookupWith, privateAddressesOf, type ResolveHost } from "../network/private-host.ts";
 import { EXIT } from "../program/exit-codes.ts";
 import { readJson } from "../program/json.ts";
@@ -26,8 +28,7 @@ export interface KeySource {
 /** The keys of an issuer, of the URL of a key set, or of a file. */
 export async function openKeySource(source: string, issuer: string | undefined, cwd: string): Promise<KeySource> {
   if (!/^https?:\/\//i.test(source)) {
-    const keys = createStaticKeySet(await readKeys(resolve(cwd, source), source));
-    return { keys, issuer, place: () => source };
+    return { keys: keysIn(await readKeys(resolve(cwd, source), source), source), issuer, place: () => source };
   }
   const options = await connectionsOf(source);
   if (issuer !== undefined) return { keys: createRemoteKeySet(source, options), issuer, place: () => source };
@@ -50,10 +51,23 @@ export async function connectionsOf(
   const addresses = await privateAddressesOf(url, resolveHost);
   if (addresses.length === 0) return { publicAddressesOnly: true };
   const lookup = lookupWith(hostOf(url), addresses);
-  return { allowInsecureLoopback: true, dispatcher: createPublicDispatcher({ allowSubnets: EVERY_SUBNET, lookup }) };
+  // Every host on IPv4 has such an address in a network with DNS64, also a public one.
+  const nat64Prefixes = localTranslators(addresses.map(({ address }) => address));
+  const dispatcher = createPublicDispatcher({ allowSubnets: EVERY_SUBNET, nat64Prefixes, lookup });
+  return { allowInsecureLoopback: true, dispatcher };
 }
 
 const EVERY_SUBNET = ["0.0.0.0/0", "::/0"];
+
+/** The keys of a file. Only the file can be wrong, so the exit code is that of a mistake. */
+function keysIn(jwks: { readonly keys: readonly unknown[] }, name: string): KeyFunction {
+  try {
+    return createStaticKeySet(jwks);
+  } catch (cause) {
+    if (!(cause instanceof VerifyError)) throw cause;
+    throw new CliError(EXIT.usage, cause.code, `${name}: ${cause.message}`, { cause });
+  }
+}
 
 const MAX_CHARACTERS = 1_048_576;
 
