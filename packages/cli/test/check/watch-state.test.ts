@@ -21,7 +21,8 @@ function look(
   const events: WatchEvent[] = [];
   for (const [second, server] of looks) {
     const exchange = exchangeOf(server, { method: "GET", url: JWKS_URI, headers: {} });
-    const step = observed(state, observe(exchange, second * 1000), isStrict);
+    const at = second * 1000;
+    const step = observed(state, observe(exchange, at, { monotonic: at, wall: at }), isStrict);
     ({ state } = step);
     events.push(...step.events);
   }
@@ -221,6 +222,71 @@ describe("what a rotation must not do", () => {
   });
 });
 
+describe("an older copy of a cache", () => {
+  const copy = (keys: readonly unknown[], age: number): Op =>
+    op({ keys, headers: { "cache-control": SHORT, age: String(age) } });
+  const one = [EC_KEY];
+
+  it("withdraws no key and announces none again, and is told once", () => {
+    const { events } = look([
+      [0, copy(one, 100)],
+      [30, copy(two, 5)],
+      [60, copy(one, 160)],
+      [90, copy(two, 65)],
+      [120, copy(one, 220)],
+    ]);
+    expect(events).toEqual([
+      { event: "watching", at: 0, keys: ["sig-1"], cacheControl: SHORT },
+      { event: "announced", at: 30, key: "ed-1", direct: 330, shared: 630 },
+      { event: "older", at: 60, age: 0.16, inUseUntil: 660 },
+    ]);
+  });
+
+  it("keeps a key that it lacks from signing for as long as it may be in use", () => {
+    const { state } = look([
+      [0, copy(one, 100)],
+      [30, copy(two, 5)],
+      [60, copy(one, 160)],
+    ]);
+    expect(passed(state, 630_000).events.map(inSeconds)).toEqual([
+      { event: "may-sign", at: 630, key: "ed-1", behindSharedCache: false },
+    ]);
+    expect(passed(state, 660_000).events.map(inSeconds)).toEqual([
+      { event: "may-sign", at: 660, key: "ed-1", behindSharedCache: true },
+    ]);
+  });
+
+  it("is told again after the next change", () => {
+    const { events } = look([
+      [0, copy(one, 100)],
+      [30, copy(two, 5)],
+      [60, copy(one, 160)],
+      [90, copy([ED_KEY], 0)],
+      [120, copy(two, 95)],
+    ]);
+    expect(events.slice(3)).toMatchObject([{ event: "withdrawn", key: "sig-1" }, { event: "older", at: 120 }]);
+  });
+
+  it.each([
+    ["that states no Age may be the newest set", op({ keys: one, headers: { "cache-control": SHORT } })],
+    ["is none if it may have been made after the last set", copy(one, 6)],
+  ])("%s", (_name, server) => {
+    const { events } = look([
+      [0, copy(two, 5)],
+      [1, server],
+    ]);
+    expect(events.at(-1)).toMatchObject({ event: "withdrawn", key: "ed-1" });
+  });
+
+  it("is none if only the wall clock was set back", () => {
+    const seen = (server: Op, monotonic: number, wall: number): ReturnType<typeof observe> =>
+      observe(exchangeOf(server, { method: "GET", url: JWKS_URI, headers: {} }), wall, { monotonic, wall });
+    const first = observed(WATCH_START, seen(copy(one, 0), 0, 3_600_000), false);
+    const second = observed(first.state, seen(copy(two, 20), 30_000, 0), false);
+    expect(second.events).toMatchObject([{ event: "announced", key: "ed-1" }]);
+  });
+});
+
 it("a body that is no set, and an error, are no set", () => {
   const { events } = look([
     [0, op({ text: "<html>" })],
@@ -252,6 +318,8 @@ it("each event in words, and as JSON with times as text", () => {
     { event: "withdrawn", at: NOW, key: "a", trustedUntil: NOW + 1000 },
     { event: "withdrawn", at: NOW, key: "a", trustedUntil: undefined },
     { event: "lifetime", at: NOW, cacheControl: "" },
+    { event: "older", at: NOW, age: 130, inUseUntil: NOW + 1000 },
+    { event: "older", at: NOW, age: 130, inUseUntil: undefined },
     { event: "fault", at: NOW, severity: "must", seen: "Seen", advice: "Do it." },
     { event: "away", at: NOW, why: "no connection" },
     { event: "back", at: NOW },
@@ -274,6 +342,10 @@ it("each event in words, and as JSON with times as text", () => {
       "2026-11-01T12:00:00Z  a is withdrawn
                           caches may trust it for as long as they like",
       "2026-11-01T12:00:00Z  now no Cache-Control",
+      "2026-11-01T12:00:00Z  a cache still serves an older set, Age 2 min 10 s
+                          relying parties may use it until 2026-11-01T12:00:01Z",
+      "2026-11-01T12:00:00Z  a cache still serves an older set, Age 2 min 10 s
+                          relying parties may use it for as long as they like",
       "2026-11-01T12:00:00Z  MUST Seen
                           → Do it.",
       "2026-11-01T12:00:00Z  no key set: no connection",

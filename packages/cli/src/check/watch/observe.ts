@@ -1,3 +1,4 @@
+import { readInstant, type Instant } from "@signpost/core/adapter";
 import type { Answer } from "../exchange.ts";
 import { answerOf, headerOf } from "../exchange.ts";
 import type { Exchange } from "../exchange.ts";
@@ -23,6 +24,12 @@ export type Observation =
       readonly kind: "set";
       /** When the answer had arrived, in milliseconds since 1970. */
       readonly at: number;
+      /** The same on both clocks. */
+      readonly instant: Instant;
+      /** From the request to the end of the answer. Milliseconds. */
+      readonly tookMs: number;
+      /** Its age, in seconds. Undefined if no cache stated one. */
+      readonly age: number | undefined;
       readonly keys: readonly WatchedKey[];
       readonly etag: string | undefined;
       readonly body: string;
@@ -34,7 +41,7 @@ export type Observation =
     };
 
 /** Reads an answer. */
-export function observe(exchange: Exchange, at: number): Observation {
+export function observe(exchange: Exchange, at: number, instant: Instant = readInstant()): Observation {
   const answer = answerOf(exchange);
   if (answer?.status !== 200) return { kind: "away", at, why: noAnswer(exchange) };
   const { document, keys } = readFacts(
@@ -45,6 +52,8 @@ export function observe(exchange: Exchange, at: number): Observation {
   return {
     kind: "set",
     at,
+    instant,
+    tookMs: answer.tookMs,
     keys: keys.map(({ kid, label, members }) => ({
       name: kid ?? label,
       isKid: kid !== undefined,
@@ -57,8 +66,9 @@ export function observe(exchange: Exchange, at: number): Observation {
   };
 }
 
-function lifetimes(answer: Answer): { readonly direct: number | undefined; readonly shared: number | undefined } {
+function lifetimes(answer: Answer): Record<"age" | "direct" | "shared", number | undefined> {
   const lifetime = lifetimeOf(answer);
-  if (lifetime.freshFor === undefined) return { direct: undefined, shared: undefined };
-  return { direct: directSeconds(lifetime), shared: sharedSeconds(lifetime) };
+  const age = lifetime.isAgeStated ? lifetime.age : undefined;
+  if (lifetime.freshFor === undefined) return { age, direct: undefined, shared: undefined };
+  return { age, direct: directSeconds(lifetime), shared: sharedSeconds(lifetime) };
 }

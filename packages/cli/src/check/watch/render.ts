@@ -1,4 +1,5 @@
 import type { Colors } from "../../terminal/colors.ts";
+import { duration } from "../../terminal/duration.ts";
 import { printable } from "../../terminal/printable.ts";
 import { excerpt } from "../excerpt.ts";
 import type { WatchEvent } from "./state.ts";
@@ -21,7 +22,7 @@ export function eventToJson(event: WatchEvent): string {
 }
 
 function withTimes(event: WatchEvent): Readonly<Record<string, unknown>> {
-  const times = new Set(["at", "direct", "shared", "trustedUntil"]);
+  const times = new Set(["at", "direct", "shared", "trustedUntil", "inUseUntil"]);
   return Object.fromEntries(
     Object.entries(event).map(([name, value]) => {
       if (!times.has(name)) return [name, value];
@@ -46,6 +47,8 @@ function told(event: WatchEvent, colors: Colors): readonly string[] {
       return [`${colors.bold(name(event.key))} is withdrawn`, trusted(event.trustedUntil)];
     case "lifetime":
       return [`now ${header(event.cacheControl)}`];
+    case "older":
+      return [`a cache still serves an older set, Age ${duration(event.age)}`, inUse(event.inUseUntil)];
     case "fault":
       return [`${colors.red(event.severity.toUpperCase())} ${event.seen}`, `→ ${event.advice}`];
     case "away":
@@ -72,6 +75,12 @@ function trusted(until: number | undefined): string {
   return until === undefined
     ? "caches may trust it for as long as they like"
     : `caches may trust it until ${time(until)}`;
+}
+
+function inUse(until: number | undefined): string {
+  return until === undefined
+    ? "relying parties may use it for as long as they like"
+    : `relying parties may use it until ${time(until)}`;
 }
 
 function header(cacheControl: string): string {

@@ -1,3 +1,4 @@
+import { elapsedMs } from "@signpost/core/adapter";
 import { excerpt } from "../excerpt.ts";
 import type { CheckFinding } from "../report.ts";
 import type { Observation, WatchedKey } from "./observe.ts";
@@ -16,6 +17,7 @@ export type WatchEvent =
       readonly trustedUntil: number | undefined;
     }
   | { readonly event: "lifetime"; readonly at: number; readonly cacheControl: string }
+  | { readonly event: "older"; readonly at: number; readonly age: number; readonly inUseUntil: number | undefined }
   | ({ readonly event: "fault"; readonly at: number } & CheckFinding)
   | { readonly event: "away"; readonly at: number; readonly why: string }
   | { readonly event: "back"; readonly at: number };
@@ -38,6 +40,8 @@ export interface WatchState {
   /** The last set that was seen. */
   readonly last: SetSeen | undefined;
   readonly isAway: boolean;
+  /** Whether it was told that a cache still has a copy that is older than that set. */
+  readonly isOlderTold: boolean;
   /** Until when any answer up to the last one may be in use. */
   readonly inUse: MaySign;
   /** Announced keys that may not sign yet. */
@@ -58,6 +62,7 @@ const MAX_NAMES = 10_000;
 export const WATCH_START: WatchState = {
   last: undefined,
   isAway: false,
+  isOlderTold: false,
   inUse: { direct: 0, shared: 0 },
   pending: [],
   named: new Map(),
@@ -82,6 +87,10 @@ export function observed(state: WatchState, seen: Observation, isStrict: boolean
     const named = namesAfter(state.named, seen.keys);
     return { state: { ...state, last: seen, isAway: false, named }, events: [...back, started] };
   }
+  if (isOlderCopy(seen, last)) {
+    const { state: next, events } = olderCopy(state, seen);
+    return { state: next, events: [...back, ...events] };
+  }
   // The answer of the last look may have been given to others until just before this one.
   const inUse: MaySign = {
     direct: later(state.inUse.direct, endOf(at, last.direct)),
@@ -95,7 +104,14 @@ export function observed(state: WatchState, seen: Observation, isStrict: boolean
     ...added.map(({ name }) => ({ key: name, ...inUse, isDirectTold: false })),
   ];
   return {
-    state: { last: seen, isAway: false, inUse, pending, named: namesAfter(state.named, seen.keys) },
+    state: {
+      last: seen,
+      isAway: false,
+      isOlderTold: state.isOlderTold && seen.body === last.body,
+      inUse,
+      pending,
+      named: namesAfter(state.named, seen.keys),
+    },
     events: [
       ...back,
       ...added.map(({ name }): WatchEvent => ({ event: "announced", at, key: name, ...inUse })),
@@ -109,6 +125,35 @@ export function observed(state: WatchState, seen: Observation, isStrict: boolean
         ...fault,
       })),
     ],
+  };
+}
+
+/** `Age` has whole seconds. */
+const AGE_ROUNDING_MS = 1000;
+
+/**
+ * Whether a cache answered with a copy that is older than the last set, as a CDN does from another of its machines. Judged by `Age`
+ * alone, and on the faster of our clocks, so that no change is taken for an older copy.
+ */
+function isOlderCopy({ age, body, instant }: SetSeen, last: SetSeen): boolean {
+  if (age === undefined || body === last.body) return false;
+  return elapsedMs(last.instant, instant) + last.tookMs + AGE_ROUNDING_MS < (age - (last.age ?? 0)) * 1000;
+}
+
+/** An older copy changes no key, but it is still given to others. */
+function olderCopy(state: WatchState, { at, age = 0, keys, direct, shared }: SetSeen): Step {
+  const extended = (until: MaySign): MaySign => ({
+    direct: later(until.direct, endOf(at, direct)),
+    shared: later(until.shared, endOf(at, shared)),
+  });
+  const names = new Set(keys.map(({ name }) => name));
+  const pending = state.pending.map((one) =>
+    names.has(one.key) ? one : { ...one, ...extended(one), isDirectTold: false },
+  );
+  const inUse = extended(state.inUse);
+  return {
+    state: { ...state, isAway: false, isOlderTold: true, inUse, pending },
+    events: state.isOlderTold ? [] : [{ event: "older", at, age, inUseUntil: inUse.shared }],
   };
 }
 
