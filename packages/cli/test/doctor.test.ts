@@ -254,7 +254,15 @@ test("a date that a cache stored is not compared, and caches are asked to pass t
 test("a date that was sent twice is one", async () => {
   const server = createServer((_req, res) => {
     const date = new Date().toUTCString();
-    res.writeHead(200, [["date", date], ["date", date]].flat()).end();
+    res
+      .writeHead(
+        200,
+        [
+          ["date", date],
+          ["date", date],
+        ].flat(),
+      )
+      .end();
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   onTestFinished(() => void server.close());

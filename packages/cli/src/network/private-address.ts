@@ -66,7 +66,9 @@ export function isPrivateAddress(address: string | undefined): boolean {
 export function localTranslators(addresses: readonly string[]): readonly string[] {
   const groups = addresses.filter((address) => isIPv6(address)).map(groupsOf);
   // Bits 64 to 71 of an address that a translator takes are zero (RFC 6052 section 2.2).
-  const translated = groups.filter((each) => LOCAL_USE.test(each.join(",")) && Number.parseInt(each[4] ?? "", 16) < 0x100);
+  const translated = groups.filter(
+    (each) => LOCAL_USE.test(each.join(",")) && Number.parseInt(each[4] ?? "", 16) < 0x100,
+  );
   return [...new Set(translated.map((each) => `${each.slice(0, 6).join(":")}::/96`))];
 }
 

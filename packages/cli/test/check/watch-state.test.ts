@@ -264,7 +264,10 @@ describe("an older copy of a cache", () => {
       [90, copy([ED_KEY], 0)],
       [120, copy(two, 95)],
     ]);
-    expect(events.slice(3)).toMatchObject([{ event: "withdrawn", key: "sig-1" }, { event: "older", at: 120 }]);
+    expect(events.slice(3)).toMatchObject([
+      { event: "withdrawn", key: "sig-1" },
+      { event: "older", at: 120 },
+    ]);
   });
 
   it.each([
