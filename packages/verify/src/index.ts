@@ -7,8 +7,8 @@ export { createClientKeySets } from "./client/client-key-sets.ts";
 export type { ClientKeys, ClientKeySets, ClientKeySetsOptions } from "./client/client-key-sets.ts";
 export { verifyRequestObject } from "./client/request-object.ts";
 export type { RequestObjectOptions, VerifiedRequestObject } from "./client/request-object.ts";
-// The base class of the two below, so that callers can catch both with this package alone.
-export { VerifyError } from "@signpost/core";
+// The base class of the two below, and the class for mistakes in options, so that callers need only this package to catch them.
+export { ConfigurationError, VerifyError } from "@signpost/core";
 export { KeySetError, TokenError } from "./errors.ts";
 export type { KeySetErrorCode, KeySetErrorOptions, TokenErrorCode } from "./errors.ts";
 export type { FetchOutcome, FetchReason } from "./http/cached-resource.ts";

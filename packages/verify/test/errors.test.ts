@@ -3,8 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { runInNewContext } from "node:vm";
-import { VerifyError as CoreVerifyError } from "@signpost/core";
+import * as core from "@signpost/core";
 import {
+  ConfigurationError,
   createMemoryReplayStore,
   createRedisReplayStore,
   createRemoteKeySet,
@@ -39,8 +40,9 @@ async function failure(work: Promise<unknown>): Promise<VerifyError> {
   throw new Error("expected a VerifyError", { cause: error });
 }
 
-it("VerifyError is the class that core throws", () => {
-  expect(VerifyError).toBe(CoreVerifyError);
+it("VerifyError and ConfigurationError are the classes that core throws", () => {
+  expect(VerifyError).toBe(core.VerifyError);
+  expect(ConfigurationError).toBe(core.ConfigurationError);
   expect(new VerifyError("code", "message").transient).toBe(false);
 });
 
