@@ -244,6 +244,7 @@ describe("the message of a failed fetch names host and reason", () => {
       loadFetch: () => Promise.reject(coded("ERR_MODULE_NOT_FOUND")),
       accept: "application/json",
       instant: createClockReader({}),
+      host: { answered: () => {}, mayBeDead: () => false },
       onRequest: () => {},
     };
     const error = await failure(withRequests(requester, async () => undefined));

@@ -136,7 +136,7 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
       received = await withRequests(
         requester,
         (send) => receiveDocument(send, { base, stored: () => stored, pastCaches, revalidateWith, ...reading }),
-        { mayBeDead: base !== undefined && wasFrozen(base.freshness.receivedAt, startedAt) },
+        { mayBeDead: requester.host.mayBeDead() || wasFrozen(base?.freshness.receivedAt ?? startedAt, startedAt) },
       );
     } catch (thrown) {
       const error = asKeySetError(requester.url, thrown);

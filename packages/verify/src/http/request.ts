@@ -6,6 +6,7 @@ import { causesOf, reasonOf } from "../causes.ts";
 import { findKeySetError, KeySetError } from "../errors.ts";
 import type { ClockReading } from "./clock-reading.ts";
 import type { HeaderMap } from "./freshness.ts";
+import type { Host } from "./hosts.ts";
 import { mediaTypeOf, printableType } from "./media-type.ts";
 import { onSecondConnection } from "./second-connection.ts";
 import { soleValue } from "./sole-value.ts";
@@ -54,6 +55,8 @@ export interface Requester {
   readonly loadFetch: () => Promise<FetchLike>;
   readonly accept: string;
   readonly instant: () => ClockReading;
+  /** The host of the URL. */
+  readonly host: Host;
   readonly onRequest: () => void;
 }
 
@@ -140,6 +143,7 @@ async function exchange(
     await nextTurn();
     return ask(signal);
   });
+  requester.host.answered();
   if (answer.status !== 200 && answer.status !== 304) {
     await discard(answer);
     throw refusedStatus(answer, url, requester.instant().date);

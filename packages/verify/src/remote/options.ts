@@ -5,13 +5,16 @@ import {
   readCallback,
   readChoice,
   readFlag,
+  readInstant,
   readNumber,
   readWholeNumber,
 } from "@signpost/core/adapter";
-import type { OptionNames } from "@signpost/core/adapter";
+import type { Clocks, OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
 import type { ClockReading } from "../http/clock-reading.ts";
 import { createClockReader } from "../http/clock-reading.ts";
+import type { Hosts } from "../http/hosts.ts";
+import { createHosts, hostsBehind } from "../http/hosts.ts";
 import { isMediaType } from "../http/media-type.ts";
 import type { FetchLike } from "../http/request.ts";
 import { readMaxKeys } from "../jwk/parse-jwks.ts";
@@ -112,6 +115,8 @@ export type RemoteSettings = {
 } & Pick<Required<RemoteKeySetOptions>, "fetch" | "dispatcher"> & {
     /** Reads both clocks. All users of the settings share it, because instants of two readers cannot be compared. */
     readonly instant: () => ClockReading;
+    /** All users of the settings also share connections. */
+    readonly hosts: Hosts;
   };
 
 const HOUR_MS = 3_600_000;
@@ -125,8 +130,11 @@ export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
   const number = (name: keyof RemoteKeySetOptions, fallback: number, min: number, max: number): number =>
     readNumber(name, options[name] === undefined ? fallback : options[name], min, max);
   const { revalidateWith = "get", clock, now } = options;
+  const clocks = { clock: readCallback("clock", clock), now: readCallback("now", now) };
+  const connection = readConnection(options);
   return {
-    ...readConnection(options),
+    ...connection,
+    hosts: hostsOf(connection, clocks),
     allowInsecureLoopback: readFlag("allowInsecureLoopback", options.allowInsecureLoopback),
     timeoutMs: whole("timeoutMs", 5000, 1, 60_000),
     maxBodyBytes: whole("maxBodyBytes", 65_536, 1, 16 * 1024 * 1024),
@@ -142,8 +150,17 @@ export function remoteSettings(options: RemoteKeySetOptions): RemoteSettings {
     forcedRefetchBurst: whole("forcedRefetchBurst", 1, 1, 1000),
     failureMemoryMs: number("failureMemoryMs", 5000, 0, HOUR_MS),
     allowMissingKid: readFlag("allowMissingKid", options.allowMissingKid),
-    instant: createClockReader({ clock: readCallback("clock", clock), now: readCallback("now", now) }),
+    instant: createClockReader(clocks),
   };
+}
+
+/** Readings of the caller's own clocks cannot be compared with others. */
+function hostsOf(
+  { fetch, dispatcher, publicAddressesOnly }: Pick<RemoteSettings, "fetch" | "dispatcher" | "publicAddressesOnly">,
+  clocks: Clocks,
+): Hosts {
+  if (clocks.clock !== undefined || clocks.now !== undefined) return createHosts(() => readInstant(clocks));
+  return publicAddressesOnly ? createHosts(readInstant) : hostsBehind(fetch ?? dispatcher);
 }
 
 function readConnection({

@@ -86,6 +86,7 @@ export function createRemoteResource<T>(
       loadFetch: fetchLoader(settings),
       accept: document.accept,
       instant,
+      host: settings.hosts.of(url.origin),
       onRequest: () => {
         counts.requests += 1;
       },

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
-import { createRemoteKeySet } from "@signpost/verify";
+import { setTimeout as pause } from "node:timers/promises";
+import { createClientKeySets, createRemoteKeySet } from "@signpost/verify";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
-import { expect, it, onTestFinished } from "vitest";
+import { Agent } from "undici";
+import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import { testKey } from "../support/keys.ts";
 import { fakeClock, origin, ROTATION_CACHE } from "../support/remote.ts";
 
@@ -40,6 +42,13 @@ async function firewall(port: number): Promise<{ readonly port: number; forget()
   };
 }
 
+/** Until the client takes a connection whose answer was read for one that it may use again. */
+const idle = (): Promise<void> => pause(10);
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 it("verifies after each freeze, although the kept connection is dead", async () => {
   const server = await startCountingJwksServer(origin([a], ROTATION_CACHE));
   onTestFinished(() => server.stop());
@@ -60,4 +69,49 @@ it("verifies after each freeze, although the kept connection is dead", async () 
   expect(keySet.stats()).toMatchObject({ updated: 1, notModified: 4, failed: 0 });
   // Otherwise each freeze would find one more dead connection.
   expect(new Set(server.requests.slice(1).map(({ headers }) => headers["connection"]))).toEqual(new Set(["close"]));
+});
+
+it("fetches the set of another client after a freeze, over the same connections", async () => {
+  const server = await startCountingJwksServer(origin([a], ROTATION_CACHE));
+  onTestFinished(() => server.stop());
+  const { port, forget } = await firewall(Number(new URL(server.jwksUri).port));
+  const clock = fakeClock();
+  const keySets = createClientKeySets({
+    allowInsecureLoopback: true,
+    timeoutMs: 20_000,
+    dispatcher: new Agent(),
+    clock,
+    now: clock.now,
+  });
+  const verify = async (client: string): Promise<unknown> =>
+    keySets.keysOf(client, { jwksUri: `http://127.0.0.1:${port}/jwks` })({ alg: "ES256", kid: "a" });
+  await verify("client-1");
+  await idle();
+  forget();
+  clock.moveWallSeconds(tenMinutes);
+  await verify("client-2");
+  await verify("client-3");
+  // Only the connection from before the freeze may be dead.
+  expect(server.requests.map(({ headers }) => headers["connection"])).toEqual(["keep-alive", "close", "keep-alive"]);
+});
+
+it.each([
+  ["of one dispatcher", { dispatcher: new Agent() }],
+  ["of undici", {}],
+])("fetches another set after a freeze, over the connections %s", async (_name, connections) => {
+  const server = await startCountingJwksServer(origin([a], ROTATION_CACHE));
+  onTestFinished(() => server.stop());
+  const { port, forget } = await firewall(Number(new URL(server.jwksUri).port));
+  const verify = async (path: string): Promise<unknown> =>
+    createRemoteKeySet(`http://127.0.0.1:${port}${path}`, {
+      allowInsecureLoopback: true,
+      timeoutMs: 20_000,
+      ...connections,
+    })({ alg: "ES256", kid: "a" });
+  await verify("/jwks");
+  await idle();
+  forget();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + tenMinutes * 1000 });
+  await verify("/jwks");
+  expect(server.requests.at(-1)?.headers["connection"]).toBe("close");
 });

@@ -1,0 +1,55 @@
+import { readInstant, wasFrozen } from "@signpost/core/adapter";
+import type { Instant } from "@signpost/core/adapter";
+import { createRecentlyUsed } from "../recently-used.ts";
+
+/** What is known about the kept connections to one host. */
+export interface Host {
+  /** Call it after each answer. */
+  answered(): void;
+  /**
+   * Whether the process was frozen since the last answer. A firewall may have dropped the kept connections without a word, and no
+   * timer could close them.
+   */
+  mayBeDead(): boolean;
+}
+
+/** The hosts that are reached over the same connections, by their origin. */
+export interface Hosts {
+  of(origin: string): Host;
+}
+
+/** An OP fetches the sets of thousands of clients. Connections to the others are not used again soon. */
+const MAX_HOSTS = 1000;
+
+export function createHosts(instant: () => Instant): Hosts {
+  const hosts = createRecentlyUsed<Host>(MAX_HOSTS);
+  return {
+    of(origin) {
+      const host = hosts.get(origin) ?? createHost(instant);
+      hosts.set(origin, host);
+      return host;
+    },
+  };
+}
+
+function createHost(instant: () => Instant): Host {
+  let answeredAt: Instant | undefined;
+  return {
+    answered: () => {
+      answeredAt = instant();
+    },
+    mayBeDead: () => answeredAt !== undefined && wasFrozen(answeredAt, instant()),
+  };
+}
+
+/** Several sets may use the connections of one dispatcher, or of one `fetch`. */
+const byConnections = new WeakMap<object, Hosts>();
+/** Stands for undici's own connections, which all sets without a dispatcher share. */
+const DEFAULT_CONNECTIONS = {};
+
+/** The hosts that are reached through a dispatcher or a `fetch`. Default: undici's own. */
+export function hostsBehind(connections: object = DEFAULT_CONNECTIONS): Hosts {
+  const hosts = byConnections.get(connections) ?? createHosts(readInstant);
+  byConnections.set(connections, hosts);
+  return hosts;
+}
