@@ -305,7 +305,8 @@ describe("a document cannot lead from the Internet into a private network", () =
   );
 
   test("an address that no translator takes is no mistake in an option", async () => {
-    await expect(connectionsOf("https://op.example", at("64:ff9b:1:0:200:5efe:1.1.1.1"))).resolves.toEqual(INSIDE);
+    const addresses = at("64:ff9b:1:0:200:5efe:1.1.1.1", "fe80::1%eth0", "10.0.0.7");
+    await expect(connectionsOf("https://op.example", addresses)).resolves.toEqual(INSIDE);
   });
 
   test("a private host is reached", async () => {

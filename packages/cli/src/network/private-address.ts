@@ -64,7 +64,8 @@ export function isPrivateAddress(address: string | undefined): boolean {
 
 /** The /96 prefixes of addresses in 64:ff9b:1::/48, where the translator of one network may be (RFC 8215). */
 export function localTranslators(addresses: readonly string[]): readonly string[] {
-  const groups = addresses.filter((address) => isIPv6(address)).map(groupsOf);
+  const plain = addresses.map((address) => address.split("%")[0] ?? "");
+  const groups = plain.filter((address) => isIPv6(address)).map(groupsOf);
   // Bits 64 to 71 of an address that a translator takes are zero (RFC 6052 section 2.2).
   const translated = groups.filter(
     (each) => LOCAL_USE.test(each.join(",")) && Number.parseInt(each[4] ?? "", 16) < 0x100,
