@@ -97,16 +97,22 @@ export interface DiscoveryExchange {
   readonly exchange: Exchange;
 }
 
-/** The values of a header in one line, as HTTP joins them (RFC 9110 section 5.3). Undefined if it was not sent. */
+/**
+ * The values of a header in one line, as HTTP joins them (RFC 9110 section 5.3). A header that was sent twice with the same value was
+ * sent once. Undefined if it was not sent.
+ */
 export function headerOf(answer: Answer, name: string): string | undefined {
-  const values = answer.headers.filter(([sent]) => sent.toLowerCase() === name).map(([, value]) => value);
-  return values.length === 0 ? undefined : values.join(", ");
+  const values = valuesOf(answer, name);
+  return values.length === 0 ? undefined : [...new Set(values)].join(", ");
 }
 
-/** The value of a header that has only one. A server that sends it twice with the same value has sent one. */
-export function soleHeaderOf(answer: Answer, name: string): string | undefined {
-  const values = answer.headers.filter(([sent]) => sent.toLowerCase() === name).map(([, value]) => value);
-  return new Set(values).size > 1 ? values.join(", ") : values[0];
+/** Whether a header was sent more than once. */
+export function isRepeated(answer: Answer, name: string): boolean {
+  return valuesOf(answer, name).length > 1;
+}
+
+function valuesOf({ headers }: Answer, name: string): readonly string[] {
+  return headers.filter(([sent]) => sent.toLowerCase() === name).map(([, value]) => value);
 }
 
 /** The exchange if it is an answer. */

@@ -1,5 +1,5 @@
 import { parseHttpDate } from "@signpost/core/adapter";
-import { headerOf, soleHeaderOf } from "./exchange.ts";
+import { headerOf } from "./exchange.ts";
 import type { Answer } from "./exchange.ts";
 
 /** What an answer tells caches about its lifetime (RFC 9111 sections 4.2 and 5.2.2, RFC 5861). All times in seconds. */
@@ -72,7 +72,7 @@ function seconds(directives: ReadonlyMap<string, readonly string[]>, name: strin
 
 /** An invalid `Expires` is in the past (RFC 9111 section 5.3). */
 function expiresIn(answer: Answer): number | undefined {
-  const expires = soleHeaderOf(answer, "expires");
+  const expires = headerOf(answer, "expires");
   if (expires === undefined) return undefined;
   const date = dateOf(answer) ?? answer.sentAt;
   const left = (parseHttpDate(expires, date) ?? date) - date;
@@ -81,7 +81,7 @@ function expiresIn(answer: Answer): number | undefined {
 
 /** When the origin made the answer, in milliseconds since 1970. Undefined if it does not say. */
 export function dateOf(answer: Answer): number | undefined {
-  return parseHttpDate(soleHeaderOf(answer, "date") ?? "", answer.sentAt);
+  return parseHttpDate(headerOf(answer, "date") ?? "", answer.sentAt);
 }
 
 /** The first of several values (RFC 9111 section 5.1). */

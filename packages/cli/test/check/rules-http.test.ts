@@ -26,6 +26,16 @@ const isCoded: Fits = ({ headers }) => headers["accept-encoding"] === "gzip";
 const headers =
   (more: Reply["headers"]) =>
   (reply: Reply): Reply => ({ ...reply, headers: { ...reply.headers, ...more } });
+/** As a proxy does that adds what is already there. */
+const twice =
+  (...names: readonly string[]) =>
+  (reply: Reply): Reply => {
+    const repeated = names.flatMap((name) => {
+      const value = reply.headers[name];
+      return typeof value === "string" ? [[name, [value, value]]] : [];
+    });
+    return { ...reply, headers: { ...reply.headers, ...Object.fromEntries(repeated) } };
+  };
 const status =
   (code: number, more: Reply["headers"] = {}) =>
   (): Reply => ({ status: code, headers: more });
@@ -80,6 +90,11 @@ function counting(
 test.each<readonly [string, Op, Verdicts]>([
   ["no ETag, no 304", withoutTag, { ...NO_TAG, "304-star": "must" }],
   ["no ETag, 304 for *", changed(op(), isSet, headers({ etag: undefined })), NO_TAG],
+  [
+    "an ETag and a media type that are sent twice",
+    changed(op(), isSet, twice("etag", "content-type", "cache-control")),
+    { etag: "must", "media-type": "must" },
+  ],
   ["an ETag without quotes", op({ headers: { etag: "abc" } }), { ...NO_TAG, etag: "must" }],
   [
     "a weak ETag that is compared by bytes",

@@ -1,9 +1,9 @@
-import { headerOf } from "../exchange.ts";
+import { headerOf, isRepeated } from "../exchange.ts";
 import type { Facts } from "../facts.ts";
 import { repeatedNames } from "../json-names.ts";
 import { excerpt, quoted } from "../excerpt.ts";
 import type { CheckFinding } from "../report.ts";
-import { fine, findings, found, skipped } from "./rule.ts";
+import { fine, findings, found, SEND_ONCE, skipped } from "./rule.ts";
 import type { Outcome, Rule } from "./rule.ts";
 
 /** The largest set that Nimbus reads by default, in bytes. */
@@ -31,6 +31,7 @@ function mediaType({ ok }: Facts): Outcome {
   }
   const [type = "", ...parameters] = value.split(";").map((part) => part.trim().toLowerCase());
   const seen = excerpt(value);
+  if (isRepeated(ok, "content-type")) return found("must", `${seen}, more than once`, SEND_ONCE);
   if (type === "application/jwk-set+json") {
     if (parameters.length === 0) return fine(seen);
     return found("note", seen, "The media type has no parameters. A client that compares the whole value fails.");

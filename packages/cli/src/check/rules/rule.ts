@@ -15,6 +15,10 @@ export interface Rule {
   readonly judge: (facts: Facts) => Outcome;
 }
 
+/** What to do about a header with one value that was sent several times. */
+export const SEND_ONCE =
+  "Send the header once (RFC 9110 §5.3). Some clients join the lines, and cannot read what they get.";
+
 /** The rule does not apply. */
 export function skipped(why: string): Outcome {
   return { skipped: why };

@@ -1,10 +1,9 @@
-import { headerOf } from "../exchange.ts";
+import { answerOf, headerOf, isRepeated } from "../exchange.ts";
 import type { Answer } from "../exchange.ts";
-import { answerOf } from "../exchange.ts";
 import type { Facts } from "../facts.ts";
 import { excerpt } from "../excerpt.ts";
 import type { CheckFinding } from "../report.ts";
-import { fine, findings, found, skipped } from "./rule.ts";
+import { fine, findings, found, SEND_ONCE, skipped } from "./rule.ts";
 import type { Outcome, Rule } from "./rule.ts";
 import { noAnswer } from "./transport.ts";
 
@@ -29,6 +28,7 @@ function etag({ ok, etag }: Facts): Outcome {
     return found("should", "no ETag", "Without one, every revalidation transfers the set. Send a strong ETag.");
   }
   const shown = excerpt(etag.value);
+  if (isRepeated(ok, "etag")) return found("must", `${shown}, more than once`, SEND_ONCE);
   if (etag.kind === "strong") return fine(shown);
   if (etag.kind === "malformed")
     return found("must", shown, "Put the tag in double quotes. Caches cannot use it like this.");
