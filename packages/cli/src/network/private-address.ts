@@ -50,10 +50,10 @@ const CARRIES_IPV4 = /^(?:0,0,0,0,0,ffff|64,ff9b,0,0,0,0),/;
 /** RFC 5214 section 6.1: an interface identifier of `0:5efe` or `200:5efe` and an IPv4 address, under any prefix. */
 const ISATAP = /,(?:0|200),5efe,[^,]+,[^,]+$/;
 
-/** Whether a socket's address may be in a private network. One that cannot be read counts as private. */
-export function isPrivateAddress(address: string | undefined): boolean {
+/** Whether a socket's address may be in a private network. Text that is no address counts as private. */
+export function isPrivateAddress(address: string): boolean {
   // Without the zone, as in fe80::1%eth0.
-  const [plain = ""] = (address ?? "").split("%");
+  const [plain = ""] = address.split("%");
   if (isIPv4(plain)) return PRIVATE_IPV4.check(plain, "ipv4");
   if (!isIPv6(plain)) return true;
   const groups = groupsOf(plain);

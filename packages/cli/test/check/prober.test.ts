@@ -242,7 +242,6 @@ describe("where the prober does not go", () => {
     "ff02::1",
     "",
     "op.example",
-    undefined,
   ])("%s is private", (address) => {
     expect(isPrivateAddress(address)).toBe(true);
   });

@@ -32,6 +32,11 @@ export interface Sent {
   readonly isPrivate: boolean;
 }
 
+/** As Node reports it if it notices the reset later. */
+class ResetConnection extends Error {
+  readonly code = "ECONNRESET";
+}
+
 class UnexpectedUpgrade extends Error {
   readonly code = "HPE_UNEXPECTED_UPGRADE";
 }
@@ -49,7 +54,10 @@ export async function send(probe: ProbeRequest, sending: Sending): Promise<Sent>
     const url = new URL(probe.url);
     const address = sending.address ?? addressOf(url);
     connection = await (sending.isPublicOnly ? connectPublic(url, address, signal) : connect(url, address, signal));
-    const isPrivate = isPrivateAddress(connection.socket.remoteAddress);
+    // A socket that the other side has already reset has no address, and says nothing about the network.
+    const { remoteAddress } = connection.socket;
+    if (remoteAddress === undefined) throw new ResetConnection();
+    const isPrivate = isPrivateAddress(remoteAddress);
     if (isPrivate && sending.isPublicOnly) throw new PrivateHostError();
     const answer = await exchangeOn(connection, url, probe, sending.maxBytes, signal);
     return { exchange: { ...answer, tookMs: performance.now() - started }, isPrivate };
