@@ -416,6 +416,30 @@ describe("sessions", () => {
     await until(() => more.health().status === "ready");
   });
 
+  test.each([
+    ["CKR_DEVICE_MEMORY", 0x31],
+    ["CKR_DEVICE_ERROR", 0x30],
+    ["CKR_GENERAL_ERROR", 0x05],
+    ["CKR_TOKEN_RESOURCE_EXCEEDED", 0x201],
+  ])("that the token refuses with %s cost those that work nothing, and health says so", async (name, code) => {
+    const signer = await at.opener.open({ ...at.base, sessions: 1 });
+    at.shim.fail("C_OpenSession", code);
+    // Longer than the other sessions take to fail.
+    at.shim.delay("C_FindObjectsInit", 200);
+    const more = await at.opener.open({ ...at.base, sessions: 4 });
+    await until(() => at.shim.calls("C_OpenSession") >= 4);
+    expect(await outcome(signer)).toBe("signed");
+    expect(await outcome(more)).toBe("signed");
+    await until(() =>
+      more.health().notes.some((note) => note.startsWith(`3 of 4 sessions cannot be opened: C_OpenSession: ${name}`)),
+    );
+    expect(more.health().status).toBe("degraded");
+    expect(at.shim.calls("C_Finalize")).toBe(0);
+    at.shim.clear();
+    await until(() => more.health().status === "ready");
+    expect(more.health().notes).toEqual([]);
+  });
+
   test("that the token had no room for are opened once it has", async () => {
     const signer = await at.opener.open({ ...at.base, sessions: 1 });
     at.shim.token({ maxSessions: 2 });

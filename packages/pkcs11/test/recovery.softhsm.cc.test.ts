@@ -190,6 +190,20 @@ describe("other code in the process", () => {
 });
 
 describe("several signers", () => {
+  test("a fresh start that one of them needs does not end the opening of another", async () => {
+    const signer = await openWhole();
+    at.shim.delay("C_FindObjectsInit", 300);
+    const searches = at.shim.calls("C_FindObjectsInit");
+    const opening = at.opener.open(at.base);
+    await until(() => at.shim.calls("C_FindObjectsInit") > searches);
+    at.shim.fail("C_Sign", 0x30, { times: 1 });
+    const signing = outcome(signer);
+    await until(() => at.shim.calls("C_Finalize") === 1);
+    at.shim.delay("C_FindObjectsInit", 0);
+    expect(await outcome(await opening)).toBe("signed");
+    expect(await signing).toBe("signed");
+  });
+
   test("on one token share the sessions, the module is finalized by the last, and never under a signature", async () => {
     const first = await openWhole();
     const second = await at.opener.open(at.base);

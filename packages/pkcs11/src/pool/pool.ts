@@ -2,7 +2,7 @@ import type { SignerError, SignerHealth, SignOptions } from "@signpost/core";
 import { closedError } from "@signpost/core/adapter";
 import type { TokenDescription } from "../cryptoki/descriptions.ts";
 import type { PinSource } from "../request/pin.ts";
-import { SupersededError, toPublicError } from "../wire/command-error.ts";
+import { isSuperseded, SupersededError, toPublicError } from "../wire/command-error.ts";
 import { isRefusedPin } from "../wire/pin-error.ts";
 import type { MadeSignature } from "../wire/signing-key.ts";
 import { tokenName } from "../wire/token-name.ts";
@@ -77,13 +77,20 @@ export class TokenPool {
     this.#login.requireOpen();
   }
 
-  /** Looks a key up, and proves its public half. */
-  openKey(input: PoolOpenInput): Promise<PoolOpenOutput> {
+  /** Looks a key up, and proves its public half. Once more after a fresh start of the module, which another session needed. */
+  async openKey(input: PoolOpenInput): Promise<PoolOpenOutput> {
     const { pin, hangMs } = input;
     const key = this.#keys.nextNumber();
-    return this.#inSession({}, (session) =>
-      this.#keys.open(this.#taken(session, { key, pin, hangMs, call: {} }), input),
-    );
+    const open = (session: PooledSession): Promise<PoolOpenOutput> =>
+      this.#keys.open(this.#taken(session, { key, pin, hangMs, call: {} }), input);
+    for (;;) {
+      try {
+        return await this.#inSession({}, open);
+      } catch (error) {
+        if (!isSuperseded(error)) throw error;
+        await this.#module.freshStarts.settled();
+      }
+    }
   }
 
   /** No signer uses the key any more. */
@@ -124,6 +131,7 @@ export class TokenPool {
   notes(pin: PinSource): readonly string[] {
     const hanging = this.#module.hanging.count;
     const problem = this.#login.refusal ?? this.sessions.set.down();
+    const missing = problem === undefined ? this.sessions.set.missing() : undefined;
     const { asked } = this.#login.signers;
     return [
       this.#login.signers.note(pin) ?? "",
@@ -134,7 +142,7 @@ export class TokenPool {
       hanging === 0
         ? ""
         : `${hanging} call(s) hang inside the module, so it cannot be finalized. Isolation "process" avoids this`,
-      problem?.message ?? "",
+      problem?.message ?? missing ?? "",
     ].filter((note) => note !== "");
   }
 

@@ -1,9 +1,9 @@
-import { isSessionCount, isTokenAway, SupersededError } from "../wire/command-error.ts";
+import { isNotInitialized, isSessionCount, isTokenAway, SupersededError } from "../wire/command-error.ts";
 import type { LoginState } from "../wire/commands.ts";
 import { Recovery, type RecoveryParts } from "./recovery.ts";
 import type { SessionOpener } from "./session-opener.ts";
 import type { SessionSet } from "./session-set.ts";
-import { isFailed, isLost, type PooledSession } from "./session.ts";
+import { isFailed, isLost, isReady, type PooledSession } from "./session.ts";
 
 /** Opens single sessions of a token, reopens them after a failure, or sets them aside to be tried again later. */
 export class SessionRevival {
@@ -86,7 +86,8 @@ export class SessionRevival {
       await this.#opener.open(session);
     } catch (error) {
       if (this.#stopped || isLost(session) || epoch !== this.#set.epoch) return;
-      if ((await this.#recovery.startAfresh(error)) || epoch !== this.#set.epoch) return;
+      if (this.#isForAll(session, error) && (await this.#recovery.startAfresh(error))) return;
+      if (epoch !== this.#set.epoch) return;
       const hasMoved = isTokenAway(error) && (await this.#opener.hasMoved(token));
       if (epoch !== this.#set.epoch) return;
       return hasMoved ? this.bringUp(session) : this.putAside(session, error);
@@ -96,6 +97,15 @@ export class SessionRevival {
     if (!isNew || !this.#full) return;
     this.#full = false;
     this.#fill();
+  }
+
+  /**
+   * Whether a session that cannot be opened says something about the others. A token may refuse one more session with any code,
+   * and a fresh start would end those that work.
+   */
+  #isForAll(session: PooledSession, error: unknown): boolean {
+    if (isNotInitialized(error) || isTokenAway(error)) return true;
+    return !this.#set.all.some((other) => other !== session && isReady(other));
   }
 
   /** A session that could not be opened. It, or another one instead, is tried again later. */

@@ -3,7 +3,7 @@ import { SupersededError, toPublicError } from "../wire/command-error.ts";
 import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../wire/commands.ts";
 import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import { Computing, STUCK_MS } from "./computing.ts";
-import { createSession, dropSession, isLost, type PooledSession } from "./session.ts";
+import { createSession, dropSession, isFailed, isLost, type PooledSession } from "./session.ts";
 
 /** The events of a set's sessions. */
 export interface SessionSetEvents {
@@ -137,6 +137,14 @@ export class SessionSet {
   /** Why work cannot even wait. Undefined while it can. */
   down(): SignerError | undefined {
     return this.#paused ? undefined : whyDown(this.#sessions);
+  }
+
+  /** Why some sessions are not open while others are. Undefined if that is not so. */
+  missing(): string | undefined {
+    const failed = this.all.filter(isFailed);
+    const [first] = failed;
+    if (first === undefined || this.#paused) return undefined;
+    return `${failed.length} of ${this.size} sessions cannot be opened: ${toPublicError(first.error).message}`;
   }
 
   status(): SignerHealth["status"] {

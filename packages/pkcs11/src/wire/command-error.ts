@@ -35,6 +35,11 @@ export class SupersededError extends Error {
   }
 }
 
+/** Whether an error that a caller sees says that other work of the module came first. */
+export function isSuperseded(error: unknown): boolean {
+  return error instanceof SignerError && error.cause instanceof SupersededError;
+}
+
 function describe(failure: Failure): string {
   if (failure.kind !== "cryptoki") return failure.message;
   return `${failure.call}: ${describeCode(failure.code)}`;
