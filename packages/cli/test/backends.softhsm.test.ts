@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { startSoftHsm, type SoftHsm } from "@signpost/test-backends/softhsm";
 import { calculateJwkThumbprint, importJWK, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -111,6 +113,14 @@ test.each([
   const { code, stderr } = await cli(["kid", "pkcs11:token=op;object=sig-1", "--config", "missing.json"]);
   expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining(problem) });
   expect(stderr).toContain('token "op"');
+});
+
+test("a PIN that is not UTF-8 is not sent to the token", async () => {
+  await writeFile(join(folder.path, "latin1"), Buffer.from("p\u00EFn\n", "latin1"));
+  const adapters = { pkcs11: { module: hsm.module, pin: "file:latin1" } };
+  await folder.write("latin1.json", { issuer: "https://op.example", keys: [], adapters });
+  const { code, stderr } = await cli(["kid", "pkcs11:token=op;object=sig-1", "--config", "latin1.json"]);
+  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining("The file of a secret is not UTF-8") });
 });
 
 describe("at a terminal, the PIN is asked for", () => {

@@ -384,7 +384,7 @@ describe("the PIN", () => {
     }
   });
 
-  test.each([[""], ["12\u00003"], [Buffer.from([0xff])], [undefined], [7]])(
+  test.each([[""], ["12\u00003"], ["12\uFFFD3"], [Buffer.from([0xff])], [undefined], [7]])(
     "%j is refused before anything is loaded",
     async (pin) => {
       await expect(at.opener.open({ ...at.base, pin: pin as string })).rejects.toMatchObject({

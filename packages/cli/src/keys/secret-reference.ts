@@ -44,7 +44,16 @@ async function fromFile(place: string): Promise<string> {
       cause,
     });
   });
-  return new TextDecoder().decode(bytes).replace(/\r?\n$/, "");
+  return textOf(bytes).replace(/\r?\n$/, "");
+}
+
+/** Bytes that are not UTF-8 would become another secret, and a token would count a wrong PIN. */
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new CliError(EXIT.usage, "secret_missing", "The file of a secret is not UTF-8", { cause });
+  }
 }
 
 /** Without the path. */

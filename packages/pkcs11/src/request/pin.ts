@@ -64,6 +64,13 @@ function pinText(pin: unknown): string {
       "expected a well-formed string or bytes of UTF-8, not empty and without NUL, or a function that returns them",
     );
   }
+  // Node puts it in place of bytes that it cannot decode, in a variable or in a file. The token would count a wrong PIN.
+  if (text.includes("\uFFFD")) {
+    throw new ConfigurationError(
+      "pin",
+      "expected a PIN in UTF-8, got one with U+FFFD, which stands for bytes that are not UTF-8",
+    );
+  }
   return text;
 }
 
