@@ -42,6 +42,17 @@ test.each(["AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"])("an endpoint 
   server.close();
 });
 
+test.each([
+  ["127.0.0.1:4566", "http"],
+  ["LOCALHOST:4566", "http"],
+  ["[::1]:4566", "http"],
+  ["localhost.localstack.example:4566", "https"],
+  ["127.0.0.1.example", "https"],
+  ["kms.example", "https"],
+])("the host %s of a key URI is reached by %s, as by the adapter", (host, scheme) => {
+  expect(kmsPlace(`awskms://${host}/alias/op`, {}, {}).endpoint).toBe(`${scheme}://${host}`);
+});
+
 /** A binding whose token says how many tries are left, and that fails if a login is tried. */
 const binding = (flags: string): string => `
   const FLAGS = { CKF_USER_PIN_FINAL_TRY: 2, CKF_USER_PIN_LOCKED: 4 };

@@ -1,3 +1,4 @@
+import { isLoopbackHost } from "@signpost/core/adapter";
 import { importPackage } from "../keys/import-package.ts";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import type { CliContext } from "../program/context.ts";
@@ -36,8 +37,14 @@ export function kmsPlace(uri: string, options: AdapterOptions, env: NodeJS.Proce
   const parameters = new URLSearchParams(query);
   const region = parameters.get("region") ?? id.split(":")[3] ?? textOf(options["region"]);
   if (host === "") return { endpoint: textOf(options["endpoint"]) ?? configuredEndpoint(env), region, id };
-  const scheme = parameters.get("scheme") ?? (/^(?:localhost|127\.|\[::1\])/.test(host) ? "http" : "https");
+  const scheme = parameters.get("scheme") ?? (isOnLoopback(host) ? "http" : "https");
   return { endpoint: `${scheme}://${host}`, region, id };
+}
+
+/** As the adapter decides it: `localhost.example` is another host, to which nothing is sent without TLS. */
+function isOnLoopback(host: string): boolean {
+  const url = `https://${host}`;
+  return URL.canParse(url) && isLoopbackHost(new URL(url).hostname);
 }
 
 function configuredEndpoint(env: NodeJS.ProcessEnv): string | undefined {
