@@ -5,7 +5,8 @@ import { parseVault, type Vault } from "./vault.ts";
 // The service's own rules. No character of a name needs encoding in a path.
 const KEY = /^[0-9A-Za-z-]{1,127}$/;
 const VERSION = /^[0-9A-Za-z]{32}$/;
-const IDENTIFIER = /^(https:\/\/[^/?#]+)\/keys\/([^/?#]+)(?:\/([^/?#]+))?$/;
+// A scheme is the same in capitals (RFC 3986 section 3.1).
+const IDENTIFIER = /^([Hh][Tt][Tt][Pp][Ss]:\/\/[^/?#]+)\/keys\/([^/?#]+)(?:\/([^/?#]+))?$/;
 
 /** Which key, and which version of it. */
 export interface KeyName {

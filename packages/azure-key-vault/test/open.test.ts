@@ -46,6 +46,7 @@ describe("a key is opened", () => {
       { key: `${identifier}/${version}`, vault: undefined },
       { key: `${identifier}/${version}`, vault: "op.vault.azure.net", keyVersion: version },
       { key: identifier, vault: undefined, keyVersion: version },
+      { key: identifier.replace("https", "HTTPS"), vault: undefined, keyVersion: version },
       { key: "op", vault: "op.vault.azure.net", keyVersion: version },
       { key: "op", vault: `${VAULT}/`, keyVersion: version },
     ]) {
