@@ -1,4 +1,5 @@
 import { createLimiter, type GuardPolicy, type Limiter } from "@signpost/core";
+import { withConcurrency } from "@signpost/core/adapter";
 import { isManagedHsm, type Vault } from "./vault.ts";
 
 /**
@@ -29,7 +30,8 @@ const DEFAULTS = { concurrency: 16, maxQueue: 1000 };
 export function withSharedRate(policy: GuardPolicy | false, vault: Vault): GuardPolicy | false {
   if (policy === false || policy.limiter !== undefined || isManagedHsm(vault)) return policy;
   const { concurrency = DEFAULTS.concurrency, maxQueue = DEFAULTS.maxQueue, ...others } = policy;
-  return { ...others, limiter: both(createLimiter({ concurrency, maxQueue }), rateOf(vault)) };
+  const limiter = both(createLimiter({ concurrency, maxQueue }), rateOf(vault));
+  return { ...others, limiter: withConcurrency(limiter, concurrency) };
 }
 
 /** A slot of the signer, and then a permit of the vault. */

@@ -54,6 +54,21 @@ test("all signers of a vault share its rate, also of several keys", async () => 
   expect(await refusalsOf([one, two], 3 * BURST)).toBeGreaterThan(BURST / 2);
 });
 
+test("as many calls may go unanswered as the signer allows at once", async () => {
+  let calls = 0;
+  const api: AzureKeyVaultApi = {
+    getKey: () => Promise.reject(new Error("not reached")),
+    listKeyVersions: () => Promise.reject(new Error("not reached")),
+    sign: () => ((calls += 1), new Promise(() => {})),
+  };
+  const named = { vault: "silent.vault.azure.net", key: "op", keyVersion: "0".repeat(32) };
+  const policy = { concurrency: 20, attemptTimeoutMs: 10, maxAttempts: 1 };
+  const signer = await openAzureKeyVaultSigner({ ...named, publicKey, api, policy });
+  // More than the 16 of a limiter whose concurrency is not known.
+  for (let call = 0; call < 20; call += 1) await rejection(signer.sign(DIGEST));
+  expect(calls).toBe(20);
+});
+
 test("another vault has its rate for itself, and a Managed HSM has none", async () => {
   const one = await openIn("first.vault.azure.net", SECOND);
   const two = await openIn("second.vault.azure.net", SECOND);

@@ -84,6 +84,7 @@ export { onCallEnd } from "./signer/call-end.ts";
 export { createSigner } from "./signer/create.ts";
 export type { SignerBackend } from "./signer/create.ts";
 export { closedError, endedError, isOutOfTime } from "./signer/endings.ts";
+export { withConcurrency } from "./signer/limiter.ts";
 export { onAbort } from "./signer/on-abort.ts";
 export { markPlace } from "./signer/places.ts";
 export type { Place } from "./signer/places.ts";

@@ -28,10 +28,10 @@ interface Own {
 
 type Acquired = ReturnType<Limiter["acquire"]>;
 
-/** What core uses of each limiter from `createLimiter`. */
+/** What core uses of each limiter from `createLimiter`, and of those with a known concurrency. */
 const own = new WeakMap<Limiter, Own>();
 
-/** The concurrency of a limiter from `createLimiter`. Undefined for one by rate alone, and for a custom limiter. */
+/** The concurrency of a limiter, if it is known. Undefined for one by rate alone, and for a custom limiter. */
 export function concurrencyOf(limiter: Limiter): number | undefined {
   return own.get(limiter)?.concurrency;
 }
@@ -44,6 +44,29 @@ export function acquireUntil(limiter: Limiter, ending: Ending, withinMs: number)
   const ours = own.get(limiter);
   if (ours?.acquire === limiter.acquire) return ours.acquireUntil(ending, withinMs);
   return limiter.acquire(ending.signal, withinMs);
+}
+
+/**
+ * Says how many calls at once a limiter allows that an adapter wrote. A guard then bounds calls without an answer by that number,
+ * as with a limiter from `createLimiter`. Returns the limiter.
+ *
+ * @example
+ * ```ts
+ * import type { Limiter } from "@signpost/core";
+ * import { withConcurrency } from "@signpost/core/adapter";
+ *
+ * declare const slots: Limiter;
+ * export const limiter = withConcurrency({ ...slots, acquire: (...args) => slots.acquire(...args) }, 64);
+ * ```
+ */
+export function withConcurrency(limiter: Limiter, concurrency: number): Limiter {
+  const { acquire } = limiter;
+  own.set(limiter, {
+    acquire,
+    concurrency,
+    acquireUntil: (ending, withinMs) => limiter.acquire(ending?.signal, withinMs),
+  });
+  return limiter;
 }
 
 interface Waiter {
