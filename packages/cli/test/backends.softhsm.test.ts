@@ -115,6 +115,25 @@ test.each([
   expect(stderr).toContain('token "op"');
 });
 
+test.each([
+  ["the variable OP_PIN", (): readonly string[] => [withPin(uriOf("sig-1"))]],
+  [
+    "adapters.pkcs11.pin (file:wrong)",
+    (): readonly string[] => ["pkcs11:token=op;object=sig-1", "--config", "wrong.json"],
+  ],
+])("a refused PIN is said to come from %s, without advice for programs", async (place, args) => {
+  await folder.write("wrong", "not-the-pin");
+  const adapters = { pkcs11: { module: hsm.module, pin: "file:wrong" } };
+  await folder.write("wrong.json", { issuer: "https://op.example", keys: [], adapters });
+  const { code, stderr } = await cli(["kid", ...args()], { env: { OP_PIN: "not-the-pin" } });
+  expect({ code, stderr }).toEqual({
+    code: 3,
+    stderr: expect.stringContaining(`refused the PIN from ${place} (C_Login`),
+  });
+  expect(stderr).toContain("Correct the PIN at its source\n");
+  expect(stderr).not.toContain("not-the-pin");
+});
+
 test("a PIN that is not UTF-8 is not sent to the token", async () => {
   await writeFile(join(folder.path, "latin1"), Buffer.from("p\u00EFn\n", "latin1"));
   const adapters = { pkcs11: { module: hsm.module, pin: "file:latin1" } };

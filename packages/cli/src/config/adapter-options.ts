@@ -1,6 +1,6 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { isPlainObject } from "@signpost/core/adapter";
-import { secretReader } from "../keys/secret-reference.ts";
+import { type PlacedSecret, secretReader } from "../keys/secret-reference.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 
@@ -26,9 +26,12 @@ export async function resolveSecrets(path: string, value: unknown, context: CliC
 
 async function reference(place: string, value: unknown, context: CliContext): Promise<unknown> {
   if (value === undefined || typeof value === "function") return value;
-  const reader = typeof value === "string" ? await secretReader(value, context) : undefined;
-  if (reader !== undefined) return () => reader().catch((cause: unknown) => Promise.reject(told(place, cause)));
-  throw notReference(place);
+  if (typeof value !== "string") throw notReference(place);
+  const reader = await secretReader(value, context);
+  if (reader === undefined) throw notReference(place);
+  const read = (): Promise<string> => reader().catch((cause: unknown) => Promise.reject(told(place, cause)));
+  const placed: PlacedSecret = Object.assign(read, { place: `${place} (${value})` });
+  return placed;
 }
 
 /** What `resolveSecrets` refuses, without reading a secret or asking for one. */

@@ -1,7 +1,8 @@
 import { openSigner, type GuardedSigner, type GuardPolicy } from "@signpost/core";
 import type { CliContext } from "../program/context.ts";
 import { keyUriScheme, loadAdapter, type AdapterOptions } from "./adapters.ts";
-import { pinAsker, pinOptions, type AskPin } from "./secrets.ts";
+import { inOurWords } from "./pin-refusal.ts";
+import { pinAsker, pinOptions, pinPlace, type AskPin } from "./secrets.ts";
 
 /** Opens the key of a URI. The caller closes it. */
 export type OpenKey = (uri: string) => Promise<GuardedSigner>;
@@ -18,7 +19,10 @@ export function keyOpener(
     const options = adapters[scheme] ?? {};
     const secrets = scheme === "pkcs11" ? await pinOptions(uri, options, context, ask) : {};
     const adapter = await loadAdapter(scheme, { ...options, ...secrets }, context.cwd);
-    return context.during("Opening the key", () => openSigner(uri, [adapter], { policy, signal: context.signal }));
+    const opening = (): Promise<GuardedSigner> => openSigner(uri, [adapter], { policy, signal: context.signal });
+    return context.during("Opening the key", opening).catch((error: unknown) => {
+      throw scheme === "pkcs11" ? inOurWords(error, pinPlace(uri, options)) : error;
+    });
   };
 }
 

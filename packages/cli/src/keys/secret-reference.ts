@@ -24,6 +24,19 @@ export async function secretReader(
   return async () => typed;
 }
 
+/** A function that gives a secret, with the place in the configuration that names it. */
+export interface PlacedSecret {
+  (): Promise<string>;
+  /** `adapters.pkcs11.pin (file:pin)`. */
+  readonly place: string;
+}
+
+/** Where a secret of the configuration comes from. Undefined for a function of a configuration that is code. */
+export function secretPlace(secret: unknown): string | undefined {
+  const place: unknown = typeof secret === "function" ? Reflect.get(secret, "place") : undefined;
+  return typeof place === "string" ? place : undefined;
+}
+
 /** The value of a variable that holds a secret. */
 export function variable(name: string, env: NodeJS.ProcessEnv): string {
   const value = env[name];

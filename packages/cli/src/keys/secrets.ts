@@ -6,7 +6,7 @@ import type { CliContext } from "../program/context.ts";
 import { EXIT } from "../program/exit-codes.ts";
 import { askSecret, canAsk } from "../program/prompts.ts";
 import type { AdapterOptions } from "./adapters.ts";
-import { secretReader, variable } from "./secret-reference.ts";
+import { secretPlace, secretReader, variable } from "./secret-reference.ts";
 
 /** Asks a person for the PIN of the token of a URI. */
 export type AskPin = (uri: string) => Promise<string>;
@@ -80,6 +80,15 @@ export async function pinOptions(
   // Before the key is opened, because the adapter waits ten seconds for a PIN.
   const pin = await ask(uri);
   return source === undefined ? { pin } : { pinSource: () => pin };
+}
+
+/** Where a PIN comes from, for people. Undefined if the adapter itself reads it from there, or calls the function of a program. */
+export function pinPlace(uri: string, { pin }: AdapterOptions): string | undefined {
+  const source = pinSourceIn(uri);
+  const name = afterScheme(source, "env");
+  if (name !== undefined) return `the variable ${name}`;
+  if (source !== undefined) return afterScheme(source, "prompt") === undefined ? undefined : "the terminal";
+  return pin === undefined ? "the terminal" : secretPlace(pin);
 }
 
 /** How long a function may take for a PIN, as in the adapter. Milliseconds. */

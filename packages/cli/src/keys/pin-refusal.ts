@@ -1,0 +1,14 @@
+import { SignerError } from "@signpost/core";
+
+/** How the adapter names a PIN that it gets from this command. */
+const OPTION = /the (?:function of the )?option pin(?:Source)?\b/;
+/** For programs. A command that ends remembers nothing. */
+const FORGET = /\. If you fixed the token instead, call forgetRefusedPins\(\)/;
+
+/** The adapter's error about a PIN, with the place where this command has it from. `place`: undefined if the adapter says it. */
+export function inOurWords(error: unknown, place: string | undefined): unknown {
+  if (!(error instanceof SignerError) || (error.code !== "pin_incorrect" && error.code !== "pin_locked")) return error;
+  const { code, cause, uri } = error;
+  const message = error.message.replace(FORGET, "");
+  return new SignerError(code, place === undefined ? message : message.replace(OPTION, place), { cause, uri });
+}
