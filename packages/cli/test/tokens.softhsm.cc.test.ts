@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
+import { generateP256Key } from "@signpost/test-backends/pkcs11-keygen";
 import { type Pkcs11Shim, startShim } from "@signpost/test-backends/pkcs11-shim";
 import { startSoftHsm, type SoftHsm, type SoftHsmToken } from "@signpost/test-backends/softhsm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -12,6 +13,7 @@ import { ended, runCli, startCli, type CliOptions, type CliResult } from "./supp
 
 /** As AWS CloudHSM numbers its slots: as numbers of JavaScript the first two are one, and its lower half is 1. */
 const FIRST = 2305843009213693953n;
+const CKF_LOGIN_REQUIRED = 4;
 
 let hsm: SoftHsm;
 let other: SoftHsmToken;
@@ -68,6 +70,23 @@ describe("slots with 64 bits", () => {
     });
     expect(shim.logins()[0]).toBe(0);
   });
+});
+
+test("a PIN that no login has proven is not sent by doctor or bench, however many keys the token shows without one", async () => {
+  const names = ["open-1", "open-2"];
+  for (const [index, label] of names.entries()) {
+    const token = { module: hsm.module, token: hsm.tokenLabel, pin: hsm.pin };
+    generateP256Key({ ...token, label, id: Buffer.of(0x71 + index), hidden: false });
+  }
+  shim.token({ withoutFlags: CKF_LOGIN_REQUIRED });
+  const env = { OP_PIN: "not-the-pin" };
+  for (const label of names) {
+    const { stdout } = await cli(["doctor", uriOf(`token=hsm-a;object=${label}`), "--samples", "0"], { env });
+    expect(stdout).toContain("sensitive and not extractable");
+  }
+  const bench = ["bench", uriOf("token=hsm-a;object=open-1"), "--raw", "--calls", "3", "--json"];
+  expect(await cli(bench, { env })).toMatchObject({ code: 0 });
+  expect(shim.calls("C_Login")).toBe(0);
 });
 
 test("a module that the options do not allow is never loaded", async () => {

@@ -70,15 +70,17 @@ function run(request: ModuleRequest): unknown {
   initialize(calls, request.parameters);
   try {
     const [slot, info] = findToken(calls, request.uri);
-    if (request.task === "token") {
-      const state = tokenState(calls, info);
-      return state.loginRequired ? state : { ...state, loginRequired: hidesKey(calls, slot, request.uri) };
-    }
+    const state = tokenState(calls, info);
+    const asks = state.loginRequired;
+    if (request.task === "token") return asks ? state : { ...state, loginRequired: hidesKey(calls, slot, request.uri) };
     // Only a new key is written.
     const access = request.task === "generate" ? calls.number("CKF_RW_SESSION") : 0;
     const session = module.C_OpenSession(slot, calls.number("CKF_SERIAL_SESSION") | access);
-    requireSpareTry(calls, info);
-    module.C_Login(session, calls.number("CKU_USER"), request.pin);
+    // Where the adapter has not logged in either, nothing has proven the PIN.
+    if (asks || request.task === "generate" || !showsKey(calls, session, request.uri)) {
+      requireSpareTry(calls, info);
+      module.C_Login(session, calls.number("CKU_USER"), request.pin);
+    }
     return request.task === "attributes"
       ? attributesOf(calls, session, request.uri)
       : generate(calls, session, request);
@@ -96,7 +98,16 @@ function initialize({ module, number }: Calls, parameters: string | undefined): 
 /** Not every token that needs a login sets the flag. One that shows the key without a login needs none. */
 function hidesKey(calls: Calls, slot: Buffer, uri: TokenUri): boolean {
   const session = calls.module.C_OpenSession(slot, calls.number("CKF_SERIAL_SESSION"));
-  return find(calls, session, "CKO_PRIVATE_KEY", uri).length === 0;
+  return !showsKey(calls, session, uri);
+}
+
+/** Some tokens refuse the search itself without a login. */
+function showsKey(calls: Calls, session: Buffer, uri: TokenUri): boolean {
+  try {
+    return find(calls, session, "CKO_PRIVATE_KEY", uri).length > 0;
+  } catch {
+    return false;
+  }
 }
 
 /** A PIN that turns out to be wrong must not lock the token. */

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { setTimeout as delay } from "node:timers/promises";
 import { findModule, placeOfOpened, type ModulePlace } from "../../backends/pkcs11/module.ts";
-import { findSlots, type SlotCalls } from "../../backends/pkcs11/slots.ts";
+import { findSlots, type SlotCalls, type TokenInfo } from "../../backends/pkcs11/slots.ts";
 import { CliError } from "../../program/cli-error.ts";
 import { EXIT } from "../../program/exit-codes.ts";
 import type { OpenRaw, Side } from "../side.ts";
@@ -62,12 +62,9 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
   const args =
     parameters === undefined ? undefined : { flags: number("CKF_OS_LOCKING_OK"), libraryParameters: `${parameters} ` };
   const isOurs = unless(ALREADY_INITIALIZED, () => module.C_Initialize(args));
-  const slot = findSlot(module, place);
+  const [slot, { flags }] = findSlot(module, place);
   const sessions = Array.from({ length: concurrency }, () => module.C_OpenSession(slot, number("CKF_SERIAL_SESSION")));
   const [first] = sessions;
-  if (secret !== undefined && first !== undefined) {
-    unless(ALREADY_LOGGED_IN, () => module.C_Login(first, number("CKU_USER"), secret));
-  }
   const template: Attribute[] = [
     { type: number("CKA_CLASS"), value: number("CKO_PRIVATE_KEY") },
     ...(place.uri.object === undefined
@@ -75,6 +72,11 @@ function openSessions({ module, number, place, concurrency, secret }: SessionsOr
       : [{ type: number("CKA_LABEL"), value: Buffer.from(place.uri.object, "hex") }]),
     ...(place.uri.id === undefined ? [] : [{ type: number("CKA_ID"), value: Buffer.from(place.uri.id, "hex") }]),
   ];
+  // Where the token asks for no login and shows the key, the adapter has not logged in, and nothing has proven the PIN.
+  const asks = (flags & number("CKF_LOGIN_REQUIRED")) !== 0;
+  if (secret !== undefined && first !== undefined && (asks || !showsKey(module, first, template))) {
+    unless(ALREADY_LOGGED_IN, () => module.C_Login(first, number("CKU_USER"), secret));
+  }
   const free = sessions.map((session) => ({ session, key: findKey(module, session, template) }));
   const running = new Set<Promise<Buffer>>();
   const mechanism = { mechanism: number("CKM_ECDSA") };
@@ -126,20 +128,34 @@ function unless(done: number, call: () => void): boolean {
   }
 }
 
-function findSlot(module: Module, { uri }: ModulePlace): Buffer {
+function findSlot(module: Module, { uri }: ModulePlace): readonly [slot: Buffer, info: TokenInfo] {
   const { matching, unreadable } = findSlots(module, uri);
   const [token] = matching;
-  if (token !== undefined && matching.length === 1) return token[0];
+  if (token !== undefined && matching.length === 1) return token;
   if (token !== undefined) {
     throw new CliError(EXIT.backend, "token_ambiguous", "more than one token matches: add serial= to the URI");
   }
   throw new CliError(EXIT.backend, "token_not_found", ["the module has no such token", ...unreadable].join("; "));
 }
 
-function findKey(module: Module, session: Buffer, template: readonly Attribute[]): Buffer {
+function findKeys(module: Module, session: Buffer, template: readonly Attribute[]): readonly Buffer[] {
   module.C_FindObjectsInit(session, template);
-  const [key] = module.C_FindObjects(session, 1);
+  const keys = module.C_FindObjects(session, 1);
   module.C_FindObjectsFinal(session);
+  return keys;
+}
+
+/** Some tokens refuse the search itself without a login. */
+function showsKey(module: Module, session: Buffer, template: readonly Attribute[]): boolean {
+  try {
+    return findKeys(module, session, template).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function findKey(module: Module, session: Buffer, template: readonly Attribute[]): Buffer {
+  const [key] = findKeys(module, session, template);
   if (key === undefined) throw new CliError(EXIT.backend, "key_not_found", "the token has no such private key");
   return key;
 }
