@@ -20,12 +20,15 @@ export function createPublisher<Entry>(
   keys: readonly PlannedKey<Entry>[],
   trailing: readonly PublishedKey[],
 ): Publisher {
+  const keysAt = keyFinder(keys);
   const inPhase = (role: Phase & PublishedKey["role"], time: number): PublishedKey[] =>
-    keys.filter((key) => phaseAt(key, time) === role).map((key) => Object.freeze({ ...key.key.published, role }));
+    keysAt(time)
+      .filter((key) => phaseAt(key, time) === role)
+      .map((key) => Object.freeze({ ...key.key.published, role }));
   const activeKeys = new Map<PlannedKey<Entry>, ActiveKey>();
 
   const publish = (time: number): KeySet => {
-    const active = keys.find((key) => phaseAt(key, time) === "active");
+    const active = keysAt(time).find((key) => phaseAt(key, time) === "active");
     if (active === undefined) throw new ConfigurationError("entries", "expected an entry that is active now");
     return new PublishedKeySet(activeKeyOf(active, activeKeys), [
       ...inPhase("active", time),
@@ -36,23 +39,33 @@ export function createPublisher<Entry>(
   };
   const withdraw = (time: number): readonly PublishedKey[] => Object.freeze(inPhase("withdrawn", time).toReversed());
   return {
-    keySetAt: oncePerConstellation(keys, ["active", "retiring", "announced"], publish),
-    withdrawnAt: oncePerConstellation(keys, ["withdrawn"], withdraw),
+    keySetAt: oncePerConstellation(keysAt, ["active", "retiring", "announced"], publish),
+    withdrawnAt: oncePerConstellation(keysAt, ["withdrawn"], withdraw),
   };
 }
 
+/**
+ * Finds the few keys that matter at a time. A long schedule has thousands of others, and a program may walk it from change to
+ * change, so looking at one of those must cost next to nothing.
+ */
+function keyFinder<Entry>(keys: readonly PlannedKey<Entry>[]): (time: number) => readonly PlannedKey<Entry>[] {
+  // An emergency may activate a key before its announcement.
+  const starts = Float64Array.from(keys, (key) => Math.min(key.announcedFrom, key.activeFrom));
+  const ends = Float64Array.from(keys, (key) => key.droppedFrom);
+  return (time) => keys.filter((_key, index) => time >= (starts[index] ?? 0) && time < (ends[index] ?? 0));
+}
+
 function oncePerConstellation<Made>(
-  keys: readonly PlannedKey<unknown>[],
+  keysAt: (time: number) => readonly PlannedKey<unknown>[],
   phases: readonly Phase[],
   make: (time: number) => Made,
 ): (time: number) => Made {
   const made = new Map<string, Made>();
   return (time) => {
-    // Only the few keys that matter now. A long schedule has thousands of others.
-    const constellation = keys
-      .flatMap((key, index) => {
+    const constellation = keysAt(time)
+      .flatMap((key) => {
         const phase = phaseAt(key, time);
-        return phases.includes(phase) ? `${index} ${phase}` : [];
+        return phases.includes(phase) ? `${key.argument} ${phase}` : [];
       })
       .join();
     const before = made.get(constellation);

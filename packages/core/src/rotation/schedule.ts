@@ -14,7 +14,7 @@ import {
   SCHEDULE_OPTIONS,
 } from "./schedule-options.ts";
 import type { ScheduledEntry } from "./scheduled-entry.ts";
-import { changesOf, isCachedShortly, planTimeline, requireAnnouncements } from "./timeline.ts";
+import { changesOf, isIn, planTimeline, requireAnnouncements, shortCachingOfAll } from "./timeline.ts";
 
 /** What the schedule returns between two changes. */
 interface State {
@@ -67,6 +67,7 @@ export function createRotationSchedule(
   requireCertificates(keys, trailing, readClock(now));
 
   const changes = changesOf(keys);
+  const shortCaching = shortCachingOfAll(keys);
   const { keySetAt, withdrawnAt } = createPublisher(keys, trailing);
   const reportDropped = dropReporter(keys, onDrop);
   let state: State | undefined;
@@ -79,7 +80,7 @@ export function createRotationSchedule(
         until: changes.find((moment) => moment > time) ?? Number.POSITIVE_INFINITY,
         keySet: keySetAt(time),
         withdrawn: withdrawnAt(time),
-        rotation: isCachedShortly(keys, time),
+        rotation: isIn(shortCaching, time),
       };
       reportDropped(time);
     }

@@ -89,8 +89,9 @@ export function phaseAt(key: PhaseStarts, time: number): Phase {
   return time >= key.announcedFrom ? "announced" : "unpublished";
 }
 
-export function isCachedShortly(keys: readonly PlannedKey<unknown>[], time: number): boolean {
-  return keys.some((key) => key.shortCaching.some(([from, until]) => time >= from && time < until));
+/** Whether a time is in one of the intervals. */
+export function isIn(intervals: readonly Interval[], time: number): boolean {
+  return intervals.some(([from, until]) => time >= from && time < until);
 }
 
 /** All times when the published keys, the withdrawn keys or the cache mode change. In order, without duplicates. */

@@ -15,11 +15,13 @@ test("a schedule of 3,000 daily rotations answers like a short one", () => {
   });
   const schedule = createRotationSchedule(entries, { maxTokenLifetimeSeconds: 3600, now: () => now });
   const changes: string[] = [];
-  for (let next = schedule.nextChange(); next !== null && changes.length < 4; next = schedule.nextChange()) {
+  // To the end, as a program does that draws the schedule.
+  for (let next = schedule.nextChange(); next !== null; next = schedule.nextChange()) {
     changes.push(next.toISOString());
     now = next.getTime();
+    expect(schedule.keySet().keys.length).toBeLessThan(4);
   }
-  expect(changes).toEqual([
+  expect(changes.slice(0, 4)).toEqual([
     // The second key is announced.
     "2026-01-01T14:00:00.000Z",
     // It becomes active.
