@@ -34,6 +34,9 @@ export interface PoolSignInput {
   readonly call: SignOptions;
 }
 
+/** How often an opening goes on after a fresh start. A module that starts afresh more often does not work. */
+const MAX_OPENINGS = 3;
+
 /** One token, shared by all its signers: their keys, and the queue for its sessions. */
 export class TokenPool {
   readonly sessions: TokenSessions;
@@ -77,17 +80,17 @@ export class TokenPool {
     this.#login.requireOpen();
   }
 
-  /** Looks a key up, and proves its public half. Once more after a fresh start of the module, which another session needed. */
+  /** Looks a key up, and proves its public half. Again after a fresh start of the module, which another session needed. */
   async openKey(input: PoolOpenInput): Promise<PoolOpenOutput> {
     const { pin, hangMs } = input;
     const key = this.#keys.nextNumber();
     const open = (session: PooledSession): Promise<PoolOpenOutput> =>
       this.#keys.open(this.#taken(session, { key, pin, hangMs, call: {} }), input);
-    for (;;) {
+    for (let attempts = 1; ; attempts += 1) {
       try {
         return await this.#inSession({}, open);
       } catch (error) {
-        if (!isSuperseded(error)) throw error;
+        if (!isSuperseded(error) || attempts === MAX_OPENINGS) throw error;
         await this.#module.freshStarts.settled();
       }
     }
