@@ -1,9 +1,12 @@
 import { X509Certificate } from "node:crypto";
+import { decodeBase64url } from "../encoding/base64url.ts";
+import { PRIVATE_JWK_MEMBERS } from "../encoding/public-jwk.ts";
 import { ConfigurationError } from "../errors.ts";
 import { given } from "../given.ts";
 import { readOwnKeys } from "../keyset/own-keys.ts";
 import type { ActiveKey, OwnKeys } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
+import { copiedBytes } from "../options/copied-bytes.ts";
 import { isPlainObject } from "../options/plain-object.ts";
 import { readChoice } from "../options/read-values.ts";
 import { refuseLateExpiry, requireNumericDates } from "../signing/jwt.ts";
@@ -27,9 +30,11 @@ export interface InputSigner {
   key(keyId?: string): ActiveKey;
   /**
    * Signs a JWS signing input, `header.payload` (RFC 7515 section 5.1), with the key that its header names. The header must
-   * have `alg` ES256 and the `kid` of a key that may sign. If it has `x5c` or `jwk`, these must contain the public key of
-   * that key. If the payload is JSON, its `exp`, `nbf` and `iat` must be numbers. Without `x5c`, an `exp` that is too late for
-   * the schedule is refused, as in `signJwt`. Resolves with 64 bytes r‖s.
+   * have `alg` ES256 and the `kid` of a key that may sign. Both parts must be base64url without padding, except a payload
+   * with `b64: false` (RFC 7797). If it has `x5c` or `jwk`, these must contain the public key of that key: `x5c` only
+   * certificates as base64 of DER, `jwk` no private member. If the payload is JSON, its `exp`, `nbf` and `iat` must be
+   * numbers. Without `x5c`, an `exp` that is too late for the schedule is refused, as in `signJwt`, and one that is too late
+   * for a previous key is rejected with SignerError `unavailable`: start the token again. Resolves with 64 bytes r‖s.
    */
   sign(signingInput: Uint8Array | string): Promise<Uint8Array>;
   /** Signs data without a JOSE header, or whose header has another name for the key. Resolves with 64 bytes r‖s. */
@@ -70,16 +75,18 @@ export function createInputSigner(keys: OwnKeys, options: InputSignerOptions = {
   return {
     key: (keyId) => (keyId === undefined ? followed.current().active : followed.signing(keyId)),
     sign: async (signingInput) => {
-      const input = typeof signingInput === "string" ? Buffer.from(signingInput, "utf8") : signingInput;
-      if (!(input instanceof Uint8Array)) {
+      // A copy, so that the header that is read is the one that is signed.
+      const input = typeof signingInput === "string" ? Buffer.from(signingInput, "utf8") : copiedBytes(signingInput);
+      if (input === undefined) {
         throw new ConfigurationError("signingInput", `expected a string or a Uint8Array, got ${given(signingInput)}`);
       }
       const { header, claims } = readSigningInput(input);
       const key = followed.signing(namedKey(header));
+      requireParts(input, header);
       requireSameKey(header, key);
       requireNumericDates(claims);
       // RPs verify with the certificate, and do not look for the key in the key set.
-      if (header["x5c"] === undefined) refuseLateExpiry(source, claims["exp"]);
+      if (header["x5c"] === undefined) refuseLateExpiry(source, claims["exp"], key.keyId);
       return signWithKey(key, input);
     },
     signAs: async (keyId, data) => signWithKey(followed.signing(keyId), data),
@@ -94,10 +101,26 @@ function namedKey({ alg, kid }: Readonly<Record<string, unknown>>): string {
   throw new ConfigurationError("header.kid", `expected the kid of the key that signs, got ${given(kid)}`);
 }
 
+/** A verifier refuses everything else (RFC 7515 section 5.2), while our decoder and most others in Node accept it. */
+function requireParts(input: Uint8Array, { b64 }: Readonly<Record<string, unknown>>): void {
+  const parts = Buffer.from(input).toString("latin1").split(".");
+  // The payload of RFC 7797 is signed as it is, and may have dots.
+  const encoded = b64 === false ? parts.slice(0, 1) : parts;
+  if (parts.length >= 2 && encoded.length <= 2 && encoded.every((part) => decodeBase64url(part) !== undefined)) return;
+  throw new ConfigurationError(
+    "signingInput",
+    "expected the header and the payload as base64url without padding, and a dot between them",
+  );
+}
+
 /** A verifier takes the key from these members. It would refuse every token of another key. */
 function requireSameKey({ x5c, jwk }: Readonly<Record<string, unknown>>, key: ActiveKey): void {
   if (x5c !== undefined) requireKey("header.x5c", certifiedKey(x5c), key);
-  if (jwk !== undefined) requireKey("header.jwk", jwk, key);
+  if (jwk === undefined) return;
+  requireKey("header.jwk", jwk, key);
+  const secret = PRIVATE_JWK_MEMBERS.find((name) => Object.hasOwn(Object(jwk), name));
+  if (secret === undefined) return;
+  throw new ConfigurationError("header.jwk", `expected a public key, but it has the private member "${secret}"`);
 }
 
 function requireKey(argument: string, named: unknown, { keyId, publicKey }: ActiveKey): void {
@@ -107,10 +130,23 @@ function requireKey(argument: string, named: unknown, { keyId, publicKey }: Acti
 
 /** The key of the first certificate, which belongs to the key that signs (RFC 7515 section 4.1.6). */
 function certifiedKey(x5c: unknown): unknown {
+  const [leaf] = Array.isArray(x5c) ? x5c.map(readCertificate) : [];
   try {
-    const [leaf]: readonly unknown[] = Array.isArray(x5c) ? x5c : [];
-    return new X509Certificate(Buffer.from(String(leaf), "base64")).publicKey.export({ format: "jwk" });
+    return leaf?.publicKey.export({ format: "jwk" });
   } catch {
+    // A kind of key that has no JWK.
     return undefined;
   }
+}
+
+/** Only base64 of DER: Node would read PEM, line breaks and trailing bytes too, and verifiers do not. */
+function readCertificate(value: unknown): X509Certificate {
+  try {
+    const der = Buffer.from(String(value), "base64");
+    const certificate = new X509Certificate(der);
+    if (der.toString("base64") === value && certificate.raw.equals(der)) return certificate;
+  } catch {
+    // Refused below.
+  }
+  throw new ConfigurationError("header.x5c", "expected only certificates as base64 of DER, without line breaks");
 }

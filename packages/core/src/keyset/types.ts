@@ -91,9 +91,10 @@ export interface RotationSchedule {
   readonly nextChange: () => Date | null;
   /**
    * The latest `exp` that a token signed now may have: now plus `maxTokenLifetimeSeconds` plus the clock skew. Seconds
-   * since 1970. The token's key stays published until then.
+   * since 1970. The token's key stays published until then. With the kid of a key that no longer signs, counted from when
+   * it was replaced.
    */
-  readonly latestExpiry: () => number;
+  readonly latestExpiry: (keyId?: string) => number;
 }
 
 /**

@@ -92,7 +92,11 @@ export function createRotationSchedule(
     keySet: () => current().keySet,
     jwksRotationActive: () => current().rotation,
     withdrawn: () => current().withdrawn,
-    latestExpiry: () => Math.floor((readClock(now) + durations.tokenLifetimeMs + durations.skewMs) / 1000),
+    latestExpiry: (keyId?: string) => {
+      const replaced = keys.find(({ key }) => key.published.keyId === keyId)?.retiringFrom ?? Number.POSITIVE_INFINITY;
+      const signedUntil = Math.min(readClock(now), replaced);
+      return Math.floor((signedUntil + durations.tokenLifetimeMs + durations.skewMs) / 1000);
+    },
     nextChange: () => {
       const { until } = current();
       return Number.isFinite(until) ? new Date(until) : null;

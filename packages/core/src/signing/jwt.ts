@@ -1,4 +1,4 @@
-import { ConfigurationError } from "../errors.ts";
+import { ConfigurationError, SignerError } from "../errors.ts";
 import { isSchedule } from "../keyset/source.ts";
 import type { KeySetSource } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
@@ -73,15 +73,22 @@ export function signJwt(keys: KeySetSource, claims: JwtClaims, options: SignJwtO
   });
 }
 
-/** Otherwise the key would be withdrawn before the token expires, and RPs would refuse the token. */
-export function refuseLateExpiry(keys: KeySetSource, exp: unknown): void {
+/**
+ * Otherwise the key would be withdrawn before the token expires, and RPs would refuse the token. For a key that may have been
+ * replaced meanwhile, name it: a new token of the active key may expire then.
+ */
+export function refuseLateExpiry(keys: KeySetSource, exp: unknown, keyId?: string): void {
   if (typeof exp !== "number" || !isSchedule(keys)) return;
   const latest = keys.latestExpiry();
-  if (exp <= latest) return;
-  throw new ConfigurationError(
-    "claims.exp",
-    `expected at most ${latest}, which is now plus maxTokenLifetimeSeconds plus the clock skew, got ${exp}`,
-  );
+  if (exp > latest) {
+    throw new ConfigurationError(
+      "claims.exp",
+      `expected at most ${latest}, which is now plus maxTokenLifetimeSeconds plus the clock skew, got ${exp}`,
+    );
+  }
+  if (keyId === undefined || exp <= keys.latestExpiry(keyId)) return;
+  const key = `the key with kid ${JSON.stringify(keyId)}`;
+  throw new SignerError("unavailable", `${key} was replaced, and will be withdrawn before the token expires`);
 }
 
 /** RFC 7519 section 4.1: verifiers refuse a time that is text. */

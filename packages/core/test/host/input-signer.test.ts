@@ -1,4 +1,5 @@
 import { verify, X509Certificate } from "node:crypto";
+import { runInNewContext } from "node:vm";
 import { compactVerify } from "jose";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import {
@@ -89,6 +90,37 @@ describe("a signing input", () => {
     expect(old.calls).toHaveLength(0);
   });
 
+  test.each<[string, (header: string, payload: string) => string]>([
+    ["padding", (header, payload) => `${header}=.${payload}`],
+    ["a line break", (header, payload) => `${header}\n.${payload}`],
+    ["the standard alphabet", (header) => `${header}.+/+/`],
+    ["a payload that is not encoded", (header) => `${header}.{"sub":"secret"}`],
+    ["no payload", (header) => header],
+    ["a third part", (header, payload) => `${header}.${payload}.${payload}`],
+  ])("with %s is refused, since a verifier would refuse it", async (_, inputWith) => {
+    const input = inputWith(part({ alg: "ES256", kid: "old" }), part({ sub: "a" }));
+    const error = await failure(own.sign(input));
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(error).toMatchObject({ argument: "signingInput" });
+    expect(String(error)).not.toContain("secret");
+    expect(old.calls).toHaveLength(0);
+  });
+
+  test("may have a payload that is not encoded, if the header says so", async () => {
+    const header = part({ alg: "ES256", kid: "old", b64: false, crit: ["b64"] });
+    expect(await own.sign(`${header}.$.02 é`)).toHaveLength(64);
+    expect(await failure(own.sign(header))).toMatchObject({ argument: "signingInput" });
+  });
+
+  test("may be bytes of another realm, and is signed as it was when it was given", async () => {
+    const input = inputOf({ alg: "ES256", kid: "old" });
+    const bytes = runInNewContext("(list) => Uint8Array.from(list)")([...Buffer.from(input)]) as Uint8Array;
+    const signed = own.sign(bytes);
+    bytes.fill(0);
+    const key = { key: old.publicKey, dsaEncoding: "ieee-p1363" } as const;
+    expect(verify("sha256", Buffer.from(input), key, await signed)).toBe(true);
+  });
+
   test("that is neither text nor bytes is refused", async () => {
     expect(await failure(own.sign(1 as never))).toMatchObject({ argument: "signingInput" });
   });
@@ -99,6 +131,29 @@ describe("a signing input", () => {
     const other = inputOf({ ...header, jwk: next.signer.publicKey });
     expect(await failure(own.sign(other))).toMatchObject({ argument: "header.jwk" });
     expect(old.calls).toHaveLength(1);
+  });
+
+  test("with a private member in the public key of its header is refused, without its value", async () => {
+    const jwk = { ...old.signer.publicKey, d: "secret" };
+    const error = await failure(own.sign(inputOf({ alg: "ES256", kid: "old", jwk })));
+    expect(error).toMatchObject({ argument: "header.jwk", message: expect.stringContaining('"d"') });
+    expect(String(error)).not.toContain("secret");
+    expect(old.calls).toHaveLength(0);
+  });
+
+  test.each<[string, (der: Buffer) => unknown[]]>([
+    ["PEM", (der) => [Buffer.from(new X509Certificate(der).toString()).toString("base64")]],
+    ["base64url", (der) => [der.toString("base64url")]],
+    ["line breaks", (der) => [der.toString("base64").replaceAll(/.{64}/g, "$&\n")]],
+    ["bytes after it", (der) => [Buffer.concat([der, Buffer.from([0])]).toString("base64")]],
+    ["a list in it", (der) => [[der.toString("base64")]]],
+    ["another entry that is no certificate", (der) => [der.toString("base64"), "MIIB"]],
+  ])("whose x5c has a certificate with %s is refused, since a verifier would refuse it", async (_, x5cOf) => {
+    const x5c = x5cOf(Buffer.from(certificateOf(old), "base64"));
+    const error = await failure(own.sign(inputOf({ alg: "ES256", kid: "old", x5c })));
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(error).toMatchObject({ argument: "header.x5c" });
+    expect(old.calls).toHaveLength(0);
   });
 
   test("may have the certificate of its kid in the header, and no other", async () => {
@@ -231,6 +286,29 @@ describe("with a schedule", () => {
     // Once no token of the old key is valid, it is withdrawn.
     vi.setSystemTime(Date.parse(activeFrom) + 30 * 86_400_000);
     expect(await failure(own.sign(input))).toMatchObject({ code: "unavailable" });
+  });
+
+  test("a key that was replaced signs nothing that expires after it is withdrawn: the token starts again", async () => {
+    const since = "2026-01-01T00:00:00Z";
+    const activeFrom = "2026-06-01T01:00:00Z";
+    const entries = [
+      { keyId: "old", signer: old.signer, announcedFrom: since, activeFrom: since },
+      { keyId: "next", signer: next.signer, announcedFrom: since, activeFrom },
+    ];
+    const replaced = Date.parse(activeFrom);
+    own = createInputSigner(createRotationSchedule(entries, { maxTokenLifetimeSeconds: 3600, clockSkewSeconds: 60 }));
+    const expiring = (after: number, members: object = {}): Promise<Uint8Array> =>
+      own.sign(inputOf({ alg: "ES256", kid: "old", ...members }, { exp: replaced / 1000 + after }));
+    // Just after the rotation, the whole lifetime is still possible.
+    vi.setSystemTime(replaced + 30_000);
+    expect(await expiring(30 + 3600)).toHaveLength(64);
+    vi.setSystemTime(replaced + 600_000);
+    expect(await expiring(60 + 3600)).toHaveLength(64);
+    const error = await failure(expiring(600 + 3600));
+    expect(error).toBeInstanceOf(SignerError);
+    expect(error).toMatchObject({ code: "unavailable", transient: true });
+    expect(old.calls).toHaveLength(2);
+    expect(await expiring(600 + 3600, { x5c: [certificateOf(old)] })).toHaveLength(64);
   });
 });
 
