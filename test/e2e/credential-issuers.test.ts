@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, randomBytes, X509Certificate } from "node:crypto";
+import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign, X509Certificate } from "node:crypto";
 import * as oauthNewest from "@openid4vc/oauth2";
 import * as oauthOldest from "openid4vc-oauth2-0.2.0";
 import * as vciNewest from "@openid4vc/openid4vci";
@@ -7,9 +7,12 @@ import { SDJwtVcInstance as NewestInstance } from "@sd-jwt/sd-jwt-vc";
 import { SDJwtVcInstance as OldestInstance } from "sd-jwt-vc-0.4.0";
 import { compactVerify, decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createInputSigner, type InputSigner, SignerError } from "@signpost/core";
+import { ConfigurationError, createInputSigner, type InputSigner, SignerError } from "@signpost/core";
+import { chainOf } from "../../examples/credential-issuer/src/chains.ts";
+import { remember } from "../../examples/credential-issuer/src/one-time.ts";
 import { openid4vcSigner } from "../../examples/credential-issuer/src/openid4vc.ts";
 import { sdJwtHeader, sdJwtSigner } from "../../examples/credential-issuer/src/sd-jwt.ts";
+import { verifyWalletProof } from "../../examples/credential-issuer/src/wallet-proof.ts";
 import { countLines } from "./support/recipe.ts";
 import {
   aroundRotation,
@@ -40,6 +43,43 @@ afterAll(() => keys.close());
 
 test.each(["sd-jwt.ts", "openid4vc.ts"])("the recipe %s is at most ten lines", (name) => {
   expect(countLines(`credential-issuer/src/${name}`)).toBeLessThanOrEqual(10);
+});
+
+test("the header of a key without a certificate is refused, if others have one", () => {
+  keys.rotate();
+  expect(sdJwtHeader(own, new Map())).toEqual({ typ: "dc+sd-jwt", kid: NEXT });
+  const chains = new Map([[OLD, issued.chains.get(OLD) ?? []]]);
+  expect(() => sdJwtHeader(own, chains)).toThrow(ConfigurationError);
+});
+
+test("a chain is that of the key, or refused", () => {
+  const pemOf = (kid: string): string =>
+    new X509Certificate(Buffer.from(String(issued.chains.get(kid)?.[0]), "base64")).toString();
+  expect([...chainOf(own.key(), `${pemOf(OLD)}${issued.anchor}`).keys()]).toEqual([OLD]);
+  expect(chainOf(own.key(), pemOf(OLD))).toEqual(new Map([[OLD, issued.chains.get(OLD)]]));
+  for (const pem of ["", issued.anchor, pemOf(NEXT)]) {
+    expect(() => chainOf(own.key(), pem)).toThrow("the first certificate of the chain is not that of the key old");
+  }
+});
+
+test("codes and nonces are forgotten, the oldest first", () => {
+  const texts = new Set<string>();
+  for (let count = 0; count < 10_002; count += 1) remember(texts, String(count));
+  expect([texts.size, texts.has("1"), texts.has("2")]).toEqual([10_000, false, true]);
+});
+
+test("a proof of a wallet with an extension that must be understood is refused", async () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const publicJwk = { kty: "EC", ...publicKey.export({ format: "jwk" }) };
+  const verified = async (members: object): Promise<unknown> => {
+    const header = { alg: "ES256", jwk: publicJwk, ...members };
+    const input = [header, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+    const signature = sign("sha256", Buffer.from(input), { key: privateKey, dsaEncoding: "ieee-p1363" });
+    const compact = `${input}.${signature.toString("base64url")}`;
+    return verifyWalletProof({ method: "jwk", alg: "ES256", publicJwk }, { header, payload: {}, compact });
+  };
+  expect(await verified({})).toMatchObject({ verified: true });
+  expect(await verified({ crit: ["exp"], exp: 1 })).toEqual({ verified: false });
 });
 
 type Make = () => Promise<string>;

@@ -6,6 +6,7 @@ import { createOwnKeySet, verifyOwnJwt } from "@signpost/verify";
 import { type Callbacks, hash, randomText } from "./callbacks.ts";
 import type { Chains } from "./chains.ts";
 import type { Metadata } from "./metadata.ts";
+import { remember } from "./one-time.ts";
 import { sdJwtHeader, sdJwtSigner } from "./sd-jwt.ts";
 import type { WalletRequest } from "./tokens.ts";
 
@@ -51,7 +52,7 @@ export function createCredentials({ url, metadata, keys, own, chains, callbacks 
   return {
     nonce: () => {
       const cNonce = randomText();
-      nonces.add(cNonce);
+      remember(nonces, cNonce);
       return issuer.createNonceResponse({ cNonce });
     },
     credential: async (request) => {

@@ -13,7 +13,7 @@ const chain = process.env["CHAIN"];
 // By default a key that exists only in this process. KEY is the URI of a key in an HSM.
 const signer = await openSigner(process.env["KEY"] || "local:", [local(), pkcs11()]);
 const keys = createKeySet([{ signer }]);
-const chains = chain ? chainOf(keys.active.keyId, await readFile(chain, "utf8")) : new Map();
+const chains = chain ? chainOf(keys.active, await readFile(chain, "utf8")) : new Map();
 const issuer = await startIssuer({ url, port: Number(port), keys, chains });
 console.log(`listening as ${url}`);
 

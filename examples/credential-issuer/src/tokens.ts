@@ -8,6 +8,7 @@ import { Openid4vciIssuer } from "@openid4vc/openid4vci";
 import type { InputSigner } from "@signpost/core";
 import { type Callbacks, randomText } from "./callbacks.ts";
 import { CONFIGURATION, type Metadata } from "./metadata.ts";
+import { remember } from "./one-time.ts";
 
 /** A request of a wallet. */
 export interface WalletRequest {
@@ -34,7 +35,7 @@ export function createTokens(url: string, metadata: Metadata, own: InputSigner, 
   return {
     offer: () => {
       const code = randomText();
-      codes.add(code);
+      remember(codes, code);
       return issuer.createCredentialOffer({
         issuerMetadata: metadata.issuer,
         credentialConfigurationIds: [CONFIGURATION],
@@ -59,7 +60,7 @@ export function createTokens(url: string, metadata: Metadata, own: InputSigner, 
         });
       } catch (error) {
         // It was not the wallet's fault, so it may try again.
-        codes.add(grant.preAuthorizedCode);
+        remember(codes, grant.preAuthorizedCode);
         throw error;
       }
     },

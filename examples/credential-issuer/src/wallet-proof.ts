@@ -2,8 +2,10 @@ import { createPublicKey, type JsonWebKey, verify } from "node:crypto";
 import type { VerifyJwtCallback } from "@openid4vc/oauth2";
 
 /** Verifies what a wallet signed with the key that its credential is bound to: ES256, with the public key in the header. */
-export const verifyWalletProof: VerifyJwtCallback = (signer, { compact }) => {
+export const verifyWalletProof: VerifyJwtCallback = (signer, { header, compact }) => {
   if (signer.method !== "jwk" || signer.alg !== "ES256") return { verified: false };
+  // Extensions that must be understood (RFC 7515 section 4.1.11), of which none is.
+  if (header["crit"] !== undefined) return { verified: false };
   const end = compact.lastIndexOf(".");
   const [input, signature] = [compact.slice(0, end), compact.slice(end + 1)];
   const { kty, crv, x, y } = signer.publicJwk;
