@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { resolveTrustChains } from "@openid-federation/core";
 import { compactVerify, importJWK } from "jose";
 import { expect, onTestFinished, test } from "vitest";
@@ -37,4 +39,20 @@ test("examples/federation: the library builds a trust chain from a leaf to its a
   }
   expect((await fetch(`${anchor}/fetch?sub=https://other.example`)).status).toBe(404);
   for (const program of programs) expect(await program.ended("SIGTERM"), program.output()).toBe(0);
+});
+
+test("examples/federation ends while a subordinate does not answer", async () => {
+  const silent = createServer(() => {});
+  const [port, silentPort] = [await freePort(), await freePort()];
+  await once(silent.listen(silentPort), "listening");
+  onTestFinished(() => {
+    silent.close();
+    silent.closeAllConnections();
+  });
+  const subordinate = `http://localhost:${silentPort}`;
+  const program = await start(port, { SUBORDINATES: subordinate });
+  const answer = fetch(`http://localhost:${port}/fetch?sub=${subordinate}`);
+  await once(silent, "request");
+  expect(await program.ended("SIGTERM"), program.output()).toBe(0);
+  expect((await answer).status).toBe(503);
 });

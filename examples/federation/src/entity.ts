@@ -26,6 +26,7 @@ export interface RunningEntity {
 }
 
 const LIFETIME_SECONDS = 3600;
+const FETCH_MILLISECONDS = 5000;
 
 /** Serves the entity configuration, and the statements about subordinates (OpenID Federation 1.0 sections 9 and 8.1). */
 export async function startEntity(settings: EntitySettings): Promise<RunningEntity> {
@@ -57,9 +58,15 @@ export async function startEntity(settings: EntitySettings): Promise<RunningEnti
       signJwtCallback,
     });
 
+  const stopping = new AbortController();
+  /** A subordinate may never answer. That must not hold the process when it ends. */
+  const fetchCallback: typeof fetch = (address, init) =>
+    fetch(address, { ...init, signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(FETCH_MILLISECONDS)]) });
+
   /** A real superior has checked and stored the keys of its subordinates. This one believes what they publish. */
   const statement = async (sub: string): Promise<string> => {
-    const { jwks } = await fetchEntityConfiguration({ entityId: sub, verifyJwtCallback: verifyStatement });
+    const verifyJwtCallback = verifyStatement;
+    const { jwks } = await fetchEntityConfiguration({ entityId: sub, verifyJwtCallback, fetchCallback });
     const { keyId: kid, publicKey } = own.key();
     const claims = { iss: url, sub, ...times(), jwks };
     return createEntityStatement({
@@ -82,6 +89,7 @@ export async function startEntity(settings: EntitySettings): Promise<RunningEnti
     close: async () => {
       const closed = once(server, "close");
       server.close();
+      stopping.abort();
       server.closeIdleConnections();
       // One that says nothing is no idle one, and Node would wait for it for good.
       setTimeout(() => server.closeAllConnections(), 5000).unref();
