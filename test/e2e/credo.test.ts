@@ -114,6 +114,16 @@ describe.each([
     expect(error).toMatchObject({ code: "unavailable", transient: true });
   });
 
+  test("the public key of each published key is there, before it signs and after", async () => {
+    const known = async (keyId: string): Promise<object> => agent.kms.getPublicKey({ keyId });
+    const published = keys.jwks().keys.map(({ kty, crv, x, y, kid }) => ({ kty, crv, x, y, kid }));
+    expect([await known(OLD), await known(NEXT)]).toEqual(published);
+    keys.rotate();
+    expect([await known(OLD), await known(NEXT)]).toEqual(published);
+    keys.withdraw();
+    await expect(known(OLD)).rejects.toBeInstanceOf(credo.Kms.KeyManagementKeyNotFoundError);
+  });
+
   test("an announced key signs nothing, and says why", async () => {
     await expect(jws(NEXT)).rejects.toMatchObject({ code: "invalid_configuration", argument: "kid" });
   });

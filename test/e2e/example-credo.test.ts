@@ -15,15 +15,24 @@ test("examples/credo prints a credential that verifies with its certificate, or 
   await writeFile(key, privateKey.export({ type: "pkcs8", format: "pem" }));
   await writeFile(certificate, certificateOf(publicKey, ["issuer.example"]));
 
-  // Both at once: most of their time is the start of the library.
+  const other = join(folder, "other.pem");
+  await writeFile(
+    other,
+    certificateOf(generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey, ["issuer.example"]),
+  );
+
+  // All at once: most of their time is the start of the library.
   const envs = [
     { KEY: `local:${key}`, CERTIFICATE: certificate },
     { KEY: `local:${key}`, CERTIFICATE: "" },
+    { KEY: `local:${key}`, CERTIFICATE: other },
   ];
   const programs = await Promise.all(envs.map((env) => startExample("credo", { env })));
   for (const program of programs) onTestFinished(() => program.remove());
-  expect(await Promise.all(programs.map((program) => program.ended()))).toEqual([0, 0]);
-  const [credential = "", jws = ""] = programs.map((program) => program.output().trim());
+  expect(await Promise.all(programs.map((program) => program.ended()))).toEqual([0, 0, 1]);
+  const [credential = "", jws = "", refused = ""] = programs.map((program) => program.output().trim());
+
+  expect(refused).toContain("CERTIFICATE is not that of the key");
 
   const [jwt = "", disclosure = ""] = credential.split("~");
   const { typ, x5c: [leaf = ""] = [] } = decodeProtectedHeader(jwt);

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { JwsService, X509Certificate } from "@credo-ts/core";
+import { JwsService, Kms, X509Certificate } from "@credo-ts/core";
 import { createKeySet, openSigner } from "@signpost/core";
 import { local } from "@signpost/local";
 import { pkcs11 } from "@signpost/pkcs11";
@@ -10,7 +10,7 @@ import { signpostBackend } from "./key-management.ts";
 const signer = await openSigner(process.env["KEY"] || "local:", [local(), pkcs11()]);
 const keys = createKeySet([{ signer }]);
 const agent = await startAgent(signpostBackend(keys));
-const { keyId } = keys.active;
+const { keyId, publicKey } = keys.active;
 
 // A variable that is an empty string counts as not set.
 const path = process.env["CERTIFICATE"] || undefined;
@@ -21,6 +21,9 @@ if (path === undefined) {
   console.log(await jws.createJwsCompact(agent.context, { payload, keyId, protectedHeaderOptions }));
 } else {
   const certificate = X509Certificate.fromEncodedCertificate(await readFile(path, "utf8"));
+  if (!certificate.publicJwk.equals(Kms.PublicJwk.fromPublicJwk({ ...publicKey }))) {
+    throw new Error(`CERTIFICATE is not that of the key ${keyId}`);
+  }
   // Which key signs: Credo only knows the public key of the certificate.
   certificate.keyId = keyId;
   const { compact } = await agent.sdJwtVc.sign({
