@@ -69,7 +69,7 @@ export function followKeys(source: KeySetSource): FollowedKeys {
     signing: (keyId) => {
       const set = current();
       if (keyId === set.active.keyId) return set.active;
-      if (keyId !== previous?.keyId) throw unknownKid();
+      if (previous === undefined || keyId !== previous.keyId) throw unknownKid();
       if (isStillPublished(set, previous)) return previous;
       throw withdrawnMeanwhile(keyId);
     },

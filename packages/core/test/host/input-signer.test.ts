@@ -165,6 +165,12 @@ describe("a signing input", () => {
   });
 });
 
+test.each([undefined, null, "", 1])("data for the kid %j is refused", async (kid) => {
+  const error = await failure(own.signAs(kid as never, Buffer.from("data")));
+  expect(error).toBeInstanceOf(ConfigurationError);
+  expect(error).toMatchObject({ argument: "kid" });
+});
+
 describe("a rotation between header and signature", () => {
   test("signs with the previous key, while it is published", async () => {
     const { keyId } = own.key();
