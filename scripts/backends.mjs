@@ -81,6 +81,10 @@ export const BACKENDS = {
     what: "OpenBao, the open-source fork of HashiCorp Vault",
     provide: provideOpenbao,
   },
+  stepca: {
+    what: "step-ca, a certificate authority",
+    provide: () => buildGoProgram("step-ca", "github.com/smallstep/certificates/cmd/step-ca"),
+  },
   redis: {
     what: "Debian's Redis, for the replay store",
     apt: ["redis-server"],

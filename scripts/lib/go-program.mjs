@@ -10,28 +10,29 @@ import { say } from "./say.mjs";
  * every module by its hash. If something is missing, the error says what.
  *
  * @param {string} name
+ * @param {string} [program] the Go package of the program. Default: the one in the folder
  */
-export async function buildGoProgram(name) {
+export async function buildGoProgram(name, program = ".") {
   const sources = join(ROOT, "test/backends/go", name);
   const folder = join(cacheFolder(), name);
-  const program = join(folder, name);
+  const file = join(folder, name);
   const marker = join(folder, "built-from");
   const digest = digestOf(sources);
-  if (existsSync(program) && existsSync(marker) && readFileSync(marker, "utf8") === digest) return;
+  if (existsSync(file) && existsSync(marker) && readFileSync(marker, "utf8") === digest) return;
   if (findProgram("go") === undefined) throw new Error(`go not found, and ${name} is built with Go`);
 
   say(`Building ${name}`);
   mkdirSync(folder, { recursive: true });
   // Built under another name and renamed. An interrupted build never runs, and a running program is not disturbed.
-  const unfinished = `${program}.${process.pid}`;
-  const args = ["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-o", unfinished, "."];
+  const unfinished = `${file}.${process.pid}`;
+  const args = ["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-o", unfinished, program];
   const { ok, output } = await run("go", args, {
     cwd: sources,
-    env: { GOTOOLCHAIN: "local", GOFLAGS: "" },
+    env: { GOTOOLCHAIN: "local", GOFLAGS: "", ...(program === "." ? {} : { CGO_ENABLED: "0" }) },
     quiet: true,
   });
   if (!ok) throw new Error(`${name} could not be built:\n${output}`);
-  renameSync(unfinished, program);
+  renameSync(unfinished, file);
   writeFileSync(marker, digest);
 }
 

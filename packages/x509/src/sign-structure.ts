@@ -1,0 +1,27 @@
+import { createKeySet, ecdsaRawToDer, signWith, type Signer } from "@signpost/core";
+import { bitString, objectIdentifier, sequence } from "./encode/der.ts";
+import { pemOf } from "./encode/pem.ts";
+
+/** A certificate, or a request for one, in both of its forms. */
+export interface EncodedCertificate {
+  /** DER. */
+  readonly der: Uint8Array;
+  /** PEM (RFC 7468), with a line break at its end. */
+  readonly pem: string;
+}
+
+/** ecdsa-with-SHA256, without parameters (RFC 5758 section 3.2). */
+export const SIGNATURE_ALGORITHM: Uint8Array = sequence([objectIdentifier("1.2.840.10045.4.3.2")]);
+
+/** Signs the inner structure, verifies the signature with the signer's public key, and returns the outer structure. */
+export async function signStructure(
+  signer: Signer,
+  label: string,
+  inner: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<EncodedCertificate> {
+  const { active } = createKeySet([{ signer }]);
+  const signature = await signWith(active, inner, { signal });
+  const der = sequence([inner, SIGNATURE_ALGORITHM, bitString(ecdsaRawToDer(signature))]);
+  return { der, pem: pemOf(label, der) };
+}
