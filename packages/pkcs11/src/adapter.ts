@@ -1,14 +1,6 @@
 import { isUint8Array } from "node:util/types";
-import { type AdapterOpenOptions, ConfigurationError, type Signer, type SignerAdapter } from "@signpost/core";
-import {
-  assertOptions,
-  given,
-  isPlainObject,
-  readCallback,
-  readFlag,
-  readText,
-  type OptionNames,
-} from "@signpost/core/adapter";
+import type { AdapterOpenOptions, Signer, SignerAdapter } from "@signpost/core";
+import { assertOptions, readCallback, readFlag, readText, type OptionNames } from "@signpost/core/adapter";
 import { openKeySigner } from "./open.ts";
 import {
   KEY_OPTIONS,
@@ -17,10 +9,10 @@ import {
   readKeyRequest,
   readKeySettings,
 } from "./request/options.ts";
-import { shown } from "./request/misplaced-pin.ts";
 import { pinFor, type PinOptions } from "./request/pin-source.ts";
 import { pinSource, type Pkcs11Pin } from "./request/pin.ts";
-import { parsePkcs11Uri, type Pkcs11Uri } from "./request/uri.ts";
+import { moduleOf, readAllowedModules, readModules, type ModuleNames } from "./request/uri-module.ts";
+import { parsePkcs11Uri } from "./request/uri.ts";
 
 /** What `pkcs11:` URIs leave to the application. */
 export interface Pkcs11AdapterOptions extends Pkcs11KeyOptions {
@@ -57,9 +49,7 @@ const ADAPTER_OPTIONS: OptionNames<Pkcs11AdapterOptions> = {
 const OPEN_OPTIONS: OptionNames<AdapterOpenOptions> = { policy: true, signal: true };
 
 /** `Pkcs11AdapterOptions`, checked. */
-interface AdapterSettings extends KeySettings, PinOptions {
-  readonly module: string | undefined;
-  readonly modules: ReadonlyMap<string, string>;
+interface AdapterSettings extends KeySettings, PinOptions, ModuleNames {
   readonly allowedModules: readonly string[] | undefined;
 }
 
@@ -103,27 +93,6 @@ function readAdapterOptions(options: Pkcs11AdapterOptions): AdapterSettings {
   };
 }
 
-function readAllowedModules(paths: unknown): readonly string[] | undefined {
-  if (paths === undefined) return undefined;
-  if (!Array.isArray(paths) || paths.length === 0)
-    throw new ConfigurationError(
-      "allowedModules",
-      `expected a non-empty list of paths, got ${Array.isArray(paths) ? "an empty list" : given(paths)}`,
-    );
-  return paths.map((path) => readText("allowedModules", path));
-}
-
-function readModules(modules: unknown): ReadonlyMap<string, string> {
-  if (modules === undefined) return new Map();
-  if (!isPlainObject(modules))
-    throw new ConfigurationError(
-      "modules",
-      `expected an object that maps each module-name to a path, got ${given(modules)}`,
-    );
-  const entries = Object.entries(modules).filter(([, path]) => path !== undefined);
-  return new Map(entries.map(([name, path]) => [name, readText("modules", path)]));
-}
-
 async function openUri(uri: string, settings: AdapterSettings, open: AdapterOpenOptions): Promise<Signer> {
   assertOptions("options", open, OPEN_OPTIONS);
   const { policy, signal } = open;
@@ -133,15 +102,4 @@ async function openUri(uri: string, settings: AdapterSettings, open: AdapterOpen
   const module = moduleOf(parsed, settings);
   const request = readKeyRequest(settings, { module, pin, selector, query, policy });
   return openKeySigner({ request, allowedModules: settings.allowedModules, settings }, { policy, signal });
-}
-
-function moduleOf({ modulePath, moduleName }: Pkcs11Uri, { module, modules }: AdapterSettings): string {
-  if (modulePath !== undefined) return modulePath;
-  if (moduleName !== undefined) {
-    const path = modules.get(moduleName);
-    if (path !== undefined) return path;
-    throw new ConfigurationError("modules", `expected a path for the module-name ${shown(moduleName)} in the URI`);
-  }
-  if (module !== undefined) return module;
-  throw new ConfigurationError("module", "missing: set this option, or module-path in the URI");
 }

@@ -17,6 +17,8 @@ export interface NssToken extends AsyncDisposable {
   readonly module: string;
   /** What C_Initialize needs to find the database. */
   readonly libraryParameters: string;
+  /** The name of the database for NSS's own tools. */
+  readonly database: string;
   readonly tokenLabel: string;
   readonly pin: string;
   stop(): Promise<void>;
@@ -42,6 +44,7 @@ export async function startNss(options: NssOptions = {}): Promise<NssToken> {
   return {
     module,
     libraryParameters: `configdir='sql:${directory}' certPrefix='' keyPrefix='' secmod='secmod.db' flags=`,
+    database: `sql:${directory}`,
     tokenLabel: "NSS Certificate DB",
     pin,
     stop,

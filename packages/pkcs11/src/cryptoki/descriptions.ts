@@ -17,6 +17,27 @@ export interface PrivateKeyDescription {
   readonly untold: { readonly call: string; readonly code: number } | undefined;
 }
 
+/** An object of a token: a certificate, or a key whose CKA_ID may be that of certificates. */
+export interface NamedObject {
+  /** CKA_LABEL, which need not be UTF-8. */
+  readonly label: Uint8Array;
+  /** CKA_ID, or no bytes. */
+  readonly id: Uint8Array;
+}
+
+/** An X.509 certificate of a token. */
+export interface CertificateObject extends NamedObject {
+  /** CKA_VALUE, as the module gave it. */
+  readonly value: Uint8Array;
+}
+
+/** What a token shows of certificates to the session that asks. */
+export interface TokenCertificates {
+  readonly certificates: readonly CertificateObject[];
+  /** Public and private keys. Tokens hide private keys before a login. */
+  readonly keys: readonly NamedObject[];
+}
+
 /** CK_INFO of a module, its texts trimmed of padding. */
 export interface LibraryDescription {
   readonly manufacturer: string;

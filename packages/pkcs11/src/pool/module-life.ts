@@ -1,6 +1,6 @@
 import { SignerError } from "@signpost/core";
 import { elapsedMs, readInstant } from "@signpost/core/adapter";
-import type { TokenList } from "../cryptoki/descriptions.ts";
+import type { TokenCertificates, TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
 import { Attachment } from "../sharing/attachment.ts";
 import type { AskForGate, GateAnswer } from "../sharing/gate-exchange.ts";
 import type { CommandInput, ModuleFile } from "../wire/commands.ts";
@@ -64,6 +64,11 @@ export class ModuleLife {
 
   tokens(): Promise<TokenList> {
     return this.#control.run("tokens", null);
+  }
+
+  /** The certificates of a token that it shows without a login. */
+  certificates({ slotId, label, serial }: TokenDescription): Promise<TokenCertificates> {
+    return this.#control.run("certificates", { token: { slotId, label, serial } });
   }
 
   /** The data that a session's thread starts with. @throws SignerError `closed` */

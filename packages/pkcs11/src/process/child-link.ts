@@ -34,7 +34,7 @@ export interface ChildLinkPins {
   compare(number: number, token: TokenName, accepted: number | undefined): Promise<PinVerdict>;
 }
 
-type Command = Extract<ToChild, { type: "open" | "sign" | "close" }>;
+type Command = Extract<ToChild, { type: "open" | "sign" | "close" | "certificates" }>;
 /** A command without its number, separately for each member of the union. */
 export type ChildCommand = Command extends infer Member
   ? Member extends Command

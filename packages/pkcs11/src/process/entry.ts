@@ -1,4 +1,5 @@
 // The program of the child process: the thread backend, controlled over the parent's channel.
+import { readThreadCertificates } from "../pool/read-certificates.ts";
 import type { ToChild, ToParent } from "../wire/child-messages.ts";
 import { ChildCalls } from "./child-calls.ts";
 import { ChildKeys } from "./child-keys.ts";
@@ -40,6 +41,8 @@ function runChild(send: (message: ToParent) => void): void {
         return void calls.answer(message.call, (signal) => keys.sign(message.key, message.digest, signal));
       case "close":
         return void calls.answer(message.call, () => keys.close(message.key));
+      case "certificates":
+        return void calls.answer(message.call, () => readThreadCertificates(message.input));
       case "abort":
         return calls.abort(message.call);
       case "pin":

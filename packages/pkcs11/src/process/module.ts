@@ -1,7 +1,8 @@
 import { SignerError, type SignerHealth } from "@signpost/core";
 import { closedError, endedError } from "@signpost/core/adapter";
 import type { LoginPins } from "../pool/login-pins.ts";
-import type { KeyRequest } from "../request/key-request.ts";
+import type { TokenCertificates } from "../cryptoki/descriptions.ts";
+import type { KeyRequest, TokenRequest } from "../request/key-request.ts";
 import { mayMatch, type TokenSelector } from "../request/select-token.ts";
 import type { OpenedInChild, SignedInChild } from "../wire/child-messages.ts";
 import { CLOSE_HANG_MS } from "../wire/hang-limits.ts";
@@ -93,6 +94,12 @@ export class ProcessModule {
     this.#succession.proven();
     if (!isSigned(signed)) throw new SignerError("integrity", "the child process did not return a signature");
     return { signature: signed.signature, session: child.sessions.at(signed.session) };
+  }
+
+  /** The certificates of a token, which a child reads. */
+  async certificates(request: TokenRequest): Promise<TokenCertificates> {
+    const child = await this.#childForOpening(request.selector);
+    return (await child.call({ type: "certificates", input: request })) as TokenCertificates;
   }
 
   refusal(key: ParentKey): SignerError | undefined {

@@ -1,6 +1,7 @@
 import { untilAborted } from "@signpost/core/adapter";
 import type { LoginPins } from "../pool/login-pins.ts";
-import type { KeyRequest } from "../request/key-request.ts";
+import type { TokenCertificates } from "../cryptoki/descriptions.ts";
+import type { KeyRequest, TokenRequest } from "../request/key-request.ts";
 import { otherParametersError } from "../wire/other-parameters.ts";
 import type { SigningKey } from "../wire/signing-key.ts";
 import { ProcessModule } from "./module.ts";
@@ -43,8 +44,18 @@ export async function openProcessKey(request: KeyRequest, pins: LoginPins): Prom
   }
 }
 
+/** Reads the certificates of a token in a child process. `pins`: for the logins of keys in the same child. */
+export async function readProcessCertificates(request: TokenRequest, pins: LoginPins): Promise<TokenCertificates> {
+  const entry = await retainModule(request, pins);
+  try {
+    return await entry.module.certificates(request);
+  } finally {
+    await releaseModule(request.module, entry);
+  }
+}
+
 /** Two children at the same time could not coordinate, and some tokens serve only one process. */
-async function retainModule(request: KeyRequest, pins: LoginPins): Promise<ModuleEntry> {
+async function retainModule(request: TokenRequest, pins: LoginPins): Promise<ModuleEntry> {
   const { module: path, libraryParameters } = request;
   for (;;) {
     const stopping = modules.get(path)?.stopping;

@@ -23,12 +23,16 @@ export interface KeyBefore {
   readonly publicKey: P256PublicJwk;
 }
 
-/** Which key to open, and how. */
-export interface KeyRequest {
+/** Which token to use. */
+export interface TokenRequest {
   readonly module: string;
   /** Passed to C_Initialize (`pReserved`), for the few modules that need it. */
   readonly libraryParameters: string | undefined;
   readonly selector: TokenSelector;
+}
+
+/** Which key to open, and how. */
+export interface KeyRequest extends TokenRequest {
   /** For a key that was open in an earlier child process. */
   readonly before?: KeyBefore | undefined;
   readonly query: PrivateKeyQuery;

@@ -126,20 +126,25 @@ export interface ReadRequest {
 /** The options of `openPkcs11Signer`, checked. */
 export function readSignerOptions(options: Pkcs11SignerOptions): ReadRequest {
   assertOptions("options", options, SIGNER_OPTIONS);
-  const { slotId } = options;
   const settings = readKeySettings(options);
-  const request = readKeyRequest(settings, {
-    module: options.module,
-    pin: pinSource(options.pin),
+  const { module, policy } = options;
+  const pin = pinSource(options.pin);
+  return { request: readKeyRequest(settings, { module, pin, policy, ...readSelection(options) }), settings };
+}
+
+/** The options that select a token, and an object on it. */
+export function readSelection(
+  options: Pick<Pkcs11SignerOptions, "token" | "serial" | "slotId" | "object" | "id">,
+): Pick<RequestParts, "selector" | "query"> {
+  const { slotId } = options;
+  return {
     selector: {
       token: optionalText("token", options.token),
       serial: optionalText("serial", options.serial),
       slotId: slotId === undefined ? undefined : readSlotId(slotId),
     },
     query: { object: optionalLabel(options.object), id: optionalBytes("id", options.id) },
-    policy: options.policy,
-  });
-  return { request, settings };
+  };
 }
 
 /** @throws ConfigurationError */

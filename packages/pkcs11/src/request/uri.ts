@@ -47,7 +47,7 @@ const VERSION = /^[0-9]{1,3}(\.[0-9]{1,3})?$/;
  *
  * @throws ConfigurationError
  */
-export function parsePkcs11Uri(uri: string): Pkcs11Uri {
+export function parsePkcs11Uri(uri: string, type: "private" | "cert" = "private"): Pkcs11Uri {
   const rest = afterScheme(uri, "pkcs11");
   if (rest === undefined)
     throw new ConfigurationError("uri", `expected a key URI that begins with ${SCHEME}, got ${given(uri)}`);
@@ -57,7 +57,7 @@ export function parsePkcs11Uri(uri: string): Pkcs11Uri {
     ...OTHER_PATH_ATTRIBUTES,
   ]);
   const query = attributes(mark < 0 ? "" : rest.slice(mark + 1), "&", QUERY_ATTRIBUTES);
-  requirePrivateKey(path.get("type"));
+  requireType(path.get("type"), type);
   return {
     selector: selectorFrom(path),
     query: {
@@ -172,10 +172,11 @@ function decodeSlotId(value: string): string {
   throw new ConfigurationError("uri", "slot-id: expected a whole number from 0 to 2^64 - 1 in decimal digits");
 }
 
-function requirePrivateKey(type: string | undefined): void {
-  if (type !== undefined && type !== "private") {
-    throw new ConfigurationError("uri", "type: expected private, or no type: a signer needs a private key");
-  }
+/** The certificates of a key can be named by the key. */
+function requireType(type: string | undefined, wanted: "private" | "cert"): void {
+  if (type === undefined || type === "private" || type === wanted) return;
+  const expected = wanted === "cert" ? "cert, private or no type" : "private, or no type: a signer needs a private key";
+  throw new ConfigurationError("uri", `type: expected ${expected}`);
 }
 
 function optional<Value>(text: string | undefined, read: (text: string) => Value): Value | undefined {

@@ -1,7 +1,7 @@
 // Messages between the process that signs and the child process that holds the module. They are cloned (`serialization:
 // "advanced"`), so bytes stay bytes. A PIN is sent only when a login asks for it, never in arguments or the environment.
 import type { SignerHealth } from "@signpost/core";
-import type { KeyRequest } from "../request/key-request.ts";
+import type { KeyRequest, TokenRequest } from "../request/key-request.ts";
 import type { PinOutcome, PinVerdict } from "./pin-outcomes.ts";
 import type { SigningKeyDescription } from "./signing-key.ts";
 import type { TokenName } from "./token-name.ts";
@@ -38,6 +38,7 @@ export type ToChild =
   | { readonly type: "open"; readonly call: number; readonly input: OpenInput }
   | { readonly type: "sign"; readonly call: number; readonly key: number; readonly digest: Uint8Array }
   | { readonly type: "close"; readonly call: number; readonly key: number }
+  | { readonly type: "certificates"; readonly call: number; readonly input: TokenRequest }
   /** No caller is waiting for it any more. */
   | { readonly type: "abort"; readonly call: number }
   | {

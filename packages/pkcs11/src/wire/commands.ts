@@ -1,7 +1,12 @@
 // Messages between the caller's thread and a worker thread. Plain data only, because they are cloned. For a signature, a
 // key number and 32 bytes go in, and 64 bytes come out.
 
-import type { PrivateKeyDescription, TokenDescription, TokenList } from "../cryptoki/descriptions.ts";
+import type {
+  PrivateKeyDescription,
+  TokenCertificates,
+  TokenDescription,
+  TokenList,
+} from "../cryptoki/descriptions.ts";
 import type { PrivateKeyQuery } from "../request/key-request.ts";
 import type { Gate } from "./gate.ts";
 
@@ -60,6 +65,8 @@ export interface Commands {
    */
   finalize: [input: { readonly module: boolean; readonly gone?: boolean }, output: null];
   tokens: [input: null, output: TokenList];
+  /** The certificates of a token, read in a session that is closed afterward. Logs in nowhere. */
+  certificates: [input: { readonly token: TokenInSlot }, output: TokenCertificates];
   /**
    * Opens a session, then closes the previous one. CKR_TOKEN_NOT_PRESENT, then and later, when another token is in the
    * slot.

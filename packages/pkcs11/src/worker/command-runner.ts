@@ -1,5 +1,6 @@
 import type { CommandInput, CommandName, CommandOutput } from "../wire/commands.ts";
 import { inside } from "../wire/gate.ts";
+import { readCertificates } from "./read-certificates.ts";
 import { WorkerModule } from "./worker-module.ts";
 import { WorkerSession } from "./worker-session.ts";
 
@@ -47,6 +48,7 @@ function moduleHandlers(module: WorkerModule, session: WorkerSession): Omit<Hand
       return nothing(module.finalize(whole));
     },
     tokens: () => module.tokens(),
+    certificates: ({ token }) => readCertificates(module, token),
   };
 }
 

@@ -7,7 +7,6 @@ import {
   Certificate,
   ExtKeyUsage,
   type Extension,
-  GeneralNames,
 } from "pkijs";
 import { jwkThumbprint } from "@signpost/core";
 import { exactBuffer } from "../encode/der.ts";
@@ -94,8 +93,7 @@ function extensionValue(extensions: readonly Extension[], oid: string): Uint8Arr
 
 function altNames(der: Uint8Array | undefined): readonly CertificateName[] {
   if (der === undefined) return [];
-  // pkijs reads the same structure for two extensions.
-  return certificateNames(AltName.fromBER(exactBuffer(der)).altNames satisfies GeneralNames["names"]);
+  return certificateNames(AltName.fromBER(exactBuffer(der)).altNames);
 }
 
 function keyUsage(der: Uint8Array | undefined): readonly string[] | undefined {

@@ -1,0 +1,98 @@
+import { X509Certificate } from "node:crypto";
+import { type P256PublicJwk, spkiToJwk } from "@signpost/core";
+import type { CertificateObject, NamedObject, TokenCertificates } from "./cryptoki/descriptions.ts";
+import type { PrivateKeyQuery } from "./request/key-request.ts";
+
+/** A certificate of a token that could be parsed. */
+export interface ReadCertificate {
+  readonly object: CertificateObject;
+  readonly x509: X509Certificate;
+}
+
+/** Which certificates are leaves. */
+interface LeafQuery {
+  readonly query: PrivateKeyQuery;
+  readonly publicKey: P256PublicJwk | undefined;
+}
+
+/** The chains of a token, each from its leaf on. Those that are valid now come first, and of these the one that is valid longest. */
+export function certificateChains(
+  token: TokenCertificates,
+  leafQuery: LeafQuery,
+  now: number,
+): readonly (readonly ReadCertificate[])[] {
+  const certificates = token.certificates.flatMap(parse);
+  const isLeaf = leafTest(token, certificates, leafQuery);
+  return certificates
+    .filter(isLeaf)
+    .toSorted((a, b) => Number(isValid(b, now)) - Number(isValid(a, now)) || endOf(b) - endOf(a))
+    .map((leaf) => chainOf(leaf, certificates));
+}
+
+/** Other objects may have this class too, such as a certificate that the vendor encrypted. */
+function parse(object: CertificateObject): readonly ReadCertificate[] {
+  try {
+    return [{ object, x509: new X509Certificate(object.value) }];
+  } catch {
+    return [];
+  }
+}
+
+function leafTest(
+  { keys }: TokenCertificates,
+  certificates: readonly ReadCertificate[],
+  { query, publicKey }: LeafQuery,
+): (certificate: ReadCertificate) => boolean {
+  const { object: label, id } = query;
+  if (publicKey !== undefined) return ({ x509 }) => isKeyOf(x509, publicKey);
+  if (label === undefined && id === undefined) {
+    return (each) => !certificates.some((other) => other !== each && issued(each, other));
+  }
+  // A certificate is often next to the key by its id, with another label or none.
+  const ids = label === undefined ? [] : keys.filter((key) => same(key.label, label)).map((key) => key.id);
+  const hasLabel = (object: NamedObject): boolean =>
+    label === undefined || same(object.label, label) || ids.some((each) => each.length > 0 && same(each, object.id));
+  return ({ object }) => (id === undefined || same(object.id, id)) && hasLabel(object);
+}
+
+function isKeyOf({ publicKey }: X509Certificate, { x, y }: P256PublicJwk): boolean {
+  try {
+    const jwk = spkiToJwk(publicKey.export({ type: "spki", format: "der" }));
+    return jwk.x === x && jwk.y === y;
+  } catch {
+    return false;
+  }
+}
+
+function chainOf(leaf: ReadCertificate, certificates: readonly ReadCertificate[]): readonly ReadCertificate[] {
+  const chain: ReadCertificate[] = [];
+  for (let next: ReadCertificate | undefined = leaf; next !== undefined;) {
+    const current: ReadCertificate = next;
+    chain.push(current);
+    // A token may hold an authority's old and new certificate.
+    next = certificates
+      .filter((each) => !chain.some(({ object }) => same(object.value, each.object.value)) && issued(each, current))
+      .toSorted((a, b) => endOf(b) - endOf(a))[0];
+  }
+  return chain;
+}
+
+function issued(issuer: ReadCertificate, subject: ReadCertificate): boolean {
+  try {
+    return subject.x509.checkIssued(issuer.x509) && subject.x509.verify(issuer.x509.publicKey);
+  } catch {
+    return false;
+  }
+}
+
+function isValid({ x509 }: ReadCertificate, now: number): boolean {
+  return Date.parse(x509.validFrom) <= now && now < Date.parse(x509.validTo) + 1000;
+}
+
+function endOf({ x509 }: ReadCertificate): number {
+  return Date.parse(x509.validTo);
+}
+
+function same(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
