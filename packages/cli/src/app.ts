@@ -7,8 +7,10 @@ import {
   UnexpectedPositionalError,
 } from "@stricli/core";
 import { benchCommand } from "./bench/command.ts";
+import { certCommands } from "./cert/command.ts";
 import { checkCommand } from "./check/command.ts";
 import { completeCommand } from "./complete/command.ts";
+import { csrCommand } from "./csr/command.ts";
 import { doctorCommand } from "./doctor/command.ts";
 import { jwksCommand } from "./jwks/command.ts";
 import { keygenCommand } from "./keygen/command.ts";
@@ -57,6 +59,8 @@ export function createApp(version: string): Application<CliContext> {
       serve: serveCommand,
       keygen: keygenCommand,
       kid: kidCommand,
+      csr: csrCommand,
+      cert: certCommands,
       verify: verifyCommand,
       sign: signCommand,
       bench: benchCommand,

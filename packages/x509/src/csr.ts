@@ -1,13 +1,14 @@
 import { ConfigurationError, jwkToSpki, type Signer } from "@signpost/core";
 import { assertOptions, readSignal, type OptionNames } from "@signpost/core/adapter";
 import { contextTagged, objectIdentifier, sequence, setOf } from "./encode/der.ts";
+import type { EncodedCertificate } from "./encode/pem.ts";
 import { encodeExtensions } from "./extensions/extension.ts";
 import { readExtensions, type CertificateExtensions } from "./extensions/read-extensions.ts";
 import { readAltNames, type SubjectAltName } from "./names/alt-names.ts";
 import { encodeName } from "./names/encode-name.ts";
 import { readName, type DistinguishedName } from "./names/read-name.ts";
 import { requireSigner } from "./require-signer.ts";
-import { signStructure, type EncodedCertificate } from "./sign-structure.ts";
+import { signStructure } from "./sign-structure.ts";
 
 /** Options of `createCsr`. */
 export interface CsrOptions {

@@ -12,7 +12,7 @@ export type { StringType } from "./names/attribute-types.ts";
 export type { DistinguishedName, EncodedAttribute, RelativeDistinguishedName } from "./names/read-name.ts";
 export { selfSigned } from "./self-signed.ts";
 export type { SelfSignedOptions } from "./self-signed.ts";
-export type { EncodedCertificate } from "./sign-structure.ts";
+export type { EncodedCertificate } from "./encode/pem.ts";
 export type { CertificateInfo } from "./inspect/certificate-info.ts";
 export type { ChainFault, ChainProblemCode } from "./inspect/chain-faults.ts";
 export { inspectChain } from "./inspect/inspect-chain.ts";

@@ -4,6 +4,7 @@ import { AuthorityKeyIdentifier } from "pkijs";
 import { ConfigurationError, jwkToSpki, type Signer } from "@signpost/core";
 import { assertOptions, given, readSignal, readWholeNumber, type OptionNames } from "@signpost/core/adapter";
 import { contextTagged, derOf, exactBuffer, sequence } from "./encode/der.ts";
+import type { EncodedCertificate } from "./encode/pem.ts";
 import { encodeTime, readTime, wholeSeconds } from "./encode/time.ts";
 import { encodeExtensions, type ExtensionValue, OID } from "./extensions/extension.ts";
 import { readExtensions, type CertificateExtensions } from "./extensions/read-extensions.ts";
@@ -11,7 +12,7 @@ import { readAltNames, type SubjectAltName } from "./names/alt-names.ts";
 import { encodeName } from "./names/encode-name.ts";
 import { readName, type DistinguishedName } from "./names/read-name.ts";
 import { requireSigner } from "./require-signer.ts";
-import { SIGNATURE_ALGORITHM, signStructure, type EncodedCertificate } from "./sign-structure.ts";
+import { SIGNATURE_ALGORITHM, signStructure } from "./sign-structure.ts";
 
 /** Options of `selfSigned`. */
 export interface SelfSignedOptions {

@@ -1,14 +1,6 @@
 import { createKeySet, ecdsaRawToDer, signWith, type Signer } from "@signpost/core";
 import { bitString, objectIdentifier, sequence } from "./encode/der.ts";
-import { pemOf } from "./encode/pem.ts";
-
-/** A certificate, or a request for one, in both of its forms. */
-export interface EncodedCertificate {
-  /** DER. */
-  readonly der: Uint8Array;
-  /** PEM (RFC 7468), with a line break at its end. */
-  readonly pem: string;
-}
+import { pemOf, type EncodedCertificate } from "./encode/pem.ts";
 
 /** ecdsa-with-SHA256, without parameters (RFC 5758 section 3.2). */
 export const SIGNATURE_ALGORITHM: Uint8Array = sequence([objectIdentifier("1.2.840.10045.4.3.2")]);

@@ -1,5 +1,4 @@
-/** `ok`: checked, and as it should be. `note`: good to know. `warning` and `problem` need a person. */
-export type Level = "ok" | "note" | "warning" | "problem";
+import type { Level } from "../terminal/levels.ts";
 
 /** What a check found. */
 export interface Finding {

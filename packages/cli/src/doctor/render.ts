@@ -1,8 +1,9 @@
 import type { Colors } from "../terminal/colors.ts";
+import { MARKS, type Level } from "../terminal/levels.ts";
 import type { Output } from "../terminal/output.ts";
 import { printable, printableLines } from "../terminal/printable.ts";
 import { tableText } from "../terminal/table.ts";
-import type { Finding, KeyReport, Level } from "./finding.ts";
+import type { Finding, KeyReport } from "./finding.ts";
 
 /** Prints what was found out about a key. */
 export function printReport({ name, uri, findings }: KeyReport, output: Output): void {
@@ -18,13 +19,6 @@ export function printReport({ name, uri, findings }: KeyReport, output: Output):
   );
   output.line();
 }
-
-const MARKS: Readonly<Record<Level, (colors: Colors) => string>> = {
-  ok: ({ green }) => green("✓"),
-  note: ({ cyan }) => cyan("i"),
-  warning: ({ yellow }) => yellow("!"),
-  problem: ({ red }) => red("✗"),
-};
 
 function row({ check, level, text, todo }: Finding, colors: Colors): readonly string[] {
   // A backend may have a part in both.

@@ -1,3 +1,11 @@
+/** A certificate, or a request for one, in both of its forms. */
+export interface EncodedCertificate {
+  /** DER. */
+  readonly der: Uint8Array;
+  /** PEM (RFC 7468), with a line break at its end. */
+  readonly pem: string;
+}
+
 /** DER as PEM with this label (RFC 7468): lines of 64 characters, and a line break at the end. */
 export function pemOf(label: string, der: Uint8Array): string {
   const lines =

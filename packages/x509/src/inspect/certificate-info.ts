@@ -1,22 +1,14 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { BitString, fromBER } from "asn1js";
-import {
-  AltName,
-  AuthorityKeyIdentifier,
-  BasicConstraints,
-  Certificate,
-  ExtKeyUsage,
-  type Extension,
-} from "pkijs";
+import { AltName, AuthorityKeyIdentifier, BasicConstraints, Certificate, ExtKeyUsage, type Extension } from "pkijs";
 import { jwkThumbprint } from "@signpost/core";
 import { exactBuffer } from "../encode/der.ts";
-import { pemOf } from "../encode/pem.ts";
+import { pemOf, type EncodedCertificate } from "../encode/pem.ts";
 import { OID } from "../extensions/extension.ts";
 import type { CertificateBasicConstraints } from "../extensions/read-extensions.ts";
 import { KEY_USAGE_BITS, purposeName } from "../extensions/usages.ts";
 import { certificateNames, type CertificateName } from "../names/certificate-names.ts";
 import { formatName } from "../names/format-name.ts";
-import type { EncodedCertificate } from "../sign-structure.ts";
 
 /** What a certificate says. Nothing in it has been verified. */
 export interface CertificateInfo extends EncodedCertificate {
