@@ -133,7 +133,18 @@ test.each(MAP.flatMap(sections))("the section $heading of $page names files that
 test("the map has a part for each package whose inside it explains", () => {
   const inside = new Set(MAP.flatMap(sections).map((section) => section.inside));
   expect([...inside].toSorted()).toEqual(
-    ["", "an adapter", "better-auth", "cli", "conformance", "core", "oidc-provider", "pkcs11", "verify"].toSorted(),
+    [
+      "",
+      "an adapter",
+      "better-auth",
+      "cli",
+      "conformance",
+      "core",
+      "oidc-provider",
+      "pkcs11",
+      "verify",
+      "x509",
+    ].toSorted(),
   );
 });
 

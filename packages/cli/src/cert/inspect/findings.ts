@@ -117,11 +117,14 @@ function keyFindings(
   return findings;
 }
 
+/** A key with either of them may sign tokens. */
+const SIGNATURES = ["digitalSignature", "contentCommitment"];
+
 function usageFindings({ keyUsage, basicConstraints }: CertificateInfo): readonly ChainFinding[] {
   const findings: ChainFinding[] = [];
   const add = (level: Level, text: string): void => void findings.push({ check: "usage", level, text });
-  if (keyUsage !== undefined && !keyUsage.includes("digitalSignature")) {
-    add("problem", "the key usage of the leaf does not allow to sign tokens: digitalSignature is missing");
+  if (keyUsage !== undefined && !SIGNATURES.some((usage) => keyUsage.includes(usage))) {
+    add("problem", "the key usage of the leaf does not allow signatures: digitalSignature is missing");
   }
   if (basicConstraints?.ca === true) add("warning", "the leaf is the certificate of an authority");
   return findings;
