@@ -133,6 +133,7 @@ const EXTENSIONS: readonly Refusal[] = [
     "extensions.keyUsage",
     /needs keyCertSign/,
   ],
+  [extended({ keyUsage: false, basicConstraints: { ca: true } }), "extensions.keyUsage", /needs keyCertSign/],
   [extended({ extendedKeyUsage: "" }), "extensions.extendedKeyUsage", /got an empty string/],
   [extended({ extendedKeyUsage: ["anything"] }), "extensions.extendedKeyUsage[0]", /serverAuth/],
   [extended({ extendedKeyUsage: ["toString"] }), "extensions.extendedKeyUsage[0]", /serverAuth/],

@@ -157,7 +157,7 @@ function requireTogether(
   if (signsCertificates && constraints?.ca !== true) {
     throw new ConfigurationError("extensions.keyUsage", "keyCertSign needs basicConstraints: { ca: true }");
   }
-  if (constraints?.ca === true && usages !== undefined && !signsCertificates) {
+  if (constraints?.ca === true && !signsCertificates) {
     throw new ConfigurationError("extensions.keyUsage", "basicConstraints: { ca: true } needs keyCertSign");
   }
 }

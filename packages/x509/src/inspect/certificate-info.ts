@@ -54,6 +54,7 @@ export function certificateInfo(der: Uint8Array): CertificateInfo {
   const { publicKey } = new X509Certificate(der);
   const certificate = Certificate.fromBER(exactBuffer(der));
   const extensions = certificate.extensions ?? [];
+  requireOnce(extensions);
   const valueOf = (oid: string): Uint8Array | undefined => extensionValue(extensions, oid);
   return {
     der: new Uint8Array(der),
@@ -76,6 +77,12 @@ export function certificateInfo(der: Uint8Array): CertificateInfo {
     signatureAlgorithm: certificate.signatureAlgorithm.algorithmId,
     x5tS256: createHash("sha256").update(der).digest("base64url"),
   };
+}
+
+/** RFC 5280 section 4.2. Programs differ in which of two they take. */
+function requireOnce(extensions: readonly Extension[]): void {
+  const oids = extensions.map(({ extnID }) => extnID);
+  if (new Set(oids).size < oids.length) throw new SyntaxError("an extension is there twice");
 }
 
 function extensionValue(extensions: readonly Extension[], oid: string): Uint8Array | undefined {
