@@ -14,6 +14,7 @@ const guides = [
   "docs/cli.md",
   "docs/cli-check.md",
   "docs/cli-bench.md",
+  "docs/cli-csr.md",
   "docs/cli-rotate.md",
   "docs/cli-serve.md",
 ]

@@ -9,9 +9,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { calculateJwkThumbprint } from "jose";
 import { createCsr } from "@signpost/x509";
 import { openLocalSigner } from "@signpost/local";
+import { FIXED_CHAIN, FIXED_ROOT } from "./support/fixed-chain.ts";
+import { frozenAt } from "./support/frozen-clock.ts";
 import { createKeyFolder, RFC_KEY, type KeyFolder } from "./support/key-folder.ts";
 import { runApp } from "./support/run-app.ts";
 import { runCli } from "./support/run-cli.ts";
+import { expectTranscript } from "./support/transcript.ts";
 
 const { d: _private, ...jwk } = RFC_KEY;
 let folder: KeyFolder;
@@ -105,6 +108,21 @@ test("the built program shows a good chain", async () => {
   expect(stdout).toContain("authority, path length 0; keyCertSign");
   expect(stdout).toMatch(/✓ {2}order +leaf first, 2 certificates/);
   expect(stdout).toMatch(/✓ {2}trust +leads to a certificate that you trust/);
+});
+
+test("the picture of the guide: a chain that leads to a trusted root, with the key of a configuration", async () => {
+  await using fixed = await createKeyFolder();
+  await fixed.addRfcKey("op.pem");
+  await fixed.write("chain.pem", FIXED_CHAIN);
+  await fixed.write("root.pem", FIXED_ROOT);
+  await fixed.write("signpost.config.json", {
+    issuer: "https://op.example",
+    keys: [{ keyId: "sig-2026-07", signer: "local:op.pem" }],
+  });
+  const args = ["cert", "inspect", "chain.pem", "--trust", "root.pem", "--config", "signpost.config.json"];
+  const env = frozenAt("2026-12-01T00:00:00Z");
+  const { code } = await expectTranscript("cert-inspect", args, { cwd: fixed.path, env });
+  expect(code).toBe(0);
 });
 
 test("JSON has the certificates in order, and what was found", async () => {
