@@ -142,6 +142,14 @@ test("extensions of an authority, custom ones, and criticality as asked", async 
   expect(text).toMatch(/1\.3\.6\.1\.4\.1\.99999\.4: critical\s+\.\./);
 });
 
+test.each(["xn--mnchen-3ya.example", "XN--MNCHEN-3YA.example", "r3---sn-abc.example", "xn--p1ai", "1.2.3.4.example"])(
+  "%s is a domain name",
+  async (dns) => {
+    const request = await createCsr(signer, { subject: [], subjectAltNames: [{ dns }] });
+    expect(textOf(request)).toContain(`DNS:${dns}\n`);
+  },
+);
+
 test("without key usage and names, there are no extensions", async () => {
   const request = await createCsr(signer, { subject: "CN=op", extensions: { keyUsage: false } });
   expect(textOf(request)).toMatch(/Attributes:\s+\(none\)/);

@@ -14,9 +14,15 @@ export function domainNameFault(name: string): string | undefined {
     return "expected a domain name: labels of letters, digits and inner hyphens, at most 63 characters each and 253 in all";
   }
   if (/^\d+$/.test(labels.at(-1) ?? "")) return "expected a domain name, and an IP address as { ip }";
-  const isPuny = labels.some((label) => /^..--/.test(label));
-  if (isPuny && domainToUnicode(name) === "") return "expected valid A-labels (xn--…)";
+  if (!labels.every(isValidLabel)) return "expected valid A-labels (xn--…)";
   return undefined;
+}
+
+/** An A-label stands for a U-label, and is the only one for it. Versions of Node differ in what they answer for others. */
+function isValidLabel(label: string): boolean {
+  if (!/^xn--/i.test(label)) return true;
+  const unicode = domainToUnicode(label);
+  return unicode !== "" && !/^xn--/i.test(unicode) && domainToASCII(unicode) === label.toLowerCase();
 }
 
 function suggestion(name: string): string {
