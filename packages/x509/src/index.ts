@@ -8,7 +8,7 @@ export type {
 } from "./extensions/read-extensions.ts";
 export type { CertificateKeyUsage, CertificatePurpose } from "./extensions/usages.ts";
 export type { SubjectAltName } from "./names/alt-names.ts";
-export type { StringType } from "./names/attribute-types.ts";
+export type { AttributeStringType } from "./names/attribute-types.ts";
 export type { DistinguishedName, EncodedAttribute, RelativeDistinguishedName } from "./names/read-name.ts";
 export { selfSigned } from "./self-signed.ts";
 export type { SelfSignedOptions } from "./self-signed.ts";

@@ -1,5 +1,5 @@
 /** The string types in which the value of an attribute can be encoded. */
-export type StringType = "utf8" | "printable" | "ia5";
+export type AttributeStringType = "utf8" | "printable" | "ia5";
 
 /** An attribute of a distinguished name. */
 export interface AttributeType {
@@ -7,7 +7,7 @@ export interface AttributeType {
   /** Names for it. The first one is used to print. */
   readonly names: readonly [string, ...string[]];
   /** The string types that its definition allows. The first one is the default. */
-  readonly strings: readonly [StringType, ...StringType[]];
+  readonly strings: readonly [AttributeStringType, ...AttributeStringType[]];
   /** The most characters (RFC 5280 appendix A.1). */
   readonly longest: number;
   /** What a value looks like, if not any text does, with words for an error. */

@@ -1,7 +1,13 @@
 import { ConfigurationError } from "@signpost/core";
 import { given, isPlainObject, nearestName } from "@signpost/core/adapter";
 import { isOid } from "../encode/oid.ts";
-import { ATTRIBUTE_TYPES, attributeType, otherType, type AttributeType, type StringType } from "./attribute-types.ts";
+import {
+  ATTRIBUTE_TYPES,
+  attributeType,
+  otherType,
+  type AttributeType,
+  type AttributeStringType,
+} from "./attribute-types.ts";
 import { parseName } from "./parse-name.ts";
 
 /** The text of an attribute, in a string type other than its default. */
@@ -12,7 +18,7 @@ export interface EncodedAttribute {
    * `"utf8"` (UTF8String), `"printable"` (PrintableString) or `"ia5"` (IA5String), if the attribute allows it. Default: the
    * attribute's own, which is UTF8String for `CN`, `O` and most others, and PrintableString for `C` and `serialNumber`.
    */
-  readonly encoding?: StringType | undefined;
+  readonly encoding?: AttributeStringType | undefined;
 }
 
 /**
@@ -33,7 +39,7 @@ export type DistinguishedName = string | readonly RelativeDistinguishedName[];
 /** An attribute that was read and checked. */
 export interface ReadAttribute {
   readonly type: AttributeType;
-  readonly value: { readonly text: string; readonly encoding: StringType } | { readonly der: Uint8Array };
+  readonly value: { readonly text: string; readonly encoding: AttributeStringType } | { readonly der: Uint8Array };
 }
 
 /** Relative names in the order of the encoding, each with its attributes. */
@@ -103,12 +109,12 @@ function readAttribute(argument: string, type: AttributeType, value: unknown): R
   if (typeof text !== "string" || text === "") {
     throw new ConfigurationError(argument, `expected a text that is not empty, got ${given(text)}`);
   }
-  if (!type.strings.includes(encoding as StringType)) {
+  if (!type.strings.includes(encoding as AttributeStringType)) {
     const words = type.strings.map((each) => JSON.stringify(each)).join(" or ");
     throw new ConfigurationError(`${argument}.encoding`, `expected ${words}, got ${given(encoding)}`);
   }
-  requireText(argument, type, text, encoding as StringType);
-  return { type, value: { text, encoding: encoding as StringType } };
+  requireText(argument, type, text, encoding as AttributeStringType);
+  return { type, value: { text, encoding: encoding as AttributeStringType } };
 }
 
 function readEncoded(argument: string, value: Record<string, unknown>): { text: unknown; encoding?: unknown } {
@@ -124,7 +130,7 @@ function readEncoded(argument: string, value: Record<string, unknown>): { text: 
 // X.680 section 41.4.
 const PRINTABLE = /^[A-Za-z\d '()+,\-./:=?]*$/;
 
-function requireText(argument: string, type: AttributeType, text: string, encoding: StringType): void {
+function requireText(argument: string, type: AttributeType, text: string, encoding: AttributeStringType): void {
   // Programs have cut names at a NUL, and shown others in their logs.
   if (!text.isWellFormed() || /\p{Cc}/u.test(text)) {
     throw new ConfigurationError(argument, "expected text without control characters and lone surrogates");
