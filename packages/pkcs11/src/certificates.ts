@@ -26,8 +26,8 @@ export interface Pkcs11Certificate {
 }
 
 /**
- * Finds the certificates that a token holds (CKO_CERTIFICATE): chains, each from its leaf on, as far as the token holds the
- * issuers. The leaf has the public key that you name, or the id or label. Without any of them, each certificate that issued none
+ * Finds the certificates that a token holds (CKO_CERTIFICATE): chains, each from its leaf on, with the issuers that the token
+ * holds too. The leaf has the public key that you name, or the id or label. Without any of them, each certificate that issued none
  * of the others is a leaf. Chains that are valid now come first, and of these the one that is valid longest. Certificates and
  * their signatures are compared, and nothing else: the chains are not trusted.
  *
