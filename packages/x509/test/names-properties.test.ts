@@ -54,7 +54,7 @@ test("a subject that is read as a string of RFC 4514, and given back, is the sam
         Buffer.from(Certificate.fromBER(new Uint8Array(der).buffer).subject.valueBeforeDecode).toString("hex");
       expect(subjectOf(again.der)).toBe(subjectOf(made.der));
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });
 
@@ -66,7 +66,7 @@ test("each attribute is read back by another library", async () => {
       const values = request.subject.typesAndValues.map(({ value }) => value.valueBlock.value);
       expect(values.toSorted()).toEqual(given.flatMap((each) => Object.values(each)).toSorted());
     }),
-    { numRuns: 100 },
+    { numRuns: 50 },
   );
 });
 
@@ -103,7 +103,7 @@ test("names come back as they were given, and OpenSSL counts as many", async () 
         expect(new X509Certificate(der).subjectAltName).toBeTypeOf("string");
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });
 
