@@ -45,7 +45,7 @@ describe.each(["thread", "process"] as const)("isolation %s", (isolation) => {
     });
     at.shim.release();
     const signer = await openPkcs11Signer({ ...at.base, isolation });
-    await expect(signer.sign(sha256("after it"))).resolves.toHaveLength(64);
+    await expect(signer.sign(sha256(Buffer.from("after it")))).resolves.toHaveLength(64);
     expect(await labels({ isolation })).toEqual(["leaf"]);
     await signer.close();
   });
@@ -72,7 +72,7 @@ test("an object that does not show its value is left out", async () => {
 
 test("while a signer signs, reading takes no session away from it", async () => {
   const signer = await openPkcs11Signer({ ...at.base, sessions: 2 });
-  const signing = Array.from({ length: 40 }, (_, index) => signer.sign(sha256(`token ${index}`)));
+  const signing = Array.from({ length: 40 }, (_, index) => signer.sign(sha256(Buffer.from(`token ${index}`))));
   expect(await labels()).toEqual(["leaf"]);
   expect(await Promise.all(signing)).toHaveLength(40);
   expect(signer.health().status).toBe("ready");
