@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import { VersioningType } from "@nestjs/common";
+import { type INestApplication, VersioningType } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { FastifyAdapter } from "@nestjs/platform-fastify";
+import { Test } from "@nestjs/testing";
 import { createJwksEndpoint, createKeySet, type JwksEndpoint } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import express from "express";
@@ -9,6 +12,7 @@ import { compress } from "hono/compress";
 import { etag } from "hono/etag";
 import Koa from "koa";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { JwksModule } from "../../examples/nestjs/src/jwks-module.ts";
 import { start as startNest } from "../../examples/nestjs/src/server.ts";
 import { importOldestHost, importWithOldestHosts } from "./support/frameworks.ts";
 import { exchange, type RawRequest, type RawResponse } from "./support/raw-http.ts";
@@ -136,6 +140,30 @@ test("NestJS on Fastify: enableCors also reaches the key set", async () => {
   for (const response of [whole, preflight]) {
     expect(response?.headers).toContainEqual(["access-control-allow-origin", "https://spa.example"]);
   }
+});
+
+describe("NestJS, where the modules exist before the HTTP adapter or without one", () => {
+  test.each([
+    ["Express", undefined],
+    ["Fastify", new FastifyAdapter()],
+  ])("the application of a test module serves the key set, on %s", async (_name, adapter) => {
+    const testing = await Test.createTestingModule({ imports: [JwksModule.serve(endpoint)] }).compile();
+    const app: INestApplication<Server> =
+      adapter === undefined ? testing.createNestApplication() : testing.createNestApplication(adapter);
+    app.setGlobalPrefix("api");
+    app.useGlobalGuards({ canActivate: () => false });
+    await app.listen(0);
+    onTestFinished(() => app.close());
+    const response = await fetch(`${await app.getUrl()}${PATH}`);
+    const { body, headers } = endpoint.respond("GET");
+    expect([response.status, response.headers.get("ETag")]).toEqual([200, headers["ETag"]]);
+    expect(Buffer.from(await response.arrayBuffer()).equals(body ?? Buffer.of())).toBe(true);
+  });
+
+  test("an application without HTTP loads the module", async () => {
+    const settings = { abortOnError: false, logger: false } as const;
+    await (await NestFactory.createApplicationContext(JwksModule.serve(endpoint), settings)).close();
+  });
 });
 
 describe("Express", () => {
