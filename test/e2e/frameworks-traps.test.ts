@@ -162,7 +162,9 @@ describe("NestJS, where the modules exist before the HTTP adapter or without one
 
   test("an application without HTTP loads the module", async () => {
     const settings = { abortOnError: false, logger: false } as const;
-    await (await NestFactory.createApplicationContext(JwksModule.serve(endpoint), settings)).close();
+    const context = await NestFactory.createApplicationContext(JwksModule.serve(endpoint), settings);
+    onTestFinished(() => context.close());
+    expect(context.get(JwksModule)).toBeInstanceOf(JwksModule);
   });
 });
 
