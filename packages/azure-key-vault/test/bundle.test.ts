@@ -47,7 +47,7 @@ describe.each(["esm", "cjs"] as const)("a bundle, %s", (format) => {
   });
 
   test("without undici says so", async () => {
-    const run = await bundle(format, ["@azure/identity", "undici"]);
+    const run = await bundle(format, ["@azure/identity", "undici", "undici/index.js"]);
     expect(await run({ TOKEN: "x" })).toBe(
       "ConfigurationError: undici: expected the package undici to be installed where the bundle runs",
     );
@@ -58,6 +58,7 @@ test.each([
   ['Dynamic require of "node:assert" is not supported', /its CommonJS cannot run inside this bundle; make undici/],
   ["require is not defined in ES module scope", /its CommonJS cannot run inside this bundle/],
   ["Cannot find package 'undici' imported from /srv/out.js", /^expected the package undici to be installed/],
+  ["Cannot find module 'undici/index.js'", /^expected the package undici to be installed/],
   ["something else", /^expected the package undici to load, but it failed with "something else"$/],
 ])("a failure to load undici is explained: %s", (message, text) => {
   expect(loadingFailure(new Error(message))).toMatch(text);

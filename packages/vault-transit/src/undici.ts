@@ -2,10 +2,13 @@ import type * as undici from "undici";
 import { ConfigurationError } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 
-/** Loads undici when a dispatcher is made. */
+/**
+ * Loads undici when a dispatcher is made. Its file is named, because Bun has a module "undici" of another kind, whose dispatchers
+ * cannot make requests.
+ */
 export async function loadUndici(): Promise<typeof undici> {
   try {
-    return await import("undici");
+    return await import("undici/index.js");
   } catch (cause) {
     throw new ConfigurationError("undici", loadingFailure(cause), { cause });
   }
@@ -21,7 +24,7 @@ export function loadingFailure(error: unknown): string {
 }
 
 // Node's message, for CommonJS and for ES modules.
-const NOT_FOUND = /^Cannot find (?:module|package) 'undici'/;
+const NOT_FOUND = /^Cannot find (?:module|package) 'undici(?:\/index\.js)?'/;
 
 // The messages of esbuild, and of Node for code that a bundler left unchanged.
 const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;

@@ -43,7 +43,7 @@ describe.each(["esm", "cjs"] as const)("a bundle, %s", (format) => {
   });
 
   test("without undici says so", async () => {
-    expect(await printed(format, ["undici"])).toBe(
+    expect(await printed(format, ["undici", "undici/index.js"])).toBe(
       "ConfigurationError: undici: expected the package undici to be installed where the bundle runs",
     );
   });

@@ -26,8 +26,8 @@ const PROBES = ["http://127.0.0.1:65535/", `http://${PROBE_HOST}:65535/`];
 const PROBE_TIMEOUT_MS = 5000;
 
 /**
- * The undici of Bun has a `fetch` that ignores dispatchers, so no address would be checked. Before the first request, probes through
- * the guard must fail with the guard's own error. They are sent once for each dispatcher.
+ * A runtime may have a `fetch` that ignores dispatchers, as the undici of Bun does, so no address would be checked. Before the first
+ * request, probes through the guard must fail with the guard's own error. They are sent once for each dispatcher.
  */
 export function withGuardProof<D extends Dispatcher>(dispatcher: D, fetch: UndiciFetch, probe: () => Dispatcher): D {
   let proof: Promise<void> | undefined;
@@ -45,17 +45,21 @@ export async function requireGuard(dispatcher: Dispatcher): Promise<void> {
 
 async function proveGuard(fetch: UndiciFetch, dispatcher: Dispatcher): Promise<void> {
   for (const url of PROBES) {
-    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    // Not `AbortSignal.timeout`, which keeps a process on Deno alive until its time has passed.
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(), PROBE_TIMEOUT_MS);
+    const { signal } = over;
     const outcome: unknown = await fetch(url, { method: "HEAD", redirect: "manual", dispatcher, signal }).catch(
       (error: unknown) => error,
     );
+    clearTimeout(timer);
     if (findKeySetError(outcome)?.code !== "address_refused") throw guardUnavailable();
   }
 }
 
-export function guardUnavailable(): KeySetError {
+function guardUnavailable(): KeySetError {
   return new KeySetError(
     "guard_unavailable",
-    "this runtime does not use the address guard, so private addresses could be reached; use Node or Deno, or a fetch through a proxy that checks addresses",
+    "this runtime does not use the address guard, so private addresses could be reached; use a fetch through a proxy that checks addresses",
   );
 }

@@ -3,11 +3,12 @@ import { ConfigurationError } from "@signpost/core";
 import { assertOptions, given, memberOf, readCallback } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import type { Dispatcher } from "undici";
+import { KeySetError } from "../errors.ts";
 import { readTexts } from "../read-options.ts";
 import type { AddressRules } from "./address.ts";
 import { addressRules } from "./address.ts";
 import { createDnsLookup } from "./dns-lookup.ts";
-import { guardUnavailable, withGuardProof } from "./guard-proof.ts";
+import { withGuardProof } from "./guard-proof.ts";
 import type { LookupLike, PromisedLookup } from "./guarded-lookup.ts";
 import { guardedLookup, refusedAddress } from "./guarded-lookup.ts";
 import { parseAddress } from "./ip-network.ts";
@@ -45,7 +46,7 @@ const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = {
  * `address_refused`, which `fetch` wraps.
  *
  * @throws ConfigurationError for an option that cannot work, and if undici cannot be found; KeySetError `guard_unavailable` on a
- * runtime whose undici does not connect through its dispatchers (Bun).
+ * runtime whose own undici ignores dispatchers (Bun). There, use `publicAddressesOnly`.
  * @example
  * ```ts
  * import { createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
@@ -57,9 +58,14 @@ const PUBLIC_DISPATCHER_OPTIONS: OptionNames<PublicDispatcherOptions> = {
 export function createPublicDispatcher(options: PublicDispatcherOptions = {}): Dispatcher {
   assertOptions("options", options, PUBLIC_DISPATCHER_OPTIONS);
   const dispatcher = publicDispatcher(requireUndici(), options);
-  // A set proves the guard before its first request. The caller's own `fetch` does not, and would silently ignore an Agent that
-  // cannot dispatch, like Bun's.
-  if (typeof (dispatcher as Partial<Dispatcher>).dispatch !== "function") throw guardUnavailable();
+  // A set proves the guard before its first request. The caller's own `fetch` does not. Where `import "undici"` is a module of the
+  // runtime, as on Bun, its Agent cannot dispatch, and its `fetch` would silently ignore any dispatcher.
+  if (typeof (dispatcher as Partial<Dispatcher>).dispatch !== "function") {
+    throw new KeySetError(
+      "guard_unavailable",
+      "the undici of this runtime ignores dispatchers, so your own fetch would reach private addresses; use publicAddressesOnly",
+    );
+  }
   return dispatcher;
 }
 

@@ -1,5 +1,6 @@
 // undici's own `fetch`, which matches its dispatchers. Node's built-in one may be of another version. It is loaded with the first
-// request, because it takes longer to load than the rest of this package and core together.
+// request, because it takes longer to load than the rest of this package and core together. Its file is named, because Bun has a
+// module "undici" of another kind, whose `fetch` ignores dispatchers, and with them the address guard.
 import type { Dispatcher } from "undici";
 import { requireGuard } from "./guard-proof.ts";
 import { publicDispatcher } from "./public-dispatcher.ts";
@@ -8,7 +9,7 @@ import type { FetchLike } from "./request.ts";
 /** How a set without its own `fetch` connects. Every call uses the same connections. */
 export function fetchThrough(dispatcher: Dispatcher | undefined): () => Promise<FetchLike> {
   return async () => {
-    const { fetch } = await import("undici");
+    const { fetch } = await import("undici/index.js");
     if (dispatcher === undefined) return fetch;
     await requireGuard(dispatcher);
     return (url, init) => fetch(url, { ...init, dispatcher });
@@ -19,7 +20,7 @@ export function fetchThrough(dispatcher: Dispatcher | undefined): () => Promise<
 export function publicFetch(): () => Promise<FetchLike> {
   let dispatcher: Dispatcher | undefined;
   return async () => {
-    dispatcher ??= publicDispatcher(await import("undici"));
+    dispatcher ??= publicDispatcher(await import("undici/index.js"));
     return fetchThrough(dispatcher)();
   };
 }
