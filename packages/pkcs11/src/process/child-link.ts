@@ -229,14 +229,14 @@ export class ChildLink {
   /** A call is running: this process may not exit by itself, and the child must show that it is alive. */
   #expect(): void {
     this.#process.ref();
-    this.#process.channel?.ref();
+    refChannel(this.#process, "ref");
     this.#silence.start();
   }
 
   #unref(): void {
     this.#silence.stop();
     this.#process.unref();
-    this.#process.channel?.unref();
+    refChannel(this.#process, "unref");
   }
 
   #end(reason: string): void {
@@ -256,6 +256,12 @@ export class ChildLink {
     for (const attempt of this.#tries.values()) attempt.done("lost");
     this.#tries.clear();
   }
+}
+
+/** On Bun a channel has no such functions, and those of the process do this too. */
+function refChannel({ channel }: ChildProcess, what: "ref" | "unref"): void {
+  const { [what]: change }: Partial<NonNullable<ChildProcess["channel"]>> = channel ?? {};
+  change?.call(channel);
 }
 
 /**
