@@ -86,6 +86,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     connections.endWith(socket as Socket, response);
   });
   await open(server, place);
+  // Not every runtime emits this again when a server that is closed is closed.
+  const closed = new Promise<void>((resolve) => server.once("close", () => resolve()));
   return {
     origin: originOf(server.address() as AddressInfo),
     connections: () => connections.count(),
@@ -94,7 +96,6 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     },
     close: async (withinMs) => {
       closing = true;
-      const closed = once(server, "close");
       server.close();
       server.closeIdleConnections();
       const timers = [
