@@ -97,11 +97,11 @@ export const BACKENDS = {
   },
   bun: {
     what: "Bun, a runtime that replaces undici with its own module",
-    provide: () => provideRuntime({ name: "bun", version: "1.4.5", scope: "@oven", variable: "SIGNPOST_BUN" }),
+    provide: () => provideRuntime("bun"),
   },
   deno: {
     what: "Deno, another runtime for npm packages",
-    provide: () => provideRuntime({ name: "deno", version: "2.9.6", scope: "@deno", variable: "SIGNPOST_DENO" }),
+    provide: () => provideRuntime("deno"),
   },
   nextjs: {
     what: "Next.js, which builds and serves an example",

@@ -4,18 +4,25 @@ import { run } from "../lib/process.mjs";
 import { cacheFolder } from "../lib/repository.mjs";
 import { installFromNpm } from "./npm.mjs";
 
+/** The versions that are tested. The pages name them. */
+export const RUNTIME_VERSIONS = { bun: "1.4.5", deno: "2.9.6" };
+
+/** The npm scopes of their programs. */
+const SCOPES = { bun: "@oven", deno: "@deno" };
+
 /**
- * Installs another JavaScript runtime from the npm registry into the cache folder. The environment variable `variable` gives the
+ * Installs another JavaScript runtime from the npm registry into the cache folder. `SIGNPOST_BUN` and `SIGNPOST_DENO` give the
  * tests its path. The program is in the package for this platform, so no install script has to run.
  *
- * @param {{ name: string, version: string, scope: string, variable: string }} runtime
+ * @param {keyof typeof RUNTIME_VERSIONS} name
  */
-export async function provideRuntime({ name, version, scope, variable }) {
+export async function provideRuntime(name) {
+  const version = RUNTIME_VERSIONS[name];
   const folder = join(cacheFolder(), `${name}-${version}`);
   await installFromNpm(folder, [`${name}@${version}`]);
-  const program = await findRunning(join(folder, "node_modules", scope), name);
+  const program = await findRunning(join(folder, "node_modules", SCOPES[name]), name);
   if (program === undefined) throw new Error(`${name} ${version} does not run on this machine`);
-  return { [variable]: program };
+  return { [`SIGNPOST_${name.toUpperCase()}`]: program };
 }
 
 /** npm may install several builds for one platform, such as for older processors or another libc. @param {string} scope @param {string} name */

@@ -39,9 +39,10 @@ async function prepare() {
   const folder = mkdtempSync(join(tmpdir(), "signpost-consumer-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  const { dependencies } = readJson("package.json");
+  const { dependencies, optionalDependencies } = readJson("package.json");
   const compiler = ["typescript", "@types/node"].map((name) => `${name}@${dependencies[name]}`);
-  const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs, ...compiler];
+  const binding = `pkcs11js@${optionalDependencies.pkcs11js}`;
+  const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs, ...compiler, binding];
   must("npm install", await run("npm", args, { cwd: folder, quiet: true }));
   return { folder, tarballs };
 }

@@ -4,6 +4,7 @@ import { checkChangesets } from "./changesets.mjs";
 import { checkDocExamples } from "./doc-examples.mjs";
 import { checkFormat, checkLint, checkTypes, checkUnused } from "./source.mjs";
 import { checkNodeVersion, NODE_VERSIONS } from "./node-matrix.mjs";
+import { checkRuntimes } from "./runtimes.mjs";
 import { checkTarballs } from "./tarballs.mjs";
 
 /**
@@ -21,6 +22,7 @@ export const GATES = {
   api: checkApi,
   changesets: checkChangesets,
   tarballs: checkTarballs,
+  runtimes: checkRuntimes,
   ...Object.fromEntries(NODE_VERSIONS.map((major) => [`node${major}`, () => checkNodeVersion(major)])),
 };
 
