@@ -60,6 +60,11 @@ export const BACKENDS = {
     apt: ["libnss3", "libnss3-tools"],
     programs: ["certutil"],
   },
+  openssl: {
+    what: "the command openssl, as an independent judge of certificates",
+    apt: ["openssl"],
+    programs: ["openssl"],
+  },
   nginx: {
     what: "nginx as a shared cache, with a clock that libfaketime moves",
     apt: ["nginx", "faketime"],
