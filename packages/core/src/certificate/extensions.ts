@@ -68,13 +68,18 @@ function extensionOf({ tag, contents }: DerElement): Extension | undefined {
   const [id, ...rest] = (tag === TAG.sequence ? derElements(contents) : undefined) ?? [];
   const critical = rest[0]?.tag === TAG.boolean ? rest[0] : undefined;
   const [value, ...others] = critical === undefined ? rest : rest.slice(1);
+  const isCritical = booleanOf(critical);
   if (id?.tag !== TAG.objectIdentifier || value?.tag !== TAG.octetString || others.length > 0) return undefined;
-  return { id: objectIdentifier(id.contents), isCritical: isTrue(critical), value: value.contents };
+  if (isCritical === undefined) return undefined;
+  return { id: objectIdentifier(id.contents), isCritical, value: value.contents };
 }
 
-/** An absent value is FALSE. */
-function isTrue(element: DerElement | undefined): boolean {
-  return (element?.contents[0] ?? 0) !== 0;
+/** An absent value is FALSE. Undefined if it is neither FALSE nor TRUE in DER (X.690 section 11.1). */
+function booleanOf(element: DerElement | undefined): boolean | undefined {
+  if (element === undefined) return false;
+  const [value, ...others] = element.contents;
+  if (others.length > 0 || (value !== 0 && value !== 0xff)) return undefined;
+  return value === 0xff;
 }
 
 function basicConstraintsOf(
@@ -87,8 +92,10 @@ function basicConstraintsOf(
   const length = members.find(({ tag }) => tag === TAG.integer)?.contents;
   // A longer path than 127 is never needed, and a negative number means nothing.
   const pathLength = length === undefined ? undefined : length.length === 1 ? (length[0] ?? 0) : Number.NaN;
-  if (members.length > 2 || Number.isNaN(pathLength) || (pathLength ?? 0) > 0x7f) return undefined;
-  return { isCa: isTrue(ca), pathLength };
+  const isCa = booleanOf(ca);
+  if (members.length > 2 || isCa === undefined || Number.isNaN(pathLength) || (pathLength ?? 0) > 0x7f)
+    return undefined;
+  return { isCa, pathLength };
 }
 
 const DIGITAL_SIGNATURE = 0x80;
@@ -98,9 +105,10 @@ const KEY_CERT_SIGN = 0x04;
 function keyUsageOf(extension: Extension | undefined): KeyUsage | "malformed" | undefined {
   if (extension === undefined) return undefined;
   const [bits, ...others] = derElements(extension.value) ?? [];
-  // The first byte is the number of unused bits at the end.
-  const first = bits?.contents[1] ?? 0;
   if (bits?.tag !== TAG.bitString || bits.contents.length < 2 || others.length > 0) return "malformed";
+  const [unused = 0, first = 0] = bits.contents;
+  // The first byte is the number of unused bits at the end, which are 0 (X.690 section 11.2).
+  if (unused > 7 || (bits.contents.at(-1) ?? 0) % 2 ** unused !== 0) return "malformed";
   return {
     signs: (first & (DIGITAL_SIGNATURE | NON_REPUDIATION)) !== 0,
     signsCertificates: (first & KEY_CERT_SIGN) !== 0,

@@ -26,7 +26,9 @@ export function parseCertificate(der: Uint8Array): Certificate | string {
   if (x509 === undefined || parts === undefined || Buffer.compare(x509.raw, der) !== 0) {
     return "expected an X.509 certificate in DER";
   }
-  const { validity, subject, issuer, spki, signatureAlgorithm, extensions } = parts;
+  const { version, validity, subject, issuer, spki, signatureAlgorithm, extensions } = parts;
+  // RFC 5280 section 4.1.2.1. OpenSSL reads the extensions of any version, and other verifiers do not.
+  if (extensions !== undefined && !isVersion3(version)) return "it has extensions, and its version is not 3";
   const [notBefore, notAfter] = (derElements(validity.contents) ?? []).map(timeOf);
   if (notBefore === undefined || notAfter === undefined) return "the validity is not two times in DER";
   const read = readExtensions(extensions);
@@ -52,6 +54,7 @@ function openX509(der: Uint8Array): X509Certificate | undefined {
 }
 
 interface Parts {
+  readonly version: DerElement | undefined;
   readonly signatureAlgorithm: DerElement;
   readonly issuer: DerElement;
   readonly validity: DerElement;
@@ -67,8 +70,8 @@ function partsOf(der: Uint8Array): Parts | undefined {
   const [tbs, signatureAlgorithm, signature, ...others] = derElementsOf(der, TAG.sequence) ?? [];
   if (tbs?.tag !== TAG.sequence || signatureAlgorithm === undefined || signature === undefined) return undefined;
   const members = derElements(tbs.contents) ?? [];
-  const [, stated, issuer, validity, subject, spki, ...optional] =
-    members[0]?.tag === VERSION ? members.slice(1) : members;
+  const version = members[0]?.tag === VERSION ? members[0] : undefined;
+  const [, stated, issuer, validity, subject, spki, ...optional] = version === undefined ? members : members.slice(1);
   if (
     others.length > 0 ||
     issuer === undefined ||
@@ -81,7 +84,12 @@ function partsOf(der: Uint8Array): Parts | undefined {
   // RFC 5280 section 4.1.1.2: the algorithm is there twice, once below the signature.
   if (stated === undefined || Buffer.compare(stated.whole, signatureAlgorithm.whole) !== 0) return undefined;
   const extensions = optional.find(({ tag }) => tag === EXTENSIONS)?.contents;
-  return { signatureAlgorithm, issuer, validity, subject, spki, extensions };
+  return { version, signatureAlgorithm, issuer, validity, subject, spki, extensions };
+}
+
+/** INTEGER 2: versions are counted from 0. */
+function isVersion3(version: DerElement | undefined): boolean {
+  return version !== undefined && Buffer.from(version.contents).toString("hex") === "020102";
 }
 
 /** Milliseconds since 1970. RFC 5280 section 4.1.2.5: with seconds and `Z`, and two digits of the year before 2050. */

@@ -118,6 +118,21 @@ describe("a chain of three", () => {
     expect(weAccept([...chain, top], top)).toBe(isAccepted);
   });
 
+  test.each<readonly [string, Partial<CertificatePlan>]>([
+    ["of version 1", { version: "none" }],
+    ["of version 2", { version: 1 }],
+    ["of version 4", { version: 3 }],
+    ["with a TRUE that is not DER", { trueByte: 1 }],
+    ["with a keyUsage that is not DER", { keyUsage: 0xff, unusedBits: 7 }],
+  ])("with extensions %s is refused, which openssl allows and other verifiers do not", (_, plan) => {
+    const top = root();
+    const [middle, odd] = [intermediate(top), intermediate(top, plan)];
+    expect(weAccept([leaf(middle), middle], top)).toBe(true);
+    expect(weAccept([leaf(middle, plan), middle], top)).toBe(false);
+    expect(weAccept([leaf(odd), odd], top)).toBe(false);
+    expect(weAccept([leaf(middle), middle], root({ ...plan, key: top.plan.key }))).toBe(false);
+  });
+
   test("whose root has no basicConstraints is refused, which openssl allows for old roots", () => {
     const top = root({ ca: "none" });
     const middle = intermediate(top);

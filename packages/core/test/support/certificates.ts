@@ -36,6 +36,12 @@ export interface CertificatePlan {
   /** An extension that no verifier knows. */
   readonly unknown?: "critical" | "other" | undefined;
   readonly twice?: boolean;
+  /** Of the certificate, counted from 0. `none`: without the member, which means 0. Default 2, which is version 3. */
+  readonly version?: number | "none";
+  /** The byte of each BOOLEAN that is TRUE. DER has 0xff. */
+  readonly trueByte?: number;
+  /** The number of unused bits that keyUsage says. */
+  readonly unusedBits?: number;
 }
 
 export interface Issued {
@@ -56,7 +62,7 @@ export function issue(plan: CertificatePlan): Issued {
     plan.pss === undefined ? signatureAlgorithm(signer.privateKey, plan.hash ?? "sha256") : PSS[plan.pss];
   const now = Date.now();
   const tbs = sequence(
-    der(0xa0, der(0x02, Buffer.of(2))),
+    ...(plan.version === "none" ? [] : [der(0xa0, der(0x02, Buffer.of(plan.version ?? 2)))]),
     der(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])),
     algorithm,
     nameOf(plan.issuer?.plan.name ?? plan.name),
@@ -120,13 +126,16 @@ export function pemOf(bytes: Uint8Array, label: string): string {
 
 function extensionsOf(plan: CertificatePlan): Buffer[] {
   const { ca = true, pathLength, keyUsage = KEY_USAGE.certSign, unknown, twice, key, issuer } = plan;
-  const constraints = ca === true ? [der(0x01, Buffer.of(0xff))] : [];
+  const { trueByte = 0xff, unusedBits } = plan;
+  const extension = (id: string, critical: boolean, value: Buffer): Buffer =>
+    sequence(oid(id), ...(critical ? [der(0x01, Buffer.of(trueByte))] : []), der(0x04, value));
+  const constraints = ca === true ? [der(0x01, Buffer.of(trueByte))] : [];
   if (pathLength !== undefined) constraints.push(der(0x02, Buffer.of(pathLength)));
   const basic = ca === "none" ? [] : [extension("551d13", true, sequence(...constraints))];
   const list = [
     ...basic,
     ...(twice === true ? basic : []),
-    ...(keyUsage === "none" ? [] : [extension("551d0f", true, bitString(keyUsage))]),
+    ...(keyUsage === "none" ? [] : [extension("551d0f", true, bitString(keyUsage, unusedBits))]),
     extension("551d0e", false, der(0x04, keyIdentifier(key))),
     extension("551d23", false, sequence(der(0x80, keyIdentifier(issuer?.plan.key ?? key)))),
     ...(unknown === undefined ? [] : [extension("2a0304", unknown === "critical", der(0x05, Buffer.alloc(0)))]),
@@ -141,12 +150,7 @@ function keyIdentifier({ publicKey }: Pair): Buffer {
     .subarray(0, 20);
 }
 
-function extension(id: string, critical: boolean, value: Buffer): Buffer {
-  return sequence(oid(id), ...(critical ? [der(0x01, Buffer.of(0xff))] : []), der(0x04, value));
-}
-
-function bitString(first: number): Buffer {
-  const unused = Math.log2(first & -first);
+function bitString(first: number, unused: number = Math.log2(first & -first)): Buffer {
   return der(0x03, Buffer.of(unused, first));
 }
 
