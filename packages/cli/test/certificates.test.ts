@@ -47,6 +47,26 @@ const scheduleOf = (certificates: unknown): object => ({
   },
 });
 
+const days = (count: number): string => new Date(Date.now() + count * 86_400_000).toISOString();
+const chainFor = (count: number, of: KeyObject = key): string => certificateOf(of, ["a"], undefined, undefined, count);
+
+/** Two keys that become active so many days from now, and when the chain of the first one ends. */
+function lifeOf({ op, next, ends }: { readonly op: number; readonly next: number; readonly ends: number }) {
+  const entry = (name: string, active: number): object => ({
+    keyId: name,
+    signer: `local:${folder.path}/${name}.pem`,
+    announcedFrom: days(active - 2),
+    activeFrom: days(active),
+  });
+  return (): object => ({
+    issuer,
+    keys: {
+      maxTokenLifetimeSeconds: 3600,
+      entries: [{ ...entry("op", op), certificates: { chain: chainFor(ends) } }, entry("next", next)],
+    },
+  });
+}
+
 async function run(config: unknown, ...args: readonly string[]) {
   await folder.write("config.json", config);
   return runApp([...args, "--config", "config.json"], { cwd: folder.path });
@@ -161,8 +181,119 @@ describe("doctor", () => {
     expect(report).toMatchObject({ uri: null, findings: [{ check: "certificates", level: "problem" }] });
   });
 
+  test.each<[string, ReturnType<typeof lifeOf>, string, RegExp]>([
+    ["that is withdrawn", lifeOf({ op: -20, next: -10, ends: -1 }), "note", /no longer published/],
+    ["that is withdrawn before its chain ends", lifeOf({ op: -20, next: 0, ends: 20 }), "ok", /^1 to show/],
+    ["that signs until a year from now", lifeOf({ op: -20, next: 365, ends: 20 }), "warning", /\((19|20) days\)$/],
+    ["that is announced after its chain ends", lifeOf({ op: 10, next: -20, ends: 5 }), "problem", /expired at/],
+  ])("judges the chain of a key %s by the time of its schedule", async (_, config, level, text) => {
+    await folder.addKey("next.pem");
+    expect(await certificatesOf(config())).toMatchObject([{ level, text: expect.stringMatching(text) }]);
+  });
+
   test("says nothing about keys without certificates", async () => {
     expect(await certificatesOf(listOf(undefined))).toEqual([]);
+  });
+});
+
+describe("rotate validate", () => {
+  async function found(config: unknown): Promise<unknown> {
+    const { code, stdout } = await run(config, "rotate", "validate", "--json");
+    const findings: readonly { level: string; rule: string; path: string; text: string }[] =
+      JSON.parse(stdout).findings;
+    return { code, findings: findings.filter(({ rule }) => rule !== "next-key") };
+  }
+  const finding = (level: string, path: string, text: RegExp): object => ({
+    level,
+    rule: level === "warning" ? "certificate" : "valid",
+    path,
+    text: expect.stringMatching(text),
+  });
+  const stranger = (): KeyObject => createPublicKey(createPrivateKey(OTHER_KEY));
+  const spki = (of: KeyObject): string => of.export({ type: "spki", format: "pem" }).toString();
+
+  test.each<[string, () => object]>([
+    ["a list", () => listOf({ chain: "file:chain.pem" })],
+    ["a schedule", () => scheduleOf({ chain: "file:chain.pem" })],
+    ["a list with base64", () => listOf({ chain: [base64(pem)] })],
+    ["a chain of a withdrawn key", lifeOf({ op: -20, next: -10, ends: -1 })],
+    ["a chain of a key that is withdrawn before", lifeOf({ op: -20, next: 0, ends: 20 })],
+  ])("accepts %s", async (_, config) => {
+    expect(await found(config())).toEqual({ code: 0, findings: [] });
+  });
+
+  test.each<[string, () => object, string, RegExp]>([
+    ["a list", () => listOf({ chain: chainFor(20) }), "keys[0]", /^certificate 1 of 1 is valid until 20/],
+    [
+      "a schedule",
+      lifeOf({ op: -20, next: 365, ends: 20 }),
+      "keys.entries[0]",
+      /^certificate 1 of 1 is valid until 20/,
+    ],
+  ])("warns of a chain of %s that ends soon", async (_, config, path, text) => {
+    expect(await found(config())).toEqual({
+      code: 1,
+      findings: [{ ...finding("warning", `${path}.certificates.chain`, text), todo: expect.stringContaining("Renew") }],
+    });
+  });
+
+  test("lists every mistake in certificates, without opening a key", async () => {
+    const signer = "local:/away/op.pem";
+    const entries = [
+      { keyId: "good", signer, certificates: { chain: pem } },
+      { keyId: "away", signer, certificates: { chain: "file:away.pem" } },
+      { keyId: "private", signer, certificates: { chain: "file:op.pem" } },
+      { keyId: "old", signer, certificates: { chain: chainFor(-1) } },
+      { keyId: "other", publicKey: spki(stranger()), certificates: { chain: pem } },
+      { keyId: "two", signer, certificates: { chain: [base64(pem), base64(chainFor(9, stranger()))] } },
+      { keyId: "anchor", signer, certificates: { chain: pem, trustAnchors: "file:away.pem" } },
+      { keyId: "text", signer, certificates: { chain: 7 } },
+    ];
+    const { code, stdout } = await run({ issuer, keys: entries }, "rotate", "validate", "--json");
+    const { findings } = JSON.parse(stdout);
+    expect({ code, findings }).toMatchObject({
+      code: 2,
+      findings: [
+        finding("mistake", "keys[1].certificates.chain", /cannot be read \(ENOENT\)/),
+        finding(
+          "mistake",
+          "keys[2].certificates.chain",
+          /kid "private": expected only certificates, got a private key/,
+        ),
+        finding("mistake", "keys[3].certificates", /expired at/),
+        finding("mistake", "keys[4].certificates.chain", /it has another key/),
+        finding("mistake", "keys[5].certificates.chain", /expected the issuer/),
+        finding("mistake", "keys[6].certificates.trustAnchors", /cannot be read \(ENOENT\)/),
+        finding("mistake", "keys[7].certificates.chain", /expected certificates: PEM/),
+      ],
+    });
+    const secret = (await readFile(join(folder.path, "op.pem"), "utf8")).split("\n")[1] ?? "";
+    expect(stdout).not.toContain(secret);
+  });
+
+  test("finds an expired chain in a schedule, and two chains of one key", async () => {
+    const { keys } = lifeOf({ op: -20, next: 5, ends: -1 })() as { keys: { entries: object[] } };
+    const [op, next] = keys.entries;
+    const twice = {
+      ...keys,
+      entries: [
+        { ...op, certificates: { chain: pem } },
+        { ...next, certificates: { chain: pem } },
+      ],
+    };
+    expect(await found({ issuer, keys })).toMatchObject({
+      code: 2,
+      findings: [finding("mistake", "keys.entries[0].certificates", /expired at/)],
+    });
+    expect(await found({ issuer, keys: twice })).toMatchObject({
+      code: 2,
+      findings: [finding("mistake", "keys.entries[1]", /expected a different key/)],
+    });
+    // A file with a schedule alone.
+    expect(await found(keys)).toMatchObject({
+      code: 2,
+      findings: [finding("mistake", "entries[0].certificates", /expired at/)],
+    });
   });
 });
 

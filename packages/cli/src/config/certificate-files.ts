@@ -33,7 +33,8 @@ function readAll<Entry extends ConfigEntry>(entries: readonly Entry[], path: str
   );
 }
 
-async function contentOf<Value>(value: Value, place: string, cwd: string): Promise<Value | string> {
+/** The content of the file that an option names as `file:PATH`. Any other value is returned as it is. */
+export async function contentOf<Value>(value: Value, place: string, cwd: string): Promise<Value | string> {
   if (typeof value !== "string" || !/^file:/i.test(value)) return value;
   const path = value.slice("file:".length);
   try {

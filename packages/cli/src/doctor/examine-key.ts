@@ -4,7 +4,7 @@ import { printable } from "../terminal/printable.ts";
 import { AWS_KMS } from "./aws-kms.ts";
 import { AZURE_KEY_VAULT } from "./azure-key-vault.ts";
 import type { BackendChecks, Subject } from "./backend.ts";
-import { certificateFinding } from "./certificates.ts";
+import { certificateFinding, type PublishedSpan } from "./certificates.ts";
 import { checkClock } from "./clock.ts";
 import { note, ok, problem, type Finding, type KeyReport } from "./finding.ts";
 import { GCP_KMS } from "./gcp-kms.ts";
@@ -38,6 +38,8 @@ export interface KeyToExamine extends Subject {
   readonly samples: number;
   /** What the configuration says of its certificates. */
   readonly certificates: EntryCertificates | undefined;
+  /** When its schedule publishes it. Undefined for a key of a list. */
+  readonly span: PublishedSpan | undefined;
 }
 
 /** Examines a key: whatever fails is a finding. Rejects only if the command was stopped. */
@@ -93,7 +95,7 @@ async function examineOpened(
       ? await guarded(subject, async () => [latencyFinding(await measureLatency(key, samples, signal))])
       : []),
     ...(published === undefined ? [] : [await published.compare(subject.compared(key), signal)]),
-    ...certificateFinding(subject.certificates, subject.compared(key)),
+    ...certificateFinding(subject.certificates, subject.compared(key), subject.span),
     ...(clockUrl === undefined ? [] : [await checkClock(clockUrl, signal)]),
     ...(await guarded(subject, () => backend.examine(subject, key))),
   ];

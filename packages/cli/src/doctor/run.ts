@@ -10,8 +10,9 @@ import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
 import { at } from "../program/place.ts";
+import { inspectRotation, publishedSpan } from "../rotate/inspect.ts";
 import type { DoctorFlags } from "./command.ts";
-import { certificateFinding } from "./certificates.ts";
+import { certificateFinding, type PublishedSpan } from "./certificates.ts";
 import { examineKey, type KeyToExamine } from "./examine-key.ts";
 import type { KeyReport } from "./finding.ts";
 import { publishedKeys, type ComparedKey, type PublishedKeys } from "./published.ts";
@@ -26,6 +27,7 @@ interface NamedKey {
   readonly keyId: string | undefined;
   readonly expected: ComparedKey["expected"];
   readonly certificates?: EntryCertificates | undefined;
+  readonly span?: PublishedSpan | undefined;
 }
 
 export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: string): Promise<ExitCode> {
@@ -62,24 +64,43 @@ export async function runDoctor(context: CliContext, flags: DoctorFlags, uri?: s
 function namedKeys(config: Config | undefined): readonly NamedKey[] {
   if (config === undefined) return [];
   const expectedOf = isSchedule(config.keys) ? phases(config.keys.entries, Date.now()) : () => "now" as const;
-  const [entries, path] = isSchedule(config.keys) ? [config.keys.entries, "keys.entries"] : [config.keys, "keys"];
-  return entries.flatMap(({ signer: uri, keyId, certificates }, index) =>
+  const { list, path } = entriesOf(config);
+  const spans = spansOf(config);
+  return list.flatMap(({ signer: uri, keyId, certificates }, index) =>
     uri === undefined
       ? []
-      : [{ name: keyId ?? `${path}[${index}]`, uri, keyId, expected: expectedOf(index), certificates }],
+      : [
+          {
+            name: keyId ?? `${path}[${index}]`,
+            uri,
+            keyId,
+            expected: expectedOf(index),
+            certificates,
+            span: spans.get(index),
+          },
+        ],
   );
 }
 
 /** The keys that no longer sign, with nothing but their certificates. */
 function publishedOnly(config: Config): readonly KeyReport[] {
   const { list, path } = entriesOf(config);
+  const spans = spansOf(config);
   return list.flatMap(({ signer, publicKey, keyId, certificates }, index) => {
     if (signer !== undefined || certificates === undefined) return [];
     const name = keyId ?? `${path}[${index}]`;
     const key = p256JwkFrom(publicKey, "publicKey");
-    const findings = certificateFinding(certificates, { keyId: keyId ?? jwkThumbprint(key), publicKey: key });
+    const certified = { keyId: keyId ?? jwkThumbprint(key), publicKey: key };
+    const findings = certificateFinding(certificates, certified, spans.get(index));
     return [{ name, uri: undefined, findings, away: false }];
   });
+}
+
+/** When the entries of a schedule are published, by their index. None for a list. */
+function spansOf(config: Config): ReadonlyMap<number, PublishedSpan> {
+  if (!isSchedule(config.keys)) return new Map();
+  const { keys } = inspectRotation(config.keys, { path: "keys", now: Date.now(), trailing: config });
+  return new Map(keys.map((key) => [key.index, publishedSpan(key)]));
 }
 
 /** Whether the entries of a schedule should be published now, by their index. How long old ones stay is for the schedule. */
@@ -115,7 +136,7 @@ interface Settings {
 }
 
 function toExamine(
-  { name, uri, keyId, expected, certificates }: NamedKey,
+  { name, uri, keyId, expected, certificates, span }: NamedKey,
   { context, adapters, ask, tryPin, published, samples }: Settings,
 ): KeyToExamine {
   const scheme = keyUriScheme(uri);
@@ -132,6 +153,7 @@ function toExamine(
     published,
     samples,
     certificates,
+    span,
   };
 }
 

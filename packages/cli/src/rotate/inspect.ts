@@ -1,6 +1,7 @@
 import { ConfigurationError, type RotationScheduleOptions, type ScheduledEntry, type Signer } from "@signpost/core";
 import { inspectSchedule, phaseAt, type InspectedKey, type InspectedSchedule } from "@signpost/core/adapter";
 import { withoutCertificates } from "../config/certificate-files.ts";
+import { certifiedKeyOf } from "../config/certified-key.ts";
 import type { Config, ConfigSchedule } from "../config/config.ts";
 import { standIn } from "../config/config-keys.ts";
 import { printable } from "../terminal/printable.ts";
@@ -27,16 +28,23 @@ export interface InspectOptions {
   readonly trailing?: Trailing | undefined;
   /** The signer of an entry, by its index. Default: a new key stands for each URI. */
   readonly signerOf?: (index: number) => Signer | undefined;
+  /**
+   * Checks the certificates too. The key that a chain is for stands for a URI, since only the opened key would tell that it is
+   * another one. Default: certificates are not checked.
+   */
+  readonly certificates?: boolean | undefined;
 }
 
 /** What a schedule does and what is wrong with it. Opens no keys. Mistakes have JSON paths of the file. */
 export function inspectRotation(schedule: ConfigSchedule, options: InspectOptions): Rotation {
-  const { path, now, trailing, signerOf = () => undefined } = options;
+  const { path, now, trailing, signerOf = () => undefined, certificates = false } = options;
   const { entries } = schedule;
-  const signerAt = standInForEach();
-  const signed = (Array.isArray(entries) ? entries : []).map((entry: unknown, index) =>
-    withSigner(entry, (uri) => signerOf(index) ?? signerAt(uri)),
-  );
+  const list: readonly unknown[] = Array.isArray(entries) ? entries : [];
+  const signerAt = standInForEach(certificates ? list : []);
+  const signed = list.map((entry, index) => {
+    const named = withSigner(entry, (uri) => signerOf(index) ?? signerAt(uri));
+    return certificates ? withCertificatesOf(entry, named) : named;
+  });
   const inspected = inspectSchedule(signed, { ...scheduleOptions(schedule, trailing), now: () => now });
   return {
     ...inspected,
@@ -75,9 +83,28 @@ export function withSigner(entry: unknown, signer: (uri: unknown) => Signer): Sc
   return { ...rest, signer: signer(rest.signer) } as unknown as ScheduledEntry;
 }
 
-/** A new key for each URI: the same URI leads to the same key. What is no URI stands for itself. */
-function standInForEach(): (uri: unknown) => Signer {
+/** An entry with a stand-in for its key, and with its certificates. */
+export function withCertifiedKey(entry: unknown): ScheduledEntry {
+  const signerAt = standInForEach([entry]);
+  return withCertificatesOf(entry, withSigner(entry, signerAt));
+}
+
+function withCertificatesOf(entry: unknown, named: ScheduledEntry): ScheduledEntry {
+  const { certificates }: { readonly certificates?: unknown } = Object(entry);
+  return certificates === undefined ? named : ({ ...named, certificates } as unknown as ScheduledEntry);
+}
+
+/**
+ * A key for each URI: the one that its certificates are for, or a new one. The same URI leads to the same key. What is no URI stands
+ * for itself.
+ */
+function standInForEach(certified: readonly unknown[]): (uri: unknown) => Signer {
   const made = new Map<string, Signer>();
+  for (const entry of certified) {
+    const { signer: uri, certificates }: { readonly signer?: unknown; readonly certificates?: unknown } = Object(entry);
+    const key = typeof uri === "string" && !made.has(uri) ? certifiedKeyOf(certificates) : undefined;
+    if (typeof uri === "string" && key !== undefined) made.set(uri, standIn(key));
+  }
   return (uri) => {
     if (typeof uri !== "string") return standIn();
     const signer = made.get(uri) ?? standIn();
@@ -96,6 +123,14 @@ export function below(path: string, error: ConfigurationError): ConfigurationErr
 /** The key that signs at a time. */
 export function activeAt(keys: readonly RotationKey[], time: number): RotationKey | undefined {
   return keys.find((key) => phaseAt(key, time) === "active");
+}
+
+/** From when to when a key is published. In an emergency, it is active before it is announced. */
+export function publishedSpan({ announcedFrom, activeFrom, withdrawnFrom }: InspectedKey): {
+  readonly from: number;
+  readonly until: number;
+} {
+  return { from: Math.min(announcedFrom, activeFrom), until: withdrawnFrom };
 }
 
 /** Whether caches are told to keep the set for a short time. */

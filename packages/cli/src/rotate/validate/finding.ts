@@ -16,6 +16,7 @@ export interface Finding {
 export type Rule =
   | "valid"
   | "announced-late"
+  | "certificate"
   | "emergency-ahead"
   | "gap"
   | "next-key"

@@ -1,17 +1,21 @@
-import { ConfigurationError, createJwksEndpoint, SignpostError, type KeySetEntry } from "@signpost/core";
+import { ConfigurationError, createJwksEndpoint, SignpostError } from "@signpost/core";
 import { isPlainObject, nearestName, readOwnKeys } from "@signpost/core/adapter";
 import { secretMistakes } from "../../config/adapter-options.ts";
 import { configMistakes, scheduleMistakes, type Config, type ConfigSchedule } from "../../config/config.ts";
 import { standIn } from "../../config/config-keys.ts";
 import { ADAPTERS, keyUriScheme } from "../../keys/adapters.ts";
 import { CliError } from "../../program/cli-error.ts";
-import { inspectRotation, withSigner } from "../inspect.ts";
+import { inspectRotation, withCertifiedKey } from "../inspect.ts";
 import type { SourceFile } from "../source.ts";
 import type { Finding } from "./finding.ts";
 
-/** Everything for which the program of the OP refuses the file, without opening keys. */
-export function mistakesIn(file: SourceFile, now: number): readonly Finding[] {
-  const named = (file.isBare ? scheduleMistakes(file.value) : configMistakes(file.value)).map(fromError);
+/**
+ * Everything for which the program of the OP refuses the file, without opening keys. `unread` are the files of certificates that
+ * cannot be read.
+ */
+export function mistakesIn(file: SourceFile, unread: readonly ConfigurationError[], now: number): readonly Finding[] {
+  const checked = file.isBare ? scheduleMistakes(file.value) : configMistakes(file.value);
+  const named = [...checked, ...unread].map(fromError);
   const config = (isPlainObject(file.value) ? file.value : {}) as Partial<Config>;
   const schedule = file.isBare ? config : config.keys;
   const others = [
@@ -32,7 +36,7 @@ function scheduleFindings(
   now: number,
 ): readonly Finding[] {
   const path = isBare ? "" : "keys";
-  const { mistakes } = inspectRotation(schedule, { path, now, trailing: isBare ? {} : trailing });
+  const { mistakes } = inspectRotation(schedule, { path, now, trailing: isBare ? {} : trailing, certificates: true });
   return [...uriMistakes(schedule.entries, isBare ? "entries" : "keys.entries"), ...mistakes.map(fromError)];
 }
 
@@ -44,23 +48,23 @@ function listFindings(list: unknown, trailing: Partial<Config>, now: number): re
   );
   const entries: readonly unknown[] = Array.isArray(list) ? list : [];
   const each = entries.flatMap((entry, index) =>
-    attempt(() => readOwnKeys([{ keyId: "-", signer: standIn() }, signed(entry)], {}), "keys[1]", `keys[${index}]`),
+    attempt(
+      () => readOwnKeys([{ keyId: "-", signer: standIn() }, withCertifiedKey(entry)], {}),
+      "keys[1]",
+      `keys[${index}]`,
+    ),
   );
   const isSound = Array.isArray(list) && each.length + others.length === 0;
   const { encryptionKeyset, legacyVerificationKeys } = trailing;
   const all = isSound
     ? attempt(() =>
         readOwnKeys(
-          entries.map((entry) => signed(entry)),
+          entries.map((entry) => withCertifiedKey(entry)),
           { encryptionKeyset, legacyVerificationKeys },
         ),
       )
     : [];
   return [...uriMistakes(list, "keys"), ...each, ...all, ...others.map(fromError)];
-}
-
-function signed(entry: unknown): KeySetEntry {
-  return withSigner(entry, () => standIn());
 }
 
 /** Each part of the address of the key set alone. */

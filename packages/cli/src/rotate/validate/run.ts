@@ -5,6 +5,7 @@ import { asSchedule } from "../change/as-schedule.ts";
 import { inspectRotation, type Rotation } from "../inspect.ts";
 import { requireSound } from "../require-sound.ts";
 import { checkSource, entriesPath, loadSource, readSource, type RotationSource } from "../source.ts";
+import { certificateWarnings, withCertificateFiles } from "./certificates.ts";
 import type { ValidateFlags } from "./command.ts";
 import type { Finding } from "./finding.ts";
 import { mistakesIn } from "./mistakes.ts";
@@ -16,8 +17,8 @@ const HOUR = 3_600_000;
 
 export async function runValidate(context: CliContext, flags: ValidateFlags): Promise<ExitCode> {
   const now = Date.now();
-  const file = await readSource(context, flags.config);
-  const mistakes = mistakesIn(file, now);
+  const { file, unread } = await withCertificateFiles(await readSource(context, flags.config), context.cwd);
+  const mistakes = mistakesIn(file, unread, now);
   const source = mistakes.length === 0 ? await checkSource(file) : undefined;
   const findings = source === undefined ? mistakes : await judge(context, source, flags, now);
   const code = exitCodeOf(findings);
@@ -42,7 +43,10 @@ async function judge(
     nextWithinMs: flags.nextWithin === undefined ? undefined : flags.nextWithin * 24 * HOUR,
   };
   const after = compared(source, now);
-  const warnings = isSchedule(source.keys) ? warningsFor(after.rotation, expected) : [listNote(flags)];
+  const warnings = [
+    ...(isSchedule(source.keys) ? warningsFor(after.rotation, expected) : [listNote(flags)]),
+    ...certificateWarnings(source, after.rotation, now),
+  ];
   if (previous === undefined) return warnings;
   const before = compared(previous, now);
   requireSound(before.rotation, previous.file.name);

@@ -1,0 +1,70 @@
+import { ConfigurationError } from "@signpost/core";
+import { firstToExpire, isPlainObject, p256JwkFrom, readCertificates } from "@signpost/core/adapter";
+import { contentOf } from "../../config/certificate-files.ts";
+import { certifiedKeyOf } from "../../config/certified-key.ts";
+import { isSchedule, type ConfigEntry } from "../../config/config.ts";
+import { expiresSoon } from "../../doctor/certificates.ts";
+import { publishedSpan, type Rotation } from "../inspect.ts";
+import { entriesPath, type RotationSource, type SourceFile } from "../source.ts";
+import type { Finding } from "./finding.ts";
+
+/** A file with the content of the files that its certificates name. */
+export interface CertifiedSource {
+  readonly file: SourceFile;
+  /** Those that cannot be read. Their entries go without certificates. */
+  readonly unread: readonly ConfigurationError[];
+}
+
+/** Reads the files of certificates, and goes on after one that cannot be read. Nothing else of the file is checked. */
+export async function withCertificateFiles(file: SourceFile, cwd: string): Promise<CertifiedSource> {
+  const unread: ConfigurationError[] = [];
+  const readEntry = async (entry: unknown, place: string): Promise<unknown> => {
+    if (!isPlainObject(entry) || !isPlainObject(entry["certificates"])) return entry;
+    const { certificates, ...rest } = entry;
+    try {
+      const chain = await contentOf(certificates["chain"], `${place}.certificates.chain`, cwd);
+      const trustAnchors = await contentOf(certificates["trustAnchors"], `${place}.certificates.trustAnchors`, cwd);
+      return { ...rest, certificates: { ...certificates, chain, trustAnchors } };
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      unread.push(error);
+      return rest;
+    }
+  };
+  const readList = async (list: unknown, path: string): Promise<unknown> =>
+    Array.isArray(list)
+      ? Promise.all(list.map((entry: unknown, index) => readEntry(entry, `${path}[${index}]`)))
+      : list;
+  const { value } = file;
+  if (!isPlainObject(value)) return { file, unread };
+  const { keys } = value;
+  const read = file.isBare
+    ? { ...value, entries: await readList(value["entries"], "entries") }
+    : isPlainObject(keys)
+      ? { ...value, keys: { ...keys, entries: await readList(keys["entries"], "keys.entries") } }
+      : { ...value, ...("keys" in value ? { keys: await readList(keys, "keys") } : {}) };
+  return { file: { ...file, value: read }, unread };
+}
+
+/** The chains that end soon, while their keys are published. */
+export function certificateWarnings(
+  source: RotationSource,
+  { keys }: Pick<Rotation, "keys">,
+  now: number,
+): readonly Finding[] {
+  const entries: readonly ConfigEntry[] = isSchedule(source.keys) ? source.keys.entries : source.keys;
+  return entries.flatMap((entry, index) => {
+    const { certificates } = entry;
+    const publicKey =
+      entry.publicKey === undefined ? certifiedKeyOf(certificates) : p256JwkFrom(entry.publicKey, "key");
+    if (certificates === undefined || publicKey === undefined) return [];
+    const planned = isSchedule(source.keys) ? keys.find((key) => key.index === index) : undefined;
+    const span = planned === undefined ? undefined : publishedSpan(planned);
+    const first = firstToExpire(
+      readCertificates("certificates", certificates, { keyId: entry.keyId ?? "", publicKey }),
+    );
+    const soon = expiresSoon(first, span, now);
+    const path = `${entriesPath(source)}[${index}].certificates.chain`;
+    return soon === undefined ? [] : [{ level: "warning" as const, rule: "certificate" as const, path, ...soon }];
+  });
+}
