@@ -16,6 +16,7 @@ export const TAG = {
   utcTime: 0x17,
   generalizedTime: 0x18,
   sequence: 0x30,
+  set: 0x31,
 } as const;
 
 /** A certificate has elements of at most a few kilobytes. */

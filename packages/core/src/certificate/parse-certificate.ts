@@ -26,9 +26,12 @@ export function parseCertificate(der: Uint8Array): Certificate | string {
   if (x509 === undefined || parts === undefined || Buffer.compare(x509.raw, der) !== 0) {
     return "expected an X.509 certificate in DER";
   }
-  const { version, validity, subject, issuer, spki, signatureAlgorithm, extensions } = parts;
+  const { version, serial, validity, subject, issuer, spki, signatureAlgorithm, extensions } = parts;
   // RFC 5280 section 4.1.2.1. OpenSSL reads the extensions of any version, and other verifiers do not.
   if (extensions !== undefined && !isVersion3(version)) return "it has extensions, and its version is not 3";
+  // RFC 5280 section 4.1.2.2. Verifiers in Go refuse the certificate, and some of them the whole key set.
+  if (serial.tag !== TAG.integer || (serial.contents[0] ?? 0x80) >= 0x80) return "its serial number is negative";
+  if (!isName(subject) || !isName(issuer)) return "its subject or its issuer is not a name in DER";
   const [notBefore, notAfter] = (derElements(validity.contents) ?? []).map(timeOf);
   if (notBefore === undefined || notAfter === undefined) return "the validity is not two times in DER";
   const read = readExtensions(extensions);
@@ -55,6 +58,7 @@ function openX509(der: Uint8Array): X509Certificate | undefined {
 
 interface Parts {
   readonly version: DerElement | undefined;
+  readonly serial: DerElement;
   readonly signatureAlgorithm: DerElement;
   readonly issuer: DerElement;
   readonly validity: DerElement;
@@ -71,9 +75,11 @@ function partsOf(der: Uint8Array): Parts | undefined {
   if (tbs?.tag !== TAG.sequence || signatureAlgorithm === undefined || signature === undefined) return undefined;
   const members = derElements(tbs.contents) ?? [];
   const version = members[0]?.tag === VERSION ? members[0] : undefined;
-  const [, stated, issuer, validity, subject, spki, ...optional] = version === undefined ? members : members.slice(1);
+  const [serial, stated, issuer, validity, subject, spki, ...optional] =
+    version === undefined ? members : members.slice(1);
   if (
     others.length > 0 ||
+    serial === undefined ||
     issuer === undefined ||
     validity === undefined ||
     subject === undefined ||
@@ -84,7 +90,13 @@ function partsOf(der: Uint8Array): Parts | undefined {
   // RFC 5280 section 4.1.1.2: the algorithm is there twice, once below the signature.
   if (stated === undefined || Buffer.compare(stated.whole, signatureAlgorithm.whole) !== 0) return undefined;
   const extensions = optional.find(({ tag }) => tag === EXTENSIONS)?.contents;
-  return { version, signatureAlgorithm, issuer, validity, subject, spki, extensions };
+  return { version, serial, signatureAlgorithm, issuer, validity, subject, spki, extensions };
+}
+
+/** RFC 5280 section 4.1.2.4: a sequence of sets, each of a type and its value. */
+function isName({ tag, contents }: DerElement): boolean {
+  const sets = tag === TAG.sequence ? derElements(contents) : undefined;
+  return sets !== undefined && sets.every((set) => set.tag === TAG.set);
 }
 
 /** INTEGER 2: versions are counted from 0. */

@@ -124,6 +124,7 @@ describe("a chain of three", () => {
     ["of version 4", { version: 3 }],
     ["with a TRUE that is not DER", { trueByte: 1 }],
     ["with a keyUsage that is not DER", { keyUsage: 0xff, unusedBits: 7 }],
+    ["and a negative serial number", { serial: [0x80, 1] }],
   ])("with extensions %s is refused, which openssl allows and other verifiers do not", (_, plan) => {
     const top = root();
     const [middle, odd] = [intermediate(top), intermediate(top, plan)];

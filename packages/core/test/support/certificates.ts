@@ -38,6 +38,8 @@ export interface CertificatePlan {
   readonly twice?: boolean;
   /** Of the certificate, counted from 0. `none`: without the member, which means 0. Default 2, which is version 3. */
   readonly version?: number | "none";
+  /** The bytes of the serial number. Default: 9 random ones, which are a positive number. */
+  readonly serial?: readonly number[];
   /** The byte of each BOOLEAN that is TRUE. DER has 0xff. */
   readonly trueByte?: number;
   /** The number of unused bits that keyUsage says. */
@@ -63,7 +65,7 @@ export function issue(plan: CertificatePlan): Issued {
   const now = Date.now();
   const tbs = sequence(
     ...(plan.version === "none" ? [] : [der(0xa0, der(0x02, Buffer.of(plan.version ?? 2)))]),
-    der(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])),
+    der(0x02, Buffer.from(plan.serial ?? [1, ...randomBytes(8)])),
     algorithm,
     nameOf(plan.issuer?.plan.name ?? plan.name),
     sequence(timeOf(now + (plan.from ?? -1) * DAY), timeOf(now + (plan.until ?? 365) * DAY)),
