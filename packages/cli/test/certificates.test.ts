@@ -320,6 +320,36 @@ test("rotate reads a schedule with certificates, and keeps them in the file", as
   ]);
 });
 
+test("rotate emergency says that the OP refuses the file for an expired chain, and withdraws the key", async () => {
+  await folder.addKey("next.pem");
+  const { keys } = lifeOf({ op: -20, next: 365, ends: 50 })() as { keys: { entries: object[] } };
+  const [op, next] = keys.entries;
+  await folder.write(
+    "next-chain.pem",
+    certificateOf(createPublicKey(await readFile(join(folder.path, "next.pem"))), ["b"], undefined, undefined, -1),
+  );
+  for (const [chain, problem] of [
+    ["file:next-chain.pem", 'certificates: kid "next": expected a chain that is valid at '],
+    ["file:away.pem", "certificates.chain: the file cannot be read (ENOENT)"],
+  ] as const) {
+    const entries = [op, { ...next, certificates: { chain } }];
+    const { code, stdout } = await run(
+      { issuer, keys: { ...keys, entries } },
+      "rotate",
+      "emergency",
+      "op",
+      "--yes",
+      "--json",
+    );
+    const { written, breaks } = JSON.parse(stdout);
+    expect({ code, written }).toEqual({ code: 0, written: true });
+    expect(breaks.at(-1)).toContain(`the OP refuses the file: keys.entries[0].${problem}`);
+    expect(breaks.at(-1)).toContain("before you roll it out, renew the chain, or remove certificates from the entry");
+    const file = JSON.parse(await readFile(join(folder.path, "config.json"), "utf8"));
+    expect(file.keys.entries).toMatchObject([{ keyId: "next", certificates: { chain } }]);
+  }
+});
+
 test("serve publishes a chain that is younger than the schedule", async () => {
   await folder.write("config.json", scheduleOf({ chain: "file:chain.pem" }));
   const context = recordingContext(folder.path);

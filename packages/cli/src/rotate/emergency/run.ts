@@ -10,6 +10,7 @@ import { withOpenKeys, type OpenKeys } from "../change/open-keys.ts";
 import { printSchedule } from "../change/print-code.ts";
 import { printOutcome, propose, type Outcome, type Proposal } from "../change/propose.ts";
 import { loadTarget, type Target } from "../change/target.ts";
+import { refusedChains } from "../chains.ts";
 import { activeAt, inspectRotation, type RotationKey } from "../inspect.ts";
 import { requireSound } from "../require-sound.ts";
 import { jwksUriOf } from "../source.ts";
@@ -41,7 +42,12 @@ async function withdrawKey(
   // Whole seconds, as people write times. No key can have begun to sign in between.
   const at = Math.floor(target.now / 1000) * 1000;
   const replacement = await openReplacement(context, flags, target, keys);
-  const withdrawal = withdrawOrSay(target, { index, keyId: kid }, at, replacement);
+  const withdrawn = withdrawOrSay(target, { index, keyId: kid }, at, replacement);
+  const refused = await refusedChains(target.source, withdrawn.schedule, target.now, context.cwd);
+  // The stolen key stays where the OP does not take the file. To leave certificates out is quicker than to renew them.
+  const remedy = "before you roll it out, renew the chain, or remove certificates from the entry";
+  const breaks = [...withdrawn.breaks, ...refused.map((problem) => `${problem}; ${remedy}`)];
+  const withdrawal = { ...withdrawn, breaks };
   const proposal = proposalOf(target, withdrawal, at, kid);
   const next = activeAt(proposal.after.keys, at);
   if (next === undefined) throw new TypeError("no key signs after the emergency");

@@ -1,12 +1,12 @@
 import { ConfigurationError } from "@signpost/core";
 import { firstToExpire, isPlainObject, p256JwkFrom, readCertificates } from "@signpost/core/adapter";
-import { contentOf } from "../../config/certificate-files.ts";
-import { certifiedKeyOf } from "../../config/certified-key.ts";
-import { isSchedule, type ConfigEntry } from "../../config/config.ts";
-import { expiresSoon } from "../../doctor/certificates.ts";
-import { publishedSpan, type Rotation } from "../inspect.ts";
-import { entriesPath, type RotationSource, type SourceFile } from "../source.ts";
-import type { Finding } from "./finding.ts";
+import { contentOf } from "../config/certificate-files.ts";
+import { certifiedKeyOf } from "../config/certified-key.ts";
+import { isSchedule, type ConfigEntry, type ConfigSchedule } from "../config/config.ts";
+import { expiresSoon } from "../doctor/certificates.ts";
+import { below, inspectRotation, publishedSpan, type Rotation } from "./inspect.ts";
+import { entriesPath, type RotationSource, type SourceFile } from "./source.ts";
+import type { Finding } from "./validate/finding.ts";
 
 /** A file with the content of the files that its certificates name. */
 export interface CertifiedSource {
@@ -44,6 +44,22 @@ export async function withCertificateFiles(file: SourceFile, cwd: string): Promi
       ? { ...value, keys: { ...keys, entries: await readList(keys["entries"], "keys.entries") } }
       : { ...value, ...("keys" in value ? { keys: await readList(keys, "keys") } : {}) };
   return { file: { ...file, value: read }, unread };
+}
+
+/** Why the program of the OP refuses the chains of a schedule that takes the place of the one in a file. */
+export async function refusedChains(
+  { file, config }: RotationSource,
+  schedule: ConfigSchedule,
+  now: number,
+  cwd: string,
+): Promise<readonly string[]> {
+  const alone = await withCertificateFiles({ ...file, isBare: true, value: schedule }, cwd);
+  const read = alone.file.value as ConfigSchedule;
+  const path = file.isBare ? "" : "keys";
+  const { mistakes } = inspectRotation(read, { path, now, trailing: config, certificates: true });
+  const unread = alone.unread.map((error) => below(path, error));
+  const refused = [...unread, ...mistakes.filter(({ argument }) => argument.includes("].certificates"))];
+  return refused.map(({ message }) => `the OP refuses the file: ${message}`);
 }
 
 /** The chains that end soon, while their keys are published. */
