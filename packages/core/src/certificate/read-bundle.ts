@@ -19,9 +19,12 @@ const OTHER_LABELS = [
   ["REQUEST", "a certificate request: the certificate is what the CA returned for it"],
   ["CRL", "a revocation list"],
   ["PUBLIC KEY", "a public key"],
-  ["PKCS7", "a PKCS #7 container: convert it with openssl pkcs7 -print_certs"],
+  ["PKCS7", "a PKCS #7 container: convert it with openssl pkcs7 -print_certs | sed -n '/-BEGIN/,/-END/p'"],
   ["PARAMETERS", "parameters of a key"],
 ] as const;
+
+/** Many tools print the names and the text of a certificate before it. */
+const BLOCKS_ONLY = "sed -n '/-BEGIN/,/-END/p' leaves out other lines";
 
 /** Where a bundle is: the option, and the key that it is for. */
 export interface BundlePlace {
@@ -71,7 +74,10 @@ function pemCertificates(place: BundlePlace, pem: string, maxCharacters: number)
   for (const [, label = ""] of pem.matchAll(/-----BEGIN ([^\r\n-]*)/g)) refuseOtherLabel(place, label);
   const bodies = [...pem.matchAll(BLOCK)].map(([, body = ""]) => body.replaceAll(/\s/g, ""));
   if (bodies.length === 0 || pem.replaceAll(BLOCK, "").trim() !== "") {
-    throw refusal(place, `expected PEM blocks labeled "${LABEL}", with nothing else between and around them`);
+    throw refusal(
+      place,
+      `expected PEM blocks labeled "${LABEL}", with nothing else between and around them; ${BLOCKS_ONLY}`,
+    );
   }
   return bodies.map((body) => decodeBase64(place, body, maxCharacters));
 }

@@ -19,6 +19,7 @@ import {
   newRsa,
   type Pair,
   root,
+  soundChain,
 } from "../support/certificates.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "certificates-"));
@@ -167,6 +168,26 @@ describe("a chain of three", () => {
     }
   });
 });
+
+test("a PKCS #7 container is refused with a command that converts it", () => {
+  const { leaf: own, middle, root: top } = soundChain();
+  const path = join(folder, "given.pem");
+  writeFileSync(path, bundleOf(own, middle));
+  const container = execFileSync("openssl", ["crl2pkcs7", "-nocrl", "-certfile", path], { encoding: "utf8" });
+  const read = (chain: string): unknown =>
+    readCertificates("certificates", { chain, trustAnchors: top.pem }, { keyId: "k", publicKey: own.jwk }).x5c;
+  const [command = ""] = /openssl pkcs7 .*$/.exec(messageOf(() => read(container))) ?? [];
+  expect(read(execFileSync("sh", ["-c", command], { input: container, encoding: "utf8" }))).toHaveLength(2);
+});
+
+function messageOf(work: () => unknown): string {
+  try {
+    work();
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
 /** Mostly sound, so that a chain has one or two faults. */
 function rarely<T>(fault: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
