@@ -197,11 +197,11 @@ describe("doctor", () => {
 });
 
 describe("rotate validate", () => {
-  async function found(config: unknown): Promise<unknown> {
+  async function found(config: unknown, levels: readonly string[] = ["mistake", "warning"]): Promise<unknown> {
     const { code, stdout } = await run(config, "rotate", "validate", "--json");
     const findings: readonly { level: string; rule: string; path: string; text: string }[] =
       JSON.parse(stdout).findings;
-    return { code, findings: findings.filter(({ rule }) => rule !== "next-key") };
+    return { code, findings: findings.filter(({ level }) => levels.includes(level)) };
   }
   const finding = (level: string, path: string, text: RegExp): object => ({
     level,
@@ -234,6 +234,25 @@ describe("rotate validate", () => {
     expect(await found(config())).toEqual({
       code: 1,
       findings: [{ ...finding("warning", `${path}.certificates.chain`, text), todo: expect.stringContaining("Renew") }],
+    });
+  });
+
+  test("notes a key that will sign without a chain, if others have one", async () => {
+    const config = lifeOf({ op: -20, next: 365, ends: 400 })();
+    expect(await found(lifeOf({ op: -20, next: -10, ends: 400 })(), ["note"])).toMatchObject({
+      findings: [{ rule: "next-key" }],
+    });
+    expect(await found(config, ["note"])).toEqual({
+      code: 0,
+      findings: [
+        {
+          level: "note",
+          rule: "certificate",
+          path: "keys.entries[1]",
+          text: expect.stringMatching(/^has no certificates, and other entries have/),
+          todo: expect.stringMatching(/^Add its chain/),
+        },
+      ],
     });
   });
 

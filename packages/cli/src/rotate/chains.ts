@@ -4,7 +4,7 @@ import { contentOf } from "../config/certificate-files.ts";
 import { certifiedKeyOf } from "../config/certified-key.ts";
 import { isSchedule, type ConfigEntry, type ConfigSchedule } from "../config/config.ts";
 import { expiresSoon } from "../doctor/certificates.ts";
-import { below, inspectRotation, publishedSpan, type Rotation } from "./inspect.ts";
+import { below, inspectRotation, publishedSpan, type Rotation, type RotationKey } from "./inspect.ts";
 import { entriesPath, type RotationSource, type SourceFile } from "./source.ts";
 import type { Finding } from "./validate/finding.ts";
 
@@ -62,25 +62,47 @@ export async function refusedChains(
   return refused.map(({ message }) => `the OP refuses the file: ${message}`);
 }
 
-/** The chains that end soon, while their keys are published. */
+/** The chains that end soon, while their keys are published, and the keys without a chain next to keys with one. */
 export function certificateWarnings(
   source: RotationSource,
   { keys }: Pick<Rotation, "keys">,
   now: number,
 ): readonly Finding[] {
   const entries: readonly ConfigEntry[] = isSchedule(source.keys) ? source.keys.entries : source.keys;
-  return entries.flatMap((entry, index) => {
+  const plannedAt = (index: number): RotationKey | undefined =>
+    isSchedule(source.keys) ? keys.find((key) => key.index === index) : undefined;
+  const isCertified = entries.some(
+    ({ certificates }, index) =>
+      certificates !== undefined && (plannedAt(index)?.withdrawnFrom ?? Number.POSITIVE_INFINITY) > now,
+  );
+  return entries.flatMap((entry, index): readonly Finding[] => {
     const { certificates } = entry;
+    const planned = plannedAt(index);
+    const span = planned === undefined ? undefined : publishedSpan(planned);
+    const place = `${entriesPath(source)}[${index}]`;
+    if (certificates === undefined) {
+      const signsLater = planned === undefined ? index === 0 : planned.retiringFrom > now;
+      return isCertified && signsLater ? [withoutChain(place)] : [];
+    }
     const publicKey =
       entry.publicKey === undefined ? certifiedKeyOf(certificates) : p256JwkFrom(entry.publicKey, "key");
-    if (certificates === undefined || publicKey === undefined) return [];
-    const planned = isSchedule(source.keys) ? keys.find((key) => key.index === index) : undefined;
-    const span = planned === undefined ? undefined : publishedSpan(planned);
+    if (publicKey === undefined) return [];
     const first = firstToExpire(
       readCertificates("certificates", certificates, { keyId: entry.keyId ?? "", publicKey }),
     );
     const soon = expiresSoon(first, span, now);
-    const path = `${entriesPath(source)}[${index}].certificates.chain`;
-    return soon === undefined ? [] : [{ level: "warning" as const, rule: "certificate" as const, path, ...soon }];
+    return soon === undefined
+      ? []
+      : [{ level: "warning", rule: "certificate", path: `${place}.certificates.chain`, ...soon }];
   });
+}
+
+function withoutChain(path: string): Finding {
+  return {
+    level: "note",
+    rule: "certificate",
+    path,
+    text: "has no certificates, and other entries have. A token that shows them cannot be signed with this key",
+    todo: "Add its chain before it signs, unless your tokens show none",
+  };
 }
