@@ -61,7 +61,7 @@ export interface CertifiedKey {
 const ENTRY_CERTIFICATES: OptionNames<EntryCertificates> = { chain: true, trustAnchors: true, publish: true };
 const CHAIN_BOUNDS: BundleBounds = { maxCertificates: 8, maxBytes: 9216 };
 const ANCHOR_BOUNDS: BundleBounds = { maxCertificates: 100, maxBytes: 262_144 };
-const MEMBERS: readonly CertificateMember[] = ["x5c", "x5t#S256"];
+const MEMBERS: readonly CertificateMember[] = Object.freeze<CertificateMember[]>(["x5c", "x5t#S256"]);
 
 /**
  * Reads the option `certificates` of an entry: the chain belongs to the key, each certificate is issued by the next one, and the

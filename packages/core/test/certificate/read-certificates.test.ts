@@ -118,6 +118,14 @@ describe("a chain", () => {
     expect(x5c).toEqual([SOUND.leaf.base64]);
   });
 
+  test("cannot be changed by the caller, for this key or another one", () => {
+    const certificates = read({ chain: SOUND.leaf.pem });
+    for (const list of [certificates.x5c, certificates.publish, certificates.validity, certificates.validity[0]]) {
+      expect(Object.isFrozen(list)).toBe(true);
+    }
+    expect(Object.isFrozen(read({ chain: SOUND.leaf.pem, publish: ["x5c"] }).publish)).toBe(true);
+  });
+
   test("of a seal, which has nonRepudiation alone, is accepted", () => {
     const seal = leaf(SOUND.middle, { keyUsage: KEY_USAGE.nonRepudiation });
     expect(read({ chain: seal.pem }, seal.jwk).x5c).toHaveLength(1);
