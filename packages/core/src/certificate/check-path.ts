@@ -111,7 +111,9 @@ function findAnchor(
     if (anchor === undefined) continue;
     requireSound(anchor, "anchor", refuse);
     requireIssuer(anchor, "anchor", chain.slice(1, index + 1), refuse);
-    return { anchor, end: chain.length - 1 };
+    // Until the newest one is valid, verifiers use the one before it.
+    const notBefore = Math.min(...candidates.map((candidate) => candidate.notBefore));
+    return { anchor: { ...anchor, notBefore }, end: chain.length - 1 };
   }
   throw refuse(chain.length - 1, "expected the chain to end at a certificate that one of the trustAnchors issued");
 }

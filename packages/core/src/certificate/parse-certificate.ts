@@ -112,6 +112,8 @@ function timeOf({ tag, contents }: DerElement): number | undefined {
   if (year.length !== (tag === TAG.utcTime ? 2 : 4) || (tag !== TAG.utcTime && tag !== TAG.generalizedTime))
     return undefined;
   const full = year.length === 4 ? year : `${Number(year) < 50 ? "20" : "19"}${year}`;
-  const time = Date.parse(`${full}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  return Number.isNaN(time) ? undefined : time;
+  const written = `${full}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
+  const time = new Date(written);
+  // JavaScript reads the 30th of February as the 2nd of March.
+  return Number.isNaN(time.getTime()) || time.toISOString() !== written ? undefined : time.getTime();
 }

@@ -93,6 +93,19 @@ describe("a chain", () => {
     }
   });
 
+  test("is judged by the certificate of a root that is valid, also if the next one is not yet", () => {
+    const top = root({ until: 5 });
+    const next = root({ ...top.plan, from: 4, until: 700 });
+    const own = leaf(top);
+    for (const anchors of [bundleOf(top, next), bundleOf(next, top)]) {
+      const certificates = read({ chain: own.pem, trustAnchors: anchors }, own.jwk);
+      for (const days of [0, 4.5, 300]) {
+        expect(certificateFault(certificates, Date.now() + days * 86_400_000)).toBeUndefined();
+      }
+      expect(certificateFault(certificates, Date.now() - 2 * 86_400_000)).toBeDefined();
+    }
+  });
+
   test("of one self-signed certificate is published", () => {
     const self = leaf(undefined);
     expect(read({ chain: self.pem }, self.jwk).x5c).toEqual([self.base64]);

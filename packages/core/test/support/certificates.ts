@@ -25,6 +25,8 @@ export interface CertificatePlan {
   readonly hash?: "sha1" | "sha256" | "sha384" | "sha512";
   /** RSASSA-PSS with this hash, in place of PKCS #1. The issuer's key is RSA. */
   readonly pss?: "sha1" | "sha256";
+  /** The digits of notAfter, in place of `until`. */
+  readonly notAfter?: string;
   /** Days from now. */
   readonly from?: number;
   readonly until?: number;
@@ -68,7 +70,12 @@ export function issue(plan: CertificatePlan): Issued {
     der(0x02, Buffer.from(plan.serial ?? [1, ...randomBytes(8)])),
     algorithm,
     nameOf(plan.issuer?.plan.name ?? plan.name),
-    sequence(timeOf(now + (plan.from ?? -1) * DAY), timeOf(now + (plan.until ?? 365) * DAY)),
+    sequence(
+      timeOf(now + (plan.from ?? -1) * DAY),
+      plan.notAfter === undefined
+        ? timeOf(now + (plan.until ?? 365) * DAY)
+        : der(0x17, Buffer.from(`${plan.notAfter}Z`)),
+    ),
     nameOf(plan.name),
     plan.key.publicKey.export({ type: "spki", format: "der" }),
     ...extensionsOf(plan),
