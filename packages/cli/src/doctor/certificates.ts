@@ -1,17 +1,12 @@
 import { ConfigurationError, type CertificateValidity, type EntryCertificates } from "@signpost/core";
 import { certificateFault, type CertifiedKey, firstToExpire, readCertificates } from "@signpost/core/adapter";
+import type { PublishedSpan } from "../config/published-spans.ts";
 import { printable } from "../terminal/printable.ts";
 import { note, ok, problem, warning, type Finding } from "./finding.ts";
 
 const DAY_MS = 86_400_000;
 /** As the endpoint tells it by default. */
 const NOTICE_DAYS = 30;
-
-/** When a key is published. In milliseconds since 1970. A key of a list is published now, and for good. */
-export interface PublishedSpan {
-  readonly from: number;
-  readonly until: number;
-}
 
 const FOR_GOOD: PublishedSpan = { from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY };
 

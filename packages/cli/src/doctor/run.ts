@@ -3,6 +3,7 @@ import { p256JwkFrom } from "@signpost/core/adapter";
 import { entriesOf, requireConsistentKeys, resolvedAdapters } from "../config/config-keys.ts";
 import { isSchedule, type Config, type ScheduledConfigEntry } from "../config/config.ts";
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import { publishedSpans, type PublishedSpan } from "../config/published-spans.ts";
 import { keyUriScheme, type AdapterOptions } from "../keys/adapters.ts";
 import { keyOpener } from "../keys/open-key.ts";
 import { pinAsker, pinReader, pinTrier, type AskPin, type TryPin } from "../keys/secrets.ts";
@@ -10,9 +11,8 @@ import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
 import { at } from "../program/place.ts";
-import { inspectRotation, publishedSpan } from "../rotate/inspect.ts";
 import type { DoctorFlags } from "./command.ts";
-import { certificateFinding, type PublishedSpan } from "./certificates.ts";
+import { certificateFinding } from "./certificates.ts";
 import { examineKey, type KeyToExamine } from "./examine-key.ts";
 import type { KeyReport } from "./finding.ts";
 import { publishedKeys, type ComparedKey, type PublishedKeys } from "./published.ts";
@@ -65,7 +65,7 @@ function namedKeys(config: Config | undefined): readonly NamedKey[] {
   if (config === undefined) return [];
   const expectedOf = isSchedule(config.keys) ? phases(config.keys.entries, Date.now()) : () => "now" as const;
   const { list, path } = entriesOf(config);
-  const spans = spansOf(config);
+  const spans = publishedSpans(config);
   return list.flatMap(({ signer: uri, keyId, certificates }, index) =>
     uri === undefined
       ? []
@@ -85,7 +85,7 @@ function namedKeys(config: Config | undefined): readonly NamedKey[] {
 /** The keys that no longer sign, with nothing but their certificates. */
 function publishedOnly(config: Config): readonly KeyReport[] {
   const { list, path } = entriesOf(config);
-  const spans = spansOf(config);
+  const spans = publishedSpans(config);
   return list.flatMap(({ signer, publicKey, keyId, certificates }, index) => {
     if (signer !== undefined || certificates === undefined) return [];
     const name = keyId ?? `${path}[${index}]`;
@@ -94,13 +94,6 @@ function publishedOnly(config: Config): readonly KeyReport[] {
     const findings = certificateFinding(certificates, certified, spans.get(index));
     return [{ name, uri: undefined, findings, away: false }];
   });
-}
-
-/** When the entries of a schedule are published, by their index. None for a list. */
-function spansOf(config: Config): ReadonlyMap<number, PublishedSpan> {
-  if (!isSchedule(config.keys)) return new Map();
-  const { keys } = inspectRotation(config.keys, { path: "keys", now: Date.now(), trailing: config });
-  return new Map(keys.map((key) => [key.index, publishedSpan(key)]));
 }
 
 /** Whether the entries of a schedule should be published now, by their index. How long old ones stay is for the schedule. */

@@ -3,8 +3,9 @@ import { firstToExpire, isPlainObject, p256JwkFrom, readCertificates } from "@si
 import { contentOf } from "../config/certificate-files.ts";
 import { certifiedKeyOf } from "../config/certified-key.ts";
 import { isSchedule, type ConfigEntry, type ConfigSchedule } from "../config/config.ts";
+import { publishedSpan } from "../config/published-spans.ts";
 import { expiresSoon } from "../doctor/certificates.ts";
-import { below, inspectRotation, publishedSpan, type Rotation, type RotationKey } from "./inspect.ts";
+import { below, inspectRotation, type Rotation, type RotationKey } from "./inspect.ts";
 import { entriesPath, type RotationSource, type SourceFile } from "./source.ts";
 import type { Finding } from "./validate/finding.ts";
 

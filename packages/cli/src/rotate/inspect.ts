@@ -125,14 +125,6 @@ export function activeAt(keys: readonly RotationKey[], time: number): RotationKe
   return keys.find((key) => phaseAt(key, time) === "active");
 }
 
-/** From when to when a key is published. In an emergency, it is active before it is announced. */
-export function publishedSpan({ announcedFrom, activeFrom, withdrawnFrom }: InspectedKey): {
-  readonly from: number;
-  readonly until: number;
-} {
-  return { from: Math.min(announcedFrom, activeFrom), until: withdrawnFrom };
-}
-
 /** Whether caches are told to keep the set for a short time. */
 export function isCachedShortly({ shortCaching }: Pick<Rotation, "shortCaching">, time: number): boolean {
   return shortCaching.some(([from, until]) => time >= from && time < until);
