@@ -88,6 +88,7 @@ export const BACKENDS = {
   },
   stepca: {
     what: "step-ca, a certificate authority",
+    needs: ["openssl"],
     provide: () => buildGoProgram("step-ca", "github.com/smallstep/certificates/cmd/step-ca"),
   },
   redis: {
