@@ -7,7 +7,7 @@ import { readExtensions, type CertificateExtensions } from "./extensions/read-ex
 import { readAltNames, type SubjectAltName } from "./names/alt-names.ts";
 import { encodeName } from "./names/encode-name.ts";
 import { readName, type DistinguishedName } from "./names/read-name.ts";
-import { requireSigner } from "./require-signer.ts";
+import { readSigner } from "./read-signer.ts";
 import { signStructure } from "./sign-structure.ts";
 
 /** Options of `createCsr`. */
@@ -50,7 +50,7 @@ const EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
  * ```
  */
 export async function createCsr(signer: Signer, options: CsrOptions): Promise<EncodedCertificate> {
-  requireSigner(signer);
+  const key = readSigner(signer);
   assertOptions("options", options, OPTIONS);
   const signal = readSignal("signal", options.signal);
   const subject = readName("subject", options.subject);
@@ -66,11 +66,11 @@ export async function createCsr(signer: Signer, options: CsrOptions): Promise<En
   const info = sequence([
     VERSION_1,
     encodeName(subject),
-    jwkToSpki(signer.publicKey),
+    jwkToSpki(key.publicKey),
     // Attributes, which are there even if there are none.
     contextTagged(0, extensions.length === 0 ? [] : [extensionRequest(encodeExtensions(extensions))]),
   ]);
-  return signStructure(signer, "CERTIFICATE REQUEST", info, signal);
+  return signStructure(key, "CERTIFICATE REQUEST", info, signal);
 }
 
 function extensionRequest(extensions: Uint8Array): Uint8Array {

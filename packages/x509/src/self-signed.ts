@@ -11,7 +11,7 @@ import { readExtensions, type CertificateExtensions } from "./extensions/read-ex
 import { readAltNames, type SubjectAltName } from "./names/alt-names.ts";
 import { encodeName } from "./names/encode-name.ts";
 import { readName, type DistinguishedName } from "./names/read-name.ts";
-import { requireSigner } from "./require-signer.ts";
+import { readSigner } from "./read-signer.ts";
 import { SIGNATURE_ALGORITHM, signStructure } from "./sign-structure.ts";
 
 /** Options of `selfSigned`. */
@@ -70,14 +70,14 @@ const DAY_MS = 86_400_000;
  * ```
  */
 export async function selfSigned(signer: Signer, options: SelfSignedOptions): Promise<EncodedCertificate> {
-  requireSigner(signer);
+  const key = readSigner(signer);
   assertOptions("options", options, OPTIONS);
   const signal = readSignal("signal", options.signal);
   const subject = readName("subject", options.subject);
   // The issuer must have a name (RFC 5280 section 4.1.2.4).
   if (subject.length === 0) throw new ConfigurationError("subject", "expected a name that is not empty");
   const name = encodeName(subject);
-  const spki = jwkToSpki(signer.publicKey);
+  const spki = jwkToSpki(key.publicKey);
   const altNames = readAltNames("subjectAltNames", options.subjectAltNames);
   const extensions = [
     ...keyIdentifiers(spki),
@@ -95,7 +95,7 @@ export async function selfSigned(signer: Signer, options: SelfSignedOptions): Pr
     spki,
     contextTagged(3, [encodeExtensions(extensions)]),
   ]);
-  return signStructure(signer, "CERTIFICATE", certificate, signal);
+  return signStructure(key, "CERTIFICATE", certificate, signal);
 }
 
 const POINT_BYTES = 65;

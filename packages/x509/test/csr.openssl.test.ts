@@ -197,3 +197,19 @@ test("each signature is over this request: two requests differ, and both verify"
     expect(fromBER(new Uint8Array(der).buffer).offset).toBe(der.length);
   }
 });
+
+test("the key is read once, so the request has the key that its signature was verified with", async () => {
+  await using other = await openLocalSigner();
+  const keys = [other.publicKey];
+  const changing = {
+    uri: signer.uri,
+    sign: signer.sign.bind(signer),
+    close: () => Promise.resolve(),
+    get publicKey() {
+      return keys.pop() ?? signer.publicKey;
+    },
+  };
+  const { pem } = await createCsr(changing, { subject: "CN=op" });
+  const own = createPublicKey({ key: { ...signer.publicKey }, format: "jwk" }).export({ type: "spki", format: "pem" });
+  expect(openssl(pem, "req", "-noout", "-pubkey")).toBe(own);
+});
