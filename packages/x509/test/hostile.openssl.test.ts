@@ -78,6 +78,11 @@ test("long names that almost fit are refused in no time", async () => {
   await expect(createCsr(signer, { subject: "CN=op", subjectAltNames: [{ uri }] })).rejects.toMatchObject({
     argument: "subjectAltNames[0].uri",
   });
+  for (const rest of ["/\x01", "/[", "?\x01"]) {
+    await expect(
+      createCsr(signer, { subject: "", subjectAltNames: [{ uri: `https://${"a".repeat(200_000)}${rest}` }] }),
+    ).rejects.toMatchObject({ argument: "subjectAltNames[0].uri" });
+  }
   const email = `${"a.".repeat(100_000)}@op.example`;
   await expect(createCsr(signer, { subject: "CN=op", subjectAltNames: [{ email }] })).rejects.toMatchObject({
     argument: "subjectAltNames[0].email",

@@ -16,3 +16,15 @@ export function readOid(argument: string, value: unknown): string {
   if (typeof value === "string" && isOid(value)) return value;
   throw new ConfigurationError(argument, `expected an object identifier like 1.3.6.1.4.1.99999.1, got ${given(value)}`);
 }
+
+/**
+ * An object identifier as asn1js gives it, in dotted form. It writes a number above 2^53 as `{…}`, which are the hexadecimal
+ * digits of its groups of seven bits. Those of UUIDs (2.25) are that large.
+ */
+export function dottedOid(oid: string): string {
+  return oid.replaceAll(/\{([\da-f]+)\}/g, (_, hex: string) =>
+    Buffer.from(hex, "hex")
+      .reduce((sum, group) => sum * 128n + BigInt(group), 0n)
+      .toString(),
+  );
+}

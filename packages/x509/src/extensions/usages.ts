@@ -3,7 +3,7 @@ import { given } from "@signpost/core/adapter";
 import { BitString } from "asn1js";
 import { ExtKeyUsage } from "pkijs";
 import { derOf, exactBuffer } from "../encode/der.ts";
-import { isOid } from "../encode/oid.ts";
+import { dottedOid, isOid } from "../encode/oid.ts";
 
 /**
  * A use of the key (RFC 5280 section 4.2.1.3). The others are for keys that encrypt or agree on keys, and a key of Signpost only
@@ -47,7 +47,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
 
 /** The name of a purpose, or its object identifier. */
 export function purposeName(oid: string): string {
-  return Object.entries(PURPOSES).find(([, each]) => each === oid)?.[0] ?? oid;
+  return Object.entries(PURPOSES).find(([, each]) => each === oid)?.[0] ?? dottedOid(oid);
 }
 
 /** Reads `keyUsage`. */
@@ -59,7 +59,10 @@ export function readKeyUsage(argument: string, value: unknown): readonly string[
 export function readPurposes(argument: string, value: unknown): readonly string[] {
   const expected = `one of ${Object.keys(PURPOSES).join(", ")}, or an object identifier`;
   const isPurpose = (text: string): boolean => Object.hasOwn(PURPOSES, text) || isOid(text);
-  return readList(argument, value, isPurpose, expected).map((text) => PURPOSES[text] ?? text);
+  const oids = readList(argument, value, isPurpose, expected).map((text) => PURPOSES[text] ?? text);
+  const twice = oids.findIndex((oid, index) => oids.indexOf(oid) !== index);
+  if (twice === -1) return oids;
+  throw new ConfigurationError(`${argument}[${twice}]`, "is in the list twice");
 }
 
 function readList(

@@ -107,8 +107,9 @@ function readEmail(argument: string, address: string): string {
   );
 }
 
-// RFC 3986 section 2: reserved, unreserved and escaped characters.
-const URI = /^[A-Za-z][A-Za-z\d+.-]*:(?:[A-Za-z\d\-._~:/?#[\]@!$&'()*+,;=]|%[\dA-Fa-f]{2})+$/;
+// RFC 3986 section 3: what follows the scheme, with brackets in the authority only, and one fragment.
+const URI =
+  /^[A-Za-z][A-Za-z\d+.-]*:(?!$)(?:\/\/[^/?#]*(?=[/?#]|$)|(?!\/\/))(?:[\w\-.~:/@!$&'()*+,;=]|%[\dA-Fa-f]{2})*(?:\?(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-Fa-f]{2})*)?(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-Fa-f]{2})*)?$/;
 
 function readUri(argument: string, uri: string): string {
   if (!isAscii(uri)) {
@@ -129,7 +130,7 @@ function requireAuthority(argument: string, authority: string): void {
   if (credentials !== undefined)
     throw new ConfigurationError(argument, "a URI in a certificate must have no user name or password");
   const address = host.replace(/^\[(.*)\]$/, "$1");
-  const isAddress = host.startsWith("[") ? isIP(address) === 6 : isIP(host) === 4;
+  const isAddress = host.startsWith("[") ? host.endsWith("]") && ipBytes(address)?.length === 16 : isIP(host) === 4;
   const fault = isAddress ? undefined : domainNameFault(host);
   if (fault !== undefined) throw new ConfigurationError(argument, `the host: ${fault}`);
   if (Number(port) > 65_535) throw new ConfigurationError(argument, "the port is above 65535");

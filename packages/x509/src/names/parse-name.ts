@@ -17,6 +17,8 @@ const LONGEST = 8192;
  */
 export function parseName(argument: string, text: string): readonly (readonly ParsedAttribute[])[] {
   if (text.length > LONGEST) throw new ConfigurationError(argument, `expected at most ${LONGEST} characters`);
+  // UTF-8 would have a replacement character instead.
+  if (!text.isWellFormed()) throw new ConfigurationError(argument, "expected text without lone surrogates");
   if (/^ *$/.test(text)) return [];
   if (text.startsWith("/")) {
     throw new ConfigurationError(
