@@ -6,7 +6,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type GuardedSigner, jwkThumbprint } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { createCsr, inspectChain, readCertificates, selfSigned, type CertificateInfo } from "@signpost/x509";
+import {
+  createCsr,
+  inspectChain,
+  readCertificates,
+  selfSigned,
+  type CertificateInfo,
+  type SelfSignedOptions,
+} from "@signpost/x509";
 import { openssl } from "./support/openssl.ts";
 
 let folder: string;
@@ -188,6 +195,74 @@ test("an issuer that is no authority, and a path that is too long", async () => 
   expect(inspectChain([deepest, deep, middle, root]).problems).toMatchObject([
     { code: "path_too_long", certificate: 2 },
   ]);
+});
+
+/** Another certificate for the key and the name of an authority, as that of an authority if nothing else is asked for. */
+async function again(name: string, options: Partial<SelfSignedOptions>): Promise<CertificateInfo> {
+  await using key = await openLocalSigner({ privateKey: await readFile(join(folder, `${name}.key`), "utf8") });
+  const subject = [{ O: "Example" }, { CN: name }];
+  const { der } = await selfSigned(key, { subject, extensions: { basicConstraints: { ca: true } }, ...options });
+  return only(readCertificates(der));
+}
+
+test("a root that was renewed with its key ends the chain", async () => {
+  const first = await authority("first");
+  const end = await issue("of-first", "first", await request("of-first"), "keyUsage=digitalSignature");
+  const renewed = await again("first", { validityDays: 60 });
+  for (const certificates of [
+    [end, renewed, first],
+    [end, first, renewed],
+  ]) {
+    expect(inspectChain(certificates)).toMatchObject({
+      chain: [end, renewed],
+      unrelated: [first],
+      endsWithRoot: true,
+      isInOrder: false,
+      problems: [],
+    });
+  }
+});
+
+test("a certificate that another authority made for a root is part of the chain, and the root is a trust anchor", async () => {
+  const [older, newer] = [await authority("older"), await authority("newer")];
+  const end = await issue("of-newer", "newer", await request("of-newer"), "keyUsage=digitalSignature");
+  const csr = openssl("", "req", "-new", "-key", join(folder, "newer.key"), "-subj", "/O=Example/CN=newer");
+  const cross = await issue("cross", "older", csr, "basicConstraints=critical,CA:true");
+  expect(inspectChain([end, newer, cross, older])).toMatchObject({ chain: [end, cross, older], unrelated: [newer] });
+  for (const anchor of [newer, older]) {
+    expect(inspectChain([end, cross], { trustAnchors: [anchor] })).toMatchObject({ isTrusted: true, problems: [] });
+  }
+});
+
+test("authorities that were issued under their own name do not count for the length of a path", async () => {
+  const top = await authority("top");
+  await issue("ca", "top", await request("ca"), "basicConstraints=critical,CA:true,pathlen:0");
+  const ca = only(readCertificates(await readFile(join(folder, "ca.pem"), "utf8")));
+  // A new key under the same name.
+  const csr = openssl("", "req", "-new", "-key", await newKey("ca2"), "-subj", "/O=Example/CN=ca");
+  const rolled = await issue("ca2", "ca", csr, "basicConstraints=critical,CA:true,pathlen:0");
+  const end = await issue("end", "ca2", await request("end"), "keyUsage=digitalSignature");
+  expect(inspectChain([end, rolled, ca, top])).toMatchObject({ chain: [end, rolled, ca, top], problems: [] });
+  await writeFile(join(folder, "both.pem"), ca.pem + rolled.pem);
+  const files = ["-CAfile", join(folder, "top.pem"), "-untrusted", join(folder, "both.pem"), join(folder, "end.pem")];
+  expect(openssl("", "verify", ...files)).toContain("OK");
+});
+
+test("a trust anchor that has expired, or may not issue, is a problem", async () => {
+  const anchor = await authority("anchor");
+  const end = await issue("of-anchor", "anchor", await request("of-anchor"), "keyUsage=digitalSignature");
+  const expired = await again("anchor", { notBefore: "2020-01-01T00:00:00Z", notAfter: "2021-01-01T00:00:00Z" });
+  const problems = (...trustAnchors: readonly CertificateInfo[]): unknown =>
+    inspectChain([end], { trustAnchors }).problems;
+  expect(problems(expired)).toEqual([
+    { certificate: -1, code: "expired", message: "the trust anchor: it has expired on 2021-01-01T00:00:00Z" },
+  ]);
+  expect(problems(await again("anchor", { extensions: {} }))).toMatchObject([
+    { certificate: -1, code: "not_an_issuer" },
+    { certificate: -1, code: "not_an_issuer" },
+  ]);
+  // One that is good is enough.
+  expect(problems(expired, anchor)).toEqual([]);
 });
 
 test("a critical extension that was not evaluated, and a weak signature", async () => {

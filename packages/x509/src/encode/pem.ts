@@ -15,11 +15,15 @@ export function pemOf(label: string, der: Uint8Array): string {
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
 }
 
-/** The DER of each block with this label, in their order. Other text is skipped. Undefined if the base64 of one is malformed. */
+/**
+ * The DER of each block with this label, in their order. Other text is skipped. Undefined if the base64 of one is malformed, or if
+ * one has no end: a file that was cut off is not a shorter chain.
+ */
 export function pemBlocks(label: string, text: string): readonly Uint8Array[] | undefined {
   const blocks = text.matchAll(new RegExp(`-----BEGIN ${label}-----([^-]*)-----END ${label}-----`, "g"));
   const ders = [...blocks].map(([, body = ""]) => bytesOf(body.replaceAll(/\s/g, "")));
-  return ders.every((der) => der !== undefined) ? ders : undefined;
+  const isWhole = ders.length === text.split(`-----BEGIN ${label}-----`).length - 1;
+  return isWhole && ders.every((der) => der !== undefined) ? ders : undefined;
 }
 
 function bytesOf(base64: string): Uint8Array | undefined {

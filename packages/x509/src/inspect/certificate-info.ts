@@ -1,14 +1,17 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash, type X509Certificate } from "node:crypto";
 import { BitString, fromBER } from "asn1js";
 import { AltName, AuthorityKeyIdentifier, BasicConstraints, Certificate, ExtKeyUsage, type Extension } from "pkijs";
 import { jwkThumbprint } from "@signpost/core";
 import { exactBuffer } from "../encode/der.ts";
+import { dottedOid } from "../encode/oid.ts";
 import { pemOf, type EncodedCertificate } from "../encode/pem.ts";
 import { OID } from "../extensions/extension.ts";
 import type { CertificateBasicConstraints } from "../extensions/read-extensions.ts";
 import { KEY_USAGE_BITS, purposeName } from "../extensions/usages.ts";
 import { certificateNames, type CertificateName } from "../names/certificate-names.ts";
 import { formatName } from "../names/format-name.ts";
+import { openX509 } from "./open-x509.ts";
+import { readValidity } from "./read-validity.ts";
 
 /** What a certificate says. Nothing in it has been verified. */
 export interface CertificateInfo extends EncodedCertificate {
@@ -51,7 +54,7 @@ const KNOWN: readonly string[] = Object.values(OID);
 /** Reads one certificate. Throws for anything that is none. */
 export function certificateInfo(der: Uint8Array): CertificateInfo {
   // OpenSSL refuses some of what pkijs reads.
-  const { publicKey } = new X509Certificate(der);
+  const { publicKey } = openX509(der);
   const certificate = Certificate.fromBER(exactBuffer(der));
   const extensions = certificate.extensions ?? [];
   requireOnce(extensions);
@@ -62,8 +65,7 @@ export function certificateInfo(der: Uint8Array): CertificateInfo {
     subject: formatName(new Uint8Array(certificate.subject.valueBeforeDecode)),
     issuer: formatName(new Uint8Array(certificate.issuer.valueBeforeDecode)),
     serialNumber: hexOf(new Uint8Array(certificate.serialNumber.valueBlock.valueHexView)),
-    notBefore: certificate.notBefore.value,
-    notAfter: certificate.notAfter.value,
+    ...readValidity(certificate.tbsView),
     subjectAltNames: altNames(valueOf(OID.subjectAltName)),
     keyUsage: keyUsage(valueOf(OID.keyUsage)),
     extendedKeyUsage: purposes(valueOf(OID.extendedKeyUsage)),
@@ -72,9 +74,9 @@ export function certificateInfo(der: Uint8Array): CertificateInfo {
     authorityKeyIdentifier: authorityIdentifier(valueOf(OID.authorityKeyIdentifier)),
     otherCriticalExtensions: extensions
       .filter(({ critical, extnID }) => critical && !KNOWN.includes(extnID))
-      .map(({ extnID }) => extnID),
+      .map(({ extnID }) => dottedOid(extnID)),
     ...keyOf(publicKey),
-    signatureAlgorithm: certificate.signatureAlgorithm.algorithmId,
+    signatureAlgorithm: dottedOid(certificate.signatureAlgorithm.algorithmId),
     x5tS256: createHash("sha256").update(der).digest("base64url"),
   };
 }

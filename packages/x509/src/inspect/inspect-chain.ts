@@ -1,12 +1,13 @@
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import { assertOptions, readMoment, type OptionNames } from "@signpost/core/adapter";
 import { ConfigurationError } from "@signpost/core";
 import type { CertificateInfo } from "./certificate-info.ts";
 import { certificateFaults, issuingFaults, type ChainFault } from "./chain-faults.ts";
+import { openX509 } from "./open-x509.ts";
 
 /** What is wrong with a chain of certificates. */
 export interface ChainProblem extends ChainFault {
-  /** The index of the certificate in the chain, or -1 for the whole chain. */
+  /** The index of the certificate in the chain, or -1 for the whole chain or its trust anchor. */
   readonly certificate: number;
 }
 
@@ -20,7 +21,7 @@ export interface InspectedChain {
   readonly isInOrder: boolean;
   /** Whether the chain ends with a certificate that signs itself. HAIP wants it left out of `x5c`. */
   readonly endsWithRoot: boolean;
-  /** Whether a trust anchor is in the chain or signed its last certificate. Undefined if none was given. */
+  /** Whether a trust anchor is in the chain or signed one of its certificates. Undefined if none was given. */
   readonly isTrusted: boolean | undefined;
   /** What is wrong, by certificate. Empty if nothing is. */
   readonly problems: readonly ChainProblem[];
@@ -69,32 +70,28 @@ export function inspectChain(
   const unrelated = links.filter((link) => !chain.includes(link));
   const last = chain.at(-1);
   const endsWithRoot = last !== undefined && issued(last, last);
-  const isTrusted =
-    anchors && last && anchors.some((anchor) => issued(anchor, last) || chain.some((link) => same(link, anchor)));
+  const ofAnchor = anchors && anchorProblems(chain, anchors, now);
   return {
     chain: chain.map(({ info }) => info),
     unrelated: unrelated.map(({ info }) => info),
     isInOrder: chain.length === certificates.length && chain.every((link, index) => link === links[index]),
     endsWithRoot,
-    isTrusted,
-    problems: [
-      ...chain.flatMap((link, index) => problemsOf(link, index, now)),
-      ...(isTrusted === false ? [UNTRUSTED] : []),
-    ],
+    isTrusted: ofAnchor && !ofAnchor.includes(UNTRUSTED),
+    problems: [...chain.flatMap((_, index) => problemsOf(chain, index, now)), ...(ofAnchor ?? [])],
   };
 }
 
 const UNTRUSTED: ChainProblem = {
   certificate: -1,
   code: "untrusted",
-  message: "no trust anchor is in the chain, and none signed its last certificate",
+  message: "no trust anchor is in the chain, and none signed one of its certificates",
 };
 
 function linksOf(argument: string, value: unknown): readonly Link[] {
   if (!Array.isArray(value)) throw new ConfigurationError(argument, "expected what readCertificates returned");
   const links = value.map((info: CertificateInfo, index): Link => {
     try {
-      return { info, x509: new X509Certificate(info.der) };
+      return { info, x509: openX509(info.der) };
     } catch (cause) {
       throw new ConfigurationError(`${argument}[${index}]`, "expected what readCertificates returned", { cause });
     }
@@ -129,16 +126,47 @@ function chainOf(links: readonly Link[]): readonly Link[] {
   return chain;
 }
 
-/** Of several, the one that is valid longest: an authority may have been certified again. */
+/**
+ * Of several, the one that is valid longest: an authority may have been certified again. A root ends the chain, so it comes after
+ * a certificate that another authority made for its key, and has no former certificate of its own as issuer.
+ */
 function issuerOf(link: Link, links: readonly Link[], chain: readonly Link[]): Link | undefined {
+  if (issued(link, link)) return undefined;
   return links
     .filter((each) => !chain.includes(each) && issued(each, link))
-    .toSorted((a, b) => b.info.notAfter.getTime() - a.info.notAfter.getTime())[0];
+    .toSorted(
+      (a, b) => Number(issued(a, a)) - Number(issued(b, b)) || b.info.notAfter.getTime() - a.info.notAfter.getTime(),
+    )[0];
 }
 
-function problemsOf({ info }: Link, index: number, now: number): readonly ChainProblem[] {
-  // Authorities below this one that do not sign themselves (RFC 5280 section 4.2.1.9).
-  const below = Math.max(index - 1, 0);
-  const faults = [...certificateFaults(info, now), ...(index === 0 ? [] : issuingFaults(info, below))];
-  return faults.map((fault) => ({ certificate: index, ...fault }));
+function problemsOf(chain: readonly Link[], index: number, now: number): readonly ChainProblem[] {
+  return chain.slice(index, index + 1).flatMap(({ info }) => {
+    const faults = [
+      ...certificateFaults(info, now),
+      ...(index === 0 ? [] : issuingFaults(info, authorities(chain.slice(1, index)))),
+    ];
+    return faults.map((fault) => ({ certificate: index, ...fault }));
+  });
+}
+
+/** How many authorities there are that were not issued under their own name (RFC 5280 section 4.2.1.9). */
+function authorities(links: readonly Link[]): number {
+  return links.filter(({ info }) => info.subject !== info.issuer).length;
+}
+
+/** The problems of the best trust anchor. None for one that is in the chain, since they are there already. */
+function anchorProblems(chain: readonly Link[], anchors: readonly Link[], now: number): readonly ChainProblem[] {
+  if (chain.some((link) => anchors.some((anchor) => same(link, anchor)))) return [];
+  const faults = chain.flatMap((link, index) =>
+    anchors
+      .filter((anchor) => issued(anchor, link))
+      .map(({ info }) => [
+        // Nothing depends on the signature of a trust anchor.
+        ...certificateFaults(info, now).filter(({ code }) => code !== "weak_signature"),
+        ...issuingFaults(info, authorities(chain.slice(1, index + 1))),
+      ]),
+  );
+  const [best] = faults.toSorted((a, b) => a.length - b.length);
+  if (best === undefined) return [UNTRUSTED];
+  return best.map(({ code, message }) => ({ certificate: -1, code, message: `the trust anchor: ${message}` }));
 }

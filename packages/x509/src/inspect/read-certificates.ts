@@ -54,5 +54,5 @@ function dersOf(value: unknown): readonly Uint8Array[] {
   }
   const blocks = pemBlocks("CERTIFICATE", value);
   if (blocks !== undefined) return blocks;
-  throw new ConfigurationError("certificates", "a PEM block is not padded base64");
+  throw new ConfigurationError("certificates", "a PEM block is not padded base64, or has no end");
 }

@@ -1,4 +1,5 @@
 import { OctetString } from "asn1js";
+import { dottedOid } from "../encode/oid.ts";
 import { ipText } from "./ip-address.ts";
 import type { SubjectAltName } from "./alt-names.ts";
 
@@ -22,7 +23,7 @@ export function certificateNames(names: readonly GeneralNameLike[]): readonly Ce
     if (type === 1 && text !== undefined) return { email: text };
     if (type === 2 && text !== undefined) return { dns: text };
     if (type === 6 && text !== undefined) return { uri: text };
-    if (type === 8 && text !== undefined) return { registeredId: text };
+    if (type === 8 && text !== undefined) return { registeredId: dottedOid(text) };
     return { other: OTHER_KINDS[type] ?? "a name of another kind" };
   });
 }

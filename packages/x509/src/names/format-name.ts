@@ -11,6 +11,7 @@ import {
   Utf8String,
   type BaseBlock,
 } from "asn1js";
+import { dottedOid } from "../encode/oid.ts";
 import { attributeType } from "./attribute-types.ts";
 
 const TEXTS = [Utf8String, PrintableString, IA5String, TeletexString, BmpString, UniversalString] as const;
@@ -27,7 +28,7 @@ export function formatName(der: Uint8Array): string {
 function formatAttribute(attribute: BaseBlock): string {
   const [type, value] = childrenOf(attribute, Sequence);
   if (!(type instanceof ObjectIdentifier) || value === undefined) return "";
-  const oid = type.getValue();
+  const oid = dottedOid(type.getValue());
   const known = attributeType(oid);
   const isText = TEXTS.some((each) => value instanceof each);
   if (known !== undefined && isText) return `${known.names[0]}=${escapeValue((value as Utf8String).getValue())}`;
