@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { calculateJwkThumbprint } from "jose";
-import { createCsr } from "@signpost/x509";
+import { createCsr, selfSigned } from "@signpost/x509";
 import { openLocalSigner } from "@signpost/local";
 import { FIXED_CHAIN, FIXED_ROOT } from "./support/fixed-chain.ts";
 import { frozenAt } from "./support/frozen-clock.ts";
@@ -215,6 +215,39 @@ describe("sources", () => {
     expect(code).toBe(0);
   });
 
+  test("DER with PEM in one of its texts is DER, and JSON of many levels is no key set", async () => {
+    const pem = Buffer.from(`\n${text("leaf.pem")}`);
+    const value = Buffer.concat([Uint8Array.of(0x0c, 0x82, pem.length >> 8, pem.length & 0xff), pem]);
+    await using signer = await openLocalSigner();
+    const { der } = await selfSigned(signer, {
+      subject: "CN=issuing",
+      extensions: { custom: [{ oid: "1.2.3.4", der: value }] },
+    });
+    await writeFile(join(folder.path, "forged.der"), der);
+    expect((await inspect("forged.der")).report).toMatchObject({ error: { code: "invalid_configuration" } });
+    await writeFile(join(folder.path, "deep.json"), `{"keys":${"[".repeat(100_000)}`);
+    expect((await inspect("deep.json")).report).toMatchObject({ error: { code: "no_certificates" } });
+  });
+
+  test("a trust anchor that has expired", async () => {
+    await using root = await openLocalSigner({ privateKey: text("root.key") });
+    const { pem } = await selfSigned(root, {
+      subject: "CN=root",
+      extensions: { basicConstraints: { ca: true } },
+      notBefore: "2020-01-01T00:00:00Z",
+      notAfter: "2021-01-01T00:00:00Z",
+    });
+    await folder.write("expired.pem", pem);
+    const { code, report } = await inspect("chain.pem", "--trust", "expired.pem");
+    expect(code).toBe(1);
+    expect(report.chains[0]?.findings).toContainEqual(
+      expect.objectContaining({
+        level: "problem",
+        text: expect.stringMatching(/^the trust anchor: it has expired/) as string,
+      }),
+    );
+  });
+
   test.each([
     [["away.pem"], 2, "file_unreadable", "away.pem: cannot be read (ENOENT)"],
     [["op.pem"], 2, "invalid_configuration", "op.pem: certificates: expected 1 to 32 certificates, got 0"],
@@ -222,6 +255,8 @@ describe("sources", () => {
     [["local:op.pem"], 2, "no_certificates", "Only a PKCS#11 token"],
     [["http://op.example/x"], 2, "url", "loopback"],
     [["https://user:secret@op.example/x"], 2, "url", "user name"],
+    [["https:"], 2, "url", "The source is no URL"],
+    [["https://[secret"], 2, "url", "The source is no URL"],
     [["own.json"], 2, "no_certificates", "x5c"],
     [["chain.pem", "--trust", "away.pem"], 2, "file_unreadable", "away.pem"],
     [["pkcs11:token=op?pin-value=1234"], 2, "pin_in_uri", "A PIN in a URI"],

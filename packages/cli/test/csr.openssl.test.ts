@@ -89,3 +89,10 @@ test.each([
   expect({ code, stdout: stdout.includes("BEGIN") }).toEqual({ code: 2, stdout: false });
   expect(stderr).toContain(words);
 });
+
+test("too many names are a mistake of usage too", async () => {
+  const names = Array.from({ length: 1001 }, (_, index) => ["--dns", `n${index}.example`]).flat();
+  const { code, stderr } = await runApp(["csr", inFolder("local:op.pem"), ...names], { cwd: folder.path });
+  expect(code).toBe(2);
+  expect(stderr).toContain("--dns, --uri, --email and --ip: expected at most 1000 names");
+});

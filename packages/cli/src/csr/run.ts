@@ -80,6 +80,7 @@ function ofCommandLine(error: ConfigurationError, names: readonly GivenName[]): 
 }
 
 function otherFlag(argument: string): string | undefined {
+  if (argument === "subjectAltNames") return "--dns, --uri, --email and --ip";
   if (argument.startsWith("subject")) return argument.replace("subject", "--subject");
   return argument.startsWith("extensions.extendedKeyUsage") ? "--purpose" : undefined;
 }

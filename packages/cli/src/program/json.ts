@@ -13,6 +13,16 @@ export type JsonText =
 
 /** Reads JSON. A name that an object has twice is a fault: parsers keep the last member and tell nothing. */
 export async function readJson(text: string): Promise<JsonText> {
+  try {
+    return await parseJson(text);
+  } catch (error) {
+    // The parser calls itself for each level.
+    if (error instanceof RangeError) return { fault: "not JSON of a few levels", line: 1, column: 1 };
+    throw error;
+  }
+}
+
+async function parseJson(text: string): Promise<JsonText> {
   const { parse, printParseErrorCode, visit } = await import("jsonc-parser");
   const errors: ParseError[] = [];
   parse(text, errors, { disallowComments: true });

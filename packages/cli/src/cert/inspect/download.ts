@@ -7,8 +7,11 @@ import { EXIT } from "../../program/exit-codes.ts";
 export const MAX_BYTES = 1_048_576;
 const REQUEST_MS = 10_000;
 
-/** The body behind a URL. Plain http is for the loopback interface only, and no redirect is followed. */
-export async function download(source: string, { signal, during }: CliContext): Promise<Uint8Array> {
+/** The body behind a URL, and its host. Plain http is for the loopback interface only, and no redirect is followed. */
+export async function download(
+  source: string,
+  { signal, during }: CliContext,
+): Promise<{ readonly host: string; readonly bytes: Uint8Array }> {
   const url = URL.canParse(source) ? new URL(source) : undefined;
   if (url === undefined || url.username !== "" || url.password !== "") {
     throw new CliError(EXIT.usage, "url", "The source is no URL, or has a user name or password");
@@ -21,7 +24,7 @@ export async function download(source: string, { signal, during }: CliContext): 
     try {
       const response = await fetch(url, { redirect: "manual", signal: ending });
       if (response.status !== 200) throw away(url, `it answered ${response.status}`);
-      return await bodyOf(response, url);
+      return { host: url.host, bytes: await bodyOf(response, url) };
     } catch (cause) {
       if (cause instanceof CliError) throw cause;
       throw away(url, reasonOf(cause), cause);

@@ -63,7 +63,7 @@ function validityFindings({ chain, problems }: InspectedChain, { now, withinDays
     .map(({ certificate, message }): ChainFinding => ({
       check: "validity",
       level: "problem",
-      text: `${placeOf(certificate)}: ${message}`,
+      text: textOf(certificate, message),
     }));
   if (bad.length > 0) return bad;
   const index = chain.reduce(
@@ -82,7 +82,7 @@ function pathFindings({ chain, problems }: InspectedChain): readonly ChainFindin
     return others.map(({ certificate, message }) => ({
       check: "path",
       level: "problem",
-      text: `${placeOf(certificate)}: ${message}`,
+      text: textOf(certificate, message),
     }));
   }
   if (chain.length === 1) return [];
@@ -128,6 +128,11 @@ function usageFindings({ keyUsage, basicConstraints }: CertificateInfo): readonl
   }
   if (basicConstraints?.ca === true) add("warning", "the leaf is the certificate of an authority");
   return findings;
+}
+
+/** What is wrong with a trust anchor says so itself. */
+function textOf(index: number, message: string): string {
+  return index < 0 ? message : `${placeOf(index)}: ${message}`;
 }
 
 function placeOf(index: number): string {

@@ -28,7 +28,10 @@ export async function readSource(
   config: string | undefined,
 ): Promise<readonly FoundCertificates[]> {
   if (source === "-") return parsed("stdin", Buffer.from(await readStdin(context, "certificates", MAX_BYTES)), x509);
-  if (/^https?:/i.test(source)) return parsed(new URL(source).host, await download(source, context), x509);
+  if (/^https?:/i.test(source)) {
+    const { host, bytes } = await download(source, context);
+    return parsed(host, bytes, x509);
+  }
   if (isKeyUri(source)) return ofToken(source, x509, context, config);
   return parsed(source, await readFile(source, context), x509);
 }
@@ -59,11 +62,13 @@ async function readFile(name: string, { cwd }: CliContext): Promise<Uint8Array> 
 async function parsed(name: string, bytes: Uint8Array, x509: X509Package): Promise<readonly FoundCertificates[]> {
   const text = new TextDecoder().decode(bytes);
   if (/^\s*\{/.test(text)) return ofKeySet(name, text, x509);
-  const certificates = await at(`${name}: `, () =>
-    x509.readCertificates(text.includes("-----BEGIN") ? text : new Uint8Array(bytes)),
-  );
+  // DER may have PEM in one of its texts. A SEQUENCE with a long length is not UTF-8, and PEM is.
+  const isPem = text.includes("-----BEGIN") && !(bytes[0] === SEQUENCE && (bytes[1] ?? 0) >= 0x80);
+  const certificates = await at(`${name}: `, () => x509.readCertificates(isPem ? text : new Uint8Array(bytes)));
   return [{ certificates, jwk: undefined }];
 }
+
+const SEQUENCE = 0x30;
 
 /** The keys with `x5c` of a JWK Set, or a JWK (RFC 7517 section 4.7). */
 async function ofKeySet(name: string, text: string, x509: X509Package): Promise<readonly FoundCertificates[]> {
