@@ -29,10 +29,15 @@ export function certificateChains(
     .map((leaf) => chainOf(leaf, certificates));
 }
 
-/** Other objects may have this class too, such as a certificate that the vendor encrypted. */
+/**
+ * Other objects may have this class too, such as a certificate that the vendor encrypted. Some cards pad what they hold. OpenSSL
+ * reads PEM too, also inside of DER, which would be another certificate than the token's.
+ */
 function parse(object: CertificateObject): readonly ReadCertificate[] {
   try {
-    return [{ object, x509: new X509Certificate(object.value) }];
+    const x509 = new X509Certificate(object.value);
+    const value = new Uint8Array(x509.raw);
+    return same(value, object.value.subarray(0, value.length)) ? [{ object: { ...object, value }, x509 }] : [];
   } catch {
     return [];
   }
@@ -69,10 +74,12 @@ function chainOf(leaf: ReadCertificate, certificates: readonly ReadCertificate[]
   for (let next: ReadCertificate | undefined = leaf; next !== undefined;) {
     const current: ReadCertificate = next;
     chain.push(current);
-    // A token may hold an authority's old and new certificate.
+    // A root ends the chain. It may have been renewed with the same key, and then each of its certificates fits the other.
+    if (issued(current, current)) break;
+    // A token may hold an authority's old and new certificate, and one that another authority made for the key of a root.
     next = certificates
       .filter((each) => !chain.some(({ object }) => same(object.value, each.object.value)) && issued(each, current))
-      .toSorted((a, b) => endOf(b) - endOf(a))[0];
+      .toSorted((a, b) => Number(issued(a, a)) - Number(issued(b, b)) || endOf(b) - endOf(a))[0];
   }
   return chain;
 }
