@@ -89,6 +89,16 @@ test.each<readonly [string, readonly unknown[], Verdicts]>([
   ["the certificate of another key", [{ ...EC_KEY, x5c }], { "key-certificate": "must" }],
   ["a second certificate", [{ ...certifiedKey, x5c: [...x5c, ...x5c] }], {}],
   [
+    "PEM instead of DER",
+    [{ ...certifiedKey, x5c: [Buffer.from(certificate.toString()).toString("base64")] }],
+    { "key-certificate": "must" },
+  ],
+  [
+    "bytes after the certificate",
+    [{ ...certifiedKey, x5c: [Buffer.concat([certificate.raw, Buffer.alloc(3)]).toString("base64")] }],
+    { "key-certificate": "must" },
+  ],
+  [
     "a second x5c value that is no certificate",
     [{ ...certifiedKey, x5c: [...x5c, "AAAA"] }],
     { "key-certificate": "must" },

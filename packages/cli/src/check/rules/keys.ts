@@ -131,9 +131,11 @@ function certificates(key: KeyFacts): readonly CheckFinding[] {
   ];
 }
 
+/** Node reads PEM too, and ignores bytes after the certificate. Verifiers refuse both. */
 function readCertificate(der: Uint8Array): X509Certificate | undefined {
   try {
-    return new X509Certificate(der);
+    const certificate = new X509Certificate(der);
+    return certificate.raw.equals(der) ? certificate : undefined;
   } catch {
     return undefined;
   }
