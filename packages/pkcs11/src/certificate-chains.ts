@@ -51,13 +51,23 @@ function leafTest(
   const { object: label, id } = query;
   if (publicKey !== undefined) return ({ x509 }) => isKeyOf(x509, publicKey);
   if (label === undefined && id === undefined) {
-    return (each) => !certificates.some((other) => other !== each && issued(each, other));
+    // The certificates of a root with the same key each fit the others, and are no issuers for that.
+    return (each) => !certificates.some((other) => issued(each, other) && !haveSameKey(each, other));
   }
   // A certificate is often next to the key by its id, with another label or none.
   const ids = label === undefined ? [] : keys.filter((key) => same(key.label, label)).map((key) => key.id);
   const hasLabel = (object: NamedObject): boolean =>
     label === undefined || same(object.label, label) || ids.some((each) => each.length > 0 && same(each, object.id));
   return ({ object }) => (id === undefined || same(object.id, id)) && hasLabel(object);
+}
+
+function haveSameKey(a: ReadCertificate, b: ReadCertificate): boolean {
+  try {
+    return a.x509.publicKey.equals(b.x509.publicKey);
+  } catch {
+    // A kind of key that OpenSSL does not have.
+    return false;
+  }
 }
 
 function isKeyOf({ publicKey }: X509Certificate, { x, y }: P256PublicJwk): boolean {

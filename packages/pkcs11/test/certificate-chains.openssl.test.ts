@@ -46,4 +46,5 @@ test("a root that was renewed with its key ends the chain", () => {
   const [former, renewed] = [certificate(10), certificate(20)];
   expect(chainsOf([former, renewed], 0)).toEqual([[former]]);
   expect(chainsOf([former, renewed], 1)).toEqual([[renewed]]);
+  expect(chainsOf([former, renewed])).toEqual([[renewed], [former]]);
 });
