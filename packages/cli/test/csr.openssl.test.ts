@@ -84,6 +84,7 @@ test.each([
   [["csr", "local:op.pem", "--dns", "a.example", "--der", "--json"], "--der goes with --json only"],
   [["csr", "local:op.pem", "--dns", "a.example", "--out", "no/op.csr"], "no/op.csr cannot be written (ENOENT)"],
   [["csr", "local:away.pem", "--dns", "a.example"], "ENOENT"],
+  [["csr", "local:away.pem", "--dns", "a.example", "--out", "op.pem"], "op.pem exists, and is not replaced"],
 ])("%j is a mistake of usage, in the words of the command line", async (args, words) => {
   const { code, stdout, stderr } = await runApp(args.map(inFolder), { cwd: folder.path });
   expect({ code, stdout: stdout.includes("BEGIN") }).toEqual({ code: 2, stdout: false });

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { lstat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ConfigurationError, jwkThumbprint } from "@signpost/core";
 import { standIn, uriOpener } from "../config/config-keys.ts";
@@ -38,6 +38,8 @@ export async function runCsr(context: CliContext, flags: CsrFlags, uri: string):
   // A mistake in a name is found before a key is opened, and before a PIN is asked for.
   const dry: unknown = await createCsr(standIn(), options).catch((error: unknown) => error);
   if (dry instanceof ConfigurationError) throw ofCommandLine(dry, names);
+  // So is a file that must not be replaced. Writing refuses it too.
+  if (out !== undefined && (await exists(context, out))) throw existsError(out);
   return withKey(await uriOpener(context, config), uri, async (key) => {
     const request = await context.during("Signing the request", () => createCsr(key, options));
     const bytes = der === true ? request.der : request.pem;
@@ -91,7 +93,18 @@ async function write({ cwd, messages }: CliContext, name: string, bytes: string 
     if (code !== "EEXIST") {
       throw new CliError(EXIT.usage, "file", `${name} cannot be written (${code})`, { cause });
     }
-    throw new CliError(EXIT.usage, "file_exists", `${name} exists, and is not replaced`, { hint: "Name another file" });
+    throw existsError(name);
   });
   messages.line(`${messages.colors.green("✓")} wrote ${printable(name)}`);
+}
+
+async function exists({ cwd }: CliContext, name: string): Promise<boolean> {
+  return lstat(resolve(cwd, name)).then(
+    () => true,
+    () => false,
+  );
+}
+
+function existsError(name: string): CliError {
+  return new CliError(EXIT.usage, "file_exists", `${name} exists, and is not replaced`, { hint: "Name another file" });
 }
