@@ -13,6 +13,8 @@ export interface FollowedKeys {
    * ConfigurationError, or SignerError `unavailable` if the previous key was withdrawn. Throws what the source throws.
    */
   signing(keyId: string): ActiveKey;
+  /** The kid of the key for which this is true: the active key, or the previous one. Throws what the source throws. */
+  kidWhere(isKey: (key: ActiveKey) => boolean): string | undefined;
   /** The result, if the key is still published afterward. If a key was revoked, that says more than its failure. */
   whilePublished<Result>(key: ActiveKey, signing: Promise<Result>): Promise<Result>;
 }
@@ -72,6 +74,11 @@ export function followKeys(source: KeySetSource): FollowedKeys {
       if (previous === undefined || keyId !== previous.keyId) throw unknownKid();
       if (isStillPublished(set, previous)) return previous;
       throw withdrawnMeanwhile(keyId);
+    },
+    kidWhere: (isKey) => {
+      const { active } = current();
+      const keys = previous === undefined ? [active] : [active, previous];
+      return keys.find(isKey)?.keyId;
     },
     whilePublished: async (key, signing) => {
       const result = await signing.catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { decodeBase64url } from "../encoding/base64url.ts";
+import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { PRIVATE_JWK_MEMBERS } from "../encoding/public-jwk.ts";
 import { ConfigurationError } from "../errors.ts";
 import { given } from "../given.ts";
@@ -11,7 +12,7 @@ import { isPlainObject } from "../options/plain-object.ts";
 import { readChoice } from "../options/read-values.ts";
 import { refuseLateExpiry, requireNumericDates } from "../signing/jwt.ts";
 import { signWith, type SignWithOptions } from "../signing/sign-with.ts";
-import { followKeys } from "./followed-keys.ts";
+import { type FollowedKeys, followKeys } from "./followed-keys.ts";
 import { readSigningInput } from "./signing-input.ts";
 
 /** Options of `createInputSigner`. */
@@ -30,9 +31,9 @@ export interface InputSigner {
   key(keyId?: string): ActiveKey;
   /**
    * Signs a JWS signing input, `header.payload` (RFC 7515 section 5.1), with the key that its header names. The header must
-   * have `alg` ES256 and the `kid` of a key that may sign. Both parts must be base64url without padding, except a payload
-   * with `b64: false` (RFC 7797). If it has `x5c` or `jwk`, these must contain the public key of that key: `x5c` only
-   * certificates as base64 of DER, `jwk` no private member. If the payload is JSON, its `exp`, `nbf` and `iat` must be
+   * have `alg` ES256 and the `kid` of a key that may sign. Without a `kid`, its `x5c` or `jwk` names the key. Both parts must
+   * be base64url without padding, except a payload with `b64: false` (RFC 7797). If the header has `x5c` or `jwk`, these must
+   * contain the public key of that key: `x5c` only certificates as base64 of DER, `jwk` no private member. If the payload is JSON, its `exp`, `nbf` and `iat` must be
    * numbers. Without `x5c`, an `exp` that is too late for the schedule is refused, as in `signJwt`, and one that is too late
    * for a previous key is rejected with SignerError `unavailable`: start the token again. Resolves with 64 bytes r‖s.
    */
@@ -81,7 +82,7 @@ export function createInputSigner(keys: OwnKeys, options: InputSignerOptions = {
         throw new ConfigurationError("signingInput", `expected a string or a Uint8Array, got ${given(signingInput)}`);
       }
       const { header, claims } = readSigningInput(input);
-      const key = followed.signing(namedKey(header));
+      const key = followed.signing(namedKey(header, followed));
       requireParts(input, header);
       requireSameKey(header, key);
       requireNumericDates(claims);
@@ -95,10 +96,20 @@ export function createInputSigner(keys: OwnKeys, options: InputSignerOptions = {
 
 const INPUT_SIGNER_OPTIONS: OptionNames<InputSignerOptions> = { verify: true };
 
-function namedKey({ alg, kid }: Readonly<Record<string, unknown>>): string {
+/** The kid of the key that a verifier takes: the one in the header, or that of the certificate or public key in it. */
+function namedKey({ alg, kid, x5c, jwk }: Readonly<Record<string, unknown>>, followed: FollowedKeys): string {
   if (alg !== "ES256") throw new ConfigurationError("header.alg", `expected "ES256", got ${given(alg)}`);
   if (typeof kid === "string") return kid;
-  throw new ConfigurationError("header.kid", `expected the kid of the key that signs, got ${given(kid)}`);
+  if (kid !== undefined || (x5c === undefined && jwk === undefined)) {
+    throw new ConfigurationError("header.kid", `expected the kid of the key that signs, or x5c, got ${given(kid)}`);
+  }
+  const named = x5c === undefined ? jwk : certifiedKey(x5c);
+  const found = followed.kidWhere(({ publicKey }) => hasPublicKey(named, publicKey));
+  if (found !== undefined) return found;
+  throw new ConfigurationError(
+    x5c === undefined ? "header.jwk" : "header.x5c",
+    "expected the public key of the active key or of the previous one",
+  );
 }
 
 /** A verifier refuses everything else (RFC 7515 section 5.2), while our decoder and most others in Node accept it. */
@@ -124,8 +135,12 @@ function requireSameKey({ x5c, jwk }: Readonly<Record<string, unknown>>, key: Ac
 }
 
 function requireKey(argument: string, named: unknown, { keyId, publicKey }: ActiveKey): void {
-  if (isPlainObject(named) && Object.entries(publicKey).every(([name, value]) => named[name] === value)) return;
+  if (hasPublicKey(named, publicKey)) return;
   throw new ConfigurationError(argument, `expected the public key of the kid ${JSON.stringify(keyId)}`);
+}
+
+function hasPublicKey(named: unknown, publicKey: P256PublicJwk): boolean {
+  return isPlainObject(named) && Object.entries(publicKey).every(([name, value]) => named[name] === value);
 }
 
 /** The key of the first certificate, which belongs to the key that signs (RFC 7515 section 4.1.6). */

@@ -21,6 +21,11 @@ export interface SignJwsOptions extends SignWithOptions {
    * certificate (`x5t#S256`, section 4.1.8). The entry of the key must have `certificates`. Default none.
    */
   readonly certificates?: CertificateMember | undefined;
+  /**
+   * `false` leaves `kid` out of the header, for verifiers that refuse a `kid` next to `x5c`. Only with `certificates: "x5c"`,
+   * since the header must name the key. Default: the `kid` of the key that signs.
+   */
+  readonly kid?: false | undefined;
   /** Other header members, except `alg` and `kid`, which Signpost sets, and `crit` and `b64`, which it does not support. Default none. */
   readonly header?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -30,6 +35,7 @@ export const SIGN_JWS_OPTIONS: OptionNames<SignJwsOptions> = {
   typ: true,
   cty: true,
   certificates: true,
+  kid: true,
   header: true,
 };
 
@@ -40,8 +46,8 @@ const REFUSED_HEADER_MEMBERS = ["alg", "kid", "crit", "b64"];
 
 /**
  * Signs a compact JWS (RFC 7515 section 7.1) with the active key of the set. The header has `alg` and `kid`, then `typ`,
- * `cty`, the caller's members and the certificates of the key, if you ask for them. Header, signature and verification use the same entry, even if the source changes its set
- * meanwhile. If the key is withdrawn while it signs (an emergency), the token is signed again with the new active key.
+ * `cty`, the caller's members and the certificates of the key, if you ask for them. Header, signature and verification use the
+ * same entry, even if the source changes its set meanwhile. If the key is withdrawn while it signs (an emergency), the token is signed again with the new active key.
  *
  * @param payload bytes, or a string, which is encoded as UTF-8.
  * @throws ConfigurationError for an invalid argument, and `no_certificates`; SignerError if no valid signature was made.
@@ -76,11 +82,11 @@ export async function signPayload(
   const { verify, signal } = options;
   const members = headerMembers(options);
   const certificates = readCertificateMember(options, members);
+  const hasKid = readHasKid(options);
   for (let attempts = 1; attempts <= MAX_KEYS_TRIED; attempts += 1) {
     const { active } = currentKeySet(keys);
-    const header = encodeText(
-      JSON.stringify({ alg: "ES256", kid: active.keyId, ...members, ...shown(active, certificates) }),
-    );
+    const kid = hasKid ? active.keyId : undefined;
+    const header = encodeText(JSON.stringify({ alg: "ES256", kid, ...members, ...shown(active, certificates) }));
     const input = `${header}.${body}`;
     let signed: Signed;
     try {
@@ -136,6 +142,13 @@ function readCertificateMember({ certificates }: SignJwsOptions, members: JsonOb
   const member = readChoice("certificates", certificates, CERTIFICATE_MEMBERS);
   if (!Object.hasOwn(members, member)) return member;
   throw new ConfigurationError(`header.${member}`, "not allowed together with the option certificates");
+}
+
+function readHasKid({ kid, certificates }: SignJwsOptions): boolean {
+  if (kid === undefined) return true;
+  if (kid !== false) throw new ConfigurationError("kid", `expected false or undefined, got ${given(kid)}`);
+  if (certificates === "x5c") return false;
+  throw new ConfigurationError("kid", 'expected certificates: "x5c" with false, since the header must name the key');
 }
 
 /** The header member with the certificates of the key that signs. */

@@ -73,6 +73,14 @@ describe("the option certificates", () => {
     expect(await verifyByChain(request)).toMatchObject({ typ: "oauth-authz-req+jwt" });
   });
 
+  test("may be all that names the key", async () => {
+    const x5c = [certificate.base64, middle.base64];
+    const jws = await signJws(KEYS, "text", { certificates: "x5c", kid: false, typ: "dc+sd-jwt" });
+    expect(await verifyByChain(jws)).toEqual({ alg: "ES256", typ: "dc+sd-jwt", x5c });
+    const jwt = await signJwt(KEYS, { sub: "a" }, { certificates: "x5c", kid: false });
+    expect(await verifyByChain(jwt)).toEqual({ alg: "ES256", x5c });
+  });
+
   test("does not depend on what is published", async () => {
     const { signer } = scriptedSignerOf(certificate.plan.key);
     const keys = createKeySet([{ signer, certificates: { chain: bundleOf(certificate, middle), publish: [] } }]);
@@ -89,6 +97,9 @@ describe("the option certificates", () => {
   test.each<[string, unknown, string]>([
     ["another member", { certificates: "x5t" }, 'certificates: expected "x5c" or "x5t#S256"'],
     ["true", { certificates: true }, "got true"],
+    ["a token that names no key", { kid: false }, 'kid: expected certificates: "x5c" with false'],
+    ["a thumbprint as the only name", { kid: false, certificates: "x5t#S256" }, 'kid: expected certificates: "x5c"'],
+    ["another kid", { kid: "other", certificates: "x5c" }, "kid: expected false or undefined"],
     ["the member in the header too", { certificates: "x5c", header: { x5c: [] } }, "header.x5c: not allowed together"],
   ])("refuses %s", async (_, options, message) => {
     expect(String(await failure(signJws(KEYS, "text", options as SignJwsOptions)))).toContain(message);

@@ -65,6 +65,9 @@ describe("a signing input", () => {
     ["no algorithm", { kid: "old" }, "header.alg"],
     ["no kid", { alg: "ES256" }, "header.kid"],
     ["a kid that is no text", { alg: "ES256", kid: 1 }, "header.kid"],
+    ["a kid that is null", { alg: "ES256", kid: null, x5c: [] }, "header.kid"],
+    ["no kid, and x5c without a certificate", { alg: "ES256", x5c: [] }, "header.x5c"],
+    ["no kid, and no key as jwk", { alg: "ES256", jwk: "secret" }, "header.jwk"],
     ["the kid of a key that never signed", { alg: "ES256", kid: "next" }, "kid"],
     ["x5c without a certificate", { alg: "ES256", kid: "old", x5c: [] }, "header.x5c"],
     ["x5c of anything else", { alg: "ES256", kid: "old", x5c: "MIIB" }, "header.x5c"],
@@ -162,6 +165,33 @@ describe("a signing input", () => {
     const other = inputOf({ ...header, x5c: [certificateOf(next), certificateOf(old)] });
     expect(await failure(own.sign(other))).toMatchObject({ argument: "header.x5c" });
     expect(old.calls).toHaveLength(1);
+  });
+});
+
+describe("a header without a kid", () => {
+  test.each<[string, (key: ScriptedSigner) => object]>([
+    ["x5c", (key) => ({ x5c: [certificateOf(key)] })],
+    ["jwk", (key) => ({ jwk: key.signer.publicKey })],
+  ])("names its key by %s", async (member, membersOf) => {
+    const input = inputOf({ alg: "ES256", ...membersOf(old) });
+    expect(await verified(input, old)).toEqual({ sub: "a" });
+    const other = inputOf({ alg: "ES256", ...membersOf(next) });
+    expect(await failure(own.sign(other))).toMatchObject({ argument: `header.${member}` });
+
+    current = retiring();
+    expect(await verified(input, old)).toEqual({ sub: "a" });
+    expect(await verified(other, next)).toEqual({ sub: "a" });
+
+    current = withdrawn();
+    expect(await failure(own.sign(input))).toMatchObject({ code: "unavailable", transient: true });
+    expect([old.calls.length, next.calls.length]).toEqual([2, 1]);
+  });
+
+  test("needs the same key in both of them", async () => {
+    const jwk = next.signer.publicKey;
+    const error = await failure(own.sign(inputOf({ alg: "ES256", x5c: [certificateOf(old)], jwk })));
+    expect(error).toMatchObject({ argument: "header.jwk" });
+    expect(old.calls).toHaveLength(0);
   });
 });
 
