@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { countLines } from "./support/recipe.ts";
 
 // The page of hosts names the versions that the tests run.
 
@@ -48,6 +49,29 @@ test.each([
 ])("%s: %s to %s", (host, oldest, newest) => {
   expect(page).toContain(`| ${host} | ${oldest} to ${newest} |`);
 });
+
+test.each([
+  ["`@sd-jwt/sd-jwt-vc`", "credential-issuer/src/sd-jwt.ts"],
+  ["`@openid4vc/oauth2`", "credential-issuer/src/openid4vc.ts"],
+  ["`@openid4vc/openid4vci`", "credential-issuer/src/openid4vc.ts"],
+  ["`@credo-ts/core`", "credo/src/key-management.ts"],
+  ["`@openid-federation/core`", "federation/src/statements.ts"],
+])("%s takes as many lines as its recipe, %s", (host, recipe) => {
+  expect(linesOf(host)).toBe(countLines(recipe));
+});
+
+test("no software that signs takes more than ten lines", () => {
+  const [, table = ""] = /## Software that signs\n\n([^]+?)\n\n/.exec(page) ?? [];
+  const hosts = table.split("\n").slice(2);
+  expect(hosts.length).toBeGreaterThan(9);
+  for (const row of hosts) expect(linesOf(row.split(" | ")[0]?.slice(2) ?? ""), row).toBeLessThanOrEqual(10);
+});
+
+/** The column "lines" of a host. */
+function linesOf(host: string): number {
+  const row = page.split("\n").find((line) => line.startsWith(`| ${host} | `)) ?? "";
+  return Number(row.split(" | ")[2]);
+}
 
 test("the version of Next.js is that of its backend", () => {
   const [, version] = /NEXT = "(.+)"/.exec(read("scripts/backends/nextjs.mjs")) ?? [];

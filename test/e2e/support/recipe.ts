@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** How many lines of its own a user writes for a recipe: without imports, comments, empty lines and lines of only braces. */
+/** How many lines a user writes for a recipe, which is a file below `examples`: without imports, comments and empty lines. */
 export function countLines(path: string): number {
   const text = readFileSync(new URL(`../../../examples/${path}`, import.meta.url), "utf8");
   const code = text.replaceAll(/^import [^;]+;$/gm, "").replaceAll(/\/\*\*.*?\*\//gs, "");
