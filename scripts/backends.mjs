@@ -91,6 +91,10 @@ export const BACKENDS = {
     needs: ["openssl"],
     provide: () => buildGoProgram("step-ca", "github.com/smallstep/certificates/cmd/step-ca"),
   },
+  yivi: {
+    what: "the code with which the Yivi wallet accepts a credential",
+    provide: () => buildGoProgram("yivi"),
+  },
   redis: {
     what: "Debian's Redis, for the replay store",
     apt: ["redis-server"],

@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes, sign, type KeyObject } from "node:crypto";
+import { commonName, der, oid, pemOf, sequence, utcTime } from "./der.ts";
 
 export interface SelfSigned {
   /** PEM, to serve and to trust. */
@@ -45,36 +46,11 @@ export function certificateOf(
   );
   const signature = sign("sha256", certificate, privateKey);
   const signed = sequence(certificate, ecdsaWithSha256, der(0x03, Buffer.concat([Buffer.of(0), signature])));
-  const lines = signed.toString("base64").replaceAll(/.{64}(?=.)/g, "$&\n");
-  return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
-}
-
-function commonName(name: string): Buffer {
-  return sequence(der(0x31, sequence(oid("550403"), der(0x0c, Buffer.from(name)))));
+  return pemOf(signed);
 }
 
 /** RFC 5280 section 4.2.1.6: dNSName is the context tag 2, and iPAddress the context tag 7. */
 function generalName(name: string): Buffer {
   if (!/^[\d.]+$/.test(name)) return der(0x82, Buffer.from(name));
   return der(0x87, Buffer.from(name.split(".").map(Number)));
-}
-
-function der(tag: number, content: Uint8Array): Buffer {
-  const { length } = content;
-  const bytes = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.of(tag, ...bytes), content]);
-}
-
-function sequence(...parts: readonly Uint8Array[]): Buffer {
-  return der(0x30, Buffer.concat(parts));
-}
-
-function oid(hex: string): Buffer {
-  return der(0x06, Buffer.from(hex, "hex"));
-}
-
-/** YYMMDDHHMMSSZ, in UTC. */
-function utcTime(time: number): Buffer {
-  const digits = new Date(time).toISOString().replaceAll(/[-:T]/g, "");
-  return der(0x17, Buffer.from(`${digits.slice(2, 14)}Z`));
 }
