@@ -1,4 +1,4 @@
-import { createPublicKey, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import * as newest from "@credo-ts/core";
 import * as oldest from "credo-ts-core-0.6.1";
 import { compactVerify, decodeProtectedHeader } from "jose";
@@ -11,7 +11,6 @@ import {
   aroundRotation,
   createRotatingKeys,
   type IssuedChains,
-  issueChains,
   keyOf,
   NEXT,
   OLD,
@@ -22,8 +21,8 @@ let keys: RotatingKeys;
 let issued: IssuedChains;
 
 beforeAll(async () => {
-  keys = await createRotatingKeys();
-  issued = issueChains(keys, "issuer.example");
+  keys = await createRotatingKeys("issuer.example");
+  ({ issued } = keys);
 });
 beforeEach(() => keys.start());
 afterAll(() => keys.close());
@@ -51,12 +50,13 @@ describe.each([
       protectedHeaderOptions: { alg, kid: keyId },
     });
   const credential = async (keyId = activeKid()): Promise<string> => {
-    const certificate = credo.X509Certificate.fromEncodedCertificate(String(issued.chains.get(keyId)?.[0]));
-    certificate.keyId = keyId;
+    const chain = issued.chains.get(keyId) ?? [];
+    const x5c = chain.map((text) => credo.X509Certificate.fromEncodedCertificate(text));
+    if (x5c[0] !== undefined) x5c[0].keyId = keyId;
     const { compact } = await agent.sdJwtVc.sign({
       payload: { vct: "https://issuer.example/person", given_name: "Ada" },
       disclosureFrame: { _sd: ["given_name"] },
-      issuer: { method: "x5c", x5c: [certificate], issuer: "https://issuer.example" },
+      issuer: { method: "x5c", x5c, issuer: "https://issuer.example" },
     });
     return compact;
   };
@@ -76,11 +76,9 @@ describe.each([
       if (kid === NEXT) keys.rotate();
       const compact = await credential();
       const jwt = compact.slice(0, compact.indexOf("~"));
-      const { x5c: [leaf = ""] = [], typ } = decodeProtectedHeader(jwt);
-      const certificate = new X509Certificate(Buffer.from(leaf, "base64"));
-      await compactVerify(jwt, certificate.publicKey);
-      expect([typ, leaf]).toEqual(["dc+sd-jwt", issued.chains.get(kid)?.[0]]);
-      expect(certificate.verify(createPublicKey(issued.anchor))).toBe(true);
+      const { x5c = [], typ } = decodeProtectedHeader(jwt);
+      await compactVerify(jwt, new X509Certificate(Buffer.from(x5c[0] ?? "", "base64")).publicKey);
+      expect([typ, x5c]).toEqual(["dc+sd-jwt", issued.chains.get(kid)]);
       const result = await agent.sdJwtVc.verify({ compactSdJwtVc: compact, trustedCertificates: [issued.anchor] });
       expect(result).toMatchObject({ isValid: true });
     },

@@ -4,7 +4,6 @@ import { SDJwtVcInstance } from "@sd-jwt/sd-jwt-vc";
 import type { InputSigner, KeySetSource } from "@signpost/core";
 import { createOwnKeySet, verifyOwnJwt } from "@signpost/verify";
 import { type Callbacks, hash, randomText } from "./callbacks.ts";
-import type { Chains } from "./chains.ts";
 import type { Metadata } from "./metadata.ts";
 import { remember } from "./one-time.ts";
 import { sdJwtHeader, sdJwtSigner } from "./sd-jwt.ts";
@@ -15,7 +14,6 @@ export interface CredentialsOptions {
   readonly metadata: Metadata;
   readonly keys: KeySetSource;
   readonly own: InputSigner;
-  readonly chains: Chains;
   readonly callbacks: Callbacks;
 }
 
@@ -26,8 +24,10 @@ export interface Credentials {
   credential(request: WalletRequest): Promise<object>;
 }
 
+const CREDENTIAL_SECONDS = 14 * 86_400;
+
 /** Issues SD-JWT VCs to wallets with an access token of this issuer. Nonces are in memory. */
-export function createCredentials({ url, metadata, keys, own, chains, callbacks }: CredentialsOptions): Credentials {
+export function createCredentials({ url, metadata, keys, own, callbacks }: CredentialsOptions): Credentials {
   const issuer = new Openid4vciIssuer({ callbacks });
   const sdJwt = new SDJwtVcInstance({
     ...sdJwtSigner(own),
@@ -63,16 +63,18 @@ export function createCredentials({ url, metadata, keys, own, chains, callbacks 
         credentialRequest: JSON.parse(request.body) as Record<string, unknown>,
       });
       const jwk = await proven(credentialRequest.proofs?.jwt?.[0] ?? "");
+      const iat = Math.floor(Date.now() / 1000);
       const claims = {
         iss: url,
-        iat: Math.floor(Date.now() / 1000),
+        iat,
+        exp: iat + CREDENTIAL_SECONDS,
         vct: `${url}/person`,
         cnf: { jwk },
         given_name: "Ada",
         family_name: "Lovelace",
       };
       const disclosed = { _sd: ["given_name", "family_name"] } as const;
-      const credential = await sdJwt.issue(claims, disclosed as never, { header: sdJwtHeader(own, chains) });
+      const credential = await sdJwt.issue(claims, disclosed as never, { header: sdJwtHeader(own) });
       return issuer.createCredentialResponse({ credentialRequest, credentials: [{ credential }] });
     },
   };

@@ -10,7 +10,6 @@ import {
   VerifyError,
 } from "@signpost/core";
 import { createCallbacks } from "./callbacks.ts";
-import type { Chains } from "./chains.ts";
 import { createCredentials } from "./credentials.ts";
 import { createMetadata } from "./metadata.ts";
 import { createTokens, type WalletRequest } from "./tokens.ts";
@@ -20,8 +19,6 @@ export interface IssuerSettings {
   readonly url: string;
   readonly port: number;
   readonly keys: KeySet;
-  /** Empty if credentials have no `x5c`. */
-  readonly chains: Chains;
 }
 
 export interface RunningIssuer {
@@ -31,14 +28,14 @@ export interface RunningIssuer {
 const MAX_BODY_BYTES = 65_536;
 
 /** The endpoints of OpenID4VCI 1.0, and the key set for those who verify. */
-export async function startIssuer({ url, port, keys, chains }: IssuerSettings): Promise<RunningIssuer> {
+export async function startIssuer({ url, port, keys }: IssuerSettings): Promise<RunningIssuer> {
   // Only for development on this machine.
   if (url.startsWith("http://")) setGlobalConfig({ allowInsecureUrls: true });
   const own = createInputSigner(keys);
   const callbacks = createCallbacks(own);
   const metadata = createMetadata(url, callbacks);
   const tokens = createTokens(url, metadata, own, callbacks);
-  const credentials = createCredentials({ url, metadata, keys, own, chains, callbacks });
+  const credentials = createCredentials({ url, metadata, keys, own, callbacks });
   const endpoint = createJwksEndpoint({ issuer: url, keys });
 
   const routes: Readonly<Record<string, (request: IncomingMessage) => Promise<object> | object>> = {

@@ -1,8 +1,15 @@
-import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createPublicKey, X509Certificate } from "node:crypto";
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
-import { createKeySet, type KeySet, serializeJwks, type Signer, type SignerError } from "@signpost/core";
+import {
+  createKeySet,
+  type EntryCertificates,
+  type KeySet,
+  serializeJwks,
+  type Signer,
+  type SignerError,
+} from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { certificateOf, selfSignedCertificate } from "@signpost/test-backends/self-signed";
+import { createAuthority } from "@signpost/test-backends/authority";
 
 /** Two keys of an issuer, and where it is in the rotation from one to the other. */
 export interface RotatingKeys {
@@ -18,13 +25,16 @@ export interface RotatingKeys {
   fail(error: SignerError): void;
   /** What a verifier finds in the key set of the issuer. */
   jwks(): JSONWebKeySet;
+  /** The certificates in the entries. */
+  readonly issued: IssuedChains;
   close(): Promise<void>;
 }
 
 export const OLD = "old";
 export const NEXT = "next";
 
-export async function createRotatingKeys(): Promise<RotatingKeys> {
+/** The keys. With a host name, each entry has certificates: that of the key for this name, and an authority below a root. */
+export async function createRotatingKeys(hostname?: string): Promise<RotatingKeys> {
   const [old, next]: readonly Signer[] = await Promise.all([openLocalSigner(), openLocalSigner()]);
   if (old === undefined || next === undefined) throw new Error("no signers");
   let failure: SignerError | undefined;
@@ -35,15 +45,21 @@ export async function createRotatingKeys(): Promise<RotatingKeys> {
     close,
   });
   const [oldSigner, nextSigner] = [failing(old), failing(next)];
+  const issued = hostname === undefined ? NONE : issueChains(hostname, { [OLD]: old, [NEXT]: next });
+  const certificatesOf = (kid: string): EntryCertificates | undefined => {
+    const chain = issued.chains.get(kid);
+    return chain === undefined ? undefined : { chain, trustAnchors: issued.anchor };
+  };
+  const [oldEntry, nextEntry] = [OLD, NEXT].map((keyId) => ({ keyId, certificates: certificatesOf(keyId) }));
   const first = createKeySet([
-    { keyId: OLD, signer: oldSigner },
-    { keyId: NEXT, publicKey: next.publicKey },
+    { ...oldEntry, signer: oldSigner },
+    { ...nextEntry, publicKey: next.publicKey },
   ]);
   const rotated = createKeySet([
-    { keyId: NEXT, signer: nextSigner },
-    { keyId: OLD, publicKey: old.publicKey },
+    { ...nextEntry, signer: nextSigner },
+    { ...oldEntry, publicKey: old.publicKey },
   ]);
-  const withdrawn = createKeySet([{ keyId: NEXT, signer: nextSigner }]);
+  const withdrawn = createKeySet([{ ...nextEntry, signer: nextSigner }]);
   let current = first;
   return {
     source: () => current,
@@ -61,6 +77,7 @@ export async function createRotatingKeys(): Promise<RotatingKeys> {
       failure = error;
     },
     jwks: () => JSON.parse(new TextDecoder().decode(serializeJwks(current).body)) as JSONWebKeySet,
+    issued,
     close: async () => {
       await Promise.all([oldSigner.close(), nextSigner.close()]);
     },
@@ -90,18 +107,20 @@ export function keyOf(keys: RotatingKeys): ReturnType<typeof createLocalJWKSet> 
 export interface IssuedChains {
   /** The trust anchor, as PEM. */
   readonly anchor: string;
-  /** By kid, in the form of the header `x5c`: the certificate of the key. */
+  /** By kid, in the form of the header `x5c`: the certificate of the key, and that of the authority below the anchor. */
   readonly chains: ReadonlyMap<string, readonly string[]>;
 }
 
-export function issueChains(keys: RotatingKeys, hostname: string): IssuedChains {
-  const { cert: anchor, key } = selfSignedCertificate("ca.example");
-  const issue = (publicKey: KeyObject): string[] => {
-    const pem = certificateOf(publicKey, [hostname], createPrivateKey(key), "ca.example");
-    return [new X509Certificate(pem).raw.toString("base64")];
+const NONE: IssuedChains = { anchor: "", chains: new Map() };
+
+function issueChains(hostname: string, signers: Readonly<Record<string, Signer>>): IssuedChains {
+  const root = createAuthority("Root");
+  const authority = root.authority("Authority");
+  const chainOf = (jwk: Signer["publicKey"]): string[] => {
+    const publicKey = createPublicKey({ key: { ...jwk }, format: "jwk" });
+    const pem = authority.certify({ name: hostname, publicKey, dns: hostname, uri: `https://${hostname}` });
+    return [new X509Certificate(pem).raw.toString("base64"), authority.base64];
   };
-  const chains = keys
-    .jwks()
-    .keys.map((jwk) => [String(jwk.kid), issue(createPublicKey({ key: { ...jwk }, format: "jwk" }))] as const);
-  return { anchor, chains: new Map(chains) };
+  const chains = Object.entries(signers).map(([kid, { publicKey }]) => [kid, chainOf(publicKey)] as const);
+  return { anchor: root.pem, chains: new Map(chains) };
 }
