@@ -1,25 +1,11 @@
 import { buildCommand, type Command } from "@stricli/core";
 import type { CliContext } from "../program/context.ts";
-import { ADAPTERS_FLAG, asText, JSON_FLAG } from "../program/flags.ts";
+import { asText } from "../program/flags.ts";
 import { helpText } from "../program/help.ts";
-import { runnable, type CommonFlags } from "../program/runnable.ts";
+import { runnable } from "../program/runnable.ts";
+import { NAME_FLAGS, type NameFlags } from "./name-flags.ts";
 
-/** The flags of `signpost csr`. */
-export interface CsrFlags extends CommonFlags {
-  readonly subject?: string | undefined;
-  readonly dns?: readonly string[] | undefined;
-  readonly uri?: readonly string[] | undefined;
-  readonly email?: readonly string[] | undefined;
-  readonly ip?: readonly string[] | undefined;
-  readonly purpose?: readonly string[] | undefined;
-  readonly out?: string | undefined;
-  readonly der?: boolean | undefined;
-  readonly config?: string | undefined;
-}
-
-const NAME = { kind: "parsed", parse: asText, optional: true, variadic: true } as const;
-
-export const csrCommand: Command<CliContext> = buildCommand<CsrFlags, [string], CliContext>({
+export const csrCommand: Command<CliContext> = buildCommand<NameFlags, [string], CliContext>({
   loader: async () => runnable((await import("./run.ts")).runCsr),
   parameters: {
     flags: {
@@ -30,25 +16,7 @@ export const csrCommand: Command<CliContext> = buildCommand<CsrFlags, [string], 
         parse: asText,
         optional: true,
       },
-      dns: { ...NAME, brief: "Domain name for the certificate. Can be repeated", placeholder: "name" },
-      uri: { ...NAME, brief: "URI for the certificate, such as the issuer. Can be repeated", placeholder: "uri" },
-      email: { ...NAME, brief: "Email address for the certificate. Can be repeated", placeholder: "address" },
-      ip: { ...NAME, brief: "IP address for the certificate. Can be repeated", placeholder: "address" },
-      purpose: {
-        ...NAME,
-        brief: "Extended key usage: clientAuth, serverAuth or an object identifier. Can be repeated",
-        placeholder: "purpose",
-      },
-      out: {
-        kind: "parsed",
-        brief: "File to write. A file that exists is not replaced. Default: stdout",
-        placeholder: "file",
-        parse: asText,
-        optional: true,
-      },
-      der: { kind: "boolean", brief: "Write DER instead of PEM", optional: true, withNegated: false },
-      config: ADAPTERS_FLAG,
-      json: JSON_FLAG,
+      ...NAME_FLAGS,
     },
     positional: { kind: "tuple", parameters: [{ brief: "Key URI", placeholder: "uri", parse: asText }] },
   },
