@@ -1,4 +1,5 @@
 import { installDebianPackages } from "./backends/apt.mjs";
+import { provideFipsProvider } from "./backends/fips-provider.mjs";
 import { provideNextjs } from "./backends/nextjs.mjs";
 import { provideOpenbao } from "./backends/openbao.mjs";
 import { providePkcs11js } from "./backends/pkcs11js.mjs";
@@ -94,6 +95,12 @@ export const BACKENDS = {
   yivi: {
     what: "the code with which the Yivi wallet accepts a credential",
     provide: () => buildGoProgram("yivi"),
+  },
+  fips: {
+    what: "OpenSSL's FIPS provider, for Node in FIPS mode",
+    apt: ["gcc", "libc6-dev", "make", "perl", "openssl"],
+    programs: ["cc", "make", "perl", "openssl"],
+    provide: provideFipsProvider,
   },
   redis: {
     what: "Debian's Redis, for the replay store",
