@@ -2,11 +2,13 @@ import { guardPicture } from "./guard.mjs";
 import { rotationPicture } from "./rotation.mjs";
 import { rs256MovePicture } from "./rs256-move.mjs";
 import { terminalPictures } from "./terminal.mjs";
+import { trustPicture } from "./trust.mjs";
 
 /** The pictures by their files, relative to the clone. @type {Readonly<Record<string, string>>} */
 export const PICTURES = {
   "docs/img/guard.svg": guardPicture(),
   "docs/img/rotation.svg": rotationPicture(),
   "docs/img/rs256-move.svg": rs256MovePicture(),
+  "docs/img/trust.svg": trustPicture(),
   ...terminalPictures(),
 };

@@ -11,6 +11,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const guides = [
   "docs/rotation.md",
   "docs/signer.md",
+  "docs/threat-model.md",
   "docs/cli.md",
   "docs/cli-check.md",
   "docs/cli-bench.md",
