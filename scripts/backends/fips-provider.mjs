@@ -12,15 +12,13 @@ import { join } from "node:path";
 import { findProgram, run } from "../lib/process.mjs";
 import { cacheFolder } from "../lib/repository.mjs";
 import { say } from "../lib/say.mjs";
-import { installDebianPackages } from "./apt.mjs";
 
-const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/** Debian's signed release, whose OpenSSL 3.0 has the provider's source. Its packages do not have the compiled provider. */
-const SOURCE = `deb-src [signed-by=${KEYRING}] http://deb.debian.org/debian bookworm main\n`;
+/** A line of `apt-get indextargets` about a repository of Debian or Ubuntu, or a mirror of one, but not about security updates. */
+const REPOSITORY = /^(\S+\/(debian|ubuntu)\/?) (\S+)$/gm;
 
 /**
- * Builds OpenSSL's FIPS provider from Debian's source, for tests of Node in FIPS mode. Node loads a provider of another 3.x. It is
- * not a validated build: those come from a vendor.
+ * Builds OpenSSL's FIPS provider from the source that Debian or Ubuntu signs, for tests of Node in FIPS mode. Their packages do not
+ * have the compiled provider. Node loads a provider of another 3.x. It is not a validated build: those come from a vendor.
  *
  * @returns {Promise<NodeJS.ProcessEnv>} what Node needs to load it
  */
@@ -30,11 +28,7 @@ export async function provideFipsProvider() {
   if (existsSync(env.SIGNPOST_FIPS_CONF)) return env;
   if (process.arch !== "x64") throw new Error("the FIPS provider is built on x64 only");
   if (findProgram("apt-get") === undefined)
-    throw new Error("apt-get not found, and the FIPS provider is built from Debian's source");
-
-  // Debian has it. Ubuntu has it in a package.
-  if (!existsSync(KEYRING)) await installDebianPackages(["debian-archive-keyring"]);
-  if (!existsSync(KEYRING)) throw new Error(`${KEYRING} not found. On Debian: apt-get install debian-archive-keyring`);
+    throw new Error("apt-get not found, and the FIPS provider is built from Debian's or Ubuntu's source");
 
   say("Building OpenSSL's FIPS provider");
   mkdirSync(cacheFolder(), { recursive: true });
@@ -51,7 +45,7 @@ export async function provideFipsProvider() {
 
 /** With lists and a cache in the folder, so that the machine's apt does not notice. @param {string} work */
 async function download(work) {
-  writeFileSync(join(work, "sources.list"), SOURCE);
+  writeFileSync(join(work, "sources.list"), await sourceRepositories());
   for (const name of ["lists/partial", "cache/archives/partial"]) mkdirSync(join(work, name), { recursive: true });
   const options = [
     `Dir::Etc::sourcelist=${join(work, "sources.list")}`,
@@ -66,6 +60,19 @@ async function download(work) {
   if (archive === undefined) throw new Error("apt-get source openssl brought no archive");
   mkdirSync(join(work, "openssl"));
   await step("tar", ["xzf", archive, "-C", "openssl", "--strip-components=1"], work);
+}
+
+/** The sources of the repositories that this machine installs from. */
+async function sourceRepositories() {
+  const { output } = await run("apt-get", ["indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages"], {
+    quiet: true,
+  });
+  const lines = [...output.matchAll(REPOSITORY)].map(
+    ([, site, name, release]) =>
+      `deb-src [signed-by=/usr/share/keyrings/${name}-archive-keyring.gpg] ${site} ${release} main\n`,
+  );
+  if (lines.length === 0) throw new Error("apt-get installs from no repository of Debian or Ubuntu");
+  return [...new Set(lines)].join("");
 }
 
 /** Only the provider, which takes some seconds. @param {string} work */
