@@ -4,6 +4,7 @@ import { provideNextjs } from "./backends/nextjs.mjs";
 import { provideOpenbao } from "./backends/openbao.mjs";
 import { providePkcs11js } from "./backends/pkcs11js.mjs";
 import { provideRuntime } from "./backends/runtime.mjs";
+import { provideZizmor } from "./backends/zizmor.mjs";
 import { buildGoProgram } from "./lib/go-program.mjs";
 import { findProgram } from "./lib/process.mjs";
 import { provideLocalstack } from "./provide-localstack.mjs";
@@ -128,6 +129,14 @@ export const BACKENDS = {
     what: "wrk, an HTTP load generator for the benchmark of the endpoint",
     apt: ["wrk"],
     programs: ["wrk"],
+  },
+  actionlint: {
+    what: "a linter for workflow files",
+    provide: () => buildGoProgram("actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
+  },
+  zizmor: {
+    what: "a linter for the security of workflow files",
+    provide: provideZizmor,
   },
   chromium: {
     what: "Debian's Chromium, for the single-page RP",

@@ -1,5 +1,6 @@
 // npm run release: packs every package for a registry into .tmp/release. It publishes nothing. `--check` only
-// reports what a release still needs.
+// reports what a release still needs. `--tag=NAME` also compares the versions with a tag.
+import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { build } from "./lib/build.mjs";
 import { ROOT } from "./lib/repository.mjs";
@@ -7,9 +8,14 @@ import { say } from "./lib/say.mjs";
 import { publicPackages } from "./lib/workspace.mjs";
 import { HOME } from "./release/home.mjs";
 import { packPackages } from "./release/pack.mjs";
-import { releaseProblems } from "./release/problems.mjs";
+import { releaseProblems, tagProblems } from "./release/problems.mjs";
 
-const problems = releaseProblems(HOME, publicPackages());
+const tag = process.argv.find((argument) => argument.startsWith("--tag="))?.slice("--tag=".length);
+const pending = readdirSync(join(ROOT, ".changeset")).filter((name) => name.endsWith(".md"));
+const problems = [
+  ...releaseProblems(HOME, publicPackages()),
+  ...(tag === undefined ? [] : tagProblems(tag, publicPackages(), pending)),
+];
 if (problems.length > 0) {
   say("Nothing was packed. Fix this first:");
   for (const problem of problems) say(`  ${problem}`);

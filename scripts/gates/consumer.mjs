@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../lib/process.mjs";
 import { readJson, scratchFolder } from "../lib/repository.mjs";
-import { must, packPackages } from "../release/pack.mjs";
+import { must } from "../release/must.mjs";
+import { packPackages } from "../release/pack.mjs";
 
 /**
  * @typedef {object} Consumer a project with our packages, installed by npm

@@ -1,11 +1,15 @@
 import { say, sayOutput, secondsSince } from "../lib/say.mjs";
 import { checkApi } from "./api.mjs";
 import { checkChangesets } from "./changesets.mjs";
+import { checkDependencies } from "./dependencies.mjs";
 import { checkDocExamples } from "./doc-examples.mjs";
+import { checkReproducible } from "./reproducible.mjs";
+import { checkSbom } from "./sbom.mjs";
 import { checkFormat, checkLint, checkTypes, checkUnused } from "./source.mjs";
 import { checkNodeVersion, NODE_VERSIONS } from "./node-matrix.mjs";
 import { checkRuntimes } from "./runtimes.mjs";
 import { checkTarballs } from "./tarballs.mjs";
+import { checkWorkflows } from "./workflows.mjs";
 
 /**
  * Everything that .ci/run checks in addition to the tests. `output` is shown if the gate fails.
@@ -21,7 +25,11 @@ export const GATES = {
   examples: checkDocExamples,
   api: checkApi,
   changesets: checkChangesets,
+  dependencies: checkDependencies,
+  workflows: checkWorkflows,
   tarballs: checkTarballs,
+  sbom: checkSbom,
+  reproducible: checkReproducible,
   runtimes: checkRuntimes,
   ...Object.fromEntries(NODE_VERSIONS.map((major) => [`node${major}`, () => checkNodeVersion(major)])),
 };

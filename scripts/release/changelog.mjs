@@ -26,5 +26,3 @@ export async function getDependencyReleaseLine(_, dependencies) {
   if (updated.length === 0) return "";
   return `- Now with ${updated.map(({ name, newVersion }) => `${name} ${newVersion}`).join(", ")}`;
 }
-
-export default { getReleaseLine, getDependencyReleaseLine };

@@ -7,7 +7,8 @@ import { ROOT } from "../lib/repository.mjs";
 /**
  * A package.json with the addresses that a registry shows.
  *
- * @param {Readonly<Record<string, unknown>>} manifest
+ * @template {Readonly<Record<string, unknown>>} Manifest
+ * @param {Manifest} manifest
  * @param {string} folder of the package, relative to the clone
  * @param {Home} home
  */
@@ -18,6 +19,25 @@ export function fillManifest(manifest, folder, { homepage, repository, bugs }) {
     repository: { type: "git", url: `git+${repository}`, directory: folder },
     bugs: { url: bugs },
   };
+}
+
+/**
+ * A package.json whose peers among the published packages must have its minor version. In the clone their ranges are wide, because
+ * `changeset version` makes a package 1.0.0 when the range of a peer no longer fits.
+ *
+ * @template {{ peerDependencies?: Readonly<Record<string, string>> }} Manifest
+ * @param {Manifest} manifest
+ * @param {Readonly<Record<string, string>>} versions of the published packages
+ * @returns {Manifest}
+ */
+export function fillPeers(manifest, versions) {
+  const { peerDependencies } = manifest;
+  if (peerDependencies === undefined) return manifest;
+  const filled = Object.entries(peerDependencies).map(([name, range]) => {
+    const version = versions[name];
+    return [name, version === undefined ? range : `^${version}`];
+  });
+  return { ...manifest, peerDependencies: Object.fromEntries(filled) };
 }
 
 /** The target of `[text](target)` and of `[label]: target`. */

@@ -5,7 +5,10 @@ import { run } from "../lib/process.mjs";
 import { ROOT } from "../lib/repository.mjs";
 import { twoAtATime } from "../lib/tools.mjs";
 import { publicPackages } from "../lib/workspace.mjs";
-import { fillLinks, fillManifest } from "./fill.mjs";
+import { toSbom } from "../supply/sbom.mjs";
+import { fillLinks, fillManifest, fillPeers } from "./fill.mjs";
+import { must } from "./must.mjs";
+import { makeSboms, SBOM_FILE } from "./sboms.mjs";
 
 /**
  * Packs every published package into an empty folder. Build the packages first.
@@ -17,11 +20,14 @@ import { fillLinks, fillManifest } from "./fill.mjs";
 export async function packPackages(destination, home) {
   rmSync(destination, { recursive: true, force: true });
   mkdirSync(destination, { recursive: true });
+  const packages = publicPackages();
+  const sboms = await makeSboms();
+  const versions = Object.fromEntries(packages.map(({ name, version }) => [name, version]));
   await twoAtATime(
-    publicPackages().map(
-      ({ folder }) =>
+    packages.map(
+      ({ name, folder }) =>
         () =>
-          packOne(folder, destination, home),
+          packOne(folder, destination, { home, versions, sbom: sboms[name] }),
     ),
   );
   return readdirSync(destination).map((name) => join(destination, name));
@@ -29,13 +35,16 @@ export async function packPackages(destination, home) {
 
 /**
  * `pnpm pack` applies publishConfig and replaces `workspace:` with versions, as publishing does. This unpacks its tarball, adds
- * the addresses, and packs it again, so the clone does not change.
+ * the addresses and the SBOM, and packs it again, so the clone does not change.
  *
  * @param {string} folder of the package, relative to the clone
  * @param {string} destination
- * @param {import("./home.mjs").Home} home
+ * @param {object} filling
+ * @param {import("./home.mjs").Home} filling.home
+ * @param {Readonly<Record<string, string>>} filling.versions of the published packages
+ * @param {import("../supply/sbom.mjs").Bom | undefined} filling.sbom
  */
-async function packOne(folder, destination, home) {
+async function packOne(folder, destination, { home, versions, sbom }) {
   const scratch = join(ROOT, ".tmp/pack", folder);
   rmSync(scratch, { recursive: true, force: true });
   mkdirSync(scratch, { recursive: true });
@@ -44,8 +53,16 @@ async function packOne(folder, destination, home) {
   const [tarball = ""] = readdirSync(scratch);
   must(`tar ${tarball}`, await run("tar", ["-xzf", tarball], { cwd: scratch, quiet: true }));
   const content = join(scratch, "package");
-  rewrite(join(content, "package.json"), (text) =>
-    JSON.stringify(fillManifest(JSON.parse(text), folder, home), undefined, 2),
+  if (sbom === undefined) throw new Error(`pnpm sbom found no package in ${folder}`);
+  const manifest = fillPeers(
+    fillManifest(JSON.parse(readFileSync(join(content, "package.json"), "utf8")), folder, home),
+    versions,
+  );
+  const filled = { ...manifest, files: [...manifest.files, SBOM_FILE] };
+  writeFileSync(join(content, "package.json"), JSON.stringify(filled, undefined, 2));
+  writeFileSync(
+    join(content, SBOM_FILE),
+    `${JSON.stringify(toSbom(sbom, manifest, process.env["SOURCE_DATE_EPOCH"]), undefined, 2)}\n`,
   );
   rewrite(join(content, "README.md"), (text) => fillLinks(text, folder, home));
   const again = ["pack", "--ignore-scripts", "--pack-destination", destination];
@@ -55,12 +72,4 @@ async function packOne(folder, destination, home) {
 /** @param {string} path @param {(text: string) => string} change */
 function rewrite(path, change) {
   writeFileSync(path, change(readFileSync(path, "utf8")));
-}
-
-/**
- * @param {string} what
- * @param {{ ok: boolean, output: string }} result
- */
-export function must(what, { ok, output }) {
-  if (!ok) throw new Error(`${what} failed:\n${output}`);
 }

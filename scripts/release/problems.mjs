@@ -22,3 +22,19 @@ function homeProblems(home) {
     return name === "files" && !value.endsWith("/") ? [`${name} does not end with a slash: ${value}`] : [];
   });
 }
+
+/**
+ * The reasons why a tag cannot be released, one line each.
+ *
+ * @param {string} tag
+ * @param {readonly { name: string, version: string }[]} packages
+ * @param {readonly string[]} pending changesets that are in no version yet
+ */
+export function tagProblems(tag, packages, pending) {
+  return [
+    ...packages
+      .filter(({ version }) => tag !== `v${version}`)
+      .map(({ name, version }) => `the tag is ${tag}, but ${name} has the version ${version}`),
+    ...pending.map((file) => `.changeset/${file} is in no version yet: run \`npx changeset version\``),
+  ];
+}

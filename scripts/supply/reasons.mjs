@@ -22,7 +22,8 @@ export const REASONS = {
   picocolors: "colors in a terminal, and none where they are not wanted",
   pkcs11js: "calls a PKCS#11 module. It is the only native code, and only users of PKCS#11 need it",
   pkijs: "certificate requests, certificates and their extensions",
-  undici: "HTTP with a guard over the addresses of each socket, and with connections that stay open; `fetch` of Node offers neither",
+  undici:
+    "HTTP with a guard over the addresses of each socket, and with connections that stay open; `fetch` of Node offers neither",
 };
 
 /**
