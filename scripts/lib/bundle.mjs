@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { ROOT } from "./repository.mjs";
 import { publicPackages } from "./workspace.mjs";
@@ -18,16 +18,20 @@ const PROGRAMS = {
  * entry points export the same class. Bundles start faster, since Node takes longer to find 60 small modules than to run them.
  */
 export async function bundlePackages() {
-  const bundles = publicPackages().flatMap(({ folder, sources }) => [
-    ...(Object.keys(sources).length === 0 ? [] : [bundle(folder, sources)]),
-    ...Object.entries(PROGRAMS[folder] ?? {}).map(([name, source]) => bundle(folder, { [name]: source })),
-  ]);
-  await Promise.all(bundles);
+  const packages = publicPackages().map(async ({ folder, sources }) => {
+    const bundles = [
+      ...(Object.keys(sources).length === 0 ? [] : [bundle(folder, sources)]),
+      ...Object.entries(PROGRAMS[folder] ?? {}).map(([name, source]) => bundle(folder, { [name]: source })),
+    ];
+    removeLeftovers(join(ROOT, folder), new Set((await Promise.all(bundles)).flat()));
+  });
+  await Promise.all(packages);
 }
 
 /**
  * @param {string} folder
  * @param {Readonly<Record<string, string>>} input names in `dist`, and their sources
+ * @returns {Promise<string[]>} the files in `dist`
  */
 async function bundle(folder, input) {
   const cwd = join(ROOT, folder);
@@ -46,6 +50,25 @@ async function bundle(folder, input) {
   await bundler.close();
   mkdirSync(join(cwd, "dist"), { recursive: true });
   for (const file of output) replace(join(cwd, "dist", file.fileName), file.type === "chunk" ? file.code : file.source);
+  return output.map(({ fileName }) => fileName);
+}
+
+/**
+ * Removes what an earlier build left in `dist`: other JavaScript than the bundles, and declarations of sources that were renamed.
+ * It would be published.
+ *
+ * @param {string} folder
+ * @param {ReadonlySet<string>} bundles
+ */
+export function removeLeftovers(folder, bundles) {
+  const dist = join(folder, "dist");
+  for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const name = relative(dist, path);
+    const source = name.replace(/\.d\.ts(?:\.map)?$/, ".ts");
+    const isKnown = source === name ? bundles.has(name) : existsSync(join(folder, "src", source));
+    if (entry.isFile() && !isKnown && /\.(?:js|ts)(?:\.map)?$/.test(name)) rmSync(path, { force: true });
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { differences } from "../../scripts/gates/reproducible.mjs";
 import { sbomProblems } from "../../scripts/gates/sbom.mjs";
 import { pinProblems } from "../../scripts/gates/workflows.mjs";
+import { removeLeftovers } from "../../scripts/lib/bundle.mjs";
 import { getDependencyReleaseLine, getReleaseLine } from "../../scripts/release/changelog.mjs";
 import { fillPeers } from "../../scripts/release/fill.mjs";
 import { tagProblems } from "../../scripts/release/problems.mjs";
@@ -275,6 +277,31 @@ test("two tarballs that differ are told apart by their files", async () => {
   expect(await differences(one, await pack("1"))).toEqual([]);
   expect(await differences(one, await pack("2"))).toEqual(["x.tgz has other bytes each time: package/index.js"]);
   expect(await differences(one, join(folder, "none.tgz"))).toEqual(["x.tgz was not packed again"]);
+});
+
+test("what an earlier build left is not published", async () => {
+  const project = await mkdtemp(join(folder, "built-"));
+  const kept = [
+    "src/a/one.ts",
+    "dist/.tsbuildinfo",
+    "dist/index.js",
+    "dist/index.js.map",
+    "dist/a/one.d.ts",
+    "dist/a/one.d.ts.map",
+  ];
+  const left = [
+    "dist/old-shared.js",
+    "dist/old-shared.js.map",
+    "dist/a/renamed.d.ts",
+    "dist/a/renamed.d.ts.map",
+    "dist/one.d.ts",
+  ];
+  for (const path of [...kept, ...left]) {
+    await mkdir(dirname(join(project, path)), { recursive: true });
+    await writeFile(join(project, path), "");
+  }
+  removeLeftovers(project, new Set(["index.js", "index.js.map"]));
+  expect([...kept, ...left].filter((path) => existsSync(join(project, path)))).toEqual(kept);
 });
 
 describe("versions", () => {
