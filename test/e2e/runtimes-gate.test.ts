@@ -1,7 +1,10 @@
-import { generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import { createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { openLocalSigner } from "@signpost/local";
+import { createCsr, selfSigned } from "@signpost/x509";
 import { NODE_VERSIONS } from "../../scripts/gates/node-matrix.mjs";
+import { certificateProblems } from "../../scripts/gates/runtimes/certificates.mjs";
 import { columnsOf, PAGE, pageProblems } from "../../scripts/gates/runtimes/page.mjs";
 import { tokenProblems } from "../../scripts/gates/runtimes/tokens.mjs";
 import { RUNTIME_VERSIONS } from "../../scripts/backends/runtime.mjs";
@@ -53,5 +56,35 @@ describe("the tokens of a rotation", () => {
     ["the second key signed at first", tokensOf(100, () => after.privateKey), /the second key signed 50 tokens before/],
   ])("are refused if %s", (_what, tokens, problem) => {
     expect(tokenProblems(tokens, 100, publicKeys)[0]).toMatch(problem);
+  });
+});
+
+describe("the certificates", async () => {
+  const names = {
+    subject: "CN=op.example,O=Example,C=DE",
+    subjectAltNames: [{ dns: "op.example" }, { uri: "https://op.example" }, { ip: "2001:db8::1" }],
+  };
+  const [ours, other] = [await openLocalSigner(), await openLocalSigner()];
+  const publicKeys = [createPublicKey({ key: { ...ours.publicKey }, format: "jwk" })];
+  const request = (await createCsr(ours, names)).pem;
+  const certificate = (await selfSigned(ours, names)).pem;
+  const { pem: unnamed } = await createCsr(ours, { ...names, subjectAltNames: [] });
+
+  test("are right", () => {
+    expect(certificateProblems({ request, certificate }, publicKeys)).toEqual([]);
+  });
+
+  test.each([
+    ["the request is for another key", { request: (await createCsr(other, names)).pem }, /for another key/],
+    ["the request has no names", { request: unnamed }, /the request has other names/],
+    ["the request is none", { request: "none" }, /does not verify the request/],
+    ["the certificate is for another key", { certificate: (await selfSigned(other, names)).pem }, /does not verify/],
+    [
+      "the certificate has another name",
+      { certificate: (await selfSigned(ours, { ...names, subject: "CN=other" })).pem },
+      /the certificate has other names/,
+    ],
+  ])("are refused if %s", (_what, change, problem) => {
+    expect(certificateProblems({ request, certificate, ...change }, publicKeys)[0]).toMatch(problem);
   });
 });

@@ -8,6 +8,7 @@
  * @property {readonly string[]} [needs] rows of scripts/backends.mjs
  * @property {string} [package] which opener of programs/signers.mjs signs
  * @property {number} [tokens] how many tokens are signed, if not 1,000
+ * @property {boolean} [certifies] whether it hands over certificates
  * @property {readonly string[]} [limited] runtimes for which the page names a limit
  * @property {readonly string[]} [lingers] runtimes on which the program does not end by itself in time: one of these limits
  */
@@ -64,6 +65,13 @@ export const ROWS = [
     needs: ["softhsm"],
     package: "pkcs11",
     limited: ["deno"],
+  },
+  {
+    label: "`@signpost/x509`",
+    program: "certifying.mjs",
+    backend: "local",
+    tokens: 0,
+    certifies: true,
   },
   {
     label: "`@signpost/oidc-provider`",

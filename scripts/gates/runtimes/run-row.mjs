@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { startBackend, startControl } from "./backends.mjs";
+import { certificateProblems } from "./certificates.mjs";
 import { REQUESTS, requestProblems } from "./requests.mjs";
 import { tokenProblems } from "./tokens.mjs";
 
@@ -74,6 +75,7 @@ async function runProgram(row, { runtime, command, folder }, settingsFile, backe
   let last = "";
   let errors = "";
   let isDone = false;
+  let isCertified = false;
   let isLate = false;
   /** @type {NodeJS.Timeout | undefined} */
   let ending;
@@ -86,6 +88,10 @@ async function runProgram(row, { runtime, command, folder }, settingsFile, backe
     if (message.name !== undefined) last = message.name;
     if (message.ports !== undefined) {
       asked.push(requestProblems(message, backend.publicKeys).then((found) => void problems.push(...found)));
+    }
+    if (message.certificate !== undefined) {
+      isCertified = true;
+      problems.push(...certificateProblems(message, backend.publicKeys));
     }
     if (message.done !== true) return;
     isDone = true;
@@ -100,6 +106,7 @@ async function runProgram(row, { runtime, command, folder }, settingsFile, backe
   clearTimeout(hanging);
   clearTimeout(ending);
   await Promise.all(asked);
+  if (row.certifies === true && !isCertified) problems.push("handed over no certificates");
   if (!isDone) problems.push(`ended with ${code}, after "${last}":\n${errors}`);
   else if (isLate && row.lingers?.includes(runtime) !== true) problems.push(`still runs ${END_MS} ms after its end`);
   else if (!isLate && code !== 0) problems.push(`ended with ${code}:\n${errors}`);
