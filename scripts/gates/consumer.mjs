@@ -24,6 +24,20 @@ export const SAMPLE_HOME = {
   files: "https://signpost.example/files/main/",
 };
 
+/** @type {Promise<string[]> | undefined} */
+let tarballs;
+
+/** Builds and packs the packages, once for all gates that need the tarballs. */
+export function prepareTarballs() {
+  tarballs ??= pack();
+  return tarballs;
+}
+
+async function pack() {
+  must("npm run build", await run(process.execPath, ["scripts/build.mjs"], { quiet: true }));
+  return packPackages(scratchFolder("tarballs"), SAMPLE_HOME);
+}
+
 /** @type {Promise<Consumer> | undefined} */
 let consumer;
 
@@ -35,15 +49,14 @@ export function prepareConsumer() {
 
 /** @returns {Promise<Consumer>} */
 async function prepare() {
-  must("npm run build", await run(process.execPath, ["scripts/build.mjs"], { quiet: true }));
-  const tarballs = await packPackages(scratchFolder("tarballs"), SAMPLE_HOME);
+  const packed = await prepareTarballs();
   const folder = mkdtempSync(join(tmpdir(), "signpost-consumer-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
   const { dependencies, optionalDependencies } = readJson("package.json");
   const compiler = ["typescript", "@types/node"].map((name) => `${name}@${dependencies[name]}`);
   const binding = `pkcs11js@${optionalDependencies.pkcs11js}`;
-  const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...tarballs, ...compiler, binding];
+  const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...packed, ...compiler, binding];
   must("npm install", await run("npm", args, { cwd: folder, quiet: true }));
-  return { folder, tarballs };
+  return { folder, tarballs: packed };
 }

@@ -1,5 +1,5 @@
 import { RUNTIME_VERSIONS } from "../backends/runtime.mjs";
-import { prepareConsumer } from "./consumer.mjs";
+import { prepareTarballs } from "./consumer.mjs";
 import { NODE_VERSIONS } from "./node-matrix.mjs";
 import { checkRows, missingOf } from "./runtimes/check-rows.mjs";
 import { columnsOf, pageProblems } from "./runtimes/page.mjs";
@@ -17,8 +17,7 @@ export async function checkRuntimes() {
   const problems = pageProblems(columnsOf(NODE_VERSIONS, RUNTIME_VERSIONS));
   const missing = await missingOf(RUNTIMES);
   problems.push(...missing.problems);
-  const { tarballs } = await prepareConsumer();
-  const registry = await serveTarballs(tarballs);
+  const registry = await serveTarballs(await prepareTarballs());
   try {
     const projects = [];
     for (const runtime of RUNTIMES) {

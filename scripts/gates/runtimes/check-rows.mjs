@@ -6,7 +6,7 @@ import { runRow } from "./run-row.mjs";
 /** @typedef {import("./projects.mjs").Project} Project */
 
 /** Most of the time a program waits: for a limit that must pass, or for its backend. */
-const AT_A_TIME = 4;
+const AT_A_TIME = 6;
 
 /**
  * Runs every row in every project, a few at a time. In CI a missing backend is a failure. Elsewhere its rows are left out, and a line
@@ -20,7 +20,8 @@ export async function checkRows(projects, options) {
   const needed = new Set(ROWS.flatMap(({ needs = [] }) => needs));
   const missing = await missingOf([...needed]);
   const rows = ROWS.filter(({ needs = [] }) => needs.every((name) => !missing.names.includes(name)));
-  const queue = rows.flatMap((row) => projects.map((project) => ({ row, project })));
+  const order = [...rows.filter(({ waits }) => waits === true), ...rows.filter(({ waits }) => waits !== true)];
+  const queue = order.flatMap((row) => projects.map((project) => ({ row, project })));
   const problems = [...missing.problems];
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {

@@ -8,6 +8,7 @@
  * @property {readonly string[]} [needs] rows of scripts/backends.mjs
  * @property {string} [package] which opener of programs/signers.mjs signs
  * @property {number} [tokens] how many tokens are signed, if not 1,000
+ * @property {boolean} [waits] whether it waits for most of its time, and so starts first
  * @property {boolean} [certifies] whether it hands over certificates
  * @property {readonly string[]} [limited] runtimes for which the page names a limit
  * @property {readonly string[]} [lingers] runtimes on which the program does not end by itself in time: one of these limits
@@ -36,6 +37,7 @@ export const ROWS = [
     package: "gcp-kms",
     limited: ["deno", "bun"],
     lingers: ["deno", "bun"],
+    waits: true,
   },
   {
     label: "`@signpost/azure-key-vault`",
@@ -57,6 +59,7 @@ export const ROWS = [
     needs: ["softhsm"],
     package: "pkcs11",
     limited: ["deno"],
+    waits: true,
   },
   {
     label: "`@signpost/pkcs11`, in a process",
@@ -65,6 +68,7 @@ export const ROWS = [
     needs: ["softhsm"],
     package: "pkcs11",
     limited: ["deno"],
+    waits: true,
   },
   {
     label: "`@signpost/x509`",
