@@ -70,9 +70,10 @@ function haveSameKey(a: ReadCertificate, b: ReadCertificate): boolean {
   }
 }
 
-function isKeyOf({ publicKey }: X509Certificate, { x, y }: P256PublicJwk): boolean {
+function isKeyOf(certificate: X509Certificate, { x, y }: P256PublicJwk): boolean {
   try {
-    const jwk = spkiToJwk(publicKey.export({ type: "spki", format: "der" }));
+    // Reading the key of a kind that OpenSSL does not know throws.
+    const jwk = spkiToJwk(certificate.publicKey.export({ type: "spki", format: "der" }));
     return jwk.x === x && jwk.y === y;
   } catch {
     return false;

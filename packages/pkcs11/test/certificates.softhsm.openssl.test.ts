@@ -116,3 +116,15 @@ test("an object that is no certificate is skipped", async () => {
   await hsm.pkcs11Tool("--write-object", broken, "--type", "cert", "--label", "broken", "--id", "0d").catch(() => "");
   expect(await namesOf({ id: Uint8Array.of(0x0d) })).toEqual([]);
 });
+
+test("a certificate whose kind of key is not known hides no other", async () => {
+  const unknown = Buffer.from(stranger.x509.raw);
+  const idEcPublicKey = Buffer.from("06072a8648ce3d0201", "hex");
+  unknown[unknown.indexOf(idEcPublicKey) + idEcPublicKey.length - 1] = 0x7f;
+  const file = `${hsm.directory}/unknown.der`;
+  await writeFile(file, unknown);
+  await hsm.pkcs11Tool("--write-object", file, "--type", "cert", "--label", "unknown", "--id", "0f");
+  expect((await namesOf({ id: Uint8Array.of(0x0f) })).map(([first]) => first)).toEqual(["unknown"]);
+  const publicKey = key.publicKey.export({ type: "spki", format: "pem" }).toString();
+  expect((await namesOf({ publicKey })).map(([first]) => first)).toEqual(["renewed", "leaf", "ended"]);
+});
