@@ -26,12 +26,14 @@ const never = async (): Promise<never> => {
   throw new Error("not asked");
 };
 
-function start(take: () => Promise<PinTry> = never): {
+function start(
+  take: () => Promise<PinTry> = never,
+  process: FaultyProcess = new FaultyProcess(),
+): {
   readonly child: ChildLink;
   readonly process: FaultyProcess;
   readonly ended: string[];
 } {
-  const process = new FaultyProcess();
   vi.spyOn(globalThis.process, "getBuiltinModule").mockReturnValueOnce({ fork: () => process });
   const ended: string[] = [];
   const child = new ChildLink({
@@ -54,6 +56,25 @@ describe("a child process", () => {
     await child.exited;
     expect(ended).toEqual(["spawn EAGAIN"]);
     await expect(child.call(close)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test("that Deno may not start has ended too", async () => {
+    class NotStarted extends FaultyProcess {
+      override pid = undefined;
+      override connected = false;
+      override ref(): never {
+        throw new TypeError("Cannot read properties of undefined (reading 'ref')");
+      }
+      override unref(): never {
+        throw new TypeError("Cannot read properties of undefined (reading 'unref')");
+      }
+    }
+    const { child, process, ended } = start(never, new NotStarted());
+    const call = child.call(close);
+    process.emit("error", new Error("Requires run access"));
+    await expect(call).rejects.toMatchObject({ code: "unavailable" });
+    await child.stop();
+    expect(ended).toEqual(["Requires run access"]);
   });
 
   test("is told of each call that a shared signal ends, by one listener", async () => {

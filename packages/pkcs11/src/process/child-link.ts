@@ -146,7 +146,7 @@ export class ChildLink {
     if (this.#ended !== undefined) return;
     this.#leaving ??= reason;
     // Code that waits for its end also waits for this process.
-    this.#process.ref();
+    this.#keepAlive("ref");
     this.#process.kill("SIGKILL");
     setTimeout(() => this.#end(reason), KILL_MS).unref();
   }
@@ -155,7 +155,7 @@ export class ChildLink {
   async stop(): Promise<void> {
     this.#send({ type: "stop" });
     const timer = setTimeout(() => this.kill("stopped"), STOP_MS);
-    this.#process.ref();
+    this.#keepAlive("ref");
     await this.exited;
     clearTimeout(timer);
   }
@@ -228,15 +228,20 @@ export class ChildLink {
 
   /** A call is running: this process may not exit by itself, and the child must show that it is alive. */
   #expect(): void {
-    this.#process.ref();
+    this.#keepAlive("ref");
     refChannel(this.#process, "ref");
     this.#silence.start();
   }
 
   #unref(): void {
     this.#silence.stop();
-    this.#process.unref();
+    this.#keepAlive("unref");
     refChannel(this.#process, "unref");
+  }
+
+  /** A process that could not be started has nothing to keep: on Deno these functions throw then. */
+  #keepAlive(what: "ref" | "unref"): void {
+    if (this.#process.pid !== undefined) this.#process[what]();
   }
 
   #end(reason: string): void {
