@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import { createHash, createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { openLocalSigner } from "@signpost/local";
@@ -6,6 +6,7 @@ import { createCsr, selfSigned } from "@signpost/x509";
 import { NODE_VERSIONS } from "../../scripts/gates/node-matrix.mjs";
 import { certificateProblems } from "../../scripts/gates/runtimes/certificates.mjs";
 import { columnsOf, PAGE, pageProblems } from "../../scripts/gates/runtimes/page.mjs";
+import { endpointProblems, REQUESTS } from "../../scripts/gates/runtimes/requests.mjs";
 import { tokenProblems } from "../../scripts/gates/runtimes/tokens.mjs";
 import { RUNTIME_VERSIONS } from "../../scripts/backends/runtime.mjs";
 
@@ -56,6 +57,28 @@ describe("the tokens of a rotation", () => {
     ["the second key signed at first", tokensOf(100, () => after.privateKey), /the second key signed 50 tokens before/],
   ])("are refused if %s", (_what, tokens, problem) => {
     expect(tokenProblems(tokens, 100, publicKeys)[0]).toMatch(problem);
+  });
+});
+
+describe("what the endpoint says", () => {
+  const etag = `"${createHash("sha256").update("document").digest("hex")}"`;
+  const body = Buffer.from("document").toString("base64");
+  const expected = REQUESTS.map(({ status }) => ({ status, headers: { ETag: etag }, body }));
+
+  test("is right", () => {
+    expect(endpointProblems(etag, expected)).toEqual([]);
+  });
+
+  test.each(REQUESTS.map(({ method, headers }, index) => [`${method} ${JSON.stringify(headers)}`, index] as const))(
+    "is refused if %s has another status",
+    (what, index) => {
+      const wrong = expected.with(index, { status: 500, headers: { ETag: etag }, body });
+      expect(endpointProblems(etag, wrong)).toEqual([`${what}: the endpoint says 500`]);
+    },
+  );
+
+  test("is refused if the ETag is not the hash", () => {
+    expect(endpointProblems('"other"', expected)[0]).toMatch(/not the hash/);
   });
 });
 

@@ -1,16 +1,17 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { request } from "node:http";
 
-/** What the gate asks each server of a runtime for. `ETAG` stands for the current one. */
+/** What the gate asks each server of a runtime for, and the status it must get. `ETAG` stands for the current one. */
 export const REQUESTS = [
-  { method: "GET", headers: {} },
-  { method: "GET", headers: { Origin: "https://rp.example", "Accept-Encoding": "gzip, br, zstd" } },
-  { method: "GET", headers: { "If-None-Match": "ETAG" } },
-  { method: "GET", headers: { "If-None-Match": 'W/"another", ETAG' } },
-  { method: "HEAD", headers: {} },
-  { method: "HEAD", headers: { "If-None-Match": "ETAG" } },
-  { method: "POST", headers: {} },
-  { method: "DELETE", headers: {} },
+  { method: "GET", headers: {}, status: 200 },
+  { method: "GET", headers: { Origin: "https://rp.example", "Accept-Encoding": "gzip, br, zstd" }, status: 200 },
+  { method: "GET", headers: { "If-None-Match": "ETAG" }, status: 304 },
+  { method: "GET", headers: { "If-None-Match": 'W/"another", ETAG' }, status: 304 },
+  { method: "HEAD", headers: {}, status: 200 },
+  { method: "HEAD", headers: { "If-None-Match": "ETAG" }, status: 304 },
+  { method: "POST", headers: {}, status: 405 },
+  { method: "DELETE", headers: {}, status: 405 },
 ];
 
 /**
@@ -29,7 +30,7 @@ export const REQUESTS = [
  */
 export async function requestProblems({ ports, etag, expected }, publicKeys) {
   /** @type {string[]} */
-  const problems = [...documentProblems(expected[0]?.body ?? "", publicKeys)];
+  const problems = [...documentProblems(expected[0]?.body ?? "", publicKeys), ...endpointProblems(etag, expected)];
   for (const [server, port] of Object.entries(ports)) {
     for (const [index, { method, headers }] of REQUESTS.entries()) {
       const sent = Object.fromEntries(
@@ -53,6 +54,24 @@ function documentProblems(body, publicKeys) {
   const published = keys.map((/** @type {{ x: string, y: string }} */ { x, y }) => `${x} ${y}`).toSorted();
   const known = publicKeys.map((key) => key.export({ format: "jwk" })).map(({ x, y }) => `${x} ${y}`);
   return String(published) === String(known.toSorted()) ? [] : ["the key set has other keys"];
+}
+
+/**
+ * What is wrong with what the endpoint itself says, which its answers are compared with.
+ *
+ * @param {string} etag
+ * @param {Serving["expected"]} expected
+ */
+export function endpointProblems(etag, expected) {
+  const hash = createHash("sha256").update(Buffer.from(expected[0]?.body ?? "", "base64"));
+  return [
+    ...(etag === `"${hash.digest("hex")}"` ? [] : ["the ETag is not the hash of the document"]),
+    ...REQUESTS.flatMap(({ method, headers, status }, index) => {
+      const found = expected[index];
+      const isRight = found?.status === status && (status === 405 || found.headers["ETag"] === etag);
+      return isRight ? [] : [`${method} ${JSON.stringify(headers)}: the endpoint says ${found?.status}`];
+    }),
+  ];
 }
 
 /** @param {Answer} answer @param {Serving["expected"][number]} expected */

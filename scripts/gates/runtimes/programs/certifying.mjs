@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { check, done, failureOf, load, settings, tell } from "./lib.mjs";
 
-const { jwkThumbprint } = await load("core");
+const { createKeySet, jwkThumbprint, serializeJwks } = await load("core");
 const { openLocalSigner } = await load("local");
 const { createCsr, inspectChain, readCertificates, selfSigned } = await load("x509");
 /** @type {any[]} */
@@ -23,6 +23,13 @@ await check("a certificate, and what it says", async () => {
   assert.deepEqual(Buffer.from(chain[0].der), Buffer.from(der));
   assert.equal(chain[0].subject, names.subject);
   assert.equal(chain[0].thumbprint, jwkThumbprint(signer.publicKey));
+});
+
+await check("a certificate is published with its key", async () => {
+  const { pem, der } = await selfSigned(signer, names);
+  const { body } = serializeJwks(createKeySet([{ signer, certificates: { chain: pem } }]));
+  const [jwk] = JSON.parse(Buffer.from(body).toString()).keys;
+  assert.deepEqual(jwk.x5c, [Buffer.from(der).toString("base64")]);
 });
 
 await check("wrong input has an error code", async () => {

@@ -47,6 +47,7 @@ if (checks !== undefined) {
   const wanted = signerChecks(harness).filter(
     (/** @type {{ name: string }} */ each) => each.name.startsWith("guarded: ") && !each.name.includes("leading zero"),
   );
+  assert.ok(wanted.length > 20, `only ${wanted.length} checks`);
   for (const each of wanted) await check(each.name, each.run);
 }
 done();
