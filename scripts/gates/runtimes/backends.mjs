@@ -5,6 +5,7 @@ import { createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "../../lib/repository.mjs";
+import { certificateChains } from "./authorities.mjs";
 
 /**
  * A backend with two keys, started for one program.
@@ -28,6 +29,7 @@ const FAULTS = ["hang", "reset"];
 /** @type {Readonly<Record<string, () => Promise<Started>>>} */
 const BACKENDS = {
   local: startLocal,
+  authorities: startAuthorities,
   servers: startServers,
   "aws-kms-sdk": () => startAwsKms("sdk"),
   "aws-kms-https": () => startAwsKms("https"),
@@ -77,6 +79,14 @@ async function startLocal() {
   const secrets = pairs.map(({ privateKey }) => String(privateKey.export({ format: "jwk" }).d));
   const publicKeys = pairs.map(({ publicKey }) => publicKey);
   return { settings: { keys }, publicKeys, checks: { secrets, faults: {} }, stop: () => {} };
+}
+
+/** The first key has a certificate of each kind of authority. @returns {Promise<Started>} */
+async function startAuthorities() {
+  const local = await startLocal();
+  const [publicKey] = local.publicKeys;
+  if (publicKey === undefined) throw new Error("no key");
+  return { ...local, settings: { ...local.settings, chains: certificateChains(publicKey) } };
 }
 
 /** @returns {Promise<Started>} */

@@ -19,7 +19,7 @@ const TOKENS_OF_HOST = 200;
 
 /** @type {readonly Row[]} */
 export const ROWS = [
-  { label: "`@signpost/core`", program: "serving.mjs", backend: "local" },
+  { label: "`@signpost/core`", program: "serving.mjs", backend: "local", limited: ["deno", "bun"] },
   { label: "`@signpost/verify`", program: "verifying.mjs", backend: "servers", limited: ["bun"] },
   { label: "`@signpost/local`", program: "signing.mjs", backend: "local", package: "local" },
   { label: "`@signpost/aws-kms`, with the SDK", program: "signing.mjs", backend: "aws-kms-sdk", package: "aws-kms" },
@@ -73,9 +73,10 @@ export const ROWS = [
   {
     label: "`@signpost/x509`",
     program: "certifying.mjs",
-    backend: "local",
+    backend: "authorities",
     tokens: 0,
     certifies: true,
+    limited: ["deno", "bun"],
   },
   {
     label: "`@signpost/oidc-provider`",
