@@ -1,10 +1,7 @@
-import { createHash, createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import { createHash, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { openLocalSigner } from "@signpost/local";
-import { createCsr, selfSigned } from "@signpost/x509";
 import { NODE_VERSIONS } from "../../scripts/gates/node-matrix.mjs";
-import { certificateProblems } from "../../scripts/gates/runtimes/certificates.mjs";
 import { columnsOf, PAGE, pageProblems } from "../../scripts/gates/runtimes/page.mjs";
 import { endpointProblems, REQUESTS } from "../../scripts/gates/runtimes/requests.mjs";
 import { tokenProblems } from "../../scripts/gates/runtimes/tokens.mjs";
@@ -79,35 +76,5 @@ describe("what the endpoint says", () => {
 
   test("is refused if the ETag is not the hash", () => {
     expect(endpointProblems('"other"', expected)[0]).toMatch(/not the hash/);
-  });
-});
-
-describe("the certificates", async () => {
-  const names = {
-    subject: "CN=op.example,O=Example,C=DE",
-    subjectAltNames: [{ dns: "op.example" }, { uri: "https://op.example" }, { ip: "2001:db8::1" }],
-  };
-  const [ours, other] = [await openLocalSigner(), await openLocalSigner()];
-  const publicKeys = [createPublicKey({ key: { ...ours.publicKey }, format: "jwk" })];
-  const request = (await createCsr(ours, names)).pem;
-  const certificate = (await selfSigned(ours, names)).pem;
-  const { pem: unnamed } = await createCsr(ours, { ...names, subjectAltNames: [] });
-
-  test("are right", () => {
-    expect(certificateProblems({ request, certificate }, publicKeys)).toEqual([]);
-  });
-
-  test.each([
-    ["the request is for another key", { request: (await createCsr(other, names)).pem }, /for another key/],
-    ["the request has no names", { request: unnamed }, /the request has other names/],
-    ["the request is none", { request: "none" }, /does not verify the request/],
-    ["the certificate is for another key", { certificate: (await selfSigned(other, names)).pem }, /does not verify/],
-    [
-      "the certificate has another name",
-      { certificate: (await selfSigned(ours, { ...names, subject: "CN=other" })).pem },
-      /the certificate has other names/,
-    ],
-  ])("are refused if %s", (_what, change, problem) => {
-    expect(certificateProblems({ request, certificate, ...change }, publicKeys)[0]).toMatch(problem);
   });
 });

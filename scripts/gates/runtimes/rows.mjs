@@ -74,6 +74,7 @@ export const ROWS = [
     label: "`@signpost/x509`",
     program: "certifying.mjs",
     backend: "authorities",
+    needs: ["openssl"],
     tokens: 0,
     certifies: true,
     limited: ["deno", "bun"],
