@@ -1,5 +1,3 @@
-import { JsonStrictValidator } from "@cyclonedx/cyclonedx-library/Validation";
-import { Version } from "@cyclonedx/cyclonedx-library/Spec";
 import { basename } from "node:path";
 import { run } from "../lib/process.mjs";
 import { SBOM_FILE } from "../release/sboms.mjs";
@@ -32,6 +30,9 @@ export async function checkSbom() {
  * @returns {Promise<string[]>}
  */
 export async function sbomProblems(text, manifest) {
+  // Not at the top: .ci/run loads this file before it installs the dependencies.
+  const { JsonStrictValidator } = await import("@cyclonedx/cyclonedx-library/Validation");
+  const { Version } = await import("@cyclonedx/cyclonedx-library/Spec");
   const invalid = await new JsonStrictValidator(Version.v1dot6).validate(text);
   if (invalid !== null) return [`${SBOM_FILE} is not CycloneDX 1.6: ${JSON.stringify(invalid)}`];
   /** @type {import("../supply/sbom.mjs").Bom} */
