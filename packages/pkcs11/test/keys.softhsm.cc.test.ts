@@ -440,6 +440,17 @@ describe("sessions", () => {
     expect(more.health().notes).toEqual([]);
   });
 
+  test("that the token held before and now refuses bring a fresh start, without which it might refuse them for good", async () => {
+    const signer = await at.opener.open({ ...at.base, sessions: 4 });
+    await until(() => at.shim.counter("openSessions") === 4 && signer.health().status === "ready");
+    at.shim.fail("C_OpenSession", 0x05);
+    at.shim.fail("C_Sign", 0xb3, { times: 1 });
+    expect(await outcome(signer)).toBe("signed");
+    await until(() => at.shim.calls("C_Finalize") > 0);
+    at.shim.clear();
+    await until(() => at.shim.counter("openSessions") === 4 && signer.health().status === "ready");
+  });
+
   test("that the token had no room for are opened once it has", async () => {
     const signer = await at.opener.open({ ...at.base, sessions: 1 });
     at.shim.token({ maxSessions: 2 });

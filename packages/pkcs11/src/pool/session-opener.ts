@@ -34,6 +34,7 @@ export class SessionOpener {
     const state = await run("openSession", { token: this.#inSlot() });
     if (state.loginNeeded) await this.#login.login(run);
     else this.#login.sawLogin(state);
+    this.#set.opened(session);
   }
 
   /**

@@ -3,7 +3,7 @@ import type { LoginState } from "../wire/commands.ts";
 import { Recovery, type RecoveryParts } from "./recovery.ts";
 import type { SessionOpener } from "./session-opener.ts";
 import type { SessionSet } from "./session-set.ts";
-import { isFailed, isLost, isReady, type PooledSession } from "./session.ts";
+import { isFailed, isLost, type PooledSession } from "./session.ts";
 
 /** Opens single sessions of a token, reopens them after a failure, or sets them aside to be tried again later. */
 export class SessionRevival {
@@ -100,12 +100,11 @@ export class SessionRevival {
   }
 
   /**
-   * Whether a session that cannot be opened says something about the others. A token may refuse one more session with any code,
-   * and a fresh start would end those that work.
+   * Whether a session that cannot be opened says something about the module. A token may refuse one session more than it has ever
+   * held with any code, and a fresh start would end those that work. One that it held before needs the fresh start.
    */
   #isForAll(session: PooledSession, error: unknown): boolean {
-    if (isNotInitialized(error) || isTokenAway(error)) return true;
-    return !this.#set.all.some((other) => other !== session && isReady(other));
+    return isNotInitialized(error) || isTokenAway(error) || !this.#set.isFullWithout(session);
   }
 
   /** A session that could not be opened. It, or another one instead, is tried again later. */

@@ -3,7 +3,7 @@ import { SupersededError, toPublicError } from "../wire/command-error.ts";
 import type { CommandInput, CommandName, CommandOutput, RunCommand } from "../wire/commands.ts";
 import { SETUP_HANG_MS } from "../wire/hang-limits.ts";
 import { Computing, STUCK_MS } from "./computing.ts";
-import { createSession, dropSession, isFailed, isLost, type PooledSession } from "./session.ts";
+import { createSession, dropSession, isFailed, isLost, isReady, type PooledSession } from "./session.ts";
 
 /** The events of a set's sessions. */
 export interface SessionSetEvents {
@@ -24,6 +24,8 @@ export class SessionSet {
   readonly #computing = new Computing();
   /** Counts the fresh starts of the module. Work that began before one does not continue after it. */
   #epoch = 0;
+  /** The most sessions that were open at once since the last of these. */
+  #held = 0;
   #paused = false;
 
   constructor(events: SessionSetEvents) {
@@ -152,9 +154,22 @@ export class SessionSet {
     return this.#paused && status === "ready" ? "degraded" : status;
   }
 
+  /** Counts a session that was opened, before it is given back. */
+  opened(session: PooledSession): void {
+    const others = this.all.filter((other) => other !== session && isReady(other));
+    this.#held = Math.max(this.#held, others.length + 1);
+  }
+
+  /** Whether the token holds as many sessions as it has held at once, without this one. It may have room for no more. */
+  isFullWithout(session: PooledSession): boolean {
+    const others = this.all.filter((other) => other !== session && (isReady(other) || other.state === "recovering"));
+    return others.length > 0 && others.length >= this.#held;
+  }
+
   /** Stops dispatching. Earlier work ends after its current command. */
   pause(): void {
     this.#epoch += 1;
+    this.#held = 0;
     this.#paused = true;
   }
 
