@@ -26,6 +26,6 @@ console.log(`listening as ${issuer}`);
 process.once("SIGTERM", () => {
   server.close(() => void signer.close());
   server.closeIdleConnections();
-  // One that says nothing is no idle one, and Node would wait for it for good.
+  // Node does not count a connection without a request as idle, and would wait for it forever.
   setTimeout(() => server.closeAllConnections(), 5000).unref();
 });

@@ -80,7 +80,7 @@ export async function startRp({ op, clientId, url, port, keys }: RpSettings): Pr
       const closed = once(server, "close");
       server.close();
       server.closeIdleConnections();
-      // One that says nothing is no idle one, and Node would wait for it for good.
+      // Node does not count a connection without a request as idle, and would wait for it forever.
       setTimeout(() => server.closeAllConnections(), 5000).unref();
       await closed;
     },

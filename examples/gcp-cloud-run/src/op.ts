@@ -127,7 +127,7 @@ async function stop(server: Server, signer: GuardedSigner): Promise<void> {
   server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
   server.close();
   server.closeIdleConnections();
-  // One that says nothing is no idle one either, and Node would wait for it for good. Longer than a signature may take.
+  // Node does not count a connection without a request as idle, and would wait for it forever. Longer than a signature may take.
   setTimeout(() => server.closeAllConnections(), 5000).unref();
   await closed;
   await signer.close();

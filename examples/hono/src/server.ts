@@ -37,7 +37,7 @@ export async function start({ issuer, port, keys }: Settings): Promise<RunningSe
       server.close();
       if ("closeIdleConnections" in server) {
         server.closeIdleConnections();
-        // One that says nothing is no idle one either, and Node would wait for it for good.
+        // Node does not count a connection without a request as idle, and would wait for it forever.
         setTimeout(() => server.closeAllConnections(), 5000).unref();
       }
       await closed;

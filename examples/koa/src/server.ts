@@ -45,7 +45,7 @@ export async function start({ issuer, port, keys }: Settings): Promise<RunningSe
       server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
       server.close();
       server.closeIdleConnections();
-      // One that says nothing is no idle one either, and Node would wait for it for good.
+      // Node does not count a connection without a request as idle, and would wait for it forever.
       setTimeout(() => server.closeAllConnections(), 5000).unref();
       await closed;
     },

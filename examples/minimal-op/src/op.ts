@@ -90,7 +90,7 @@ export async function startOp(options: OpOptions): Promise<RunningOp> {
     server.prependListener("request", (_request, response) => void response.setHeader("Connection", "close"));
     server.close();
     server.closeIdleConnections();
-    // One that says nothing is no idle one either, and Node would wait for it for good.
+    // Node does not count a connection without a request as idle, and would wait for it forever.
     setTimeout(() => server.closeAllConnections(), LAST_REQUESTS_MS).unref();
     await closed;
     await Promise.all(signers.map((signer) => signer.close()));

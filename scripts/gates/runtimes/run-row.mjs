@@ -18,7 +18,7 @@ const PROGRAM_MS = 240_000;
 const END_MS = 4_000;
 
 /**
- * Runs a program on a runtime, with a backend of its own.
+ * Runs a program on a runtime, with its own backend.
  *
  * @param {Row} row
  * @param {Project} project

@@ -216,7 +216,7 @@ const plans = fc.record({
   until: rarely(fc.constant(-0.5)),
   from: rarely(fc.constant(0.5)),
   signedBy: rarely(fc.constant(OTHER)),
-  // An issuer with the name of its own issuer does not count for pathLen.
+  // An issuer that has the same name as its issuer does not count for pathLen.
   isSelfIssued: rarely(fc.constant(true)),
 });
 

@@ -10,7 +10,7 @@ import {
 import { inspectSchedule } from "@signpost/core/adapter";
 import { bundleOf, type Issued, leaf, root } from "../support/certificates.ts";
 import { newP256Jwk, parseBody, publishingSigner, thrownBy } from "../support/key-fixtures.ts";
-import { atHour, clock, EMERGENCY_LENGTHS, HOUR } from "../support/schedules.ts";
+import { atHour, ClassEntry, clock, EMERGENCY_LENGTHS, HOUR } from "../support/schedules.ts";
 
 const CA = root({ from: -10_000, until: 10_000 });
 
@@ -151,29 +151,8 @@ describe("an emergency", () => {
   });
 
   test("keeps those of an entry that is an instance of a class", () => {
-    class Entry {
-      readonly #entry: ScheduledEntry;
-      constructor(entry: ScheduledEntry) {
-        this.#entry = entry;
-      }
-      get keyId() {
-        return this.#entry.keyId;
-      }
-      get signer() {
-        return "signer" in this.#entry ? this.#entry.signer : publishingSigner();
-      }
-      get certificates() {
-        return this.#entry.certificates;
-      }
-      get announcedFrom() {
-        return this.#entry.announcedFrom;
-      }
-      get activeFrom() {
-        return this.#entry.activeFrom;
-      }
-    }
     const { entries } = emergencyRotation(
-      ENTRIES.map((entry) => new Entry(entry)),
+      ENTRIES.map((entry) => new ClassEntry(entry)),
       { revokedKeyId: "a", at: atHour(92) },
     );
     expect(entries.find(({ keyId }) => keyId === "b")?.certificates).toEqual({ chain: NEXT.pem });

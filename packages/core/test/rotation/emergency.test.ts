@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConfigurationError, emergencyRotation, type ScheduledEntry } from "@signpost/core";
-import { answersAt, atHour, someSigner } from "../support/schedules.ts";
+import { answersAt, atHour, ClassEntry, someSigner } from "../support/schedules.ts";
 
 const [a, b, c, fresh] = [someSigner(), someSigner(), someSigner(), someSigner()];
 
@@ -39,28 +39,15 @@ describe("emergencyRotation", () => {
   });
 
   test("takes entries that are instances of a class", () => {
-    class Entry {
-      readonly #entry: ScheduledEntry;
-      constructor(entry: ScheduledEntry) {
-        this.#entry = entry;
-      }
-      get keyId() {
-        return this.#entry.keyId;
-      }
-      get signer() {
-        return "signer" in this.#entry ? this.#entry.signer : fresh;
-      }
-      get announcedFrom() {
-        return this.#entry.announcedFrom;
-      }
-      get activeFrom() {
-        return this.#entry.activeFrom;
-      }
-    }
-    const entries = ENTRIES.map((entry) => new Entry(entry));
+    const entries = ENTRIES.map((entry) => new ClassEntry(entry));
     const next = emergencyRotation(entries, { revokedKeyId: "b", at: atHour(150) });
     expect(answersAt(next.entries, 150).published).toEqual(["c active"]);
-    const replacement = new Entry({ keyId: "fresh", signer: fresh, announcedFrom: atHour(0), activeFrom: atHour(0) });
+    const replacement = new ClassEntry({
+      keyId: "fresh",
+      signer: fresh,
+      announcedFrom: atHour(0),
+      activeFrom: atHour(0),
+    });
     const replaced = emergencyRotation(entries, { revokedKeyId: "b", at: atHour(150), replacement });
     expect(answersAt(replaced.entries, 150).published).toEqual(["fresh active"]);
   });

@@ -28,6 +28,30 @@ export function someSigner(): Signer {
   return scriptedSigner().signer;
 }
 
+/** An entry whose members are getters of a class. */
+export class ClassEntry {
+  readonly #entry: ScheduledEntry;
+  constructor(entry: ScheduledEntry) {
+    this.#entry = entry;
+  }
+  get keyId() {
+    return this.#entry.keyId;
+  }
+  get signer() {
+    if ("signer" in this.#entry) return this.#entry.signer;
+    throw new Error("expected an entry with a signer");
+  }
+  get certificates() {
+    return this.#entry.certificates;
+  }
+  get announcedFrom() {
+    return this.#entry.announcedFrom;
+  }
+  get activeFrom() {
+    return this.#entry.activeFrom;
+  }
+}
+
 /** The schedule of a plan: its entries, and everything else as options. */
 export function scheduleOf(
   { entries, ...options }: RotationScheduleOptions & { readonly entries: readonly ScheduledEntry[] },

@@ -84,7 +84,7 @@ describe("an entry with x5c", () => {
     });
     expect(find.dropped).toEqual({ wrong_certificate: 1 });
     await find({ alg: "ES256", kid: "k" });
-    // Without a kid of its own, an entry may be the one that the token meant.
+    // An entry without a kid may be the one that the token meant.
     const nameless = createStaticKeySet({ keys: [good, { ...bad, kid: undefined }] });
     await expect(nameless({ alg: "ES256", kid: "bad" })).rejects.toMatchObject({
       code: "unknown_kid",

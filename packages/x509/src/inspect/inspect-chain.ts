@@ -127,8 +127,8 @@ function chainOf(links: readonly Link[]): readonly Link[] {
 }
 
 /**
- * Of several, the one that is valid longest: an authority may have been certified again. A root ends the chain, so it comes after
- * a certificate that another authority made for its key, and has no former certificate of its own as issuer.
+ * Of several, the one that is valid longest: an authority may have been certified again. A root ends the chain. So it comes after
+ * a certificate that another authority made for its key, and a former certificate of the root is not its issuer.
  */
 function issuerOf(link: Link, links: readonly Link[], chain: readonly Link[]): Link | undefined {
   if (issued(link, link)) return undefined;
