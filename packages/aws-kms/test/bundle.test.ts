@@ -17,14 +17,16 @@ const run = promisify(execFile);
 
 /** Where nothing is installed: what a bundle needs it must hold. */
 let empty: string;
-/** Where everything is. */
-const installed = fileURLToPath(new URL("../node_modules/.cache/bundle-test", import.meta.url));
+/** Where everything is. One for each run: the same file runs over HTTPS at the same time. */
+let installed: string;
 let fake: FakeAwsKms;
 let key: FakeKmsKey;
 
 beforeAll(async () => {
   empty = await mkdtemp(join(tmpdir(), "signpost-aws-bundle-"));
-  await mkdir(installed, { recursive: true });
+  const cache = fileURLToPath(new URL("../node_modules/.cache", import.meta.url));
+  await mkdir(cache, { recursive: true });
+  installed = await mkdtemp(join(cache, "bundle-test-"));
   fake = await startFakeAwsKms();
   key = fake.addKey();
 });
