@@ -11,20 +11,22 @@ import { must } from "./must.mjs";
 import { makeSboms, SBOM_FILE } from "./sboms.mjs";
 
 /**
- * Packs every published package into an empty folder. Build the packages first.
+ * Packs published packages into an empty folder. Build the packages first.
  *
  * @param {string} destination this function empties it first
  * @param {import("./home.mjs").Home} home the addresses in the tarballs
+ * @param {readonly string[]} [only] the names of packages. Default: all
  * @returns {Promise<string[]>} the tarballs
  */
-export async function packPackages(destination, home) {
+export async function packPackages(destination, home, only) {
   rmSync(destination, { recursive: true, force: true });
   mkdirSync(destination, { recursive: true });
   const packages = publicPackages();
   const sboms = await makeSboms();
   const versions = Object.fromEntries(packages.map(({ name, version }) => [name, version]));
+  const wanted = packages.filter(({ name }) => only === undefined || only.includes(name));
   await twoAtATime(
-    packages.map(
+    wanted.map(
       ({ name, folder }) =>
         () =>
           packOne(folder, destination, { home, versions, sbom: sboms[name] }),

@@ -3,11 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { changesetProblems } from "../../scripts/gates/changesets.mjs";
 import { publicPackages } from "../../scripts/lib/workspace.mjs";
 import { fillLinks, fillManifest } from "../../scripts/release/fill.mjs";
 import { HOME, type Home } from "../../scripts/release/home.mjs";
+import { neededPackages } from "../../scripts/release/needed.mjs";
 import { releaseProblems } from "../../scripts/release/problems.mjs";
 
 // The tarballs gate packs every package with sample addresses, and looks at what came out.
@@ -121,4 +122,35 @@ test("a changeset of a package that is not published is refused", () => {
   expect(changesetProblems([{ file: "demo.md", names: ["@signpost/example-demo"] }], [])).toEqual([
     ".changeset/demo.md names @signpost/example-demo, which is not a public package",
   ]);
+});
+
+describe("npm run pack", () => {
+  const manifests = [
+    { name: "@signpost/cli", dependencies: { "@signpost/verify": "workspace:^", "@stricli/core": "^1.0.0" } },
+    { name: "@signpost/core" },
+    { name: "@signpost/local", dependencies: { "@signpost/core": "workspace:^" } },
+    { name: "@signpost/verify", dependencies: { "@signpost/core": "workspace:^" } },
+  ];
+
+  test("also packs what a named package needs, because npm finds none of them before the first release", () => {
+    expect(neededPackages(["cli"], manifests)).toEqual(["@signpost/cli", "@signpost/core", "@signpost/verify"]);
+    expect(neededPackages(["@signpost/local", "core"], manifests)).toEqual(["@signpost/core", "@signpost/local"]);
+  });
+
+  test("packs everything if no package is named", () => {
+    expect(neededPackages([], manifests)).toEqual(manifests.map(({ name }) => name));
+  });
+
+  test("refuses a name that no package has, before it builds", async () => {
+    const script = join(ROOT, "scripts/pack.mjs");
+    const failed = await promisify(execFile)(process.execPath, [script, "core", "awskms"]).catch((error) => error);
+    expect(failed).toMatchObject({ code: 2 });
+    expect(failed.stdout).toMatch(/^there is no package awskms\. The packages: @signpost\/aws-kms, /);
+  });
+});
+
+test("the README says how to install from a clone for as long as the packages are on no registry", () => {
+  const isReleased = publicPackages().some(({ version }) => version !== "0.0.0");
+  const says = readFileSync(join(ROOT, "README.md"), "utf8").includes("**Not on npm yet.**");
+  expect(says).toBe(!isReleased);
 });
