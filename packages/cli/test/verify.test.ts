@@ -191,6 +191,15 @@ describe("without keys or a token there is no verdict:", () => {
     expect(stderr).toContain("could not be fetched");
   });
 
+  test("a server without a discovery document: the hint says how to name the key set", async () => {
+    const { code, stdout, stderr } = await verify([op.jwksUri], await op.token());
+    expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+    expect(stderr).toContain("/.well-known/openid-configuration answered with status 404");
+    expect(stderr).toContain(
+      "hint  For a key set without this document: signpost verify https://op.example/jwks --issuer https://op.example",
+    );
+  });
+
   test("a page instead of a key set", async () => {
     const html = createServer((_req, res) => res.writeHead(200, { "Content-Type": "text/html" }).end("<html>")).listen(
       0,

@@ -1,5 +1,5 @@
 import { SignpostError, VerifyError } from "@signpost/core";
-import { createJwtVerifier, type VerifiedJwt } from "@signpost/verify";
+import { createJwtVerifier, KeySetError, type VerifiedJwt } from "@signpost/verify";
 import { CliError } from "../program/cli-error.ts";
 import type { CliContext } from "../program/context.ts";
 import { EXIT, type ExitCode } from "../program/exit-codes.ts";
@@ -100,7 +100,7 @@ function refusalOf(error: unknown, says: TokenSays, expected: Expected): Refusal
   if (!(error instanceof SignpostError)) throw error;
   const claim: unknown = Reflect.get(error, "claim");
   const rule = brokenRule(error.code, typeof claim === "string" ? claim : undefined);
-  if (!(error instanceof VerifyError) || error.transient || rule === undefined) throw error;
+  if (!(error instanceof VerifyError) || error.transient || rule === undefined) throw withHint(error);
   const { code } = error;
   return {
     code,
@@ -108,6 +108,16 @@ function refusalOf(error: unknown, says: TokenSays, expected: Expected): Refusal
     message: refusalWords(code, error.message, says, expected),
     hint: refusalHint(code, error.message, says),
   };
+}
+
+/** A server of a key set alone, such as `signpost serve`, has no discovery document. */
+function withHint(error: SignpostError): SignpostError | CliError {
+  const isMissing = error instanceof KeySetError && error.status === 404;
+  if (!isMissing || !error.message.includes("/.well-known/")) return error;
+  return new CliError(EXIT.backend, error.code, error.message, {
+    cause: error,
+    hint: "For a key set without this document: signpost verify https://op.example/jwks --issuer https://op.example",
+  });
 }
 
 function printRefusal(
