@@ -102,7 +102,7 @@ function overridden(flags: readonly string[], url: string): readonly string[] {
 }
 
 /** Of a signer's own client. */
-export const NO_REGION = "expected a Region in the key ARN, in the option, or in AWS_REGION";
+export const NO_REGION = "expected a Region in the key ARN, in the option, in ?region= of the URI, or in AWS_REGION";
 
 /** The SDK's message for a Region that cannot be part of a host name. */
 const NOT_ACCEPTED = /^Region not accepted/;

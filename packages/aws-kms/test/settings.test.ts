@@ -49,7 +49,7 @@ test("an endpoint of an earlier SDK that is not to be ignored is checked", async
 test.each([
   ["eu-west-1 ", /^region: expected the name of a Region in AWS_REGION or in the profile, .* without spaces/],
   ["eu-west-1\n", /^region: expected the name of a Region in AWS_REGION or in the profile, .* without spaces/],
-  [undefined, /^region: expected a Region in the key ARN, in the option, or in AWS_REGION$/],
+  [undefined, /^region: expected a Region in the key ARN, in the option, in \?region= of the URI, or in AWS_REGION$/],
 ])("a Region that the SDK does not accept is not called missing: %j", async (region, message) => {
   provideCredentials(undefined);
   if (region !== undefined) process.env["AWS_REGION"] = region;
