@@ -6,6 +6,8 @@ umask 077
 ISSUER=${2:?"usage: sh setup.sh FOLDER ISSUER"}
 module=${MODULE:-/usr/lib/softhsm/libsofthsm2.so}
 here=$(cd "$(dirname "$0")" && pwd)
+# Before anything is made, so that it can run again.
+[ -f "$here/dist/request.js" ] || { echo "First, in the root folder: npm run build -- examples/credential-issuer" >&2; exit 2; }
 mkdir -p "$1"
 # Not twice in one folder.
 mkdir "$1/tokens"
