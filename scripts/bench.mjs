@@ -1,4 +1,4 @@
-// pnpm bench [NAME …] [--quick] [--publish]: compiles the packages and test/bench, and runs NAME.bench.ts, or all
+// npm run bench -- [NAME …] [--quick] [--publish]: compiles the packages and test/bench, and runs NAME.bench.ts, or all
 // benchmarks. `--publish` keeps the results in test/bench/results and writes them into docs/performance.md and docs/performance-figures.md. Other arguments
 // go to each benchmark. As with tests, a file name may list backends: sign.softhsm.bench.ts.
 import { readdirSync } from "node:fs";

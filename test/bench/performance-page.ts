@@ -1,4 +1,4 @@
-// Writes the results of `pnpm bench --publish` into two pages. The first one gets a summary and the plots, between the two
+// Writes the results of `npm run bench -- --publish` into two pages. The first one gets a summary and the plots, between the two
 // marks. The second one has every figure: the machine, every target with its results, and one table per report. The
 // comparison of libraries is in docs/verify-peers.md. Arguments: the folder of the JSON reports, the two pages.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { summaryOf } from "./summary.ts";
 import { targetsTable } from "./targets.ts";
 
 const [results = "", page = "", figuresPage = ""] = process.argv.slice(2);
-const BEGIN = "<!-- results: written by pnpm bench --publish -->";
+const BEGIN = "<!-- results: written by npm run bench -- --publish -->";
 const END = "<!-- end of results -->";
 const PLOT = /^bench-.*\.svg$/;
 
@@ -37,7 +37,7 @@ await writeFile(
   [
     "# Performance figures",
     "",
-    "Every benchmark, every row and every target. `pnpm bench --publish` writes this page. [Performance](performance.md) has the",
+    "Every benchmark, every row and every target. `npm run bench -- --publish` writes this page. [Performance](performance.md) has the",
     "summary, and [how we measure](performance-method.md) explains the columns.",
     "",
     "## Targets and results",
