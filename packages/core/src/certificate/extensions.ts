@@ -88,13 +88,14 @@ function basicConstraintsOf(
   if (extension === undefined) return { isCa: false, pathLength: undefined };
   const members = derElementsOf(extension.value, TAG.sequence);
   if (members === undefined) return undefined;
-  const ca = members.find(({ tag }) => tag === TAG.boolean);
-  const length = members.find(({ tag }) => tag === TAG.integer)?.contents;
+  const ca = members[0]?.tag === TAG.boolean ? members[0] : undefined;
+  const [length, ...others] = ca === undefined ? members : members.slice(1);
+  if (others.length > 0 || (length !== undefined && length.tag !== TAG.integer)) return undefined;
   // A longer path than 127 is never needed, and a negative number means nothing.
-  const pathLength = length === undefined ? undefined : length.length === 1 ? (length[0] ?? 0) : Number.NaN;
+  const bytes = length?.contents;
+  const pathLength = bytes === undefined ? undefined : bytes.length === 1 ? (bytes[0] ?? 0) : Number.NaN;
   const isCa = booleanOf(ca);
-  if (members.length > 2 || isCa === undefined || Number.isNaN(pathLength) || (pathLength ?? 0) > 0x7f)
-    return undefined;
+  if (isCa === undefined || Number.isNaN(pathLength) || (pathLength ?? 0) > 0x7f) return undefined;
   return { isCa, pathLength };
 }
 
@@ -115,17 +116,22 @@ function keyUsageOf(extension: Extension | undefined): KeyUsage | "malformed" | 
   };
 }
 
-/** In dotted form. */
+/** No identifier in use is longer. Conversion takes quadratic time. */
+const MAX_IDENTIFIER_BYTES = 128;
+
+/** In dotted form. Exact also above 2^53, since those of UUIDs (2.25) have numbers of 128 bits. */
 export function objectIdentifier(contents: Uint8Array): string {
-  const arcs: number[] = [];
-  let arc = 0;
+  if (contents.length > MAX_IDENTIFIER_BYTES) return `#${Buffer.from(contents).toString("hex")}`;
+  const arcs: bigint[] = [];
+  let arc = 0n;
   for (const byte of contents) {
-    arc = arc * 128 + (byte & 0x7f);
+    arc = arc * 128n + BigInt(byte & 0x7f);
     if (byte >= 0x80) continue;
     // The first number holds two arcs (X.690 section 8.19.4).
-    if (arcs.length === 0) arcs.push(Math.min(2, Math.floor(arc / 40)), arc - 40 * Math.min(2, Math.floor(arc / 40)));
-    else arcs.push(arc);
-    arc = 0;
+    if (arcs.length > 0) arcs.push(arc);
+    else if (arc < 80n) arcs.push(arc / 40n, arc % 40n);
+    else arcs.push(2n, arc - 80n);
+    arc = 0n;
   }
   return arcs.join(".");
 }
