@@ -1,6 +1,9 @@
 /** Directives with an argument that is used here. */
 const SECONDS: ReadonlySet<string> = new Set(["max-age", "stale-while-revalidate", "stale-if-error"]);
 
+/** RFC 9110 section 5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+
 /**
  * Rewrites `Cache-Control` for a library that compares names by case, splits quoted arguments at their commas and uses the last of
  * repeated directives. The result has each name once, in lower case, with whole seconds. An identical directive, as in a header
@@ -12,7 +15,8 @@ export function normalisedCacheControl(value: string): string {
   for (const directive of splitDirectives(value)) {
     const [name = "", ...argument] = directive.split("=");
     const key = name.trim().toLowerCase();
-    if (key !== "") given.set(key, (given.get(key) ?? new Set()).add(unquoted(argument.join("=").trim())));
+    // The library would split a name that is a quoted string at its commas too.
+    if (TOKEN.test(key)) given.set(key, (given.get(key) ?? new Set()).add(unquoted(argument.join("=").trim())));
   }
   return [...given].map(([name, values]) => (SECONDS.has(name) ? `${name}=${soleSeconds(values)}` : name)).join(", ");
 }

@@ -30,6 +30,9 @@ describe("Cache-Control", () => {
     ['x="\\"", no-store, y="\\"", max-age=300', "x, no-store, y, max-age=300"],
     ['x="\\\\", no-store, max-age=300', "x, no-store, max-age=300"],
     ['x="\\", no-store, max-age=300', "x, no-store, max-age=300"],
+    ['", max-age=", max-age=300', "max-age=300"],
+    ['"a, immutable, b"=1, max-age=300', "max-age=300"],
+    ["a b, max-age=300", "max-age=300"],
     ["x-max-age=1, max-age=300", "x-max-age, max-age=300"],
     ["", ""],
   ])("%s is read as %s", (value, normal) => {
