@@ -51,5 +51,7 @@ function parseStep(rest: string): KeyName {
 
 /** The canonical URI of a version. */
 export function formatKeyUri({ vault, key, keyVersion }: KeyName): string {
-  return `${SCHEME}/${vault.host}/keys/${key}${keyVersion === undefined ? "" : `/${keyVersion}`}`;
+  // A name without a dot is read as a host only with its port.
+  const host = /[.:]/.test(vault.host) ? vault.host : `${vault.host}:${vault.port}`;
+  return `${SCHEME}/${host}/keys/${key}${keyVersion === undefined ? "" : `/${keyVersion}`}`;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConfigurationError } from "@signpost/core";
+import { parseIdentifier } from "../src/key-name.ts";
 import { formatKeyUri, parseKeyUri } from "../src/uri.ts";
 
 const V = "0123456789abcdef0123456789abcdef";
@@ -26,6 +27,14 @@ describe("a key URI", () => {
     ["step-ca, with the host", `azurekms:name=id-token;vault=op.vault.azure.net?version=${V}`],
   ])("in the form of %s becomes the canonical one", (_peer, uri) => {
     expect(formatKeyUri(parseKeyUri(uri))).toBe(CANONICAL);
+  });
+
+  test("of a vault whose host has no dot names its port, and can be read again", () => {
+    for (const identifier of ["https://vault-proxy/keys/op", "https://localhost:443/keys/op"]) {
+      const name = parseIdentifier("key", identifier);
+      expect(formatKeyUri(name)).toMatch(/^azurekms:\/\/\/[a-z-]+:443\/keys\/op$/);
+      expect(parseKeyUri(formatKeyUri(name))).toEqual(name);
+    }
   });
 
   test("of sigstore and step-ca may have no version", () => {
