@@ -48,7 +48,12 @@ function detached(key: KeyObject): KeyObject {
 /** A JWK or PEM file contains both halves of the key, and OpenSSL does not check that they belong together. */
 function belongsTogether(key: KeyObject): boolean {
   const probe = Buffer.from("signpost");
-  return verify("sha256", probe, createPublicKey(key), sign("sha256", probe, key));
+  try {
+    return verify("sha256", probe, createPublicKey(key), sign("sha256", probe, key));
+  } catch {
+    // A private half above the order of the group, with which OpenSSL cannot sign.
+    return false;
+  }
 }
 
 /** The kind of value, never a part of it. */

@@ -66,6 +66,10 @@ describe("the key", () => {
       pair.privateKey.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" }),
     ],
     ["text", "secret"],
+    [
+      "a JWK whose d is above the order of the group",
+      { ...pair.privateKey.export({ format: "jwk" }), d: Buffer.alloc(33, 0xff).toString("base64url") },
+    ],
     ["a JWK whose d is of another key", { ...pair.privateKey.export({ format: "jwk" }), d: otherD }],
     ["a PEM file whose public half is of another key", pemOfTwoKeys()],
     ["a JWK with a wrong point", { ...pair.privateKey.export({ format: "jwk" }), y: publicJwk.x }],
