@@ -17,6 +17,9 @@ export interface Lifetime {
   readonly directives: ReadonlyMap<string, readonly string[]>;
 }
 
+/** RFC 9111 section 1.2.2: a larger number counts as this one. */
+const MAX_SECONDS = 2 ** 31;
+
 const DIRECTIVE = /([^\s=,;]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]*)))?/g;
 
 /** Reads `Cache-Control`. Names in lower case, and all values of a name. */
@@ -67,7 +70,7 @@ function seconds(directives: ReadonlyMap<string, readonly string[]>, name: strin
   if (values === undefined) return undefined;
   const [first = ""] = values;
   if (new Set(values).size > 1 || !/^\d+$/.test(first)) return 0;
-  return Math.min(Number(first), 2 ** 31);
+  return Math.min(Number(first), MAX_SECONDS);
 }
 
 /** An invalid `Expires` is in the past (RFC 9111 section 5.3). */
@@ -88,5 +91,5 @@ export function dateOf(answer: Answer): number | undefined {
 function ageOf(answer: Answer): number | undefined {
   const [first] = headerOf(answer, "age")?.split(",", 1) ?? [];
   if (first === undefined) return undefined;
-  return /^\d+$/.test(first.trim()) ? Number(first) : 0;
+  return /^\d+$/.test(first.trim()) ? Math.min(Number(first), MAX_SECONDS) : 0;
 }

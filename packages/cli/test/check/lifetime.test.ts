@@ -49,6 +49,7 @@ describe("the lifetime of an answer", () => {
 it.each<[value: string, seconds: number]>([
   ["10", 10],
   ["10, 20", 10],
+  ["9".repeat(400), 2 ** 31],
   ["-1", 0],
   ["1.5", 0],
 ])("Age: %s", (value, seconds) => {
