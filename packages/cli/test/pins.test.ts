@@ -17,7 +17,9 @@ test("tokens of one name in two modules are asked for one by one, and keys of on
   expect(await pinOf("pkcs11:token=op;object=a?module-path=/a.so")).toEqual({ pin: "pin-1" });
   expect(await pinOf("pkcs11:token=op;object=b?module-path=/b.so")).toEqual({ pin: "pin-2" });
   expect(await pinOf("pkcs11:token=op;object=c?module-path=/a.so")).toEqual({ pin: "pin-1" });
-  expect(asked.splice(0)).toEqual(["PIN of token=op", "PIN of token=op"]);
+  expect(await pinOf("pkcs11:token=op?module-path=/c?1.so")).toEqual({ pin: "pin-3" });
+  expect(await pinOf("pkcs11:token=op?module-path=/c?2.so")).toEqual({ pin: "pin-4" });
+  expect(asked.splice(0)).toEqual(Array.from({ length: 4 }, () => "PIN of token=op"));
 });
 
 test.each([

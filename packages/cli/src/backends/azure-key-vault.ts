@@ -149,18 +149,29 @@ function scopeOf(host: string, { scope }: AdapterOptions): string | undefined {
   return domain === undefined ? undefined : `https://${domain.toLowerCase()}/.default`;
 }
 
-/** The scope that the server asks for. A token goes to no host that its resource does not cover. */
+/** The scope that the server asks for. */
 async function challengedScope(server: RestServer, host: string, path: string): Promise<string> {
   const signal = AbortSignal.timeout(CALL_MS);
   const { headers } = await server.send({ method: "GET", path, headers: {}, signal });
-  const [, resource = ""] = /\b(?:resource|scope)="([^"]+)"/.exec(headers["www-authenticate"] ?? "") ?? [];
-  const name = URL.canParse(resource) ? new URL(resource).hostname : "";
-  const hostname = hostnameOf(host);
-  const isAbove = name.includes(".") && !isLoopbackHost(hostname) && hostname.endsWith(`.${name}`);
-  if (name === hostname || isAbove) return `${resource.replace(/\/(?:\.default)?$/, "")}/.default`;
+  const scope = coveringScope(headers["www-authenticate"], host);
+  if (scope !== undefined) return scope;
   throw new CliError(EXIT.backend, "credentials", `${host} does not ask for a token for its resource`, {
     hint: "Name the vault by its own host, or set scope in the options of the adapter",
   });
+}
+
+/** As the adapter reads it: a user, a query or a second scope would mean another resource to another parser. */
+const SCOPE = /^https:\/\/(?:[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:\/[0-9A-Za-z._~-]*)*$/;
+
+/** The scope in a `WWW-Authenticate` header. Undefined if its resource does not cover the host: a token goes nowhere else. */
+export function coveringScope(header: string | undefined, host: string): string | undefined {
+  const [, resource = ""] = /\b(?:resource|scope)="([^"]+)"/.exec(header ?? "") ?? [];
+  if (!SCOPE.test(resource) || !URL.canParse(resource)) return undefined;
+  const name = new URL(resource).hostname;
+  const hostname = hostnameOf(host);
+  const isDomain = name.includes(".") && !/^[\d.]+$/.test(name) && !isLoopbackHost(hostname);
+  const covers = name === hostname || (isDomain && hostname.endsWith(`.${name}`));
+  return covers ? `${resource.replace(/\/(?:\.default)?$/, "")}/.default` : undefined;
 }
 
 function hostnameOf(host: string): string {

@@ -46,11 +46,12 @@ const ATTRIBUTES = ["token", "serial", "manufacturer", "model", "slot-id", "obje
 const QUERY = ["module-path", "module-name", "pin-source"];
 
 function requireKnownNames(uri: string): void {
-  const [path = "", query = ""] = uri.slice(uri.indexOf(":") + 1).split("?");
+  // A value of the query may have a "?" too.
+  const [path = "", ...query] = uri.slice(uri.indexOf(":") + 1).split("?");
   const namesOf = (text: string, separator: string): readonly string[] =>
     text === "" ? [] : text.split(separator).map((member) => member.split("=")[0] ?? "");
   requireNames("path", namesOf(path, ";"), ATTRIBUTES);
-  requireNames("query", namesOf(query, "&"), QUERY);
+  requireNames("query", namesOf(query.join("?"), "&"), QUERY);
 }
 
 /** The id distinguishes keys with one label, and survives a change of the label. */

@@ -52,8 +52,9 @@ export function pinTrier(): TryPin {
 
 /** The URI without the attributes of the key: the token, the module, and where the PIN is. */
 function tokenPlace(uri: string): string {
-  const [, query = ""] = uri.split("?");
-  return `${tokenAttributes(uri).join(";")}?${query}`;
+  // A value of the query may have a "?" too.
+  const [, ...query] = uri.split("?");
+  return `${tokenAttributes(uri).join(";")}?${query.join("?")}`;
 }
 
 /**

@@ -22,9 +22,10 @@ export interface TokenUri {
 
 /** Reads the parts. The adapter checks the whole URI, strictly, when it opens the key. */
 export function readTokenUri(uri: string): TokenUri {
-  const [path = "", query = ""] = uri.slice(uri.indexOf(":") + 1).split("?");
+  // A value of the query may have a "?" too.
+  const [path = "", ...query] = uri.slice(uri.indexOf(":") + 1).split("?");
   const attributes = membersOf(path, ";");
-  const parameters = membersOf(query, "&");
+  const parameters = membersOf(query.join("?"), "&");
   const id = attributes.get("id");
   const slot = attributes.get("slot-id");
   const text = (value: Buffer | undefined): string | undefined => value?.toString();
