@@ -1,4 +1,4 @@
-import { memberOf } from "@signpost/core/adapter";
+import { memberOf, textMember } from "@signpost/core/adapter";
 import { isMetadataKnown, lastRenewal, type SourceRequest } from "./credential-requests.ts";
 import { classify, isUnreachable, nameOf, NO_CREDENTIALS, type Row } from "./error-table.ts";
 
@@ -68,20 +68,20 @@ export function credentialsErrorFrom(error: unknown, last: SourceRequest | undef
 
 /** Like `providerRow`, and also covers an unreadable answer, for which the SDK throws the error of its parser. */
 export function sourceRow(error: unknown, last: SourceRequest | undefined): Row | undefined {
-  const asked = last ?? (SESSION_OVER.test(String(memberOf(error, "message"))) ? lastRenewal() : undefined);
+  const asked = last ?? (SESSION_OVER.test(textMember(error, "message")) ? lastRenewal() : undefined);
   return isUnreadable(error, asked) ? UNREADABLE_ANSWER : providerRow(error, asked);
 }
 
 /** Whether a source's answer is not JSON or has no credentials, because it is truncated or a proxy's page. */
 function isUnreadable(error: unknown, last: SourceRequest | undefined): boolean {
-  const message = String(memberOf(error, "message"));
+  const message = textMember(error, "message");
   if (WITHOUT_CREDENTIALS.test(message)) return true;
   // An answer of KMS itself has its metadata on the error.
   if (last?.status === undefined || last.status >= 300 || memberOf(error, "$metadata") !== undefined) return false;
   if (nameOf(error) === "SyntaxError" || UNREADABLE.test(message)) return true;
   // None of these services answers 200 if it refuses. The sign-in service's answer is not in the error.
   if (last.source === "sso") return isProviderError(error, last);
-  return last.source === "metadata" && NOT_SENDABLE.test(String(memberOf(error, "code")));
+  return last.source === "metadata" && NOT_SENDABLE.test(textMember(error, "code"));
 }
 
 /**
@@ -109,7 +109,7 @@ function serviceRow(error: unknown): Row {
 
 /** For a source that is not watched, or whose answer did not help. It is configured, since the SDK asked it. */
 function isDownByMessage(error: unknown): boolean {
-  const message = String(memberOf(error, "message"));
+  const message = textMember(error, "message");
   return isUnreachable(error) || CONNECTION_LOST.test(message) || SERVICE_DOWN.test(message);
 }
 

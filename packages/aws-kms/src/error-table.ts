@@ -1,5 +1,5 @@
 import type { SignerErrorCode } from "@signpost/core";
-import { isTlsCode, memberOf } from "@signpost/core/adapter";
+import { isTlsCode, memberOf, textMember } from "@signpost/core/adapter";
 
 /** The code and the text for an error. */
 export interface Row {
@@ -183,7 +183,7 @@ const BY_STATE: readonly (readonly [state: RegExp, row: Row])[] = [
 
 function byState(error: unknown): Row | undefined {
   if (nameOf(error) !== "KMSInvalidStateException") return undefined;
-  const message = String(memberOf(error, "message"));
+  const message = textMember(error, "message");
   return BY_STATE.find(([state]) => state.test(message))?.[1];
 }
 

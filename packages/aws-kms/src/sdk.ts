@@ -1,6 +1,6 @@
 import type * as sdk from "@aws-sdk/client-kms";
 import { ConfigurationError } from "@signpost/core";
-import { memberOf } from "@signpost/core/adapter";
+import { textMember } from "@signpost/core/adapter";
 
 /** The SDK's module. */
 export type Sdk = typeof sdk;
@@ -16,7 +16,7 @@ export async function loadSdk(): Promise<Sdk> {
 
 /** Says why the SDK did not load: it is missing, or it is in a bundle in which it cannot run. */
 export function loadingFailure(error: unknown): string {
-  const [message = ""] = String(memberOf(error, "message")).split("\n");
+  const [message = ""] = textMember(error, "message").split("\n");
   if (NOT_FOUND.test(message)) return "expected the peer dependency @aws-sdk/client-kms to be installed";
   const what = `expected @aws-sdk/client-kms to load, but it failed with "${message}"`;
   if (!WITHOUT_COMMONJS.test(message)) return what;

@@ -1,6 +1,6 @@
 import type { KMSClient } from "@aws-sdk/client-kms";
 import { ConfigurationError } from "@signpost/core";
-import { memberOf, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
+import { readEndpoint, type ServiceEndpoint, textMember } from "@signpost/core/adapter";
 import { readConfiguredEndpoint, type EndpointInForce } from "./endpoint.ts";
 import { configurationCause } from "./errors.ts";
 import type { Sdk } from "./sdk.ts";
@@ -111,7 +111,7 @@ async function readRegion(client: KMSClient): Promise<string> {
   try {
     return await client.config.region();
   } catch (cause) {
-    const expected = NOT_ACCEPTED.test(String(memberOf(cause, "message")))
+    const expected = NOT_ACCEPTED.test(textMember(cause, "message"))
       ? "expected the name of a Region in AWS_REGION or in the profile, such as eu-west-1, without spaces or line breaks"
       : NO_REGION;
     throw new ConfigurationError("region", expected, { cause: configurationCause(cause) });

@@ -1,5 +1,5 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { memberOf, safeCause } from "@signpost/core/adapter";
+import { memberOf, safeCause, textMember } from "@signpost/core/adapter";
 
 // `@azure/identity` hides an outage of the network in messages and causes, and names both an identity that is missing and
 // one that cannot be reached a CredentialUnavailableError.
@@ -58,12 +58,12 @@ function rowOf(error: unknown): Row {
     const text = "the identity provider cannot be reached";
     return { code: "unavailable", text: isChain ? `${text}, or this machine has no identity` : text };
   }
-  if (/^(?:Abort|Timeout)Error$/.test(String(memberOf(error, "name")))) {
+  if (/^(?:Abort|Timeout)Error$/.test(textMember(error, "name"))) {
     return { code: "timeout", text: "no answer in time" };
   }
   const file = all.map((each) => UNREADABLE_FILE.exec(messageOf(each))?.[0]).find((code) => code !== undefined);
   if (file !== undefined) return { code: "access_denied", text: `a file that it needs cannot be read: ${file}` };
-  const isKnown = /^(?:\w*Authentication\w*|CredentialUnavailable)Error$/.test(String(memberOf(error, "name")));
+  const isKnown = /^(?:\w*Authentication\w*|CredentialUnavailable)Error$/.test(textMember(error, "name"));
   if (isKnown) return { code: "access_denied", text: "no identity, or its credentials are refused" };
   return { code: "unavailable", text: "it failed" };
 }
@@ -74,7 +74,7 @@ function isNetworkError(error: unknown): boolean {
 }
 
 function messageOf(error: unknown): string {
-  return String(memberOf(error, "message"));
+  return textMember(error, "message");
 }
 
 /** The HTTP status of an answer: of `@azure/identity`, or of its client library, in the cause. */

@@ -1,5 +1,5 @@
 import type { SignerErrorCode } from "@signpost/core";
-import { isTlsCode, memberOf } from "@signpost/core/adapter";
+import { isTlsCode, memberOf, textMember } from "@signpost/core/adapter";
 
 /** The code and the text for an error. */
 export interface Row {
@@ -91,10 +91,12 @@ const BY_MESSAGE: readonly (readonly [message: RegExp, row: Row])[] = [
 const AKV = /\bAKV\d{5}\b/;
 
 function rowOfService(status: number, error: unknown): Row {
-  const [code, innerCode] = ["code", "innerCode"].map((name) => memberOf(error, name));
-  const text = memberOf(error, "message");
-  const message = typeof text === "string" ? text : "";
-  const named = BY_SERVICE_CODE.get(String(innerCode)) ?? BY_SERVICE_CODE.get(String(code));
+  const [code, innerCode, message] = [
+    textMember(error, "code"),
+    textMember(error, "innerCode"),
+    textMember(error, "message"),
+  ] as const;
+  const named = BY_SERVICE_CODE.get(innerCode) ?? BY_SERVICE_CODE.get(code);
   if (named !== undefined && status >= 400 && status < 500) return named;
   // Access policies, and a Managed HSM, which has the code alone.
   if (status === 403 && (innerCode === "AccessDenied" || code === "AccessDenied")) {
@@ -183,28 +185,28 @@ export function rowOfError(error: unknown): Row {
     const row = rowOfService(status, error);
     return { ...row, text: `${row.text}${codesOf(error)}` };
   }
-  const proxyStatus = PROXY_ANSWER.exec(String(memberOf(error, "message")))?.[1];
+  const proxyStatus = PROXY_ANSWER.exec(textMember(error, "message"))?.[1];
   if (proxyStatus !== undefined) {
     return { code: "unavailable", text: `the proxy answered with status ${proxyStatus}` };
   }
-  const code = memberOf(error, "code");
-  if (String(code).startsWith("UND_ERR_SOCKS5")) {
-    return { code: "unavailable", text: `the proxy cannot be used (${String(code)})` };
+  const code = textMember(error, "code");
+  if (code.startsWith("UND_ERR_SOCKS5")) {
+    return { code: "unavailable", text: `the proxy cannot be used (${code})` };
   }
   // Some versions of undici give it a code, HPE_…, and others do not.
-  if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
-  if (typeof code !== "string") return UNKNOWN;
+  if (memberOf(error, "name") === "HTTPParserError" || code.startsWith("HPE_")) return NOT_HTTP;
+  if (code === "") return UNKNOWN;
   const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) || isTlsCode(code) ? UNREACHABLE : UNKNOWN);
   return { ...row, text: `${row.text}${suffix(CODE.test(code) ? code : undefined)}` };
 }
 
 function codesOf(error: unknown): string {
-  const codes = ["code", "innerCode"].map((name) => memberOf(error, name)).filter((code) => SHOWN.has(String(code)));
+  const codes = ["code", "innerCode"].map((name) => textMember(error, name)).filter((code) => SHOWN.has(code));
   return suffix(codes.length === 0 ? undefined : codes.join(", "));
 }
 
 /** Whether the connection is dead: the other side cut it, or did not answer. */
 export function isConnectionLoss(error: unknown): boolean {
-  const row = BY_CODE.get(String(memberOf(error, "code")));
+  const row = BY_CODE.get(textMember(error, "code"));
   return row === CUT || row === NO_ANSWER;
 }

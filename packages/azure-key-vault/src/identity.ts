@@ -1,5 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { memberOf } from "@signpost/core/adapter";
+import { textMember } from "@signpost/core/adapter";
 import type { AzureKeyVaultCredentialLike } from "./api.ts";
 
 /** It keeps its tokens, and the metadata service of a machine answers few requests at a time. */
@@ -21,7 +21,7 @@ export async function loadDefaultCredential(): Promise<AzureKeyVaultCredentialLi
 
 /** Says why the module did not load. */
 export function loadingFailure(error: unknown): string {
-  const [message = ""] = String(memberOf(error, "message")).split("\n");
+  const [message = ""] = textMember(error, "message").split("\n");
   if (NOT_FOUND.test(message)) {
     return "expected a credential, or @azure/identity to be installed (npm install @azure/identity)";
   }

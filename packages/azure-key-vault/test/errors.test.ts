@@ -7,6 +7,7 @@ import { SignerError, type Signer, type SignerErrorCode } from "@signpost/core";
 import { openAzureKeyVaultSigner, type AzureKeyVaultApi } from "@signpost/azure-key-vault";
 import { azureError } from "@signpost/test-backends/fake-azure-key-vault";
 import { rowOfError } from "../src/error-table.ts";
+import { signerErrorFrom } from "../src/errors.ts";
 import { rejection, signsTruly } from "./support/signatures.ts";
 import { DIGEST, startVaultFixture } from "./support/vault-fixture.ts";
 
@@ -278,3 +279,11 @@ test("a dispatcher that makes an error of a 401 does not keep the signer from ge
   fake.entra.revokeAll();
   expect(await signsTruly(signer)).toBe(true);
 });
+
+test.each(["code", "message", "name", "statusCode", "innerCode"])(
+  "an error whose member %s has no text form is one of ours",
+  (member) => {
+    const thrown = Object.assign(new Error("it failed"), { [member]: { toString: 1, valueOf: 1 } });
+    expect(signerErrorFrom(thrown, "read the key")).toMatchObject({ name: "SignerError", code: "integrity" });
+  },
+);

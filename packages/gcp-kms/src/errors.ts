@@ -1,5 +1,5 @@
 import { SignerError, type SignerErrorCode } from "@signpost/core";
-import { memberOf } from "@signpost/core/adapter";
+import { memberOf, textMember } from "@signpost/core/adapter";
 import {
   causeOf,
   isClosedClient,
@@ -122,7 +122,7 @@ function classify(error: unknown, knownState: string | undefined): Row {
   const status = statusNumber(error);
   const row = status === undefined ? undefined : ROWS[status];
   if (row === undefined) return { code: "integrity", text: "the client failed for an unknown reason" };
-  const ended = ENDED_STREAMS[String(memberOf(error, "details"))];
+  const ended = ENDED_STREAMS[textMember(error, "details")];
   if (ended !== undefined && ended.status === status) return ended.row;
   if (status === 3 && isChecksumRefusal(error)) {
     return { code: "integrity", text: "the digest was damaged in transit", transient: true };
@@ -198,7 +198,7 @@ function fromHttp(status: number): number {
 function statusInBody(body: string): number | undefined {
   try {
     const name: unknown = (JSON.parse(body) as { error?: { status?: unknown } } | null)?.error?.status;
-    return typeof name === "string" ? NUMBERS[name] : undefined;
+    return typeof name === "string" && Object.hasOwn(NUMBERS, name) ? NUMBERS[name] : undefined;
   } catch {
     return undefined;
   }

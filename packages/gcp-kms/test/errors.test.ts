@@ -124,6 +124,7 @@ describe("what the client throws becomes one of our codes", () => {
       false,
     ],
     ["HTTP 400 without a body", restBodyError(400, ""), "invalid_argument", false],
+    ["HTTP 503 with the name of a method", restBodyError(503, googleBody(503, "constructor")), "unavailable", true],
     ["HTTP 401", restBodyError(401, "<html>"), "access_denied", false],
     ["HTTP 403", restBodyError(403, "<html>"), "access_denied", false],
     ["HTTP 404", restBodyError(404, "null"), "key_not_found", false],

@@ -1,5 +1,5 @@
 import type { SignerErrorCode } from "@signpost/core";
-import { isTlsCode, memberOf } from "@signpost/core/adapter";
+import { isTlsCode, memberOf, textMember } from "@signpost/core/adapter";
 import type { HttpAnswer } from "./exchange.ts";
 
 /** The code and the text for an error. */
@@ -108,27 +108,27 @@ const OF_STATUS: ReadonlySet<string> = new Set(["UND_ERR_RESPONSE", "UND_ERR_REQ
 
 /** The row for an error of the client. */
 export function rowOfError(error: unknown): Row {
-  const proxyStatus = PROXY_ANSWER.exec(String(memberOf(error, "message")))?.[1];
+  const proxyStatus = PROXY_ANSWER.exec(textMember(error, "message"))?.[1];
   if (proxyStatus !== undefined) {
     return { code: "unavailable", text: `the proxy answered with status ${proxyStatus}` };
   }
-  const code = memberOf(error, "code");
+  const code = textMember(error, "code");
   const status = memberOf(error, "statusCode");
-  if (OF_STATUS.has(String(code)) && typeof status === "number") {
+  if (OF_STATUS.has(code) && typeof status === "number") {
     return rowOfAnswer({ status, errors: [], hasErrors: true, retryAfter: undefined });
   }
-  if (String(code).startsWith("UND_ERR_SOCKS5")) {
-    return { code: "unavailable", text: `the proxy cannot be used (${String(code)})` };
+  if (code.startsWith("UND_ERR_SOCKS5")) {
+    return { code: "unavailable", text: `the proxy cannot be used (${code})` };
   }
   // Some versions of undici give it a code, HPE_…, and others do not.
-  if (memberOf(error, "name") === "HTTPParserError" || String(code).startsWith("HPE_")) return NOT_HTTP;
-  if (typeof code !== "string") return UNKNOWN;
+  if (memberOf(error, "name") === "HTTPParserError" || code.startsWith("HPE_")) return NOT_HTTP;
+  if (code === "") return UNKNOWN;
   const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) || isTlsCode(code) ? UNREACHABLE : UNKNOWN);
   return { ...row, text: `${row.text} (${code})` };
 }
 
 /** Whether the connection is dead: the other side cut it, or did not answer. */
 export function isConnectionLoss(error: unknown): boolean {
-  const row = BY_CODE.get(String(memberOf(error, "code")));
+  const row = BY_CODE.get(textMember(error, "code"));
   return row === CUT || row === NO_ANSWER;
 }

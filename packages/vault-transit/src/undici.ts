@@ -1,6 +1,6 @@
 import type * as undici from "undici";
 import { ConfigurationError } from "@signpost/core";
-import { memberOf } from "@signpost/core/adapter";
+import { textMember } from "@signpost/core/adapter";
 
 /**
  * Loads undici when a dispatcher is made. Its file is named, because Bun has a module "undici" of another kind, whose dispatchers
@@ -16,7 +16,7 @@ export async function loadUndici(): Promise<typeof undici> {
 
 /** Says why undici did not load: it is missing, or it is in a bundle in which it cannot run. */
 export function loadingFailure(error: unknown): string {
-  const [message = ""] = String(memberOf(error, "message")).split("\n");
+  const [message = ""] = textMember(error, "message").split("\n");
   if (NOT_FOUND.test(message)) return "expected the package undici to be installed where the bundle runs";
   const what = `expected the package undici to load, but it failed with "${message}"`;
   if (!WITHOUT_COMMONJS.test(message)) return what;

@@ -13,6 +13,7 @@ import {
   type VaultReply,
 } from "@signpost/test-backends/fake-vault-transit";
 import { rowOfError } from "../src/error-table.ts";
+import { errorOfRequest } from "../src/errors.ts";
 import { rejection, signsTruly } from "./support/signatures.ts";
 
 const DIGEST = new Uint8Array(32).fill(7);
@@ -280,3 +281,14 @@ test("an error of the client without a code is integrity", () => {
   expect(rowOfError(new Error("made up")).code).toBe("integrity");
   expect(rowOfError("made up").code).toBe("integrity");
 });
+
+test.each(["code", "message", "name", "statusCode", "innerCode"])(
+  "an error whose member %s has no text form is one of ours",
+  (member) => {
+    const thrown = Object.assign(new Error("it failed"), { [member]: { toString: 1, valueOf: 1 } });
+    expect(errorOfRequest(thrown, { action: "sign", address: "https://vault.example" })).toMatchObject({
+      name: "SignerError",
+      code: "integrity",
+    });
+  },
+);

@@ -19,6 +19,22 @@ export function memberOf(thrown: unknown, name: string): unknown {
   }
 }
 
+/**
+ * The same for a member that should be text. Empty for anything else: the conversion of an object may throw, and then the
+ * error of a client would be replaced by one about the conversion.
+ *
+ * @example
+ * ```ts
+ * import { textMember } from "@signpost/core/adapter";
+ *
+ * export const isReset = (error: unknown): boolean => textMember(error, "message").includes("ECONNRESET");
+ * ```
+ */
+export function textMember(thrown: unknown, name: string): string {
+  const value = memberOf(thrown, name);
+  return typeof value === "string" ? value : "";
+}
+
 /** Which parts of a client's error may be kept. */
 export interface CauseRules {
   /** Members to keep in addition to `message`, `name` and `stack`. Only strings, numbers and booleans are kept. */

@@ -1,4 +1,4 @@
-import { memberOf } from "./safe-cause.ts";
+import { textMember } from "./safe-cause.ts";
 
 /** Remembers since when something fails in the background, where no call reports it. */
 export interface Trouble {
@@ -25,7 +25,7 @@ export function createTrouble(what: string): Trouble {
   let failing: { readonly since: Date; code: string } | undefined;
   return {
     failed: (error) => {
-      failing = { since: failing?.since ?? new Date(), code: String(memberOf(error, "code")) };
+      failing = { since: failing?.since ?? new Date(), code: textMember(error, "code") || "unknown" };
     },
     ended: () => {
       failing = undefined;

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { memberOf, safeCause } from "@signpost/core/adapter";
+import { memberOf, safeCause, textMember } from "@signpost/core/adapter";
 
 const TOKEN = "s3cret-token";
 const rules = { members: ["code", "$metadata"] };
@@ -64,4 +64,20 @@ describe("safeCause", () => {
 test("memberOf reads a member of any thrown value", () => {
   expect(memberOf(clientError("it failed"), "code")).toBe("E1");
   for (const thrown of [undefined, null, "text", 7]) expect(memberOf(thrown, "code")).toBeUndefined();
+});
+
+describe("textMember", () => {
+  test("returns text as it is", () => {
+    expect(textMember(new Error("it failed"), "message")).toBe("it failed");
+  });
+
+  test.each([
+    ["an object that has no text form", { code: { toString: 1, valueOf: 1 } }],
+    ["an object without a prototype", { code: Object.create(null) as object }],
+    ["a symbol", { code: Symbol("a") }],
+    ["a number", { code: 14 }],
+    ["nothing", {}],
+  ])("is empty for %s", (_name, thrown) => {
+    expect(textMember(thrown, "code")).toBe("");
+  });
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ConfigurationError, SignerError, VerifyError } from "@signpost/core";
-import { assertOptions, given, memberOf, readMilliseconds, withinDeadline } from "@signpost/core/adapter";
+import { assertOptions, given, memberOf, readMilliseconds, textMember, withinDeadline } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import { reasonOf } from "../causes.ts";
 import type { ReplayStore } from "./replay-store.ts";
@@ -120,7 +120,7 @@ function isOffline(client: RedisClientLike): boolean {
 
 /** An error of Redis begins with its code, such as READONLY, OOM, LOADING or NOAUTH. The rest is only in the cause. */
 function replyCode(error: unknown): string | undefined {
-  return /^[A-Z]{2,32}(?= )/.exec(String(memberOf(error, "message")))?.[0];
+  return /^[A-Z]{2,32}(?= )/.exec(textMember(error, "message"))?.[0];
 }
 
 function unavailable(message: string, options?: ErrorOptions): VerifyError {
