@@ -7,7 +7,7 @@ const conditions = ["@signpost/source", "node", "development|production"];
 
 // The two tiers of scripts/lib/test-files.mjs. Tests of the fast one mostly wait for a limit to pass: three files at once keep
 // two cores busy. A soak keeps one busy alone.
-const folders = ["packages/*/test/**", "test/e2e/**", "examples/*/test/**"];
+const folders = ["packages/*/test/**", "test/e2e/**", "test/fuzz/**", "examples/*/test/**"];
 const soaks = folders.map((folder) => `${folder}/*.soak.*test.ts`);
 const tests = folders.map((folder) => `${folder}/*.test.ts`);
 // Files whose backends are not available.

@@ -42,7 +42,7 @@ function testFolders() {
   const ofMembers = ["packages", "examples"].flatMap((parent) =>
     foldersIn(parent).map((member) => join(parent, member, "test")),
   );
-  return [...ofMembers, "test/e2e"].filter((folder) => existsSync(join(ROOT, folder)));
+  return [...ofMembers, "test/e2e", "test/fuzz"].filter((folder) => existsSync(join(ROOT, folder)));
 }
 
 /** @param {string} parent */

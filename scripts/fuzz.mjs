@@ -1,0 +1,52 @@
+// npm run fuzz [-- TARGET … --seed N --cases N --minutes M --input HEX]: tries random inputs on the parsers, and keeps those that
+// reach code or outcomes that no kept input does. `--input` tries one input: hexadecimal digits, or a file.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { installDependencies } from "./lib/install.mjs";
+import { run } from "./lib/process.mjs";
+import { ROOT } from "./lib/repository.mjs";
+import { say } from "./lib/say.mjs";
+
+const { values, positionals: targets } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seed: { type: "string" },
+    cases: { type: "string" },
+    minutes: { type: "string" },
+    input: { type: "string" },
+  },
+});
+
+const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : numberOf("--seed", values.seed);
+const settings = {
+  targets,
+  seed,
+  ...(values.cases !== undefined && { cases: numberOf("--cases", values.cases) }),
+  ...(values.minutes !== undefined && { minutes: numberOf("--minutes", values.minutes) }),
+  ...(values.input !== undefined && { input: hexOf(values.input) }),
+};
+
+if (!(await installDependencies("full"))) process.exit(1);
+say(`Fuzzing ${targets.length === 0 ? "all targets" : targets.join(", ")} with the seed ${seed}`);
+const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
+const { ok } = await run(process.execPath, [vitest, "run", "--project", "signpost", "test/fuzz/fuzz.test.ts"], {
+  env: { SIGNPOST_FUZZ: JSON.stringify(settings) },
+});
+process.exitCode = ok ? 0 : 1;
+
+/** @param {string} option @param {string} text */
+function numberOf(option, text) {
+  const number = Number(text);
+  if (Number.isFinite(number) && number >= 0) return number;
+  say(`${option}: expected a number, got ${text}`);
+  process.exit(2);
+}
+
+/** The hexadecimal digits of an input. @param {string} input */
+function hexOf(input) {
+  if (existsSync(input)) return readFileSync(input).toString("hex");
+  if (/^(?:[0-9a-f]{2})*$/i.test(input)) return input;
+  say("--input: expected hexadecimal digits, or the path of a file");
+  process.exit(2);
+}

@@ -1,0 +1,62 @@
+/**
+ * Files that read text or bytes, and that no target names, with the reason. A test compares this list with the sources. Paths are
+ * relative to `packages/`, without `src/`.
+ */
+export const NOT_FUZZED: Readonly<Record<string, string>> = {
+  ...because("signs requests, and reads only its own settings", ["aws-kms/https/http-api.ts"]),
+  ...because("passes PEM to TLS, as vault-transit/tls-files.ts does, which is a target", [
+    "aws-kms/https/trust.ts",
+    "azure-key-vault/tls-files.ts",
+  ]),
+  ...because("reads back what this program has written or checked just before", [
+    "better-auth/claims.ts",
+    "cli/rotate/announce/run.ts",
+    "cli/serve/live/serving.ts",
+    "cli/sign/run.ts",
+    "core/host/published.ts",
+    "core/rotation/inspect.ts",
+    "core/signing/verification.ts",
+    "local/digest-signer.ts",
+    "local/open.ts",
+    "oidc-provider/host-keys.ts",
+    "oidc-provider/other-key.ts",
+    "pkcs11/sharing/pin-memory.ts",
+    "verify/client/dropped-limits.ts",
+  ]),
+  ...because("reads a file and passes it on to a reader that is a target", [
+    "cli/config/certificate-files.ts",
+    "local/adapter.ts",
+  ]),
+  ...because("makes a key or a report in a test or benchmark of an operator", [
+    "cli/bench/raw/local.ts",
+    "cli/bench/raw/pkcs11.ts",
+    "conformance/message.ts",
+  ]),
+  ...because("takes parts of a key URI that the adapter has accepted, as the files in cli/backends do", [
+    "cli/keygen/aws-kms.ts",
+    "cli/keygen/azure-key-vault.ts",
+    "cli/keygen/gcp-kms.ts",
+    "cli/keys/secrets.ts",
+    "cli/rotate/validate/mistakes.ts",
+  ]),
+  ...because("reads the words of our own errors", ["cli/csr/sign-names.ts"]),
+  ...because("reads an answer of a service that the operator has named, member by member", [
+    "cli/backends/rest.ts",
+    "cli/check/probe/connect.ts",
+    "cli/doctor/aws-kms.ts",
+    "cli/doctor/clock.ts",
+  ]),
+  ...because("reads numbers of a module as pkcs11/cryptoki/objects.ts does, which is a target", [
+    "cli/backends/pkcs11/slots.ts",
+    "pkcs11/cryptoki/call.ts",
+    "pkcs11/worker/find-key.ts",
+    "pkcs11/worker/sleep-watch.ts",
+  ]),
+  ...because("passes certificates of a token to OpenSSL, and leaves out what it refuses", [
+    "pkcs11/certificate-chains.ts",
+  ]),
+};
+
+function because(reason: string, files: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(files.map((file) => [file, reason]));
+}

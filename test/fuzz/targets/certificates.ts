@@ -1,0 +1,20 @@
+import { pemOf } from "./material.ts";
+
+// Made once with OpenSSL, and fixed, so that a seed gives the same inputs everywhere. Nothing checks their dates.
+
+/** A root with basicConstraints and keyUsage. */
+export const ROOT_DER: Uint8Array = der(
+  "MIIBvTCCAWOgAwIBAgIBATAKBggqhkjOPQQDAjAzMQswCQYDVQQGEwJERTEQMA4GA1UECgwHRXhhbXBsZTESMBAGA1UEAwwJVGVzdCBSb290MCAXDTI2MTEyOTA4MTk0NloYDzIxMjYxMTA1MDgxOTQ2WjAzMQswCQYDVQQGEwJERTEQMA4GA1UECgwHRXhhbXBsZTESMBAGA1UEAwwJVGVzdCBSb290MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/QMIaE3IDujvmQpnX75/eghvbIyGROFgPe0ssEaA/ZIBte9iNOn8SqITDUDfvovj7mx0uQLZmZr5Xww3QpYQNaNmMGQwHQYDVR0OBBYEFBiaGqrxtrpZZd6od9rEh3EjtUkdMB8GA1UdIwQYMBaAFBiaGqrxtrpZZd6od9rEh3EjtUkdMBIGA1UdEwEB/wQIMAYBAf8CAQEwDgYDVR0PAQH/BAQDAgEGMAoGCCqGSM49BAMCA0gAMEUCIQCZNxJ/ePDXsz3xn5Ijx81BRehLtIpDoY81mlcHk/dMawIgXuKaVoTsdbxOSiRa4Seo7XEanjQkj38nNxe+sgO62fU=",
+);
+
+/** A certificate of the root for the key `EC_PUBLIC`, with names of four kinds. */
+export const LEAF_DER: Uint8Array = der(
+  "MIICDDCCAbKgAwIBAgICegEwCgYIKoZIzj0EAwIwMzELMAkGA1UEBhMCREUxEDAOBgNVBAoMB0V4YW1wbGUxEjAQBgNVBAMMCVRlc3QgUm9vdDAeFw0yNjExMjkwODE5NDZaFw0zNjExMjYwODE5NDZaMDQxCzAJBgNVBAYTAkRFMRAwDgYDVQQKDAdFeGFtcGxlMRMwEQYDVQQDDApvcC5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEf83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEXH8UTNG72bfocs3+257rn0s2ldbqkLJK2KRiMohYjlraOBtDCBsTAJBgNVHRMEAjAAMA4GA1UdDwEB/wQEAwIHgDATBgNVHSUEDDAKBggrBgEFBQcDAjA/BgNVHREEODA2ggpvcC5leGFtcGxlhhJodHRwczovL29wLmV4YW1wbGWHBH8AAAGBDm9wc0BvcC5leGFtcGxlMB0GA1UdDgQWBBTOjRaxyTOOt/45eZmuRb7uP7WGhjAfBgNVHSMEGDAWgBQYmhqq8ba6WWXeqHfaxIdxI7VJHTAKBggqhkjOPQQDAgNIADBFAiEA/8efg3Ea5N23oNgcoKsTo4Q1YUL/6FA8EZ2AbY6c4zQCIHavfYbWwerLP4TeK47CpXvf8O6kJkiUCA5xq0fWppyU",
+);
+
+export const ROOT_PEM: string = pemOf("CERTIFICATE", ROOT_DER);
+export const LEAF_PEM: string = pemOf("CERTIFICATE", LEAF_DER);
+
+function der(base64: string): Uint8Array {
+  return new Uint8Array(Buffer.from(base64, "base64"));
+}
