@@ -4,6 +4,7 @@ import { provideNextjs } from "./backends/nextjs.mjs";
 import { provideOpenbao } from "./backends/openbao.mjs";
 import { providePkcs11js } from "./backends/pkcs11js.mjs";
 import { provideRuntime } from "./backends/runtime.mjs";
+import { provideWycheproof } from "./backends/wycheproof.mjs";
 import { provideZizmor } from "./backends/zizmor.mjs";
 import { buildGoProgram } from "./lib/go-program.mjs";
 import { findProgram } from "./lib/process.mjs";
@@ -137,6 +138,10 @@ export const BACKENDS = {
   zizmor: {
     what: "a linter for the security of workflow files",
     provide: provideZizmor,
+  },
+  wycheproof: {
+    what: "the test vectors of Project Wycheproof",
+    provide: provideWycheproof,
   },
   chromium: {
     what: "Debian's Chromium, for the single-page RP",
