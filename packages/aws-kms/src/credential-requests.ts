@@ -20,6 +20,10 @@ export interface SourceRequest {
 export interface RequestRecord {
   /** Undefined if no watched source was asked. */
   last: SourceRequest | undefined;
+  /** Requests to watched sources that have not ended, for `dropRequests`. Default: they are not kept. */
+  readonly pending?: Set<ClientRequest> | undefined;
+  /** Whether the answer is of no use any more. */
+  dropped?: boolean;
 }
 
 const METADATA_PATH = "/latest/meta-data/iam/security-credentials/";
@@ -66,6 +70,7 @@ export function watchCredentialRequests(): void {
     const source = sourceOf(request);
     if (source === undefined) return;
     if (source === "metadata" && !METADATA_HOSTS.has(request.host)) metadataKnown = true;
+    keepPending(record, request);
     const asked: SourceRequest = { source, origin: originOf(request), status: undefined };
     if (request.path === METADATA_TOKEN_PATH) tokens.add(asked);
     if (source === "sso" && request.path === RENEWAL_PATH) renewal = asked;
@@ -88,6 +93,23 @@ export function watchCredentialRequests(): void {
     asked.status = isWithoutToken ? token.status : status;
     if (request.path.startsWith(METADATA_PATH) && (status === 200 || status === NO_VERSION_1)) metadataKnown = true;
   });
+}
+
+function keepPending({ pending, dropped = false }: RequestRecord, request: ClientRequest): void {
+  // The SDK tries again after a request that was dropped. Not here, in the middle of the request's own start.
+  if (dropped) setImmediate(() => request.destroy());
+  if (pending === undefined) return;
+  pending.add(request);
+  request.once("close", () => pending.delete(request));
+}
+
+/**
+ * Ends the requests of a question whose answer is of no use any more. The SDK asks a container's endpoint with no time limit: a
+ * request without an answer would stay open, and keep the process alive, for as long as the endpoint does.
+ */
+export function dropRequests(record: RequestRecord): void {
+  record.dropped = true;
+  for (const request of record.pending ?? []) request.destroy();
 }
 
 /** The last request to renew a token of SSO, in this process. The SDK makes no other one within 30 seconds. */

@@ -21,10 +21,16 @@ export function openOwnClient(
   { policy, bounds }: OpeningPlan,
 ): { readonly api: AwsKmsApi; close(): Promise<void> } {
   const sockets = createSockets(socketsFor(policy));
-  const client = createOwnClient(sdk, settings, { sockets, timeoutMs: bounds.attemptTimeoutMs });
+  const life = new AbortController();
+  const limits = { sockets, timeoutMs: bounds.attemptTimeoutMs, ended: life.signal };
+  const client = createOwnClient(sdk, settings, limits);
   const renew = async (): Promise<void> => void (await client.config.credentials({ forceRefresh: true }));
   const api = withLiveSockets(apiFromClient(abortable(client), sdk), sockets);
-  return { api: withRenewedCredentials(api, renew), close: async () => client.destroy() };
+  const close = async (): Promise<void> => {
+    life.abort();
+    client.destroy();
+  };
+  return { api: withRenewedCredentials(api, renew), close };
 }
 
 /** The connections of a client, and the time limit of its requests. */
@@ -32,13 +38,15 @@ export interface ClientLimits {
   readonly sockets: Sockets;
   /** Milliseconds. */
   readonly timeoutMs: number;
+  /** Aborts when the client is not used any more. */
+  readonly ended: AbortSignal;
 }
 
 /** Makes a client of the SDK that never retries and never waits forever. */
 export function createOwnClient(
   sdk: Sdk,
   { region, endpoint, useFipsEndpoint, useDualstackEndpoint, allowInsecureEndpoint }: Settings,
-  { sockets, timeoutMs }: ClientLimits,
+  { sockets, timeoutMs, ended }: ClientLimits,
 ): KMSClient {
   const client = new sdk.KMSClient({
     region,
@@ -53,7 +61,7 @@ export function createOwnClient(
     retryMode: "standard",
     ...DECIDED,
     cacheMiddleware: true,
-    credentialDefaultProvider: patientProvider(sdk, timeoutMs),
+    credentialDefaultProvider: patientProvider(sdk, timeoutMs, ended),
     requestHandler: {
       // If no connection can be made, this leaves time for another attempt before the deadline.
       connectionTimeout: Math.ceil(timeoutMs / 2),
@@ -76,7 +84,7 @@ type DefaultProvider = KMSClient["config"]["credentialDefaultProvider"];
 type ProviderInit = Parameters<DefaultProvider>[0];
 
 /** The SDK's default credentials, through `createCredentialSource`. */
-function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number): DefaultProvider {
+function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number, ended: AbortSignal): DefaultProvider {
   const bare = new KMSClient(DECIDED);
   const provide = bare.config.credentialDefaultProvider;
   bare.destroy();
@@ -100,7 +108,7 @@ function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number): DefaultP
           return ignoresCache();
         },
       });
-    return createCredentialSource(() => withFreshFiles(make), patienceMs);
+    return createCredentialSource(() => withFreshFiles(make), patienceMs, ended);
   };
 }
 

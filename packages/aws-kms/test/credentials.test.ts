@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { inspect } from "node:util";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createKeySet, signWith } from "@signpost/core";
@@ -19,9 +19,14 @@ let issued = 0;
 let held: Promise<void> = Promise.resolve();
 /** As many of the next requests are never answered. */
 let hangNext = 0;
-const issuer = createServer((_request, response) => {
-  if (hangNext > 0) hangNext -= 1;
-  else void held.then(() => issue(response));
+/** Connections whose request is never answered. */
+const unanswered = new Set<Socket>();
+const issuer = createServer(({ socket }, response) => {
+  if (hangNext > 0) {
+    hangNext -= 1;
+    unanswered.add(socket);
+    socket.once("close", () => unanswered.delete(socket));
+  } else void held.then(() => issue(response));
 });
 function issue(response: ServerResponse): void {
   issued += 1;
@@ -238,6 +243,30 @@ describe("a clock that is an hour slow", () => {
     await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
     expect(dates).toEqual([false, true, true]);
     server.close();
+  });
+});
+
+describe("a request to a source that never answers", () => {
+  const publicKey = key.publicKey?.export({ format: "jwk" }) ?? {};
+  const policy = { attemptTimeoutMs: 800, deadlineMs: 20_000, maxAttempts: 20 };
+
+  test("is dropped once another one has been answered", async () => {
+    await using signer = await openAwsKmsSigner({ key: key.arn, endpoint, publicKey, policy });
+    hangNext = 1;
+    await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+    await vi.waitFor(() => expect(unanswered.size).toBe(0));
+  });
+
+  test("is dropped when the signer closes", async () => {
+    const signer = await openAwsKmsSigner({ key: key.arn, endpoint, publicKey, policy });
+    hangNext = Number.POSITIVE_INFINITY;
+    const caller = new AbortController();
+    const signing = signer.sign(DIGEST, { signal: caller.signal });
+    await vi.waitUntil(() => unanswered.size > 0, { timeout: 20_000 });
+    caller.abort();
+    await expect(signing).rejects.toMatchObject({ code: "aborted" });
+    await signer.close();
+    await vi.waitFor(() => expect(unanswered.size).toBe(0));
   });
 });
 

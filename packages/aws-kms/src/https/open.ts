@@ -4,7 +4,7 @@ import type { AwsKmsApi } from "../api.ts";
 import { watchCredentialRequests } from "../credential-requests.ts";
 import { createCredentialSource, type CredentialProvider } from "../credential-source.ts";
 import { withRenewedCredentials } from "../credentials.ts";
-import { createOwnClient } from "../own-client.ts";
+import { type ClientLimits, createOwnClient } from "../own-client.ts";
 import { loadSdk } from "../sdk.ts";
 import { readSettings, type GivenSettings, type Settings } from "../settings.ts";
 import { createSockets, withLiveSockets, type Sockets } from "../sockets.ts";
@@ -45,7 +45,8 @@ export async function openHttps(plan: HttpsPlan): Promise<HttpsConnection> {
   const secureContext = plan.agent === undefined ? await readTrust() : undefined;
   const own = createSockets(plan.maxSockets, undefined, { secureContext });
   const sockets: Sockets = plan.agent === undefined ? own : { ...own, httpsAgent: plan.agent };
-  const store = createCredentialStore(providerOf(plan, settings, sockets));
+  const life = new AbortController();
+  const store = createCredentialStore(providerOf(plan, settings, { sockets, ended: life.signal }));
   let closed = false;
   const assertOpen = (): void => {
     if (closed) throw closedError();
@@ -74,6 +75,7 @@ export async function openHttps(plan: HttpsPlan): Promise<HttpsConnection> {
     settings,
     close: async () => {
       closed = true;
+      life.abort();
       own.httpAgent.destroy();
       own.httpsAgent.destroy();
     },
@@ -101,7 +103,7 @@ function untilClosed(api: AwsKmsApi, assertOpen: () => void): AwsKmsApi {
 function providerOf(
   { credentials, timeoutMs }: HttpsPlan,
   settings: Settings,
-  sockets: Sockets,
+  { sockets, ended }: Pick<ClientLimits, "sockets" | "ended">,
 ): CredentialProvider<unknown> {
   if (credentials !== undefined) {
     // Some providers ask STS in the Region of the client that calls them.
@@ -114,7 +116,7 @@ function providerOf(
   const load = async (): Promise<ReturnType<typeof createOwnClient>> => {
     const sdk = await loadSdk();
     watchCredentialRequests();
-    return createOwnClient(sdk, settings, { sockets, timeoutMs });
+    return createOwnClient(sdk, settings, { sockets, timeoutMs, ended });
   };
   return async (options) => {
     const found = environmentCredentials();
