@@ -51,7 +51,7 @@ export interface FakeVaultTransit extends AsyncDisposable {
   readonly port: number;
   /** The only token that is accepted, at first. */
   readonly token: string;
-  /** SPKI PEM of version 1 of the key `transit/keys/op`, the only one. */
+  /** SPKI PEM of version 1 of the key `transit/keys/op`, the only one at first. */
   readonly publicKey: string;
   readonly faults: FaultSchedule;
   /** In order of arrival. */
@@ -63,12 +63,16 @@ export interface FakeVaultTransit extends AsyncDisposable {
   accepted: readonly string[];
   /** Members of the answer to a read that differ from a usual key's. */
   changes: Readonly<Record<string, unknown>>;
-  /** The next `count` requests about the key get this reply, regardless of faults. */
+  /** Makes another key `transit/keys/NAME`. Returns SPKI PEM of its version 1. */
+  addKey(name: string): string;
+  /** The next `count` requests about a key get this reply, regardless of faults. */
   replyNext(reply: VaultReply, count?: number): void;
   /** The switches of a conformance harness. `unreachable` closes the port. */
   switches(faults: readonly Fault[]): Partial<Record<Fault, (on: boolean) => Promise<void>>>;
   /** Forgets the open connections, as a firewall or a NAT does: data on them gets no answer. New ones work. */
   forgetConnections(): void;
+  /** Drops what `requests` and `faults.calls` have recorded, and what is planned. */
+  forgetRequests(): void;
   /** Closes the port and cuts every connection, until `comeBack`. */
   goAway(): Promise<void>;
   comeBack(): Promise<void>;
@@ -80,7 +84,8 @@ export interface FakeVaultTransit extends AsyncDisposable {
 /** A small fake Transit engine, for what a real server cannot be made to do. It holds real keys. */
 export async function startFakeVaultTransit(): Promise<FakeVaultTransit> {
   const faults = createFaultSchedule();
-  const [key, stranger] = [createKey(), createKey()];
+  const [op, stranger] = [createKey(), createKey()];
+  const keys = new Map([["op", op]]);
   const token = `fake-token-${randomBytes(8).toString("hex")}`;
   const planned: VaultReply[] = [];
   const requests: VaultRequest[] = [];
@@ -97,8 +102,9 @@ export async function startFakeVaultTransit(): Promise<FakeVaultTransit> {
     if (request.token === undefined || !fake.accepted.includes(request.token)) {
       return errorReply(403, "permission denied");
     }
-    const path = operation === "read" ? "transit/keys/op" : "transit/sign/op/sha2-256";
-    if (request.path !== path) return errorReply(404, "no handler for route");
+    const path = operation === "read" ? /^transit\/keys\/([^/]+)$/ : /^transit\/sign\/([^/]+)\/sha2-256$/;
+    const key = keys.get(path.exec(request.path)?.[1] ?? "");
+    if (key === undefined) return errorReply(404, "no handler for route");
     return answerVault({ operation, body: request.body }, fault, { key, stranger, changes: fake.changes });
   };
   const server = createServer((incoming, response) => {
@@ -147,13 +153,18 @@ export async function startFakeVaultTransit(): Promise<FakeVaultTransit> {
     address: `http://127.0.0.1:${port}`,
     port,
     token,
-    publicKey: key.publicKey,
+    publicKey: op.publicKey,
     faults,
     requests,
     sockets,
     tokens: () => errorReply(404, "no handler for route"),
     accepted: [token],
     changes: {},
+    addKey: (name) => {
+      const key = createKey();
+      keys.set(name, key);
+      return key.publicKey;
+    },
     replyNext: (reply, count = 1) => {
       for (let index = 0; index < count; index += 1) planned.push(reply);
     },
@@ -163,6 +174,10 @@ export async function startFakeVaultTransit(): Promise<FakeVaultTransit> {
     }),
     forgetConnections: () => {
       for (const socket of connections) forgotten.add(socket);
+    },
+    forgetRequests: () => {
+      faults.clear();
+      requests.length = 0;
     },
     goAway,
     comeBack: () => listen(port),

@@ -20,9 +20,13 @@ export async function startSilentNetwork(target: number): Promise<SilentNetwork>
   let connections = 0;
   let losesNew = false;
   const usedLost = new Set<Socket>();
+  const lost = new WeakSet<Socket>();
   const lose = ([near, far]: readonly [Socket, Socket]): void => {
     for (const socket of [near, far]) socket.unpipe().removeAllListeners("end").pause();
     if (near.listenerCount("data") === 0) near.on("data", () => usedLost.add(near));
+    lost.add(near).add(far);
+    // The client has closed it. The server never hears of that, and here it must not stay open.
+    for (const event of ["end", "close"]) near.once(event, () => [near, far].map((socket) => socket.destroy()));
     near.resume();
   };
   const server = createServer({ allowHalfOpen: true }, (near) => {
@@ -34,7 +38,10 @@ export async function startSilentNetwork(target: number): Promise<SilentNetwork>
     for (const socket of pair) {
       // Otherwise a small write may wait 40 ms for the one before.
       socket.setNoDelay(true);
-      socket.on("error", () => undefined);
+      // A connection that was reset or refused is reset on the other side too.
+      socket.on("error", () => {
+        if (!lost.has(socket)) for (const other of pair) other.resetAndDestroy();
+      });
       socket.on("close", () => pairs.delete(pair));
     }
     if (losesNew) lose(pair);
