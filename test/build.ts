@@ -30,7 +30,7 @@ const EXAMPLES = [
  */
 export function setup(): void {
   const root = fileURLToPath(new URL("../", import.meta.url));
-  const args = ["scripts/build.mjs", ...EXAMPLES.map((name) => `examples/${name}`)];
+  const args = ["scripts/build.mjs", "test/faults", ...EXAMPLES.map((name) => `examples/${name}`)];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
   // Type errors are the type gate's to report; the files are written in spite of them.
   if (status !== 0) process.stderr.write(`the packages were built with errors:\n${stdout}${stderr}`);
