@@ -118,7 +118,7 @@ function rowOfService(status: number, error: unknown): Row {
     case 429:
       return { code: "throttled", text: `over the vault's limit of calls${waitOf(error)}` };
     default:
-      return byStatus(status, typeof code === "string", message);
+      return byStatus(status, code !== "", message);
   }
 }
 
