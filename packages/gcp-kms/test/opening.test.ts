@@ -65,6 +65,23 @@ test.each<[string, object]>([
   expect(getPublicKey.mock.calls[0]?.[1].timeout).toBe(longest);
 });
 
+const hangs = (): Promise<never> => new Promise(() => {});
+
+test.each<[what: string, changes: Partial<GcpKmsClientLike>]>([
+  ["looks for credentials", { initialize: hangs }],
+  ["asks for a token", { initialize: async () => ({}), auth: { getRequestHeaders: hangs } }],
+  ["reads the key", { getPublicKey: hangs }],
+])("a client that hangs while it %s keeps the opening no longer than openDeadlineMs", async (_what, changes) => {
+  const client = clientWith(changes);
+  const opening = openGcpKmsSigner({ keyVersion: NAME, client, callTimeoutMs: 60_000, openDeadlineMs: 300 });
+  expect(await rejection(opening)).toMatchObject({
+    code: "timeout",
+    transient: true,
+    uri: `gcpkms://${NAME}`,
+    message: expect.stringMatching(/ within (?:the deadline of )?(?:2\d\d|300) ms/) as string,
+  });
+});
+
 describe("a version that is still being made", () => {
   /** Is in the state for some calls, and then ENABLED. */
   function pendingFor(calls: number, state: string): { readonly client: GcpKmsClientLike; made(): number } {

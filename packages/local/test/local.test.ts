@@ -142,6 +142,13 @@ describe("key URIs", () => {
     await expect(openSigner(`local:${join(folder, "long.pem")}`, [local()])).rejects.toThrow(/at most 65536 bytes/);
   });
 
+  test("local: reads a file of 64 KiB", async () => {
+    const pem = pair.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    await writeFile(join(folder, "padded.pem"), pem.padEnd(65_536, "\n"));
+    const signer = await openSigner(`local:${join(folder, "padded.pem")}`, [local()]);
+    expect(signer.publicKey.x).toBe(publicJwk.x);
+  });
+
   test.each(["Key %41.pem", ""])("an opening of local:%s that was aborted is aborted", async (name) => {
     const uri = `local:${name === "" ? "" : join(folder, name)}`;
     const opening = openSigner(uri, [local()], { signal: AbortSignal.abort() });

@@ -1,14 +1,19 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   addUser,
   alone,
   claimRenewal,
   createGate,
+  generation,
   inside,
   isInitializedWith,
+  isOwned,
   isSameGate,
   removeUser,
+  setOwned,
   sinceRenewal,
+  startGeneration,
+  type Gate,
   userCount,
 } from "../src/wire/gate.ts";
 
@@ -103,4 +108,56 @@ test("a gate knows what its module was initialized with", () => {
   expect(isInitializedWith(createGate("configdir='/a'"), "configdir='/a'")).toBe(true);
   expect(isInitializedWith(createGate("configdir='/a'"), "configdir='/b'")).toBe(false);
   expect(isInitializedWith(createGate("configdir='/a'"), undefined)).toBe(false);
+});
+
+describe("each number of a gate has its own place", () => {
+  const PARAMETERS = "configdir='/a'";
+  /** Everything that its users read. */
+  const readingsOf = (gate: Gate, sameAs: Gate): object => ({
+    users: userCount(gate),
+    isOwned: isOwned(gate),
+    generation: generation(gate),
+    isRenewed: sinceRenewal(gate) < Number.POSITIVE_INFINITY,
+    isSame: isSameGate(gate, sameAs),
+    hasParameters: isInitializedWith(gate, PARAMETERS),
+  });
+  const fresh = { users: 1, isOwned: false, generation: 0, isRenewed: false, isSame: true, hasParameters: true };
+  /** A gate, and a copy of it that nothing changes later. */
+  const gateAndCopy = (): [Gate, Gate] => {
+    const gate = createGate(PARAMETERS);
+    const copy = new Int32Array(new SharedArrayBuffer(gate.byteLength));
+    copy.set(gate);
+    return [gate, copy];
+  };
+
+  test.each<[what: string, write: (gate: Gate) => unknown, change: object]>([
+    ["a user that joins", addUser, { users: 2 }],
+    ["a user that leaves", removeUser, { users: 0 }],
+    ["the right to finalize", (gate) => setOwned(gate, true), { isOwned: true }],
+    ["a new life of the module", startGeneration, { generation: 1 }],
+    ["a fresh start", (gate) => claimRenewal(gate, 0), { isRenewed: true }],
+  ])("%s changes nothing else", (_what, write, change) => {
+    const [gate, copy] = gateAndCopy();
+    write(gate);
+    expect(readingsOf(gate, copy)).toEqual({ ...fresh, ...change });
+  });
+
+  test.each<[what: string, run: (gate: Gate, read: () => void) => unknown]>([
+    ["a call inside the module", inside],
+    ["C_Finalize", (gate, read) => alone(gate, 10, read)],
+  ])("%s changes none of them", (_what, run) => {
+    const [gate, copy] = gateAndCopy();
+    let during: object | undefined;
+    run(gate, () => {
+      during = readingsOf(gate, copy);
+    });
+    expect([during, readingsOf(gate, copy)]).toEqual([fresh, fresh]);
+  });
+
+  test("and the right to finalize can be taken back", () => {
+    const gate = createGate();
+    setOwned(gate, true);
+    setOwned(gate, false);
+    expect(isOwned(gate)).toBe(false);
+  });
 });

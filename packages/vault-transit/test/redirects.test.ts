@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Signer } from "@signpost/core";
-import { openVaultTransitSigner } from "@signpost/vault-transit";
+import { openVaultTransitSigner, type VaultTransitDispatcherLike } from "@signpost/vault-transit";
 import {
   startFakeVaultTransit,
   type FakeVaultTransit,
@@ -72,4 +72,28 @@ test("a redirect of a standby to a host with the token in its name does not show
   const error = await rejection(signer.sign(DIGEST));
   expect(error).toMatchObject({ code: "unavailable" });
   expect(inspect(error, { depth: 10 })).not.toContain(fake.token);
+});
+
+test("the answers of standbys are read to their end, so that their connections can be used again", async () => {
+  const read: string[] = [];
+  async function* body(origin: string): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("moved");
+    read.push(origin);
+  }
+  const [standby, node] = ["https://standby.example", "https://node.example"];
+  const dispatcher: VaultTransitDispatcherLike = {
+    request: async ({ origin }) => ({ statusCode: 307, headers: { location: `${node}/v1/x` }, body: body(origin) }),
+  };
+  const auth = { method: "none" } as const;
+  const { publicKey } = signer;
+  const named = { address: standby, key: "op", keyVersion: 1, publicKey, auth, dispatcher, policy: false } as const;
+  const [strange, followed] = [
+    await openVaultTransitSigner(named),
+    await openVaultTransitSigner({ ...named, clusterAddresses: [node] }),
+  ];
+  expect(String(await rejection(strange.sign(DIGEST)))).toContain("not in clusterAddresses");
+  expect(read.splice(0)).toEqual([standby]);
+  expect(String(await rejection(followed.sign(DIGEST)))).toContain("redirects too");
+  expect(read).toEqual([standby, node]);
+  await Promise.all([strange.close(), followed.close()]);
 });

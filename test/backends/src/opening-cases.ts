@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { SignerError, type GuardPolicy, type Signer, type SignerErrorCode } from "@signpost/core";
 
 // One opening rule for every adapter of a remote backend, and one table that proves it. A test passes a harness that opens
@@ -165,6 +166,44 @@ export const OPENING_CASES: readonly OpeningCase[] = [
       setTimeout(() => controller.abort(), 400);
       await rejects(opening, "aborted");
       assert.ok(calls("readKey") < 5, `made ${calls("readKey")} calls`);
+    },
+  },
+  {
+    name: "leaves nothing on the caller's signal, however it ends",
+    run: async (harness) => {
+      for (const answer of ["whole", "incomplete", "refusal", "silence"] as const) {
+        const { signal } = new AbortController();
+        const { open } = scripted(harness, { readKey: [answer] });
+        const options = { signal, openDeadlineMs: 100, policy: { maxAttempts: 1 } };
+        const opened = await open(options).catch(() => undefined);
+        assert.deepEqual(getEventListeners(signal, "abort"), [], `after ${answer}`);
+        await opened?.close();
+      }
+    },
+  },
+  {
+    name: "leaves nothing on the signal of a signature, however it ends",
+    run: async (harness) => {
+      const policies = [false, { maxAttempts: 1, attemptTimeoutMs: 100 }] as const;
+      for (const answer of ["whole", "incomplete", "refusal"] as const) {
+        for (const policy of policies) {
+          const signer = await scripted(harness, { sign: [answer] }).open({ policy });
+          const { signal } = new AbortController();
+          await signer.sign(DIGEST, { signal }).catch(() => undefined);
+          assert.deepEqual(getEventListeners(signal, "abort"), [], `after ${answer}`);
+          await signer.close();
+        }
+      }
+    },
+  },
+  {
+    name: "waits before another attempt, because an outage is seldom over at once",
+    run: async (harness) => {
+      const { open } = scripted(harness, { readKey: ["outage", "whole"] });
+      let opened: Signer | undefined;
+      const tookMs = await timeOf(open().then((signer) => (opened = signer)));
+      await opened?.close();
+      assert.ok(tookMs >= 400, `took ${tookMs} ms`);
     },
   },
   {
