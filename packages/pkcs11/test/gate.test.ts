@@ -102,6 +102,19 @@ test.each([1, 30, 49])("a fresh start %i days ago is over, and the next one is d
   expect(claimRenewal(gate, 30_000)).toBe(true);
 });
 
+test("a fresh start is one also at the moment when the clock's 32 bits are 0", () => {
+  const gate = createGate();
+  const monotonic = vi.spyOn(process.hrtime, "bigint").mockReturnValue(0n);
+  const wall = vi.spyOn(Date, "now").mockReturnValue(0);
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect(claimRenewal(gate, 30_000)).toBe(true);
+  monotonic.mockReturnValue(30_000_000_000n);
+  wall.mockReturnValue(30_000);
+  expect(sinceRenewal(gate)).toBe(30_000);
+  wall.mockReturnValue(0);
+  expect(sinceRenewal(gate)).toBe(29_999);
+});
+
 test("a gate knows what its module was initialized with", () => {
   expect(isInitializedWith(createGate(), undefined)).toBe(true);
   expect(isInitializedWith(createGate(), "configdir='/a'")).toBe(false);

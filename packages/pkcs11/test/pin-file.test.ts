@@ -73,6 +73,24 @@ describe("a PIN in a file", () => {
     expect(String(error).split("\n")[0]).toContain(`pin-source file ${folder}/missing gave no PIN: ENOENT`);
   });
 
+  test.each<[code: unknown, reason: string]>([
+    ["EACCES", "EACCES"],
+    ["EACCES 31415926", "it failed"],
+    ["31415926", "it failed"],
+    ["e31415926", "it failed"],
+    [31_415_926, "it failed"],
+    [`E${"1".repeat(30)}`, `E${"1".repeat(30)}`],
+    [`E${"1".repeat(31)}`, "it failed"],
+    ["E", "it failed"],
+  ])("whose reader fails with the code %j says no more than a code of the system", async (code, reason) => {
+    const failed = Object.assign(new Error("31415926"), { code });
+    stat.mockRejectedValue(failed);
+    const error: unknown = await read("file:/run/pin").catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      message: `pin-source file /run/pin gave no PIN: ${reason}. It is asked again later`,
+    });
+  });
+
   test.each([
     "file:pin",
     "file:./pin",

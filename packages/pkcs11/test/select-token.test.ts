@@ -48,6 +48,7 @@ describe("a token without CKF_TOKEN_INITIALIZED", () => {
     const serialOnly = token({ serial: "c3" });
     expect(selectToken(listOf(blank, serialOnly), { serial: "c3" })).toBe(serialOnly);
     expect(() => selectToken(listOf(flagged, serialOnly), { serial: "c3" })).toThrow(/no token matches/);
+    expect(() => selectToken(listOf(blank, serialOnly), {})).toThrow(/no initialized token/);
   });
 
   test("gives way to one with the flag", () => {
