@@ -105,6 +105,7 @@ describe("a PIN in a file", () => {
     "file:/run/pin%0A",
     "file:/run/pin%00",
     "file:/run/pin%20",
+    "file:/run%252Fpin",
   ])("is no file at %s", async (source) => {
     expect(() => pinFor(parsePkcs11Uri(`pkcs11:?pin-source=${source}`), {})).toThrow(
       /^uri: pin-source: expected file:/,
