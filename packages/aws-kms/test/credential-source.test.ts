@@ -18,3 +18,14 @@ test("a provider whose request hung while the process was frozen is replaced, by
   expect(await source()).toBe(2);
   for (const outcome of outcomes) void outcome.catch(() => undefined);
 });
+
+test("a question that was answered, or that failed, leaves no timer", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const answered = createCredentialSource(() => async () => "credentials", 60_000);
+  await expect(answered()).resolves.toBe("credentials");
+  expect(vi.getTimerCount()).toBe(0);
+  const failing = createCredentialSource(() => () => Promise.reject(new Error("none")), 60_000);
+  await expect(failing()).rejects.toMatchObject({ name: "CredentialsError" });
+  expect(vi.getTimerCount()).toBe(0);
+});

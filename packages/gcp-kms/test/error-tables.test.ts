@@ -54,6 +54,34 @@ describe("the gRPC status of an error", () => {
   });
 });
 
+test.each<[name: string, status: number]>([
+  ["CANCELLED", 1],
+  ["UNKNOWN", 2],
+  ["INVALID_ARGUMENT", 3],
+  ["DEADLINE_EXCEEDED", 4],
+  ["NOT_FOUND", 5],
+  ["ALREADY_EXISTS", 6],
+  ["PERMISSION_DENIED", 7],
+  ["RESOURCE_EXHAUSTED", 8],
+  ["FAILED_PRECONDITION", 9],
+  ["ABORTED", 10],
+  ["OUT_OF_RANGE", 11],
+  ["UNIMPLEMENTED", 12],
+  ["INTERNAL", 13],
+  ["UNAVAILABLE", 14],
+  ["DATA_LOSS", 15],
+  ["UNAUTHENTICATED", 16],
+])("%s in the body of an answer is %i", (name, status) => {
+  expect(statusNumber({ code: 400, message: body(name) })).toBe(status);
+  // The error says what it is, however it arrived.
+  const overGrpc = signerErrorFrom({ code: status }, SUBJECT);
+  expect(overGrpc.message).toContain(`(${name})`);
+  expect(signerErrorFrom({ code: 400, message: body(name) }, SUBJECT)).toMatchObject({
+    code: overGrpc.code,
+    message: overGrpc.message,
+  });
+});
+
 describe("the state of a version in a message", () => {
   test.each<[message: string, state: string | undefined]>([
     ["x is not enabled, current state is: DISABLED.", "DISABLED"],

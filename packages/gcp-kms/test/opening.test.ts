@@ -54,9 +54,10 @@ describe("opening", () => {
   });
 });
 
-test.each<[string, object]>([
+test.each<[string, unknown]>([
   ["grpc", { getChannel: () => undefined }],
   ["rest", {}],
+  ["what it does not say", null],
 ])("the longest time of a call fits a timer of a client over %s", async (_transport, stub) => {
   const longest = 2_147_483_647;
   const getPublicKey = vi.fn<GcpKmsClientLike["getPublicKey"]>(async () => [KEY]);
