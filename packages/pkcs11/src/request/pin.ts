@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { memberOf, withinDeadline } from "@signpost/core/adapter";
+import { memberOf, safeCause, withinDeadline } from "@signpost/core/adapter";
 
 /** A PIN, or a function that returns it. The function is called on every new login, so a changed PIN needs no restart. */
 export type Pkcs11Pin = string | Uint8Array | (() => Promise<string | Uint8Array> | string | Uint8Array);
@@ -36,7 +36,7 @@ export async function readPin(source: PinSource): Promise<string> {
   } catch (cause) {
     if (cause instanceof ConfigurationError) throw namedError(cause, source);
     throw new SignerError("unavailable", `${source.name} gave no PIN: ${reasonOf(cause)}. It is asked again later`, {
-      cause,
+      cause: causeOf(cause),
     });
   }
 }
@@ -47,7 +47,12 @@ function namedError(cause: ConfigurationError, { name }: PinSource): Configurati
   return new ConfigurationError("pin", `${name}: ${expected}`, { cause, code: cause.code });
 }
 
-/** Only what cannot repeat a secret. The message of a caller's function stays in the cause. */
+/** The client of a secret store may attach its request and its answer to its errors, and repeat them in its message. */
+function causeOf(cause: unknown): unknown {
+  return cause instanceof SignerError ? cause : safeCause(cause, { members: ["code"], hides: () => true });
+}
+
+/** Only what cannot repeat a secret. */
 function reasonOf(cause: unknown): string {
   if (cause instanceof SignerError) return cause.message;
   const code = memberOf(cause, "code");
