@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ConfigurationError, SignerError, VerifyError } from "@signpost/core";
-import { assertOptions, given, memberOf, readMilliseconds, textMember, withinDeadline } from "@signpost/core/adapter";
+import { assertOptions, given, memberOf, readMilliseconds, safeCause, textMember, withinDeadline } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import { reasonOf } from "../causes.ts";
 import type { ReplayStore } from "./replay-store.ts";
@@ -28,7 +28,7 @@ const REDIS_REPLAY_STORE_OPTIONS: OptionNames<RedisReplayStoreOptions> = { keyPr
  * A replay store for any number of processes. One atomic command, `SET … NX PX`, decides. While Redis does not answer, `claim`
  * rejects, and the assertion is refused.
  *
- * `claim` and `ready` reject with `VerifyError` `replay_store_unavailable`. Its `cause` is the error of the client. `claim` also
+ * `claim` and `ready` reject with `VerifyError` `replay_store_unavailable`. Its `cause` is the error of the client, without the command. `claim` also
  * rejects with `ConfigurationError` for an invalid id or time. `ready` writes with the same command, because a replica or a full
  * Redis still answers but stores nothing.
  *
@@ -56,7 +56,7 @@ export function createRedisReplayStore(client: RedisClientLike, options: RedisRe
   const setOnce = async (id: string, ttlMs: number): Promise<boolean> => {
     const key = keyPrefix + id;
     const mark = randomUUID();
-    const reply = await withinTime(client, timeoutMs, async () => {
+    const reply = await withinTime({ client, timeoutMs, id }, async () => {
       const set = await send("SET", key, mark, "NX", "PX", String(Math.ceil(ttlMs)));
       // ioredis sends a command again if its connection closed before the reply. The first one may have stored the id.
       return set === null && (await send("GET", key).catch(() => undefined)) === mark ? "OK" : set;
@@ -97,8 +97,14 @@ function requireClient(client: unknown): void {
   );
 }
 
+interface Claim {
+  readonly client: RedisClientLike;
+  readonly timeoutMs: number;
+  readonly id: string;
+}
+
 /** While a client reconnects, it queues commands without a limit. */
-async function withinTime<T>(client: RedisClientLike, timeoutMs: number, work: () => Promise<T>): Promise<T> {
+async function withinTime<T>({ client, timeoutMs, id }: Claim, work: () => Promise<T>): Promise<T> {
   try {
     return await withinDeadline(work, {
       deadlineMs: timeoutMs,
@@ -108,7 +114,9 @@ async function withinTime<T>(client: RedisClientLike, timeoutMs: number, work: (
     if (error instanceof SignerError && error.code === "timeout") throw unavailable(error.message);
     const reason =
       replyCode(error) ?? reasonOf(error) ?? (isOffline(client) ? "the client is not connected" : undefined);
-    throw unavailable(`Redis cannot store ids${reason === undefined ? "" : `: ${reason}`}`, { cause: error });
+    // Clients attach the command, and Redis repeats its arguments.
+    const cause = safeCause(error, { members: ["code"], secrets: [id] });
+    throw unavailable(`Redis cannot store ids${reason === undefined ? "" : `: ${reason}`}`, { cause });
   }
 }
 
