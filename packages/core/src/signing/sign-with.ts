@@ -33,7 +33,7 @@ export interface SignWithOptions {
  * signature with the entry's published key. Resolves with 64 bytes r‖s (RFC 7518 section 3.4).
  *
  * @throws SignerError `bad_signature` if the signature does not verify (the signer's health shows it too), and whatever the
- * signer rejects with. ConfigurationError for an invalid argument.
+ * signer rejects with. ConfigurationError for an invalid argument, EncodingError for a `publicKey` that is none.
  * @example
  * ```ts
  * import { signWith, type KeySet } from "@signpost/core";

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import { promisify } from "node:util";
 import { inPoolOrHere, isPoolLate } from "../backend/late-pool.ts";
+import { p256JwkFrom } from "../encoding/given-key.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 
 /** What is known about the signatures of one entry. */
@@ -22,7 +23,8 @@ const verifications = new WeakMap<ActiveKey, Verification>();
 export function verificationOf(entry: ActiveKey): Verification {
   let verification = verifications.get(entry);
   if (verification === undefined) {
-    const key = createPublicKey({ key: { ...entry.publicKey }, format: "jwk" });
+    // Node's own error about a JWK repeats its members.
+    const key = createPublicKey({ key: { ...p256JwkFrom(entry.publicKey, "entry.publicKey") }, format: "jwk" });
     verification = { key, proven: new WeakSet(), inFlight: 0 };
     verifications.set(entry, verification);
   }
