@@ -18,7 +18,7 @@ export function readPublicKey(answer: AwsKmsGetPublicKeyOutput, target: CallTarg
   if (!isUint8Array(PublicKey)) throw damaged(call, "PublicKey");
   const algorithms: readonly unknown[] = Array.isArray(SigningAlgorithms) ? SigningAlgorithms : [];
   if (KeySpec !== "ECC_NIST_P256" || KeyUsage !== "SIGN_VERIFY" || !algorithms.includes("ECDSA_SHA_256")) {
-    const found = [KeySpec, KeyUsage, ...algorithms].filter((word) => typeof word === "string").join(", ");
+    const found = [KeySpec, KeyUsage, ...algorithms].filter(isWord).join(", ");
     throw new SignerError(
       "unsupported_key",
       `${call}: expected a KMS key of spec ECC_NIST_P256, usage SIGN_VERIFY and algorithm ECDSA_SHA_256, found ${found || "none of these"}`,
@@ -43,6 +43,11 @@ export function readSignature(answer: AwsKmsSignOutput, keyArn: string, target: 
   }
   if (!isUint8Array(Signature)) throw damaged(call, "Signature");
   return decodedAnswer(`${call}: Signature`, () => ecdsaDerToRaw(Signature));
+}
+
+/** Whether this can be a value of an enumeration of the API. Any other text is not shown. */
+function isWord(value: unknown): boolean {
+  return typeof value === "string" && /^[A-Z][A-Z0-9_]{1,31}$/.test(value);
 }
 
 function members<Answer extends object>(

@@ -18,6 +18,7 @@ import { openHttps } from "./https/open.ts";
 import { openOwnClient, socketsFor } from "./own-client.ts";
 import { settingsOf } from "./own-apis.ts";
 import { loadSdk } from "./sdk.ts";
+import { rememberingClient } from "./sent-secrets.ts";
 import { readSettings, type GivenSettings, type Settings } from "./settings.ts";
 import { parseRegion } from "./uri.ts";
 
@@ -119,7 +120,7 @@ export async function connect(
   watchCredentialRequests();
   if (client !== undefined) {
     const region = await withinDeadline(() => regionOf(client, given.region), plan.bounds);
-    return { ...theirs, api: withKnownSources(apiFromClient(client, sdk)), region };
+    return { ...theirs, api: withKnownSources(apiFromClient(rememberingClient(client), sdk)), region };
   }
   // This reads files, and a file system may hang.
   const settings = await withinDeadline(() => readSettings(sdk, given), plan.bounds);

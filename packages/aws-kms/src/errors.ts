@@ -3,6 +3,7 @@ import { memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
 import { CredentialsError, providerRow } from "./credential-errors.ts";
 import { classify, isKnownName, nameOf } from "./error-table.ts";
 import { looksLikeAlias } from "./key-name.ts";
+import { sentSecretsOf } from "./sent-secrets.ts";
 
 /** The key and the Region of a call, for messages. */
 export interface CallTarget {
@@ -26,15 +27,18 @@ const CAUSE: CauseRules = {
   hides: (error, message) => /signature/i.test(nameOf(error)) || REPEATS.test(message),
 };
 
-/** For errors of a source of credentials. An error about invalid JSON repeats some of it. */
-const SOURCE_CAUSE: CauseRules = {
-  members: CAUSE.members,
-  hides: (error, message) =>
-    nameOf(error) === "SyntaxError" || /\bJSON\b/.test(message) || CAUSE.hides?.(error, message) === true,
-};
+/** What the SDK says where it has nothing to repeat. */
+const OF_SDK =
+  /^(?:Could not load credentials from any providers|Unable to find environment variable credentials\.|EC2 Metadata Service access disabled|Token is expired\.)/;
+
+/** For errors of a source of credentials. Its answer, or a function of the caller, may repeat what was sent, or the credentials. */
+const SOURCE_CAUSE: CauseRules = { members: CAUSE.members, hides: (_error, message) => !OF_SDK.test(message) };
 
 /** For errors about the SDK's configuration. An endpoint may contain a password. */
-const CONFIGURATION_CAUSE: CauseRules = { members: ["code"], hides: (_error, message) => message.includes("://") };
+const CONFIGURATION_CAUSE: CauseRules = {
+  members: ["code"],
+  hides: (_error, message) => message.includes("://") || /^Region not accepted/.test(message),
+};
 
 /** The cause of a ConfigurationError, without the configured values. */
 export function configurationCause(error: unknown): unknown {
@@ -66,7 +70,8 @@ export function signerErrorFrom(error: unknown, operation: string, target: CallT
   const told = isKnownName(name) ? ` (${name})` : "";
   const hint = code === "key_not_found" && looksLikeAlias(target.key) ? `; did you mean alias/${target.key}?` : "";
   const message = `${describeCall(operation, target)} failed: ${text}${told}${hint}`;
-  const cause = safeCause(reason, error instanceof CredentialsError ? SOURCE_CAUSE : CAUSE);
+  const rules = error instanceof CredentialsError ? SOURCE_CAUSE : CAUSE;
+  const cause = safeCause(reason, { ...rules, secrets: sentSecretsOf(reason) });
   return new SignerError(code, message, { cause, transient });
 }
 

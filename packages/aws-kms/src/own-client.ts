@@ -1,6 +1,6 @@
 import type { GetPublicKeyCommand, KMSClient, SignCommand } from "@aws-sdk/client-kms";
 import type { GuardPolicy } from "@signpost/core";
-import type { OpeningPlan } from "@signpost/core/adapter";
+import { memberOf, type OpeningPlan } from "@signpost/core/adapter";
 import { apiFromClient, type AwsKmsApi, type AwsKmsClientLike } from "./api.ts";
 import { expectMetadata } from "./credential-requests.ts";
 import { createCredentialSource } from "./credential-source.ts";
@@ -8,6 +8,7 @@ import { withRenewedCredentials } from "./credentials.ts";
 import { withFreshFiles } from "./profile-files.ts";
 import type { Sdk } from "./sdk.ts";
 import { refuseInsecureRequests } from "./secure-requests.ts";
+import { rememberingClient } from "./sent-secrets.ts";
 import { DECIDED, type Settings } from "./settings.ts";
 import { createSockets, withLiveSockets, type Sockets } from "./sockets.ts";
 
@@ -22,10 +23,18 @@ export function openOwnClient(
 ): { readonly api: AwsKmsApi; close(): Promise<void> } {
   const sockets = createSockets(socketsFor(policy));
   const life = new AbortController();
-  const limits = { sockets, timeoutMs: bounds.attemptTimeoutMs, ended: life.signal };
-  const client = createOwnClient(sdk, settings, limits);
+  let sessionToken: unknown;
+  const client = createOwnClient(sdk, settings, {
+    sockets,
+    timeoutMs: bounds.attemptTimeoutMs,
+    ended: life.signal,
+    onIdentity: (identity) => {
+      sessionToken = memberOf(identity, "sessionToken");
+    },
+  });
   const renew = async (): Promise<void> => void (await client.config.credentials({ forceRefresh: true }));
-  const api = withLiveSockets(apiFromClient(abortable(client), sdk), sockets);
+  const remembering = rememberingClient(abortable(client), () => sessionToken);
+  const api = withLiveSockets(apiFromClient(remembering, sdk), sockets);
   const close = async (): Promise<void> => {
     life.abort();
     client.destroy();
@@ -40,13 +49,15 @@ export interface ClientLimits {
   readonly timeoutMs: number;
   /** Aborts when the client is not used any more. */
   readonly ended: AbortSignal;
+  /** Called with each identity that was found. */
+  readonly onIdentity?: ((identity: unknown) => void) | undefined;
 }
 
 /** Makes a client of the SDK that never retries and never waits forever. */
 export function createOwnClient(
   sdk: Sdk,
   { region, endpoint, useFipsEndpoint, useDualstackEndpoint, allowInsecureEndpoint }: Settings,
-  { sockets, timeoutMs, ended }: ClientLimits,
+  { sockets, timeoutMs, ended, onIdentity }: ClientLimits,
 ): KMSClient {
   const client = new sdk.KMSClient({
     region,
@@ -61,7 +72,7 @@ export function createOwnClient(
     retryMode: "standard",
     ...DECIDED,
     cacheMiddleware: true,
-    credentialDefaultProvider: patientProvider(sdk, timeoutMs, ended),
+    credentialDefaultProvider: patientProvider(sdk, timeoutMs, { ended, onIdentity }),
     requestHandler: {
       // If no connection can be made, this leaves time for another attempt before the deadline.
       connectionTimeout: Math.ceil(timeoutMs / 2),
@@ -84,7 +95,11 @@ type DefaultProvider = KMSClient["config"]["credentialDefaultProvider"];
 type ProviderInit = Parameters<DefaultProvider>[0];
 
 /** The SDK's default credentials, through `createCredentialSource`. */
-function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number, ended: AbortSignal): DefaultProvider {
+function patientProvider(
+  { KMSClient }: Sdk,
+  attemptTimeoutMs: number,
+  { ended, onIdentity = () => undefined }: Pick<ClientLimits, "ended" | "onIdentity">,
+): DefaultProvider {
   const bare = new KMSClient(DECIDED);
   const provide = bare.config.credentialDefaultProvider;
   bare.destroy();
@@ -108,7 +123,12 @@ function patientProvider({ KMSClient }: Sdk, attemptTimeoutMs: number, ended: Ab
           return ignoresCache();
         },
       });
-    return createCredentialSource(() => withFreshFiles(make), patienceMs, ended);
+    const source = createCredentialSource(() => withFreshFiles(make), patienceMs, ended);
+    return async (options) => {
+      const identity = await source(options);
+      onIdentity(identity);
+      return identity;
+    };
   };
 }
 

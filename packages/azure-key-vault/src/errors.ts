@@ -1,6 +1,7 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
 import { memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
 import { rowOfError } from "./error-table.ts";
+import { idOf } from "./exchange.ts";
 import type { Vault } from "./vault.ts";
 
 /** Describes a call for its message: `sign with op/VERSION at https://op.vault.azure.net`. */
@@ -32,7 +33,8 @@ export function signerErrorFrom(error: unknown, call: string): SignerError {
 function causeOf(error: unknown): unknown {
   const status = memberOf(error, "statusCode");
   if (typeof status !== "number") return safeCause(error, OF_CLIENT);
-  const requestId = memberOf(error, "requestId");
-  const id = typeof requestId === "string" ? `, x-ms-request-id ${requestId}` : "";
+  // Another transport may have taken it from anywhere.
+  const requestId = idOf(memberOf(error, "requestId"));
+  const id = requestId === undefined ? "" : `, x-ms-request-id ${requestId}`;
   return new Error(`HTTP status ${status}${id}`, { cause: safeCause(memberOf(error, "cause"), OF_SERVICE) });
 }

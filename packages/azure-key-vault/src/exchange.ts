@@ -137,6 +137,7 @@ function secondsOf(value: string | readonly string[] | undefined): number | unde
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-function idOf(value: string | readonly string[] | undefined): string | undefined {
+/** The id of a request, if it has the form of one. */
+export function idOf(value: unknown): string | undefined {
   return typeof value === "string" && UUID.test(value) ? value : undefined;
 }

@@ -18,6 +18,7 @@ export type { CallBounds, OpeningBounds, OpeningOptions } from "./backend/openin
 export { createFileAccess } from "./backend/file-access.ts";
 export { readRegularFile } from "./backend/regular-file.ts";
 export { inPoolOrHere, isPoolLate } from "./backend/late-pool.ts";
+export { repeatsSecret } from "./backend/repeated-secret.ts";
 export { memberOf, safeCause, textMember } from "./backend/safe-cause.ts";
 export type { CauseRules } from "./backend/safe-cause.ts";
 export { readEndpoint } from "./backend/service-endpoint.ts";

@@ -6,6 +6,7 @@ import type { CallSubject } from "./client-error.ts";
 import type { ClientCall, Connection } from "./connection.ts";
 import { signerErrorFrom, stateInMessage, statusNumber } from "./errors.ts";
 import { isKeyVersionName } from "./key-name.ts";
+import { withSentToken } from "./sent-token.ts";
 
 /** One call of the client. It resolves with a list, whose first item is the response. */
 export type ListCall<Response> = ClientCall<readonly [Response, ...unknown[]]>;
@@ -21,8 +22,15 @@ export async function callOnce<Response>(
   call: ListCall<Response>,
 ): Promise<Response> {
   const startedAt = performance.now();
+  const send: ListCall<Response> = async (client, options) => {
+    try {
+      return await call(client, options);
+    } catch (error) {
+      throw withSentToken(error, client);
+    }
+  };
   try {
-    const [response] = await endsSoonAfter(bounds.signal, connection.call(bounds, subject, call));
+    const [response] = await endsSoonAfter(bounds.signal, connection.call(bounds, subject, send));
     return response;
   } catch (error) {
     // The client's error for an aborted call does not say why it was aborted.

@@ -1,4 +1,5 @@
 import { isTlsCode, memberOf, safeCause, type CauseRules } from "@signpost/core/adapter";
+import { sentSecretsOf } from "./sent-token.ts";
 
 /** What a call does, for its message. */
 export interface CallSubject {
@@ -21,7 +22,7 @@ const CAUSE_WITH_DETAILS: CauseRules = { ...CAUSE, members: [...CAUSE.members, "
 // OAuth errors, whose descriptions may repeat the request, URLs with a query, the output of an executable, a token that
 // does not fit into a header, and V8's message for an answer that is text. No part of the pattern matches a long text.
 const REPEATS =
-  /\bError code \S+: |subject_token|actor_token|assertion|client_secret|refresh_token|access_token|code=|ya29\.|\beyJ|https?:\/\/\S{0,2000}[?@]|\bBearer |The executable (?:failed|returned)|Cannot create property/i;
+  /\bError code \S+: |subject_token|actor_token|assertion|client_secret|refresh_token|access_token|code=|ya29\.|\beyJ|https?:\/\/\S{0,2000}[?@]|\bBearer |Getting metadata from plugin failed|The executable (?:failed|returned)|Cannot create property/i;
 
 /**
  * The part of a client's error that is safe as a `cause`. It omits a message that may repeat a file, an answer or a
@@ -30,7 +31,16 @@ const REPEATS =
 export function causeOf(error: unknown): unknown {
   const details = memberOf(error, "details");
   const isSafe = typeof details === "string" && !REPEATS.test(details) && !NO_JSON.test(details);
-  return safeCause(error, isSafe && !isNoJson(error) ? CAUSE_WITH_DETAILS : CAUSE);
+  const rules = isSafe && !isNoJson(error) ? CAUSE_WITH_DETAILS : CAUSE;
+  return safeCause(error, { ...rules, secrets: sentSecretsOf(error) });
+}
+
+/** What google-auth-library and this package say where they have nothing to repeat. */
+const OF_SDK = /^(?:Could not load the default credentials|The answer has no access token$|expected https, or http on)/;
+
+/** The part of an error of a source of credentials. Its answer may repeat what was sent, or the credentials. */
+export function sourceCauseOf(error: unknown): unknown {
+  return safeCause(error, { members: ["code", "status"], hides: (_error, message) => !OF_SDK.test(message) });
 }
 
 // V8's messages, which repeat a part of the text. The SDK's message about a credentials file may contain one.

@@ -2,7 +2,6 @@ import { SignerError, type SignerErrorCode } from "@signpost/core";
 import { memberOf } from "@signpost/core/adapter";
 import type { SourceRequest } from "./credential-requests.ts";
 import {
-  causeOf,
   failingFileCode,
   isClosedClient,
   isNoJson,
@@ -10,9 +9,11 @@ import {
   isUnreadableCode,
   messageOf,
   networkCode,
+  sourceCauseOf,
   type CallSubject,
 } from "./client-error.ts";
 import { InsecureSourceError } from "./secure-sources.ts";
+import { authorizationIn } from "./sent-token.ts";
 
 // Errors of the search for credentials, before a call is made. A configured source that does not answer is an outage,
 // so the error is transient. It is not transient if there is no source, if a source refuses, or if a file cannot be
@@ -29,7 +30,7 @@ interface Failure {
 export function credentialsError(error: unknown, { action, name }: CallSubject): SignerError {
   if (error instanceof SignerError) return error;
   const { code, text } = classify(error);
-  return new SignerError(code, `cannot ${action} ${name}: ${text}`, { cause: causeOf(error) });
+  return new SignerError(code, `cannot ${action} ${name}: ${text}`, { cause: sourceCauseOf(error) });
 }
 
 /** The error for credentials that did not arrive in time, if the last request is known. */
@@ -83,12 +84,8 @@ const UNREADABLE_ANSWER =
  * Refuses the headers that the SDK makes from an answer without a token. It would send and cache "Bearer undefined".
  */
 export function requireToken(headers: unknown): void {
-  // The headers may come from another realm, or be a plain object.
-  const get = memberOf(headers, "get");
-  const authorization =
-    typeof get === "function" ? Reflect.apply(get, headers, ["authorization"]) : memberOf(headers, "Authorization");
-  if (typeof authorization === "string" && /^Bearer(?: undefined| null)?$/.test(authorization.trim()))
-    throw new Error(NO_TOKEN);
+  const authorization = authorizationIn(headers);
+  if (authorization !== undefined && /^Bearer(?: undefined| null)?$/.test(authorization)) throw new Error(NO_TOKEN);
 }
 
 function withoutSource(): Failure {

@@ -4,6 +4,7 @@ import { credentialsError, lateError, requireToken } from "./credential-errors.t
 import type { RequestRecord } from "./credential-requests.ts";
 import type { CallSubject } from "./client-error.ts";
 import { requireSecureSources } from "./secure-sources.ts";
+import { rememberToken } from "./sent-token.ts";
 
 /** Makes the options of a call for the transport of a client. */
 export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
@@ -40,7 +41,11 @@ export async function makeReady(
   if (asks === "always") requireSecureSources(client.auth);
   // The client caches the token until it is about to expire.
   const asksForToken = isRest || asks === "always";
-  if (asksForToken) requireToken(await client.auth?.getRequestHeaders());
+  if (asksForToken) {
+    const headers = await client.auth?.getRequestHeaders();
+    requireToken(headers);
+    rememberToken(client, headers);
+  }
   return { optionsOf: isRest ? restOptions : grpcOptions, lasting: asksForToken ? undefined : initialized };
 }
 

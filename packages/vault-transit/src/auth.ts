@@ -146,10 +146,8 @@ function readOptional(argument: string, text: unknown): string | undefined {
 
 function readSecret<Secret>(argument: string, secret: Secret): Secret {
   if (typeof secret === "function" || (typeof secret === "string" && isSecret(secret))) return secret;
-  throw new ConfigurationError(
-    argument,
-    `expected visible ASCII characters without spaces, or a function, got ${given(secret)}`,
-  );
+  const got = typeof secret === "number" ? "a number" : given(secret);
+  throw new ConfigurationError(argument, `expected visible ASCII characters without spaces, or a function, got ${got}`);
 }
 
 const SECRET = /^[\x21-\x7e]{1,16384}$/;

@@ -22,6 +22,6 @@ export async function callOnce(
   } catch (error) {
     if (bounds.signal.aborted) throw endedError(bounds.signal.reason);
     if (error instanceof SignerError) throw error;
-    throw errorOfRequest(error, target);
+    throw errorOfRequest(error, target, request.secrets ?? []);
   }
 }

@@ -100,6 +100,9 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
 // Node: ENOTFOUND, EAI_AGAIN, EHOSTUNREACH. And HTTP/2.
 const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:OSSL|HTTP2)_/;
 
+/** Codes of clients that are said in messages. */
+const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
+
 /** What undici's ProxyAgent says, with a code that reads as if the caller had ended the call. */
 const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;
 
@@ -124,7 +127,7 @@ export function rowOfError(error: unknown): Row {
   if (memberOf(error, "name") === "HTTPParserError" || code.startsWith("HPE_")) return NOT_HTTP;
   if (code === "") return UNKNOWN;
   const row = BY_CODE.get(code) ?? (CONNECTION_CODE.test(code) || isTlsCode(code) ? UNREACHABLE : UNKNOWN);
-  return { ...row, text: `${row.text} (${code})` };
+  return CODE.test(code) ? { ...row, text: `${row.text} (${code})` } : row;
 }
 
 /** Whether the connection is dead: the other side cut it, or did not answer. */

@@ -33,10 +33,10 @@ export function errorOfAnswer(answer: HttpAnswer, target: CallTarget, row: Row =
   return signerError(row, target, new Error(shown));
 }
 
-/** The error for a request that was not answered. */
-export function errorOfRequest(error: unknown, target: CallTarget): SignerError {
+/** The error for a request that was not answered. `secrets`: what was sent. */
+export function errorOfRequest(error: unknown, target: CallTarget, secrets: readonly string[]): SignerError {
   if (error instanceof SignerError) return error;
-  return signerError(rowOfError(error), target, safeCause(error, CAUSE));
+  return signerError(rowOfError(error), target, safeCause(error, { ...CAUSE, secrets }));
 }
 
 function signerError({ code, text, transient }: Row, target: CallTarget, cause: unknown): SignerError {

@@ -1,4 +1,5 @@
 import { SignerError } from "@signpost/core";
+import { repeatsSecret } from "@signpost/core/adapter";
 import type { ApiRequest, VaultTransitDispatcherLike, VaultTransitHttpResponse } from "./api.ts";
 
 /** The longest answer that is read. */
@@ -37,10 +38,11 @@ export async function exchange(
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
   const answer = await readAnswer(await send(place, request, token, signal));
-  return { ...answer, repeatsSecrets: repeats(answer.errors, secretsOf(request, token)) };
+  return { ...answer, repeatsSecrets: repeatsSecret(answer.errors.join("\n"), secretsOf(request, token)) };
 }
 
-function secretsOf({ secrets = [] }: ApiRequest, token: string | undefined): readonly string[] {
+/** What a request contains that must not be shown. */
+export function secretsOf({ secrets = [] }: ApiRequest, token: string | undefined): readonly string[] {
   return token === undefined ? secrets : [token, ...secrets];
 }
 
@@ -71,9 +73,7 @@ async function send(
   if (active === undefined) return response;
   await discard(response);
   if (!origins.has(active)) {
-    // A host name is in lower case.
-    const secrets = secretsOf(apiRequest, token).map((secret) => secret.toLowerCase());
-    const node = repeats([active], secrets) ? "a host" : active;
+    const node = repeatsSecret(active, secretsOf(apiRequest, token)) ? "a host" : active;
     throw new SignerError("unavailable", `the server redirects to ${node}, which is not in clusterAddresses`);
   }
   const answer = await dispatcher.request({ ...request, origin: active });
@@ -81,12 +81,6 @@ async function send(
   if (next === undefined) return answer;
   await discard(answer);
   throw new SignerError("unavailable", `${active} redirects too: the cluster has no active node now`);
-}
-
-/** A secret may be escaped in JSON. */
-function repeats(texts: readonly string[], secrets: readonly string[]): boolean {
-  const spellings = (secret: string): readonly string[] => [secret, JSON.stringify(secret).slice(1, -1)];
-  return texts.length > 0 && secrets.flatMap(spellings).some((secret) => texts.some((text) => text.includes(secret)));
 }
 
 /** The host that a redirect leads to. Its path is not used: the request stays the same. */

@@ -3,7 +3,7 @@ import { endedError, readInstant, type OpeningPlan } from "@signpost/core/adapte
 import type { ApiRequest } from "./api.ts";
 import type { Settings } from "./client.ts";
 import { errorOfRequest, describeCall, type CallTarget } from "./errors.ts";
-import { exchange, type HttpAnswer } from "./exchange.ts";
+import { exchange, secretsOf, type HttpAnswer } from "./exchange.ts";
 import { createOwnDispatcher, type OwnDispatcher } from "./own-dispatcher.ts";
 
 /** Sends requests to one server. */
@@ -35,7 +35,7 @@ export async function createRequester(settings: Settings, plan: OpeningPlan): Pr
         own?.failed(error, startedAt, signal);
         // A client reports an abort in many ways.
         if (signal.aborted) throw endedError(signal.reason);
-        if (!(error instanceof SignerError)) throw errorOfRequest(error, target);
+        if (!(error instanceof SignerError)) throw errorOfRequest(error, target, secretsOf(request, token));
         const message = `cannot ${describeCall(target)}: ${error.message}`;
         throw new SignerError(error.code, message, { cause: error.cause, transient: error.transient });
       }

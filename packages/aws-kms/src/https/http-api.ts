@@ -1,6 +1,7 @@
 import { untilAborted } from "@signpost/core/adapter";
 import type { AwsKmsApi, AwsKmsCallOptions, AwsKmsGetPublicKeyOutput, AwsKmsSignOutput } from "../api.ts";
 import { isCredentialRefusal } from "../error-table.ts";
+import { withSentSecrets } from "../sent-secrets.ts";
 import { decodeBase64, readAnswer, type Members } from "./answer.ts";
 import type { CredentialStore } from "./credential-store.ts";
 import { exchange, type Reply, type Target } from "./exchange.ts";
@@ -52,8 +53,12 @@ export function createHttpApi({ target, host, region, credentials, assertOpen }:
     const signed = signRequest({ headers: HEADERS[operation], body, now: Date.now() + skewMs }, identity);
     signed["content-length"] = String(Buffer.byteLength(body));
     signed["user-agent"] = "signpost-aws-kms";
-    const reply = await exchange(target, { headers: signed, body, signal });
-    return answerOf(reply, learnSkew);
+    try {
+      const reply = await exchange(target, { headers: signed, body, signal });
+      return answerOf(reply, learnSkew);
+    } catch (error) {
+      throw withSentSecrets(error, identity.sessionToken);
+    }
   };
   return {
     getPublicKey: async (input, options): Promise<AwsKmsGetPublicKeyOutput> => {

@@ -1,3 +1,5 @@
+import { repeatsSecret } from "./repeated-secret.ts";
+
 /**
  * Reads a member of a thrown value. It does not use `instanceof Error`, because the client may live in another realm.
  * Under Jest, for example, system errors are not instances of the `Error` that the tests see.
@@ -39,9 +41,17 @@ export function textMember(thrown: unknown, name: string): string {
 export interface CauseRules {
   /** Members to keep in addition to `message`, `name` and `stack`. Only strings, numbers and booleans are kept. */
   readonly members: readonly string[];
-  /** True for an error whose message repeats what was sent. The message and the stack, which starts with it, are left out. */
+  /**
+   * True for an error whose message repeats what was sent. The message and the stack, which starts with it, are left out, and
+   * members that are no codes.
+   */
   readonly hides?: ((error: unknown, message: string) => boolean) | undefined;
+  /** What was sent and must not be shown. A message, or a member, that repeats a part of one is left out. Default none. */
+  readonly secrets?: readonly (string | undefined)[] | undefined;
 }
+
+/** A code, the id of a request, or the name of a class. With a message that is left out, any other text may repeat the same. */
+const CODE = /^[\w-][\w.-]{0,63}$/;
 
 /** How many levels of causes are followed. */
 const MAX_DEPTH = 4;
@@ -65,15 +75,18 @@ export function safeCause(error: unknown, rules: CauseRules): unknown {
 }
 
 function copyError(error: unknown, rules: CauseRules, depth: number): unknown {
-  if (typeof error === "string") return rules.hides?.(error, error) === true ? undefined : error;
+  const { secrets = [] } = rules;
+  const isShown = (text: unknown): boolean => typeof text !== "string" || !repeatsSecret(text, secrets);
+  if (typeof error === "string") return rules.hides?.(error, error) === true || !isShown(error) ? undefined : error;
   const message = memberOf(error, "message");
   if (typeof message !== "string" || depth > MAX_DEPTH) return undefined;
   const cause = copyError(memberOf(error, "cause"), rules, depth + 1);
-  const hidden = rules.hides?.(error, message) === true;
+  const hidden = rules.hides?.(error, message) === true || !isShown(message) || !isShown(memberOf(error, "stack"));
+  const isShownCode = (text: unknown): boolean => typeof text !== "string" || (CODE.test(text) && isShown(text));
   const copy = new Error(hidden ? "" : message, cause === undefined ? undefined : { cause });
   for (const name of ["name", "stack", ...rules.members]) {
     if (name === "stack" && hidden) continue;
-    const value = plainData(memberOf(error, name));
+    const value = plainData(memberOf(error, name), hidden ? isShownCode : isShown);
     const enumerable = name !== "stack" && name !== "name";
     if (value !== undefined) Object.defineProperty(copy, name, { value, enumerable, configurable: true });
   }
@@ -81,11 +94,14 @@ function copyError(error: unknown, rules: CauseRules, depth: number): unknown {
 }
 
 /** A string, number or boolean as it is. For an object, only its members of these types. */
-function plainData(value: unknown): unknown {
-  if (isScalar(value)) return value;
+function plainData(value: unknown, isShown: (text: unknown) => boolean): unknown {
+  if (isScalar(value)) return isShown(value) ? value : undefined;
   if (typeof value !== "object" || value === null) return undefined;
   try {
-    return Object.fromEntries(Object.entries(value).filter(([, member]) => isScalar(member)));
+    const shown = Object.entries(value).filter(
+      ([name, member]) => isScalar(member) && isShown(name) && isShown(member),
+    );
+    return Object.fromEntries(shown);
   } catch {
     return undefined;
   }

@@ -81,3 +81,33 @@ describe("textMember", () => {
     expect(textMember(thrown, "code")).toBe("");
   });
 });
+
+describe("a cause without what was sent", () => {
+  const secrets = ["s3cr3t-token-of-a-test"];
+
+  test("has no message, stack or member that repeats a part of it", () => {
+    const error = Object.assign(new Error("token s3cr3t-tok… refused"), { code: "s3cr3t-token", status: 403 });
+    const cause = safeCause(error, { members: ["code", "status"], secrets });
+    expect(cause).toMatchObject({ message: "", status: 403 });
+    expect(inspect(cause, { showHidden: true })).not.toContain("s3cr3t");
+  });
+
+  test("has none in its own causes and lists of members", () => {
+    const inner = Object.assign(new Error("no"), { $metadata: { requestId: "s3cr3t-token-of-a-test", status: 403 } });
+    const error = new Error("failed", { cause: inner });
+    const cause = safeCause(error, { members: ["$metadata"], secrets });
+    expect(cause).toMatchObject({ message: "failed", cause: { message: "no", $metadata: { status: 403 } } });
+    expect(inspect(cause, { depth: 9, showHidden: true })).not.toContain("s3cr3t");
+  });
+
+  test("keeps only codes of an error whose message is hidden", () => {
+    const error = Object.assign(new Error("a text"), {
+      name: "the same text",
+      code: "E_REFUSED",
+      reason: "the same text",
+    });
+    const cause = safeCause(error, { members: ["code", "reason"], hides: () => true });
+    expect(cause).toMatchObject({ code: "E_REFUSED", message: "" });
+    expect(inspect(cause, { showHidden: true })).not.toContain("text");
+  });
+});

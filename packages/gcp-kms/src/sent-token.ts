@@ -1,0 +1,35 @@
+import { memberOf } from "@signpost/core/adapter";
+
+// The access token is the only secret that is sent. A proxy may repeat it in its answer, in any form.
+
+/** The last access token of each client. */
+const tokens = new WeakMap<object, string>();
+
+/** The token that was sent with the request that an error is about, by the error. */
+const sent = new WeakMap<object, string>();
+
+/** Remembers the token in the headers that a client sends. */
+export function rememberToken(client: object, headers: unknown): void {
+  const token = /^Bearer (.+)$/i.exec(authorizationIn(headers) ?? "")?.[1];
+  if (token !== undefined) tokens.set(client, token);
+}
+
+/** The authorization in the headers of a client. They may come from another realm, or be a plain object. */
+export function authorizationIn(headers: unknown): string | undefined {
+  const get = memberOf(headers, "get");
+  const authorization =
+    typeof get === "function" ? Reflect.apply(get, headers, ["authorization"]) : memberOf(headers, "Authorization");
+  return typeof authorization === "string" ? authorization.trim() : undefined;
+}
+
+/** Remembers what must not be shown of the error of a call. Returns it. */
+export function withSentToken(error: unknown, client: object): unknown {
+  const token = tokens.get(client);
+  if (token !== undefined && typeof error === "object" && error !== null) sent.set(error, token);
+  return error;
+}
+
+/** What must not be shown of an error. */
+export function sentSecretsOf(error: unknown): readonly (string | undefined)[] {
+  return typeof error === "object" && error !== null ? [sent.get(error)] : [];
+}
