@@ -1,4 +1,4 @@
-import { isLoopbackHost } from "@signpost/core/adapter";
+import { isLoopbackHost, safeCause } from "@signpost/core/adapter";
 import { importPackage } from "../keys/import-package.ts";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import type { CliContext } from "../program/context.ts";
@@ -11,13 +11,14 @@ type KmsSdk = { readonly KMSClient: new (options: object) => KmsClient } & Reado
   Record<`${CommandName | "Sign"}Command`, CommandClass>
 >;
 interface KmsClient {
+  readonly config: { credentials(): Promise<{ readonly sessionToken?: string | undefined }> };
   send(command: object, options?: { readonly abortSignal: AbortSignal }): Promise<object>;
   destroy(): void;
 }
 
 /** Calls of AWS KMS that signing does not need, with the credentials of the environment. */
 export interface KmsCalls {
-  /** Rejects with the error of the SDK, whose `name` is the code of the service. */
+  /** Rejects with the error of the SDK, whose `name` is the code of the service. Without a message that repeats a secret. */
   call(command: CommandName, input: object): Promise<object>;
   close(): void;
 }
@@ -83,8 +84,24 @@ export async function openKmsCalls(place: KmsPlace, { cwd, signal }: CliContext)
     call: (command, input) => {
       // The SDK waits without a limit.
       const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-      return client.send(new sdk[`${command}Command`](input), { abortSignal });
+      return client.send(new sdk[`${command}Command`](input), { abortSignal }).catch(async (error: unknown) => {
+        throw withoutSecrets(error, await sessionTokenOf(client));
+      });
     },
     close: () => client.destroy(),
   };
+}
+
+/** What a service that refuses a signature, or a proxy, may repeat. */
+const REPEATS = /AWS4-HMAC-SHA256|x-amz-security-token|^Command failed/i;
+
+function withoutSecrets(error: unknown, sessionToken: string | undefined): unknown {
+  const rules = { members: ["$metadata"], hides: (_error: unknown, text: string) => REPEATS.test(text) };
+  return safeCause(error, { ...rules, secrets: [sessionToken] });
+}
+
+/** The only secret that is sent. */
+async function sessionTokenOf(client: KmsClient): Promise<string | undefined> {
+  const found = await client.config.credentials().catch(() => undefined);
+  return found?.sessionToken;
 }

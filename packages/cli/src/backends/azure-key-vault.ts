@@ -88,7 +88,11 @@ async function credentialOf({ credential }: AdapterOptions, cwd: string): Promis
   const ask: unknown = typeof given === "function" ? given : Reflect.get(Object(given), "getToken");
   if (typeof ask !== "function") return undefined;
   return async (scope) => {
-    const answer: unknown = await Reflect.apply(ask, given, [scope, { enableCae: false }]);
+    // Its error may contain the secret of the identity. The adapter says what it can say of such an error.
+    const asking = async (): Promise<unknown> => Reflect.apply(ask, given, [scope, { enableCae: false }]);
+    const answer = await asking().catch(() => {
+      throw new CliError(EXIT.backend, "credentials", "The credential failed");
+    });
     const token: unknown = typeof answer === "string" ? answer : Reflect.get(Object(answer), "token");
     if (typeof token !== "string") throw new CliError(EXIT.backend, "credentials", "The credential gave no token");
     const until: unknown = Reflect.get(Object(answer), "expiresOnTimestamp");

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { repeatsSecret } from "@signpost/core/adapter";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import type { CliContext } from "../program/context.ts";
 import { openRest, type RestAnswer, type RestTls } from "./rest.ts";
@@ -7,6 +8,8 @@ import { openRest, type RestAnswer, type RestTls } from "./rest.ts";
 /** Calls of Vault or OpenBao that signing does not need, with the token of the options or of the environment. */
 export interface VaultCalls {
   send(method: "GET" | "POST", path: string, body?: object): Promise<RestAnswer>;
+  /** Whether a text repeats a part of the token. */
+  repeatsToken(text: string): boolean;
   close(): void;
 }
 
@@ -24,6 +27,7 @@ export async function openVaultCalls(options: AdapterOptions, context: CliContex
       const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
       return server.send({ method, path: `/v1/${path}`, headers, body, signal: bounded });
     },
+    repeatsToken: (text) => repeatsSecret(text, [headers["x-vault-token"]]),
     close: () => server.close(),
   };
 }

@@ -90,7 +90,7 @@ function openPolicyFindings({ bindings }: GcpPolicy): readonly Finding[] {
 }
 
 function permissionFinding(granted: readonly string[]): Finding {
-  const words = granted.map((permission) => EXCESS[permission] ?? permission);
+  const words = granted.flatMap((permission) => EXCESS[permission] ?? []);
   if (words.length === 0) return ok("permissions", "these credentials may do nothing more than signing needs");
   return warning(
     "permissions",

@@ -66,9 +66,13 @@ export function exists(what: string, hint: string): CliError {
 /** For a call whose answer did not arrive. */
 export const LOOK_FIRST = "The key may have been made: look in the backend before you try again";
 
+/** What shows that a message repeats a request, as that of a proxy does. */
+const REPEATS = /\b(?:authorization|bearer|x-[a-z-]*token)\b|\beyJ|ya29\./i;
+
 /** The backend refused. */
 export function failed(what: string, cause: unknown, hint?: string): CliError {
   const name = cause instanceof Error ? cause.name : "Error";
   const message = cause instanceof Error ? cause.message : "no message";
-  return new CliError(EXIT.backend, "keygen_failed", `${what}: ${name}: ${message}`, { cause, hint });
+  const told = message === "" || REPEATS.test(message) ? name : `${name}: ${message}`;
+  return new CliError(EXIT.backend, "keygen_failed", `${what}: ${told}`, { cause, hint });
 }

@@ -52,12 +52,12 @@ async function read(
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   const answer = await sent("the key", () => calls.send("GET", `${mount}/keys/${key}`));
   if (answer.status === 404) return undefined;
-  return dataOf(answer) ?? refused("the key", answer);
+  return dataOf(answer) ?? refused(calls, "the key", answer);
 }
 
 async function post(calls: VaultCalls, path: string, body: object = {}): Promise<void> {
   const answer = await sent(path, () => calls.send("POST", path, body), LOOK_FIRST);
-  if (answer.status < 200 || answer.status >= 300) refused(path, answer);
+  if (answer.status < 200 || answer.status >= 300) refused(calls, path, answer);
 }
 
 function latestOf(data: Readonly<Record<string, unknown>> | undefined, { mount, key }: VaultKeyName): number {
@@ -76,9 +76,10 @@ function sent(what: string, send: () => Promise<RestAnswer>, hint?: string): Pro
   });
 }
 
-/** With what the server says, which contains only its paths and names. */
-function refused(what: string, { status, json }: RestAnswer): never {
+/** With what the server says, unless a proxy in front of it repeats the token. */
+function refused({ repeatsToken }: VaultCalls, what: string, { status, json }: RestAnswer): never {
   const errors: unknown = Reflect.get(Object(json), "errors");
   const words = (Array.isArray(errors) ? errors : []).join(" ").replaceAll(/\s+/g, " ").trim();
-  throw failed(what, new Error(`the server answered ${status}${words === "" ? "" : `: ${words}`}`));
+  const isShown = words !== "" && !repeatsToken(words);
+  throw failed(what, new Error(`the server answered ${status}${isShown ? `: ${words}` : ""}`));
 }

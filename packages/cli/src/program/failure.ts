@@ -1,6 +1,7 @@
 import { ConfigurationError, EncodingError, SignerError, SignpostError } from "@signpost/core";
 import { CliError } from "./cli-error.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { screened } from "./screened.ts";
 
 /** How a command ended that could not do its work. */
 export interface Failure {
@@ -10,8 +11,13 @@ export interface Failure {
   readonly hint: string | undefined;
 }
 
-/** What a thrown error means to the user. The messages of Signpost's own errors contain no secrets. */
+/** What a thrown error means to the user. The messages of Signpost's own errors contain no secrets but what stands in place of a name. */
 export function failureOf(error: unknown): Failure {
+  const failure = unscreened(error);
+  return { ...failure, message: screened(failure.message) };
+}
+
+function unscreened(error: unknown): Failure {
   if (error instanceof CliError) {
     const { exitCode, code, message, hint } = error;
     return { exitCode, code, message, hint };

@@ -1,6 +1,7 @@
 import { run, type Application } from "@stricli/core";
 import type { CliContext } from "./context.ts";
 import { EXIT } from "./exit-codes.ts";
+import { screened } from "./screened.ts";
 
 /** Runs a command line, and resolves to the exit code. */
 export async function runProgram(
@@ -11,8 +12,8 @@ export async function runProgram(
   const { process, output } = context;
   let said = "";
   const write = (text: string): void => {
-    said += text;
-    process.stderr.write(text);
+    said += screened(text);
+    process.stderr.write(screened(text));
   };
   const recorded = { ...process, stderr: { ...process.stderr, write } };
   // Not a copy: some members of the context are read only when a command uses them.
