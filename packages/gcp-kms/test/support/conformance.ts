@@ -6,7 +6,7 @@ import { DEFAULT_CRYPTO_KEY, type FakeGcpKms, startFakeGcpKms } from "@signpost/
 import { ACCESS_TOKEN, type ClientKind } from "./clients.ts";
 
 /** All words but those of sessions, PINs and searches, which this service does not have. */
-const FAULTS: readonly Fault[] = [
+export const FAULTS: readonly Fault[] = [
   "unreachable",
   "unavailable",
   "throttle",
