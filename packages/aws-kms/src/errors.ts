@@ -37,7 +37,7 @@ const SOURCE_CAUSE: CauseRules = { members: CAUSE.members, hides: (_error, messa
 /** For errors about the SDK's configuration. An endpoint may contain a password. */
 const CONFIGURATION_CAUSE: CauseRules = {
   members: ["code"],
-  hides: (_error, message) => message.includes("://") || /^Region not accepted/.test(message),
+  hides: (_error, message) => message.includes("://") || message.startsWith("Region not accepted"),
 };
 
 /** The cause of a ConfigurationError, without the configured values. */

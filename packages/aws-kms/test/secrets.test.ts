@@ -404,7 +404,7 @@ describe("a secret in the wrong place", () => {
     const right = { key: key.arn, endpoint: fake.endpoint, policy: STEADY };
     for (const [what, options] of misplacedIn(right, PLACES, wrong)) {
       await drive(what, () => openAwsKmsSigner(options as typeof right));
-      await watch.sawCall(() => awsKms(options as never), `the adapter with ${what}`);
+      await watch.sawCall(() => awsKms(options), `the adapter with ${what}`);
     }
     for (const [what, value] of wrong.values) {
       const written = typeof value === "string" ? value : "";
@@ -433,7 +433,7 @@ describe("a secret in the wrong place", () => {
       wrong,
     )) {
       await watch.sawCall(async () => {
-        const api = kmsOverHttps(options as typeof right);
+        const api = kmsOverHttps(options);
         await drive(what, () => openAwsKmsSigner({ key: key.arn, api, policy: STEADY }));
         await api.close();
       }, `the transport with ${what}`);

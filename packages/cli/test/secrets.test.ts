@@ -231,7 +231,9 @@ test.each(ALL_COMMANDS)("the command line of %s with a secret in the wrong place
     ]) {
       await run([...command, ...args]);
     }
-    for (const option of chosen(options, 8)) await run([...command, KEY_URI, `--${option}`, value]);
+    // The options of `bench` that are right would let it measure for seconds.
+    const few = command[0] === "bench" ? ["--calls", "1", "--duration", "1"] : [];
+    for (const option of chosen(options, 8)) await run([...command, KEY_URI, ...few, `--${option}`, value]);
   }
 });
 

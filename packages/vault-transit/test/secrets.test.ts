@@ -234,24 +234,22 @@ describe("a dispatcher of the caller", () => {
 });
 
 describe("a source of a secret", () => {
-  const sources: readonly (readonly [what: string, auth: object])[] = [
-    ...wrong.values.flatMap(([what, value]) => [
-      [`a token that is ${what}`, { method: "token", token: value }] as const,
-      [`a token function that returns ${what}`, { method: "token", token: () => value }] as const,
-      [`a token function that throws ${what}`, { method: "token", token: () => Promise.reject(value) }] as const,
-      [`a secret id that is ${what}`, { method: "approle", roleId: "r", secretId: value }] as const,
-      [
-        `a secret id function that throws ${what}`,
-        { method: "approle", roleId: "r", secretId: () => Promise.reject(value) },
-      ] as const,
-      [`a role id that is ${what}`, { method: "approle", roleId: value }] as const,
-      [`a file of a secret id that is ${what}`, { method: "approle", roleId: "r", secretIdFile: value }] as const,
-      [`a file of a JWT that is ${what}`, { method: "kubernetes", role: "r", jwtFile: value }] as const,
-      [`a token file that is ${what}`, { method: "token-file", path: value }] as const,
-      [`a method that is ${what}`, { method: value }] as const,
-      [`a mount that is ${what}`, { method: "approle", roleId: "r", mount: value }] as const,
-    ]),
-  ];
+  const sources: readonly (readonly [what: string, auth: object])[] = wrong.values.flatMap(([what, value]) => [
+    [`a token that is ${what}`, { method: "token", token: value }] as const,
+    [`a token function that returns ${what}`, { method: "token", token: () => value }] as const,
+    [`a token function that throws ${what}`, { method: "token", token: () => Promise.reject(value) }] as const,
+    [`a secret id that is ${what}`, { method: "approle", roleId: "r", secretId: value }] as const,
+    [
+      `a secret id function that throws ${what}`,
+      { method: "approle", roleId: "r", secretId: () => Promise.reject(value) },
+    ] as const,
+    [`a role id that is ${what}`, { method: "approle", roleId: value }] as const,
+    [`a file of a secret id that is ${what}`, { method: "approle", roleId: "r", secretIdFile: value }] as const,
+    [`a file of a JWT that is ${what}`, { method: "kubernetes", role: "r", jwtFile: value }] as const,
+    [`a token file that is ${what}`, { method: "token-file", path: value }] as const,
+    [`a method that is ${what}`, { method: value }] as const,
+    [`a mount that is ${what}`, { method: "approle", roleId: "r", mount: value }] as const,
+  ]);
   test.each(chosen(sources, 60))("%s", async (what, auth) => {
     fake.tokens = () => errorReply(400, "invalid role or secret ID");
     await drive(what, () => openAt(fake.address, auth as VaultTransitAuth, STEADY));
@@ -296,7 +294,7 @@ test("a secret in the place of any option or key URI", async () => {
   for (const [what, options] of misplacedIn(right, names, wrong)) {
     await drive(what, () => openVaultTransitSigner(options as typeof right as never));
     await watch.sawCall(async () => (await vaultTransitKeys(options as never)).close(), `keys with ${what}`);
-    await watch.sawCall(() => vaultTransit(options as never), `the adapter with ${what}`);
+    await watch.sawCall(() => vaultTransit(options), `the adapter with ${what}`);
   }
   for (const [what, value] of wrong.values) {
     for (const uri of [
