@@ -286,7 +286,7 @@ test.each(["code", "message", "name", "statusCode", "innerCode"])(
   "an error whose member %s has no text form is one of ours",
   (member) => {
     const thrown = Object.assign(new Error("it failed"), { [member]: { toString: 1, valueOf: 1 } });
-    expect(errorOfRequest(thrown, { action: "sign", address: "https://vault.example" })).toMatchObject({
+    expect(errorOfRequest(thrown, { action: "sign", address: "https://vault.example" }, [])).toMatchObject({
       name: "SignerError",
       code: "integrity",
     });

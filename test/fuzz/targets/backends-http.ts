@@ -408,6 +408,6 @@ export const BACKENDS_HTTP: readonly Target[] = [
       { message: "Proxy response (407) !== 200 when HTTP Tunneling" },
     ].map((error) => JSON.stringify(error)),
     words: ["UND_ERR_SOCKS5", "HTTPParserError", "statusCode", "x-vault-token"],
-    check: (input) => mustBecomeOurs((error) => errorOfRequest(error, PLACE), input),
+    check: (input) => mustBecomeOurs((error) => errorOfRequest(error, PLACE, []), input),
   },
 ];

@@ -1,6 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { ConfigurationError, SignerError, VerifyError } from "@signpost/core";
-import { assertOptions, given, memberOf, readMilliseconds, safeCause, textMember, withinDeadline } from "@signpost/core/adapter";
+import {
+  assertOptions,
+  given,
+  memberOf,
+  readMilliseconds,
+  safeCause,
+  textMember,
+  withinDeadline,
+} from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
 import { reasonOf } from "../causes.ts";
 import type { ReplayStore } from "./replay-store.ts";
