@@ -144,7 +144,7 @@ export const BACKENDS = {
     provide: provideWycheproof,
   },
   chromium: {
-    what: "Debian's Chromium, for the single-page RP",
+    what: "Debian's Chromium, for the single-page RP and the website of the guides",
     apt: ["chromium"],
     programs: ["chromium"],
   },

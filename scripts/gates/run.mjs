@@ -8,6 +8,7 @@ import { checkSbom } from "./sbom.mjs";
 import { checkFormat, checkLint, checkTypes, checkUnused } from "./source.mjs";
 import { checkNodeVersion, NODE_VERSIONS } from "./node-matrix.mjs";
 import { checkRuntimes } from "./runtimes.mjs";
+import { checkSite } from "./site.mjs";
 import { checkTarballs } from "./tarballs.mjs";
 import { checkWorkflows } from "./workflows.mjs";
 
@@ -23,6 +24,7 @@ export const GATES = {
   lint: checkLint,
   unused: checkUnused,
   examples: checkDocExamples,
+  site: checkSite,
   api: checkApi,
   changesets: checkChangesets,
   dependencies: checkDependencies,

@@ -10,6 +10,7 @@ export function checkTypes() {
     () => tool("tsc", ["-b"]),
     () => tool("tsc", ["-b", "tsconfig.test.json"]),
     () => tool("tsc", ["-p", "scripts"]),
+    () => tool("tsc", ["-p", "site"]),
   ]);
 }
 

@@ -20,6 +20,7 @@ import { readJson, ROOT } from "./repository.mjs";
  * @property {string} id the name for use in a file name: `core.adapter`
  * @property {string} folder of its package, relative to the clone
  * @property {string} declarations its `.d.ts`, relative to the clone
+ * @property {string} source its TypeScript, relative to the clone
  */
 
 /** Every entry point of every published package. @returns {EntryPoint[]} */
@@ -34,6 +35,7 @@ export function publicEntryPoints() {
         id: [member, ...path].join("."),
         folder,
         declarations: join(folder, exports[key].types),
+        source: join(folder, exports[key]["@signpost/source"]),
       };
     });
   });

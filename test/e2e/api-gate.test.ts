@@ -11,7 +11,7 @@ const EXAMPLE = "/**\n * Opens it.\n *\n * @example\n *\n * ```ts\n * open();\n 
 function declarations(name: string, exported: readonly Model[], notices: readonly Notice[] = []): Declarations {
   const [, member = "", ...path] = name.split("/");
   const id = [member, ...path].join(".");
-  const entry = { name, id, folder: `packages/${member}`, declarations: "dist/index.d.ts" };
+  const entry = { name, id, folder: `packages/${member}`, declarations: "dist/index.d.ts", source: "src/index.ts" };
   const model = { kind: "Package", members: [{ kind: "EntryPoint", members: exported }] };
   return { entry, reportFile: `${id}.api.md`, model, notices };
 }
@@ -73,6 +73,7 @@ test("every entry point of every package is looked at", () => {
     id: "core",
     folder: "packages/core",
     declarations: "packages/core/dist/index.d.ts",
+    source: "packages/core/src/index.ts",
   });
   expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
 });

@@ -9,6 +9,8 @@ import { PICTURES } from "../../scripts/pictures/all.mjs";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const guides = [
+  "docs/choose-a-backend.md",
+  "docs/concepts.md",
   "docs/rotation.md",
   "docs/signer.md",
   "docs/threat-model.md",
