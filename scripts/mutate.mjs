@@ -1,0 +1,20 @@
+// npm run mutate -- PACKAGE [--sample N] [--seed N] [--file PATH] [--operators NAME,NAME] [--tests PATH,PATH] [--again FILE]
+// [--json FILE] [--least PERCENT]: plants faults in a package, one at a time, and counts those that its tests notice.
+import { installDependencies } from "./lib/install.mjs";
+import { say } from "./lib/say.mjs";
+import { readArguments } from "./mutate/arguments.mjs";
+import { mutatePackage } from "./mutate/package.mjs";
+import { describe, scoreOf } from "./mutate/report.mjs";
+
+const read = readArguments(process.argv.slice(2));
+if ("problem" in read) {
+  say(read.problem);
+  process.exit(1);
+}
+if (!(await installDependencies("full"))) process.exit(1);
+const run = await mutatePackage(read);
+for (const line of describe(run)) say(line);
+if (scoreOf(run.verdicts) < read.least) {
+  say(`Less than the ${read.least} % that --least asks for`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,103 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { scratchFolder } from "../../scripts/lib/repository.mjs";
+import { Lane } from "../../scripts/mutate/lane.mjs";
+import { measure } from "../../scripts/mutate/measure.mjs";
+import { mutantsIn } from "../../scripts/mutate/mutants.mjs";
+import { describe, reportOf, scoreOf } from "../../scripts/mutate/report.mjs";
+
+/** A project with a well tested function, an untested one, and one that a test calls without looking. */
+const FILES = {
+  "vitest.config.ts": "export default { test: {} };\n",
+  "src/limit.ts": `export function isAbove(n: number): boolean {
+  return n > 10;
+}
+`,
+  "src/loop.ts": `export function halvings(n: number): number {
+  let steps = 0;
+  for (let rest = n; rest > 1; rest -= 1) steps += 1;
+  return steps;
+}
+`,
+  "src/quiet.ts": `export function noteOf(n: number): string {
+  return n > 10 ? "many" : "few";
+}
+`,
+  "src/unused.ts": `export function unused(n: number): boolean {
+  return n > 10;
+}
+`,
+  "test/limit.test.ts": `import { expect, test } from "vitest";
+import { isAbove } from "../src/limit.ts";
+test("the limit is not above itself", () => { expect([isAbove(10), isAbove(11)]).toEqual([false, true]); });
+`,
+  "test/loop.test.ts": `import { expect, test } from "vitest";
+import { halvings } from "../src/loop.ts";
+import { noteOf } from "../src/quiet.ts";
+test("counts", () => { noteOf(50); expect(halvings(4)).toBe(3); });
+`,
+  "test/broken.test.ts": `import { expect, test } from "vitest";
+test("fails always", () => { expect(1).toBe(2); });
+`,
+};
+
+let folder = "";
+let lanes: readonly Lane[] = [];
+beforeAll(() => {
+  folder = mkdtempSync(join(scratchFolder("mutate-lanes"), "run-"));
+  for (const [name, text] of Object.entries(FILES)) {
+    mkdirSync(join(folder, "project", name, ".."), { recursive: true });
+    writeFileSync(join(folder, "project", name), text);
+  }
+  lanes = ["0", "1"].map((name) => {
+    cpSync(join(folder, "project"), join(folder, name), { recursive: true });
+    return new Lane(join(folder, name), {});
+  });
+});
+afterAll(async () => {
+  await Promise.all(lanes.map((lane) => lane.close()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("mutants are killed, survive, never end, or are not reached", async () => {
+  const all = await mutantsIn(join(folder, "project"), "src", { operators: ["boundary", "arithmetic"] });
+  const mutants = all.filter(({ change }) => !change.includes("steps {{"));
+  const seen: string[] = [];
+  const { verdicts, failed, seconds } = await measure({
+    lanes,
+    mutants,
+    tests: ["test/limit.test.ts", "test/loop.test.ts", "test/broken.test.ts"],
+    bundle: () => Promise.resolve(),
+    onVerdict: ({ mutant }) => seen.push(mutant.file),
+    limitOf: () => 4000,
+  });
+  expect(verdicts.map(({ mutant, end }) => `${mutant.file} ${mutant.operator} ${end}`).toSorted()).toEqual([
+    "src/limit.ts boundary killed",
+    "src/loop.ts arithmetic late",
+    "src/loop.ts boundary killed",
+    "src/quiet.ts boundary survived",
+    "src/unused.ts boundary unreached",
+  ]);
+  expect(seen).toHaveLength(5);
+  expect(failed).toEqual([{ file: "test/broken.test.ts", failure: "fails always" }]);
+  expect(verdicts.find(({ mutant }) => mutant.file === "src/limit.ts")?.by).toBe(
+    "test/limit.test.ts: the limit is not above itself",
+  );
+  expect(scoreOf(verdicts)).toBe(60);
+
+  const run = { name: "project", seed: 1, candidates: all.length, verdicts, failed, seconds };
+  const lines = describe(run, join(folder, "project"));
+  expect(lines).toContain("src/quiet.ts:2 (boundary; 1 test files passed)");
+  expect(lines).toContain('  +   return n >= 10 ? "many" : "few";');
+  const report = reportOf(run);
+  expect(report.survivors.map(({ change }) => change)).toEqual([
+    'return n {{> => >=}} 10 ? "many" : "few";',
+    "return n {{> => >=}} 10;",
+  ]);
+  expect(JSON.parse(JSON.stringify(report))).toEqual(report);
+}, 180_000);
+
+test("a lane leaves the sources of the clone alone", () => {
+  expect(readFileSync(join(folder, "project/src/limit.ts"), "utf8")).toBe(FILES["src/limit.ts"]);
+});
