@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -69,11 +69,6 @@ export class Lane {
     const ended = once(runner, "exit");
     process.kill(-runner.pid, "SIGKILL");
     await ended;
-  }
-
-  /** Removes the copy. */
-  remove() {
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 
   async #start() {

@@ -13,6 +13,7 @@
 export function literalEdits(node, source, around) {
   const parent = around.at(-1);
   if (parent === undefined || isName(node, parent) || isModuleName(parent)) return [];
+  if (around.some((outer) => isTableOfNames(outer, source))) return [];
   return replacements(node, source, parent).map((text) => ({
     operator: "literal",
     start: node.start,
@@ -53,6 +54,12 @@ function withoutAnchors(literal, pattern) {
 /** The name of a property, or a text that is a statement. @param {Node} node @param {Node} parent */
 function isName(node, parent) {
   return (parent["key"] === node && parent["computed"] !== true) || parent.type === "ExpressionStatement";
+}
+
+/** Only the names of such a table are read. @param {Node} node @param {string} source */
+function isTableOfNames({ type, id }, source) {
+  const annotation = type === "VariableDeclarator" ? id.typeAnnotation : undefined;
+  return annotation?.type !== undefined && source.slice(annotation.start, annotation.end).includes("OptionNames<");
 }
 
 /** Bundlers read the names of modules. @param {Node} parent */

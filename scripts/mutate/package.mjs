@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { provideBackends } from "../backends.mjs";
 import { build } from "../lib/build.mjs";
@@ -36,7 +36,8 @@ export async function mutatePackage(given) {
   const { tests, env } = await provideTests(given.tests);
   must("npm run build", { ok: await build(), output: "" });
 
-  const lanes = Array.from({ length: LANES }, (_, index) => new Lane(join(scratchFolder("mutate"), `${index}`), env));
+  const folder = mkdtempSync(join(scratchFolder("mutate"), "run-"));
+  const lanes = Array.from({ length: LANES }, (_, index) => new Lane(join(folder, `${index}`), env));
   const stop = () => void Promise.all(lanes.map((lane) => lane.close())).then(() => process.exit(1));
   process.once("SIGINT", stop).once("SIGTERM", stop);
   try {
@@ -60,7 +61,7 @@ export async function mutatePackage(given) {
     process.off("SIGINT", stop).off("SIGTERM", stop);
     await Promise.all(lanes.map((lane) => lane.close()));
     // The copies have tests, which a test runner in the clone would find.
-    for (const lane of lanes) lane.remove();
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -23,6 +23,7 @@ describe("a signer with a client of its own", () => {
     faults: fake.switches(AWS_KMS_FAULTS),
     open: (policy) =>
       openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
+    openWith: (limits) => openAwsKmsSigner({ key: key.arn, endpoint: fake.endpoint, ...limits }),
   })) {
     test(check.name, check.run);
   }
@@ -33,6 +34,7 @@ describe("a signer with a client of the caller's", () => {
     secrets,
     faults: fake.switches(CLIENT_FAULTS),
     open: (policy) => openAwsKmsSigner({ key: key.keyId, client, policy, openDeadlineMs: OPEN_DEADLINE_MS }),
+    openWith: (limits) => openAwsKmsSigner({ key: key.keyId, client, ...limits }),
   })) {
     test(check.name, check.run);
   }

@@ -27,6 +27,8 @@ export async function startEmulatorHarness(
   const harness: SignerHarness = {
     open: (policy) =>
       openAwsKmsSigner({ key: key.keyId, endpoint: emulator.endpoint, region: emulator.region, policy }),
+    openWith: (limits) =>
+      openAwsKmsSigner({ key: key.keyId, endpoint: emulator.endpoint, region: emulator.region, ...limits }),
     secrets: [emulator.credentials.secretAccessKey, key.privateKey.export({ format: "jwk" }).d ?? ""],
     faults: {
       // The same key at the same place afterwards: what a restart of the service looks like to its clients.

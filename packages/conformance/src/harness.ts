@@ -1,6 +1,16 @@
 import type { GuardPolicy, Signer } from "@signpost/core";
 import type { Fault } from "./fault.ts";
 
+/** How one signer is opened: what `openWith` gets. */
+export interface OpeningLimits {
+  /** `false` for a bare signer. Otherwise the guard's policy. */
+  readonly policy: GuardPolicy | false;
+  /** Ends the opening when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+  /** Time limit for opening. Milliseconds. */
+  readonly openDeadlineMs?: number | undefined;
+}
+
 /** What the checks need from an adapter and its backend. A plain object with any other member is refused. */
 export interface SignerHarness {
   /**
@@ -8,6 +18,11 @@ export interface SignerHarness {
    * checks close it. Required.
    */
   open(policy?: GuardPolicy | false): Promise<Signer>;
+  /**
+   * Opens a signer as `open` does, with a signal or a time limit. Give it if opening waits for a backend. Default: opening
+   * with a signal or a time limit is not checked.
+   */
+  readonly openWith?: ((limits: OpeningLimits) => Promise<Signer>) | undefined;
   /**
    * Texts that must never be shown: PIN, credentials, private key. Each must have at least 6 characters, so that it does
    * not match by chance. The list may be empty if the backend has no secrets. The checks always search for digests too.
@@ -42,6 +57,8 @@ export interface CheckContext {
   readonly form: SignerForm;
   readonly secrets: readonly string[];
   open(policy: GuardPolicy): Promise<Signer>;
+  /** Undefined if the harness does not have it. */
+  readonly openWith?: (limits: OpeningLimits & { readonly policy: GuardPolicy }) => Promise<Signer>;
 }
 
 /** A check before it is bound to a harness and a form. */

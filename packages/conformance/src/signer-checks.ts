@@ -1,4 +1,4 @@
-import { ConfigurationError } from "@signpost/core";
+import { ConfigurationError, type GuardPolicy } from "@signpost/core";
 import { assertOptions, given, readCallback, readWholeNumber, type OptionNames } from "@signpost/core/adapter";
 import { abortChecks } from "./checks/abort.ts";
 import { closeChecks } from "./checks/close.ts";
@@ -6,6 +6,7 @@ import { concurrencyChecks } from "./checks/concurrency.ts";
 import { digestChecks } from "./checks/digest.ts";
 import { faultChecks } from "./checks/faults.ts";
 import { identityChecks } from "./checks/identity.ts";
+import { openingChecks, openingFaultChecks } from "./checks/opening.ts";
 import { secrecyChecks } from "./checks/secrecy.ts";
 import { signatureChecks } from "./checks/signature.ts";
 import { FAULT_EXPECTATIONS } from "./fault-expectations.ts";
@@ -17,7 +18,13 @@ const DEFAULT_RECOVERY_MS = 5000;
 const MAX_RECOVERY_MS = 600_000;
 const FORMS: readonly SignerForm[] = ["bare", "guarded"];
 
-const HARNESS: OptionNames<SignerHarness> = { open: true, secrets: true, faults: true, recoveryMs: true };
+const HARNESS: OptionNames<SignerHarness> = {
+  open: true,
+  openWith: true,
+  secrets: true,
+  faults: true,
+  recoveryMs: true,
+};
 
 const FAULTS = Object.keys(FAULT_EXPECTATIONS) as readonly Fault[];
 const FAULT_NAMES = Object.fromEntries(FAULTS.map((fault) => [fault, true])) as OptionNames<Record<Fault, unknown>>;
@@ -51,6 +58,7 @@ export function signerChecks(harness: SignerHarness): SignerCheck[] {
   if (typeof harness.open !== "function") {
     throw new ConfigurationError("open", `expected a function, got ${given(harness.open)}`);
   }
+  readCallback("openWith", harness.openWith);
   assertSecrets(harness.secrets);
   const definitions = [
     ...identityChecks,
@@ -60,6 +68,7 @@ export function signerChecks(harness: SignerHarness): SignerCheck[] {
     ...concurrencyChecks,
     ...closeChecks,
     ...secrecyChecks,
+    ...(harness.openWith === undefined ? [] : openingChecks),
     ...offeredFaults(harness),
   ];
   return FORMS.flatMap((form) => definitions.map((definition) => bind(definition, contextOf(harness, form))));
@@ -76,20 +85,27 @@ function assertSecrets(secrets: unknown): void {
   });
 }
 
-function offeredFaults({ faults = {}, recoveryMs = DEFAULT_RECOVERY_MS }: SignerHarness): CheckDefinition[] {
+function offeredFaults({ openWith, faults = {}, recoveryMs = DEFAULT_RECOVERY_MS }: SignerHarness): CheckDefinition[] {
   assertOptions("faults", faults, FAULT_NAMES);
   readWholeNumber("recoveryMs", recoveryMs, 0, MAX_RECOVERY_MS);
   return FAULTS.flatMap((fault) => {
     const toggle = readCallback(`faults.${fault}`, faults[fault]);
-    return toggle === undefined ? [] : faultChecks({ fault, toggle, recoveryMs });
+    if (toggle === undefined) return [];
+    const switchable = { fault, toggle, recoveryMs };
+    return [...faultChecks(switchable), ...(openWith === undefined ? [] : openingFaultChecks(switchable))];
   });
 }
 
 function contextOf(harness: SignerHarness, form: SignerForm): CheckContext {
+  const { secrets, openWith } = harness;
+  const policyOf = (policy: GuardPolicy): GuardPolicy | false => (form === "bare" ? false : policy);
   return {
     form,
-    secrets: harness.secrets,
-    open: async (policy) => harness.open(form === "bare" ? false : policy),
+    secrets,
+    open: async (policy) => harness.open(policyOf(policy)),
+    ...(openWith !== undefined && {
+      openWith: async ({ policy, ...limits }) => openWith({ ...limits, policy: policyOf(policy) }),
+    }),
   };
 }
 

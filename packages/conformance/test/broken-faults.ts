@@ -2,7 +2,7 @@ import { guardSigner, SignerError } from "@signpost/core";
 import type { GuardPolicy, Signer, SignerErrorCode } from "@signpost/core";
 import type { Fault, SignerHarness } from "@signpost/conformance";
 import { FAULT_EXPECTATIONS } from "../src/fault-expectations.ts";
-import { changed, harnessOf } from "./broken.ts";
+import { changed, harnessOf, openingWith } from "./broken.ts";
 import type { BrokenSigner } from "./broken.ts";
 import { ALL_FAULTS, createReferenceBackend } from "./reference.ts";
 import type { ReferenceBackend } from "./reference.ts";
@@ -11,10 +11,13 @@ const SIGNING_FAULTS = ALL_FAULTS.filter((fault) => FAULT_EXPECTATIONS[fault].fa
 const OPENING_FAULTS = ALL_FAULTS.filter((fault) => FAULT_EXPECTATIONS[fault].fails === "open");
 const SILENT_FAULTS = ALL_FAULTS.filter((fault) => FAULT_EXPECTATIONS[fault].silent === true);
 
+const UNANSWERED_FAULTS = ["hang", "hang-after-headers"] as const;
+
 const signing = (fault: Fault): string =>
   `signing while ${fault} rejects with ${codes(fault)} in time, and works after it`;
 const opening = (fault: Fault): string => `opening while ${fault} works or rejects with a SignerError, in bounded time`;
 const refusing = (fault: Fault): string => `opening while ${fault} rejects with ${codes(fault)}, and works after it`;
+const ending = (fault: Fault): string => `opening while ${fault} ends at its deadline, and leaves no listener`;
 const codes = (fault: Fault): string => FAULT_EXPECTATIONS[fault].codes.join(" or ");
 
 const never = (): Promise<never> => new Promise(() => undefined);
@@ -108,6 +111,53 @@ const ofEveryOpeningFault = (fault: Fault): BrokenSigner[] => [
   },
 ];
 
+const ofEveryUnansweredFault = (fault: Fault): BrokenSigner[] => [
+  {
+    check: ending(fault),
+    broken: "has no deadline",
+    complaint: /opening while .* with a deadline of 500 ms has not settled/,
+    harness: openingWith(({ openWith }, { openDeadlineMs, ...limits }) =>
+      openWith({ ...limits, openDeadlineMs: openDeadlineMs === undefined ? undefined : 60_000 }),
+    ),
+  },
+  {
+    check: ending(fault),
+    broken: "listens for good",
+    complaint: /abort listeners were left after opening/,
+    harness: openingWith(({ openWith, fault: isOn }, limits) => {
+      if (isOn() !== undefined) limits.signal?.addEventListener("abort", () => undefined);
+      return openWith(limits);
+    }),
+  },
+  {
+    check: ending(fault),
+    broken: "passes on what the deadline says",
+    complaint: /rejected with DOMException|rejected with TimeoutError/,
+    harness: openingWith(async ({ openWith, fault: isOn }, limits) => {
+      if (isOn() !== undefined) throw new DOMException("no time left", "TimeoutError");
+      return openWith(limits);
+    }),
+  },
+  {
+    check: ending(fault),
+    broken: "never opens again",
+    complaint: /the module is stuck/,
+    harness: () => {
+      const backend = createReferenceBackend();
+      let isStuck = false;
+      const openWith: ReferenceBackend["openWith"] = (limits) => {
+        isStuck ||= backend.fault() !== undefined;
+        return backend.openWith(limits);
+      };
+      const open = async (policy?: GuardPolicy | false): Promise<Signer> => {
+        if (isStuck) throw new SignerError("key_not_found", "the module is stuck");
+        return backend.open(policy);
+      };
+      return { ...backend.harness, open, openWith };
+    },
+  },
+];
+
 /** Signers that fail wrongly when their backend fails. */
 export const BROKEN_FAULTS: readonly BrokenSigner[] = [
   ...SIGNING_FAULTS.flatMap(ofEverySigningFault),
@@ -123,6 +173,7 @@ export const BROKEN_FAULTS: readonly BrokenSigner[] = [
     complaint: /has not settled/,
     harness: whileOn(never),
   })),
+  ...UNANSWERED_FAULTS.flatMap(ofEveryUnansweredFault),
   ...OPENING_FAULTS.flatMap(ofEveryOpeningFault),
   {
     check: signing("slow"),

@@ -4,6 +4,7 @@ import { BROKEN_CONCURRENCY } from "./broken-concurrency.ts";
 import { BROKEN_DIGESTS } from "./broken-digests.ts";
 import { BROKEN_ENDINGS } from "./broken-endings.ts";
 import { BROKEN_IDENTITIES } from "./broken-identities.ts";
+import { BROKEN_OPENINGS } from "./broken-openings.ts";
 import { BROKEN_SECRECY } from "./broken-secrecy.ts";
 import { BROKEN_SIGNATURES } from "./broken-signatures.ts";
 import { isOfFault, testThatChecksFail, unproven } from "./proof.ts";
@@ -16,6 +17,7 @@ const BROKEN_SIGNERS = [
   ...BROKEN_CONCURRENCY,
   ...BROKEN_ENDINGS,
   ...BROKEN_SECRECY,
+  ...BROKEN_OPENINGS,
 ];
 
 describe("a broken signer fails its check", () => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Signer } from "@signpost/core";
-import type { SignerHarness } from "@signpost/conformance";
+import type { OpeningLimits, SignerHarness } from "@signpost/conformance";
 import { createReferenceBackend } from "./reference.ts";
 import type { ReferenceBackend } from "./reference.ts";
 
@@ -24,6 +24,16 @@ export function harnessOf(change: Change): () => SignerHarness {
   return () => {
     const backend = createReferenceBackend();
     return { ...backend.harness, open: async () => changed(await backend.open(false), backend, change) };
+  };
+}
+
+/** Opens wrongly where the opening has a signal or a time limit. */
+export function openingWith(
+  open: (backend: ReferenceBackend, limits: OpeningLimits) => Promise<Signer>,
+): () => SignerHarness {
+  return () => {
+    const backend = createReferenceBackend();
+    return { ...backend.harness, openWith: (limits) => open(backend, limits) };
   };
 }
 

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { p256 } from "@noble/curves/nist.js";
 import { guardSigner, SignerError } from "@signpost/core";
-import { createSigner, endedError } from "@signpost/core/adapter";
+import { createSigner, endedError, withinDeadline } from "@signpost/core/adapter";
 import type { GuardPolicy, P256PublicJwk, Signer, SignerErrorCode, SignOptions } from "@signpost/core";
 import { SLOW_FAULT_MS } from "@signpost/conformance";
-import type { Fault, SignerHarness } from "@signpost/conformance";
+import type { Fault, OpeningLimits, SignerHarness } from "@signpost/conformance";
 
 /** A P-256 key that signs digests as they are. */
 export interface TestKey {
@@ -31,6 +31,8 @@ export function createTestKey(): TestKey {
 export interface ReferenceBackend {
   readonly key: TestKey;
   readonly open: SignerHarness["open"];
+  /** Reads the key from the backend first, which may be silent. */
+  readonly openWith: (limits: OpeningLimits) => Promise<Signer>;
   /** All that signerChecks is given. */
   readonly harness: SignerHarness & { readonly faults: Record<Fault, (on: boolean) => Promise<void>> };
   /** Which fault is on, for signers that are broken on purpose. */
@@ -65,6 +67,15 @@ export function createReferenceBackend(options: { latencyMs?: number } = {}): Re
     return policy === false ? bare : guardSigner(bare, policy);
   };
 
+  const openWith = async ({ policy, signal, openDeadlineMs = 5000 }: OpeningLimits): Promise<Signer> => {
+    const readKey = async (ending: AbortSignal): Promise<void> => {
+      if (fault === "slow") await waitUnlessAborted(SLOW_FAULT_MS, ending);
+      if (fault === "hang" || fault === "hang-after-headers") await waitUnlessAborted(undefined, ending);
+    };
+    await withinDeadline(readKey, { deadlineMs: openDeadlineMs, signal });
+    return open(policy);
+  };
+
   const toggle = (name: Fault) => async (on: boolean) => {
     fault = on ? name : undefined;
     sessionIsOpen = !(on && name === "session-lost");
@@ -72,7 +83,7 @@ export function createReferenceBackend(options: { latencyMs?: number } = {}): Re
   const faults = Object.fromEntries(
     ALL_FAULTS.map((name) => [name, toggle(name)]),
   ) as ReferenceBackend["harness"]["faults"];
-  return { key, open, harness: { open, secrets: [key.secret], faults }, fault: () => fault };
+  return { key, open, openWith, harness: { open, openWith, secrets: [key.secret], faults }, fault: () => fault };
 }
 
 /** Rejects as a `Signer` must when the signal aborts; without a time it waits for nothing else. */

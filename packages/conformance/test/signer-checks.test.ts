@@ -33,6 +33,19 @@ test("the faults that a harness offers are checked, and no others", () => {
   ]);
 });
 
+test("opening with a signal or a time limit is checked if the harness can do it, and not otherwise", () => {
+  const { harness } = createReferenceBackend();
+  const without = namesOf({ ...harness, openWith: undefined });
+  const silent = ["hang", "hang-after-headers"].map((fault) => `opening while ${fault} ends at its deadline`);
+  expect(namesOf(harness).filter((name) => !without.includes(name))).toEqual(
+    ["bare", "guarded"].flatMap((form) =>
+      ["opening with a signal that is already aborted", "a signal that outlives the opening", ...silent].map((start) =>
+        expect.stringMatching(new RegExp(`^${form}: ${start}`)),
+      ),
+    ),
+  );
+});
+
 test("a fault is switched off again when its check fails", async () => {
   const backend = createReferenceBackend();
   const checks = signerChecks({ ...backend.harness, open: () => backend.open(false) });
@@ -62,6 +75,7 @@ test("a fault that has no such name is refused", () => {
 test.each<[string, (harness: SignerHarness) => unknown, string]>([
   ["no object", () => null, "options"],
   ["no open", ({ secrets }) => ({ secrets }), "open"],
+  ["an openWith that is no function", (harness) => ({ ...harness, openWith: true }), "openWith"],
   ["no secrets", ({ open }) => ({ open }), "secrets"],
   ["secrets that are no list", (harness) => ({ ...harness, secrets: "secret" }), "secrets"],
   ["a secret that is no text", (harness) => ({ ...harness, secrets: [1234567] }), "secrets[0]"],

@@ -30,6 +30,16 @@ describe("a signer on SoftHSM in a child process", () => {
         sessions: 2,
         policy,
       }),
+    openWith: (limits) =>
+      openPkcs11Signer({
+        module: shim.module,
+        token: hsm.tokenLabel,
+        object: "k1",
+        pin: PIN,
+        isolation: "process",
+        sessions: 2,
+        ...limits,
+      }),
     secrets: [PIN],
     faults: {
       hang: async (on) => (on ? shim.hang("C_Sign", 1_000) : shim.clear()),

@@ -35,6 +35,8 @@ async function hang(on: boolean): Promise<void> {
 describe("a signer on SoftHSM", () => {
   for (const check of signerChecks({
     open: (policy) => openPkcs11Signer({ module: shim.module, token: hsm.tokenLabel, object: "k1", pin: PIN, policy }),
+    openWith: (limits) =>
+      openPkcs11Signer({ module: shim.module, token: hsm.tokenLabel, object: "k1", pin: PIN, ...limits }),
     secrets: [PIN],
     faults: {
       unreachable: when(() => {

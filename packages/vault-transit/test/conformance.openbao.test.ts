@@ -35,6 +35,7 @@ describe("a signer on OpenBao", () => {
     faults,
     open: (policy) =>
       openVaultTransitSigner({ address: server.address, key: "op", auth, policy, openDeadlineMs: openDeadlineMs() }),
+    openWith: (limits) => openVaultTransitSigner({ address: server.address, key: "op", auth, ...limits }),
   })) {
     test(check.name, check.run);
   }

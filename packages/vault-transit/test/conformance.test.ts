@@ -15,6 +15,7 @@ describe("a signer on a Transit engine with every fault", () => {
     secrets: [fake.token],
     faults,
     open: (policy) => openVaultTransitSigner({ ...options, policy, openDeadlineMs: openDeadlineMs() }),
+    openWith: (limits) => openVaultTransitSigner({ ...options, ...limits }),
   })) {
     test(check.name, check.run);
   }

@@ -6,7 +6,11 @@ import type { CheckDefinition } from "../harness.ts";
 import { assertSignature, newMessage, nodeKeyOf } from "../message.ts";
 import { ABORT_BOUND_MS, CALL_BOUND_MS, outcomeOf, rejectionOf, signerError, within, withSigner } from "../settle.ts";
 
-const REASONS: readonly unknown[] = [new Error("the caller went away"), "a reason that is not an Error", undefined];
+export const REASONS: readonly unknown[] = [
+  new Error("the caller went away"),
+  "a reason that is not an Error",
+  undefined,
+];
 
 /** When to abort, counted from the start of the call. */
 const MOMENTS: readonly (readonly [name: string, wait: () => Promise<void>])[] = [
@@ -91,7 +95,7 @@ function controllerForMany(): AbortController {
 }
 
 /** Listeners may be removed shortly after the call settled, for example when a socket closes. */
-async function listenersLeft(signal: AbortSignal): Promise<number> {
+export async function listenersLeft(signal: AbortSignal): Promise<number> {
   for (let round = 0; round < 40 && getEventListeners(signal, "abort").length > 0; round += 1) await pause(50);
   return getEventListeners(signal, "abort").length;
 }

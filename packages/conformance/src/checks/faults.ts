@@ -17,7 +17,7 @@ const SILENT_POLICY = { deadlineMs: 2_000, attemptTimeoutMs: 600, maxAttempts: 2
 /** Long, because a backend that answers does not use it up, and a busy machine must not change the result. */
 const SPEAKING_POLICY = { deadlineMs: 15_000, attemptTimeoutMs: 5_000, maxAttempts: 2 } satisfies GuardPolicy;
 /** A call ends at its deadline. The rest is for busy machines. Milliseconds. */
-const BEYOND_DEADLINE_MS = 1_500;
+export const BEYOND_DEADLINE_MS = 1_500;
 /** Time limit for opening, longer than the default connection timeouts of all clients. Milliseconds. */
 const OPENING_BOUND_MS = 15_000;
 const CALLERS = 8;
@@ -154,7 +154,7 @@ function policyFor({ silent }: FaultExpectation): typeof SILENT_POLICY {
 }
 
 /** Always switches the fault off again. */
-async function whileOn<T>({ toggle }: FaultCase, run: () => Promise<T>): Promise<T> {
+export async function whileOn<T>({ toggle }: SwitchableFault, run: () => Promise<T>): Promise<T> {
   await toggle(true);
   try {
     return await run();
@@ -164,7 +164,7 @@ async function whileOn<T>({ toggle }: FaultCase, run: () => Promise<T>): Promise
 }
 
 /** Retries until it works. All failures until then must be transient. */
-async function recovers<Result>(attempt: () => Promise<Result>, recoveryMs: number): Promise<Result> {
+export async function recovers<Result>(attempt: () => Promise<Result>, recoveryMs: number): Promise<Result> {
   const until = performance.now() + recoveryMs;
   for (;;) {
     try {

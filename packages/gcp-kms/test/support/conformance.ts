@@ -70,6 +70,7 @@ export function describeConformance({ label, connect }: ClientKind): void {
 
     for (const check of signerChecks({
       open,
+      openWith: (limits) => openGcpKmsSigner({ keyVersion, client, ...limits }),
       secrets: [ACCESS_TOKEN],
       faults: Object.fromEntries(FAULTS.map((fault) => [fault, (on: boolean) => switchFault(fault, on)])),
     })) {
