@@ -28,7 +28,9 @@ const vitest = await createVitest("test", {
   fileParallelism: false,
   reporters: [{}],
   silent: true,
-  testTimeout: 30_000,
+  // The limit of the file ends what hangs. A slow machine must not make a test fail that passes elsewhere.
+  testTimeout: 900_000,
+  hookTimeout: 900_000,
 });
 await vitest.standalone();
 

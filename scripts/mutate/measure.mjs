@@ -13,6 +13,7 @@ import { render } from "./render.mjs";
  * @property {readonly Mutant[]} mutants
  * @property {readonly string[]} tests relative to a lane's folder
  * @property {(lane: Lane) => Promise<void>} bundle makes what programs of tests run out of the sources
+ * @property {(baseline: Baseline) => void} [onBaseline]
  * @property {(verdict: Verdict) => void} onVerdict
  * @property {(durationMs: number) => number} [limitOf] how long a test file may take that takes so long without a mutant
  */
@@ -23,7 +24,7 @@ import { render } from "./render.mjs";
  * @param {Measurement} measurement
  * @returns {Promise<{ verdicts: readonly Verdict[], failed: Baseline["failed"], seconds: number }>}
  */
-export async function measure({ lanes, mutants, tests, bundle, onVerdict, limitOf = usualLimit }) {
+export async function measure({ lanes, mutants, tests, bundle, onBaseline, onVerdict, limitOf = usualLimit }) {
   const started = performance.now();
   const planted = mutants.map((mutant, index) => ({ ...mutant, id: index + 1 }));
   for (const lane of lanes) {
@@ -35,6 +36,7 @@ export async function measure({ lanes, mutants, tests, bundle, onVerdict, limitO
     await bundle(lane);
   }
   const baseline = await runBaseline(lanes, tests);
+  onBaseline?.(baseline);
   const verdicts = await judgeAll(lanes, planted, baseline, { onVerdict, limitOf });
   return { verdicts, failed: baseline.failed, seconds: Math.round((performance.now() - started) / 1000) };
 }

@@ -12,7 +12,7 @@ import { isListed, keyOf, readEquivalents } from "./equivalents.mjs";
 import { Lane } from "./lane.mjs";
 import { measure } from "./measure.mjs";
 import { mutantsIn } from "./mutants.mjs";
-import { describeVerdict, reportOf } from "./report.mjs";
+import { describeFailed, describeVerdict, reportOf } from "./report.mjs";
 import { sample } from "./sample.mjs";
 
 /** @typedef {import("./arguments.mjs").Arguments} Arguments */
@@ -52,6 +52,10 @@ export async function mutatePackage(given) {
       mutants: chosen,
       tests,
       bundle,
+      onBaseline: ({ durations, failed }) => {
+        for (const line of describeFailed(failed)) warn(line);
+        say(`${durations.size} test files pass without a mutant`);
+      },
       onVerdict: (verdict) => say(describeVerdict(verdict)),
     });
     const result = { ...given, candidates: all.length, ...measured };

@@ -24,6 +24,11 @@ export function scoreOf(verdicts) {
   return verdicts.length === 0 ? 100 : Math.floor((verdicts.filter(isKill).length / verdicts.length) * 1000) / 10;
 }
 
+/** @param {Run["failed"]} failed */
+export function describeFailed(failed) {
+  return failed.map(({ file, failure }) => `Left out, since it fails without a mutant: ${file}: ${failure}`);
+}
+
 /** One line of progress. @param {Verdict} verdict */
 export function describeVerdict({ mutant, end, by, files }) {
   const { id, file, line, operator, change } = mutant;
@@ -42,7 +47,7 @@ export function describe({ name, seed, candidates, verdicts, failed, seconds }, 
   const operators = [...new Set(verdicts.map(({ mutant }) => mutant.operator))].toSorted();
   return [
     "",
-    ...failed.map(({ file, failure }) => `! Left out, since it fails without a mutant: ${file}: ${failure}`),
+    ...describeFailed(failed),
     ...survivors.flatMap((verdict) => ["", ...survivorLines(verdict, root)]),
     "",
     row("operator", ["mutants", "killed", "late", "survived", "unreached"]),
