@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
 import { openingBounds, retryOpening, type CallBounds, type OpeningBounds } from "@signpost/core/adapter";
@@ -90,6 +91,40 @@ describe("retryOpening", () => {
     const { outcome } = await settled(() => retryOpening(attempt, bounds({ maxAttempts })));
     expect(outcome).toMatchObject({ code: "unavailable", message: outage().message });
     expect(attempt).toHaveBeenCalledTimes(maxAttempts);
+  });
+
+  test("pauses 400 ms, then 800 ms, and never more than a second", async () => {
+    const at: number[] = [];
+    const attempt = async (): Promise<string> => {
+      at.push(performance.now());
+      throw outage();
+    };
+    await settled(() => retryOpening(attempt, bounds({ maxAttempts: 5 })));
+    expect(at.map((time) => Math.round(time - (at[0] ?? 0)))).toEqual([0, 400, 1200, 2200, 3200]);
+  });
+
+  test("gives up as soon as the next pause would pass the deadline, and does not wait for it", async () => {
+    const attempt = vi.fn<() => Promise<string>>(async () => Promise.reject(outage()));
+    const { outcome, tookMs } = await settled(() =>
+      retryOpening(attempt, bounds({ deadlineMs: 1000, maxAttempts: 9 })),
+    );
+    expect(outcome).toMatchObject({ message: outage().message });
+    expect(attempt).toHaveBeenCalledTimes(2);
+    expect(tookMs).toBeLessThan(450);
+  });
+
+  test("leaves no listener on the caller's signal, whether it opens, fails or is too late", async () => {
+    const { signal } = new AbortController();
+    const outcomes: (() => Promise<string>)[] = [
+      async () => "key",
+      async () => Promise.reject(outage()),
+      async () => Promise.reject(new SignerError("access_denied", "no")),
+      neverSettles,
+    ];
+    for (const attempt of outcomes) {
+      await settled(() => retryOpening(attempt, bounds({ signal, deadlineMs: 3000 })));
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+    }
   });
 
   test("waits for a key that is still being made until the deadline, and counts no attempt for it", async () => {

@@ -46,6 +46,45 @@ describe("safeCause", () => {
     expect(safeCause(circle, rules)).toMatchObject({ message: "round" });
   });
 
+  test("keeps four causes below an error, and no more", () => {
+    const chain = [6, 5, 4, 3, 2, 1, 0].reduce<Error | undefined>(
+      (cause, level) => clientError(`level ${level}`, cause === undefined ? {} : { cause }),
+      undefined,
+    );
+    const messages: unknown[] = [];
+    for (let link = safeCause(chain, rules); link !== undefined; link = memberOf(link, "cause"))
+      messages.push(memberOf(link, "message"));
+    expect(messages).toEqual(["level 0", "level 1", "level 2", "level 3", "level 4"]);
+  });
+
+  test("keeps name and stack as every Error has them: not enumerable", () => {
+    const copy = safeCause(clientError("it failed"), rules);
+    expect(Object.keys(Object(copy))).toEqual(["code"]);
+  });
+
+  test("leaves out a thrown text that repeats the request", () => {
+    const hides = (_error: unknown, message: string): boolean => message.includes(TOKEN);
+    expect(safeCause(`signed with ${TOKEN}`, { ...rules, hides })).toBeUndefined();
+    expect(safeCause("closed", { ...rules, hides })).toBe("closed");
+  });
+
+  test("leaves out a member that cannot be read", () => {
+    const locked = new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error("locked");
+        },
+      },
+    );
+    const error = Object.defineProperty(clientError("it failed", { $metadata: locked }), "code", {
+      get: () => {
+        throw new Error("no code");
+      },
+    });
+    expect(Object.keys(Object(safeCause(error, rules)))).toEqual([]);
+  });
+
   test("leaves out a message that repeats the request, and the stack that begins with it", () => {
     const hides = (_error: unknown, message: string): boolean => message.includes(TOKEN);
     const error = clientError(`signed with ${TOKEN}`, { cause: clientError("beneath") });
@@ -63,7 +102,13 @@ describe("safeCause", () => {
 
 test("memberOf reads a member of any thrown value", () => {
   expect(memberOf(clientError("it failed"), "code")).toBe("E1");
-  for (const thrown of [undefined, null, "text", 7]) expect(memberOf(thrown, "code")).toBeUndefined();
+  for (const thrown of [undefined, null, "text", 7, () => 1]) expect(memberOf(thrown, "code")).toBeUndefined();
+  expect(
+    memberOf(
+      Object.assign(() => 1, { code: "E1" }),
+      "code",
+    ),
+  ).toBeUndefined();
 });
 
 describe("textMember", () => {

@@ -2,7 +2,15 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createKeySet, guardSigner, SIGN_CHANNEL, type SignEvent, SignerError, signWith } from "@signpost/core";
+import {
+  createKeySet,
+  guardSigner,
+  SIGN_CHANNEL,
+  type Signer,
+  type SignEvent,
+  SignerError,
+  signWith,
+} from "@signpost/core";
 import { failure } from "../support/failure.ts";
 import { fails, scriptedSigner, signs, signsAfter } from "../support/scripted-signer.ts";
 
@@ -49,6 +57,19 @@ describe("the channel signpost:sign", () => {
     const { signer } = scriptedSigner(fails(() => new SignerError("unavailable", "down")));
     await failure(guardSigner(signer, { maxAttempts: 2 }).sign(DIGEST));
     expect(events.map(({ event }) => event)).toMatchObject([{ attempts: 2, code: "unavailable" }]);
+  });
+
+  test("names no place for a signer that fails itself, and the place of one that passes calls on", async () => {
+    const down = (uri: string) => () => Promise.reject(new SignerError("unavailable", "down", { uri }));
+    const failing = (uri: string, failedAt: string): Signer => ({
+      ...scriptedSigner().signer,
+      uri,
+      sign: down(failedAt),
+    });
+    await failure(guardSigner(failing("test:own", "test:own"), { maxAttempts: 1 }).sign(DIGEST));
+    await failure(guardSigner(failing("test:own", "test:place"), { maxAttempts: 1 }).sign(DIGEST));
+    expect(events[0]?.event).not.toHaveProperty("place");
+    expect(events[1]?.event).toMatchObject({ uri: "test:own", place: "test:place", code: "unavailable" });
   });
 
   test("says so when a call never reached the backend", async () => {

@@ -211,7 +211,10 @@ describe("the deadline", () => {
     const { guard, calls } = guarded({ deadlineMs: 300, attemptTimeoutMs: 1000 }, hangsUntilAborted);
     const failed = failure(guard.sign(DIGEST));
     await vi.advanceTimersByTimeAsync(300);
-    expect(await failed).toMatchObject({ code: "timeout" });
+    expect(await failed).toMatchObject({
+      code: "timeout",
+      message: "scripted:key: no signature within the deadline of 300 ms",
+    });
     expect(calls).toHaveLength(1);
     expect(calls[0]?.signal.aborted).toBe(true);
   });
