@@ -94,6 +94,19 @@ const ofEveryOpeningFault = (fault: Fault): BrokenSigner[] => [
   },
   {
     check: refusing(fault),
+    broken: "shows its credentials in the error",
+    complaint: /shows secrets\[0\]/,
+    harness: () => {
+      const backend = createReferenceBackend();
+      const [code = "unavailable"] = FAULT_EXPECTATIONS[fault].codes;
+      const refusal = new SignerError(code, `refused: ${backend.key.secret}`);
+      const open: SignerHarness["open"] = (policy) =>
+        backend.fault() === undefined ? backend.open(policy) : Promise.reject(refusal);
+      return { ...backend.harness, open };
+    },
+  },
+  {
+    check: refusing(fault),
     broken: "remembers the refusal",
     complaint: /refused before/,
     harness: () => {

@@ -108,6 +108,14 @@ export const BROKEN_SIGNATURES: readonly BrokenSigner[] = [
     })),
   },
   {
+    check: OTHER_INPUT,
+    broken: "signs an empty signing input",
+    complaint: /does not verify/,
+    harness: harnessOf((bare) => ({
+      sign: (digest, options) => bare.sign(options?.signingInput?.length === 0 ? sha256(new Uint8Array()) : digest),
+    })),
+  },
+  {
     check: OWN_RESULT,
     broken: "returns one output buffer every time",
     complaint: /first signature, after a second one was made, does not verify/,

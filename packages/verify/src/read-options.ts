@@ -29,8 +29,8 @@ export function readSignal(name: string, value: AbortSignal | undefined): AbortS
 }
 
 /** A required signal. */
-export function requireSignal(name: string, value: AbortSignal): AbortSignal {
-  if (isSignal(value)) return value;
+export function requireSignal(name: string, value: AbortSignal): void {
+  if (isSignal(value)) return;
   throw new ConfigurationError(name, `expected an AbortSignal, got ${given(value)}`);
 }
 

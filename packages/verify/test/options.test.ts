@@ -315,6 +315,18 @@ it.each(ofOtherTypes)("%s refuses %s: %j as well", async (name, option, value) =
   });
 });
 
+it.each([
+  [[], "an empty list"],
+  [["none"], "a list with another value"],
+  ["ES256", "a string"],
+])("the algorithms %j are refused as %s", async (algorithms, words) => {
+  const call = () => verifyClientAssertion(assertion, { ...assertionOptions, algorithms } as never);
+  expect(await refusal(call)).toMatchObject({
+    argument: "algorithms",
+    message: expect.stringMatching(`got ${words}$`),
+  });
+});
+
 // Nothing is earlier than NaN: no limit would end, or each of them at once.
 it.each([
   ["clock", Number.NaN],

@@ -74,6 +74,13 @@ describe("keys that are taken", () => {
   });
 });
 
+it.each([0x80, 0x81, 0xff])("an RSA modulus that begins with 0x%s may have the sign byte of DER", (first) => {
+  const { n = "", ...rest } = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ format: "jwk" });
+  const written = { ...rest, n: respelled(n, (bytes) => (bytes.writeUInt8(first, 0), bytes)) };
+  expect(dropReason(written)).toBeUndefined();
+  expect(dropReason({ ...written, n: respelled(written.n, longer) })).toBeUndefined();
+});
+
 /** 32 bytes, little-endian: how they begin, what fills them, how they end. */
 function edwards(first: string, fill = "00", last = fill): string {
   const middle = fill.repeat(31 - first.length / 2);

@@ -258,6 +258,7 @@ describe("a logout token", () => {
     const { sub: _sub, ...withoutSub } = logoutClaims();
     for (const claims of [logoutClaims(), { ...logoutClaims(), sid: "x" }, { ...withoutSub, sid: "x" }]) {
       await expect(verifyOwnJwt(await sign(claims, "logout+jwt"), options("logout_token"))).resolves.toMatchObject({
+        expired: false,
         claims,
       });
     }

@@ -40,12 +40,14 @@ describe("over https", () => {
 
   it("a set is fetched through the dispatcher that judges addresses, which checks the name of the certificate", async () => {
     const port = await startTls();
-    const open = (hostname: string, ca?: string): Promise<unknown> => {
+    const open = (hostname: string, ca?: string | Uint8Array | readonly string[]): Promise<unknown> => {
       const dispatcher = createPublicDispatcher({ allowSubnets: ["127.0.0.0/8"], lookup: loopback, ca });
       onTestFinished(() => dispatcher.close());
       return createRemoteKeySet(`https://${hostname}:${port}/jwks`, { dispatcher })({ alg: "ES256", kid: "a" });
     };
     await expect(open("op.example", certificate.cert)).resolves.toBeDefined();
+    await expect(open("op.example", [certificate.cert])).resolves.toBeDefined();
+    await expect(open("op.example", new TextEncoder().encode(certificate.cert))).resolves.toBeDefined();
     await expect(open("evil.example", certificate.cert)).rejects.toMatchObject({
       code: "fetch_failed",
       cause: { cause: { code: "ERR_TLS_CERT_ALTNAME_INVALID" } },
