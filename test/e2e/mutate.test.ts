@@ -190,6 +190,7 @@ test("every listed equivalent mutant still fits its source, and says why no test
   const mutants = await Promise.all(PACKAGES.map((name) => mutantsIn(ROOT, `packages/${name}/src`)));
   const listed = readEquivalents();
   expect(outdated(listed, mutants.flat())).toEqual([]);
+  expect(mutants.flat().filter(isListed(listed))).toHaveLength(listed.length);
   for (const { reason } of listed) expect(reason.length).toBeGreaterThan(20);
 });
 

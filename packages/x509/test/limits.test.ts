@@ -153,7 +153,12 @@ test("1 to 32 certificates are read at once", () => {
 });
 
 /** RFC 5280 appendix A.1, RFC 4519, ETSI EN 319 412-1: each name of an attribute, and the most characters of its value. */
-const ATTRIBUTES: readonly (readonly [names: readonly string[], oid: string, longest: number, value?: (length: number) => string])[] = [
+const ATTRIBUTES: readonly (readonly [
+  names: readonly string[],
+  oid: string,
+  longest: number,
+  value?: (length: number) => string,
+])[] = [
   [["CN", "commonName"], "2.5.4.3", 64],
   [["SN", "surname"], "2.5.4.4", 32_768],
   [["serialNumber"], "2.5.4.5", 64],
