@@ -29,7 +29,7 @@ interface Plugin {
 
 /** The plug around a `jwt()` that has more than the host's. */
 function pluginAround(more: object): Plugin {
-  const around = (options: never) => Object.assign(jwt(options), more);
+  const around = (options?: never) => Object.assign(jwt(options), more);
   return signpostJwt({ jwt: around, APIError, keys, endpoint: endpoint() }) as unknown as Plugin;
 }
 

@@ -186,7 +186,14 @@ const ATTRIBUTES: readonly (readonly [
   [["jurisdictionCountryName"], "1.3.6.1.4.1.311.60.2.1.3", 2, (length) => "D".repeat(length)],
 ];
 
-describe.each(ATTRIBUTES)("the attribute %j", (names, dotted, longest, value = (length) => "a".repeat(length)) => {
+const ROWS = ATTRIBUTES.map(([names, dotted, longest, value = (length: number) => "a".repeat(length)]) => ({
+  names,
+  dotted,
+  longest,
+  value,
+}));
+
+describe.each(ROWS)("the attribute $names", ({ names, dotted, longest, value }) => {
   test("is the same under each of its names, in any case, and under its object identifier", async () => {
     const [main = ""] = names;
     const text = value(Math.min(longest, 4));
