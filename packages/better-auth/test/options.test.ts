@@ -63,6 +63,9 @@ describe("options of jwt() that need a key of the host, or another algorithm, ar
 test("an option of jwt() that is undefined keeps its default", () => {
   const { options } = plugin({ options: { disableSettingJwtHeader: undefined, jwt: { issuer: undefined } } });
   expect(options).toMatchObject({ disableSettingJwtHeader: true, jwt: { issuer: ISSUER } });
+  expect(plugin({ options: { jwt: { issuer: "https://id.example" } } }).options).toMatchObject({
+    jwt: { issuer: "https://id.example" },
+  });
   expect(plugin({ options: { disableSettingJwtHeader: false } }).options).toMatchObject({
     disableSettingJwtHeader: false,
   });

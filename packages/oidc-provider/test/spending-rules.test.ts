@@ -122,6 +122,7 @@ describe("what is used up once", () => {
   function host(consume: () => Promise<void>): { code(jti: string): Kept; answer(context: RequestContext): void } {
     class Twin {
       static ctx: RequestContext | undefined;
+      readonly issuer = "https://op.example";
     }
     const names = [
       "AuthorizationCode",

@@ -186,6 +186,24 @@ const ATTRIBUTES: readonly (readonly [
   [["jurisdictionCountryName"], "1.3.6.1.4.1.311.60.2.1.3", 2, (length) => "D".repeat(length)],
 ];
 
+test.each(["serialNumber", "countryName", "dnQualifier", "jurisdictionCountryName"])(
+  "the attribute %s is a PrintableString",
+  async (name) => {
+    await expect(createCsr(signer, { subject: [{ [name]: "A_" }] })).rejects.toMatchObject({
+      message: expect.stringContaining("PrintableString"),
+    });
+    await expect(createCsr(signer, { subject: [{ [name]: "DE" }] })).resolves.toHaveProperty("der");
+  },
+);
+
+test("the alternative names of a certificate with a subject may be critical or not, as the caller says", async () => {
+  for (const subjectAltNames of [true, false]) {
+    const extensions = { critical: { subjectAltNames } };
+    const made = selfSigned(signer, { subject, subjectAltNames: [{ dns: "op.example" }], extensions });
+    await expect(made).resolves.toHaveProperty("pem");
+  }
+});
+
 const ROWS = ATTRIBUTES.map(([names, dotted, longest, value = (length: number) => "a".repeat(length)]) => ({
   names,
   dotted,

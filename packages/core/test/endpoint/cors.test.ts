@@ -1,5 +1,8 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createJwksEndpoint } from "@signpost/core";
+import { removeOrigin } from "@signpost/core/adapter";
 import { goldenSet } from "../support/key-fixtures.ts";
 
 const endpoint = createJwksEndpoint({ issuer: "https://op.example", keys: goldenSet(), cors: true });
@@ -11,6 +14,28 @@ function allowedHeaders(requestHeaders: string | undefined): string | undefined 
   expect(status).toBe(204);
   return headers["Access-Control-Allow-Headers"];
 }
+
+describe("what middleware set for one origin is removed", () => {
+  function headersAfter(headers: Record<string, string>): Record<string, unknown> {
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    removeOrigin(response);
+    return { ...response.getHeaders() };
+  }
+
+  test.each([
+    ["Origin alone", "Origin", {}],
+    ["Origin between others, in any case", "Accept-Encoding, ORIGIN , Accept", { vary: "Accept-Encoding, Accept" }],
+    ["nothing of Origin", "Accept-Encoding,Accept", { vary: "Accept-Encoding,Accept" }],
+  ])("from Vary with %s", (_what, vary, expected) => {
+    expect(headersAfter({ Vary: vary })).toEqual(expected);
+  });
+
+  test("and each header of CORS, but no other", () => {
+    const cors = { "Access-Control-Allow-Origin": "https://spa.example", "Access-Control-Expose-Headers": "ETag" };
+    expect(headersAfter({ ...cors, ETag: '"one"' })).toEqual({ etag: '"one"' });
+  });
+});
 
 describe("the headers that a preflight requests", () => {
   test.each([

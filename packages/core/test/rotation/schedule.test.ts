@@ -27,6 +27,10 @@ function roles(schedule: RotationSchedule): string[] {
   return schedule.keySet().keys.map((key) => `${key.keyId} ${key.role}`);
 }
 
+test("nothing can replace what a schedule answers", () => {
+  expect(Object.isFrozen(scheduled(0).schedule)).toBe(true);
+});
+
 describe("the life of a key", () => {
   test.each<[number, string[], string[], boolean]>([
     [0, ["a active"], [], false],

@@ -36,6 +36,15 @@ describe("openSigner", () => {
     },
   );
 
+  test.each<[unknown, RegExp]>([
+    ["secret:pin", /starts with one of the adapters' schemes: awskms:, pkcs11:$/],
+    [7, /schemes: awskms:, pkcs11:, got 7$/],
+    [undefined, /schemes: awskms:, pkcs11:, got undefined$/],
+  ])("refuses %j, and shows it only if it is no text", async (uri, message) => {
+    const call = openSigner(uri as string, [adapter("awskms", true), adapter("pkcs11", true)]);
+    await expect(call).rejects.toMatchObject({ argument: "uri", message: expect.stringMatching(message) });
+  });
+
   test.each([true, false])("gives a guarded signer when the adapter's own is guarded: %s", async (guarded) => {
     const signer = await openSigner("x:", [adapter("x", guarded)]);
     expect(signer.health().status).toBe("ready");
