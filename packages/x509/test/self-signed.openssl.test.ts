@@ -3,7 +3,7 @@ import { Certificate, CertificateChainValidationEngine } from "pkijs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { GuardedSigner } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
-import { selfSigned, type SelfSignedOptions } from "@signpost/x509";
+import { readCertificates, selfSigned, type SelfSignedOptions } from "@signpost/x509";
 import { asn1, openssl } from "./support/openssl.ts";
 
 let signer: GuardedSigner;
@@ -102,6 +102,7 @@ test("the identifiers of the key are the same, and those of RFC 7093", async () 
     hex.replaceAll(":", "").toLowerCase(),
   );
   expect(identifiers).toEqual([digest, digest]);
+  expect(readCertificates(pem)).toMatchObject([{ subjectKeyIdentifier: digest, authorityKeyIdentifier: digest }]);
   expect(der[0]).toBe(0x30);
 });
 
