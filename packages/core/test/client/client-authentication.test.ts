@@ -44,6 +44,10 @@ describe("a client authenticates with an assertion", () => {
     });
   });
 
+  test.each(["always", "first"] as const)("whose signatures may be verified %s", async (verify) => {
+    await expect(assertionOf(clientAuthentication(keys, { verify }))).resolves.not.toBe("");
+  });
+
   test("with a jti that never repeats", async () => {
     const authenticate = clientAuthentication(keys);
     const assertions = await Promise.all(Array.from({ length: 100 }, () => assertionOf(authenticate)));
