@@ -57,7 +57,8 @@ function isName(node, parent) {
 }
 
 /** Only the names of such a table are read. @param {Node} node @param {string} source */
-function isTableOfNames({ type, id }, source) {
+function isTableOfNames({ type, id, callee }, source) {
+  if (type === "CallExpression") return callee.name === "assertOptions";
   const annotation = type === "VariableDeclarator" ? id.typeAnnotation : undefined;
   return annotation?.type !== undefined && source.slice(annotation.start, annotation.end).includes("OptionNames<");
 }

@@ -66,6 +66,7 @@ test.each([
   ["literal", "import a from 'module'", []],
   ["literal", "x = { 'key': a }", []],
   ["literal", "let x: 5 | 'word'", []],
+  ["literal", "assertOptions('details', details, { cause: true })", []],
   ["literal", "const NAMES: OptionNames<Options> = { signal: true }", []],
 ])("the operator %s changes %s", async (operator, source, expected) => {
   expect((await changesOf(source, operator)).toSorted()).toEqual(expected.toSorted());

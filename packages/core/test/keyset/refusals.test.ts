@@ -75,6 +75,21 @@ describe("the list of entries is refused when it is", () => {
   ]);
 });
 
+test("a keyId has up to 256 characters", () => {
+  expect(make([{ ...good, keyId: "x".repeat(256) }]).active.keyId).toHaveLength(256);
+});
+
+test.each([
+  ["x".repeat(257), "257 characters"],
+  ["a\uD83D", "a lone surrogate"],
+  ["", "an empty string"],
+  [7, "7"],
+])("a keyId that is refused is described, and a text is not repeated", (keyId, words) => {
+  expect(thrownBy(() => make([{ ...good, keyId } as never]))).toMatchObject({
+    message: expect.stringMatching(new RegExp(`without lone surrogates, got ${words}$`)),
+  });
+});
+
 describe("a keyId is refused when it is", () => {
   const values: readonly (readonly [string, unknown])[] = [
     ["empty", ""],
@@ -271,8 +286,11 @@ describe("a legacy key is refused with", () => {
     row("HS256", ".alg", /RS256, PS256 or EdDSA/, { publicKey: RSA.jwk, alg: "HS256" }),
     row("none", ".alg", /RS256, PS256 or EdDSA/, { publicKey: RSA.jwk, alg: "none" }),
     row("RS256 on an Ed25519 key", ".publicKey", /RSA key for RS256/, { publicKey: ED25519.jwk, alg: "RS256" }),
-    row("EdDSA on an RSA key", ".publicKey", /Ed25519 key for EdDSA/, { publicKey: RSA.jwk, alg: "EdDSA" }),
-    row("EdDSA on an X25519 key", ".publicKey", /Ed25519 key for EdDSA/, { publicKey: X25519.jwk, alg: "EdDSA" }),
+    row("EdDSA on an RSA key", ".publicKey", /Ed25519 key for EdDSA, got RSA$/, { publicKey: RSA.jwk, alg: "EdDSA" }),
+    row("EdDSA on an X25519 key", ".publicKey", /Ed25519 key for EdDSA, got X25519$/, {
+      publicKey: X25519.jwk,
+      alg: "EdDSA",
+    }),
     row("RSA of 1024 bits", ".publicKey", /1024 bits/, { publicKey: SMALL_RSA.jwk, alg: "RS256" }),
     row("private members", ".publicKey", /private member/, { publicKey: ED25519.privateJwk, alg: "EdDSA" }),
   ]);

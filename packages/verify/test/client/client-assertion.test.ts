@@ -200,6 +200,10 @@ describe("each assertion", () => {
     await expect(verifyClientAssertion(await sign({ jti: "2" }), shared)).resolves.toBeDefined();
   });
 
+  it("may have a jti of 1024 characters", async () => {
+    await expect(verifyClientAssertion(await sign({ jti: "x".repeat(1024) }), options())).resolves.toBeDefined();
+  });
+
   it("of another client, or for another issuer, may have the same jti", async () => {
     const shared = options();
     await verifyClientAssertion(await sign(), shared);

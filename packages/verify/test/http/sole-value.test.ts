@@ -19,6 +19,12 @@ test.each(["max-age=60", "60, 30", DATE, '"a,b", "a, b"', "", ",", " , ", "60, 6
   },
 );
 
+test("a field of 1000 characters is looked at, and a longer one is not", () => {
+  const value = "a".repeat(499);
+  expect(soleValue(`${value}, ${value}`)).toBe(value);
+  expect(soleValue(`${value},  ${value}`)).toBe(`${value},  ${value}`);
+});
+
 test("white space in front of a value costs no time", () => {
   const value = `${" ".repeat(990)},x`;
   expect(soleValue(value)).toBe(value);
