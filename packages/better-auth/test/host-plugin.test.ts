@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { APIError } from "better-auth/api";
 import { jwt } from "better-auth/plugins";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -5,7 +6,7 @@ import { createJwksEndpoint, createKeySet, type KeySet, type Signer } from "@sig
 import { openLocalSigner } from "@signpost/local";
 import { basePathOf, type HostContext, oauthProviderOptions, requireOneJwtPlugin } from "../src/host.ts";
 import { signpostJwt } from "../src/index.ts";
-import { withLiveKeys } from "../src/verifying-keys.ts";
+import { hostKeys, withLiveKeys } from "../src/verifying-keys.ts";
 
 let signer: Signer;
 let keys: KeySet;
@@ -78,6 +79,15 @@ describe("what the plug reads of the host", () => {
   ])("the base path of %j with %j is %s", (baseURL, options, expected) => {
     expect(basePathOf({ ...context(options), baseURL })).toBe(expected);
   });
+});
+
+test("the host verifies its own tokens with the signing keys, and not with the encryption keys", () => {
+  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const encryptionKeyset = [{ keyId: "enc", publicKey: publicKey.export({ format: "jwk" }) }];
+  const both = createKeySet([{ keyId: "sig", signer }], { encryptionKeyset });
+  const rows = hostKeys(createJwksEndpoint({ issuer: "https://op.example", keys: both }));
+  expect(rows).toMatchObject([{ id: "sig", alg: "ES256", crv: "P-256", createdAt: new Date(0) }]);
+  expect(() => rows[0]?.privateKey).toThrow("jwt.sign");
 });
 
 describe("the host's document of keys", () => {

@@ -76,6 +76,11 @@ describe("each argument is checked", () => {
     ["jwt", { jwt: undefined }, 'jwt: expected the jwt of "better-auth/plugins"'],
     ["APIError", { APIError: 4 }, 'APIError: expected the APIError of "better-auth/api"'],
     ["endpoint", { endpoint: {} }, "endpoint: expected the result of createJwksEndpoint"],
+    ...["respond", "matches", "jwksUri"].map((name): [string, object, string] => [
+      `endpoint without ${name}`,
+      { endpoint: { respond: () => {}, matches: () => true, jwksUri: "https://op.example/jwks", [name]: undefined } },
+      "endpoint: expected the result of createJwksEndpoint",
+    ]),
     ["keys", { keys: undefined }, "keys: expected"],
     ["servesEndpoint", { servesEndpoint: "no" }, "servesEndpoint: expected true or false"],
     ["verify", { verify: "never" }, 'verify: expected "always" or "first"'],
@@ -191,6 +196,14 @@ describe("what only the host knows is checked when it starts", () => {
       return (await host.handler(new Request(`${ISSUER}/api/auth/oauth2/token`, { method: "POST", body }))).status;
     };
     expect([await spend({}), await spend({ disableJwtPlugin: true })]).toEqual([503, 400]);
+  });
+
+  test("a resource that names ES256, or nothing, is taken", async () => {
+    for (const pin of [{}, { signingAlgorithm: "ES256" }, { signingAlgorithm: null, signingKeyId: null }]) {
+      const resources = [{ identifier: "https://api.example", ...pin } as never];
+      const provider = oauthProvider({ loginPage: "/login", consentPage: "/consent", resources });
+      await expect(start(plugin(), { baseURL: ISSUER, plugins: [provider] })).resolves.toBeDefined();
+    }
   });
 
   test.each([

@@ -34,6 +34,13 @@ const throwing = (error: unknown) => (): never => {
   throw error;
 };
 
+test.each([Object.assign(new Error("away"), { transient: true }), undefined, "text"])(
+  "%s is no failure that passes: the client must not try again",
+  (cause) => {
+    expect(hostFailure(cause, errors)).toMatchObject({ error: "server_error", statusCode: 500 });
+  },
+);
+
 describe("an error response that could not be signed", () => {
   test("is a plain page that says when to come back if the key is away", async () => {
     expect(await answerAfter(throwing(away))).toEqual({

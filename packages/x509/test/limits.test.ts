@@ -152,6 +152,27 @@ test("1 to 32 certificates are read at once", () => {
   }
 });
 
+test("a value that is written as DER stays as it is", async () => {
+  const { pem: made } = await selfSigned(signer, { subject: "1.2.3=#0c036f7073,CN=op" });
+  expect(readCertificates(made)[0]?.der).toBeInstanceOf(Uint8Array);
+  expect(Buffer.from(readCertificates(made)[0]?.der ?? []).includes(Buffer.from("0c036f7073", "hex"))).toBe(true);
+  const asPrintable = await selfSigned(signer, { subject: "1.2.3=#13036f7073,CN=op" });
+  expect(Buffer.from(asPrintable.der).includes(Buffer.from("13036f7073", "hex"))).toBe(true);
+});
+
+test("the certificate that cannot be read is named, with what is wrong", () => {
+  const [info] = readCertificates(pem);
+  const x5c = Buffer.from(info?.der ?? []).toString("base64");
+  const nothing = Buffer.from([0x30, 0x00]).toString("base64");
+  expect(readCertificates([x5c, x5c])).toHaveLength(2);
+  expect(() => readCertificates([x5c, `${x5c}\n`])).toThrow(
+    expect.objectContaining({ argument: "certificates[1]", message: expect.stringContaining("base64 with padding") }),
+  );
+  expect(() => readCertificates([x5c, nothing])).toThrow(
+    expect.objectContaining({ argument: "certificates[1]", cause: expect.any(Error) }),
+  );
+});
+
 /** RFC 5280 appendix A.1, RFC 4519, ETSI EN 319 412-1: each name of an attribute, and the most characters of its value. */
 const ATTRIBUTES: readonly (readonly [
   names: readonly string[],

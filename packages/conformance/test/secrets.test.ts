@@ -1,0 +1,76 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { assertErrorKeepsSecrets, assertValueKeepsSecrets } from "../src/secrets.ts";
+
+const SECRET = "correct horse";
+const DIGEST = Uint8Array.from({ length: 32 }, (_, index) => index + 1);
+
+/** An error that prints nothing of itself, so that only its members can show something. */
+function silent(
+  message: string,
+  { cause, ...more }: { readonly cause?: unknown } & Record<string, unknown> = {},
+): Error {
+  return Object.assign(new Error(message, { cause }), { [inspect.custom]: () => "an error" }, more);
+}
+
+const searched = (error: unknown) => () => assertErrorKeepsSecrets(error, [SECRET], DIGEST, "the call");
+
+describe("an error is searched", () => {
+  test.each<[string, unknown, string]>([
+    ["as it is printed", new Error(`no ${SECRET}`), "util.inspect of the call shows secrets[0]"],
+    ["in its message", silent(`no ${SECRET}`), "message of the call shows secrets[0]"],
+    ["in its stack", silent("no", { stack: `Error\n    at ${SECRET}` }), "stack of the call shows secrets[0]"],
+    ["in its members", silent("no", { request: { pin: SECRET } }), "JSON of the call shows secrets[0]"],
+    ["in its cause", silent("no", { cause: new Error(SECRET) }), "message of cause 1 of the call shows secrets[0]"],
+    [
+      "in the cause of its cause",
+      silent("no", { cause: silent("no", { cause: silent("no", { pin: SECRET }) }) }),
+      "JSON of cause 2 of the call shows secrets[0]",
+    ],
+    [
+      "for the digest in hexadecimal",
+      silent(Buffer.from(DIGEST).toString("hex")),
+      "message of the call shows the digest",
+    ],
+    [
+      "for the digest in base64",
+      silent(Buffer.from(DIGEST).toString("base64")),
+      "message of the call shows the digest",
+    ],
+  ])("%s", (_where, error, complaint) => {
+    expect(searched(error)).toThrow(complaint);
+  });
+
+  test("and found clean if it shows nothing", () => {
+    expect(searched(silent("no", { cause: silent("no"), attempts: 3n }))).not.toThrow();
+  });
+
+  test("to its end, even if it is its own cause", () => {
+    const circle = silent("no");
+    circle.cause = circle;
+    expect(searched(circle)).not.toThrow();
+  });
+});
+
+describe("a value is searched", () => {
+  const search = (value: unknown) => () => assertValueKeepsSecrets(value, [SECRET], "the signer");
+
+  test("even if an array or an object in it holds itself", () => {
+    const list: unknown[] = [{ [inspect.custom]: () => "hidden", pin: SECRET }];
+    list.unshift(list);
+    const object: Record<string, unknown> = { list };
+    object["self"] = object;
+    expect(search(object)).toThrow("JSON of the signer shows secrets[0]");
+    expect(search([list[0]])).toThrow("shows secrets[0]");
+    const clean: unknown[] = [];
+    clean.push(clean, 1n);
+    expect(search(clean)).not.toThrow();
+  });
+
+  test.each([undefined, () => SECRET.length, 7n, null])(
+    "also if it is %s, which has no JSON or no members",
+    (value) => {
+      expect(search(value)).not.toThrow();
+    },
+  );
+});
