@@ -149,8 +149,11 @@ describe("npm run pack", () => {
   });
 });
 
-test("the README says how to install from a clone for as long as the packages are on no registry", () => {
-  const isReleased = publicPackages().some(({ version }) => version !== "0.0.0");
-  const says = readFileSync(join(ROOT, "README.md"), "utf8").includes("**Not on npm yet.**");
-  expect(says).toBe(!isReleased);
-});
+test.each(["README.md", "docs/start.md"])(
+  "%s says how to install from a clone for as long as the packages are on no registry",
+  (page) => {
+    const isReleased = publicPackages().some(({ version }) => version !== "0.0.0");
+    const says = readFileSync(join(ROOT, page), "utf8").includes("**Not on npm yet.**");
+    expect(says).toBe(!isReleased);
+  },
+);
