@@ -63,12 +63,17 @@ export class Lane {
 
   /** Ends the runner, and everything that it has started. */
   async close() {
+    const runner = this.kill();
+    if (runner !== undefined) await once(runner, "exit");
+  }
+
+  /** Same, but does not wait for its end. Returns the runner, unless it has ended already. */
+  kill() {
     const runner = this.#runner;
     this.#runner = undefined;
-    if (runner?.pid === undefined || runner.exitCode !== null || runner.signalCode !== null) return;
-    const ended = once(runner, "exit");
+    if (runner?.pid === undefined || runner.exitCode !== null || runner.signalCode !== null) return undefined;
     process.kill(-runner.pid, "SIGKILL");
-    await ended;
+    return runner;
   }
 
   async #start() {

@@ -38,7 +38,19 @@ export async function mutatePackage(given) {
 
   const folder = mkdtempSync(join(scratchFolder("mutate"), "run-"));
   const lanes = Array.from({ length: LANES }, (_, index) => new Lane(join(folder, `${index}`), env));
-  const stop = () => void Promise.all(lanes.map((lane) => lane.close())).then(() => process.exit(1));
+  // The copies have tests, which a test runner in the clone would find.
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  // At once, because a lane that has ended is started again for the next file.
+  const stop = () => {
+    for (const lane of lanes) lane.kill();
+    try {
+      remove();
+    } catch {
+      // Something still writes to them, such as a build.
+      warn(`Remove the copies yourself: ${folder}`);
+    }
+    process.exit(1);
+  };
   process.once("SIGINT", stop).once("SIGTERM", stop);
   try {
     for (const lane of lanes) await copyClone(lane.folder);
@@ -64,8 +76,7 @@ export async function mutatePackage(given) {
   } finally {
     process.off("SIGINT", stop).off("SIGTERM", stop);
     await Promise.all(lanes.map((lane) => lane.close()));
-    // The copies have tests, which a test runner in the clone would find.
-    rmSync(folder, { recursive: true, force: true });
+    remove();
   }
 }
 
