@@ -35,12 +35,20 @@ export function causeOf(error: unknown): unknown {
   return safeCause(error, { ...rules, secrets: sentSecretsOf(error) });
 }
 
+// A variable may contain the credentials instead of a path. Only what is clearly a path is shown.
+const MISSING_FILE =
+  /^(?:Unable to read the credential file specified by the GOOGLE_APPLICATION_CREDENTIALS environment variable: )?The file at (?:\/[\w.@+-]{1,64}){1,16} does not exist, or it is not a file\. E\w{2,20}: [a-z ]{1,64}, \w{1,16} '(?:\/[\w.@+-]{1,64}){1,16}'$/;
+
 /** What google-auth-library and this package say where they have nothing to repeat. */
 const OF_SDK = /^(?:Could not load the default credentials|The answer has no access token$|expected https, or http on)/;
 
+function isShown(message: string): boolean {
+  return OF_SDK.test(message) || MISSING_FILE.test(message);
+}
+
 /** The part of an error of a source of credentials. Its answer may repeat what was sent, or the credentials. */
 export function sourceCauseOf(error: unknown): unknown {
-  return safeCause(error, { members: ["code", "status"], hides: (_error, message) => !OF_SDK.test(message) });
+  return safeCause(error, { members: ["code", "status"], hides: (_error, message) => !isShown(message) });
 }
 
 // V8's messages, which repeat a part of the text. The SDK's message about a credentials file may contain one.
