@@ -19,7 +19,7 @@ test("the compiled program serves tokens with the keys of its schedule file, and
 test("the README's two files are enough to start it", async () => {
   const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
   const [schedule = "", clients = ""] = [...readme.matchAll(/```json\n([^]*?)```/g)].map(([, block]) => block);
-  const [, command = ""] = /```sh\n(.*)\n```/.exec(readme) ?? [];
+  const [, command = ""] = /```sh\ncd examples\/minimal-op\n(.*)\n```/.exec(readme) ?? [];
   expect(command).toMatch(/^ISSUER=\S+ SCHEDULE_FILE=schedule\.json CLIENTS_FILE=clients\.json node dist\/main\.js$/);
   const program = await startProgram({ schedule, clients });
   try {
