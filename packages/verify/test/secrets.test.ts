@@ -185,12 +185,16 @@ test("a signature of a token is in no text", () => {
 });
 
 describe("a key set from the network", () => {
-  let answer: (asked: IncomingMessage) => { status: number; headers?: Record<string, string>; body: string } = () => ({
-    status: 200,
-    body: "",
-  });
+  interface Answer {
+    readonly status: number;
+    readonly headers?: Record<string, string>;
+    readonly body: string;
+    readonly isSilent?: boolean;
+  }
+  let answer: (asked: IncomingMessage) => Answer = () => ({ status: 200, body: "" });
   const server = createServer((asked, response) => {
-    const { status, headers = {}, body } = answer(asked);
+    const { status, headers = {}, body, isSilent = false } = answer(asked);
+    if (isSilent) return;
     response
       .writeHead(status, { "content-type": "application/json", ...headers })
       .end(status === 204 || status === 304 ? undefined : body);
@@ -283,6 +287,8 @@ describe("a key set from the network", () => {
     expect(await codeOf("another type", {}, (set) => set.preload())).toBe("unexpected_content_type");
     answer = () => ({ status: 200, body: `{"keys":[],"a":"${secret.repeat(3000)}"}` });
     expect(await codeOf("a long body", {}, (set) => set.preload())).toBe("body_too_large");
+    answer = () => ({ status: 200, body: "", isSilent: true });
+    expect(await codeOf("silence", { timeoutMs: 50 }, (set) => set.preload())).toBe("timeout");
     expect(await codeOf("an abort", {}, (set) => set.preload({ signal: AbortSignal.abort() }))).toBe("aborted");
     answer = () => ({ status: 200, body: good });
     const unknown = { alg: "ES256", kid: claim.text };
