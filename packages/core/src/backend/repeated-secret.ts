@@ -23,11 +23,13 @@ export function repeatsSecret(text: string, secrets: readonly (string | undefine
   if (text.length > MAX_TEXT) return true;
   const dense = text.replaceAll(/\s+/g, "");
   const inText = searchIn(dense);
-  const inLowerText = searchIn(dense.toLowerCase());
+  const lower = dense.toLowerCase();
+  const inLowerText = searchIn(lower);
   return known.some((secret) => {
     const bytes = Buffer.from(secret);
     return (
-      dense.includes(secret.replaceAll(/\s+/g, "")) ||
+      // A whole secret may be short. A host name is in lower case.
+      lower.includes(secret.replaceAll(/\s+/g, "").toLowerCase()) ||
       [secret, encodeURIComponent(secret.toWellFormed()), JSON.stringify(secret).slice(1, -1)].some((form) =>
         inText(form, PART),
       ) ||

@@ -24,6 +24,7 @@ describe("a text repeats a secret", () => {
 
   test("that is shorter than the parts that are looked for", () => {
     expect(repeatsSecret("PIN 1234 refused", ["1234"])).toBe(true);
+    expect(repeatsSecret("https://secret-1.example", ["SECRET-1"])).toBe(true);
   });
 
   test("perhaps, if it is too long to be searched", () => {
