@@ -2,8 +2,8 @@ import { ConfigurationError } from "@signpost/core";
 
 /** The attributes that hold a PIN or lead to one, in any case, and in common misspellings. */
 const PIN_ATTRIBUTE = /pin[-_ ]?(?:value|source)\s*=/i;
-/** Separators, and what follows a misspelled attribute name. */
-const SEPARATOR = /[=?&;,|]|pin[-_ ]?(?:value|source)/i;
+/** Separators, and what follows a misspelled attribute name. No name of a token or a key has a line break, which a key in PEM has. */
+const SEPARATOR = /[=?&;,|\r\n]|-----BEGIN|pin[-_ ]?(?:value|source)/i;
 
 /**
  * Refuses a value that contains `pin-value=` or `pin-source=`, as happens after a wrong separator. The PIN would
