@@ -318,6 +318,35 @@ describe("a resource server whose tokens can be signed", () => {
     }
   });
 
+  test("names a key and no algorithm, and has the host's default, which is HMAC", async () => {
+    const getResourceServerInfo = (): ResourceServer => ({
+      scope: "api",
+      audience: RESOURCE,
+      accessTokenFormat: "jwt",
+      jwt: { sign: { key: Buffer.alloc(32, 1) } as never },
+    });
+    await open({
+      keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+      configuration: {
+        clientDefaults: { id_token_signed_response_alg: "HS256" },
+        enabledJWA: { idTokenSigningAlgValues: ["HS256", "ES256"] },
+        clients: [
+          {
+            client_id: "rp",
+            client_secret: SECRET,
+            redirect_uris: [],
+            response_types: [],
+            grant_types: ["client_credentials"],
+          },
+        ],
+        features: { resourceIndicators: { enabled: true, getResourceServerInfo } },
+      },
+    });
+    const form = { grant_type: "client_credentials", resource: RESOURCE };
+    const { access_token } = await tokensOf(await post("/token", form));
+    expect(decodeProtectedHeader(access_token).alg).toBe("HS256");
+  });
+
   test("says RS256 while the host has a key for it that is published", async () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const { says } = await start({ hostKeys: [{ ...privateKey.export({ format: "jwk" }), kid: "rs", alg: "RS256" }] });

@@ -133,6 +133,25 @@ test("what a certificate says is what openssl says", () => {
   });
 });
 
+test("a certificate of version 1, without a version and extensions, says when it is valid", async () => {
+  const csr = await request("first");
+  const files = ["-CA", join(folder, "root.pem"), "-CAkey", join(folder, "root.key"), "-CAcreateserial"];
+  const pem = openssl(csr, "x509", "-req", "-days", "7", ...files);
+  const info = only(readCertificates(pem));
+  expect(openssl(pem, "x509", "-noout", "-text")).toContain("Version: 1 (0x0)");
+  const told = openssl(pem, "x509", "-noout", "-startdate", "-enddate");
+  const times = told.match(/(?<==).*/g)?.map((time) => new Date(time));
+  expect([info.notBefore, info.notAfter]).toEqual(times);
+  expect(info.notAfter.getTime() - info.notBefore.getTime()).toBe(7 * 86_400_000);
+  expect(info).toMatchObject({
+    subject: "CN=first,O=Example",
+    subjectAltNames: [],
+    basicConstraints: undefined,
+    subjectKeyIdentifier: undefined,
+    authorityKeyIdentifier: undefined,
+  });
+});
+
 test("a chain is put into order, from any order", () => {
   for (const certificates of [
     [leaf, middle, root],

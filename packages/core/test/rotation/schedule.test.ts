@@ -89,6 +89,26 @@ describe("the life of a key", () => {
   });
 });
 
+describe("a clock that was set back", () => {
+  test("to before the first key gives no set, and says so by the list", () => {
+    const { schedule, set } = scheduled(0);
+    set(-1);
+    expect(() => schedule.keySet()).toThrow(ConfigurationError);
+    expect(() => schedule.keySet()).toThrow(expect.objectContaining({ argument: "entries" }));
+    set(0);
+    expect(roles(schedule)).toEqual(["a active"]);
+  });
+
+  test("to when a key without a signer was active gives no set, and says so by the entry", () => {
+    const published = { keyId: "a", publicKey: { ...a.publicKey }, announcedFrom: atHour(0), activeFrom: atHour(0) };
+    const { schedule, set } = scheduled(100, [published, ...TWO.slice(1)]);
+    expect(roles(schedule)).toEqual(["b active", "a retiring"]);
+    set(99);
+    expect(() => schedule.keySet()).toThrow(ConfigurationError);
+    expect(() => schedule.keySet()).toThrow(expect.objectContaining({ argument: "entries[0]" }));
+  });
+});
+
 describe("identity", () => {
   test("the set is the same object until something changed, and one for one constellation", () => {
     const { schedule, set } = scheduled(0);

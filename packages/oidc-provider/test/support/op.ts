@@ -87,7 +87,7 @@ export async function startOp(options: OpOptions): Promise<Op> {
       ...signpost.features,
       ...configuration.features,
     },
-    clientDefaults: takes.clientDefaults ? { ...signpost.clientDefaults } : {},
+    clientDefaults: { ...(takes.clientDefaults ? signpost.clientDefaults : {}), ...configuration.clientDefaults },
     issueRefreshToken: (_context, client) => Promise.resolve(client.grantTypeAllowed("refresh_token")),
     // The host's own dispatcher refuses loopback, where the relying party of a test is.
     fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as never),

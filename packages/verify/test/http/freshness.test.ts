@@ -154,6 +154,21 @@ describe("times from the receipt on", () => {
     expect(await freshnessOf(headers, times, rules)).toMatchObject({ freshForMs });
   });
 
+  // An answer that is just stale on arrival is kept for the pause between requests, and one that is just fresh for its rest.
+  it.each([
+    [1, 1],
+    [0, 10_000],
+    [-1, 10_000],
+  ])("with %d ms left of its lifetime is used for %d ms", async (leftMs, freshForMs) => {
+    const agoMs = 60_000 - leftMs;
+    const requestedAt = { monotonic: 1000 - agoMs, wall: wallClock - agoMs };
+    const headers = { "cache-control": "max-age=60, stale-while-revalidate=30" };
+    expect(await freshnessOf(headers, { requestedAt, receivedAt }, rules)).toMatchObject({
+      freshForMs,
+      staleWhileRevalidateForMs: leftMs + 30_000,
+    });
+  });
+
   it("must-revalidate leaves no stale window but the caller's own", async () => {
     const headers = { "cache-control": "max-age=60, must-revalidate, stale-while-revalidate=30, stale-if-error=30" };
     expect(await freshnessOf(headers, times, rules)).toMatchObject({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { testKey } from "../support/keys.ts";
-import { gate, LONG_CACHE, origin, setup } from "../support/remote.ts";
+import { eventually, gate, LONG_CACHE, origin, setup } from "../support/remote.ts";
 
 // Rule 3: an unknown kid.
 
@@ -147,6 +147,47 @@ describe("an unknown kid", () => {
     const results = await Promise.allSettled(waiting);
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
     expect(count()).toBe(2);
+  });
+
+  it.each([
+    ["a forced refetch", async (verifies: () => Promise<unknown>) => verifies()],
+    ["a refresh of the caller", async (_verifies: unknown, refreshes: () => Promise<unknown>) => refreshes()],
+  ])("that waited for %s asks no more, since that one bypassed the caches", async (_name, starts) => {
+    const { keySet, verify, server, count } = await setup(origin([a], LONG_CACHE));
+    await verify(a.token());
+    const { opened, open } = gate();
+    server.answerWith((request) => ({ ...(origin([a], LONG_CACHE)(request) as object), after: opened }));
+    const [other, token] = await Promise.all([unknown("other"), unknown("x")]);
+    const started = starts(
+      async () => verify(other),
+      async () => keySet.refresh(),
+    ).catch(() => undefined);
+    await eventually(() => count() === 2);
+    const waiting = verify(token);
+    open();
+    // Without a permit it would be told to wait.
+    await expect(waiting).rejects.toMatchObject({
+      code: "unknown_kid",
+      retryAfterMs: undefined,
+      message: expect.stringContaining("even after a refetch"),
+    });
+    await started;
+    expect(count()).toBe(2);
+  });
+
+  it("that waited for the first fetch asks past the caches, since that one did not", async () => {
+    const { opened, open } = gate();
+    const { keySet, verify, count, last } = await setup((request) => ({
+      ...(origin([a], LONG_CACHE)(request) as object),
+      after: opened,
+    }));
+    const waiting = verify(unknown("x"));
+    await eventually(() => count() === 1);
+    open();
+    await expect(waiting).rejects.toMatchObject({ code: "unknown_kid", retryAfterMs: undefined });
+    expect(count()).toBe(2);
+    expect(last().headers).toMatchObject({ "cache-control": "no-cache" });
+    expect(keySet.stats()).toMatchObject({ forced: 1 });
   });
 
   it("may come in bursts if the caller allows it", async () => {
