@@ -93,6 +93,7 @@ describe("a system error", () => {
     [{ code: "EACCES", path: "eyJ.token" }, "access_denied", `${FILE}EACCES`],
     [{ code: "EACCES", path: "/eyJ token" }, "access_denied", `${FILE}EACCES`],
     [{ code: "EACCES", path: "/run/" }, "access_denied", `${FILE}EACCES`],
+    [{ code: "EACCES", path: Buffer.from("/run/token") }, "access_denied", `${FILE}EACCES`],
     [
       { code: "EACCES", path: `/${"a".repeat(64)}` },
       "access_denied",

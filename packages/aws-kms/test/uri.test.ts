@@ -68,6 +68,8 @@ describe("a key URI", () => {
     "awskms:",
     "awskms:alias/op",
     "awskms:/alias/op",
+    "awskms:x///alias/op",
+    "awskms:////alias/op",
     "awskms://alias/op",
     "awskms:///",
     "awskms:///alias/",

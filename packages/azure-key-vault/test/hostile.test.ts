@@ -31,6 +31,8 @@ describe("a signature is refused", () => {
     ],
     ["without kid", () => signed({ kid: undefined }), "integrity", true],
     ["with an empty kid", () => signed({ kid: "" }), "integrity", true],
+    ["with text before its kid", () => signed({ kid: `x${kid()}` }), "integrity", false],
+    ["with text after its kid", () => signed({ kid: `${kid()}0` }), "integrity", false],
     ["with a kid that is a number", () => signed({ kid: 7 }), "integrity", false],
     ["with a kid without a version", () => signed({ kid: "https://op.vault.azure.net/keys/op" }), "integrity", false],
     ["with a kid that has more", () => signed({ kid: `${kid()}/sign` }), "integrity", false],

@@ -23,6 +23,10 @@ describe("the name", () => {
     `${KEY}/versions/1${"0".repeat(19)}`,
     KEY.replace("/r/", `/${"r".repeat(64)}/`),
     `x${KEY}`,
+    `x/${KEY}/versions/3`,
+    `\n${KEY}/versions/3`,
+    `${KEY}/versions/3\n`,
+    `${KEY}/versions/3/`,
     `${KEY}x/`,
     "",
   ])("%s is refused", (name) => {

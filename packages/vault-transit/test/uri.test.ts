@@ -40,6 +40,8 @@ describe("a key URI", () => {
     "vault:///transit/keys/op?version=1#x",
     "vault:///transit/keys/../keys/op",
     "vault:///./keys/op",
+    "vault:x///transit/keys/op",
+    "vault:////transit/keys/op",
     "vault:///transit/keys/..",
     "vault:///transit/keys/%6fp",
     "vault:///transit/keys/op key",

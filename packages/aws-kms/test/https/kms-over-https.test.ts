@@ -1,10 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { Agent as HttpAgent, createServer } from "node:http";
+import {
+  Agent as HttpAgent,
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { Agent, createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import tls from "node:tls";
 import { inspect } from "node:util";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -19,8 +26,11 @@ import {
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { provideCredentials } from "../environment.ts";
+import { expectedHeaders } from "../support/sigv4-oracle.ts";
 
 const DIGEST = randomBytes(32);
+/** Of a file of certificate authorities. Bytes. */
+const MAX_BUNDLE = 4_194_304;
 const fake = await startFakeAwsKms();
 const key = fake.addKey();
 const { endpoint, region } = fake;
@@ -316,6 +326,40 @@ describe("credentials", () => {
   });
 });
 
+test.each<[string, Partial<AwsKmsCredentials>]>([
+  ["lasting credentials", {}],
+  ["a session", { sessionToken: "session-token-1" }],
+])("a request is signed as the SDK signs it, for KMS in the Region, with %s", async (_what, others) => {
+  const received: IncomingHttpHeaders[] = [];
+  const bodies: string[] = [];
+  const receive = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    received.push(incoming.headers);
+    bodies.push(await text(incoming));
+    response.end("{}");
+  };
+  const service = createServer((incoming, response) => void receive(incoming, response));
+  await new Promise<void>((listening) => service.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => void service.close());
+  const { port } = service.address() as AddressInfo;
+  const pair = { accessKeyId: "AKIAGIVEN", secretAccessKey: "given-secret", ...others };
+  const api = open({ region: "eu-central-2", endpoint: `http://127.0.0.1:${port}`, credentials: pair });
+  await api.getPublicKey({ KeyId: key.arn }, {});
+  const [headers = {}] = received;
+  const scope = { region: "eu-central-2", service: "kms", host: `127.0.0.1:${port}`, path: "/" };
+  const time = String(headers["x-amz-date"]).replace(/(....)(..)(..T..)(..)(..Z)/, "$1-$2-$3:$4:$5");
+  const expected = await expectedHeaders(scope, pair, {
+    headers: { "content-type": "application/x-amz-json-1.1", "x-amz-target": "TrentService.GetPublicKey" },
+    body: bodies[0] ?? "",
+    now: Date.parse(time),
+  });
+  expect(headers).toMatchObject({
+    ...expected,
+    "content-length": String(bodies[0]?.length),
+    "user-agent": "signpost-aws-kms",
+  });
+  expect(bodies).toEqual([JSON.stringify({ KeyId: key.arn })]);
+});
+
 describe("a machine whose clock is wrong", () => {
   test.each([-7_200_000, -400_000, 400_000, 7_200_000])("by %i ms signs after one refusal", async (byMs) => {
     let refused = 0;
@@ -375,14 +419,47 @@ describe("a service with a private certificate authority", () => {
   });
 
   test.each([
-    ["is missing", async () => "/nonexistent/bundle.pem"],
-    ["is a folder", async () => tmpdir()],
-    ["has no certificate", () => writeTemporary("/etc/ssl/bundle.pem")],
-    ["has a key instead", () => writeTemporary(tlsKey)],
-  ])("says so if that file %s", async (_what, path) => {
+    ["is missing", async () => "/nonexistent/bundle.pem", "expected the path of a file that can be read"],
+    ["is a folder", async () => tmpdir(), "expected a regular file, not a FIFO, device or folder"],
+    [
+      "is too long",
+      () => writeTemporary(cert.padEnd(MAX_BUNDLE + 1)),
+      `expected a file of at most ${MAX_BUNDLE} bytes`,
+    ],
+    ["has no certificate", () => writeTemporary("/etc/ssl/bundle.pem"), "expected a file with certificates in PEM"],
+    ["has a key instead", () => writeTemporary(tlsKey), "expected a file with certificates in PEM"],
+  ])("says so if that file %s", async (_what, path, message) => {
     process.env["AWS_CA_BUNDLE"] = await path();
     const opening = openAwsKmsSigner({ key: key.arn, endpoint: "https://localhost:1", transport: "https" });
-    await expect(opening).rejects.toMatchObject({ argument: "AWS_CA_BUNDLE" });
+    await expect(opening).rejects.toMatchObject({
+      argument: "AWS_CA_BUNDLE",
+      message: expect.stringContaining(`AWS_CA_BUNDLE: ${message}`) as string,
+    });
+  });
+
+  test("is reached with a file of the greatest length", async () => {
+    process.env["AWS_CA_BUNDLE"] = await writeTemporary(cert.padEnd(MAX_BUNDLE));
+    const api = open({ endpoint: await serveTls() });
+    await expect(api.getPublicKey({ KeyId: key.arn }, {})).resolves.toEqual({});
+  });
+});
+
+describe("by default", () => {
+  test("a request may take two seconds, and its connection one", async () => {
+    const waits = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => waits.mockRestore());
+    await open().getPublicKey({ KeyId: key.arn }, {});
+    const limits = waits.mock.calls.map(([, ms]) => ms);
+    expect(limits).toContain(2000);
+    expect(limits).toContain(1000);
+  });
+
+  test("it opens 256 connections at most", async () => {
+    const api = open({ timeoutMs: 60_000 });
+    fake.faults.latencyMs = 500;
+    const before = fake.sockets.total;
+    await Promise.all(Array.from({ length: 300 }, () => api.getPublicKey({ KeyId: key.arn }, {})));
+    expect(fake.sockets.total - before).toBe(256);
   });
 });
 
