@@ -22,7 +22,7 @@ export const BROKEN_ABORTS: readonly BrokenSigner[] = [
   {
     check: BEFORE,
     broken: "waits for an abort that has been",
-    complaint: /has not settled/,
+    complaint: /has not settled within 3000 ms/,
     harness: harnessOf(() => ({
       sign: (_digest, options) =>
         new Promise((_resolve, reject) =>
@@ -66,7 +66,7 @@ export const BROKEN_ABORTS: readonly BrokenSigner[] = [
   {
     check: DURING,
     broken: "never settles an aborted call",
-    complaint: /calls aborted .* has not settled/,
+    complaint: /calls aborted .* has not settled within 3000 ms/,
     harness: harnessOf((bare) => ({
       sign: async (digest, options) => {
         const signature = bare.sign(digest);

@@ -32,7 +32,7 @@ export const BROKEN_ENDINGS: readonly BrokenSigner[] = [
   {
     check: CLOSE_AGAIN,
     broken: "never resolves a later close",
-    complaint: /close\(\) of a closed signer has not settled/,
+    complaint: /close\(\) of a closed signer has not settled within 5000 ms/,
     forms: ["bare"],
     harness: harnessOf((bare) => {
       let closing: Promise<void> | undefined;
@@ -45,7 +45,7 @@ export const BROKEN_ENDINGS: readonly BrokenSigner[] = [
     {
       check,
       broken: "forgets its callers",
-      complaint: /a call in flight at close\(\) has not settled/,
+      complaint: /a call in flight at close\(\) has not settled within 5000 ms/,
       harness: endingCallsBy(never),
     },
     {
@@ -76,7 +76,7 @@ export const BROKEN_ENDINGS: readonly BrokenSigner[] = [
     {
       check,
       broken: "never resolves close",
-      complaint: /close\(\) with calls in flight has not settled/,
+      complaint: /close\(\) with calls in flight has not settled within 5000 ms/,
       forms: ["bare"],
       harness: harnessOf(() => ({ close: never })),
     },
@@ -115,7 +115,7 @@ export const BROKEN_ENDINGS: readonly BrokenSigner[] = [
   {
     check: AFTER_CLOSE,
     broken: "hangs",
-    complaint: /has not settled/,
+    complaint: /has not settled within 5000 ms/,
     forms: ["bare"],
     harness: afterClose(never),
   },

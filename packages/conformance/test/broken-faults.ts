@@ -131,7 +131,7 @@ const ofEveryUnansweredFault = (fault: Fault): BrokenSigner[] => [
   {
     check: ending(fault),
     broken: "has no deadline",
-    complaint: /opening while .* with a deadline of 500 ms has not settled/,
+    complaint: /opening while .* with a deadline of 500 ms has not settled within 2000 ms/,
     harness: openingWith(({ openWith }, { openDeadlineMs, ...limits }) =>
       openWith({ ...limits, openDeadlineMs: openDeadlineMs === undefined ? undefined : 60_000 }),
     ),
@@ -186,7 +186,7 @@ export const BROKEN_FAULTS: readonly BrokenSigner[] = [
   ...SILENT_FAULTS.map((fault) => ({
     check: signing(fault),
     broken: "hangs with its backend",
-    complaint: /has not settled/,
+    complaint: /has not settled within 3[56]00 ms/,
     harness: whileOn(never),
   })),
   ...UNANSWERED_FAULTS.flatMap(ofEveryUnansweredFault),
@@ -268,7 +268,7 @@ export const BROKEN_FAULTS: readonly BrokenSigner[] = [
   {
     check: opening("hang"),
     broken: "hangs with its backend",
-    complaint: /has not settled/,
+    complaint: /has not settled within 15000 ms/,
     forms: ["guarded"],
     harness: openingBy(never),
   },

@@ -16,7 +16,7 @@ export const BROKEN_OPENINGS: readonly BrokenSigner[] = [
   {
     check: BEFORE,
     broken: "waits for an abort that has been",
-    complaint: /opening with an aborted signal has not settled/,
+    complaint: /opening with an aborted signal has not settled within 3000 ms/,
     harness: openingWith(() => new Promise(() => undefined)),
   },
   {
