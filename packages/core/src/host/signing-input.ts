@@ -25,7 +25,7 @@ export function readSigningInput(signingInput: Uint8Array | string): ReadSigning
 function parsePart(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
-    return typeof value === "object" && value !== null ? { ...value } : {};
+    return typeof value === "object" && !Array.isArray(value) ? { ...value } : {};
   } catch {
     return {};
   }
