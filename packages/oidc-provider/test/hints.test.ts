@@ -41,6 +41,8 @@ const REFUSED = [
   ["with an empty kid", { alg: "ES256", kid: "" }],
   ["as an access token", { alg: "ES256", kid: "a", typ: "at+jwt" }],
   ["as a logout token", { alg: "ES256", kid: "a", typ: "logout+jwt" }],
+  ["with a typ that only begins like it", { alg: "ES256", kid: "a", typ: "JWTs" }],
+  ["with a typ of another kind", { alg: "ES256", kid: "a", typ: "text/jwt" }],
   ["with a number for a typ", { alg: "ES256", kid: "a", typ: 1 }],
 ] as const;
 

@@ -1,3 +1,4 @@
+import { createSecretKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
   checkBeforeSpending,
@@ -103,6 +104,37 @@ describe("the resource server that is asked before a code is spent", () => {
 
   test.each([null, undefined, "jwt", 7])("is left to the host if it is %j", async (info) => {
     expect((await ask({ granted: "a" }, () => info)).result).toBe(false);
+  });
+
+  const KEYS: Readonly<Record<string, KeyObject>> = {
+    rsa: generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey,
+    ec: generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey,
+    x25519: generateKeyPairSync("x25519").publicKey,
+    ed25519: generateKeyPairSync("ed25519").publicKey,
+    secret: createSecretKey(Buffer.alloc(32)),
+  };
+  test.each<[alg: string, types: readonly string[]]>([
+    ["RSA-OAEP-256", ["rsa"]],
+    ["ECDH-ES", ["ec", "x25519"]],
+    ["ECDH-ES+A256KW", ["ec", "x25519"]],
+    ["A256KW", ["secret"]],
+    ["dir", ["secret"]],
+    // Of what is not known here, the host decides.
+    ["direct", Object.keys(KEYS)],
+    ["xdir", Object.keys(KEYS)],
+    ["PBES2-HS256+A128KW", Object.keys(KEYS)],
+    ["X-RSA-OAEP", Object.keys(KEYS)],
+  ])("that encrypts with %s has a key of type %j", async (alg, types) => {
+    const infoWith = (key: unknown) => () => ({
+      accessTokenFormat: "jwt",
+      jwt: { sign: { alg: "ES256" }, encrypt: { alg, enc: "A256GCM", key } },
+    });
+    const taken: string[] = [];
+    for (const [type, key] of Object.entries(KEYS)) {
+      const outcome = await ask({ granted: "a" }, infoWith(key)).catch(() => "refused");
+      if (outcome !== "refused") taken.push(type);
+    }
+    expect(taken).toEqual(types);
   });
 
   test("signs nothing here if its tokens are opaque, or nothing was asked", async () => {
