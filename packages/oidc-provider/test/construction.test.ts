@@ -8,6 +8,20 @@ import { REDIRECT_URI } from "./support/op.ts";
 describe("at construction", () => {
   const keysOf = async () => createKeySet([{ signer: await openLocalSigner() }]);
 
+  test.each(["kid", "alg", "use", "kty", "crv", "x", "y", "key_ops", "keyObject", "sign"])(
+    "a host whose hook has no %s is refused, and what is missing is named",
+    async (name) => {
+      class Changed {}
+      for (const member of Object.getOwnPropertyNames(ExternalSigningKey.prototype)) {
+        if (member !== name) Object.defineProperty(Changed.prototype, member, { value: undefined });
+      }
+      const keys = await keysOf();
+      const refused = () => signpostKeys({ ExternalSigningKey: Changed, errors, keys });
+      expect(refused).toThrow(expect.objectContaining({ argument: "ExternalSigningKey" }));
+      expect(refused).toThrow(`(missing: ${name})`);
+    },
+  );
+
   test("a host whose hook has changed is refused, saying so", async () => {
     const keys = await keysOf();
     class Changed {
@@ -24,6 +38,8 @@ describe("at construction", () => {
     ["ExternalSigningKey", { ExternalSigningKey: {} }],
     ["errors", { errors: undefined }],
     ["errors", { errors: {} }],
+    ["errors", { errors: { ...errors, OIDCProviderError: undefined } }],
+    ["errors", { errors: { ...errors, TemporarilyUnavailable: undefined } }],
     ["keys", { keys: undefined }],
     ["keys", { keys: [] }],
     ["keys", { keys: {} }],

@@ -73,12 +73,20 @@ describe("the JWKS of the provider", () => {
   });
 
   // The host's router takes a path in any case, and with a trailing slash.
-  test.each(["/JWKS", "/jwks/", "/Jwks/", "/jwks?x=1"])("is ours at %s too", async (path) => {
-    op = await startOp({ keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]) });
+  test.each(["/JWKS", "/jwks/", "/Jwks/", "/jwks?x=1"])("is ours at %s too, before all that follows", async (path) => {
+    const passed: string[] = [];
+    op = await startOp({
+      keys: createKeySet([{ keyId: "a", signer: await openLocalSigner() }]),
+      middleware: async (context, next) => {
+        passed.push(context.path);
+        await next();
+      },
+    });
     const ours = await fetch(`${op.issuer}/jwks`);
     const other = await fetch(`${op.issuer}${path}`);
     expect(other.headers.get("etag")).toBe(ours.headers.get("etag"));
     expect(await other.text()).toBe(await ours.text());
+    expect(passed).toEqual([]);
   });
 
   test("is ours at a target in absolute form (RFC 9112 section 3.2.2)", async () => {

@@ -113,6 +113,23 @@ describe("the resource server that is asked before a code is spent", () => {
     ed25519: generateKeyPairSync("ed25519").publicKey,
     secret: createSecretKey(Buffer.alloc(32)),
   };
+  test.each<[what: string, jwt: object | undefined, result: boolean]>([
+    ["nothing of JWTs", undefined, true],
+    ["nothing of signing", {}, true],
+    ["ES256", { sign: { alg: "ES256" } }, true],
+    ["no algorithm", { sign: {} }, true],
+    ["HMAC", { sign: { alg: "HS256", key: "secret" } }, false],
+    ["RS256, which the host signs", { sign: { alg: "RS256" } }, false],
+    ["only encryption, to a secret key", { encrypt: { alg: "dir", enc: "A256GCM", key: KEYS["secret"] } }, false],
+  ])("that says %s takes a signature of the plug: %s", async (_what, jwt, result) => {
+    const host = { hasNone: () => false, signs: () => true };
+    const check = resourceServerCheck({ ...abilities, host } as unknown as SigningAbilities, () => ({
+      accessTokenFormat: "jwt",
+      jwt,
+    }));
+    expect(await check(requestOf({}), { resource: "a" })).toBe(result);
+  });
+
   test.each<[alg: string, types: readonly string[]]>([
     ["RSA-OAEP-256", ["rsa"]],
     ["ECDH-ES", ["ec", "x25519"]],

@@ -1,7 +1,16 @@
 import { generateKeyPairSync } from "node:crypto";
+import { errors, ExternalSigningKey, Provider } from "oidc-provider";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createKeySet, type KeySet, type PublishedKey, type RotationSchedule, SignerError } from "@signpost/core";
+import {
+  createJwksEndpoint,
+  createKeySet,
+  type KeySet,
+  type PublishedKey,
+  type RotationSchedule,
+  SignerError,
+} from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
+import { signpostKeys } from "@signpost/oidc-provider";
 import { accepted, hint, HINT_CLIENT } from "./support/hints.ts";
 import { type Op, published, startOp } from "./support/op.ts";
 
@@ -45,6 +54,20 @@ async function acceptedKeys(current: Op): Promise<string[]> {
   );
   return (await Promise.all(results)).flat();
 }
+
+test("the places are free until the plug is attached, and then have the keys that verify", async () => {
+  const keys = await setOf("a", "b");
+  const signpost = signpostKeys({ ExternalSigningKey, errors, keys, verifyingKeys: 2 });
+  const kids = (): unknown[] => signpost.jwks.keys.map((key) => (key as unknown as { kid: string }).kid);
+  const provider = new Provider("https://op.example", {
+    jwks: signpost.jwks,
+    features: { ...signpost.features, devInteractions: { enabled: false } },
+    clientDefaults: signpost.clientDefaults,
+  });
+  expect(kids()).toEqual(["a", "signpost-free-place-0", "signpost-free-place-1"]);
+  signpost.attach(provider, createJwksEndpoint({ issuer: provider.issuer, keys }));
+  expect(kids()).toEqual(["a", "b", "signpost-free-place-1"]);
+});
 
 describe("more keys than places", () => {
   test("the operator gets one report until they fit again, and those withdrawn last still verify", async () => {
