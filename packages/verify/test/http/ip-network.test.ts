@@ -27,12 +27,20 @@ describe("an address", () => {
     expect(parseAddress(text)).toEqual(Uint8Array.from(bytes));
   });
 
-  it.each(["", "%eth0", "localhost", "192.0.2", "192.0.2.256", "0300.0.2.1", "[::1]", "::1/128", "1:2:3:4:5:6:7", ":::"])(
-    "%j is none",
-    (text) => {
-      expect(parseAddress(text)).toBeUndefined();
-    },
-  );
+  it.each([
+    "",
+    "%eth0",
+    "localhost",
+    "192.0.2",
+    "192.0.2.256",
+    "0300.0.2.1",
+    "[::1]",
+    "::1/128",
+    "1:2:3:4:5:6:7",
+    ":::",
+  ])("%j is none", (text) => {
+    expect(parseAddress(text)).toBeUndefined();
+  });
 });
 
 describe("a network", () => {
