@@ -37,6 +37,51 @@ describe("what middleware set for one origin is removed", () => {
   });
 });
 
+describe("with cors", () => {
+  const OPEN = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag" };
+  const asked = { origin: "https://spa.example", requestMethod: "GET" };
+  const PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, HEAD",
+    "Access-Control-Allow-Headers": USUAL,
+    "Access-Control-Max-Age": "86400",
+    ...OPEN,
+  };
+
+  test("a preflight is answered for a day, without a body", () => {
+    expect(endpoint.respond("OPTIONS", null, asked)).toEqual({ status: 204, headers: PREFLIGHT, body: null });
+  });
+
+  test.each([
+    ["no Origin", { requestMethod: "GET" }],
+    ["an empty Origin", { ...asked, origin: "" }],
+    ["no method", { origin: "https://spa.example" }],
+    ["an empty method", { ...asked, requestMethod: "" }],
+    ["nothing", {}],
+  ])("OPTIONS with %s is no preflight", (_what, headers) => {
+    expect(endpoint.respond("OPTIONS", null, headers)).toMatchObject({ status: 405, headers: OPEN });
+  });
+
+  test.each(["GET", "HEAD", "POST"])("%s has the headers too, and is no preflight", (method) => {
+    const { status, headers } = endpoint.respond(method, null, asked);
+    expect([status, headers["Access-Control-Max-Age"]]).toEqual([method === "POST" ? 405 : 200, undefined]);
+    expect(headers).toMatchObject(OPEN);
+  });
+
+  test("a Request of the Fetch standard is read for a preflight", () => {
+    const { status, headers } = endpoint.fetch(
+      new Request(endpoint.jwksUri, {
+        method: "OPTIONS",
+        headers: {
+          origin: "https://spa.example",
+          "access-control-request-method": "GET",
+          "access-control-request-headers": "a, b",
+        },
+      }),
+    );
+    expect([status, headers.get("access-control-allow-headers")]).toEqual([204, "a, b"]);
+  });
+});
+
 describe("the headers that a preflight requests", () => {
   test.each([
     ["is repeated", "traceparent, x-request-id", "traceparent, x-request-id"],
