@@ -82,3 +82,17 @@ describe("instanceof", () => {
     },
   );
 });
+
+test.each<[transient: boolean, codes: string]>([
+  [true, "unavailable throttled timeout overloaded"],
+  [false, "aborted closed key_not_found key_disabled access_denied ambiguous_key unsupported_key wrong_key"],
+  [false, "pin_incorrect pin_locked bad_signature invalid_argument"],
+])("whether the same call may succeed later follows from the code: %s for %s", (transient, codes) => {
+  for (const code of codes.split(" ") as core.SignerErrorCode[]) {
+    expect(new SignerError(code, "text").transient).toBe(transient);
+    // Only that of integrity can be chosen.
+    expect(new SignerError(code, "text", { transient: !transient }).transient).toBe(transient);
+  }
+  expect(new SignerError("integrity", "text").transient).toBe(false);
+  expect(new SignerError("integrity", "text", { transient: true }).transient).toBe(true);
+});

@@ -83,3 +83,18 @@ describe("an HTTP-date", () => {
     );
   });
 });
+
+it("of each day of a leap year is read in its three forms", () => {
+  const LONG = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+  for (let time = Date.parse("2024-01-01T10:20:30Z"); time < Date.parse("2025-01-01"); time += 86_400_000) {
+    const fixed = new Date(time).toUTCString();
+    const [, day = "", month = ""] = /^\w{3}, (\d\d) (\w{3}) /.exec(fixed) ?? [];
+    const weekday = LONG[new Date(time).getUTCDay()] ?? "";
+    const forms = [
+      fixed,
+      `${weekday}, ${day}-${month}-24 10:20:30 GMT`,
+      `${weekday.slice(0, 3)} ${month} ${day.replace(/^0/, " ")} 10:20:30 2024`,
+    ];
+    for (const form of forms) expect([form, parseHttpDate(form, now)]).toEqual([form, time]);
+  }
+});

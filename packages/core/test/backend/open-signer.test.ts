@@ -1,7 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
-import { SignerError, type GuardedSigner, type P256PublicJwk, type Signer, type SignerAdapter } from "@signpost/core";
+import {
+  ConfigurationError,
+  SignerError,
+  type GuardedSigner,
+  type P256PublicJwk,
+  type Signer,
+  type SignerAdapter,
+} from "@signpost/core";
 import {
   createAdapter,
   createAdapterSigner,
@@ -62,6 +69,29 @@ describe("openAdapterSigner", () => {
     ["an abort", { signal: AbortSignal.abort() }, {}],
   ])("names the key that was asked for in the error of %s", async (_what, options, changes) => {
     await expect(open(options, changes)).rejects.toMatchObject({ name: "SignerError", uri: "test:given" });
+  });
+
+  test.each<[what: string, error: Error, expected: { code: string; message: string }]>([
+    [
+      "a timeout that does not",
+      new SignerError("timeout", "no answer"),
+      { code: "timeout", message: "test:given: no answer" },
+    ],
+    [
+      "a timeout that does",
+      new SignerError("timeout", "no answer of given"),
+      { code: "timeout", message: "no answer of given" },
+    ],
+    ["another error", new SignerError("access_denied", "no"), { code: "access_denied", message: "no" }],
+    [
+      "an option",
+      new ConfigurationError("tls", "expected a file"),
+      { code: "invalid_configuration", message: "tls: expected a file" },
+    ],
+    ["a foreign error", new TypeError("x"), { code: "integrity", message: expect.any(String) as string }],
+  ])("names the key in the message of %s name it itself", async (_what, error, expected) => {
+    const opening = open({ policy: { maxAttempts: 1 } }, { readKey: () => Promise.reject(error) });
+    await expect(opening).rejects.toMatchObject(expected);
   });
 
   test("does not read the key if the public key is given, and says so", async () => {

@@ -143,9 +143,33 @@ describe("retryOpening", () => {
       return Promise.reject(pending());
     };
     await settled(() => retryOpening(attempt, bounds({ deadlineMs: 5000 }), isPending));
-    const [last = 0] = looks.toReversed().map((at) => at - (looks[0] ?? 0));
-    expect(last).toBeGreaterThanOrEqual(4750);
-    expect(last).toBeLessThan(5000);
+    expect(looks.map((at) => at - (looks[0] ?? 0))).toEqual([0, 400, 1200, 2200, 3200, 4200, 4800]);
+  });
+
+  test.each([
+    [4409, 4200],
+    [4410, 4210],
+  ])(
+    "takes that look only if 10 ms are left until then: with %d ms the last one is at %d",
+    async (deadlineMs, last) => {
+      const looks: number[] = [];
+      const attempt = async (): Promise<string> => {
+        looks.push(Date.now());
+        return Promise.reject(pending());
+      };
+      await settled(() => retryOpening(attempt, bounds({ deadlineMs }), isPending));
+      expect((looks.at(-1) ?? 0) - (looks[0] ?? 0)).toBe(last);
+    },
+  );
+
+  test.each([
+    [1199, 400],
+    [1200, 1200],
+  ])("gives up at once if the next pause would pass the deadline: with %d ms after %d", async (deadlineMs, endsMs) => {
+    const { tookMs } = await settled(() =>
+      retryOpening(async () => Promise.reject(outage()), bounds({ deadlineMs, maxAttempts: 9 })),
+    );
+    expect(Math.round(tookMs)).toBe(endsMs);
   });
 
   test("goes on to the result once the key is made", async () => {

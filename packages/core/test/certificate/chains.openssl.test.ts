@@ -5,6 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { certificateFault, readCertificates } from "@signpost/core/adapter";
+import { parseCertificate } from "../../src/certificate/parse-certificate.ts";
 import {
   bundleOf,
   type CertificatePlan,
@@ -122,20 +123,22 @@ describe("a chain of three", () => {
     expect(weAccept([...chain, top], top)).toBe(isAccepted);
   });
 
-  test.each<readonly [string, Partial<CertificatePlan>]>([
-    ["of version 1", { version: "none" }],
-    ["of version 2", { version: 1 }],
-    ["of version 4", { version: 3 }],
-    ["with a TRUE that is not DER", { trueByte: 1 }],
-    ["with a keyUsage that is not DER", { keyUsage: 0xff, unusedBits: 7 }],
-    ["and a negative serial number", { serial: [0x80, 1] }],
-  ])("with extensions %s is refused, which openssl allows and other verifiers do not", (_, plan) => {
+  const OTHER_VERSION = "it has extensions, and its version is not 3";
+  test.each<readonly [string, Partial<CertificatePlan>, string | RegExp]>([
+    ["of version 1", { version: "none" }, OTHER_VERSION],
+    ["of version 2", { version: 1 }, OTHER_VERSION],
+    ["of version 4", { version: 3 }, OTHER_VERSION],
+    ["with a TRUE that is not DER", { trueByte: 1 }, /./],
+    ["with a keyUsage that is not DER", { keyUsage: 0xff, unusedBits: 7 }, /./],
+    ["and a negative serial number", { serial: [0x80, 1] }, "its serial number is negative"],
+  ])("with extensions %s is refused, which openssl allows and other verifiers do not", (_, plan, problem) => {
     const top = root();
     const [middle, odd] = [intermediate(top), intermediate(top, plan)];
     expect(weAccept([leaf(middle), middle], top)).toBe(true);
     expect(weAccept([leaf(middle, plan), middle], top)).toBe(false);
     expect(weAccept([leaf(odd), odd], top)).toBe(false);
     expect(weAccept([leaf(middle), middle], root({ ...plan, key: top.plan.key }))).toBe(false);
+    expect(parseCertificate(odd.der)).toMatch(problem);
   });
 
   test("whose root has no basicConstraints is refused, which openssl allows for old roots", () => {

@@ -119,8 +119,8 @@ describe("a keyId is refused when it is", () => {
 
 describe("a signing entry is refused with", () => {
   refuses([
-    ["neither signer nor publicKey", "entries[0]", /either/, [{ keyId: "a" }]],
-    ["both", "entries[0]", /either/, [{ ...good, publicKey: GOLDEN_JWK }]],
+    ["neither signer nor publicKey", "entries[0]", /got neither$/, [{ keyId: "a" }]],
+    ["both", "entries[0]", /got both$/, [{ ...good, publicKey: GOLDEN_JWK }]],
     ["a signer without sign", "entries[0].signer", /signer/, [{ signer: { publicKey: GOLDEN_JWK } }]],
     ["a signer without a public key", "entries[0].signer", /signer/, [{ signer: { sign: good.signer.sign } }]],
     [

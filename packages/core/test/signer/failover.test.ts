@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
+import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ConfigurationError, failoverSigner, guardSigner, SignerError } from "@signpost/core";
 import { failure } from "../support/failure.ts";
@@ -51,6 +52,23 @@ describe("failover", () => {
     expect(places.map((place) => place.calls)).toEqual([1, 0]);
     expect(await failover.sign(DIGEST)).toHaveLength(64);
     expect(places.map((place) => place.calls)).toEqual([1, 1]);
+  });
+
+  test.each<[what: string, behaviour: Behaviour]>([
+    ["signed", signs],
+    ["failed", unavailable],
+    ["was refused", fails(() => new SignerError("access_denied", "no"))],
+  ])("a call that %s leaves nothing on its signal, whose later end moves no call", async (_what, behaviour) => {
+    const { failover, places } = pair(behaviour, behaviour);
+    const caller = new AbortController();
+    await failover.sign(DIGEST, { signal: caller.signal }).catch(() => undefined);
+    expect(getEventListeners(caller.signal, "abort")).toEqual([]);
+    const before = places.map((place) => place.calls);
+    caller.abort(new SignerError("timeout", "no answer in time"));
+    for (const place of places) place.behaviour = signs;
+    await failover.sign(DIGEST);
+    const moved = behaviour === unavailable ? 1 : 0;
+    expect(places.map((place, index) => place.calls - (before[index] ?? 0))).toEqual(moved === 0 ? [1, 0] : [0, 1]);
   });
 
   test("stays where it is after a failure that is not transient", async () => {
