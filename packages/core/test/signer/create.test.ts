@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createLimiter, guardSigner, SignerError } from "@signpost/core";
 import { createSigner, endedError } from "@signpost/core/adapter";
+import { AttemptController } from "../../src/signer/attempt-controller.ts";
+import { insideOf } from "../../src/signer/inside.ts";
 import { failure } from "../support/failure.ts";
 import { scriptedSigner, signsAfter } from "../support/scripted-signer.ts";
 
@@ -52,6 +54,18 @@ describe("createSigner", () => {
     const { signer, seen } = created();
     const error = await failure(signer.sign(DIGEST, { signal: AbortSignal.abort("reason") }));
     expect(error).toMatchObject({ code: "aborted", cause: "reason" });
+    expect(seen).toEqual([]);
+  });
+
+  test("makes no attempt of a guard that has ended already, or after it was closed", async () => {
+    const { signer, seen } = created();
+    const attempt = insideOf(signer)?.attempt;
+    if (attempt === undefined) throw new Error("expected a signer of ours");
+    const ended = new AttemptController();
+    ended.abort(new SignerError("timeout", "no answer in time"));
+    expect(await failure(attempt(DIGEST, undefined, ended))).toMatchObject({ code: "timeout", uri: "created:key" });
+    await signer.close();
+    expect(await failure(attempt(DIGEST, undefined, new AttemptController()))).toMatchObject({ code: "closed" });
     expect(seen).toEqual([]);
   });
 
