@@ -75,7 +75,7 @@ describe("credentials", () => {
     }
     expect(asked).toHaveLength(2);
     vi.setSystemTime(Date.now() + 4999);
-    store.get();
+    expect(store.get()).toMatchObject({ accessKeyId: "AKIA1" });
     await settled();
     expect(asked).toHaveLength(2);
     vi.setSystemTime(Date.now() + 1);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { ConfigurationError, createKeySet, SignerError, type ActiveKey, type KeySet } from "@signpost/core";
+import { createKeySet, type ActiveKey, type ConfigurationError, type KeySet, type SignerError } from "@signpost/core";
 import { followKeys } from "@signpost/core/adapter";
 import { scriptedSigner, type ScriptedSigner } from "../support/scripted-signer.ts";
 

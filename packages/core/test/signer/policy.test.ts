@@ -52,7 +52,7 @@ describe("a policy", () => {
   test.each(["deadlineMs", "attemptTimeoutMs", "maxAttempts", "concurrency", "maxQueue"])(
     "does not choose the default of %s by null",
     (name) => {
-      expect(() => resolvePolicy({ [name]: null } as GuardPolicy, OWN)).toThrow(
+      expect(() => resolvePolicy({ [name]: null }, OWN)).toThrow(
         expect.objectContaining({ name: "ConfigurationError" }),
       );
     },
