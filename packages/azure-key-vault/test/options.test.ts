@@ -97,6 +97,17 @@ describe("an option is refused by name, and never shown if it can be a secret:",
   });
 });
 
+test.each([
+  ["caFile", ""],
+  ["caFile", 7],
+  ["serverName", ""],
+  ["serverName", null],
+])("tls.%s of %j is no text, which is told before any file is read", async (name, value) => {
+  const tls = { [name]: value } as { caFile: string };
+  const error = await rejection(openAzureKeyVaultSigner({ ...OPTIONS, tls }));
+  expect(error).toMatchObject({ argument: `tls.${name}`, message: expect.stringContaining("a non-empty string") });
+});
+
 test.each<[message: string, text: RegExp]>([
   ["Cannot find package '@azure/identity' imported from /app/index.js", /npm install @azure\/identity/],
   ["Cannot find module '@azure/identity'\nRequire stack:", /npm install @azure\/identity/],

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { createKeySet, type Signer } from "@signpost/core";
-import { azureKeyVaultKeys, type AzureKeyVaultKeys } from "@signpost/azure-key-vault";
+import { azureKeyVaultKeys, type AzureKeyVaultApi, type AzureKeyVaultKeys } from "@signpost/azure-key-vault";
 import { okReply, type FakeKeyVersion } from "@signpost/test-backends/fake-azure-key-vault";
 import { rejection, signsTruly } from "./support/signatures.ts";
 import { DIGEST, STEADY, startVaultFixture } from "./support/vault-fixture.ts";
@@ -58,6 +58,31 @@ describe("the versions of a key", () => {
     fake.key.latest.attributes.nbf = nbf;
     await using keys = await open();
     expect(keys.versions[1]?.activeFrom).toEqual(new Date(nbf * 1000));
+  });
+
+  test("are read eight at a time, so that a long history is not throttled", async () => {
+    const made = history(20);
+    const { x, y } = fake.key.latest.material;
+    const identifier = (version: string): string => `https://op.vault.azure.net/keys/op/${version}`;
+    let [running, most] = [0, 0];
+    const api: AzureKeyVaultApi = {
+      listKeyVersions: async () => ({
+        value: made.map(({ version, attributes }) => ({ kid: identifier(version), attributes })),
+        nextLink: null,
+      }),
+      getKey: async ({ keyVersion }) => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise((resolve) => void setImmediate(resolve));
+        running -= 1;
+        const kid = identifier(keyVersion ?? "");
+        return { key: { kid, kty: "EC", crv: "P-256", x, y, key_ops: ["sign"] }, attributes: { enabled: true } };
+      },
+      sign: () => Promise.reject(new Error("not reached")),
+    };
+    await using keys = await azureKeyVaultKeys({ vault: "https://op.vault.azure.net", key: "op", api });
+    expect(keys.versions).toHaveLength(20);
+    expect(most).toBe(8);
   });
 
   test("stay the same array and the same signers until something changes, and are read once", async () => {

@@ -185,3 +185,14 @@ test("a CA file without a certificate that can be read is refused, because TLS w
   const error = await rejection(openVaultTransitSigner({ ...OPTIONS, tls: { caFile } }));
   expect(error).toMatchObject({ name: "ConfigurationError", argument: "tls.caFile" });
 });
+
+test.each([
+  ["caFile", ""],
+  ["certFile", 7],
+  ["keyFile", null],
+  ["serverName", ""],
+])("tls.%s of %j is no text, which is told before any file is read", async (name, value) => {
+  const tls = { [name]: value } as { caFile: string };
+  const error = await rejection(openVaultTransitSigner({ ...OPTIONS, tls }));
+  expect(error).toMatchObject({ argument: `tls.${name}`, message: expect.stringContaining("a non-empty string") });
+});

@@ -270,6 +270,20 @@ describe("a chain that is refused", () => {
     expect(`${error.message} ${String(error.cause)}`).not.toContain(secret.toString("base64").slice(0, 20));
   });
 
+  test.each([
+    ["CERTIFICATE REQUEST", "got a certificate request: the certificate is what the CA returned for it"],
+    ["NEW CERTIFICATE REQUEST", "got a certificate request"],
+    ["X509 CRL", "got a revocation list"],
+    ["RSA PUBLIC KEY", "got a public key"],
+    ["PKCS7", "got a PKCS #7 container"],
+    ["EC PARAMETERS", "got parameters of a key"],
+    ["DH PARAMETERS", "got parameters of a key"],
+    ["TRUSTED CERTIFICATE", "got a PEM block with another label"],
+    ["ANYTHING", "got a PEM block with another label"],
+  ])("with a block that is labeled %s, which is said", (label, message) => {
+    expect(refusalOf({ chain: SOUND.leaf.pem + pemOf(Buffer.alloc(40), label) }).message).toContain(message);
+  });
+
   test("is named by its entry and code", () => {
     const error = thrownBy(() =>
       createKeySet([{ keyId: "sig-1", signer: publishingSigner(jwk), certificates: { chain: foreign.pem } }]),
