@@ -40,6 +40,7 @@ describe("openAwsKmsSigner refuses", () => {
     ["a policy of true", { ...good(), policy: true }, "policy"],
     ["a signal that is none", { ...good(), signal: "soon" }, "signal"],
     ["a region that is no text", { ...good(), api: undefined, region: 5 }, "region"],
+    ["a region in a list", { ...good(), api: undefined, region: ["eu-west-1"] }, "region"],
     ["an endpoint that is no text", { ...good(), api: undefined, endpoint: 5 }, "endpoint"],
     ["a client of null", { ...good(), api: undefined, client: null }, "client"],
     ["an api of null", { ...good(), api: null }, "api"],

@@ -47,6 +47,7 @@ describe("the name", () => {
     expect(shown("a".repeat(512))).toBe("a".repeat(512));
     expect(shown("a".repeat(513))).toBe("a string");
     expect(shown(7)).toBe("7");
+    expect(shown(["a/b"])).toBe("an array");
     expect(shown(`${KEY}/versions/1`)).toBe(`${KEY}/versions/1`);
   });
 

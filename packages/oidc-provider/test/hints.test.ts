@@ -44,6 +44,7 @@ const REFUSED = [
   ["with a typ that only begins like it", { alg: "ES256", kid: "a", typ: "JWTs" }],
   ["with a typ of another kind", { alg: "ES256", kid: "a", typ: "text/jwt" }],
   ["with a number for a typ", { alg: "ES256", kid: "a", typ: 1 }],
+  ["with a list for a typ", { alg: "ES256", kid: "a", typ: ["JWT"] }],
 ] as const;
 
 describe("an id_token_hint of the key that signs", () => {

@@ -198,6 +198,7 @@ const VALIDITY: readonly Refusal[] = [
   [{ subject: SUBJECT, serialNumber: "" }, "serialNumber", /positive/],
   [{ subject: SUBJECT, serialNumber: "80".padEnd(40, "0") }, "serialNumber", /20 bytes/],
   [{ subject: SUBJECT, serialNumber: 7 }, "serialNumber", /got 7/],
+  [{ subject: SUBJECT, serialNumber: ["07"] }, "serialNumber", /got an array/],
   [{ subject: [], subjectAltNames: [{ dns: "op.example" }] }, "subject", /not empty/],
   [{ subject: SUBJECT, ca: true }, "ca", /unknown option/],
 ];

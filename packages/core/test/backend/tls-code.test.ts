@@ -32,6 +32,7 @@ test.each([
   "",
   undefined,
   14,
+  ["CERT_HAS_EXPIRED"],
 ])("%s is not", (code) => {
   expect(isTlsCode(code)).toBe(false);
 });
