@@ -107,6 +107,8 @@ describe("the key in an answer", () => {
     [{ x: undefined }, "integrity", "was answered without x"],
     [{ y: undefined }, "integrity", "was answered without y"],
     [{ kid: undefined }, "integrity", "was answered without kid"],
+    [{ kid: null }, "integrity", "was answered without kid"],
+    [{ kid: "" }, "integrity", "was answered without kid"],
     [
       { kid: KID.replace(VERSION, "f".repeat(32)) },
       "wrong_key",

@@ -169,3 +169,21 @@ test("a redirect is not followed, so that the token stays with the vault", async
   expect(await rejection(signer.sign(DIGEST))).toMatchObject({ code: "unavailable" });
   expect(fake.requests.length - before).toBe(1);
 });
+
+test.each([
+  [199, false],
+  [200, true],
+  [299, true],
+  [300, false],
+])("an answer with status %i counts: %s", async (status, counts) => {
+  const { version, material } = fake.key.latest;
+  const key = { kid: kid(), kty: "EC", crv: "P-256", x: material.x, y: material.y, key_ops: ["sign"] };
+  const body = [Buffer.from(JSON.stringify({ key, attributes: { enabled: true } }))];
+  const dispatcher = { request: async () => ({ statusCode: status, headers: {}, body }) };
+  const opening = open({ credential: () => "token", keyVersion: version, dispatcher, policy: { maxAttempts: 1 } });
+  const opened = await opening.then(
+    () => true,
+    () => false,
+  );
+  expect(opened).toBe(counts);
+});

@@ -35,6 +35,13 @@ describe("the versions of a key", () => {
     expect(await signsTruly(set.active.signer)).toBe(true);
   });
 
+  test("that were made in the same second are in the order of their names", async () => {
+    const made = history(6);
+    for (const { attributes } of made) attributes.created = now() - 86_400;
+    await using keys = await open();
+    expect(names(keys)).toEqual(made.map(({ version }) => version).toSorted());
+  });
+
   test("are only those that are enabled", async () => {
     const [first, second, third] = history(3);
     if (second !== undefined) second.attributes.enabled = false;

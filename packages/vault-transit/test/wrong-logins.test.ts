@@ -126,3 +126,22 @@ test("256 roles are remembered, and the oldest is forgotten for another one", as
   await newRole().succeeds("x");
   expect(await first.succeeds("one")).toBe("lease");
 });
+
+test.each([
+  [199, false],
+  [200, true],
+  [299, true],
+  [300, false],
+])("an answer about a token with status %i counts: %s", async (status, counts) => {
+  const json = { auth: { client_token: "token", lease_duration: 60, renewable: true }, data: { ttl: 60 } };
+  const send = async (): Promise<HttpAnswer> => ({ ...answer(status), json });
+  const calls = createTokenCalls({ address: "a", namespace: undefined, send, close: async () => {} }, 2000);
+  const login = { path: "auth/approle/login", body: {}, secrets: [], namespace: undefined };
+  for (const call of [calls.logIn(login), calls.renew("token", undefined), calls.lookUp("token")]) {
+    const isTaken = await call.then(
+      () => true,
+      () => false,
+    );
+    expect(isTaken).toBe(counts);
+  }
+});
