@@ -27,6 +27,8 @@ export interface HostContext {
   readonly baseURL: string;
   /** The host's log, which its operator configured. */
   readonly logger: { error(message: string, ...details: unknown[]): void };
+  /** The host's database. */
+  readonly adapter: { findOne(query: { model: string; where: { field: string; value: string }[] }): Promise<unknown> };
   readonly options: {
     readonly basePath?: string | undefined;
     readonly advanced?: { readonly skipTrailingSlashes?: boolean | undefined } | undefined;
@@ -44,10 +46,24 @@ export interface HostPlugin {
 /** What a plugin of the host may do with a request before the host routes it. */
 export type RequestHook = (request: Request, context: HostContext) => Promise<{ response: Response } | undefined>;
 
-/** What a plugin of the host may do with a call of an endpoint, over HTTP or through `auth.api`. It rejects to end the call. */
+/** A call of an endpoint, over HTTP or through `auth.api`. Its parameters are not checked yet. */
+export interface Call {
+  readonly path?: string | undefined;
+  readonly params?: unknown;
+  readonly query?: unknown;
+  readonly body?: unknown;
+  readonly context: HostContext;
+}
+
+/** Parameters that replace those of the call. */
+export interface ChangedCall {
+  readonly response: { readonly context: Partial<Record<"query" | "body", object>> };
+}
+
+/** What a plugin of the host may do with a call. It rejects to end the call. */
 export interface CallHook {
-  readonly matcher: (call: { readonly path?: string | undefined; readonly context: HostContext }) => boolean;
-  readonly handler: () => Promise<void>;
+  readonly matcher: (call: Call) => boolean;
+  readonly handler: (call: Call) => Promise<ChangedCall | undefined>;
 }
 
 /** The path that the host answers below: `/api/auth` by default. */
@@ -70,7 +86,15 @@ export function requireOneJwtPlugin({ options }: HostContext): void {
 const OAUTH_PROVIDER = "oauth-provider";
 
 /** The options of `@better-auth/oauth-provider`, if the host has it. */
-export function oauthProviderOptions({ options }: HostContext): Readonly<Record<string, unknown>> | undefined {
+export function oauthProviderOptions({
+  options,
+}: Pick<HostContext, "options">): Readonly<Record<string, unknown>> | undefined {
   const plugin = options.plugins?.find(({ id }) => id === OAUTH_PROVIDER);
   return plugin === undefined ? undefined : Object(plugin.options ?? {});
+}
+
+/** The same if the provider signs with the key. With `disableJwtPlugin`, it signs with the secrets of its clients. */
+export function signingProviderOptions(context: HostContext): Readonly<Record<string, unknown>> | undefined {
+  const options = oauthProviderOptions(context);
+  return options?.["disableJwtPlugin"] === true ? undefined : options;
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError, type JwksEndpoint } from "@signpost/core";
-import { basePathOf, type CallHook, type HostContext, oauthProviderOptions, type RequestHook } from "./host.ts";
+import { basePathOf, type CallHook, type HostContext, type RequestHook, signingProviderOptions } from "./host.ts";
 import type { HostOptions } from "./host-options.ts";
 
 /** The path of the host's own key set, below its base path. */
@@ -62,11 +62,10 @@ function withoutSlash(pathname: string, { options }: HostContext): string {
  */
 export function spendingHook(requireSigning: () => Promise<void>): CallHook {
   return {
-    matcher: ({ path, context }) => {
-      const provider = path === OAUTH_TOKEN ? oauthProviderOptions(context) : undefined;
-      // With this option, the provider signs with the secrets of its clients.
-      return provider !== undefined && provider["disableJwtPlugin"] !== true;
+    matcher: ({ path, context }) => path === OAUTH_TOKEN && signingProviderOptions(context) !== undefined,
+    handler: async () => {
+      await requireSigning();
+      return undefined;
     },
-    handler: requireSigning,
   };
 }

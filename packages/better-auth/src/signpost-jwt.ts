@@ -21,7 +21,8 @@ import {
   requireOneJwtPlugin,
 } from "./host.ts";
 import { hostOptions } from "./host-options.ts";
-import { requireSignableResources } from "./oauth-provider.ts";
+import { hintHook } from "./logout-hints.ts";
+import { changedResourceHook, requestedResourceHook, requireSignableResources } from "./oauth-provider.ts";
 import { announceEndpoint, requestHook, spendingHook } from "./serving.ts";
 import { createTokenSigner } from "./token-signer.ts";
 import { hostKeys, withLiveKeys } from "./verifying-keys.ts";
@@ -132,7 +133,13 @@ export function signpostJwt<Jwt extends JwtFunctionLike>(options: SignpostJwtOpt
     onRequest: requestHook({ endpoint, servesEndpoint }),
     hooks: {
       ...host.hooks,
-      before: [...(host.hooks?.before ?? []), spendingHook(() => tokens.requireSigning().catch(failed))],
+      before: [
+        ...(host.hooks?.before ?? []),
+        hintHook(endpoint),
+        changedResourceHook(),
+        requestedResourceHook(failed),
+        spendingHook(() => tokens.requireSigning().catch(failed)),
+      ],
     },
     endpoints: {
       ...host.endpoints,

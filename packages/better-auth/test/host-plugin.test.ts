@@ -20,6 +20,7 @@ const endpoint = () => createJwksEndpoint({ issuer: "https://op.example", mountP
 const context = (options: object = {}): HostContext => ({
   baseURL: "https://op.example/api/auth",
   logger: { error: () => undefined },
+  adapter: { findOne: async () => null },
   options,
 });
 
@@ -38,13 +39,13 @@ describe("what the host's own plugin has", () => {
   test("its hooks come before those of the plug", () => {
     const [before, after] = [{ own: "before" }, { own: "after" }];
     const { hooks } = pluginAround({ hooks: { before: [before], after: [after] } });
-    expect(hooks.before).toHaveLength(2);
+    expect(hooks.before).toHaveLength(5);
     expect(hooks.before[0]).toBe(before);
     expect(hooks.after).toEqual([after]);
   });
 
   test("without hooks, the plug has its own", () => {
-    expect(pluginAround({ hooks: undefined }).hooks.before).toHaveLength(1);
+    expect(pluginAround({ hooks: undefined }).hooks.before).toHaveLength(4);
   });
 
   test("its start runs too, and its result is the result", () => {

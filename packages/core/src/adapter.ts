@@ -45,6 +45,7 @@ export { writeResponse } from "./endpoint/write-response.ts";
 export { markErrorClass, nameSigner } from "./errors.ts";
 export { followKeys } from "./host/followed-keys.ts";
 export type { FollowedKeys } from "./host/followed-keys.ts";
+export { idTokenFault } from "./host/id-token-fault.ts";
 export { expiryReport, operatorReport } from "./host/operator-report.ts";
 export type { TellOperator } from "./host/operator-report.ts";
 export { publishedKeys, requirePublished } from "./host/published.ts";
