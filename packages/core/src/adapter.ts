@@ -34,6 +34,8 @@ export { withinDeadline } from "./backend/within-deadline.ts";
 export type { Deadline } from "./backend/within-deadline.ts";
 export { readCertificates } from "./certificate/read-certificates.ts";
 export type { CertifiedKey } from "./certificate/read-certificates.ts";
+export { singleCertificateFaults } from "./certificate/strength.ts";
+export type { CertificateFault } from "./certificate/strength.ts";
 export { certificateFault, firstToExpire } from "./certificate/validity.ts";
 export { decodeBase64url, encodeBase64url } from "./encoding/base64url.ts";
 export type { EcCurveName } from "./encoding/ec-point.ts";

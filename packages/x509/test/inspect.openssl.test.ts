@@ -60,8 +60,16 @@ async function newKey(name: string): Promise<string> {
   return path;
 }
 
-async function authority(name: string, ...args: readonly string[]): Promise<CertificateInfo> {
-  const key = await newKey(name);
+async function newRsaKey(name: string, modulusLength: number): Promise<string> {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength });
+  const path = join(folder, `${name}.key`);
+  await writeFile(path, privateKey.export({ type: "pkcs8", format: "pem" }));
+  return path;
+}
+
+/** With the key in this file, or a new one. */
+async function authority(name: string, file?: string, ...args: readonly string[]): Promise<CertificateInfo> {
+  const key = file ?? (await newKey(name));
   const pem = openssl("", "req", "-x509", "-key", key, "-subj", `/O=Example/CN=${name}`, "-days", "30", ...args);
   await writeFile(join(folder, `${name}.pem`), pem);
   return only(readCertificates(pem));
@@ -294,6 +302,43 @@ test("a critical extension that was not evaluated, and a weak signature", async 
   );
   expect(strange.otherCriticalExtensions).toEqual(["1.3.6.1.4.1.99999.5"]);
   expect(inspectChain([strange]).problems.map(({ code }) => code)).toEqual(["not_evaluated", "weak_signature"]);
+});
+
+test.each([
+  ["SHA-224", ["-sha224"]],
+  ["SHA3-256", ["-sha3-256"]],
+  ["RSASSA-PSS and SHA-1", ["-sha1", "-sigopt", "rsa_padding_mode:pss"]],
+])("a signature with %s is weak, as in the certificates of a key set", async (hash, args) => {
+  const issuer = hash.startsWith("RSA") ? "weak-rsa" : "root";
+  if (issuer !== "root") await authority(issuer, await newRsaKey(issuer, 2048));
+  const weak = await issue("weak", issuer, await request("weak"), "", ...args);
+  expect(inspectChain([weak]).problems).toEqual([
+    { certificate: 0, code: "weak_signature", message: "expected a signature with SHA-256, SHA-384, SHA-512 or EdDSA" },
+  ]);
+});
+
+test("nothing depends on the signature of a root, but on the size of its key", async () => {
+  const old = await authority("old", await newRsaKey("old", 2048), "-sha1");
+  const small = await authority("small", await newRsaKey("small", 1024));
+  const ends = [
+    await issue("end-old", "old", await request("a"), ""),
+    await issue("end", "small", await request("b"), ""),
+  ];
+  const [good, weak] = ends.map((end, index) => inspectChain([end, index === 0 ? old : small]).problems);
+  expect(good).toEqual([]);
+  const message = "expected an RSA key of at least 2048 bits, got 1024";
+  expect(weak).toEqual([{ certificate: 1, code: "weak_key", message }]);
+  expect(inspectChain([ends[1] ?? old], { trustAnchors: [small] }).problems).toEqual([
+    { certificate: -1, code: "weak_key", message: `the trust anchor: ${message}` },
+  ]);
+});
+
+test.each([
+  ["keyUsage", "2.5.29.15=DER:0102", "the extension keyUsage is not DER"],
+  ["authorityInfoAccess", "1.3.6.1.5.5.7.1.1=DER:0500", "the extension authorityInfoAccess cannot be read"],
+])("a certificate alone with an unreadable %s is malformed", async (_, extension, message) => {
+  const odd = await issue("odd", "root", await request("odd"), extension);
+  expect(inspectChain([odd]).problems).toEqual([{ certificate: 0, code: "malformed", message }]);
 });
 
 test("RSA keys and names of other kinds are shown", async () => {

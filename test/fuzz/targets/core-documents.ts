@@ -58,7 +58,12 @@ export const CORE_DOCUMENTS: readonly Target[] = [
   },
   {
     name: "certificate-der",
-    parsers: ["core/certificate/parse-certificate.ts", "core/certificate/extensions.ts", "core/certificate/der.ts"],
+    parsers: [
+      "core/certificate/parse-certificate.ts",
+      "core/certificate/extensions.ts",
+      "core/certificate/extension-values.ts",
+      "core/certificate/der.ts",
+    ],
     says: "reads only what OpenSSL reads, and the same key, names and times",
     structure: "der",
     seeds: [LEAF_DER, ROOT_DER],

@@ -1,6 +1,5 @@
-import type { KeyObject } from "node:crypto";
 import type { Certificate } from "./parse-certificate.ts";
-import { isStrongSignature } from "./signature-algorithm.ts";
+import { issuerKeyFault, publicKeyOf, signatureFault } from "./strength.ts";
 
 /** A chain that was checked: each certificate is issued by the next one. */
 export interface CertificatePath {
@@ -51,9 +50,8 @@ function requireSound(certificate: Certificate, index: number | "anchor", refuse
     throw refuse(index, `verifiers must refuse its critical extension ${unknown} (RFC 5280 section 4.2)`);
   // RFC 5280 section 6.1: nothing depends on the signature of a trust anchor or root.
   const isRoot = index === "anchor" || (index > 0 && isSelfSigned(certificate));
-  if (!isRoot && !isStrongSignature(certificate.signatureAlgorithm)) {
-    throw refuse(index, "expected a signature with SHA-256, SHA-384, SHA-512 or EdDSA");
-  }
+  const weak = isRoot ? undefined : signatureFault(certificate);
+  if (weak !== undefined) throw refuse(index, weak);
 }
 
 /** Whether it may issue the certificates before it. `below` are the issuers between it and the certificate of the key. */
@@ -73,11 +71,9 @@ function requireIssuer(
       `its pathLenConstraint ${issuer.pathLength} allows fewer issuers before it than the ${issuers} there are`,
     );
   }
-  const bits = publicKeyOf(issuer)?.asymmetricKeyDetails?.modulusLength ?? MIN_RSA_BITS;
-  if (bits < MIN_RSA_BITS) throw refuse(index, `expected an RSA key of at least ${MIN_RSA_BITS} bits, got ${bits}`);
+  const short = issuerKeyFault(issuer);
+  if (short !== undefined) throw refuse(index, short);
 }
-
-const MIN_RSA_BITS = 2048;
 
 function requireIssued(certificate: Certificate, issuer: Certificate, index: number, refuse: RefuseCertificate): void {
   if (isIssuedBy(certificate, issuer)) return;
@@ -135,13 +131,5 @@ function isSignedWith({ x509 }: Certificate, issuer: Certificate): boolean {
   } catch {
     // An algorithm that OpenSSL does not have.
     return false;
-  }
-}
-
-function publicKeyOf({ x509 }: Certificate): KeyObject | undefined {
-  try {
-    return x509.publicKey;
-  } catch {
-    return undefined;
   }
 }

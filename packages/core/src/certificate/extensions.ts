@@ -1,4 +1,5 @@
 import { type DerElement, derElements, derElementsOf, TAG } from "./der.ts";
+import { unreadableExtension } from "./extension-values.ts";
 
 /** What the extensions of a certificate say about a path (RFC 5280 section 4.2). */
 export interface CertificateExtensions {
@@ -60,6 +61,8 @@ export function readExtensions(list: Uint8Array | undefined): CertificateExtensi
   if (constraints === undefined) return "the extension basicConstraints is not DER";
   const keyUsage = keyUsageOf(byId.get(KEY_USAGE));
   if (keyUsage === "malformed") return "the extension keyUsage is not DER";
+  const [unreadable] = extensions.flatMap(({ id, value }) => unreadableExtension(id, value) ?? []);
+  if (unreadable !== undefined) return `the extension ${unreadable} cannot be read`;
   const unknownCritical = extensions.filter(({ id, isCritical }) => isCritical && !KNOWN.has(id)).map(({ id }) => id);
   return { ...constraints, keyUsage, unknownCritical };
 }

@@ -49,12 +49,12 @@ function opensslAccepts(chain: readonly Issued[], anchor: Issued): boolean {
   }
 }
 
-/** The verdict of the option `certificates`. */
-function weAccept(chain: readonly Issued[], anchor: Issued): boolean {
+/** The verdict of the option `certificates`. Without a trust anchor, nothing is said about the issuer of the last one. */
+function weAccept(chain: readonly Issued[], anchor?: Issued): boolean {
   const publicKey = chain[0]?.jwk;
   if (publicKey === undefined) throw new Error("expected a certificate");
   try {
-    const options = { chain: bundleOf(...chain), trustAnchors: anchor.pem };
+    const options = { chain: bundleOf(...chain), trustAnchors: anchor?.pem };
     const certificates = readCertificates("certificates", options, { keyId: "k", publicKey });
     return certificateFault(certificates, Date.now()) === undefined;
   } catch {
@@ -172,6 +172,48 @@ describe("a chain of three", () => {
       expect(opensslAccepts(chain, anchor)).toBe(true);
       expect(weAccept(chain, anchor)).toBe(true);
     }
+  });
+});
+
+describe("a certificate of the key alone", () => {
+  test.each<[name: string, id: string, value: string, isReadable: boolean]>([
+    ["subjectAltName", "551d11", "300c820a6f702e6578616d706c65", true],
+    ["subjectAltName", "551d11", "0500", false],
+    ["subjectAltName", "551d11", "30068704c0000201", true],
+    ["subjectAltName", "551d11", "3012871020010db8000000000000000000000001", true],
+    ["subjectAltName", "551d11", "30020500", false],
+    ["extKeyUsage", "551d25", "300a06082b06010505070302", true],
+    ["extKeyUsage", "551d25", "0500", false],
+    ["extKeyUsage", "551d25", "30020500", false],
+    ["nameConstraints", "551d1e", "0500", false],
+    ["cRLDistributionPoints", "551d1f", "301f301da01ba0198617687474703a2f2f63612e6578616d706c652f612e63726c", true],
+    ["cRLDistributionPoints", "551d1f", "0500", false],
+  ])("with the extension %s (%s: %s) is accepted if openssl accepts it: %s", (name, id, value, isReadable) => {
+    const top = root();
+    const own = leaf(top, { extension: [id, value] });
+    expect(opensslAccepts([own], top)).toBe(isReadable);
+    expect([weAccept([own], top), weAccept([own])]).toEqual([isReadable, isReadable]);
+    if (!isReadable) expect(parseCertificate(own.der)).toBe(`the extension ${name} cannot be read`);
+  });
+
+  test.each([
+    ["issuerAltName that is no list", "551d12", "0500"],
+    ["policyConstraints that are no list", "551d24", "0500"],
+    ["an IP address of three bytes", "551d11", "30058703c00002"],
+    ["a name that is not ASCII", "551d11", "30068204c3a94141"],
+    ["a choice that there is not", "551d11", "30038901ff"],
+    ["policies that are no list", "551d20", "0500"],
+    ["policy mappings that are no list", "551d21", "0500"],
+    ["inhibitAnyPolicy that is no number", "551d36", "0500"],
+    ["authorityInfoAccess that is no list", "2b06010505070101", "0500"],
+  ])("with %s is refused, since some verifiers read it", (_, id, value) => {
+    const top = root();
+    expect(weAccept([leaf(top, { extension: [id, value] })])).toBe(false);
+  });
+
+  test("with an extension that is not one of RFC 5280 is accepted, whatever is in it", () => {
+    const top = root();
+    expect(weAccept([leaf(top, { extension: ["2a0305", "0500"] })])).toBe(true);
   });
 });
 

@@ -37,6 +37,8 @@ export interface CertificatePlan {
   readonly keyUsage?: number | "none";
   /** An extension that no verifier knows. */
   readonly unknown?: "critical" | "other" | undefined;
+  /** One more extension: its object identifier and its value, both in hex. */
+  readonly extension?: readonly [id: string, value: string];
   readonly twice?: boolean;
   /** Of the certificate, counted from 0. `none`: without the member, which means 0. Default 2, which is version 3. */
   readonly version?: number | "none";
@@ -135,6 +137,7 @@ export function pemOf(bytes: Uint8Array, label: string): string {
 
 function extensionsOf(plan: CertificatePlan): Buffer[] {
   const { ca = true, pathLength, keyUsage = KEY_USAGE.certSign, unknown, twice, key, issuer } = plan;
+  const [id, value] = plan.extension ?? [];
   const { trueByte = 0xff, unusedBits } = plan;
   const extension = (id: string, critical: boolean, value: Buffer): Buffer =>
     sequence(oid(id), ...(critical ? [der(0x01, Buffer.of(trueByte))] : []), der(0x04, value));
@@ -147,6 +150,7 @@ function extensionsOf(plan: CertificatePlan): Buffer[] {
     ...(keyUsage === "none" ? [] : [extension("551d0f", true, bitString(keyUsage, unusedBits))]),
     extension("551d0e", false, der(0x04, keyIdentifier(key))),
     extension("551d23", false, sequence(der(0x80, keyIdentifier(issuer?.plan.key ?? key)))),
+    ...(id === undefined ? [] : [extension(id, false, Buffer.from(value ?? "", "hex"))]),
     ...(unknown === undefined ? [] : [extension("2a0304", unknown === "critical", der(0x05, Buffer.alloc(0)))]),
   ];
   return [der(0xa3, sequence(...list))];

@@ -1,9 +1,11 @@
+import { type CertificateFault, singleCertificateFaults } from "@signpost/core/adapter";
 import type { CertificateInfo } from "./certificate-info.ts";
 
 /**
  * Why a chain may be refused. `not_an_issuer`: it signed a certificate and is no authority. `path_too_long`: an authority does
- * not allow so many below it. `not_evaluated`: it has a critical extension that was not evaluated. `weak_signature`: signed
- * with MD5 or SHA-1. `untrusted`: no trust anchor fits.
+ * not allow so many below it. `not_evaluated`: it has a critical extension that was not evaluated. `malformed`: verifiers may
+ * not be able to read it. `weak_signature`: not signed with SHA-2 or EdDSA. `weak_key`: RSA of fewer than 2048 bits.
+ * `untrusted`: no trust anchor fits.
  */
 export type ChainProblemCode =
   | "expired"
@@ -11,7 +13,9 @@ export type ChainProblemCode =
   | "not_an_issuer"
   | "path_too_long"
   | "not_evaluated"
+  | "malformed"
   | "weak_signature"
+  | "weak_key"
   | "untrusted";
 
 /** What is wrong with one certificate. */
@@ -22,12 +26,15 @@ export interface ChainFault {
   readonly message: string;
 }
 
-/** MD5 and SHA-1 with RSA, and SHA-1 with ECDSA. */
-const WEAK: readonly string[] = ["1.2.840.113549.1.1.4", "1.2.840.113549.1.1.5", "1.2.840.10045.4.1"];
+const CODES: Readonly<Record<CertificateFault["about"], ChainProblemCode>> = {
+  form: "malformed",
+  signature: "weak_signature",
+  key: "weak_key",
+};
 
-/** What is wrong with a certificate, wherever it is in a chain. */
-export function certificateFaults(info: CertificateInfo, now: number): readonly ChainFault[] {
-  const { notBefore, notAfter, otherCriticalExtensions, signatureAlgorithm } = info;
+/** What is wrong with a certificate, wherever it is in a chain. Nothing depends on the signature of a root. */
+export function certificateFaults(info: CertificateInfo, isRoot: boolean, now: number): readonly ChainFault[] {
+  const { notBefore, notAfter, otherCriticalExtensions, der } = info;
   const faults: ChainFault[] = [];
   if (now < notBefore.getTime()) {
     faults.push({ code: "not_yet_valid", message: `it is not valid before ${isoOf(notBefore)}` });
@@ -39,8 +46,10 @@ export function certificateFaults(info: CertificateInfo, now: number): readonly 
     const message = `critical extensions were not evaluated: ${otherCriticalExtensions.join(", ")}`;
     faults.push({ code: "not_evaluated", message });
   }
-  if (WEAK.includes(signatureAlgorithm))
-    faults.push({ code: "weak_signature", message: "it is signed with MD5 or SHA-1" });
+  // The same rules as for the certificates of a key set.
+  for (const { about, problem } of singleCertificateFaults(der)) {
+    if (!(isRoot && about === "signature")) faults.push({ code: CODES[about], message: problem });
+  }
   return faults;
 }
 

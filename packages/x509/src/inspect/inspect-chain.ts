@@ -140,9 +140,10 @@ function issuerOf(link: Link, links: readonly Link[], chain: readonly Link[]): L
 }
 
 function problemsOf(chain: readonly Link[], index: number, now: number): readonly ChainProblem[] {
-  return chain.slice(index, index + 1).flatMap(({ info }) => {
+  return chain.slice(index, index + 1).flatMap((link) => {
+    const { info } = link;
     const faults = [
-      ...certificateFaults(info, now),
+      ...certificateFaults(info, index > 0 && issued(link, link), now),
       ...(index === 0 ? [] : issuingFaults(info, authorities(chain.slice(1, index)))),
     ];
     return faults.map((fault) => ({ certificate: index, ...fault }));
@@ -161,8 +162,7 @@ function anchorProblems(chain: readonly Link[], anchors: readonly Link[], now: n
     anchors
       .filter((anchor) => issued(anchor, link))
       .map(({ info }) => [
-        // Nothing depends on the signature of a trust anchor.
-        ...certificateFaults(info, now).filter(({ code }) => code !== "weak_signature"),
+        ...certificateFaults(info, true, now),
         ...issuingFaults(info, authorities(chain.slice(1, index + 1))),
       ]),
   );
