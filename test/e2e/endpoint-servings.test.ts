@@ -261,6 +261,7 @@ describe("what was set on the response before", () => {
     "X-Accel-Expires": "86400",
     "Content-Encoding": "gzip",
     "Transfer-Encoding": "chunked",
+    "Set-Cookie": ["sid=1; HttpOnly", "csrf=2"],
   };
   const foreign = { "Strict-Transport-Security": "max-age=1", Vary: "Origin" };
 

@@ -14,6 +14,8 @@ const OWN_HEADERS = [
   "last-modified",
   "expires",
   "pragma",
+  // A shared cache would give the cookie of one client to all others, or would not keep the key set.
+  "set-cookie",
 ];
 
 /** Headers for CDNs and proxies (`edge-control`: Akamai, `x-accel-expires`: nginx). */
