@@ -35,10 +35,10 @@ export const HOSTS: readonly Target[] = [
     seeds: [
       inputOf({ alg: "ES256", kid: "a" }, { exp: 1 }),
       inputOf({ alg: "ES256", x5c: X5C }, {}),
-      inputOf({ alg: "ES256", jwk: EC_PUBLIC, b64: false }, { nbf: "x" }),
+      inputOf({ alg: "ES256", jwk: EC_PUBLIC, b64: false, crit: ["b64"] }, { nbf: "x" }),
       inputOf({ alg: "ES256", jwk: EC_PRIVATE }, {}),
     ],
-    words: ["ES256", "kid", "x5c", "jwk", "b64", "exp", ".", "="],
+    words: ["ES256", "kid", "x5c", "jwk", "b64", "crit", "exp", ".", "="],
     share: 0.3,
     async check(input, probe) {
       const own = await (inputSigner ??= openInputSigner());

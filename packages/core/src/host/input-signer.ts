@@ -32,7 +32,7 @@ export interface InputSigner {
   /**
    * Signs a JWS signing input, `header.payload` (RFC 7515 section 5.1), with the key that its header names. The header must
    * have `alg` ES256 and the `kid` of a key that may sign. Without a `kid`, its `x5c` or `jwk` names the key. Both parts must
-   * be base64url without padding, except a payload with `b64: false` (RFC 7797). If the header has `x5c` or `jwk`, these must
+   * be base64url without padding, except a payload with `b64: false`, which needs `crit: ["b64"]` (RFC 7797). If the header has `x5c` or `jwk`, these must
    * contain the public key of that key: `x5c` only certificates as base64 of DER, `jwk` no private member. If the payload is JSON, its `exp`, `nbf` and `iat` must be
    * numbers. Without `x5c`, an `exp` that is too late for the schedule is refused, as in `signJwt`, and one that is too late
    * for a previous key is rejected with SignerError `unavailable`: start the token again. Resolves with 64 bytes r‖s.
@@ -113,7 +113,11 @@ function namedKey({ alg, kid, x5c, jwk }: Readonly<Record<string, unknown>>, fol
 }
 
 /** A verifier refuses everything else (RFC 7515 section 5.2), while our decoder and most others in Node accept it. */
-function requireParts(input: Uint8Array, { b64 }: Readonly<Record<string, unknown>>): void {
+function requireParts(input: Uint8Array, { b64, crit }: Readonly<Record<string, unknown>>): void {
+  // RFC 7797 section 6. Without crit, a verifier that does not know b64 decodes the payload, and gets other claims.
+  if (b64 === false && !(Array.isArray(crit) && crit.includes("b64"))) {
+    throw new ConfigurationError("header.crit", 'expected a list that has "b64", since the header has b64: false');
+  }
   const parts = Buffer.from(input).toString("latin1").split(".");
   // The payload of RFC 7797 is signed as it is, and may have dots.
   const encoded = b64 === false ? parts.slice(0, 1) : parts;

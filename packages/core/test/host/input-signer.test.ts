@@ -115,6 +115,16 @@ describe("a signing input", () => {
     expect(await failure(own.sign(header))).toMatchObject({ argument: "signingInput" });
   });
 
+  test.each([undefined, [], ["exp"], "b64"])(
+    "is refused with b64: false and crit %j (RFC 7797 section 6)",
+    async (crit) => {
+      // For a verifier that does not know b64, these are the claims of another token.
+      const input = `${part({ alg: "ES256", kid: "old", b64: false, crit })}.${part({ sub: "admin" })}`;
+      expect(await failure(own.sign(input))).toMatchObject({ argument: "header.crit" });
+      expect(old.calls).toHaveLength(0);
+    },
+  );
+
   test("may be bytes of another realm, and is signed as it was when it was given", async () => {
     const input = inputOf({ alg: "ES256", kid: "old" });
     const bytes = runInNewContext("(list) => Uint8Array.from(list)")([...Buffer.from(input)]) as Uint8Array;
