@@ -2,6 +2,7 @@ import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { expect, test } from "vitest";
 import { check, differences, EC_KEY, ED_KEY, op, RSA_KEY } from "./support/op.ts";
+import { PSS_CERTIFICATE, PSS_MODULUS } from "./support/pss-certificate.ts";
 
 // A set with one fault, and the verdicts of all rules that it changes. Each verdict was decided by hand from the clause.
 
@@ -21,6 +22,7 @@ const shortX = Buffer.from(EC_KEY.x, "base64url").subarray(1).toString("base64ur
 const standardAlphabet = EC_KEY.y.replaceAll("_", "/");
 const withSignByte = Buffer.concat([Buffer.of(0), Buffer.from(RSA_KEY.n, "base64url")]).toString("base64url");
 
+const pssKey = { kty: "RSA", n: PSS_MODULUS, e: "AQAB", kid: "pss", alg: "PS256", use: "sig" };
 const certified = selfSignedCertificate("op.example");
 const certificate = new X509Certificate(certified.cert);
 const x5c = [certificate.raw.toString("base64")];
@@ -87,6 +89,13 @@ test.each<readonly [string, readonly unknown[], Verdicts]>([
     { "key-certificate": "must" },
   ],
   ["the certificate of another key", [{ ...EC_KEY, x5c }], { "key-certificate": "must" }],
+  ["a certificate of an RSA key for RSASSA-PSS only", [EC_KEY, { ...pssKey, x5c: [PSS_CERTIFICATE] }], {}],
+  [
+    "such a certificate of another RSA key",
+    [EC_KEY, { ...pssKey, n: RSA_KEY.n, x5c: [PSS_CERTIFICATE] }],
+    { "key-certificate": "must" },
+  ],
+  ["such a certificate for a key on a curve", [{ ...EC_KEY, x5c: [PSS_CERTIFICATE] }], { "key-certificate": "must" }],
   ["a second certificate", [{ ...certifiedKey, x5c: [...x5c, ...x5c] }], {}],
   [
     "PEM instead of DER",

@@ -1,4 +1,5 @@
 import { createHash, X509Certificate } from "node:crypto";
+import type { PublicJwk } from "@signpost/core/adapter";
 import { isObject } from "../facts.ts";
 import type { Facts } from "../facts.ts";
 import { isForSignatures } from "../key-facts.ts";
@@ -141,12 +142,22 @@ function readCertificate(der: Uint8Array): X509Certificate | undefined {
   }
 }
 
-function isKeyOf(certificate: X509Certificate, jwk: object): boolean {
+function isKeyOf(certificate: X509Certificate, jwk: PublicJwk): boolean {
+  if (jwk.kty === "RSA" && isForPssOnly(certificate)) return hasModulus(certificate, jwk.n);
   const certified = certifiedJwk(certificate);
   return Object.entries(jwk).every(([name, member]) => certified[name] === member);
 }
 
-/** Empty for a key that no JWK can hold: DSA, RSA-PSS, a curve without a name. */
+/** Node makes no JWK of such a key, which is an RSA key all the same (RFC 4055 section 1.2). */
+function isForPssOnly({ publicKey }: X509Certificate): boolean {
+  return publicKey.asymmetricKeyType === "rsa-pss";
+}
+
+function hasModulus({ publicKey }: X509Certificate, n: string): boolean {
+  return publicKey.export({ format: "der", type: "spki" }).includes(Buffer.from(n, "base64url"));
+}
+
+/** Empty for a key that no JWK can hold: DSA, a curve without a name. */
 function certifiedJwk(certificate: X509Certificate): Readonly<Record<string, unknown>> {
   try {
     return { ...certificate.publicKey.export({ format: "jwk" }) };
