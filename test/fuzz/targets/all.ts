@@ -8,6 +8,7 @@ import { CORE_DOCUMENTS } from "./core-documents.ts";
 import { CORE_ENCODING } from "./core-encoding.ts";
 import { CORE_HTTP } from "./core-http.ts";
 import { HOSTS } from "./hosts.ts";
+import { VERIFY_BODIES } from "./verify-bodies.ts";
 import { VERIFY_HTTP } from "./verify-http.ts";
 import { VERIFY_TOKENS } from "./verify-tokens.ts";
 import { X509 } from "./x509.ts";
@@ -19,6 +20,7 @@ export const TARGETS: readonly Target[] = [
   ...CORE_DOCUMENTS,
   ...VERIFY_TOKENS,
   ...VERIFY_HTTP,
+  ...VERIFY_BODIES,
   ...BACKENDS_CLOUD,
   ...BACKENDS_HTTP,
   ...BACKENDS_KEYS,

@@ -44,10 +44,10 @@ function createHost(instant: () => Instant): Host {
 
 /** Several sets may use the connections of one dispatcher, or of one `fetch`. */
 const byConnections = new WeakMap<object, Hosts>();
-/** Stands for undici's own connections, which all sets without a dispatcher share. */
+/** Stands for the connections that all sets without a dispatcher share: those of node:http, and undici's own. */
 const DEFAULT_CONNECTIONS = {};
 
-/** The hosts that are reached through a dispatcher or a `fetch`. Default: undici's own. */
+/** The hosts that are reached through a dispatcher or a `fetch`. Default: those that sets without either share. */
 export function hostsBehind(connections: object = DEFAULT_CONNECTIONS): Hosts {
   const hosts = byConnections.get(connections) ?? createHosts(readInstant);
   byConnections.set(connections, hosts);

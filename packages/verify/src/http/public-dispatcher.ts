@@ -7,6 +7,7 @@ import { KeySetError } from "../errors.ts";
 import { readTexts } from "../read-options.ts";
 import type { AddressRules } from "./address.ts";
 import { addressRules } from "./address.ts";
+import { attemptTimeoutMs } from "./attempt-timeout.ts";
 import { createDnsLookup } from "./dns-lookup.ts";
 import { withGuardProof } from "./guard-proof.ts";
 import type { LookupLike, PromisedLookup } from "./guarded-lookup.ts";
@@ -107,16 +108,6 @@ function defaultLookup(allowSubnets: readonly string[]): LookupLike | PromisedLo
 
 const probeLookup: LookupLike = (_hostname, _options, callback) =>
   callback(null, [{ address: "127.0.0.1", family: 4 }]);
-
-/**
- * Time for one address before the next one is tried. Node's 250 ms is less than a connection to another continent may take. Where
- * the next address is of a family that this machine does not have, such a host would never be reached.
- */
-const LEAST_ATTEMPT_MS = 1000;
-
-function attemptTimeoutMs(): number {
-  return Math.max(LEAST_ATTEMPT_MS, process.getBuiltinModule("node:net").getDefaultAutoSelectFamilyAttemptTimeout());
-}
 
 /**
  * How long a connection may be idle. A server may ask for ten minutes, and an OP with thousands of clients would have thousands of

@@ -37,7 +37,7 @@ export interface FetchResponseLike {
   readonly body: { cancel(): Promise<unknown> } | AsyncIterable<Uint8Array> | null;
 }
 
-/** undici's `fetch`, the built-in one, or any function with the same shape. */
+/** The built-in `fetch`, undici's, or any function with the same shape. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<FetchResponseLike>;
 
 export interface RequestLimits {

@@ -22,9 +22,12 @@ import { readTexts } from "../read-options.ts";
 
 /** Options of `createRemoteKeySet` and `discoverKeySet`. */
 export interface RemoteKeySetOptions {
-  /** Called with `redirect: "manual"`. It must not follow redirects. Excludes `dispatcher`. Default: undici's `fetch`. */
+  /** Called with `redirect: "manual"`. It must not follow redirects. Excludes `dispatcher`. Default: Node's own HTTP client. */
   readonly fetch?: FetchLike | undefined;
-  /** An undici 7 dispatcher, for proxies, client certificates or private certificate authorities. Excludes `fetch`. Default: undici's own. */
+  /**
+   * An undici 7 dispatcher, for proxies, client certificates or private certificate authorities. Excludes `fetch`. Default: the one that
+   * the program has set with undici's `setGlobalDispatcher` or with `NODE_USE_ENV_PROXY`, or none.
+   */
   readonly dispatcher?: Dispatcher | undefined;
   /**
    * For URLs that another party chose (an RP's `jwks_uri`). Refuses private, loopback, link-local and metadata addresses when the

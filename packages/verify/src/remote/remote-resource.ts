@@ -2,6 +2,7 @@ import type { KeySetErrorCode } from "../errors.ts";
 import { KeySetError } from "../errors.ts";
 import type { CachedResource, FetchRecord } from "../http/cached-resource.ts";
 import { createCachedResource } from "../http/cached-resource.ts";
+import { defaultFetch } from "../http/default-fetch.ts";
 import type { FetchLimits } from "../http/fetch-limits.ts";
 import { createFetchLimits } from "../http/fetch-limits.ts";
 import type { FetchLike } from "../http/request.ts";
@@ -127,5 +128,6 @@ export function fetchLimits(settings: RemoteSettings): FetchLimits {
 
 function fetchLoader({ fetch, dispatcher, publicAddressesOnly }: RemoteSettings): () => Promise<FetchLike> {
   if (fetch !== undefined) return async () => fetch;
-  return publicAddressesOnly ? publicFetch() : fetchThrough(dispatcher);
+  if (publicAddressesOnly) return publicFetch();
+  return dispatcher === undefined ? defaultFetch() : fetchThrough(dispatcher);
 }

@@ -6,15 +6,24 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { testKey } from "../support/keys.ts";
+import { jsonAnswer, rawServer } from "../support/raw-server.ts";
 
 const run = promisify(execFile);
-const PROGRAM = `
+const GUARDING = `
   import { createPublicDispatcher } from "@signpost/verify";
   try {
     console.log(typeof createPublicDispatcher().dispatch);
   } catch (error) {
     console.log(error.name, error.argument);
   }
+`;
+
+const FETCHING = `
+  import { createRemoteKeySet } from "@signpost/verify";
+  const [url, connections] = process.argv.slice(2);
+  const { preload } = createRemoteKeySet(url, { allowInsecureLoopback: true, ...JSON.parse(connections) });
+  preload().then(() => console.log("fetched"), ({ message }) => console.log(message.replace(/^.*: /, "")));
 `;
 
 /** Where undici is found. */
@@ -37,30 +46,42 @@ test.each([
   expect(await printedBy(await bundle(folder(), format))).toBe(printed);
 });
 
+test.each([
+  ["esm", {}, "fetched"],
+  ["cjs", {}, "fetched"],
+  // Only this one needs it.
+  ["esm", { publicAddressesOnly: true }, "ERR_MODULE_NOT_FOUND"],
+] as const)("a set in a bundle, %s, without undici, with the options %j", async (format, connections, printed) => {
+  const server = await rawServer(() => [jsonAnswer(JSON.stringify({ keys: [testKey("a").jwk] }))]);
+  const program = await bundle(empty, format, FETCHING);
+  const args = [`http://127.0.0.1:${server.port}/jwks`, JSON.stringify(connections)];
+  expect(await printedBy(program, args)).toBe(printed);
+});
+
 test.each(["esm", "cjs"] as const)("in a bundle, %s, that a program elsewhere loads", async (format) => {
   const starter = join(empty, "starter.mjs");
   await writeFile(starter, `import(${JSON.stringify(pathToFileURL(await bundle(installed, format)))});`);
   expect(await printedBy(starter)).toBe("function");
 });
 
-async function bundle(folder: string, format: "esm" | "cjs"): Promise<string> {
+async function bundle(folder: string, format: "esm" | "cjs", contents: string = GUARDING): Promise<string> {
   const outfile = join(folder, `program.${format === "esm" ? "mjs" : "cjs"}`);
   const resolveDir = fileURLToPath(new URL("..", import.meta.url));
   await build({
-    stdin: { contents: PROGRAM, resolveDir },
+    stdin: { contents, resolveDir },
     outfile,
     format,
     bundle: true,
     platform: "node",
-    external: ["undici"],
+    external: ["undici", "undici/index.js"],
     logLevel: "error",
     logOverride: { "empty-import-meta": "silent" },
   });
   return outfile;
 }
 
-async function printedBy(program: string): Promise<string> {
+async function printedBy(program: string, args: readonly string[] = []): Promise<string> {
   // What starts the tests may set NODE_PATH, by which undici would be found anywhere.
   const { NODE_PATH: _path, ...env } = process.env;
-  return (await run(process.execPath, [program], { env })).stdout.trim();
+  return (await run(process.execPath, [program, ...args], { env })).stdout.trim();
 }

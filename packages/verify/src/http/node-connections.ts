@@ -1,0 +1,42 @@
+import type { Agent, AgentOptions } from "node:http";
+import { attemptTimeoutMs } from "./attempt-timeout.ts";
+
+/** How long a connection may be idle. Servers and firewalls close or forget one sooner or later. */
+const IDLE_MS = 4000;
+
+/** Idle connections to one host. The requests for a discovery document and for its key set may follow each other. */
+const MAX_IDLE_CONNECTIONS = 4;
+
+/** The connections of one scheme. */
+export interface NodeConnections {
+  /** Keeps connections for the next requests. */
+  readonly kept: Agent;
+  /** Opens a connection for each request, and closes it after the answer. */
+  readonly single: Agent;
+}
+
+// All sets without connections of the caller share them, as they share those of undici. They are made with the first request,
+// because TLS takes as long to load as the rest of this package.
+let plain: NodeConnections | undefined;
+let secure: NodeConnections | undefined;
+
+/** The connections for a URL. */
+export function nodeConnections({ protocol }: URL): NodeConnections {
+  if (protocol === "http:") return (plain ??= connectionsOf(process.getBuiltinModule("node:http").Agent));
+  return (secure ??= connectionsOf(process.getBuiltinModule("node:https").Agent));
+}
+
+/** Closes the idle connections after one of them was found dead. What killed it may have killed the others. */
+export function dropIdle({ kept }: NodeConnections): void {
+  for (const socket of Object.values(kept.freeSockets).flat()) socket?.destroy();
+}
+
+function connectionsOf(SchemeAgent: new (options: AgentOptions) => Agent): NodeConnections {
+  const connecting = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: attemptTimeoutMs() };
+  const keeping = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
+  return {
+    // The most recent connection is used first, so that the others time out.
+    kept: new SchemeAgent({ ...connecting, ...keeping, scheduling: "lifo" }),
+    single: new SchemeAgent({ ...connecting, keepAlive: false }),
+  };
+}
