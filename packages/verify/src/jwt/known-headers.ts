@@ -19,8 +19,9 @@ export function createKnownHeaders(): KnownHeaders {
   return {
     get: (text) => known.get(text),
     add(jwt, { header, alg }) {
+      if (Object.isFrozen(header)) return;
       const length = jwt.indexOf(".");
-      if (length > MAX_TEXT_LENGTH || Object.isFrozen(header)) return;
+      if (length > MAX_TEXT_LENGTH) return;
       // A slice alone would keep the whole token in memory.
       const text = Buffer.from(jwt.slice(0, length), "latin1").toString("latin1");
       known.set(text, { header: frozen(header), alg });

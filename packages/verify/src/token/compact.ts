@@ -1,4 +1,3 @@
-import { decodeBase64url } from "@signpost/core/adapter";
 import { TokenError } from "../errors.ts";
 import type { JsonObject } from "../jwk/json.ts";
 import { isObject, parseJson } from "../jwk/json.ts";
@@ -62,15 +61,16 @@ export function requireTyp(header: JsonObject, allowed: readonly (string | undef
 }
 
 function jsonPart(part: string | undefined): JsonObject | undefined {
-  if (part === undefined || part === "") return undefined;
-  // Not copied as by decodeBase64url, because the bytes are only read here.
-  const bytes = Buffer.from(part, "base64url");
-  const json = bytes.toString("base64url") === part ? parseJson(bytes)?.value : undefined;
+  const bytes = part === "" ? undefined : bytesPart(part);
+  const json = bytes === undefined ? undefined : parseJson(bytes)?.value;
   return isObject(json) ? json : undefined;
 }
 
+/** Not copied as by core's decodeBase64url, because the bytes are only read. */
 function bytesPart(part: string | undefined): Uint8Array | undefined {
-  return part === undefined ? undefined : decodeBase64url(part);
+  if (part === undefined) return undefined;
+  const bytes = Buffer.from(part, "base64url");
+  return bytes.toString("base64url") === part ? bytes : undefined;
 }
 
 function malformed(): TokenError {
