@@ -43,6 +43,8 @@ async function bundle(folder, input) {
     format: "esm",
     sourcemap: true,
     sourcemapExcludeSources: true,
+    // They are a third of the text that a fresh process reads. The declarations and the published sources have them.
+    comments: { jsdoc: false },
     // No hash in the name, so that no build leaves files of an earlier build behind.
     chunkFileNames: ({ isDynamicEntry, facadeModuleId }) =>
       isDynamicEntry && facadeModuleId !== null ? lazyName(cwd, facadeModuleId) : `${Object.keys(input)[0]}-shared.js`,
