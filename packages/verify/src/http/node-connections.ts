@@ -1,4 +1,5 @@
-import type { Agent, AgentOptions } from "node:http";
+import type { Agent, AgentOptions, ClientRequest } from "node:http";
+import type { Socket } from "node:net";
 import { attemptTimeoutMs } from "./attempt-timeout.ts";
 
 /** How long a connection may be idle. Servers and firewalls close or forget one sooner or later. */
@@ -31,12 +32,24 @@ export function dropIdle({ kept }: NodeConnections): void {
   for (const socket of Object.values(kept.freeSockets).flat()) socket?.destroy();
 }
 
+/** Call it for each request over a kept connection. */
+export function useIdle(request: ClientRequest): void {
+  request.on("socket", (socket) => socket.removeListener("data", closeOutOfStep));
+}
+
 function connectionsOf(SchemeAgent: new (options: AgentOptions) => Agent): NodeConnections {
   const connecting = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: attemptTimeoutMs() };
   const keeping = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
-  return {
-    // The most recent connection is used first, so that the others time out.
-    kept: new SchemeAgent({ ...connecting, ...keeping, scheduling: "lifo" }),
-    single: new SchemeAgent({ ...connecting, keepAlive: false }),
-  };
+  // The most recent connection is used first, so that the others time out.
+  const kept = new SchemeAgent({ ...connecting, ...keeping, scheduling: "lifo" });
+  kept.on("free", (socket: Socket) => {
+    const isIdle = Object.values(kept.freeSockets).some((sockets) => sockets?.includes(socket));
+    if (isIdle) socket.on("data", closeOutOfStep);
+  });
+  return { kept, single: new SchemeAgent({ ...connecting, keepAlive: false }) };
+}
+
+/** An answer to no request. On this connection, the next answer could be taken for that of another request. */
+function closeOutOfStep(this: Socket): void {
+  this.destroy();
 }

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { decodedBody } from "./content-coding.ts";
 import { isBlockedPort } from "./blocked-ports.ts";
-import { dropIdle, nodeConnections } from "./node-connections.ts";
+import { dropIdle, nodeConnections, useIdle } from "./node-connections.ts";
 import { badPort, closedConnection, requestError } from "./node-errors.ts";
 import type { FetchInit, FetchLike, FetchResponseLike } from "./request.ts";
 
@@ -45,6 +45,7 @@ function startExchange(url: URL, { method, headers, signal }: FetchInit, fail: (
     agent: headers["connection"] === "close" ? connections.single : connections.kept,
     insecureHTTPParser: false,
   });
+  useIdle(request);
   // The size of the headers is limited. Node would leave out those after the first 1,000.
   request.maxHeadersCount = 0;
   let first: unknown;
