@@ -2,10 +2,12 @@
 import { extractDeclarations } from "./api/extract.mjs";
 import { findGaps } from "./api/gaps.mjs";
 import { acceptReports } from "./api/reports.mjs";
+import { readCommandLine } from "./lib/command-line.mjs";
 import { say, sayOutput } from "./lib/say.mjs";
 import { tool } from "./lib/tools.mjs";
 import { publicEntryPoints } from "./lib/workspace.mjs";
 
+readCommandLine("api", {});
 const { ok, output } = await tool("tsc", ["-b"]);
 if (!ok) {
   sayOutput(output);

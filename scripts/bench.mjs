@@ -1,30 +1,40 @@
 // npm run bench -- [NAME …] [--quick] [--publish]: compiles the packages and test/bench, and runs NAME.bench.ts, or all
-// benchmarks. `--publish` keeps the results in test/bench/results and writes them into docs/performance.md and docs/performance-figures.md. Other arguments
-// go to each benchmark. As with tests, a file name may list backends: sign.softhsm.bench.ts.
+// benchmarks. `--publish` keeps the results in test/bench/results and writes them into docs/performance.md and docs/performance-figures.md. The
+// other options go to each benchmark. As with tests, a file name may list backends: sign.softhsm.bench.ts.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { provideBackends } from "./backends.mjs";
 import { build } from "./lib/build.mjs";
+import { readCommandLine, refuse } from "./lib/command-line.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
 import { ROOT } from "./lib/repository.mjs";
-import { say, warn } from "./lib/say.mjs";
+import { warn } from "./lib/say.mjs";
 
-const args = process.argv.slice(2);
+const USAGE = "bench [-- NAME … --quick --row=TEXT --out=FOLDER --publish]";
 const RESULTS = "test/bench/results";
-const publish = args.includes("--publish");
-const options = args.filter((arg) => arg.startsWith("--") && arg !== "--publish");
-if (publish) options.push(`--out=${RESULTS}`);
-const names = args.filter((arg) => !arg.startsWith("--"));
+const { values, positionals: names } = readCommandLine(USAGE, {
+  allowPositionals: true,
+  options: {
+    quick: { type: "boolean", default: false },
+    row: { type: "string" },
+    out: { type: "string" },
+    publish: { type: "boolean", default: false },
+  },
+});
+const { quick, row, publish, out = publish ? RESULTS : undefined } = values;
+const options = [
+  ...(quick ? ["--quick"] : []),
+  ...(row === undefined ? [] : [`--row=${row}`]),
+  ...(out === undefined ? [] : [`--out=${out}`]),
+];
 const all = readdirSync(join(ROOT, "test/bench"))
   .filter((file) => file.endsWith(".bench.ts"))
   .map((file) => file.slice(0, -".bench.ts".length));
 const chosen = all.filter((file) => names.length === 0 || names.includes(nameOf(file)));
 const unknown = names.filter((name) => !all.map(nameOf).includes(name));
-if (unknown.length > 0) {
-  say(`Unknown benchmark: ${unknown.join(", ")}. Known benchmarks: ${all.map(nameOf).join(", ")}`);
-  process.exit(1);
-}
+if (unknown.length > 0)
+  refuse(USAGE, `Unknown benchmark: ${unknown.join(", ")}. Known benchmarks: ${all.map(nameOf).join(", ")}`);
 
 if (!(await installDependencies("full"))) process.exit(1);
 if (!(await build(["test/bench"]))) process.exit(1);

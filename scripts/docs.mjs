@@ -1,19 +1,18 @@
 // npm run docs: serves the documentation as a website. With `--build [--base /PATH/]` it builds and checks the site instead.
+import { readCommandLine, refuse } from "./lib/command-line.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
 import { say } from "./lib/say.mjs";
 
-const args = process.argv.slice(2);
-const at = args.indexOf("--base");
-const base = at === -1 ? "/" : (args[at + 1] ?? "/");
-const known = args.filter((arg, index) => arg !== "--build" && (at === -1 || (index !== at && index !== at + 1)));
-if (known.length > 0 || !/^\/(?:.*\/)?$/.test(base)) {
-  say("Usage: npm run docs [-- --build [--base /PATH/]]");
-  process.exit(1);
-}
+const USAGE = "docs [-- --build [--base /PATH/]]";
+const { values } = readCommandLine(USAGE, {
+  options: { build: { type: "boolean", default: false }, base: { type: "string", default: "/" } },
+});
+const { base } = values;
+if (!/^\/(?:.*\/)?$/.test(base)) refuse(USAGE, `--base must begin and end with a slash: ${base}`);
 if (!(await installDependencies("full"))) process.exit(1);
 
-if (args.includes("--build")) {
+if (values.build) {
   const { ok } = await run(process.execPath, ["site/src/build.mjs", ".tmp/site", base]);
   if (ok) say("The site is in .tmp/site/dist. Any web server can serve it");
   process.exitCode = ok ? 0 : 1;

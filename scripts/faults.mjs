@@ -5,6 +5,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { provideBackends } from "./backends.mjs";
 import { build } from "./lib/build.mjs";
+import { readCommandLine, refuse } from "./lib/command-line.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
 import { say, warn } from "./lib/say.mjs";
@@ -24,12 +25,21 @@ const NEEDS = {
 };
 const RESULTS = "test/faults/results";
 
-const { names, options, publish } = readArguments(process.argv.slice(2));
+const USAGE = "faults [-- BACKEND … --seed N --tokens N --only KIND,… --publish]";
+const { values, positionals: names } = readCommandLine(USAGE, {
+  allowPositionals: true,
+  options: {
+    seed: { type: "string" },
+    tokens: { type: "string" },
+    only: { type: "string" },
+    publish: { type: "boolean", default: false },
+  },
+});
+const { publish, ...given } = values;
+const options = Object.entries(given).flatMap(([name, value]) => [`--${name}`, value]);
 const unknown = names.filter((name) => !(name in NEEDS));
-if (unknown.length > 0) {
-  say(`Unknown backend: ${unknown.join(", ")}. Known backends: ${Object.keys(NEEDS).join(", ")}`);
-  process.exit(1);
-}
+if (unknown.length > 0)
+  refuse(USAGE, `Unknown backend: ${unknown.join(", ")}. Known backends: ${Object.keys(NEEDS).join(", ")}`);
 if (!(await installDependencies("full"))) process.exit(1);
 if (!(await build(["test/faults"]))) process.exit(1);
 
@@ -57,25 +67,3 @@ if (publish) {
 }
 say(failed.length === 0 ? "\nNo findings" : `\nFailed: ${failed.join(", ")}`);
 process.exitCode = failed.length === 0 ? 0 : 1;
-
-/**
- * Options have a value, as `--seed 7` or `--seed=7`.
- *
- * @param {readonly string[]} args
- */
-function readArguments(args) {
-  /** @type {string[]} */
-  const names = [];
-  /** @type {string[]} */
-  const options = [];
-  for (let index = 0; index < args.length; index += 1) {
-    const arg = args[index] ?? "";
-    if (arg === "--publish") continue;
-    if (!arg.startsWith("--")) names.push(arg);
-    else {
-      options.push(arg);
-      if (!arg.includes("=")) options.push(args[(index += 1)] ?? "");
-    }
-  }
-  return { names, options, publish: args.includes("--publish") };
-}

@@ -1,14 +1,16 @@
 // npm run fuzz [-- TARGET … --seed N --cases N --minutes M --input HEX]: tries random inputs on the parsers, and keeps those that
 // reach code or outcomes that no kept input does. `--input` tries one input: hexadecimal digits, or a file.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readCommandLine, refuse } from "./lib/command-line.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
 import { ROOT } from "./lib/repository.mjs";
 import { say } from "./lib/say.mjs";
 
-const { values, positionals: targets } = parseArgs({
+const USAGE = "fuzz [-- TARGET … --seed N --cases N --minutes M --input HEX]";
+
+const { values, positionals: targets } = readCommandLine(USAGE, {
   allowPositionals: true,
   options: {
     seed: { type: "string" },
@@ -17,6 +19,11 @@ const { values, positionals: targets } = parseArgs({
     input: { type: "string" },
   },
 });
+
+// Every target has kept inputs, in a file with its name.
+const known = readdirSync(join(ROOT, "test/fuzz/corpus")).map((file) => file.replace(/\.txt$/, ""));
+const unknown = targets.filter((target) => !known.includes(target));
+if (unknown.length > 0) refuse(USAGE, `Unknown target: ${unknown.join(", ")}. Known targets: ${known.join(", ")}`);
 
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : numberOf("--seed", values.seed);
 const settings = {
@@ -39,14 +46,12 @@ process.exitCode = ok ? 0 : 1;
 function numberOf(option, text) {
   const number = Number(text);
   if (Number.isFinite(number) && number >= 0) return number;
-  say(`${option}: expected a number, got ${text}`);
-  process.exit(2);
+  refuse(USAGE, `${option}: expected a number, got ${text}`);
 }
 
 /** The hexadecimal digits of an input. @param {string} input */
 function hexOf(input) {
   if (existsSync(input)) return readFileSync(input).toString("hex");
   if (/^(?:[0-9a-f]{2})*$/i.test(input)) return input;
-  say("--input: expected hexadecimal digits, or the path of a file");
-  process.exit(2);
+  refuse(USAGE, "--input: expected hexadecimal digits, or the path of a file");
 }

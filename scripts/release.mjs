@@ -3,6 +3,7 @@
 import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { build } from "./lib/build.mjs";
+import { readCommandLine } from "./lib/command-line.mjs";
 import { ROOT } from "./lib/repository.mjs";
 import { say } from "./lib/say.mjs";
 import { publicPackages } from "./lib/workspace.mjs";
@@ -10,7 +11,10 @@ import { HOME } from "./release/home.mjs";
 import { packPackages } from "./release/pack.mjs";
 import { releaseProblems, tagProblems } from "./release/problems.mjs";
 
-const tag = process.argv.find((argument) => argument.startsWith("--tag="))?.slice("--tag=".length);
+const { values } = readCommandLine("release [-- --check --tag=NAME]", {
+  options: { check: { type: "boolean", default: false }, tag: { type: "string" } },
+});
+const { check, tag } = values;
 const pending = readdirSync(join(ROOT, ".changeset")).filter((name) => name.endsWith(".md"));
 const problems = [
   ...releaseProblems(HOME, publicPackages()),
@@ -21,7 +25,7 @@ if (problems.length > 0) {
   for (const problem of problems) say(`  ${problem}`);
   process.exit(1);
 }
-if (process.argv.includes("--check")) process.exit(0);
+if (check) process.exit(0);
 if (!(await build())) process.exit(1);
 const tarballs = await packPackages(join(ROOT, ".tmp/release"), HOME);
 say("Check the tarballs, then publish each one:");

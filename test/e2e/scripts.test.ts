@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 const SCRIPTS = fileURLToPath(new URL("../../scripts/", import.meta.url));
@@ -19,4 +21,34 @@ test("a fresh clone can start every script: what has to be installed is imported
   );
   expect(imports.length).toBeGreaterThan(100);
   expect(imports.filter((line) => !/: (?:node:|\.)/.test(line))).toEqual([]);
+});
+
+/** Runs a script with arguments that it must refuse. */
+async function refusal(script: string, ...args: readonly string[]): Promise<{ code: unknown; said: string }> {
+  const run = promisify(execFile)(process.execPath, [`${SCRIPTS}${script}.mjs`, ...args]);
+  const { code, stdout, stderr } = await run.then(
+    (ended) => ({ code: 0, ...ended }),
+    (error: { code: unknown; stdout: string; stderr: string }) => error,
+  );
+  return { code, said: `${stdout}${stderr}` };
+}
+
+test.each(["api", "bench", "dependencies", "docs", "faults", "fuzz", "pictures", "release"])(
+  "npm run %s refuses an option that it does not know, and shows the usage",
+  async (script) => {
+    const { code, said } = await refusal(script, "--wrong");
+    expect(code).toBe(2);
+    expect(said).toMatch(/^Unknown option '--wrong'\nUsage: npm run \w+.*\n$/);
+    expect(said).toContain(`Usage: npm run ${script}`);
+  },
+);
+
+test.each([
+  ["bench", "Unknown benchmark: nosuch. Known benchmarks: aws-kms-https,"],
+  ["faults", "Unknown backend: nosuch. Known backends: local,"],
+  ["fuzz", "Unknown target: nosuch. Known targets: aws-answer,"],
+])("npm run %s refuses a name that it does not know, and lists those that it knows", async (script, beginning) => {
+  const { code, said } = await refusal(script, "nosuch");
+  expect(code).toBe(2);
+  expect(said.slice(0, beginning.length)).toBe(beginning);
 });
