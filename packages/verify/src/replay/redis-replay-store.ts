@@ -47,7 +47,7 @@ const REDIS_REPLAY_STORE_OPTIONS: OptionNames<RedisReplayStoreOptions> = { keyPr
  * import { createClient } from "redis";
  *
  * const client = createClient({ url: "redis://127.0.0.1:6379", disableOfflineQueue: true });
- * client.on("error", () => {});
+ * client.on("error", (error: Error) => console.error(`Redis: ${error.message}`));
  * await client.connect();
  * export const replayStore = createRedisReplayStore(client);
  * ```
