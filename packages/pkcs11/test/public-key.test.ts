@@ -44,10 +44,15 @@ test("objects without a P-256 key are refused, for the first reason", () => {
   );
 });
 
-test("two different P-256 keys are ambiguous", () => {
+test("two different P-256 keys are ambiguous, and the error says what to do", () => {
   const other = spkiOf(generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey);
   expect(() => publicKeyOf(shows({ ecPoints: [point], publicKeyInfos: [other], certificates: [text] }))).toThrow(
-    expect.objectContaining({ code: "ambiguous_key" }),
+    expect.objectContaining({
+      code: "ambiguous_key",
+      message: expect.stringMatching(
+        /^"sig" \(id 01\): .* are of different keys\. Delete those of another key from the token, or /,
+      ) as string,
+    }),
   );
 });
 

@@ -19,7 +19,9 @@ export function publicKeyOf(found: PrivateKeyDescription): P256PublicJwk | undef
     });
   }
   if (first !== undefined && keys.some((key) => !sameKey(key, first))) {
-    throw new SignerError("ambiguous_key", `${name(found)}: the public objects with this CKA_ID hold different keys`);
+    const problem = "the public keys and certificates with this CKA_ID are of different keys";
+    const remedy = "Delete those of another key from the token, or give them another CKA_ID";
+    throw new SignerError("ambiguous_key", `${name(found)}: ${problem}. ${remedy}`);
   }
   return first;
 }
