@@ -86,3 +86,19 @@ test("the versions that a guide tells to install are those of the examples", () 
   expect(pinned.length).toBeGreaterThan(3);
   expect(pinned.filter((word) => !used.includes(word))).toEqual([]);
 });
+
+test("the recipe for an image names what each example needs, and each of these examples links it", () => {
+  const hosts = read("docs/hosts.md");
+  const rows = [...hosts.matchAll(/^\| \[([\w-]+)\]\(\.\.\/examples\/\1\) \| `([^`]+)` \| `([^`]+)` \|$/gm)];
+  const told = rows.map(([, name = "", ours = "", others = ""]) => ({
+    name,
+    needs: [...ours.split(" ").map((each) => `@signpost/${each}`), ...others.split(" ")].toSorted(),
+  }));
+  expect(told.map(({ name }) => name)).toEqual(["azure-container-apps", "gcp-cloud-run", "minimal-op"]);
+  for (const { name, needs } of told) {
+    const manifest = JSON.parse(read(`examples/${name}/package.json`)) as { dependencies: Record<string, string> };
+    expect(needs).toEqual(Object.keys(manifest.dependencies).toSorted());
+  }
+  for (const name of ["azure-container-apps", "gcp-cloud-run", "kubernetes"])
+    expect(read(`examples/${name}/README.md`)).toContain("(../../docs/hosts.md#an-image-of-an-example)");
+});
