@@ -5,6 +5,7 @@ import { HOME } from "../../scripts/release/home.mjs";
 import { pageLinks, slugOf } from "./links.mjs";
 import { SECTIONS } from "./navigation.mjs";
 import { REFERENCE, sourcePages } from "./pages.mjs";
+import { SEARCH } from "./search.mjs";
 
 const pages = sourcePages();
 /** @param {string} file */
@@ -64,7 +65,7 @@ export default defineConfig({
       ],
     },
     outline: { level: [2, 3] },
-    search: { provider: "local" },
+    search: { provider: "local", options: { miniSearch: SEARCH } },
     externalLinkIcon: true,
   },
 });
