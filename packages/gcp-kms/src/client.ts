@@ -9,7 +9,8 @@ import { createSockets, useSockets } from "./sockets.ts";
 export interface GcpKmsConnectionOptions {
   /**
    * Your own `KeyManagementServiceClient`, with your credentials and transport. Any number of signers can share it. You
-   * close it. Default: the adapter makes one.
+   * close it. Give it `clientOptions: { transporterOptions: { redirect: "manual" } }`: its node-fetch ends the process for some
+   * redirects. Default: the adapter makes one.
    */
   readonly client?: GcpKmsClientLike | undefined;
   /**

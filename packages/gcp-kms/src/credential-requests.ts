@@ -2,6 +2,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { EventEmitter } from "node:events";
 import { ClientRequest } from "node:http";
 import { createBriefContext, memberOf } from "@signpost/core/adapter";
+import { forgetLocation } from "./redirects.ts";
 
 /** The last request of a search for credentials. */
 export interface SourceRequest {
@@ -51,8 +52,12 @@ function watch(): void {
   });
   subscribe("http.client.response.finish", (message) => {
     const asked = watched.get(Object(memberOf(message, "request")));
-    const status = memberOf(memberOf(message, "response"), "statusCode");
-    if (asked !== undefined && typeof status === "number") asked.status = status;
+    if (asked === undefined) return;
+    const response = memberOf(message, "response");
+    const status = memberOf(response, "statusCode");
+    if (typeof status === "number") asked.status = status;
+    // Node publishes the answer before it hands it to the client.
+    forgetLocation(response);
   });
   subscribe("child_process", (message) => {
     const child = memberOf(message, "process");

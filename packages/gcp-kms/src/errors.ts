@@ -119,6 +119,10 @@ function classify(error: unknown, knownState: string | undefined): Row {
   if (messageOf(error).startsWith("wrapperToProto3JSON: ")) return MINIFIED;
   const failure = pluginFailure(error);
   if (failure !== undefined) return failure;
+  const redirect = redirectStatus(error);
+  if (redirect !== undefined) {
+    return { code: "unavailable", text: `something that is not the service answered (HTTP ${redirect})` };
+  }
   const status = statusNumber(error);
   const row = status === undefined ? undefined : ROWS[status];
   if (row === undefined) return { code: "integrity", text: "the client failed for an unknown reason" };
@@ -183,6 +187,13 @@ export function statusNumber(error: unknown): number | undefined {
   // 6.x calls every unknown page of a proxy FAILED_PRECONDITION. From Google, that has the HTTP status 400.
   if (code === 9 && typeof http === "number" && http !== 400) return fromHttp(http);
   return code < 100 ? code : (statusInBody(messageOf(error)) ?? fromHttp(code));
+}
+
+/** The HTTP status of a redirect, which the service never sends. 6.x and 5.x keep it in different members. */
+function redirectStatus(error: unknown): number | undefined {
+  return [memberOf(error, "httpStatusCode"), memberOf(error, "code")].find(
+    (status): status is number => typeof status === "number" && status >= 300 && status < 400,
+  );
 }
 
 /** Whether the service refused the credentials of a call, and so did not run it. */

@@ -4,6 +4,7 @@ import { elapsedMs, isOutOfTime, memberOf, onAbort, readInstant } from "@signpos
 import type { GcpKmsClientLike } from "./api.ts";
 import { networkCode } from "./client-error.ts";
 import type { Connection } from "./connection.ts";
+import { NO_REDIRECT } from "./redirects.ts";
 
 /** How long a connection may be idle. Firewalls and load balancers forget one after 60 s or more. */
 const IDLE_MS = 20_000;
@@ -45,14 +46,16 @@ export function createSockets(idleMs: number = IDLE_MS): Sockets {
 const withSockets = new WeakSet<object>();
 
 /**
- * Makes a client over REST use these connections. By default google-gax shares one pool in the process, in which
- * connections that died stay until a call has found each of them. Requests for credentials have other connections.
+ * Makes a client over REST use these connections, and follow no redirect. By default google-gax shares one pool in the process,
+ * in which connections that died stay until a call has found each of them. Requests for credentials have other connections.
  */
 export function useSockets({ auth }: GcpKmsClientLike, { agent }: Sockets): void {
   const fetch = memberOf(auth, "fetch");
   if (auth === undefined || typeof fetch !== "function" || withSockets.has(auth)) return;
   withSockets.add(auth);
-  Reflect.set(auth, "fetch", (url: unknown, init: object): unknown => fetch.call(auth, url, { ...init, agent }));
+  Reflect.set(auth, "fetch", (url: unknown, init: object): unknown =>
+    fetch.call(auth, url, { ...init, agent, ...NO_REDIRECT }),
+  );
 }
 
 /**

@@ -386,7 +386,6 @@ describe.each(["grpc", "rest"] as const)("over %s, a request for credentials", (
   test.each<[string, string]>([
     ["something that is not HTTP", "SSH-2.0-OpenSSH_9.6\r\n"],
     ["a broken gzip", "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 5\r\n\r\nabcde"],
-    ["a redirect to nowhere", "HTTP/1.1 307 Moved\r\nlocation: http://[x\r\ncontent-length: 0\r\n\r\n"],
   ])("that is answered with %s is an outage", async (_what, raw) => {
     await useFile(workloadIdentity());
     await writeFile(join(directory, "subject-token"), "token");
