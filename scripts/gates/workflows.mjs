@@ -9,7 +9,8 @@ const WORKFLOWS = ".github/workflows";
 /** Checks the workflow files: two linters without network, and the pins. */
 export async function checkWorkflows() {
   const files = readdirSync(join(ROOT, WORKFLOWS)).map((name) => join(WORKFLOWS, name));
-  const problems = pinProblems(Object.fromEntries(files.map((file) => [file, readFileSync(join(ROOT, file), "utf8")])));
+  const texts = Object.fromEntries(files.map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
+  const problems = [...pinProblems(texts), ...ownerProblems(texts)];
   const missing = await missingOf(["actionlint", "zizmor"]);
   problems.push(...missing.problems);
   if (!missing.names.includes("actionlint")) problems.push(...(await lintSyntax(files)));
@@ -42,6 +43,25 @@ export async function lintSecurity(paths) {
 /** @param {{ ok: boolean, output: string }} result */
 function outputOfFailure({ ok, output }) {
   return ok ? [] : [output];
+}
+
+const TRUST = 'git config --system --add safe.directory "$GITHUB_WORKSPACE"';
+
+/**
+ * In a container, git refuses what was checked out, because it belongs to another user. Trusting it must be the next step.
+ *
+ * @param {Readonly<Record<string, string>>} files by path
+ */
+export function ownerProblems(files) {
+  return Object.entries(files).flatMap(([file, text]) => {
+    if (!/^ +container:/m.test(text)) return [];
+    const steps = text.split(/^ +- /m);
+    const isTrusted = steps.every(
+      (step, at) =>
+        !step.startsWith("uses: actions/checkout@") || steps[at + 1]?.startsWith(`run: ${TRUST}\n`) === true,
+    );
+    return isTrusted ? [] : [`${file}: the step after a checkout in a container must be: run: ${TRUST}`];
+  });
 }
 
 const USES = /^\s*(?:- )?uses:\s*(.*)$/;

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { differences } from "../../scripts/gates/reproducible.mjs";
 import { sbomProblems } from "../../scripts/gates/sbom.mjs";
-import { pinProblems } from "../../scripts/gates/workflows.mjs";
+import { ownerProblems, pinProblems } from "../../scripts/gates/workflows.mjs";
 import { removeLeftovers } from "../../scripts/lib/bundle.mjs";
 import { getDependencyReleaseLine, getReleaseLine } from "../../scripts/release/changelog.mjs";
 import { fillPeers } from "../../scripts/release/fill.mjs";
@@ -260,6 +260,39 @@ describe("workflow files", () => {
     expect(pinProblems({ "a.yml": one, "b.yml": `\n${other}` })).toEqual([
       `b.yml:2: another file has github/codeql-action@${HASH} # v4.1.0`,
     ]);
+  });
+});
+
+describe("git in a container", () => {
+  const CHECKOUT = `      - uses: actions/checkout@${HASH} # v6.0.2\n        with:\n          fetch-depth: 0\n`;
+  const TRUST = '      - run: git config --system --add safe.directory "$GITHUB_WORKSPACE"\n';
+  const REST = "      - run: git status\n";
+
+  test.each<[string, string, boolean]>([
+    ["trusts what was checked out before it", CHECKOUT + TRUST + REST, true],
+    ["that trusts it later is refused", CHECKOUT + REST + TRUST, false],
+    ["that does not trust it is refused", CHECKOUT, false],
+    ["that checks out nothing is left alone", REST, true],
+  ])("%s", (_what, steps, isRight) => {
+    const problems = ownerProblems({ "a.yml": `jobs:\n  run:\n    container: debian\n    steps:\n${steps}` });
+    expect(problems).toHaveLength(isRight ? 0 : 1);
+  });
+
+  test("is not meant outside of one", () => {
+    expect(ownerProblems({ "a.yml": `jobs:\n  run:\n    steps:\n${CHECKOUT}${REST}` })).toEqual([]);
+  });
+
+  test("git refuses what belongs to another user, and accepts it after this command", async () => {
+    const repository = await mkdtemp(join(folder, "repository-"));
+    const run = promisify(execFile);
+    await run("git", ["init", "--quiet", repository]);
+    // What git does if the owner of the folder is another user.
+    const env = { PATH: process.env["PATH"], HOME: repository, GIT_TEST_ASSUME_DIFFERENT_OWNER: "1" };
+    const system = { ...env, GIT_CONFIG_SYSTEM: join(repository, "system"), GITHUB_WORKSPACE: repository };
+    const git = (command: string) => run("sh", ["-ec", command], { cwd: repository, env: system });
+    await expect(git("git status")).rejects.toThrow("dubious ownership");
+    await git(/- run: (git .*)\n/.exec(TRUST)?.[1] ?? "");
+    await expect(git("git status")).resolves.toBeDefined();
   });
 });
 
