@@ -30,7 +30,7 @@ export function auditKms(client: KMSClient, log: Log): void {
           log({ ...line, kmsRequestId: requestIdOf(result.output) });
           return result;
         } catch (error) {
-          log({ ...line, kmsRequestId: requestIdOf(error), error: error instanceof Error ? error.name : "unknown" });
+          log({ ...line, kmsRequestId: requestIdOf(error), error: nameOf(error) });
           throw error;
         }
       },
@@ -38,8 +38,14 @@ export function auditKms(client: KMSClient, log: Log): void {
   );
 }
 
+// Both come from the answer. A proxy may put anything there, even the credentials that it was sent.
+type Answer = { readonly $metadata?: { readonly requestId?: string } } | undefined;
 function requestIdOf(answer: unknown): string | undefined {
-  return (answer as { readonly $metadata?: { readonly requestId?: string } } | undefined)?.$metadata?.requestId;
+  const id = (answer as Answer)?.$metadata?.requestId;
+  return id !== undefined && /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(id) ? id : undefined;
+}
+function nameOf(error: unknown): string {
+  return error instanceof Error && /^\w{0,60}(?:Exception|Error)$/.test(error.name) ? error.name : "unknown";
 }
 
 /** The id that the caller sent, if it is safe to write to a log. Otherwise a new one. */
