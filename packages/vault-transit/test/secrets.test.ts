@@ -22,7 +22,7 @@ import {
   withLeaf,
 } from "@signpost/test-backends/echo-proxy";
 import { errorReply, startFakeVaultTransit, VAULT_TRANSIT_FAULTS } from "@signpost/test-backends/fake-vault-transit";
-import { chosen } from "@signpost/test-backends/chosen";
+import { chosen, partners } from "@signpost/test-backends/chosen";
 import { watchLeaks } from "@signpost/test-backends/leak-watch";
 import { markedJwt, markedText, type MarkedText } from "@signpost/test-backends/marked-secrets";
 import { misplacedIn, misplacedSecrets } from "@signpost/test-backends/misplaced-secrets";
@@ -148,7 +148,7 @@ describe.each(Object.entries(CALLS))("a proxy that repeats the secrets in its an
   const answerWith = async (status: number, echo: (request: EchoRequest) => string): Promise<void> => {
     for (const name of LOGGING_IN) {
       const auth = AUTHS[name] ?? { method: "none" };
-      for (const wrap of WRAPPINGS) {
+      for (const wrap of partners(LOGGING_IN, name, WRAPPINGS, 2)) {
         proxy.answer = (request) => {
           if (!path.test(request.path)) return undefined;
           const text = echo(request);
@@ -169,7 +169,7 @@ describe.each(Object.entries(CALLS))("a proxy that repeats the secrets in its an
   test.each(chosen(ECHO_STATUSES, 9))("with the status %i, all that was sent", (status) => answerWith(status, dumpOf));
 
   test.each(Object.keys(ECHO_FORMS))("the secrets %s", async (form) => {
-    for (const status of [307, 400, 403, 500])
+    for (const status of partners(Object.keys(ECHO_FORMS), form, [307, 400, 403, 500], 2))
       await answerWith(status, (request) => echoOf(sentIn(request, SENT), form));
   });
 });
@@ -353,5 +353,5 @@ test("the codes of all failures were seen", () => {
       "wrong_key",
     ]),
   );
-  expect(watch.count).toBeGreaterThan(10_000);
+  expect(watch.count).toBeGreaterThan(5000);
 });

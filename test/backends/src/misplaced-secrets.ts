@@ -1,4 +1,4 @@
-import { chosen } from "./chosen.ts";
+import { chosen, partners } from "./chosen.ts";
 import { markedKey, markedText, type MarkedSecret, type MarkedText } from "./marked-secrets.ts";
 
 // A secret that was given in place of something else: a mistake of a caller, which ends in a log.
@@ -7,6 +7,8 @@ import { markedKey, markedText, type MarkedSecret, type MarkedText } from "./mar
 export interface Misplaced {
   readonly secrets: readonly MarkedSecret[];
   /** A secret in each form in which it can stand in the wrong place. */
+  readonly all: readonly (readonly [what: string, value: unknown])[];
+  /** Some of them. */
   readonly values: readonly (readonly [what: string, value: unknown])[];
 }
 
@@ -14,7 +16,8 @@ export interface Misplaced {
 export function misplacedSecrets(name: string): Misplaced {
   const text = markedText(name);
   const key = markedKey(name);
-  return { secrets: [text, key], values: chosen([...shapesOf(text), ...keyShapes(key)], 9) };
+  const all = [...shapesOf(text), ...keyShapes(key)];
+  return { secrets: [text, key], all, values: chosen(all, 9) };
 }
 
 function shapesOf({ text }: MarkedText): Misplaced["values"] {
@@ -54,6 +57,9 @@ function keyShapes({ pem, sec1, jwk, key }: ReturnType<typeof markedKey>): Mispl
   ];
 }
 
+/** At each place, the quick tier of tests tries one in so many values. */
+const ONE_IN = 6;
+
 /**
  * The options with a wrong value at each place: for each name in `names`, such as `tls.caFile`, for each member of the options at any
  * depth, and as a name that is unknown.
@@ -61,10 +67,12 @@ function keyShapes({ pem, sec1, jwk, key }: ReturnType<typeof markedKey>): Mispl
 export function* misplacedIn(
   options: object,
   names: readonly string[],
-  { values }: Misplaced,
+  { all }: Misplaced,
 ): Generator<readonly [where: string, options: object]> {
-  for (const [what, value] of values) {
-    for (const path of placesIn(options, names))
+  const places = placesIn(options, names);
+  for (const each of all) {
+    const [what, value] = each;
+    for (const path of partners(all, each, places, ONE_IN))
       yield [`${what} as ${path.join(".")}`, withValue(options, path, value)];
     if (typeof value === "string") yield [`${what} as an unknown option`, { ...options, [value]: value }];
     yield [`${what} as all options`, Object(value) as object];

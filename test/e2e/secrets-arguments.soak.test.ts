@@ -1,0 +1,2 @@
+// The same search with each value in each place.
+import "./secrets-arguments.test.ts";
