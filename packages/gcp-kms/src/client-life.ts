@@ -1,6 +1,6 @@
 import { isOutOfTime, onAbort, readInstant, wasFrozen, type CallBounds, type Instant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
-import { keepRecording, recordRequests, type RequestRecord } from "./credential-requests.ts";
+import { keepRecording, recordRequests, type OpenRequests, type RequestRecord } from "./credential-requests.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
 
 /** A client whose credentials were found. */
@@ -61,8 +61,9 @@ export function startLife(
   create: () => GcpKmsClientLike,
   onSilence: (life: ClientLife) => void,
   patienceMs: number,
+  open?: OpenRequests,
 ): ClientLife {
-  const record: RequestRecord = { last: undefined };
+  const record: RequestRecord = { last: undefined, open };
   const client = recordRequests(record, create);
   // The SDK may ask for credentials as soon as a client is made. The first search waits for the answers.
   const created = keepRecording();

@@ -12,9 +12,17 @@ export interface SourceRequest {
   status: number | undefined;
 }
 
+/** The requests for credentials that one connection has open. */
+export interface OpenRequests {
+  readonly pending: Set<ClientRequest>;
+  /** Whether they were dropped, so that the ones that follow are dropped too. */
+  dropped: boolean;
+}
+
 /** The requests of one search for credentials. */
 export interface RequestRecord {
   last: SourceRequest | undefined;
+  readonly open?: OpenRequests | undefined;
 }
 
 /** Tells the requests of a search from the other requests in this process. */
@@ -31,6 +39,22 @@ export function recordRequests<Answer>(record: RequestRecord, search: () => Answ
   return records.run(record, search);
 }
 
+/**
+ * Ends the requests of a connection that is closed. The SDK asks with no time limit: a request without an answer would stay open,
+ * and keep the process alive, for as long as the other side does.
+ */
+export function dropRequests(open: OpenRequests): void {
+  open.dropped = true;
+  for (const request of open.pending) request.destroy();
+}
+
+function keepPending({ pending, dropped }: OpenRequests, request: ClientRequest): void {
+  // The SDK tries again after a request that was dropped. Not here, in the middle of the request's own start.
+  if (dropped) setImmediate(() => request.destroy());
+  pending.add(request);
+  request.once("close", () => pending.delete(request));
+}
+
 /** Goes on to record what a search has started, until the returned function is called. */
 export function keepRecording(): () => void {
   return records.hold();
@@ -44,6 +68,7 @@ function watch(): void {
     const record = records.get();
     const request = memberOf(message, "request");
     if (record === undefined || !(request instanceof ClientRequest)) return;
+    if (record.open !== undefined) keepPending(record.open, request);
     // The request has no member for its port.
     const url = `${request.protocol}//${String(request.getHeader("host"))}`;
     if (!URL.canParse(url)) return;

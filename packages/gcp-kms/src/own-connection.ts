@@ -3,6 +3,7 @@ import type { GcpKmsClientLike } from "./api.ts";
 import { startLife, type ClientLife, type ReadyLife, type Search } from "./client-life.ts";
 import type { Connection } from "./connection.ts";
 import type { CallSubject } from "./client-error.ts";
+import { dropRequests, type OpenRequests } from "./credential-requests.ts";
 import { isUnauthenticated } from "./errors.ts";
 import { credentialsTime, readyInTime } from "./ready.ts";
 import type { Sockets } from "./sockets.ts";
@@ -47,6 +48,7 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
   let late: Promise<ReadyLife> | undefined;
   /** The clients of all abandoned searches that still run. Some have a channel. */
   const abandoned = new Set<ClientLife>();
+  const open: OpenRequests = { pending: new Set(), dropped: false };
   let hangs = 0;
   /** How many channels in a row never got an answer. */
   let silences = 0;
@@ -54,7 +56,7 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
   let renewedAt: Instant | undefined;
 
   const start = (auth?: GcpKmsClientLike["auth"]): ClientLife =>
-    (current = startLife(() => create(auth), onSilence, silence(silences)));
+    (current = startLife(() => create(auth), onSilence, silence(silences), open));
   const leave = (life: ClientLife): void => {
     if (current === life) current = undefined;
     life.retire();
@@ -148,6 +150,7 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
     },
     close: async () => {
       isClosed = true;
+      dropRequests(open);
       const lives = current === undefined ? abandoned : [current, ...abandoned];
       await Promise.all([...lives].map((life) => life.close()));
       sockets?.close();

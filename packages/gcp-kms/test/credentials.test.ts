@@ -189,6 +189,32 @@ describe("a credentials file with a plain http endpoint off this machine", () =>
   });
 });
 
+describe.each(["grpc", "rest"] as const)("a request for credentials that is not answered, over %s", (transport) => {
+  const ended = (response: ServerResponse | undefined): Promise<unknown> =>
+    response === undefined || response.destroyed ? Promise.resolve() : once(response, "close");
+
+  test("ends when the signer is closed, so that it does not keep the process alive", async () => {
+    await writeFile(join(directory, "subject-token"), "subject-token");
+    await useFile(workloadIdentity());
+    behavior = "hangs";
+    const signer = await open({ transport, callTimeoutMs: SHORT_MS });
+    await failure(signer);
+    await vi.waitFor(() => expect(hung).not.toEqual([]), { timeout: 30_000 });
+    await signer.close();
+    await Promise.all(hung.map(ended));
+  });
+
+  test("ends when the opening fails", async () => {
+    await writeFile(join(directory, "subject-token"), "subject-token");
+    await useFile(workloadIdentity());
+    behavior = "hangs";
+    const opening = openGcpKmsSigner({ keyVersion: KEY, endpoint, transport, openDeadlineMs: 2000 });
+    expect(await rejection(opening)).toMatchObject({ code: "timeout" });
+    await vi.waitFor(() => expect(hung).not.toEqual([]), { timeout: 30_000 });
+    await Promise.all(hung.map(ended));
+  });
+});
+
 describe("a program that provides credentials and cannot be started", () => {
   test.each<["grpc" | "rest", string]>([
     ["grpc", "/nowhere/program"],
