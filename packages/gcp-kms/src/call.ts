@@ -26,7 +26,7 @@ export async function callOnce<Response>(
     try {
       return await call(client, options);
     } catch (error) {
-      throw withSentToken(error, client);
+      throw await withSentToken(error, client);
     }
   };
   try {

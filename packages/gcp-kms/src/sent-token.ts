@@ -1,4 +1,4 @@
-import { memberOf } from "@signpost/core/adapter";
+import { memberOf, withinDeadline } from "@signpost/core/adapter";
 
 // The access token is the only secret that is sent. A proxy may repeat it in its answer, in any form.
 
@@ -10,8 +10,12 @@ const sent = new WeakMap<object, string>();
 
 /** Remembers the token in the headers that a client sends. */
 export function rememberToken(client: object, headers: unknown): void {
-  const token = /^Bearer (.+)$/i.exec(authorizationIn(headers) ?? "")?.[1];
+  const token = tokenIn(headers);
   if (token !== undefined) tokens.set(client, token);
+}
+
+function tokenIn(headers: unknown): string | undefined {
+  return /^Bearer (.+)$/i.exec(authorizationIn(headers) ?? "")?.[1];
 }
 
 /** The authorization in the headers of a client. They may come from another realm, or be a plain object. */
@@ -23,10 +27,25 @@ export function authorizationIn(headers: unknown): string | undefined {
 }
 
 /** Remembers what must not be shown of the error of a call. Returns it. */
-export function withSentToken(error: unknown, client: object): unknown {
-  const token = tokens.get(client);
+export async function withSentToken(error: unknown, client: object): Promise<unknown> {
+  const token = tokens.get(client) ?? (await keptToken(client));
   if (token !== undefined && typeof error === "object" && error !== null) sent.set(error, token);
   return error;
+}
+
+/** A token that the client keeps is there at once. Milliseconds. */
+const KEPT_MS = 100;
+
+/**
+ * The token of a client of the caller over gRPC, which is not asked for it before a call. A client without credentials of the SDK sends
+ * none, and would start a search for them.
+ */
+async function keptToken(client: object): Promise<string | undefined> {
+  const auth = memberOf(client, "auth");
+  const ask = memberOf(auth, "getRequestHeaders");
+  if (typeof ask !== "function" || !memberOf(auth, "cachedCredential")) return undefined;
+  const find = async (): Promise<unknown> => Reflect.apply(ask, auth, []) as unknown;
+  return tokenIn(await withinDeadline(find, { deadlineMs: KEPT_MS }).catch(() => undefined));
 }
 
 /** What must not be shown of an error. */
