@@ -1,4 +1,4 @@
-import { isLoopbackHost, safeCause } from "@signpost/core/adapter";
+import { isLoopbackHost, safeCause, untilAborted, withinDeadline } from "@signpost/core/adapter";
 import { importPackage } from "../keys/import-package.ts";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import type { CliContext } from "../program/context.ts";
@@ -84,7 +84,9 @@ export async function openKmsCalls(place: KmsPlace, { cwd, signal }: CliContext)
     call: (command, input) => {
       // The SDK waits without a limit.
       const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-      return client.send(new sdk[`${command}Command`](input), { abortSignal }).catch(async (error: unknown) => {
+      const sent = client.send(new sdk[`${command}Command`](input), { abortSignal });
+      // Until it has credentials, the SDK does not look at the signal.
+      return untilAborted(sent, abortSignal).catch(async (error: unknown) => {
         throw withoutSecrets(error, await sessionTokenOf(client));
       });
     },
@@ -100,8 +102,11 @@ function withoutSecrets(error: unknown, sessionToken: string | undefined): unkno
   return safeCause(error, { ...rules, secrets: [sessionToken] });
 }
 
+/** What the client keeps is there at once. Otherwise nothing was sent. */
+const KEPT_MS = 100;
+
 /** The only secret that is sent. */
-async function sessionTokenOf(client: KmsClient): Promise<string | undefined> {
-  const found = await client.config.credentials().catch(() => undefined);
+async function sessionTokenOf({ config }: KmsClient): Promise<string | undefined> {
+  const found = await withinDeadline(() => config.credentials(), { deadlineMs: KEPT_MS }).catch(() => undefined);
   return found?.sessionToken;
 }

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from "@signpost/core/adapter";
+import { isLoopbackHost, withinDeadline } from "@signpost/core/adapter";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import { importPackage } from "../keys/import-package.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -90,7 +90,7 @@ async function credentialOf({ credential }: AdapterOptions, cwd: string): Promis
   return async (scope) => {
     // Its error may contain the secret of the identity. The adapter says what it can say of such an error.
     const asking = async (): Promise<unknown> => Reflect.apply(ask, given, [scope, { enableCae: false }]);
-    const answer = await asking().catch(() => {
+    const answer = await withinDeadline(asking, { deadlineMs: CALL_MS }).catch(() => {
       throw new CliError(EXIT.backend, "credentials", "The credential failed");
     });
     const token: unknown = typeof answer === "string" ? answer : Reflect.get(Object(answer), "token");

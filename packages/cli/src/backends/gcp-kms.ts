@@ -1,13 +1,19 @@
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withinDeadline } from "@signpost/core/adapter";
 import { importPackage, resolvePackage } from "../keys/import-package.ts";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import { CliError } from "../program/cli-error.ts";
+import type { CliContext } from "../program/context.ts";
 import { EXIT } from "../program/exit-codes.ts";
+import { boundedCalls } from "./gcp-calls.ts";
 
-/** A call of Google's client: the request, and options such as its time-out. */
-export type GcpCall<Answer> = (request: object, options: object) => Promise<readonly [Answer, ...unknown[]]>;
+/** A call of Google's client: the request, and the time that it may take, in milliseconds. */
+export type GcpCall<Answer> = (
+  request: object,
+  options: { readonly timeout: number },
+) => Promise<readonly [Answer, ...unknown[]]>;
 
 /** The part of `KeyManagementServiceClient` that is used. */
 export interface GcpKmsLike {
@@ -19,7 +25,13 @@ export interface GcpKmsLike {
   readonly createCryptoKeyVersion: GcpCall<{ readonly name?: string | null }>;
   close(): Promise<void>;
 }
-interface OpeningClient extends GcpKmsLike {
+/** With the call that is measured. */
+export interface GcpSigningClient extends GcpKmsLike {
+  readonly asymmetricSign: GcpCall<object>;
+}
+/** As the SDK makes it. */
+export interface GcpSdkClient extends GcpSigningClient {
+  readonly auth?: unknown;
   initialize(): Promise<unknown>;
 }
 export interface GcpPolicy {
@@ -39,16 +51,21 @@ interface Gax {
 }
 
 const NAME = "@google-cloud/kms";
+const OPEN_MS = 15_000;
 
 /** A client with Google's application default credentials. Undefined if the package is not installed. */
-export async function openGcpClient(options: AdapterOptions, cwd: string): Promise<GcpKmsLike | undefined> {
+export async function openGcpClient(
+  options: AdapterOptions,
+  { cwd, signal }: Pick<CliContext, "cwd" | "signal">,
+): Promise<GcpSigningClient | undefined> {
   const sdk = await importPackage(NAME, cwd);
   const Client: unknown = Reflect.get(sdk ?? {}, "KeyManagementServiceClient");
   if (typeof Client !== "function") return undefined;
   const transport = options["transport"] === "rest" ? { fallback: true } : {};
-  const client = Reflect.construct(Client, [{ ...transport, ...endpointOptions(options, cwd) }]) as OpeningClient;
+  const client = Reflect.construct(Client, [{ ...transport, ...endpointOptions(options, cwd) }]) as GcpSdkClient;
+  const deadline = { deadlineMs: OPEN_MS, signal, message: `no Google credentials within ${OPEN_MS} ms` };
   // First, because a call that finds no credentials leaves a promise that rejects later and ends the program.
-  await client.initialize().catch((cause: unknown) => {
+  await withinDeadline(() => client.initialize(), deadline).catch((cause: unknown) => {
     const code: unknown = Reflect.get(Object(cause), "code");
     // Without the client's message, which may quote the file.
     const reason = typeof code === "string" ? ` (${code})` : "";
@@ -58,7 +75,7 @@ export async function openGcpClient(options: AdapterOptions, cwd: string): Promi
       hint,
     });
   });
-  return client;
+  return boundedCalls(client, signal);
 }
 
 /** As the adapter connects to an endpoint: without credentials over http, for an emulator. */

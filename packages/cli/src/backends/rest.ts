@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { Agent as PlainAgent, request as requestPlain, type IncomingMessage, type RequestOptions } from "node:http";
 import { Agent as TlsAgent, request as requestTls } from "node:https";
 import { resolve } from "node:path";
+import { readRegularFile } from "@signpost/core/adapter";
 
 /** Files for TLS, and the name that the certificate must have. */
 export interface RestTls {
@@ -59,9 +59,11 @@ export async function openRest(origin: string, tls: RestTls, cwd: string): Promi
   };
 }
 
+const MAX_FILE_BYTES = 1_048_576;
+
 async function tlsOptions({ caFile, certFile, keyFile, serverName }: RestTls, cwd: string): Promise<object> {
   const read = async (name: string, path: string | undefined): Promise<object> =>
-    path === undefined ? {} : { [name]: await readFile(resolve(cwd, path)) };
+    path === undefined ? {} : { [name]: Buffer.from(await readRegularFile("tls", resolve(cwd, path), MAX_FILE_BYTES)) };
   const files = await Promise.all([read("ca", caFile), read("cert", certFile), read("key", keyFile)]);
   return Object.assign(serverName === undefined ? {} : { servername: serverName }, ...files) as object;
 }

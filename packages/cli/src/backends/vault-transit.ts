@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { repeatsSecret } from "@signpost/core/adapter";
+import { readRegularFile, repeatsSecret } from "@signpost/core/adapter";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import type { CliContext } from "../program/context.ts";
 import { openRest, type RestAnswer, type RestTls } from "./rest.ts";
@@ -63,6 +62,8 @@ export async function vaultHeaders(
   };
 }
 
+const MAX_TOKEN_BYTES = 16_384;
+
 /** An agent or a proxy adds the token. */
 const AGENT = Symbol("agent");
 
@@ -75,7 +76,10 @@ async function tokenOf(
   const { method, token, path } = Object(auth) as Readonly<Record<string, unknown>>;
   if (method === "none") return AGENT;
   if (typeof token === "function") return String(await token());
-  return typeof path === "string" ? (await readFile(resolve(cwd, path), "utf8")).trim() : undefined;
+  if (typeof path !== "string") return undefined;
+  return Buffer.from(await readRegularFile("auth.path", resolve(cwd, path), MAX_TOKEN_BYTES))
+    .toString("utf8")
+    .trim();
 }
 
 /** OpenBao's name for a variable, and then Vault's. */

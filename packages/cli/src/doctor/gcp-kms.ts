@@ -6,7 +6,7 @@ import { note, ok, problem, warning, type Finding } from "./finding.ts";
 export const GCP_KMS: BackendChecks = {
   clockUrl: ({ options }) => (options["endpoint"] === undefined ? "https://cloudkms.googleapis.com/" : undefined),
   examine: async ({ options, context }, key) => {
-    const client = await openGcpClient(options, context.cwd);
+    const client = await openGcpClient(options, context);
     if (client === undefined) return [note("key", "not examined: this needs @google-cloud/kms")];
     try {
       return await examineVersion(client, key.uri.slice("gcpkms://".length));

@@ -1,6 +1,6 @@
 import { openGcpClient, type GcpKmsLike } from "../backends/gcp-kms.ts";
 import type { CliError } from "../program/cli-error.ts";
-import { exists, failed, LOOK_FIRST, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
+import { exists, failed, LOOK_FIRST, NO_CLOUD_KEY, opensKey, refuse, type KeyOrder, type MakeKey } from "./maker.ts";
 
 const KEY = /^gcpkms:\/\/((projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+)\/cryptoKeys\/([\w-]+))$/i;
 const CALL = { timeout: 10_000 };
@@ -13,7 +13,11 @@ export const makeGcpKey: MakeKey = async (order) => {
   if (name === undefined || ring === undefined || id === undefined) {
     throw refuse("Expected a key without a version", "gcpkms://projects/P/locations/L/keyRings/R/cryptoKeys/NAME");
   }
-  const client = await openGcpClient(order.options, order.context.cwd);
+  // Before a token is sent: the adapter refuses sources of credentials without TLS.
+  if ((await opensKey(order.open, `${order.uri}/cryptoKeyVersions/1`, NO_CLOUD_KEY)) && !order.newVersion) {
+    throw keyExists(id);
+  }
+  const client = await openGcpClient(order.options, order.context);
   if (client === undefined) throw refuse("@google-cloud/kms is not installed", "npm install @google-cloud/kms");
   order.leaves(`The key ${id}, or another version of it, may have been made in ${ring}`);
   try {
@@ -39,15 +43,19 @@ async function createKey(client: GcpKmsLike, { ring, id, name, order }: NewKey):
   const request = { parent: ring, cryptoKeyId: id, cryptoKey: { purpose: "ASYMMETRIC_SIGN", versionTemplate } };
   await client.createCryptoKey(request, CALL).catch((error: unknown) => {
     if (Reflect.get(Object(error), "code") === ALREADY_EXISTS) {
-      throw exists(`The key ${id}`, "Make another version of it with --new-version, or name another key");
+      throw keyExists(id);
     }
     throw unanswered("createCryptoKey", error);
   });
   return `${name}/cryptoKeyVersions/1`;
 }
 
-/** The status codes of gRPC for a call whose answer did not arrive: DEADLINE_EXCEEDED and UNAVAILABLE. */
-const NO_ANSWER: readonly unknown[] = [4, 14];
+function keyExists(id: string): CliError {
+  return exists(`The key ${id}`, "Make another version of it with --new-version, or name another key");
+}
+
+/** For a call whose answer did not arrive: DEADLINE_EXCEEDED and UNAVAILABLE of gRPC, and our own time limit. */
+const NO_ANSWER: readonly unknown[] = [4, 14, "timeout"];
 
 function unanswered(what: string, error: unknown): CliError {
   return failed(what, error, NO_ANSWER.includes(Reflect.get(Object(error), "code")) ? LOOK_FIRST : undefined);

@@ -1,4 +1,5 @@
 import { SignerError } from "@signpost/core";
+import { memberOf, textMember } from "@signpost/core/adapter";
 import type { AdapterOptions } from "../keys/adapters.ts";
 import type { OpenKey } from "../keys/open-key.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -51,11 +52,22 @@ export const NO_CLOUD_KEY: readonly string[] = [...NO_KEY, "access_denied", "key
  */
 export async function opensKey(open: OpenKey, uri: string, noKey: readonly string[] = NO_KEY): Promise<boolean> {
   const key = await open(uri).catch((error: unknown) => {
-    if (error instanceof SignerError && noKey.includes(error.code)) return undefined;
+    if (error instanceof SignerError && noKey.includes(error.code) && !isOwnRefusal(error)) return undefined;
     throw error;
   });
   await key?.close();
   return key !== undefined;
+}
+
+/**
+ * Whether the adapter itself denied access, and no service: it sends credentials to no source without TLS, and found none that it could
+ * send. The SDKs of the clouds would send them.
+ */
+function isOwnRefusal({ code, cause }: SignerError): boolean {
+  if (code !== "access_denied") return false;
+  const statuses = [memberOf(memberOf(cause, "$metadata"), "httpStatusCode"), memberOf(cause, "code")];
+  const isAnswer = statuses.some((status) => typeof status === "number");
+  return !isAnswer && !textMember(cause, "message").startsWith("HTTP status ");
 }
 
 /** Something is in the place of the new key. */
