@@ -12,9 +12,13 @@ export function certificateMembers({ certificates }: PublishedKey): Readonly<Rec
   return Object.fromEntries(certificates.publish.map((member) => [member, certificates[member]]));
 }
 
+/** How many characters the certificates of keys take in a document. */
+export function certificateCharacters(keys: readonly PublishedKey[]): number {
+  return keys.reduce((sum, key) => sum + JSON.stringify(certificateMembers(key)).length, 0);
+}
+
 /** Refuses more certificates in one document than RPs read. */
-export function requireRoom(argument: string, keys: readonly PublishedKey[]): void {
-  const characters = keys.reduce((sum, key) => sum + JSON.stringify(certificateMembers(key)).length, 0);
+export function requireRoom(argument: string, characters: number): void {
   if (characters <= MAX_CHARACTERS) return;
   const expected = `expected at most ${MAX_CHARACTERS} characters of certificates in one document, which RPs can still read`;
   const advice = 'leave out certificates that verifiers do not need, or publish only "x5t#S256"';

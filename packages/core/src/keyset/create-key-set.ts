@@ -4,7 +4,7 @@ import { assertOptions, type OptionNames } from "../options/assert-options.ts";
 import { given } from "../given.ts";
 import { readClock } from "../options/read-clock.ts";
 import type { Signer } from "../signer/contract.ts";
-import { requireRoom } from "./certificates.ts";
+import { certificateCharacters, requireRoom } from "./certificates.ts";
 import { PublishedKeySet } from "./published-set.ts";
 import { readEncryptionKey, readLegacyKey, readSigningEntry, type ReadSigningEntry } from "./read-keys.ts";
 import type { ActiveKey, EncryptionKey, KeySet, KeySetEntry, LegacyKey, PublishedKey } from "./types.ts";
@@ -77,7 +77,7 @@ export function readKeySet(argument: string, entries: readonly KeySetEntry[], op
     ...readTrailingKeys(options),
   ];
   refuseDuplicates(argument, keys);
-  requireRoom(argument, keys);
+  requireRoom(argument, certificateCharacters(keys));
   return new PublishedKeySet(activeKeyFrom(active, signer), keys);
 }
 

@@ -1,9 +1,7 @@
 import { requireValid } from "../certificate/validity.ts";
-import { requireRoom } from "../keyset/certificates.ts";
+import { certificateCharacters, requireRoom } from "../keyset/certificates.ts";
 import type { PublishedKey } from "../keyset/types.ts";
-import { changesOf, type Phase, phaseAt, type PlannedKey } from "./timeline.ts";
-
-const PUBLISHED: readonly Phase[] = ["announced", "active", "retiring"];
+import type { PlannedKey } from "./timeline.ts";
 
 /** Checks the certificates of a schedule: each chain is valid, and every document has room for all that it has. */
 export function requireCertificates(
@@ -35,9 +33,18 @@ export function requireRoomForChains(
   const certified = keys.filter(
     ({ key, withdrawnFrom }) => key.published.certificates !== undefined && withdrawnFrom > time,
   );
-  if (certified.length === 0) return;
-  for (const moment of [time, ...changesOf(certified).filter((change) => change > time)]) {
-    const published = certified.filter((key) => PUBLISHED.includes(phaseAt(key, moment)));
-    requireRoom("entries", [...published.map(({ key }) => key.published), ...trailing]);
+  // By how many characters the document changes, and when. So each key is counted twice, and not once for each document.
+  const changes = new Map<number, number>();
+  const change = (moment: number, characters: number): void =>
+    void changes.set(moment, (changes.get(moment) ?? 0) + characters);
+  for (const { key, announcedFrom, activeFrom, withdrawnFrom } of certified) {
+    const characters = certificateCharacters([key.published]);
+    change(Math.max(time, Math.min(announcedFrom, activeFrom)), characters);
+    change(withdrawnFrom, -characters);
+  }
+  let characters = certificateCharacters(trailing);
+  for (const [, difference] of [...changes].toSorted(([a], [b]) => a - b)) {
+    characters += difference;
+    requireRoom("entries", characters);
   }
 }
