@@ -66,6 +66,7 @@ export { isLoopbackHost } from "./loopback-host.ts";
 export { assertOptions } from "./options/assert-options.ts";
 export type { OptionNames } from "./options/assert-options.ts";
 export { given } from "./given.ts";
+export { copiedBytes } from "./options/copied-bytes.ts";
 export { nearestName } from "./options/nearest-name.ts";
 export { isPlainObject } from "./options/plain-object.ts";
 export {

@@ -125,6 +125,12 @@ const NAMES: readonly Refusal[] = [
 ];
 
 const NULL_DER = Uint8Array.of(5, 0);
+/** Says that it has two bytes, however many there are. */
+class ShortBytes extends Uint8Array {
+  override get length(): number {
+    return 2;
+  }
+}
 const custom = (value: unknown): object => extended({ custom: [value] });
 
 const EXTENSIONS: readonly Refusal[] = [
@@ -169,6 +175,7 @@ const EXTENSIONS: readonly Refusal[] = [
   [custom({ oid: "1.2.3", der: Uint8Array.of(4, 0x81, 1, 1) }), "extensions.custom[0].der", /exactly one DER/],
   [custom({ oid: "1.2.3", der: Uint8Array.of(0x30, 0x80, 0, 0) }), "extensions.custom[0].der", /exactly one DER/],
   [custom({ oid: "1.2.3", der: Uint8Array.of(0x30, 3, 5, 0, 5) }), "extensions.custom[0].der", /exactly one DER/],
+  [custom({ oid: "1.2.3", der: ShortBytes.of(5, 0, 5, 0) }), "extensions.custom[0].der", /exactly one DER/],
   [custom({ oid: "1.2.3", der: new Uint8Array() }), "extensions.custom[0].der", /exactly one DER/],
   [
     extended({

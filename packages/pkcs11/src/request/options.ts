@@ -1,7 +1,7 @@
-import { isUint8Array } from "node:util/types";
 import { ConfigurationError, EncodingError, type GuardPolicy, type JwkInput, type P256PublicJwk } from "@signpost/core";
 import {
   assertOptions,
+  copiedBytes,
   given,
   p256JwkFrom,
   readChoice,
@@ -218,10 +218,11 @@ function optionalLabel(value: unknown): Uint8Array | undefined {
 
 function optionalBytes(name: string, value: unknown, expected = "a non-empty Uint8Array"): Uint8Array | undefined {
   if (value === undefined) return undefined;
-  if (!isUint8Array(value) || value.length === 0)
+  const bytes = copiedBytes(value);
+  if (bytes === undefined || bytes.length === 0)
     throw new ConfigurationError(
       name,
-      `expected ${expected}, got ${isUint8Array(value) ? "an empty Uint8Array" : given(value)}`,
+      `expected ${expected}, got ${bytes === undefined ? given(value) : "an empty Uint8Array"}`,
     );
-  return new Uint8Array(value);
+  return bytes;
 }

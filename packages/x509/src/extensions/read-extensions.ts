@@ -1,6 +1,5 @@
 import { ConfigurationError } from "@signpost/core";
-import { assertOptions, given, readFlag, readWholeNumber, type OptionNames } from "@signpost/core/adapter";
-import { isUint8Array } from "node:util/types";
+import { assertOptions, copiedBytes, given, readFlag, readWholeNumber, type OptionNames } from "@signpost/core/adapter";
 import { BasicConstraints } from "pkijs";
 import { derOf, isOneDerElement } from "../encode/der.ts";
 import { readOid } from "../encode/oid.ts";
@@ -183,12 +182,14 @@ function readCustom(value: unknown): readonly ExtensionValue[] {
     if (option !== undefined) throw new ConfigurationError(`${place}.oid`, `${name} is ${option}`);
     if (oids.has(name)) throw new ConfigurationError(`${place}.oid`, `${name} is in the list twice`);
     oids.add(name);
-    if (!isUint8Array(der) || !isOneDerElement(der)) {
+    // A copy, since a subclass may report any length.
+    const bytes = copiedBytes(der);
+    if (bytes === undefined || !isOneDerElement(bytes)) {
       throw new ConfigurationError(
         `${place}.der`,
         `expected a Uint8Array with exactly one DER element, got ${given(der)}`,
       );
     }
-    return { oid: name, critical: readFlag(`${place}.critical`, critical), der: new Uint8Array(der) };
+    return { oid: name, critical: readFlag(`${place}.critical`, critical), der: bytes };
   });
 }

@@ -1,6 +1,5 @@
-import { isUint8Array } from "node:util/types";
 import { ConfigurationError } from "@signpost/core";
-import { given } from "@signpost/core/adapter";
+import { copiedBytes, given } from "@signpost/core/adapter";
 import { isOneDerElement } from "../encode/der.ts";
 import { pemBlocks } from "../encode/pem.ts";
 import { certificateInfo, type CertificateInfo } from "./certificate-info.ts";
@@ -38,7 +37,9 @@ export function readCertificates(certificates: string | Uint8Array | readonly st
 }
 
 function dersOf(value: unknown): readonly Uint8Array[] {
-  if (isUint8Array(value)) return [value];
+  // A copy, since the bytes that are checked must be those that are read.
+  const bytes = copiedBytes(value);
+  if (bytes !== undefined) return [bytes];
   if (Array.isArray(value)) {
     return value.map((each: unknown, index) => {
       const der = typeof each === "string" ? Buffer.from(each, "base64") : undefined;
