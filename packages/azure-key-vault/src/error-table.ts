@@ -100,7 +100,7 @@ function rowOfService(status: number, error: unknown): Row {
   if (named !== undefined && status >= 400 && status < 500) return named;
   // Access policies, and a Managed HSM, which has the code alone.
   if (status === 403 && (innerCode === "AccessDenied" || code === "AccessDenied")) {
-    return /managedHsm/i.test(message) || innerCode === undefined ? HSM_ROLE : POLICY;
+    return /managedHsm/i.test(message) || innerCode === "" ? HSM_ROLE : POLICY;
   }
   switch (status) {
     case 400:

@@ -89,6 +89,12 @@ describe("a refusal of the service", () => {
       /local role assignment of the Managed HSM/,
     ],
     [
+      { status: 403, code: "AccessDenied", message: "User is not allowed" },
+      "access_denied",
+      false,
+      /local role assignment of the Managed HSM/,
+    ],
+    [
       { status: 400, code: "Conflict", message: "The security domain is not activated" },
       "invalid_argument",
       false,
