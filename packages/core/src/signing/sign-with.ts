@@ -111,9 +111,10 @@ function call(
 
 async function callHandWritten(signer: Signer, digest: Uint8Array, options: SignOptions): Promise<Uint8Array> {
   const { signal } = options;
-  if (signal === undefined) return signer.sign(digest, options);
-  readSignal("signal", signal);
+  if (signal !== undefined) readSignal("signal", signal);
   try {
+    // Nothing would end a call without a signal, so it is waited for.
+    if (signal === undefined) return await signer.sign(digest, options);
     if (signal.aborted) throw endedError(signal.reason);
     return await untilAborted(
       settlingOf(signer).run(() => signer.sign(digest, options), new CallerEnding(signal)),

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createKeySet, type Signer, type SignerError, signJws, signWith } from "@signpost/core";
+import { createKeySet, type Signer, SignerError, signJws, signWith } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 
 const { publicKey } = await openLocalSigner();
@@ -53,6 +53,23 @@ test("calls of a dead signer without a guard are left behind 16 times, and no mo
   expect(await given(up, signJws(keys, "payload", { signal: up.signal }))).toMatchObject({ code: "aborted" });
   expect(signer.calls).toBe(17);
   signer.release();
+});
+
+test.each<[what: string, fail: () => Promise<never>]>([
+  ["rejects", () => Promise.reject(new SignerError("unavailable", "away"))],
+  [
+    "throws",
+    () => {
+      throw new SignerError("unavailable", "away");
+    },
+  ],
+])("a signer that %s is named by its error, with a signal and without", async (_what, sign) => {
+  const signer: Signer = { ...deadSigner(), sign };
+  const { active } = createKeySet([{ signer }]);
+  for (const options of [{}, { signal: new AbortController().signal }]) {
+    const signing = signWith(active, new Uint8Array(1), options);
+    await expect(signing).rejects.toMatchObject({ code: "unavailable", uri: signer.uri });
+  }
 });
 
 test("a signal that has aborted already makes no call, and the error names the signer", async () => {
