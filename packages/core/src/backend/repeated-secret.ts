@@ -27,14 +27,15 @@ export function repeatsSecret(text: string, secrets: readonly (string | undefine
   const inLowerText = searchIn(lower);
   return known.some((secret) => {
     const bytes = Buffer.from(secret);
+    const denseSecret = secret.replaceAll(/\s+/g, "");
     return (
       // A whole secret may be short. A host name is in lower case.
-      lower.includes(secret.replaceAll(/\s+/g, "").toLowerCase()) ||
-      [secret, encodeURIComponent(secret.toWellFormed()), JSON.stringify(secret).slice(1, -1)].some((form) =>
-        inText(form, PART),
+      lower.includes(denseSecret.toLowerCase()) ||
+      [secret, denseSecret, encodeURIComponent(secret.toWellFormed()), JSON.stringify(secret).slice(1, -1)].some(
+        (form) => inText(form, PART),
       ) ||
       base64Forms(bytes).some((form) => inText(form, ENCODED_PART)) ||
-      inLowerText(secret.toLowerCase(), ENCODED_PART) ||
+      inLowerText(denseSecret.toLowerCase(), ENCODED_PART) ||
       inLowerText(bytes.toString("hex"), HEX_PART)
     );
   });

@@ -27,6 +27,14 @@ describe("a text repeats a secret", () => {
     expect(repeatsSecret("https://secret-1.example", ["SECRET-1"])).toBe(true);
   });
 
+  test("that has spaces: a part of it with the spaces, or without", () => {
+    const secret = "correct horse battery staple";
+    expect(repeatsSecret("it is not correct horse battery", [secret])).toBe(true);
+    expect(repeatsSecret("it is not correcthorsebattery", [secret])).toBe(true);
+    expect(repeatsSecret("it is not CORRECT HORSE battery", [secret])).toBe(true);
+    expect(repeatsSecret("it is not correct", [secret])).toBe(false);
+  });
+
   test("perhaps, if it is too long to be searched", () => {
     expect(repeatsSecret("x".repeat(65_536), [SECRET])).toBe(false);
     expect(repeatsSecret("x".repeat(65_537), [SECRET])).toBe(true);
