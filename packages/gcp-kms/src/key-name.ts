@@ -28,8 +28,9 @@ export function parseKeyName(argument: string, name: unknown): KeyName {
     : { kind: "version", keyVersion: `${cryptoKey}/cryptoKeyVersions/${version}` };
 }
 
-// The characters of the API's names, without those of a password in a URL or of a query.
-const NAME_LIKE = /^[A-Za-z0-9_.:/-]{1,512}$/;
+// Segments of the API's names, without the characters of a password in a URL or of a query. A text without a slash may be a
+// token or a key.
+const NAME_LIKE = /^(?:[A-Za-z0-9_.:-]{1,64}\/){1,16}[A-Za-z0-9_.:-]{0,64}$/;
 
 /** A name for a message. A text with other characters may be a secret, and is not shown. */
 function shown(name: unknown): string {

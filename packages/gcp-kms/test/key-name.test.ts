@@ -34,7 +34,7 @@ describe("the name", () => {
     expect(isKeyVersionName(name)).toBe(false);
   });
 
-  test("is shown where it cannot be a secret, up to 512 characters", () => {
+  test("is shown where it has segments like a name, and cannot be a secret", () => {
     const shown = (name: unknown): string => {
       try {
         return parseCryptoKey(name);
@@ -44,8 +44,13 @@ describe("the name", () => {
     };
     expect(shown("a/b")).toBe("a/b");
     expect(shown("https://user:pass@host")).toBe("a string");
-    expect(shown("a".repeat(512))).toBe("a".repeat(512));
-    expect(shown("a".repeat(513))).toBe("a string");
+    const longest = `${`${"a".repeat(64)}/`.repeat(16)}${"a".repeat(64)}`;
+    expect(shown(longest)).toBe(longest);
+    expect(shown(`${longest}a`)).toBe("a string");
+    expect(shown(`${"a".repeat(65)}/b`)).toBe("a string");
+    // A token, and a private key in base64url.
+    expect(shown("eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl")).toBe("a string");
+    expect(shown("jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI")).toBe("a string");
     expect(shown(7)).toBe("7");
     expect(shown(["a/b"])).toBe("an array");
     expect(shown(`${KEY}/versions/1`)).toBe(`${KEY}/versions/1`);
