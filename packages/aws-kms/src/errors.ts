@@ -24,8 +24,11 @@ const REPEATS = /AWS4-HMAC-SHA256|x-amz-security-token|^Command failed/i;
 /** A service that refuses a signature repeats the request with its session token. */
 const CAUSE: CauseRules = {
   members: ["code", "$fault", "$metadata"],
-  hides: (error, message) => /signature/i.test(nameOf(error)) || REPEATS.test(message),
+  hides: (error, message) => /signature/i.test(nameOf(error)) || REPEATS.test(message) || NO_JSON.test(message),
 };
+
+/** V8's messages, which repeat the beginning of an answer. */
+const NO_JSON = /is not valid JSON|in JSON at position|Unexpected (?:end of JSON|token|non-whitespace)/;
 
 /** What the SDK says where it has nothing to repeat. */
 const OF_SDK =

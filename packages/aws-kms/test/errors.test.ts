@@ -9,6 +9,14 @@ import { signerErrorFrom } from "../src/errors.ts";
 import { provideCredentials } from "./environment.ts";
 
 const DIGEST = new Uint8Array(32).fill(7);
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
 const TARGET = { key: "alias/op-2026", region: "eu-west-1" };
 
 describe("an answer of KMS over the wire", () => {
@@ -202,6 +210,16 @@ describe("an error of the client", () => {
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain("TOKEN");
     expect(error.cause).toMatchObject({ name, message: "made up" });
   });
+
+  test.each(['"c2Vzc2lvbi10b2tlbg"', '{"a":"c2Vzc2lvbi10b2tlbg', '{"a":"session" x', ""])(
+    "of an answer %j that is no JSON repeats nothing of it",
+    (answer) => {
+      const parsed = (): unknown => JSON.parse(`${answer}!`);
+      const error = signerErrorFrom(thrownBy(parsed), "kms:Sign", TARGET);
+      expect(error.cause).toMatchObject({ name: "SyntaxError", message: "" });
+      expect(inspect(error, { depth: Infinity, showHidden: true })).not.toMatch(/c2Vzc2|sess/);
+    },
+  );
 
   test("that is a SignerError already stays as it is", () => {
     const error = new SignerError("timeout", "x");
