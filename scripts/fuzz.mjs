@@ -1,8 +1,9 @@
 // npm run fuzz [-- TARGET … --seed N --cases N --minutes M --input HEX]: tries random inputs on the parsers, and keeps those that
 // reach code or outcomes that no kept input does. `--input` tries one input: hexadecimal digits, or a file.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readCommandLine, refuse } from "./lib/command-line.mjs";
+import { fuzzTargets } from "./lib/fuzz-targets.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
 import { ROOT } from "./lib/repository.mjs";
@@ -20,8 +21,7 @@ const { values, positionals: targets } = readCommandLine(USAGE, {
   },
 });
 
-// Every target has kept inputs, in a file with its name.
-const known = readdirSync(join(ROOT, "test/fuzz/corpus")).map((file) => file.replace(/\.txt$/, ""));
+const known = fuzzTargets().toSorted();
 const unknown = targets.filter((target) => !known.includes(target));
 if (unknown.length > 0) refuse(USAGE, `Unknown target: ${unknown.join(", ")}. Known targets: ${known.join(", ")}`);
 
