@@ -30,11 +30,17 @@ function readmes(parent) {
   return pages.filter(({ file }) => file.startsWith(parent));
 }
 
+// A post with two arms, in the text itself, so that it is found below any path.
+const ICON =
+  "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16' fill='#3451b2'>" +
+  "<path d='M7 0h2v16H7zM3 2h8l3 2-3 2H3zM13 8v4H5l-3-2 3-2z'/></svg>";
+
 /** Folders are relative to the folder of one build, which `prepareSite` makes. */
 export default defineConfig({
   lang: "en-US",
   title: "Signpost",
   description: "Sign the tokens of an OpenID Provider with a key that never leaves a KMS or an HSM.",
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
   srcDir: "pages",
   outDir: "dist",
   cacheDir: "cache",
