@@ -121,8 +121,9 @@ export const intermediate = (issuer: Issued, plan: Partial<CertificatePlan> = {}
 
 /** A sound chain: the certificate of a key, one issuer, and the root. */
 export function soundChain(plan: Partial<CertificatePlan> = {}): { leaf: Issued; middle: Issued; root: Issued } {
-  const top = root();
-  const middle = intermediate(top);
+  // The leaf is the first to expire, however long it takes to make them.
+  const top = root({ until: 367 });
+  const middle = intermediate(top, { until: 366 });
   return { leaf: leaf(middle, plan), middle, root: top };
 }
 
