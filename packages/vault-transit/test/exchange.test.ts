@@ -197,3 +197,25 @@ describe("the row for an answer", () => {
     expect(rowOfError(error)).toMatchObject({ code, text: expect.stringMatching(text) as string });
   });
 });
+
+test.each([
+  ["to a stranger", "https://other.example/", "which is not in clusterAddresses"],
+  ["that follows another", "https://active.example/", "redirects too"],
+])(
+  "the body of a redirect %s is read before it is refused, so that its connection is used again",
+  async (_which, location, text) => {
+    let [asked, read] = [0, 0];
+    async function* body(): AsyncGenerator<Uint8Array> {
+      asked += 1;
+      yield Buffer.from("moved");
+      await new Promise((resolve) => void setImmediate(resolve));
+      read += 1;
+    }
+    const dispatcher = { request: async () => ({ statusCode: 307, headers: { location }, body: body() }) };
+    const origins = new Set(["https://active.example"]);
+    const at = { dispatcher, origin: "https://vault.example:8200", origins, namespace: undefined };
+    await expect(exchange(at, GET, undefined, signal)).rejects.toThrow(text);
+    expect(read).toBe(asked);
+    expect(read).toBeGreaterThan(0);
+  },
+);
