@@ -90,6 +90,8 @@ describe("a system error", () => {
     [{ code: "ENFILE" }, "unavailable", `${FILE}ENFILE`],
     [{ code: "EIO" }, "unavailable", `${FILE}EIO`],
     [{ code: "ESTALE" }, "unavailable", `${FILE}ESTALE`],
+    [{ code: "XEIO" }, "access_denied", `${FILE}XEIO`],
+    [{ code: "EIOX" }, "access_denied", `${FILE}EIOX`],
     [{ code: "EACCES", path: "eyJ.token" }, "access_denied", `${FILE}EACCES`],
     [{ code: "EACCES", path: "/eyJ token" }, "access_denied", `${FILE}EACCES`],
     [{ code: "EACCES", path: "/run/" }, "access_denied", `${FILE}EACCES`],

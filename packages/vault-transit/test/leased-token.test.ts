@@ -3,7 +3,7 @@ import { SignerError } from "@signpost/core";
 import { readInstant } from "@signpost/core/adapter";
 import { createCredentials } from "../src/credentials.ts";
 import { createLeasedToken } from "../src/leased-token.ts";
-import type { TokenCalls } from "../src/token-calls.ts";
+import type { Lease, TokenCalls } from "../src/token-calls.ts";
 import { rejection } from "./support/signatures.ts";
 
 // What a signer does with it is in logins.test.ts. Here calls end in an order that a server does not give reliably.
@@ -94,4 +94,22 @@ test("a login that ends after closing has stopped waiting for it revokes its tok
   expect(await call).toMatchObject({ code: "closed" });
   expect(revoke.mock.calls).toEqual([["late"]]);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("after closing there is no token, and no login for another one", async () => {
+  const make = vi.fn<() => Promise<Lease>>(async () => ({
+    token: "token-1",
+    leaseMs: 3_600_000,
+    since: readInstant(),
+    renewable: true,
+  }));
+  const revoke = vi.fn<(token: string) => Promise<void>>(async () => {});
+  const tokens = createLeasedToken({ make, renew: undefined, revoke });
+  const { signal } = new AbortController();
+  expect(await tokens.token(signal)).toBe("token-1");
+  await tokens.close();
+  expect(await rejection(tokens.token(signal))).toMatchObject({ code: "closed" });
+  expect(await tokens.another("token-1", signal)).toBeUndefined();
+  expect(make).toHaveBeenCalledTimes(1);
+  expect(revoke.mock.calls).toEqual([["token-1"]]);
 });
