@@ -113,3 +113,16 @@ test("after closing there is no token, and no login for another one", async () =
   expect(make).toHaveBeenCalledTimes(1);
   expect(revoke.mock.calls).toEqual([["token-1"]]);
 });
+
+test("a login that failed for an unknown reason is made again at once, and a refused one is not", async () => {
+  const make = vi.fn<() => Promise<Lease>>();
+  const tokens = createLeasedToken({ make, renew: undefined, revoke: async () => {} });
+  const { signal } = new AbortController();
+  for (const error of [new TypeError("x"), new SignerError("access_denied", "no")]) {
+    make.mockRejectedValueOnce(error);
+    expect(await rejection(tokens.token(signal))).toBe(error);
+  }
+  expect(await rejection(tokens.token(signal))).toMatchObject({ code: "access_denied" });
+  expect(make).toHaveBeenCalledTimes(2);
+  await tokens.close();
+});
