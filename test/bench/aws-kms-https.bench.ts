@@ -9,6 +9,7 @@ import type { ServerReady } from "./aws-kms-server.ts";
 import { CLAIMS } from "./claims.ts";
 import { delayedService } from "./delayed-service.ts";
 import { concurrently, type Contender, makeHot, type Pairing, runBench, sequentially } from "./harness.ts";
+import { plainPost } from "./plain-post.ts";
 import { POLICY } from "./sdk-rows.ts";
 import { starting } from "./start-process.ts";
 import type { StartTask } from "./start-program.ts";
@@ -42,7 +43,8 @@ await runBench({
     const bare: Call = () => client.send(new SignCommand(input));
     const ours: Call = () => api.sign(input, {});
     const token: Call = () => signJwt(keys, CLAIMS);
-    await makeHot(WARM_UP_OPERATIONS, [bare, ours, token]);
+    const plain = plainPost(endpoint, keyArn, digest);
+    await makeHot(WARM_UP_OPERATIONS, [bare, ours, token, plain.send]);
 
     const service = delayedService(server);
     const cpu = (name: string, run: typeof sequentially, call: Call, what: string): Pairing => ({
@@ -86,6 +88,7 @@ await runBench({
           tokens(`tokens, ${crowd} at once`, (call) => concurrently(crowd, call), 3 * crowd, 14),
         ),
         cpu("one after another", sequentially, ours, "kmsOverHttps"),
+        { ...cpu("one after another, node:http alone", sequentially, plain.send, "POST of node:http"), target: {} },
         cpu("64 at once", (call) => concurrently(64, call), ours, "kmsOverHttps"),
         { ...cpu("64 at once, tokens", (call) => concurrently(64, call), token, "signJwt, each verified"), target: {} },
         throughput(1, {}),
@@ -98,6 +101,7 @@ await runBench({
       tearDown: async () => {
         await Promise.all([signer.close(), api.close()]);
         client.destroy();
+        plain.close();
         server.disconnect();
         await once(server, "exit");
       },

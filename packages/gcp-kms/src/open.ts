@@ -124,12 +124,13 @@ function signAtPlaces(connection: Connection): RemoteBackend["signDigest"] {
   return async (keyVersion, digest, bounds) => {
     const subject = { action: "sign with", name: keyVersion, permission: "cloudkms.cryptoKeyVersions.useToSign" };
     const request = { name: keyVersion, digest: { sha256: digest }, digestCrc32c: { value: checksumOf(digest) } };
-    let place: Place = { uri: formatKeyUri(keyVersion) };
+    let place: Place | undefined;
     const answer = await callOnce(connection, subject, bounds, (client, options) => {
       place = placeOf(client, keyVersion);
       return client.asymmetricSign(request, options);
     });
-    return markPlace(readSignature(answer, keyVersion), place);
+    const signature = readSignature(answer, keyVersion);
+    return place === undefined ? signature : markPlace(signature, place);
   };
 }
 
