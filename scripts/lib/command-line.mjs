@@ -14,10 +14,16 @@ export function readCommandLine(usage, config) {
   try {
     return parseArgs(config);
   } catch (error) {
-    // What follows the first sentence is about arguments that begin with a dash. No command has these.
-    const [problem] = (error instanceof Error ? error.message : String(error)).split(". ");
-    refuse(usage, problem ?? "");
+    refuse(usage, problemOf(error));
   }
+}
+
+/** What is wrong with the arguments, from what their reader threw. @param {unknown} error */
+export function problemOf(error) {
+  if (!(error instanceof Error)) return String(error);
+  // What Node says after its first sentence is about arguments that begin with a dash. No command has these.
+  const isNodes = "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+  return isNodes ? (error.message.split(". ")[0] ?? "") : error.message;
 }
 
 /**

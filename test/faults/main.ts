@@ -1,5 +1,5 @@
 // The campaign on one backend: node test/faults/dist/main.js BACKEND [--seed N] [--tokens N] [--only KIND,…] [--json FILE].
-// Exits with 1 if something was found. `npm run faults` starts it, one process for each backend.
+// Exits with 1 if something was found, and with 3 if the backend can have none of the kinds. `npm run faults` starts it, one process for each backend.
 import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { BACKENDS } from "./backends/index.ts";
@@ -8,6 +8,9 @@ import { readOptions } from "./options.ts";
 import { makePlan, narrowed } from "./plan.ts";
 import { createRandom } from "./random.ts";
 import { allFindings, describeEnd, describeEpisode, type KeptResult } from "./report.ts";
+
+/** The exit code if the backend can have none of the faults. A run without a fault proves nothing. */
+const NOTHING_TO_RUN = 3;
 
 const options = readOptions(process.argv.slice(2), Object.keys(BACKENDS));
 const { seed, tokens, only, json } = options;
@@ -21,6 +24,12 @@ const backend = await start();
 const whole = makePlan(seed, tokens, kindsOf(backend));
 const plan = only === undefined ? whole : narrowed(whole, only);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const impossible = (only ?? []).filter((kind) => !kindsOf(backend).includes(kind));
+if (impossible.length > 0) say(`${options.backend}: cannot have ${impossible.join(", ")}`);
+if (plan.episodes.length === 0) {
+  await backend.stop();
+  process.exit(NOTHING_TO_RUN);
+}
 // Before the campaign, so that these streams do not count as left behind.
 process.stderr.write("");
 say(`${options.backend}: ${plan.episodes.length} faults, ${tokens} tokens, seed ${seed}`);

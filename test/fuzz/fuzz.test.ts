@@ -2,11 +2,11 @@ import { afterAll, expect, test } from "vitest";
 import { keepInput, readCorpus } from "./engine/corpus.ts";
 import { startCoverage } from "./engine/coverage.ts";
 import { runTarget, tryInput } from "./engine/run-target.ts";
-import { readFuzzSettings } from "./engine/settings.ts";
+import { chooseTargets, readFuzzSettings } from "./engine/settings.ts";
 import { TARGETS } from "./targets/all.ts";
 
 const { targets, seed, cases, minutes, input, grows } = readFuzzSettings();
-const chosen = TARGETS.filter(({ name }) => targets.length === 0 || targets.includes(name));
+const chosen = chooseTargets(TARGETS, targets);
 const limitMs = minutes === undefined ? undefined : (minutes * 60_000) / chosen.length;
 const coverage = grows ? startCoverage() : undefined;
 

@@ -35,3 +35,13 @@ export function readFuzzSettings(json: string | undefined = process.env["SIGNPOS
     grows: input === undefined,
   };
 }
+
+/** The targets of these names, or all if there is none. A name that no target has would test nothing, and is an error. */
+export function chooseTargets<Target extends { readonly name: string }>(
+  all: readonly Target[],
+  names: readonly string[],
+): readonly Target[] {
+  const unknown = names.filter((wanted) => !all.some(({ name }) => name === wanted));
+  if (unknown.length > 0) throw new Error(`unknown target: ${unknown.join(", ")}; docs/fuzzing.md lists the targets`);
+  return names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
+}
