@@ -1,2 +1,0 @@
-// The same search with whole lists, and each pair of them.
-import "./secrets.test.ts";
