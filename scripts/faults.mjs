@@ -27,6 +27,8 @@ const NEEDS = {
 const RESULTS = "test/faults/results";
 const USAGE = "faults [-- BACKEND … --seed N --tokens N --only KIND,… --publish]";
 
+/** The campaign's exit code for arguments that no backend can take. It has said why. */
+const WRONG_ARGUMENTS = 2;
 /** The campaign's exit code if the backend can have none of the kinds. */
 const NOTHING_TO_RUN = 3;
 
@@ -53,6 +55,7 @@ for (const name of chosen) {
   const env = Object.assign({}, ...results.map((result) => (result?.ok ? result.env : {})));
   const kept = publish ? ["--json", join(RESULTS, `${name}.json`)] : [];
   const { ok, code } = await run(process.execPath, ["test/faults/dist/main.js", name, ...options, ...kept], { env });
+  if (code === WRONG_ARGUMENTS) process.exit(code);
   if (ok) ran += 1;
   else if (code !== NOTHING_TO_RUN || names.length > 0) failed.push(name);
 }

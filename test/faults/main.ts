@@ -1,10 +1,11 @@
 // The campaign on one backend: node test/faults/dist/main.js BACKEND [--seed N] [--tokens N] [--only KIND,…] [--json FILE].
-// Exits with 1 if something was found, and with 3 if the backend can have none of the kinds. `npm run faults` starts it, one process for each backend.
+// Exits with 1 if something was found, with 2 for arguments that cannot work, and with 3 if the backend can have none of the kinds.
+// `npm run faults` starts it, one process for each backend.
 import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { BACKENDS } from "./backends/index.ts";
 import { type CampaignResult, type EpisodeResult, kindsOf, runCampaign } from "./campaign.ts";
-import { readOptions } from "./options.ts";
+import { type Options, readOptions } from "./options.ts";
 import { makePlan, narrowed } from "./plan.ts";
 import { createRandom } from "./random.ts";
 import { allFindings, describeEnd, describeEpisode, type KeptResult } from "./report.ts";
@@ -12,7 +13,7 @@ import { allFindings, describeEnd, describeEpisode, type KeptResult } from "./re
 /** The exit code if the backend can have none of the faults. A run without a fault proves nothing. */
 const NOTHING_TO_RUN = 3;
 
-const options = readOptions(process.argv.slice(2), Object.keys(BACKENDS));
+const options = chosenOptions();
 const { seed, tokens, only, json } = options;
 // Pauses between attempts are random, and follow from the seed too.
 Math.random = createRandom(seed).next;
@@ -53,3 +54,12 @@ if (json !== undefined) {
 }
 // What is left behind may keep the process alive.
 process.exit(allFindings(result).length === 0 ? 0 : 1);
+
+function chosenOptions(): Options {
+  try {
+    return readOptions(process.argv.slice(2), Object.keys(BACKENDS));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(2);
+  }
+}
