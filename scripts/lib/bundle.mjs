@@ -10,6 +10,7 @@ import { publicPackages } from "./workspace.mjs";
  */
 const PROGRAMS = {
   "packages/pkcs11": { worker: "src/worker/entry.ts", child: "src/process/entry.ts" },
+  "packages/kubernetes": { bin: "src/bin.ts" },
   "packages/cli": { bin: "src/bin.ts", "pkcs11-program": "src/backends/pkcs11/program.ts" },
 };
 

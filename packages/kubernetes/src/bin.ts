@@ -1,0 +1,72 @@
+#!/usr/bin/env node
+import { createRequire } from "node:module";
+import { parseArgs } from "node:util";
+import { runKubernetesSigner } from "./program/run.ts";
+
+const HELP = `Signs the ServiceAccount tokens of kube-apiserver with a key in a KMS or HSM.
+
+USAGE
+  signpost-kubernetes --config FILE [--check]
+
+OPTIONS
+  --config FILE  The configuration, in JSON
+  --check        Read the configuration, open the keys that it needs now, and end
+  --help         Print this help
+  --version      Print the version
+
+kube-apiserver connects with --service-account-signing-endpoint=PATH, the path of the socket.
+SIGHUP loads the configuration again. SIGTERM finishes the calls that have begun, and ends.
+
+EXIT CODES
+  0  stopped by SIGTERM or Ctrl-C, or the check found nothing wrong
+  2  the command line or the configuration is wrong
+  3  a key cannot be opened
+`;
+
+const USAGE = 2;
+
+async function main(): Promise<number> {
+  const flags = readFlags();
+  if (flags.help === true) return print(HELP);
+  if (flags.version === true) return print(`${version()}\n`);
+  if (flags.config === undefined) {
+    process.stderr.write("error --config: expected the path of a configuration. See signpost-kubernetes --help\n");
+    return USAGE;
+  }
+  const ending = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ending.abort());
+  // A reader of the log that went away is no reason to stop signing.
+  process.stderr.on("error", () => undefined);
+  return runKubernetesSigner({ config: flags.config, check: flags.check, signal: ending.signal });
+}
+
+interface Flags {
+  readonly config?: string | undefined;
+  readonly check?: boolean | undefined;
+  readonly help?: boolean | undefined;
+  readonly version?: boolean | undefined;
+}
+
+function readFlags(): Flags {
+  const boolean = { type: "boolean" } as const;
+  const options = { config: { type: "string" }, check: boolean, help: boolean, version: boolean } as const;
+  try {
+    return parseArgs({ options, strict: true, allowPositionals: false }).values;
+  } catch {
+    // Without what was written: it may be a secret in the wrong place.
+    process.stderr.write("error the command line has something that is no option. See signpost-kubernetes --help\n");
+    process.exit(USAGE);
+  }
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+function version(): string {
+  const manifest = createRequire(import.meta.url)("@signpost/kubernetes/package.json") as { version: string };
+  return manifest.version;
+}
+
+process.exitCode = await main();

@@ -1,0 +1,183 @@
+import { ConfigurationError, type GuardedSigner, type RotationSchedule, SignpostError } from "@signpost/core";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { buildSchedule, type OpenEntry } from "./build-schedule.ts";
+import { createCurrentKeys } from "./current-keys.ts";
+import { createKeyRing, type OpenKey } from "./key-ring.ts";
+import { type PlannedEntry, planKeys } from "./plan.ts";
+
+/** What becomes of the keys of the future. */
+export interface KeyEvents {
+  /** It is open, and published. */
+  onOpened(place: string): void;
+  /** It cannot be opened yet. Called once for each code in a row. */
+  onUnopened(place: string, error: unknown): void;
+}
+
+export interface LiveKeysOptions {
+  readonly open: OpenKey;
+  readonly events: KeyEvents;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+}
+
+/** The keys of a configuration that can be loaded again. */
+export interface LiveKeys {
+  readonly schedule: RotationSchedule;
+  /** Opens what a configuration needs now, and takes its keys into use if `check` does not throw. If this throws, nothing has changed. */
+  load(loaded: LoadedConfig, check: () => void): Promise<void>;
+  /** How many keys of the future are not open. */
+  unopened(): number;
+  /** Does some work with keys that stay open until it is done. */
+  during<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Closes all keys. */
+  close(): Promise<void>;
+}
+
+interface Generation {
+  readonly loaded: LoadedConfig;
+  readonly plan: readonly PlannedEntry[];
+}
+
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 30_000;
+
+export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): LiveKeys {
+  const ring = createKeyRing(open, signal);
+  const current = createCurrentKeys();
+  const lateFrom = new Map<string, number>();
+  const inProgress = new Set<Promise<unknown>>();
+  let generation: Generation | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let codes = new Map<string, string>();
+  /** Open, and the schedule cannot take them. */
+  let refused = new Set<PlannedEntry>();
+  let loads = 0;
+
+  const find = ({ uri }: PlannedEntry, { config }: LoadedConfig): GuardedSigner | undefined =>
+    uri === undefined ? undefined : ring.find(uri, config.adapters ?? {});
+  const isOpen = (entry: PlannedEntry, loaded: LoadedConfig): boolean =>
+    entry.uri === undefined || find(entry, loaded) !== undefined;
+
+  const scheduleOf = ({ loaded, plan }: Generation): RotationSchedule => {
+    const entries = plan
+      .filter((entry) => entry.need !== "never" && isOpen(entry, loaded) && !refused.has(entry))
+      .map((entry): OpenEntry => ({
+        entry,
+        signer: find(entry, loaded),
+        lateFrom: lateFrom.get(entry.uri ?? entry.place),
+      }));
+    return buildSchedule(loaded, entries, now);
+  };
+
+  const unopenedOf = ({ loaded, plan }: Generation): readonly PlannedEntry[] =>
+    plan.filter((entry) => entry.need === "later" && !isOpen(entry, loaded));
+
+  /** A key that is open after it should have begun to sign begins now: until now another key has signed, and must stay as long. */
+  const noteLate = (entry: PlannedEntry, { loaded, plan }: Generation): void => {
+    const time = now();
+    const isReplaced = plan.some(
+      (other) => other.activeFrom > entry.activeFrom && other.activeFrom <= time && isOpen(other, loaded),
+    );
+    if (entry.uri !== undefined && entry.activeFrom < time && !isReplaced) lateFrom.set(entry.uri, time);
+  };
+
+  const publish = (entry: PlannedEntry, to: Generation): void => {
+    try {
+      current.replace(scheduleOf(to));
+    } catch (error) {
+      refused.add(entry);
+      throw error;
+    }
+  };
+
+  const openLater = async (failures: number): Promise<void> => {
+    const before = generation;
+    if (before === undefined || signal.aborted) return;
+    for (const entry of unopenedOf(before)) {
+      try {
+        await ring.open(entry.uri ?? "", before.loaded.config.adapters ?? {});
+        if (generation !== before) return void closeUnused();
+        noteLate(entry, before);
+        publish(entry, before);
+        codes.delete(entry.place);
+        events.onOpened(entry.place);
+      } catch (error) {
+        if (signal.aborted || generation !== before) return;
+        const code = error instanceof SignpostError ? error.code : "internal";
+        if (codes.get(entry.place) !== code) events.onUnopened(entry.place, error);
+        codes.set(entry.place, code);
+      }
+    }
+    if (unopenedOf(before).length === 0) return;
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
+    timer = setTimeout(() => void openLater(failures + 1), pauseMs);
+  };
+
+  const during = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = work();
+    inProgress.add(result);
+    try {
+      return await result;
+    } finally {
+      inProgress.delete(result);
+    }
+  };
+
+  /** Not while keys are opened for a configuration that is not in use yet. It is called when that is done. */
+  const closeUnused = async (): Promise<void> => {
+    await Promise.allSettled(inProgress);
+    if (loads > 0) return;
+    const kept = generation;
+    const used = kept?.plan.map((entry) => find(entry, kept.loaded)) ?? [];
+    await ring.keepOnly(new Set(used.filter((key) => key !== undefined)));
+  };
+
+  const load = async (loaded: LoadedConfig, check: () => void): Promise<void> => {
+    const plan = planKeys(loaded, now());
+    for (const { place, uri, need } of plan) {
+      // One after the other, so that a wrong PIN is not tried twice.
+      if (need === "now" && uri !== undefined) await ring.open(uri, loaded.config.adapters ?? {}).catch(at(place));
+    }
+    const next = { loaded, plan };
+    const refusedBefore = refused;
+    refused = new Set();
+    try {
+      current.replace(scheduleOf(next), check);
+    } catch (error) {
+      refused = refusedBefore;
+      throw error;
+    }
+    generation = next;
+    clearTimeout(timer);
+    codes = new Map();
+    void openLater(0);
+  };
+
+  return {
+    schedule: current.schedule,
+    async load(loaded, check) {
+      loads += 1;
+      try {
+        await load(loaded, check);
+      } finally {
+        loads -= 1;
+        void closeUnused();
+      }
+    },
+    unopened: () => (generation === undefined ? 0 : unopenedOf(generation).length + refused.size),
+    during,
+    async close() {
+      clearTimeout(timer);
+      generation = undefined;
+      await closeUnused();
+    },
+  };
+}
+
+/** Says in a configuration error where in the configuration the key is. Other errors name their key. */
+function at(place: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof ConfigurationError)) throw error;
+    throw new ConfigurationError(place, error.message, { cause: error, code: error.code });
+  };
+}

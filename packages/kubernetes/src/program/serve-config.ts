@@ -1,0 +1,103 @@
+import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import { createPublication } from "../keys/publication.ts";
+import { type KubernetesSignerServer, serveKubernetesSigner } from "../serve.ts";
+import type { KubernetesSigner } from "../signer-types.ts";
+import { answerAdmin, readAdminPlace } from "./admin.ts";
+import { openAudit } from "./audit.ts";
+import { callReporter } from "./calls.ts";
+import { failureOf } from "./failure.ts";
+import { requireUnchanged } from "./fixed.ts";
+import { gauges } from "./gauges.ts";
+import { type HttpPort, openHttpPort } from "./http-port.ts";
+import type { Log } from "./log.ts";
+import { createCounters } from "./metrics.ts";
+import { readPublicPlace } from "./public-port.ts";
+import { createReloads } from "./reloads.ts";
+import { createKeys, createUse, type Use } from "./use.ts";
+
+/** A call takes at most five seconds by default. */
+const CLOSE_MS = 10_000;
+
+/** Serves a configuration until the signal aborts. `path` is where it is loaded again from. */
+export async function serveConfig(path: string, first: LoadedConfig, log: Log, ending: AbortSignal): Promise<void> {
+  const { config } = first;
+  const keys = createKeys(log, ending);
+  const counters = createCounters();
+  const publication = createPublication();
+  const audit = config.audit === undefined ? undefined : await openAudit(config.audit);
+  const ports: HttpPort[] = [];
+  let use: Use | undefined;
+  let server: KubernetesSignerServer | undefined;
+
+  const load = async (loaded: LoadedConfig): Promise<void> => {
+    await keys.load(loaded, () => {
+      use = createUse(loaded, keys, publication, log);
+    });
+    counters.load(true);
+    log("info", "loaded", "the configuration is in use", { kid: keys.schedule.keySet().active.keyId });
+  };
+  const reloads = createReloads(async () => {
+    try {
+      await audit?.reopen();
+      const loaded = await loadConfig(path);
+      requireUnchanged(config, loaded.config, currentSigner().maxTokenLifetimeSeconds);
+      await load(loaded);
+    } catch (error) {
+      counters.load(false);
+      const { code, message } = failureOf(error);
+      log("error", "load_failed", `the configuration before stays in use: ${message}`, { code });
+    }
+  });
+  const currentSigner = (): KubernetesSigner => {
+    if (use === undefined) throw new TypeError("no keys yet");
+    return use.signer;
+  };
+  const admin = {
+    notReady: () => (ending.aborted ? "stopping" : server === undefined ? "no keys yet" : undefined),
+    metrics: () => [...counters.samples(), ...gauges(keys, use !== undefined)],
+  };
+
+  process.on("SIGHUP", reloads.request);
+  try {
+    if (config.admin !== undefined) ports.push(await openHttpPort(readAdminPlace(config.admin), answerAdmin(admin)));
+    await load(first);
+    if (config.publicJwks !== undefined) {
+      const place = readPublicPlace(config.publicJwks);
+      ports.push(await openHttpPort(place, (...exchange) => answerPublic(use, ...exchange)));
+    }
+    server = await serveKubernetesSigner({
+      signer: currentSigner,
+      socket: config.socket,
+      onCall: callReporter(counters, audit, log),
+    });
+    const origins = Object.fromEntries(ports.map(({ place, origin }) => [place, origin]));
+    log("info", "ready", "kube-apiserver can connect", { socket: server.address, ...origins, pid: process.pid });
+    reloads.start();
+    await aborted(ending);
+    log("info", "stopping", "accepts no more connections, and finishes its calls");
+    await server.close(CLOSE_MS);
+    log("info", "stopped", "finished its calls");
+  } finally {
+    process.off("SIGHUP", reloads.request);
+    await reloads.idle();
+    await Promise.all(ports.map((port) => port.close()));
+    await keys.close();
+    await audit?.close();
+  }
+}
+
+const answerPublic = (
+  use: Use | undefined,
+  ...[request, response]: Parameters<NonNullable<Use["endpoint"]>["listener"]>
+): void => {
+  const notFound = (): void => void response.writeHead(404, { "Content-Length": "0" }).end();
+  if (use?.endpoint === undefined) notFound();
+  else use.endpoint.middleware(request, response, notFound);
+};
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

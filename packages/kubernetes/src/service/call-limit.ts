@@ -1,0 +1,19 @@
+/** Bounds the calls in progress. */
+export interface CallLimit {
+  /** Takes a place. Undefined if none is free, otherwise a function that gives it back. */
+  enter(): (() => void) | undefined;
+}
+
+/** A limit without a queue: those that wait for a key are in the queue of its guard. */
+export function createCallLimit(maxCalls: number): CallLimit {
+  let active = 0;
+  return {
+    enter() {
+      if (active >= maxCalls) return undefined;
+      active += 1;
+      return () => {
+        active -= 1;
+      };
+    },
+  };
+}
