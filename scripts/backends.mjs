@@ -98,6 +98,10 @@ export const BACKENDS = {
     what: "the code with which the Yivi wallet accepts a credential",
     provide: () => buildGoProgram("yivi"),
   },
+  kubeclient: {
+    what: "the code with which kube-apiserver asks a signer for tokens",
+    provide: () => buildGoProgram("kube-client"),
+  },
   fips: {
     what: "OpenSSL's FIPS provider, for Node in FIPS mode",
     apt: ["gcc", "libc6-dev", "make", "perl", "openssl"],
