@@ -10,7 +10,7 @@ import { ConfigurationError } from "@signpost/core";
 export async function requirePrivateFolder(path: string, group: number | undefined): Promise<void> {
   const folder = dirname(path);
   if (await make(folder, group)) return;
-  const problem = faultOf(await lstat(folder), group);
+  const problem = folderFault(await lstat(folder), process.geteuid?.(), group);
   if (problem !== undefined) throw new ConfigurationError("socket.path", `the folder ${folder} ${problem}`);
 }
 
@@ -34,9 +34,13 @@ async function make(folder: string, group: number | undefined): Promise<boolean>
   return true;
 }
 
-function faultOf(stats: Stats, group: number | undefined): string | undefined {
+/** Why a folder is not private to a user, or to the user and a group that may pass it. */
+export function folderFault(
+  stats: Pick<Stats, "gid" | "isDirectory" | "mode" | "uid">,
+  user: number | undefined,
+  group: number | undefined,
+): string | undefined {
   if (!stats.isDirectory()) return "is a link or no folder; name the folder itself";
-  const user = process.geteuid?.();
   if (stats.uid !== user && stats.uid !== 0) return `belongs to user ${stats.uid}; expected ${user} or root`;
   const open = stats.mode & (group !== undefined && stats.gid === group ? 0o027 : 0o077);
   if (open === 0) return undefined;

@@ -1,0 +1,141 @@
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { createKeySet, createRotationSchedule, type ScheduledEntry } from "@signpost/core";
+import { createKubernetesSigner, type KubernetesLegacyKey, type KubernetesSignerOptions } from "@signpost/kubernetes";
+import { openLocalSigner } from "@signpost/local";
+import { ISSUER } from "./support/claims.ts";
+
+// What FetchKeys answers: the keys, when they changed, and when to ask again.
+
+const HOUR_MS = 3_600_000;
+const START = Date.parse("2026-03-01T08:00:00Z");
+const [first, second] = await Promise.all([openLocalSigner(), openLocalSigner()]);
+
+const pem = (key: KeyObject): string => key.export({ type: "spki", format: "pem" }).toString();
+const ecKey = (namedCurve: string): KeyObject => generateKeyPairSync("ec", { namedCurve }).publicKey;
+const rsaKey = (modulusLength: number): KeyObject => generateKeyPairSync("rsa", { modulusLength }).publicKey;
+const rsa = rsaKey(2048);
+
+const create = (options: Partial<KubernetesSignerOptions> = {}): ReturnType<typeof createKubernetesSigner> =>
+  createKubernetesSigner({ issuer: ISSUER, keys: [{ signer: first }], maxTokenLifetimeSeconds: 3600, ...options });
+
+const withLegacy = (...legacyKeys: KubernetesLegacyKey[]): ReturnType<typeof create> => create({ legacyKeys });
+
+/** A schedule with a rotation at START + 6 h. */
+function rotation(now: () => number): ReturnType<typeof createRotationSchedule> {
+  const at = (hours: number): Date => new Date(START + hours * HOUR_MS);
+  const entries: ScheduledEntry[] = [
+    { keyId: "old", signer: first, announcedFrom: at(-24), activeFrom: at(-24) },
+    { keyId: "new", signer: second, announcedFrom: at(1), activeFrom: at(6) },
+  ];
+  return createRotationSchedule(entries, { maxTokenLifetimeSeconds: 3600, rotationWindowHours: 0, now });
+}
+
+describe("legacy keys", () => {
+  test.each([
+    ["RSA", rsa],
+    ["P-256", ecKey("P-256")],
+    ["P-384", ecKey("P-384")],
+    ["P-521", ecKey("P-521")],
+  ])("%s, with the kid that kube-apiserver gave it", (_kind, key) => {
+    const der = key.export({ type: "spki", format: "der" });
+    for (const publicKey of [pem(key), key.export({ format: "jwk" })]) {
+      const [, legacy] = withLegacy({ publicKey }).fetchKeys().keys;
+      expect(legacy?.keyId).toBe(createHash("sha256").update(der).digest("base64url"));
+      expect(Buffer.from(legacy?.spki ?? [])).toEqual(der);
+      expect(legacy?.excludeFromDiscovery).toBe(false);
+    }
+  });
+
+  test("one can be excluded from discovery", () => {
+    const [, legacy] = withLegacy({ publicKey: pem(rsa), excludeFromDiscovery: true }).fetchKeys().keys;
+    expect(legacy?.excludeFromDiscovery).toBe(true);
+  });
+
+  test.each([
+    ["Ed25519", pem(generateKeyPairSync("ed25519").publicKey), /RSA key, or an EC key/],
+    ["another curve", pem(ecKey("secp256k1")), /legacyKeys\[0\]\.publicKey/],
+    ["a short RSA key", pem(rsaKey(1024)), /1024 bits/],
+    ["an RSA exponent that Go does not read", { ...rsa.export({ format: "jwk" }), e: "AQAAAAE" }, /exponent/],
+    [
+      "a private key",
+      generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" }),
+      /private/,
+    ],
+    ["no key", "sa.pub", /PUBLIC KEY/],
+  ])("refused: %s", (_kind, publicKey, message) => {
+    expect(() => withLegacy({ publicKey })).toThrow(message);
+  });
+
+  test("the same key twice is refused", () => {
+    expect(() => withLegacy({ publicKey: pem(rsa) }, { publicKey: pem(rsa), excludeFromDiscovery: true })).toThrow(
+      "legacyKeys[1]: the same key as legacyKeys[0]",
+    );
+  });
+
+  test("the kid of a key that signs is refused, because an excluded key may not sign", () => {
+    const publicKey = first.publicKey;
+    const der = createPublicKey({ key: { ...publicKey }, format: "jwk" }).export({ type: "spki", format: "der" });
+    const keyId = createHash("sha256").update(der).digest("base64url");
+    const options = { keys: [{ keyId, signer: first }], legacyKeys: [{ publicKey, excludeFromDiscovery: true }] };
+    expect(() => create(options)).toThrow("legacyKeys[0]: has the kid of a key of keys");
+  });
+});
+
+test("keys of a set that kube-apiserver cannot read are left out", () => {
+  const keys = createKeySet([{ keyId: "sa", signer: first }], {
+    encryptionKeyset: [{ publicKey: ecKey("P-256").export({ format: "jwk" }) }],
+    legacyVerificationKeys: [{ publicKey: pem(generateKeyPairSync("ed25519").publicKey), alg: "EdDSA" }],
+  });
+  expect(
+    create({ keys })
+      .fetchKeys()
+      .keys.map(({ keyId }) => keyId),
+  ).toEqual(["sa"]);
+});
+
+describe("a schedule", () => {
+  test("announces a key, then signs with it, and the hint is never after the next change", () => {
+    let time = START;
+    const now = (): number => time;
+    const signer = create({ keys: rotation(now), refreshHintSeconds: 3600, now });
+    const at = (hours: number): readonly unknown[] => {
+      time = START + hours * HOUR_MS;
+      const { keys, dataTimestamp, refreshHintSeconds } = signer.fetchKeys();
+      return [keys.map(({ keyId }) => keyId), dataTimestamp.toISOString(), refreshHintSeconds];
+    };
+    expect(at(0)).toEqual([["old"], "2026-03-01T08:00:00.000Z", 3600]);
+    expect(at(0.5)).toEqual([["old"], "2026-03-01T08:00:00.000Z", 1800]);
+    // Asked long after the change, it still says when it was.
+    expect(at(3)).toEqual([["old", "new"], "2026-03-01T09:00:00.000Z", 3600]);
+    expect(at(6 - 0.5 / 3600)).toEqual([["old", "new"], "2026-03-01T09:00:00.000Z", 1]);
+    expect(at(6)).toEqual([["new", "old"], "2026-03-01T14:00:00.000Z", 3600]);
+  });
+
+  test("that withdraws keys before their tokens expire is refused", () => {
+    const keys = rotation(() => START);
+    expect(() => create({ keys, maxTokenLifetimeSeconds: 7200, now: () => START })).toThrow(
+      /^maxTokenLifetimeSeconds: expected no more than the schedule's/,
+    );
+  });
+});
+
+test.each([
+  [undefined, 60],
+  [1, 1],
+  [3600, 3600],
+])("the setting %s gives a hint of %s s without a schedule", (refreshHintSeconds, hint) => {
+  expect(create({ refreshHintSeconds }).fetchKeys().refreshHintSeconds).toBe(hint);
+});
+
+test.each([
+  [{ issuer: "" }, "issuer: "],
+  [{ maxTokenLifetimeSeconds: 599 }, "maxTokenLifetimeSeconds: expected a whole number from 600"],
+  [{ refreshHintSeconds: 0 }, "refreshHintSeconds: expected a whole number from 1 to 3600"],
+  [{ refreshHintSeconds: 3601 }, "refreshHintSeconds: "],
+  [{ keys: [] }, "keys: "],
+  [{ legacyKeys: "sa.pub" as never }, "legacyKeys: expected a list of keys, got a string"],
+  [{ legacyKey: [] } as object, "legacyKey: unknown option; did you mean legacyKeys?"],
+])("the option %j is refused", (options, message) => {
+  expect(() => create(options)).toThrow(message);
+});
