@@ -1,10 +1,12 @@
 import { ServerCredentials } from "@grpc/grpc-js";
-import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { ConfigurationError } from "@signpost/core";
 import { assertOptions, given, type OptionNames, readCallback, readWholeNumber } from "@signpost/core/adapter";
+import { createCallLimit } from "./service/call-limit.ts";
 import { createService } from "./service/service.ts";
 import type { CallReport } from "./service/events.ts";
 import type { KubernetesSigner } from "./signer-types.ts";
+import { createConnections } from "./socket/connections.ts";
 import { listenAtPath } from "./socket/at-path.ts";
 import { listenFromSystemd } from "./socket/from-systemd.ts";
 import type { Listening } from "./socket/listening.ts";
@@ -43,6 +45,8 @@ const DEFAULT_CALLS = 2000;
 const MAX_CALLS = 100_000;
 const DEFAULT_CLOSE_MS = 10_000;
 const MAX_TIMER_MS = 2_147_483_647;
+/** How long a client has to read its answer, and to close its connection. */
+const LAST_WORDS_MS = 500;
 /** kube-apiserver has one connection, and a second one for a moment while it reconnects. */
 const MAX_CONNECTIONS = 64;
 
@@ -71,25 +75,29 @@ export async function serveKubernetesSigner(options: ServeKubernetesSignerOption
   const current = readSigner(signer);
   const report = readCallback("onCall", options.onCall) ?? ((): void => undefined);
   const socket = readSocketOptions(options.socket);
-  const service = createService({
-    signer: current,
-    report,
-    maxCalls: readWholeNumber("maxCalls", maxCalls, 1, MAX_CALLS),
-  });
+  const limit = createCallLimit(readWholeNumber("maxCalls", maxCalls, 1, MAX_CALLS));
+  const service = createService({ signer: current, report, limit });
   const injector = service.createConnectionInjector(ServerCredentials.createInsecure());
-  const accept = (connection: Socket): void => injector.injectConnection(connection);
+  const connections = createConnections((connection) => injector.injectConnection(connection));
   const listening: Listening =
-    "systemd" in socket ? await listenFromSystemd(socket, accept) : await listenAtPath(socket, accept);
+    "systemd" in socket
+      ? await listenFromSystemd(socket, connections.accept)
+      : await listenAtPath(socket, connections.accept);
   listening.server.maxConnections = MAX_CONNECTIONS;
 
   const close = async (withinMs: number): Promise<void> => {
-    const closed = new Promise<void>((resolve) => listening.server.close(() => resolve()));
-    // The name goes first, so that the next process can have it.
+    // First, so that the next process can have the name.
     await listening.release();
-    const timer = setTimeout(() => service.forceShutdown(), withinMs);
-    injector.drain(withinMs);
-    await new Promise<void>((resolve) => service.tryShutdown(() => resolve()));
-    clearTimeout(timer);
+    const closed = new Promise<void>((resolve) => listening.server.close(() => resolve()));
+    const ended = new Promise<void>((resolve) => service.tryShutdown(() => resolve()));
+    const timer = new AbortController();
+    const bound = pause(withinMs, undefined, { signal: timer.signal }).catch(() => undefined);
+    // A connection without calls need not end by itself: its client may be silent.
+    const quiet = limit.idle().then(() => Promise.race([ended, pause(LAST_WORDS_MS)]));
+    await Promise.race([quiet, bound]);
+    timer.abort();
+    service.forceShutdown();
+    connections.destroy();
     await closed;
   };
   let closing: Promise<void> | undefined;

@@ -6,7 +6,7 @@ import {
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
 import type { KubernetesSigner } from "../signer-types.ts";
-import { createCallLimit } from "./call-limit.ts";
+import type { CallLimit } from "./call-limit.ts";
 import type { CallReport } from "./events.ts";
 import { type Call, type Details, type Method, METHODS } from "./methods.ts";
 import { OK, type Outcome, outcomeOf, OVERLOADED } from "./outcome.ts";
@@ -32,8 +32,7 @@ export interface ServiceOptions {
   readonly signer: () => KubernetesSigner;
   /** Told how each call ended, before its answer is sent. A rejection keeps a token from leaving. */
   readonly report: (report: CallReport) => Promise<void> | void;
-  /** Calls at a time, over all connections. */
-  readonly maxCalls: number;
+  readonly limit: CallLimit;
 }
 
 /** The end of a call, and the answer if it ended well. */
@@ -44,27 +43,22 @@ interface Ended {
 }
 
 /** The gRPC server with both versions of the service. It listens nowhere. */
-export function createService({ signer, report, maxCalls }: ServiceOptions): Server {
-  const limit = createCallLimit(maxCalls);
-
+export function createService({ signer, report, limit }: ServiceOptions): Server {
   const answer = async (method: Method, call: Call, note: (details: Details) => void): Promise<Ended> => {
-    const leave = limit.enter();
-    if (leave === undefined) return { outcome: OVERLOADED };
     try {
       return { outcome: OK, body: await METHODS[method](call, signer(), note) };
     } catch (error) {
       return { outcome: outcomeOf(error), error };
-    } finally {
-      leave();
     }
   };
 
-  const run = async (version: Version, method: Method, call: Call): Promise<Ended> => {
+  const run = async (version: Version, method: Method, call: Call, isAllowed: boolean): Promise<Ended> => {
     const startedAt = performance.now();
     const details: Details = {};
-    const ended = await answer(method, call, (more) => void Object.assign(details, more));
+    const note = (more: Details): void => void Object.assign(details, more);
+    const ended = isAllowed ? await answer(method, call, note) : { outcome: OVERLOADED };
     const ms = performance.now() - startedAt;
-    const { outcome, error } = ended;
+    const { outcome, error }: Ended = ended;
     try {
       await report({ version, method, code: outcome.code, ms, error, ...details });
       return ended;
@@ -78,9 +72,11 @@ export function createService({ signer, report, maxCalls }: ServiceOptions): Ser
     method: Method,
     ...[call, reply]: [Call, sendUnaryData<Buffer>]
   ): Promise<void> => {
-    const { outcome, body } = await run(version, method, call);
+    const leave = limit.enter();
+    const { outcome, body } = await run(version, method, call, leave !== undefined);
     if (body === undefined) reply({ code: outcome.status, details: outcome.code });
     else reply(null, body);
+    leave?.();
   };
 
   const server = new Server(OPTIONS);

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CallOptions, Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import { type CallOptions, Client, type ClientUnaryCall, credentials, type ServiceError } from "@grpc/grpc-js";
 import { loadSync, type MethodDefinition, type ServiceDefinition } from "@grpc/proto-loader";
 
 export interface SignAnswer {
@@ -28,16 +28,19 @@ export interface KubeClient {
   metadata(): Promise<{ readonly maxTokenExpirationSeconds: number }>;
   /** Sends bytes that need not be a message. */
   raw(method: string, bytes: Buffer, options?: CallOptions): Promise<Buffer>;
+  /** Cancels the calls that have no answer yet. */
+  cancelAll(): void;
   close(): void;
 }
 
 export function connectTo(path: string, version: Version = "v1"): KubeClient {
   const service = definition(version);
   const client = new Client(`unix:${path}`, credentials.createInsecure());
+  const open = new Set<ClientUnaryCall>();
   const call = <Answer>(name: string, request: object, options: CallOptions = {}): Promise<Answer> => {
     const method = service[name];
     if (method === undefined) throw new TypeError(`no method ${name}`);
-    return unary<Answer>(client, method, request, options);
+    return unary<Answer>({ client, open }, method, request, options);
   };
   const bytes = (value: Buffer): Buffer => value;
   return {
@@ -46,30 +49,38 @@ export function connectTo(path: string, version: Version = "v1"): KubeClient {
     metadata: () => call("Metadata", {}),
     raw: (name, request, options = {}) =>
       unary(
-        client,
+        { client, open },
         { path: `/${version}.ExternalJWTSigner/${name}`, requestSerialize: bytes, responseDeserialize: bytes },
         request,
         options,
       ),
+    cancelAll: () => {
+      for (const each of open) each.cancel();
+    },
     close: () => client.close(),
   };
 }
 
 function unary<Answer>(
-  client: Client,
+  { client, open }: { readonly client: Client; readonly open: Set<ClientUnaryCall> },
   method: Pick<MethodDefinition<object, object>, "path" | "requestSerialize" | "responseDeserialize">,
   request: object,
   options: CallOptions,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(
+    const call = client.makeUnaryRequest(
       method.path,
       method.requestSerialize,
       method.responseDeserialize,
       request,
       options,
-      (error: ServiceError | null, value) => (error === null ? resolve(value as Answer) : reject(error)),
+      (error: ServiceError | null, value) => {
+        open.delete(call);
+        if (error === null) resolve(value as Answer);
+        else reject(error);
+      },
     );
+    open.add(call);
   });
 }
 
