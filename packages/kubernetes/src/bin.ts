@@ -29,7 +29,7 @@ async function main(): Promise<number> {
   const flags = readFlags();
   if (flags.help === true) return print(HELP);
   if (flags.version === true) return print(`${version()}\n`);
-  if (flags.config === undefined) {
+  if (flags.config === undefined || flags.config === "") {
     process.stderr.write("error --config: expected the path of a configuration. See signpost-kubernetes --help\n");
     return USAGE;
   }

@@ -135,7 +135,7 @@ test.each([
   [{ refreshHintSeconds: 3601 }, "refreshHintSeconds: "],
   [{ keys: [] }, "keys: "],
   [{ legacyKeys: "sa.pub" as never }, "legacyKeys: expected a list of keys, got a string"],
-  [{ legacyKey: [] } as object, "legacyKey: unknown option; did you mean legacyKeys?"],
+  [{ legacyKey: [] } as never, "legacyKey: unknown option; did you mean legacyKeys?"],
 ])("the option %j is refused", (options, message) => {
   expect(() => create(options)).toThrow(message);
 });

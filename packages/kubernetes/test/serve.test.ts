@@ -274,7 +274,7 @@ function connected(path: string): Promise<unknown> {
 test.each([
   [{ signer: {} as never }, "signer: expected a signer of createKubernetesSigner"],
   [{ maxCalls: 0 }, "maxCalls: "],
-  [{ sockets: {} } as object, "sockets: unknown option; did you mean socket?"],
+  [{ sockets: {} }, "sockets: unknown option; did you mean socket?"],
 ])("the option %j is refused", async (options, message) => {
   const socket = { path: "/nowhere/signer.sock" };
   await expect(serveKubernetesSigner({ signer: signerOf(), socket, ...options })).rejects.toThrow(message);

@@ -42,7 +42,7 @@ export function connectTo(path: string, version: Version = "v1"): KubeClient {
     if (method === undefined) throw new TypeError(`no method ${name}`);
     return unary<Answer>({ client, open }, method, request, options);
   };
-  const bytes = (value: Buffer): Buffer => value;
+  const bytes = (value: object): Buffer => value as Buffer;
   return {
     sign: (claims, options) => call("Sign", { claims }, options),
     fetchKeys: () => call("FetchKeys", {}),

@@ -1,0 +1,62 @@
+import { mkdir, readFile, symlink } from "node:fs/promises";
+import { status } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { auditLine, openAudit } from "../src/program/audit.ts";
+import { callReporter } from "../src/program/calls.ts";
+import { createCounters, exposition } from "../src/program/metrics.ts";
+import { outcomeOf } from "../src/service/outcome.ts";
+import { privateFolder } from "./support/private-folder.ts";
+
+// What an audit line may contain, and what happens if it cannot be written.
+
+const SIGNED = { version: "v1", method: "Sign", code: "ok", ms: 1, jti: "1", sub: "a", kid: "sa" } as const;
+
+test("a line keeps to one line, whatever the claims contain, and to a length", () => {
+  const sub = `a\nb"\u2028${"c".repeat(1000)}\uD800`;
+  const line = auditLine({ ...SIGNED, sub }, new Date(0));
+  expect(line).not.toContain("\n");
+  expect(line.length).toBeLessThan(600);
+  expect(JSON.parse(line)).toEqual({
+    time: "1970-01-01T00:00:00.000Z",
+    jti: "1",
+    sub: sub.slice(0, 400),
+    kid: "sa",
+    code: "ok",
+  });
+});
+
+test("lines that are written at the same time do not mix, and a reopening loses none", async () => {
+  await using folder = await privateFolder();
+  const path = folder.at("audit.log");
+  const audit = await openAudit(path);
+  const writes = Array.from({ length: 500 }, (_, index) => audit.write(`line ${index} ${"x".repeat(200)}`));
+  await audit.reopen();
+  await Promise.all(writes);
+  await audit.close();
+  const lines = (await readFile(path, "utf8")).trim().split("\n");
+  expect(lines.map((line) => line.split(" ")[1])).toEqual(Array.from({ length: 500 }, (_, index) => String(index)));
+});
+
+test("a line that cannot be written keeps the token from leaving, as UNAVAILABLE, and is counted and logged", async () => {
+  await using folder = await privateFolder();
+  const audit = await openAudit(folder.at("audit.log"));
+  await audit.close();
+  const counters = createCounters();
+  const events: string[] = [];
+  const report = callReporter(counters, audit, (_level, event) => void events.push(event));
+  const failure: unknown = await report(SIGNED).catch((error: unknown) => error);
+  expect(outcomeOf(failure)).toEqual({ code: "audit_failed", status: status.UNAVAILABLE });
+  expect(events).toEqual(["audit_failed"]);
+  const counted = exposition(counters.samples());
+  expect(counted).toContain('{method="Sign",version="v1",code="audit_failed"} 1');
+  expect(counted).not.toContain('code="ok"');
+});
+
+test.each([
+  ["a link", (folder: string) => symlink("/dev/null", `${folder}/link`), "link"],
+  ["a folder", (folder: string) => mkdir(`${folder}/dir`), "dir"],
+])("%s is refused", async (_what, make, name) => {
+  await using folder = await privateFolder();
+  await make(folder.path);
+  await expect(openAudit(folder.at(name))).rejects.toThrow(/^audit: /);
+});
