@@ -9,6 +9,7 @@ import { CORE_ENCODING } from "./core-encoding.ts";
 import { CORE_HTTP } from "./core-http.ts";
 import { HOSTS } from "./hosts.ts";
 import { VERIFY_BODIES } from "./verify-bodies.ts";
+import { KUBERNETES } from "./kubernetes.ts";
 import { VERIFY_HTTP } from "./verify-http.ts";
 import { VERIFY_TOKENS } from "./verify-tokens.ts";
 import { X509 } from "./x509.ts";
@@ -25,6 +26,7 @@ export const TARGETS: readonly Target[] = [
   ...BACKENDS_HTTP,
   ...BACKENDS_KEYS,
   ...HOSTS,
+  ...KUBERNETES,
   ...X509,
   ...CLI_DOCUMENTS,
   ...CLI_NETWORK,
