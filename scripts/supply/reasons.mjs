@@ -9,6 +9,7 @@ export const REASONS = {
   "@bomb.sh/tab": "writes the completion for bash, zsh and fish",
   "@clack/prompts": "asks for a PIN, and asks before a command writes, in a terminal only",
   "@google-cloud/kms": "calls Google Cloud KMS over gRPC or REST with the credentials that a deployment already has",
+  "@grpc/grpc-js": "speaks gRPC with kube-apiserver, in plain JavaScript",
   "@noble/curves": "signs a digest, which node:crypto would hash again. Not loaded by `signJwt`",
   "@stricli/core": "parses the command line with types, and loads only the code of the command that runs",
   asn1js: "reads and writes the ASN.1 of certificates",

@@ -137,6 +137,7 @@ export const SECTIONS = [
       { text: "Inside verify", file: "docs/architecture-verify.md" },
       { text: "Inside cli", file: "docs/architecture-cli.md" },
       { text: "Inside signpost check", file: "docs/architecture-cli-check.md" },
+      { text: "Inside kubernetes", file: "docs/architecture-kubernetes.md" },
     ],
   },
 ];

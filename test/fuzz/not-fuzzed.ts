@@ -16,7 +16,7 @@ export const NOT_FUZZED: Readonly<Record<string, string>> = {
     "core/host/published.ts",
     "core/rotation/inspect.ts",
     "core/signing/verification.ts",
-    "kubernetes/create-signer.ts",
+    "kubernetes/signer/create-signer.ts",
     "local/digest-signer.ts",
     "local/open.ts",
     "oidc-provider/host-keys.ts",
@@ -26,7 +26,7 @@ export const NOT_FUZZED: Readonly<Record<string, string>> = {
   ]),
   ...because("reads a file and passes it on to a reader that is a target", [
     "cli/config/certificate-files.ts",
-    "kubernetes/keys/legacy-keys.ts",
+    "kubernetes/signer/legacy-keys.ts",
     "local/adapter.ts",
   ]),
   ...because("makes a key or a report in a test or benchmark of an operator", [

@@ -15,6 +15,7 @@ import { doctorCommand } from "./doctor/command.ts";
 import { jwksCommand } from "./jwks/command.ts";
 import { keygenCommand } from "./keygen/command.ts";
 import { kidCommand } from "./kid/command.ts";
+import { kubernetesCommand } from "./kubernetes/command.ts";
 import { rotateCommands } from "./rotate/command.ts";
 import { serveCommand } from "./serve/command.ts";
 import { signCommand } from "./sign/command.ts";
@@ -57,6 +58,7 @@ export function createApp(version: string): Application<CliContext> {
       jwks: jwksCommand,
       rotate: rotateCommands,
       serve: serveCommand,
+      kubernetes: kubernetesCommand,
       keygen: keygenCommand,
       kid: kidCommand,
       csr: csrCommand,

@@ -13,12 +13,11 @@ const MINUTES = 4 * 60_000;
 
 test("5,000 tokens of SoftHSM", { timeout: MINUTES }, async () => {
   await using token = await startSoftHsm();
-  const uris = await Promise.all(
-    ["01", "02", "03"].map(async (id) => {
-      await token.generateKey({ label: `sa-${id}`, id });
-      return `pkcs11:token=${token.tokenLabel};object=sa-${id}`;
-    }),
-  );
+  const uris: string[] = [];
+  for (const id of ["01", "02", "03"]) {
+    await token.generateKey({ label: `sa-${id}`, id });
+    uris.push(`pkcs11:token=${token.tokenLabel};object=sa-${id}`);
+  }
   await using folder = await privateFolder();
   const pin = `file:${await folder.write("pin", token.pin)}`;
   const run = await runCluster(

@@ -1,6 +1,6 @@
 import { ConfigurationError } from "@signpost/core";
 import { assertOptions, given, isPlainObject, type OptionNames, readText } from "@signpost/core/adapter";
-import { ADAPTERS, keyUriScheme } from "../keys/adapters.ts";
+import { ADAPTERS, keyUriScheme } from "../backends/adapters.ts";
 import type {
   Config,
   ConfigAdmin,

@@ -1,6 +1,6 @@
 import type { GuardedSigner } from "@signpost/core";
-import type { AdaptersOptions } from "./adapters.ts";
-import { keyUriScheme } from "./adapters.ts";
+import type { AdaptersOptions } from "../backends/adapters.ts";
+import { keyUriScheme } from "../backends/adapters.ts";
 
 /** What opens the key of a URI. */
 export type OpenKey = (uri: string, adapters: AdaptersOptions, signal: AbortSignal) => Promise<GuardedSigner>;

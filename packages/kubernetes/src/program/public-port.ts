@@ -2,7 +2,7 @@ import { ConfigurationError, type RotationSchedule } from "@signpost/core";
 import { readText, readWholeNumber } from "@signpost/core/adapter";
 import type { ConfigPublicJwks } from "../config/config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { createPublicJwksEndpoint } from "../public-jwks.ts";
+import { createPublicJwksEndpoint } from "../signer/public-jwks.ts";
 import type { HttpPlace } from "./http-port.ts";
 import type { JwksEndpoint } from "@signpost/core";
 

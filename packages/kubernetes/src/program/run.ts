@@ -1,6 +1,6 @@
 import { assertOptions, type OptionNames, readCallback, readFlag, readSignal, readText } from "@signpost/core/adapter";
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
-import { createPublication } from "../keys/publication.ts";
+import { createPublication } from "../signer/publication.ts";
 import { readSocketOptions } from "../socket/socket-options.ts";
 import { readAdminPlace } from "./admin.ts";
 import { failureOf } from "./failure.ts";

@@ -1,6 +1,6 @@
 import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
-import { createPublication } from "../keys/publication.ts";
-import { type KubernetesSignerServer, serveKubernetesSigner } from "../serve.ts";
+import { createPublication } from "../signer/publication.ts";
+import { type KubernetesSignerServer, serveKubernetesSigner } from "../service/serve.ts";
 import type { KubernetesSigner } from "../signer-types.ts";
 import { answerAdmin, readAdminPlace } from "./admin.ts";
 import { openAudit } from "./audit.ts";

@@ -1,9 +1,9 @@
 import type { JwksEndpoint } from "@signpost/core";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { createSignerWith } from "../create-signer.ts";
-import { openKey } from "../keys/adapters.ts";
+import { createSignerWith } from "../signer/create-signer.ts";
+import { openKey } from "../backends/adapters.ts";
 import { createLiveKeys, type LiveKeys } from "../keys/live-keys.ts";
-import type { Publication } from "../keys/publication.ts";
+import type { Publication } from "../signer/publication.ts";
 import type { KubernetesSigner } from "../signer-types.ts";
 import { failureOf } from "./failure.ts";
 import type { Log } from "./log.ts";

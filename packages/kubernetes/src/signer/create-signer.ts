@@ -8,9 +8,9 @@ import {
 } from "@signpost/core";
 import { assertOptions, type OptionNames, readOwnKeys, readText, readWholeNumber } from "@signpost/core/adapter";
 import { checkClaims, readClaims, subjectOf } from "./claims.ts";
-import { createPublication, MAX_HINT_SECONDS, type Publication } from "./keys/publication.ts";
-import { type ReadLegacyKey, readLegacyKeys } from "./keys/legacy-keys.ts";
-import type { KubernetesSigner, KubernetesSignerOptions, KubernetesSignOptions, SignedToken } from "./signer-types.ts";
+import { createPublication, MAX_HINT_SECONDS, type Publication } from "./publication.ts";
+import { type ReadLegacyKey, readLegacyKeys } from "./legacy-keys.ts";
+import type { KubernetesSigner, KubernetesSignerOptions, KubernetesSignOptions, SignedToken } from "../signer-types.ts";
 
 export const SIGNER_OPTIONS: OptionNames<KubernetesSignerOptions> = {
   issuer: true,

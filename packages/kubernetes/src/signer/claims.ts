@@ -1,6 +1,6 @@
 import { decodeBase64url, isPlainObject } from "@signpost/core/adapter";
-import { KubernetesRequestError } from "./errors.ts";
-import type { TokenSubject } from "./signer-types.ts";
+import { KubernetesRequestError } from "../errors.ts";
+import type { TokenSubject } from "../signer-types.ts";
 
 /** The claims of a token, read. */
 export interface ReadClaims {

@@ -1,6 +1,6 @@
 import { ConfigurationError, type GuardedSigner, openSigner, type SignerAdapter } from "@signpost/core";
 import { given } from "@signpost/core/adapter";
-import { variable, withSecrets } from "../config/secrets.ts";
+import { variable, withSecrets } from "./secrets.ts";
 
 /** How keys of one URI scheme are opened. */
 interface AdapterSource {

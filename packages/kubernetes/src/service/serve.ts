@@ -2,15 +2,15 @@ import { ServerCredentials } from "@grpc/grpc-js";
 import { setTimeout as pause } from "node:timers/promises";
 import { ConfigurationError } from "@signpost/core";
 import { assertOptions, given, type OptionNames, readCallback, readWholeNumber } from "@signpost/core/adapter";
-import { createCallLimit } from "./service/call-limit.ts";
-import { createService } from "./service/service.ts";
-import type { CallReport } from "./service/events.ts";
-import type { KubernetesSigner } from "./signer-types.ts";
-import { createConnections } from "./socket/connections.ts";
-import { listenAtPath } from "./socket/at-path.ts";
-import { listenFromSystemd } from "./socket/from-systemd.ts";
-import type { Listening } from "./socket/listening.ts";
-import { readSocketOptions, type SocketOptions } from "./socket/socket-options.ts";
+import { createCallLimit } from "./call-limit.ts";
+import { createService } from "./service.ts";
+import type { CallReport } from "./events.ts";
+import type { KubernetesSigner } from "../signer-types.ts";
+import { createConnections } from "../socket/connections.ts";
+import { listenAtPath } from "../socket/at-path.ts";
+import { listenFromSystemd } from "../socket/from-systemd.ts";
+import type { Listening } from "../socket/listening.ts";
+import { readSocketOptions, type SocketOptions } from "../socket/socket-options.ts";
 
 /** Options of `serveKubernetesSigner`. */
 export interface ServeKubernetesSignerOptions {

@@ -11,8 +11,8 @@ import {
   type OwnKeys,
 } from "@signpost/core";
 import { assertOptions, type OptionNames, readOwnKeys } from "@signpost/core/adapter";
-import { type ReadLegacyKey, readLegacyKeys } from "./keys/legacy-keys.ts";
-import type { KubernetesLegacyKey } from "./signer-types.ts";
+import { type ReadLegacyKey, readLegacyKeys } from "./legacy-keys.ts";
+import type { KubernetesLegacyKey } from "../signer-types.ts";
 
 /** Options of `createPublicJwksEndpoint`. */
 export interface PublicJwksOptions extends Pick<
