@@ -35,5 +35,5 @@ export const REASONS = {
  */
 export const INSTALL_SCRIPTS = {
   pkcs11js: "compiles its native code. Optional: only users of PKCS#11 install it",
-  protobufjs: "warns about version ranges, and does nothing else. `@google-cloud/kms` needs it",
+  protobufjs: "warns about version ranges, and does nothing else. `@google-cloud/kms` and `@grpc/grpc-js` need it",
 };

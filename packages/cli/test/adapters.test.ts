@@ -45,6 +45,14 @@ async function run(...args: readonly string[]): Promise<{ code: number; stdout: 
   );
 }
 
+test("the signer of kube-apiserver is named, with what to install", async () => {
+  expect(await run("kubernetes", "--config", "kubernetes.json")).toMatchObject({
+    code: 2,
+    stderr:
+      "error @signpost/kubernetes is not installed, and this command needs it\nhint  npm install @signpost/kubernetes @grpc/grpc-js\n",
+  });
+});
+
 test("an adapter that is not installed is named, with what to install", async () => {
   expect(await run("kid", "local:op.pem")).toMatchObject({
     code: 2,

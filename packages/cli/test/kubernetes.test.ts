@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { loadKubernetes } from "../src/keys/kubernetes-package.ts";
 import { createKeyFolder } from "./support/key-folder.ts";
 import { ended, runCli, startCli } from "./support/run-cli.ts";
 
@@ -48,19 +47,4 @@ test("serves until SIGTERM", async () => {
   await ended(child);
   expect(child.exitCode).toBe(143);
   expect(log).toContain('"event":"stopped"');
-});
-
-test("says what to install if the package is not there", async () => {
-  await using folder = await createKeyFolder();
-  const load = (): Promise<never> =>
-    Promise.reject(
-      Object.assign(new Error("Cannot find package '@signpost/kubernetes' imported from here"), {
-        code: "ERR_MODULE_NOT_FOUND",
-      }),
-    );
-  await expect(loadKubernetes(folder.path, load)).rejects.toMatchObject({
-    exitCode: 2,
-    code: "package_missing",
-    hint: "npm install @signpost/kubernetes",
-  });
 });

@@ -57,7 +57,7 @@ export async function startKubeClient(socket: string, issuer: string): Promise<K
       child.stdin.write(`${JSON.stringify(request)}\n`);
       const { value, done } = await answers.next();
       if (done === true) throw new Error(`kube-client ended: ${errors}`);
-      return JSON.parse(String(value)) as Answer;
+      return JSON.parse(value) as Answer;
     });
     last = answered.catch(() => undefined);
     return answered;
