@@ -1,5 +1,6 @@
 import { installDebianPackages } from "./backends/apt.mjs";
 import { provideFipsProvider } from "./backends/fips-provider.mjs";
+import { provideKubeApiserver } from "./backends/kube-apiserver.mjs";
 import { provideNextjs } from "./backends/nextjs.mjs";
 import { provideOpenbao } from "./backends/openbao.mjs";
 import { providePkcs11js } from "./backends/pkcs11js.mjs";
@@ -70,8 +71,19 @@ export const BACKENDS = {
   },
   nginx: {
     what: "nginx as a shared cache, with a clock that libfaketime moves",
-    apt: ["nginx", "faketime"],
-    programs: ["nginx", "faketime"],
+    needs: ["faketime"],
+    apt: ["nginx"],
+    programs: ["nginx"],
+  },
+  faketime: {
+    what: "libfaketime, for a process whose clock is wrong",
+    apt: ["faketime"],
+    programs: ["faketime"],
+  },
+  systemd: {
+    what: "systemd's own reader of unit files",
+    apt: ["systemd"],
+    programs: ["systemd-analyze"],
   },
   localstack: {
     what: "LocalStack's AWS KMS",
@@ -93,6 +105,15 @@ export const BACKENDS = {
     what: "step-ca, a certificate authority",
     needs: ["openssl"],
     provide: () => buildGoProgram("step-ca", "github.com/smallstep/certificates/cmd/step-ca"),
+  },
+  etcd: {
+    what: "etcd, where kube-apiserver keeps its objects",
+    provide: () => buildGoProgram("etcd", "go.etcd.io/etcd/server/v3", "-s -w"),
+  },
+  kubeapiserver: {
+    what: "kube-apiserver, the OP of a Kubernetes cluster",
+    needs: ["etcd"],
+    provide: provideKubeApiserver,
   },
   yivi: {
     what: "the code with which the Yivi wallet accepts a credential",

@@ -11,13 +11,14 @@ import { say } from "./say.mjs";
  *
  * @param {string} name
  * @param {string} [program] the Go package of the program. Default: the one in the folder
+ * @param {string} [linkerFlags] for example the version, where a release build sets it
  */
-export async function buildGoProgram(name, program = ".") {
+export async function buildGoProgram(name, program = ".", linkerFlags = "") {
   const sources = join(ROOT, "test/backends/go", name);
   const folder = join(cacheFolder(), name);
   const file = join(folder, name);
   const marker = join(folder, "built-from");
-  const digest = digestOf(sources);
+  const digest = digestOf(sources, linkerFlags);
   if (existsSync(file) && existsSync(marker) && readFileSync(marker, "utf8") === digest) return;
   if (findProgram("go") === undefined) throw new Error(`go not found, and ${name} is built with Go`);
 
@@ -25,7 +26,8 @@ export async function buildGoProgram(name, program = ".") {
   mkdirSync(folder, { recursive: true });
   // Built under another name and renamed. An interrupted build never runs, and a running program is not disturbed.
   const unfinished = `${file}.${process.pid}`;
-  const args = ["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-o", unfinished, program];
+  const flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", ...(linkerFlags === "" ? [] : ["-ldflags", linkerFlags])];
+  const args = ["build", ...flags, "-o", unfinished, program];
   const { ok, output } = await run("go", args, {
     cwd: sources,
     env: { GOTOOLCHAIN: "local", GOFLAGS: "", ...(program === "." ? {} : { CGO_ENABLED: "0" }) },
@@ -36,9 +38,9 @@ export async function buildGoProgram(name, program = ".") {
   writeFileSync(marker, digest);
 }
 
-/** @param {string} folder */
-function digestOf(folder) {
-  const hash = createHash("sha256");
+/** @param {string} folder @param {string} linkerFlags */
+function digestOf(folder, linkerFlags) {
+  const hash = createHash("sha256").update(linkerFlags);
   for (const file of readdirSync(folder).toSorted()) hash.update(file).update(readFileSync(join(folder, file)));
   return hash.digest("hex");
 }

@@ -39,6 +39,7 @@ export const SECTIONS = [
       { text: "Credential issuers", file: "docs/credential-issuers.md" },
       { text: "OpenID Federation", file: "docs/federation.md" },
       { text: "Kubernetes", file: "docs/kubernetes.md" },
+      { text: "Kubernetes: operations", file: "docs/kubernetes-operations.md" },
     ],
   },
   {

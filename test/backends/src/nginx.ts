@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { faketimePreload } from "./faketime.ts";
 import { assertLoopbackOnly, freePort, startProcess } from "./process.ts";
 
 /** nginx directives by the block that contains them. */
@@ -125,23 +126,11 @@ function configuration({ conf, upstreams }: NginxOptions, port: number, env: rea
 
 async function faketimeEnvironment(clockFile: string): Promise<Record<string, string>> {
   return {
-    LD_PRELOAD: await findFaketime(),
+    ...(await faketimePreload()),
     FAKETIME_TIMESTAMP_FILE: clockFile,
     FAKETIME_FMT: "%s",
     FAKETIME_NO_CACHE: "1",
-    // Timeouts pass in real time.
-    FAKETIME_DONT_FAKE_MONOTONIC: "1",
-    FAKETIME_DISABLE_SHM: "1",
-    NO_FAKE_STAT: "1",
   };
-}
-
-async function findFaketime(): Promise<string> {
-  // Debian keeps it in a folder named after the machine's architecture.
-  const folders = ["/usr/lib", ...(await readdir("/usr/lib")).map((name) => join("/usr/lib", name))];
-  const found = folders.map((folder) => join(folder, "faketime/libfaketime.so.1")).find((path) => existsSync(path));
-  if (found === undefined) throw new Error("libfaketime is not below /usr/lib (Debian: apt-get install faketime)");
-  return found;
 }
 
 /** Renamed at the end, so that a partial file is never read. */
