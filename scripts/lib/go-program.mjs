@@ -26,7 +26,12 @@ export async function buildGoProgram(name, program = ".", linkerFlags = "") {
   mkdirSync(folder, { recursive: true });
   // Built under another name and renamed. An interrupted build never runs, and a running program is not disturbed.
   const unfinished = `${file}.${process.pid}`;
-  const flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", ...(linkerFlags === "" ? [] : ["-ldflags", linkerFlags])];
+  const flags = [
+    "-mod=readonly",
+    "-trimpath",
+    "-buildvcs=false",
+    ...(linkerFlags === "" ? [] : ["-ldflags", linkerFlags]),
+  ];
   const args = ["build", ...flags, "-o", unfinished, program];
   const { ok, output } = await run("go", args, {
     cwd: sources,

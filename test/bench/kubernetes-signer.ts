@@ -31,7 +31,13 @@ export async function startKubernetesSigner({
   await mkdir(join(folder, "run"), { mode: 0o700 });
   const socket = join(folder, "run/signer.sock");
   const port = await freePort();
-  const config = { issuer, socket: { path: socket }, maxTokenLifetimeSeconds: 86_400, keys: [{ uri }], admin: { port } };
+  const config = {
+    issuer,
+    socket: { path: socket },
+    maxTokenLifetimeSeconds: 86_400,
+    keys: [{ uri }],
+    admin: { port },
+  };
   await writeFile(join(folder, "kubernetes.json"), JSON.stringify(config));
   const args = [BIN, "--config", join(folder, "kubernetes.json")];
   const child = startProcess({ command: process.execPath, args, env: { ...env, NODE_NO_WARNINGS: "1" } });

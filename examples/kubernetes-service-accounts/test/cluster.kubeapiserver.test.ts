@@ -85,10 +85,7 @@ test("kube-key.mjs gives the kid and the file with which another control plane a
   await signer.signal("SIGHUP");
   await using other = await startKubeApiserver({
     etcd,
-    flags: [
-      `--service-account-key-file=${file}`,
-      `--service-account-signing-key-file=${join(folder, "key.pem")}`,
-    ],
+    flags: [`--service-account-key-file=${file}`, `--service-account-signing-key-file=${join(folder, "key.pem")}`],
   });
   expect([...(await other.publishedKeys()).keys()]).toEqual([kid]);
   await expect.poll(async () => headerOf((await kube.requestToken()).token)["kid"], { timeout: 20_000 }).toBe(kid);

@@ -29,7 +29,10 @@ async function verify(change: (text: string) => string): Promise<string> {
   }
   const paths = UNITS.map((unit) => join(folder, unit));
   const run = promisify(execFile)("systemd-analyze", ["verify", "--man=no", ...paths]);
-  return run.then(({ stderr }) => stderr, (error: unknown) => (error as { readonly stderr: string }).stderr);
+  return run.then(
+    ({ stderr }) => stderr,
+    (error: unknown) => (error as { readonly stderr: string }).stderr,
+  );
 }
 
 test("systemd reads the units, and finds nothing wrong", async () => {

@@ -88,7 +88,9 @@ test("after an outage the first token comes by itself", async () => {
   const rows: string[] = [];
   for (const outage of OUTAGES_S) {
     const seconds = await Promise.all(planes.map((plane) => measure(plane, outage)));
-    rows.push(`${outage} s away: ${planes.map(({ name }, index) => `${seconds[index]?.toFixed(1)} s if ${name}`).join(", ")}`);
+    rows.push(
+      `${outage} s away: ${planes.map(({ name }, index) => `${seconds[index]?.toFixed(1)} s if ${name}`).join(", ")}`,
+    );
     for (const { kube } of planes) expect(await kube.requestToken()).toMatchObject({ status: 201 });
   }
   process.stdout.write(`first token after the signer is back\n${rows.join("\n")}\n`);

@@ -2,7 +2,13 @@ import { skewedClock } from "@signpost/test-backends/faketime";
 import { KUBE_ISSUER, type KubeApiserver } from "@signpost/test-backends/kube-apiserver";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, signingEndpoint, startCluster } from "./support/cluster.ts";
-import { createSignerFolder, type Signer, type SignerFolder, type SignerSettings, startSigner } from "./support/signer-process.ts";
+import {
+  createSignerFolder,
+  type Signer,
+  type SignerFolder,
+  type SignerSettings,
+  startSigner,
+} from "./support/signer-process.ts";
 import { createEcKey, issuedBy, kidOf, verifiesByPublishedKey } from "./support/tokens.ts";
 
 // Two control planes on one etcd. The clock of one signer is ahead, the clock of the other is behind.

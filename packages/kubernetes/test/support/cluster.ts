@@ -1,6 +1,12 @@
 import { type Etcd, startEtcd } from "@signpost/test-backends/etcd";
 import { type KubeApiserver, startKubeApiserver } from "@signpost/test-backends/kube-apiserver";
-import { createSignerFolder, type Signer, type SignerFolder, type SignerSettings, startSigner } from "./signer-process.ts";
+import {
+  createSignerFolder,
+  type Signer,
+  type SignerFolder,
+  type SignerSettings,
+  startSigner,
+} from "./signer-process.ts";
 
 /** One control plane: kube-apiserver and its signer. */
 export interface Cluster extends AsyncDisposable {

@@ -55,7 +55,13 @@ export function createEcKey(): KeyFiles {
   return pemsOf(generateKeyPairSync("ec", { namedCurve: "P-256" }));
 }
 
-function pemsOf({ publicKey, privateKey }: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): KeyFiles {
+function pemsOf({
+  publicKey,
+  privateKey,
+}: {
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+}): KeyFiles {
   return {
     publicKey,
     publicPem: publicKey.export({ type: "spki", format: "pem" }).toString(),
