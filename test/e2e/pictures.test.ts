@@ -14,6 +14,7 @@ const guides = [
   "docs/rotation.md",
   "docs/signer.md",
   "docs/threat-model.md",
+  "docs/kubernetes.md",
   "docs/cli.md",
   "docs/cli-check.md",
   "docs/cli-bench.md",

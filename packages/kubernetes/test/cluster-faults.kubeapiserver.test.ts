@@ -1,24 +1,29 @@
+import { randomUUID } from "node:crypto";
 import { type FakeAwsKms, type FakeKmsKey, startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { KUBE_ISSUER } from "@signpost/test-backends/kube-apiserver";
+import { freePort } from "@signpost/test-backends/process";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Cluster, startCluster } from "./support/cluster.ts";
-import { type SignerFolder, type SignerSettings, startSigner } from "./support/signer-process.ts";
+import { type SignerSettings, startSigner } from "./support/signer-process.ts";
 import { issuedBy, kidOf } from "./support/tokens.ts";
 
 // A backend that fails, signs wrongly, or does not have a key yet.
 
+const HOUR_MS = 3_600_000;
 const JWKS_URI = "https://keys.example/cluster/jwks";
 
 let kms: FakeAwsKms;
 let key: FakeKmsKey;
 let cluster: Cluster;
+let publicPort: number;
 beforeAll(async () => {
   kms = await startFakeAwsKms();
   key = kms.addKey();
+  publicPort = await freePort();
   const { accessKeyId, secretAccessKey } = kms.credentials;
   const env = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
   cluster = await startCluster({
-    settings: (folder) => settings(folder, uriOf(key.keyId)),
+    settings: () => settings([entry("sa-1", key.keyId, -50 * HOUR_MS)]),
     start: (folder) => startSigner(folder, env),
     flags: [`--service-account-jwks-uri=${JWKS_URI}`],
   });
@@ -29,16 +34,31 @@ afterAll(async () => {
   await kms.stop();
 });
 
-function uriOf(keyId: string): string {
-  return `awskms://127.0.0.1:${kms.port}/${keyId}?region=${kms.region}`;
+interface Entry {
+  readonly keyId: string;
+  readonly signer: string;
+  readonly announcedFrom: string;
+  readonly activeFrom: string;
 }
 
-function settings(_folder: SignerFolder, ...uris: readonly string[]): SignerSettings {
+/** A key that signs from this many milliseconds on, counted from now, and was announced 3 h before. */
+function entry(keyId: string, id: string, activeInMs: number): Entry {
+  const at = (ms: number): string => new Date(Date.now() + ms).toISOString();
+  return {
+    keyId,
+    signer: `awskms://127.0.0.1:${kms.port}/${id}?region=${kms.region}`,
+    announcedFrom: at(activeInMs - 3 * HOUR_MS),
+    activeFrom: at(activeInMs),
+  };
+}
+
+function settings(entries: readonly Entry[]): SignerSettings {
   return {
     issuer: KUBE_ISSUER,
     maxTokenLifetimeSeconds: 3600,
     refreshHintSeconds: 1,
-    keys: uris.map((uri, index) => ({ keyId: `sa-${index + 1}`, uri })),
+    schedule: { announceHours: 2, sharedCaches: false, entries },
+    publicJwks: { host: "127.0.0.1", port: publicPort },
   };
 }
 
@@ -67,6 +87,24 @@ test("while the backend is away, tokens are accepted and the keys stay published
   await expect.poll(() => kube.requestToken(), { timeout: 20_000 }).toMatchObject({ status: 201 });
 });
 
-test("the discovery document names the URL of one's own", async () => {
-  expect(await cluster.kube.discovery()).toMatchObject({ issuer: KUBE_ISSUER, jwks_uri: JWKS_URI });
+test("a public issuer has the keys that kube-apiserver publishes, at the URL that it names", async () => {
+  const { kube } = cluster;
+  expect(await kube.discovery()).toMatchObject({ issuer: KUBE_ISSUER, jwks_uri: JWKS_URI });
+  const answer = await fetch(`http://127.0.0.1:${publicPort}/openid/v1/jwks`);
+  const { keys } = (await answer.json()) as { readonly keys: readonly Readonly<Record<string, string>>[] };
+  expect(new Map(keys.map((each) => [each["kid"], each]))).toEqual(await kube.publishedKeys());
+});
+
+test("a key that is due and cannot be opened yet stops nothing, and signs once it is there", async () => {
+  const { kube, folder, reload } = cluster;
+  const later = randomUUID();
+  await folder.configure(settings([entry("sa-1", key.keyId, -50 * HOUR_MS), entry("sa-2", later, 3000)]));
+  await reload();
+  await expect.poll(() => folder.metrics(), { timeout: 20_000 }).toMatch(/^signpost_kubernetes_keys_unopened 1$/m);
+  const before = await issuedBy(kube);
+  expect(kidOf(before)).toBe("sa-1");
+  kms.addKey({ keyId: later });
+  await expect.poll(async () => kidOf(await issuedBy(kube)), { timeout: 45_000, interval: 200 }).toBe("sa-2");
+  expect(await kube.reviewToken(before)).toMatchObject({ authenticated: true });
+  expect([...(await kube.publishedKeys()).keys()].toSorted()).toEqual(["sa-1", "sa-2"]);
 });
