@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { type FakeAwsKms, type FakeKmsKey, startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { KUBE_ISSUER } from "@signpost/test-backends/kube-apiserver";
 import { freePort } from "@signpost/test-backends/process";
@@ -98,8 +99,10 @@ test("a public issuer has the keys that kube-apiserver publishes, at the URL tha
 test("a key that is due and cannot be opened yet stops nothing, and signs once it is there", async () => {
   const { kube, folder, reload } = cluster;
   const later = randomUUID();
-  await folder.configure(settings([entry("sa-1", key.keyId, -50 * HOUR_MS), entry("sa-2", later, 3000)]));
+  const due = Date.now() + 1000;
+  await folder.configure(settings([entry("sa-1", key.keyId, -50 * HOUR_MS), entry("sa-2", later, 1000)]));
   await reload();
+  await delay(due + 500 - Date.now());
   await expect.poll(() => folder.metrics(), { timeout: 20_000 }).toMatch(/^signpost_kubernetes_keys_unopened 1$/m);
   const before = await issuedBy(kube);
   expect(kidOf(before)).toBe("sa-1");

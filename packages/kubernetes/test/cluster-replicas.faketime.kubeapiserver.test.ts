@@ -112,6 +112,8 @@ test("while a rotation passes, each accepts the tokens of the other, also while 
 
 test("after an emergency, the announced key signs at once, also where the new schedule comes later", async () => {
   const [stolen, spare] = [await issuedBy(ahead.kube), new Date()];
+  // Both remember it.
+  for (const { kube } of [ahead, behind]) expect(await kube.reviewToken(stolen)).toMatchObject({ authenticated: true });
   const entries = [entry("sa-1", -50, -50), entry("sa-3", -3, spare, spare)];
   await rollOut(ahead, entries);
   await expect.poll(async () => kidOf(await issuedBy(ahead.kube)), { timeout: 20_000 }).toBe("sa-3");
