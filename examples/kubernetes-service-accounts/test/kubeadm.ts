@@ -3,10 +3,7 @@ import { parse, parseAllDocuments } from "yaml";
 
 export const readExample = (name: string): Promise<string> => readFile(new URL(`../${name}`, import.meta.url), "utf8");
 
-/**
- * The flags that kubeadm v1.37 gives to kube-apiserver, besides those that the user adds, with etcd on the same machine:
- * `getAPIServerCommand` in its sources.
- */
+/** The flags that kubeadm v1.37.2 gives to kube-apiserver: `kubeadm init phase control-plane apiserver --dry-run`. */
 const KUBEADM_FLAGS: readonly string[] = [
   "advertise-address=192.0.2.1",
   "allow-privileged=true",
@@ -32,6 +29,7 @@ const KUBEADM_FLAGS: readonly string[] = [
   "service-account-issuer=https://kubernetes.default.svc.cluster.local",
   "service-account-key-file=/etc/kubernetes/pki/sa.pub",
   "service-account-signing-key-file=/etc/kubernetes/pki/sa.key",
+  "service-cluster-ip-range=10.96.0.0/12",
   "tls-cert-file=/etc/kubernetes/pki/apiserver.crt",
   "tls-private-key-file=/etc/kubernetes/pki/apiserver.key",
 ];
@@ -62,8 +60,9 @@ interface Operation {
 /** The command of kube-apiserver in the manifest that kubeadm writes with the files of this example. */
 export async function patchedCommand(): Promise<readonly string[]> {
   const { extraArgs } = (await clusterConfiguration()).apiServer;
+  // Those of the user come last.
   const flags = [...KUBEADM_FLAGS, ...extraArgs.map(({ name, value }) => `${name}=${value}`)];
-  const command = ["kube-apiserver", ...flags.toSorted().map((flag) => `--${flag}`)];
+  const command = ["kube-apiserver", ...flags.map((flag) => `--${flag}`)];
   for (const operation of parse(await readExample("patches/kube-apiserver+json.yaml")) as readonly Operation[]) {
     apply(operation, command);
   }
