@@ -24,7 +24,7 @@ beforeAll(async () => {
       return unit;
     },
   });
-});
+}, 120_000);
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 interface Load {

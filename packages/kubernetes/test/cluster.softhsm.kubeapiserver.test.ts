@@ -27,7 +27,7 @@ beforeAll(async () => {
       };
     },
   });
-});
+}, 120_000);
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
   await hsm.stop();
