@@ -59,10 +59,7 @@ async function writeFiles(): Promise<void> {
   const write = (name: string, content: string | Buffer): Promise<void> => writeFile(join(folder, name), content);
   await write("key.pem", privateKey.export({ type: "pkcs8", format: "pem" }));
   await write("sa.pub", old.export({ type: "spki", format: "pem" }));
-  const config = (await readExample("kubernetes.json"))
-    .replace("/etc/kubernetes/pki/sa.pub", "sa.pub")
-    .replace("8091", String(await freePort()));
-  await write("kubernetes.json", config);
+  await write("kubernetes.json", (await readExample("kubernetes.json")).replace("8091", String(await freePort())));
   await write("schedule.json", await schedule());
 }
 
