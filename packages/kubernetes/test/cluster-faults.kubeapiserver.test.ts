@@ -11,6 +11,8 @@ import { issuedBy, kidOf } from "./support/tokens.ts";
 // A backend that fails, signs wrongly, or does not have a key yet.
 
 const HOUR_MS = 3_600_000;
+/** Time enough to load the configuration before, also on a busy machine. */
+const DUE_MS = 6000;
 const JWKS_URI = "https://keys.example/cluster/jwks";
 
 let kms: FakeAwsKms;
@@ -99,8 +101,8 @@ test("a public issuer has the keys that kube-apiserver publishes, at the URL tha
 test("a key that is due and cannot be opened yet stops nothing, and signs once it is there", async () => {
   const { kube, folder, reload } = cluster;
   const later = randomUUID();
-  const due = Date.now() + 1000;
-  await folder.configure(settings([entry("sa-1", key.keyId, -50 * HOUR_MS), entry("sa-2", later, 1000)]));
+  const due = Date.now() + DUE_MS;
+  await folder.configure(settings([entry("sa-1", key.keyId, -50 * HOUR_MS), entry("sa-2", later, DUE_MS)]));
   await reload();
   await delay(due + 500 - Date.now());
   await expect.poll(() => folder.metrics(), { timeout: 20_000 }).toMatch(/^signpost_kubernetes_keys_unopened 1$/m);

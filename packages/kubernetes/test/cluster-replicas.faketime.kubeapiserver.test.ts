@@ -95,10 +95,10 @@ async function bothAcceptBoth(): Promise<readonly unknown[]> {
 }
 
 test("while a rotation passes, each accepts the tokens of the other, also while they sign with different keys", async () => {
+  const seen = new Set([(await bothAcceptBoth()).join(" and ")]);
   const changes = new Date(Date.now() + 12_000);
   const entries = [entry("sa-1", -50, -50), entry("sa-2", -3, changes), entry("sa-3", -3, 1000)];
   await Promise.all([rollOut(ahead, entries), rollOut(behind, entries)]);
-  const seen = new Set<string>();
   await expect
     .poll(
       async () => {
