@@ -3,7 +3,7 @@ import { arrow, picture, rect, text } from "./svg.mjs";
 /** Who asks whom for a ServiceAccount token. docs/kubernetes.md shows it. */
 export function kubernetesPicture() {
   return picture(
-    "A kubelet asks kube-apiserver for the token of a pod. On the same control plane, kube-apiserver sends the claims through a Unix socket to the signer, which sends a digest to the KMS or HSM and verifies the signature that comes back. kube-apiserver gets the public keys through the same socket, and publishes them. Pods use the token, and whoever gets it verifies it with the published keys.",
+    "A kubelet asks kube-apiserver for the token of a pod. On the same control plane, kube-apiserver sends the claims through a Unix socket to the signer, which sends a digest to the KMS or HSM and verifies the signature that comes back. kube-apiserver gets the public keys through the same socket, and publishes them. Pods use the token, and verifiers check it with the published keys.",
     332,
     [
       rect(4, 104, 352, 138, "paper", { round: 8 }),

@@ -33,7 +33,7 @@ export async function verifiesByPublishedKey(kube: KubeApi, token: string): Prom
   return verify("sha256", input, { key: publicKey, dsaEncoding: "ieee-p1363" }, Buffer.from(signature, "base64url"));
 }
 
-/** The `kid` that kube-apiserver gives to a key of its own: SHA-256 of its SubjectPublicKeyInfo. */
+/** The `kid` that kube-apiserver gives to its own keys: SHA-256 of its SubjectPublicKeyInfo. */
 export function kubeKidOf(publicKey: KeyObject): string {
   return createHash("sha256")
     .update(publicKey.export({ type: "spki", format: "der" }))
