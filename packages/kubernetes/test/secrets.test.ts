@@ -38,11 +38,11 @@ const CLAIMS: readonly (readonly [string, string])[] = [
   ["a whole token", given.jwt],
 ];
 
-const failing = (error: unknown): Signer => ({
+const failing = (reason: Error): Signer => ({
   uri: key.uri,
   publicKey: key.publicKey,
   close: () => Promise.resolve(),
-  sign: () => Promise.reject(error as Error),
+  sign: () => Promise.reject(reason),
 });
 const SIGNERS: readonly (readonly [string, Signer])[] = [
   ["a key that signs", key],
