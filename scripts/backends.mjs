@@ -129,11 +129,6 @@ export const BACKENDS = {
     programs: ["cc", "make", "perl", "openssl"],
     provide: provideFipsProvider,
   },
-  perl: {
-    what: "Perl, which keeps a listening socket while a program restarts",
-    apt: ["perl-base"],
-    programs: ["perl"],
-  },
   redis: {
     what: "Debian's Redis, for the replay store",
     apt: ["redis-server"],

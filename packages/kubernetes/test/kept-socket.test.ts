@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
-import { expect, test, vi } from "vitest";
+import { startKeptSocket } from "@signpost/test-backends/kept-socket";
+import { expect, test } from "vitest";
 import { claimsOf, ISSUER } from "./support/claims.ts";
 import { connectTo } from "./support/grpc-client.ts";
-import { keepSocket } from "./support/kept-socket.ts";
 import { privateFolder } from "./support/private-folder.ts";
 import { BIN } from "./support/run-signer.ts";
 
@@ -19,31 +19,29 @@ test.each(["SIGTERM", "SIGKILL"] as const)(
       maxTokenLifetimeSeconds: 3600,
       keys: [{ uri: "local:" }],
     });
-    await using kept = keepSocket(path, [process.execPath, BIN, "--config", config]);
-    const first = await kept.start();
-    expect(await kept.log.next("ready")).toMatchObject({ pid: first });
+    await using kept = await startKeptSocket({
+      path,
+      name: "signer",
+      command: [process.execPath, BIN, "--config", config],
+    });
     const before = connectTo(path);
     await before.sign(claimsOf());
-    process.kill(first, signal);
-    await vi.waitFor(() => expect(isRunning(first)).toBe(false), 10_000);
+    await kept.goAway(signal);
     before.close();
 
     // The kernel takes the connection, although nothing reads it yet.
     const after = connectTo(path);
     const waiting = after.sign(claimsOf());
-    const second = await kept.start();
+    kept.comeBack();
     await expect(waiting).resolves.toHaveProperty("signature");
-    expect(second).not.toBe(first);
+    expect(readyPids(kept.output())).toHaveLength(2);
     expect((await stat(path)).isSocket()).toBe(true);
     after.close();
   },
 );
 
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+/** The process ids in the lines of the log that say that a signer is ready. */
+function readyPids(output: string): readonly number[] {
+  const lines = output.split("\n").filter((line) => line.includes('"event":"ready"'));
+  return [...new Set(lines.map((line) => (JSON.parse(line) as { readonly pid: number }).pid))];
 }
