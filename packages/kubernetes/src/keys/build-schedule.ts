@@ -9,7 +9,7 @@ import {
 } from "@signpost/core";
 import { readOwnKeys } from "@signpost/core/adapter";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { below, type PlannedEntry } from "./plan.ts";
+import { beginningLate, below, type PlannedEntry } from "./plan.ts";
 
 /** An entry of the plan with its key. */
 export interface OpenEntry {
@@ -24,8 +24,8 @@ export interface OpenEntry {
 export function buildSchedule(loaded: LoadedConfig, open: readonly OpenEntry[], now: () => number): RotationSchedule {
   const { config, schedule } = loaded;
   const entries = open.map(({ entry, signer, lateFrom }): KeySetEntry => {
-    const late = lateFrom === undefined ? {} : { activeFrom: new Date(lateFrom) };
-    return { ...entry.rest, ...late, ...(signer === undefined ? {} : { signer }) } as KeySetEntry;
+    const rest = beginningLate(entry.rest, lateFrom);
+    return { ...rest, ...(signer === undefined ? {} : { signer }) } as KeySetEntry;
   });
   if (schedule === undefined) return unchanging(entries, config.maxTokenLifetimeSeconds, now);
   const { entries: _given, maxTokenLifetimeSeconds = config.maxTokenLifetimeSeconds, ...options } = schedule;

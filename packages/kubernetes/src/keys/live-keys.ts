@@ -72,13 +72,18 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
   const unopenedOf = ({ loaded, plan }: Generation): readonly PlannedEntry[] =>
     plan.filter((entry) => entry.need === "later" && !isOpen(entry, loaded));
 
-  /** A key that is open after it should have begun to sign begins now: until now another key has signed, and must stay as long. */
+  /**
+   * A key that is open after it should have begun to sign begins now: until now another key has signed, and must stay as long. If
+   * a later key signs already, it takes its place just before that one.
+   */
   const noteLate = (entry: PlannedEntry, { loaded, plan }: Generation): void => {
     const time = now();
-    const isReplaced = plan.some(
-      (other) => other.activeFrom > entry.activeFrom && other.activeFrom <= time && isOpen(other, loaded),
-    );
-    if (entry.uri !== undefined && entry.activeFrom < time && !isReplaced) lateFrom.set(entry.uri, time);
+    if (entry.uri === undefined || entry.activeFrom >= time) return;
+    const begun = plan
+      .filter((other) => other !== entry && isOpen(other, loaded))
+      .map(({ uri, activeFrom }) => Math.max(activeFrom, (uri === undefined ? undefined : lateFrom.get(uri)) ?? 0))
+      .filter((from) => from > entry.activeFrom && from <= time);
+    lateFrom.set(entry.uri, Math.min(time, ...begun.map((from) => from - 1)));
   };
 
   const publish = (entry: PlannedEntry, to: Generation): void => {
@@ -133,7 +138,7 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
   };
 
   const load = async (loaded: LoadedConfig, check: () => void): Promise<void> => {
-    const plan = planKeys(loaded, now());
+    const plan = planKeys(loaded, now(), lateFrom);
     for (const { place, uri, need } of plan) {
       // One after the other, so that a wrong PIN is not tried twice.
       if (need === "now" && uri !== undefined) await ring.open(uri, loaded.config.adapters ?? {}).catch(at(place));

@@ -6,6 +6,9 @@ import type { LoadedConfig } from "../config/load-config.ts";
 /** Whether a key must be open before anything is served, can be opened later, or is not published any longer. */
 type Need = "now" | "later" | "never";
 
+/** When keys began to sign that could not be opened in time, by URI. Milliseconds since 1970. */
+export type LateKeys = ReadonlyMap<string, number>;
+
 /** An entry of the configuration. */
 export interface PlannedEntry {
   /** Its JSON path. */
@@ -25,7 +28,7 @@ export interface PlannedEntry {
  *
  * @throws ConfigurationError for entries that core refuses.
  */
-export function planKeys({ config, schedule }: LoadedConfig, time: number): readonly PlannedEntry[] {
+export function planKeys({ config, schedule }: LoadedConfig, time: number, late: LateKeys): readonly PlannedEntry[] {
   if (schedule === undefined) {
     const entries = (config.keys ?? []).map(({ uri, ...rest }, index) => ({
       place: `keys[${index}]`,
@@ -40,7 +43,7 @@ export function planKeys({ config, schedule }: LoadedConfig, time: number): read
   const entries = schedule.entries.map(({ signer, ...rest }, index) => ({
     place: `schedule.entries[${index}]`,
     uri: signer,
-    rest,
+    rest: beginningLate(rest, signer === undefined ? undefined : late.get(signer)),
   }));
   const { entries: _given, maxTokenLifetimeSeconds = config.maxTokenLifetimeSeconds, ...options } = schedule;
   const inspected = inspectSchedule(entries.map(standingIn) as ScheduledEntry[], {
@@ -57,6 +60,15 @@ export function planKeys({ config, schedule }: LoadedConfig, time: number): read
     const need = NEEDS[phase];
     return [{ ...entry, need, activeFrom: key.activeFrom }];
   });
+}
+
+/**
+ * An entry that begins to sign when its key was there. Until then the key before it signed, and must stay published as long. A date
+ * that is later still counts: it was changed since.
+ */
+export function beginningLate<Entry extends object>(entry: Entry, lateFrom: number | undefined): Entry {
+  if (lateFrom === undefined || !(Date.parse(String(Reflect.get(entry, "activeFrom"))) < lateFrom)) return entry;
+  return { ...entry, activeFrom: new Date(lateFrom).toISOString() };
 }
 
 const NEEDS = {
