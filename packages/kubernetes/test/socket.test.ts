@@ -64,6 +64,14 @@ describe("permissions", () => {
     expect(await modeOf(path.replace("/signer.sock", ""))).toBe(0o710);
   });
 
+  test("a mode for a group without a group means the group of the process", async () => {
+    const path = (await folder()).at("new/signer.sock");
+    await serve({ path, mode: "0660" });
+    expect(await modeOf(path.replace("/signer.sock", ""))).toBe(0o710);
+    expect((await stat(path)).gid).toBe(ownGroup);
+    expect(await answers(path)).toBe(true);
+  });
+
   test.each([0o755, 0o711, 0o770, 0o707])("a folder of mode %o is refused", async (mode) => {
     const parent = (await folder()).at("open");
     await mkdir(parent);
@@ -87,6 +95,19 @@ describe("permissions", () => {
     const found = folderFault(stats, 1000, group);
     if (fault === undefined) expect(found).toBeUndefined();
     else expect(found).toMatch(fault);
+  });
+
+  test("a group can be named", async () => {
+    const line = (await readFile("/etc/group", "utf8"))
+      .split("\n")
+      .find((each) => each.split(":")[2] === String(ownGroup));
+    const path = (await folder()).at("signer.sock");
+    await chmod(path.replace("/signer.sock", ""), 0o710);
+    await serve({ path, mode: "0660", group: line?.split(":")[0] });
+    expect((await stat(path)).gid).toBe(ownGroup);
+    await expect(serve({ path, mode: "0660", group: "no-such-group" })).rejects.toThrow(
+      "socket.group: expected a group",
+    );
   });
 
   test("a group is known by its name in /etc/group", async () => {

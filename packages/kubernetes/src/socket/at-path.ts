@@ -19,7 +19,7 @@ export async function listenAtPath(
   { path, mode, group }: ReadSocketAtPath,
   onConnection: (socket: Socket) => void,
 ): Promise<Listening> {
-  const gid = group === undefined ? undefined : await groupId(group);
+  const gid = group === undefined ? ownGroup(mode) : await groupId(group);
   await requirePrivateFolder(path, gid);
   await requireFree(path);
   const temporary = temporaryPath(path, randomBytes(4).toString("hex"));
@@ -37,6 +37,11 @@ export async function listenAtPath(
   }
 }
 
+/** A socket for a group is for that of the process, if no other one is named. */
+function ownGroup(mode: number): number | undefined {
+  return mode === 0o660 ? process.getegid?.() : undefined;
+}
+
 async function listen(server: Server, path: string): Promise<void> {
   server.listen({ path, backlog: BACKLOG });
   await once(server, "listening").catch((cause: unknown) => {
@@ -48,7 +53,8 @@ async function listen(server: Server, path: string): Promise<void> {
 async function requireFree(path: string): Promise<void> {
   const stats = await lstat(path).catch((error: unknown) => {
     if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
+    const problem = `what is at ${path} cannot be looked up (${codeOf(error)}); the folder must be open to this user`;
+    throw new ConfigurationError("socket.path", problem, { cause: error });
   });
   if (stats === undefined) return;
   if (!stats.isSocket()) throw new ConfigurationError("socket.path", `${path} is there and is no socket; remove it`);

@@ -6,10 +6,10 @@ import { isAbsolute, normalize } from "node:path";
 export interface SocketAtPath {
   /**
    * An absolute path, at most 107 bytes (103 on macOS). The folder must be yours or root's and closed to others (mode 0700; with
-   * `group`, the group may pass it: 0710 or 0750). It is made if it is missing.
+   * the mode `"0660"`, its group may pass it: 0710 or 0750). It is made if it is missing.
    */
   readonly path: string;
-  /** The permissions of the socket, as octal text: `"0600"`, or `"0660"` with `group`. Default `"0600"`. */
+  /** The permissions of the socket, as octal text: `"0600"`, or `"0660"` for a group. Default `"0600"`. */
   readonly mode?: string | undefined;
   /** The group that may connect, by name or by number. Only with the mode `"0660"`. Default: the group of the process. */
   readonly group?: string | number | undefined;
