@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { chmod, mkdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { request } from "node:http";
+import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { claimsOf, ISSUER } from "./support/claims.ts";
@@ -280,6 +281,33 @@ test("the key set is served at a public URL, with RSA keys of before", async () 
 });
 
 describe("the end", () => {
+  test("while it finishes its calls, it is alive and not ready", async () => {
+    const kms = await startFakeAwsKms();
+    cleanups.push(() => kms.stop());
+    const { accessKeyId, secretAccessKey } = kms.credentials;
+    const keys = [{ uri: `awskms://127.0.0.1:${kms.port}/${kms.addKey().keyId}?region=${kms.region}` }];
+    const env = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
+    const running = await startReady(await configure({ keys }), env);
+    const client = connectTo(folder.at("signer.sock"));
+    cleanups.push(
+      () => running[Symbol.asyncDispose](),
+      () => client.close(),
+    );
+    kms.faults.on("hang", "Sign");
+    const call = client.sign(claimsOf()).catch((error: unknown) => error);
+    await vi.waitFor(() => expect(kms.requests.some(({ operation }) => operation === "Sign")).toBe(true), 10_000);
+    running.child.kill("SIGTERM");
+    await running.log.next("stopping");
+    const ask = (path: string): Promise<Response> => fetch(`${String(running.ready["admin"])}${path}`);
+    expect((await ask("/livez")).status).toBe(200);
+    const ready = await ask("/readyz");
+    expect([ready.status, await ready.text()]).toEqual([503, "stopping"]);
+    expect((await (await ask("/metrics")).text()).split("\n")).toContain("signpost_kubernetes_ready 0");
+    kms.reset();
+    await call;
+    expect(await running.ended()).toBe(0);
+  });
+
   test("SIGTERM removes the socket, and the exit code is 0", async () => {
     const { stop, log } = await start();
     expect(await stop()).toBe(0);
@@ -315,6 +343,20 @@ describe("--check", () => {
     expect(await check.ended()).toBe(2);
     expect(check.log.lines.at(-1)).toMatchObject({ level: "error", event: "failed" });
   });
+});
+
+test("each metric of the guide is one of the program, and each of the program is in the README", async () => {
+  const { ready } = await start();
+  const text = await (await fetch(`${String(ready["admin"])}/metrics`)).text();
+  const metrics = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = ""]) => name);
+  const read = (path: string): Promise<string> => readFile(new URL(`../${path}`, import.meta.url), "utf8");
+  const named = (page: string): readonly string[] =>
+    [...page.matchAll(/\b(?:signpost_kubernetes|process)_\w+/g)].map(([name]) => name);
+  const readme = named(await read("README.md"));
+  expect(metrics.filter((name) => !readme.includes(name))).toEqual([]);
+  const guide = named(await read("../../docs/kubernetes-operations.md"));
+  expect(guide.length).toBeGreaterThan(0);
+  expect([...readme, ...guide].filter((name) => !metrics.includes(name))).toEqual([]);
 });
 
 test.each([

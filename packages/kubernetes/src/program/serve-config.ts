@@ -52,9 +52,14 @@ export async function serveConfig(path: string, first: LoadedConfig, log: Log, e
     if (use === undefined) throw new TypeError("no keys yet");
     return use.signer;
   };
+  const notReady = (): string | undefined =>
+    ending.aborted ? "stopping" : server === undefined ? "no keys yet" : undefined;
   const admin = {
-    notReady: () => (ending.aborted ? "stopping" : server === undefined ? "no keys yet" : undefined),
-    metrics: () => [...counters.samples(), ...gauges(keys, use !== undefined)],
+    notReady,
+    metrics: () => [
+      ...counters.samples(),
+      ...gauges(keys, { isLoaded: use !== undefined, isReady: notReady() === undefined }),
+    ],
   };
 
   process.on("SIGHUP", reloads.request);
