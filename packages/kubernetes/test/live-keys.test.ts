@@ -84,6 +84,13 @@ test("the key before it signs until it is there", async () => {
   expect(await published(LATE)).toEqual(["new", "old"]);
 });
 
+test("a configuration that is loaded while it is due and away is refused, and the key before it goes on", async () => {
+  await load(OLD, NEW);
+  expect(await published(DUE + 1)).toEqual(["old"]);
+  await expect(load(OLD, NEW)).rejects.toMatchObject({ code: "unavailable" });
+  expect(await published(DUE + 1)).toEqual(["old"]);
+});
+
 describe("the key before it stays published for the tokens that it signed meanwhile", () => {
   test("as long as a token lives", async () => {
     await openLate(OLD, NEW);
