@@ -23,6 +23,7 @@ const NEEDS = {
   openbao: ["openbao"],
   pkcs11: ["softhsm", "cc"],
   "pkcs11-process": ["softhsm", "cc"],
+  kubernetes: [],
 };
 const RESULTS = "test/faults/results";
 const USAGE = "faults [-- BACKEND … --seed N --tokens N --only KIND,… --publish]";

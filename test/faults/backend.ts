@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { GuardedSigner, GuardPolicy, SignerErrorCode } from "@signpost/core";
+import type { GuardedSigner, GuardPolicy, KeySet, SignerErrorCode } from "@signpost/core";
 import type { Effect, Kind } from "./kinds.ts";
 
 /**
@@ -35,10 +35,18 @@ export interface FaultSwitch {
   readonly recoveryMs?: number | undefined;
 }
 
+/** What signs the tokens of an OP. */
+export interface Issuer {
+  sign(claims: Readonly<Record<string, unknown>>): Promise<string>;
+  close(): Promise<void>;
+}
+
 /** A backend with the faults that it can have. */
 export interface FaultyBackend {
   /** A new key. */
   newKey(): Promise<BackendKey>;
+  /** Starts what signs with the current keys of the OP. Default: `signJwt` does. */
+  readonly startIssuer?: ((keys: () => KeySet) => Promise<Issuer>) | undefined;
   readonly faults: Partial<Readonly<Record<Kind, FaultSwitch>>>;
   /** Closes clients that a caller would close, after all signers. */
   closeClients?(): Promise<void>;

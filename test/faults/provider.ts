@@ -10,10 +10,10 @@ import {
   type RotationSchedule,
   type ScheduledEntry,
 } from "@signpost/core";
-import type { BackendKey, FaultyBackend } from "./backend.ts";
+import type { BackendKey, FaultyBackend, Issuer } from "./backend.ts";
+import { ISSUER } from "./issuer-name.ts";
 import { type Published, readPublished, thumbprintOf } from "./verifier.ts";
 
-const ISSUER = "https://op.example";
 const LIFETIME_SECONDS = 3_600;
 const HOUR_MS = 3_600_000;
 /** The announcement of a key: four hours, and the clock skew of a minute. */
@@ -86,6 +86,8 @@ export async function startProvider(backend: FaultyBackend): Promise<Provider> {
     return { signer, announcedFrom: since, activeFrom: since };
   };
   use([alone(current)]);
+  const inProcess: Issuer = { sign: (claims) => signJwt(schedule, claims), close: () => Promise.resolve() };
+  const issuer = (await backend.startIssuer?.(() => schedule.keySet())) ?? inProcess;
 
   const becomes = (next: Opened): void => {
     current = next;
@@ -98,8 +100,8 @@ export async function startProvider(backend: FaultyBackend): Promise<Provider> {
     truth,
     onChange: () => undefined,
     issue: (subject) => {
-      const exp = Math.floor(now() / 1000) + 300;
-      return signJwt(schedule, { iss: ISSUER, sub: subject, aud: "rp", exp });
+      const iat = Math.floor(now() / 1000);
+      return issuer.sign({ iss: ISSUER, sub: subject, aud: "rp", iat, exp: iat + 300 });
     },
     published: () => {
       const { status, headers, body } = endpoint.respond("GET");
@@ -152,7 +154,10 @@ export async function startProvider(backend: FaultyBackend): Promise<Provider> {
       current = await open(current.key);
       use([alone(current)]);
     },
-    close: () => current.signer.close(),
+    close: async () => {
+      await issuer.close();
+      await current.signer.close();
+    },
   };
   return provider;
 }

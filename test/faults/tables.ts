@@ -16,6 +16,7 @@ const NAMES: Readonly<Record<string, string>> = {
   openbao: "OpenBao",
   pkcs11: "PKCS#11, threads",
   "pkcs11-process": "PKCS#11, process",
+  kubernetes: "kube-apiserver's signer",
 };
 
 /** In the order of the tables. */

@@ -2,6 +2,7 @@ import type { StartBackend } from "../backend.ts";
 import { startAwsKms } from "./aws-kms.ts";
 import { startAzureKeyVault } from "./azure-key-vault.ts";
 import { startGcpKms } from "./gcp-kms.ts";
+import { startKubernetes } from "./kubernetes.ts";
 import { startLocal } from "./local.ts";
 import { startOpenbaoServer } from "./openbao.ts";
 import { startPkcs11 } from "./pkcs11.ts";
@@ -19,4 +20,5 @@ export const BACKENDS: Readonly<Record<string, StartBackend>> = {
   openbao: startOpenbaoServer,
   pkcs11: () => startPkcs11("thread"),
   "pkcs11-process": () => startPkcs11("process"),
+  kubernetes: startKubernetes,
 };

@@ -1,0 +1,3 @@
+import { campaignTest } from "./support/fault-campaign.ts";
+
+campaignTest("kubernetes");

@@ -1,0 +1,2 @@
+/** The `iss` of every token. */
+export const ISSUER = "https://op.example";
