@@ -22,6 +22,7 @@ import { publicPackages } from "../../lib/workspace.mjs";
 const OTHERS = {
   "@aws-sdk/client-kms": "packages/aws-kms",
   "@google-cloud/kms": "packages/gcp-kms",
+  "@grpc/grpc-js": "packages/kubernetes",
   "better-auth": "packages/better-auth",
   "oidc-provider": "packages/oidc-provider",
   pkcs11js: ".",

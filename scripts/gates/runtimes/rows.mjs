@@ -86,5 +86,6 @@ export const ROWS = [
     tokens: TOKENS_OF_HOST,
   },
   { label: "`@signpost/better-auth`", program: "hosting-better-auth.mjs", backend: "local", tokens: TOKENS_OF_HOST },
+  { label: "`@signpost/kubernetes`", program: "answering-kubernetes.mjs", backend: "local", limited: ["deno"] },
   { label: "`@signpost/cli`", program: "commands.mjs", backend: "local", tokens: 2 },
 ];
