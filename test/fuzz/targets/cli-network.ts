@@ -244,6 +244,7 @@ export const CLI_NETWORK: readonly Target[] = [
       ES256_JWS,
       jws({ alg: "none", typ: "\u001b[31m" }, { exp: 1e300, iat: -1, nbf: 0.5, aud: ["a"], iss: {} }),
       jws({ kid: ["a"] }, { auth_time: 9e15, aud: "\u202e" }),
+      jws([1], ["exp"]),
       "a.b",
     ],
     words: ["exp", "nbf", "aud", "iss", "auth_time", "kid", "__proto__"],

@@ -1,3 +1,5 @@
+import { isPlainObject } from "@signpost/core/adapter";
+
 /** What a token says of itself. Nothing in it is trusted: it only explains a verdict, and stands in for what was not given. */
 export interface TokenSays {
   readonly header: Readonly<Record<string, unknown>>;
@@ -13,7 +15,7 @@ export function readToken(token: string): TokenSays {
 function partOf(part: string = ""): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString());
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return isPlainObject(value) ? value : {};
   } catch {
     return {};
   }
