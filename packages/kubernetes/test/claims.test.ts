@@ -35,7 +35,10 @@ test("the token has the claims byte for byte, and a header of exactly alg, kid a
   expect(payload).toEqual(JSON.parse(text));
 });
 
-const NOW = 1_800_000_000;
+const NOW = Math.floor(Date.now() / 1000);
+/** Claims with more members in front, which are there a second time or have members twice. */
+const withText = (members: string): string =>
+  Buffer.from(`{${members},${Buffer.from(claimsOf(), "base64url").toString().slice(1)}`).toString("base64url");
 const REFUSED: readonly (readonly [what: string, claims: string, code: string])[] = [
   ["nothing", "", "invalid_claims"],
   ["padding", `${encoded({ a: 1 })}==`, "invalid_claims"],
@@ -59,6 +62,16 @@ const REFUSED: readonly (readonly [what: string, claims: string, code: string])[
   ["a time before 1970", claimsOf({ exp: 600, iat: -1 }), "invalid_claims"],
   ["exp at iat", claimsOf({ exp: NOW, iat: NOW }), "lifetime_invalid"],
   ["exp before iat", claimsOf({ exp: NOW - 1, iat: NOW }), "lifetime_invalid"],
+  [
+    "an issue far in the future",
+    claimsOf({ exp: NOW + 86_400 * 365, iat: NOW + 86_400 * 365 - 600 }),
+    "lifetime_invalid",
+  ],
+  ["an issue in a few minutes", claimsOf({ exp: NOW + 900, iat: NOW + 300 }), "lifetime_invalid"],
+  ["a second iss", withText('"iss":"https://other.example"'), "invalid_claims"],
+  ["a second exp, which is too late", withText(`"exp":${NOW + 86_400 * 365}`), "invalid_claims"],
+  ["a second name that is escaped", withText(String.raw`"\u0073ub":"other"`), "invalid_claims"],
+  ["a name twice deeper inside", withText('"a":[{"namespace":"b","namespace":"c"}]'), "invalid_claims"],
   ["a second too much", claimsOf({ exp: NOW + 3601, iat: NOW }), "lifetime_too_long"],
 ];
 
@@ -68,6 +81,15 @@ describe("refused:", () => {
     expect(error).toBeInstanceOf(KubernetesRequestError);
     expect(error).toMatchObject({ code });
   });
+});
+
+test("an iat slightly ahead is allowed: a clock may be set back in between", async () => {
+  await expect(signer.sign(claimsOf({ exp: NOW + 630, iat: NOW + 30 }))).resolves.toMatchObject({ keyId: "sa-1" });
+});
+
+test("a name that is there twice in different objects, or as a value, is allowed", async () => {
+  const claims = withText('"a":{"iss":"exp"},"b":["iss","iss"]');
+  await expect(signer.sign(claims)).resolves.toMatchObject({ keyId: "sa-1" });
 });
 
 test("the longest lifetime is allowed", async () => {

@@ -9,7 +9,11 @@ import { decodeSignRequest, isEmptyRequest } from "../../../packages/kubernetes/
 import { type Target, must, mustEqual } from "../engine/target.ts";
 import { EC_PUBLIC, jsonOr, utf8 } from "./material.ts";
 
-const RULES = { issuer: "https://kubernetes.default.svc", maxTokenLifetimeSeconds: 3600 };
+const RULES = {
+  issuer: "https://kubernetes.default.svc",
+  maxTokenLifetimeSeconds: 3600,
+  time: Date.parse("2027-01-15T08:00:00Z"),
+};
 const CLAIMS = {
   iss: RULES.issuer,
   sub: "system:serviceaccount:a:b",
@@ -69,8 +73,8 @@ export const KUBERNETES: readonly Target[] = [
   },
   {
     name: "kube-claims",
-    parsers: ["kubernetes/signer/claims.ts"],
-    says: "takes only a JSON object in canonical base64url, byte for byte, and shows no claim",
+    parsers: ["kubernetes/signer/claims.ts", "kubernetes/repeated-name.ts"],
+    says: "takes only a JSON object in canonical base64url, byte for byte, without a name twice, and shows no claim",
     structure: "text",
     seeds: [
       claimsOf(CLAIMS),
@@ -80,6 +84,8 @@ export const KUBERNETES: readonly Target[] = [
       "e30",
       "e30=",
       Buffer.from('{"iss":"a","iat":1.5,"exp":"2"}').toString("base64url"),
+      Buffer.from('{"iss":"a","\\u0069ss":"b"}').toString("base64url"),
+      claimsOf({ ...CLAIMS, iat: CLAIMS.iat + 61, exp: CLAIMS.iat + 62 }),
     ],
     words: ["=", "-", "_", "/", "+", "e30", claimsOf({ iat: 1, exp: 2 })],
     check(input, probe) {
@@ -97,8 +103,9 @@ export const KUBERNETES: readonly Target[] = [
       const { iss, iat, exp } = read.value.members as Record<string, number | string | undefined>;
       const lifetime = Number(exp) - Number(iat);
       must(
-        !checked.ok || (iss === RULES.issuer && lifetime > 0 && lifetime <= 3600),
-        "only short claims of the issuer pass",
+        !checked.ok ||
+          (iss === RULES.issuer && lifetime > 0 && lifetime <= 3600 && Number(iat) <= RULES.time / 1000 + 60),
+        "only short claims of the issuer pass, and none of the future",
       );
       return checked.outcome;
     },

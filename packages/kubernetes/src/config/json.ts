@@ -1,7 +1,8 @@
 import { ConfigurationError } from "@signpost/core";
+import { repeatedName } from "../repeated-name.ts";
 
-/** Strings, and what stands between them, of a text that is JSON. */
-const TOKENS = /"(?:[^"\\]|\\.)*"|[{}:]/g;
+/** Longer than the name of any member, with its quotes. */
+const MAX_SHOWN = 66;
 
 /**
  * Reads JSON in UTF-8, with or without a byte order mark. A name that an object has twice is refused, because parsers keep one of
@@ -16,7 +17,10 @@ export function readJson(file: string, bytes: Uint8Array): unknown {
     throw new ConfigurationError(file, `expected JSON, and ${placeOf(text, error)} it is not`);
   }
   const repeated = repeatedName(text);
-  if (repeated !== undefined) throw new ConfigurationError(file, `the name ${repeated} is there twice in one object`);
+  if (repeated !== undefined) {
+    const shown = repeated.length <= MAX_SHOWN ? repeated : "of a member";
+    throw new ConfigurationError(file, `the name ${shown} is there twice in one object`);
+  }
   return value;
 }
 
@@ -34,21 +38,4 @@ function placeOf(text: string, error: unknown): string {
   const end = position === undefined ? text.length : Number(position);
   const lines = text.slice(0, end).split("\n");
   return `at line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`;
-}
-
-/** As JSON, quotes included. */
-function repeatedName(text: string): string | undefined {
-  const open: Set<unknown>[] = [];
-  let last: string | undefined;
-  for (const [token] of text.matchAll(TOKENS)) {
-    if (token === "{") open.push(new Set());
-    else if (token === "}") open.pop();
-    else if (token === ":" && last !== undefined) {
-      const name: unknown = JSON.parse(last);
-      if (open.at(-1)?.has(name) === true) return last.length <= 66 ? last : "of a member";
-      open.at(-1)?.add(name);
-    }
-    last = token.startsWith('"') ? token : undefined;
-  }
-  return undefined;
 }

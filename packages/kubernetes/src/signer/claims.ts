@@ -1,5 +1,6 @@
 import { decodeBase64url, isPlainObject } from "@signpost/core/adapter";
 import { KubernetesRequestError } from "../errors.ts";
+import { repeatedName } from "../repeated-name.ts";
 import type { TokenSubject } from "../signer-types.ts";
 
 /** The claims of a token, read. */
@@ -13,7 +14,12 @@ export interface ReadClaims {
 export interface ClaimRules {
   readonly issuer: string;
   readonly maxTokenLifetimeSeconds: number;
+  /** Now, in milliseconds since 1970. */
+  readonly time: number;
 }
+
+/** kube-apiserver runs on the same machine. So this is for a clock that is set back between its call and the check. */
+const MAX_AHEAD_SECONDS = 60;
 
 /**
  * Reads claims in base64url. Node's own decoder would accept padding, other alphabets and trailing bits, and the token would
@@ -31,10 +37,15 @@ export function subjectOf({ members: { jti, sub } }: ReadClaims): TokenSubject {
 }
 
 /** Refuses claims that this signer must not sign. */
-export function checkClaims({ members }: ReadClaims, { issuer, maxTokenLifetimeSeconds }: ClaimRules): void {
+export function checkClaims({ members }: ReadClaims, { issuer, maxTokenLifetimeSeconds, time }: ClaimRules): void {
   const { iss, iat, exp } = members;
   if (iss !== issuer) throw new KubernetesRequestError("wrong_issuer", "iss: expected the issuer of this signer");
-  const lifetime = seconds("exp", exp) - seconds("iat", iat);
+  const issuedAt = seconds("iat", iat);
+  const lifetime = seconds("exp", exp) - issuedAt;
+  // Otherwise a client could stock up on tokens for every day of the years to come.
+  if (issuedAt > time / 1000 + MAX_AHEAD_SECONDS) {
+    throw new KubernetesRequestError("lifetime_invalid", "iat: expected a time that is not in the future");
+  }
   if (lifetime <= 0) throw new KubernetesRequestError("lifetime_invalid", "exp: expected a time after iat");
   if (lifetime > maxTokenLifetimeSeconds) {
     const problem = `expected at most ${maxTokenLifetimeSeconds} s after iat, got ${lifetime} s`;
@@ -46,11 +57,12 @@ function parse(payload: Uint8Array): Readonly<Record<string, unknown>> {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
     const value: unknown = JSON.parse(text);
-    if (isPlainObject(value)) return value;
+    // Parsers keep the first or the last of two members, so they would read another token than the one that is checked here.
+    if (isPlainObject(value) && repeatedName(text) === undefined) return value;
   } catch {
     // Without the cause: the message of the parser contains claims.
   }
-  throw invalid("expected claims that are a JSON object");
+  throw invalid("expected claims that are a JSON object, in which no name is there twice");
 }
 
 /** RFC 7519 allows fractions, and kube-apiserver never has them. */

@@ -64,8 +64,7 @@ export function createSignerWith(options: KubernetesSignerOptions, publication: 
   const legacy = readLegacyKeys(options.legacyKeys);
   requireLongPublication(source, maxTokenLifetimeSeconds, now());
   // At once, so that a mistake is found before kube-apiserver asks.
-  const current = (): KeySet => requireDistinct(currentKeySet(source), legacy);
-  current();
+  requireDistinct(currentKeySet(source), legacy);
 
   return Object.freeze({
     issuer,
@@ -73,13 +72,16 @@ export function createSignerWith(options: KubernetesSignerOptions, publication: 
     async sign(claims: string, { signal, onClaims }: KubernetesSignOptions = {}): Promise<SignedToken> {
       const read = readClaims(claims);
       onClaims?.(subjectOf(read));
-      checkClaims(read, { issuer, maxTokenLifetimeSeconds });
-      current();
+      checkClaims(read, { issuer, maxTokenLifetimeSeconds, time: now() });
       return partsOf(await signJws(source, read.payload, { typ: "JWT", signal }));
     },
     fetchKeys: () => {
       const time = now();
-      return publication.answer({ keySet: current(), legacy, nextChange: nextChangeOf(source) }, time, hintSeconds);
+      return publication.answer(
+        { keySet: currentKeySet(source), legacy, nextChange: nextChangeOf(source) },
+        time,
+        hintSeconds,
+      );
     },
   });
 }
@@ -90,10 +92,10 @@ function partsOf(jws: string): SignedToken {
   return { header, signature, keyId: kid };
 }
 
-/** A key that signs must be published, and kube-apiserver refuses one that is excluded. */
-function requireDistinct(keySet: KeySet, legacy: readonly ReadLegacyKey[]): KeySet {
+/** A key that signs must be published, and kube-apiserver refuses one that is excluded. Later, the key that signs wins. */
+function requireDistinct(keySet: KeySet, legacy: readonly ReadLegacyKey[]): void {
   const index = legacy.findIndex(({ keyId }) => keySet.find(keyId) !== undefined);
-  if (index === -1) return keySet;
+  if (index === -1) return;
   throw new ConfigurationError(`legacyKeys[${index}]`, "has the kid of a key of keys; remove it from legacyKeys");
 }
 
