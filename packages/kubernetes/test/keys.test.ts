@@ -1,9 +1,14 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createKeySet, createRotationSchedule, type ScheduledEntry } from "@signpost/core";
-import { createKubernetesSigner, type KubernetesLegacyKey, type KubernetesSignerOptions } from "@signpost/kubernetes";
+import {
+  createKubernetesSigner,
+  createPublicJwksEndpoint,
+  type KubernetesLegacyKey,
+  type KubernetesSignerOptions,
+} from "@signpost/kubernetes";
 import { openLocalSigner } from "@signpost/local";
-import { ISSUER } from "./support/claims.ts";
+import { claimsOf, ISSUER } from "./support/claims.ts";
 
 // What FetchKeys answers: the keys, when they changed, and when to ask again.
 
@@ -18,6 +23,12 @@ const rsa = rsaKey(2048);
 
 const create = (options: Partial<KubernetesSignerOptions> = {}): ReturnType<typeof createKubernetesSigner> =>
   createKubernetesSigner({ issuer: ISSUER, keys: [{ signer: first }], maxTokenLifetimeSeconds: 3600, ...options });
+
+/** The kid that kube-apiserver gives to a key. */
+const kubeKidOf = (publicKey: object): string =>
+  createHash("sha256")
+    .update(createPublicKey({ key: { ...publicKey }, format: "jwk" }).export({ type: "spki", format: "der" }))
+    .digest("base64url");
 
 const withLegacy = (...legacyKeys: KubernetesLegacyKey[]): ReturnType<typeof create> => create({ legacyKeys });
 
@@ -75,8 +86,7 @@ describe("legacy keys", () => {
 
   test("the kid of a key that signs is refused, because an excluded key may not sign", () => {
     const publicKey = first.publicKey;
-    const der = createPublicKey({ key: { ...publicKey }, format: "jwk" }).export({ type: "spki", format: "der" });
-    const keyId = createHash("sha256").update(der).digest("base64url");
+    const keyId = kubeKidOf(publicKey);
     const options = { keys: [{ keyId, signer: first }], legacyKeys: [{ publicKey, excludeFromDiscovery: true }] };
     expect(() => create(options)).toThrow("legacyKeys[0]: has the kid of a key of keys");
   });
@@ -110,6 +120,69 @@ describe("a schedule", () => {
     expect(at(3)).toEqual([["old", "new"], "2026-03-01T09:00:00.000Z", 3600]);
     expect(at(6 - 0.5 / 3600)).toEqual([["old", "new"], "2026-03-01T09:00:00.000Z", 1]);
     expect(at(6)).toEqual([["new", "old"], "2026-03-01T14:00:00.000Z", 3600]);
+  });
+
+  test("announces a key that is a legacy key too: it is published once, and not as one that is excluded", async () => {
+    let time = START;
+    const legacyKeys = [{ publicKey: second.publicKey, excludeFromDiscovery: true }, { publicKey: pem(rsa) }];
+    const at = (hours: number): Date => new Date(START + hours * HOUR_MS);
+    const keyId = kubeKidOf(second.publicKey);
+    const entries: ScheduledEntry[] = [
+      { keyId: "old", signer: first, announcedFrom: at(-24), activeFrom: at(-24) },
+      { keyId, signer: second, announcedFrom: at(1), activeFrom: at(6) },
+    ];
+    const now = (): number => time;
+    const keys = createRotationSchedule(entries, { maxTokenLifetimeSeconds: 3600, rotationWindowHours: 0, now });
+    const signer = create({ keys, legacyKeys, now });
+    const flags = (): readonly unknown[] =>
+      signer.fetchKeys().keys.map((key) => [key.keyId === keyId, key.excludeFromDiscovery]);
+    const iat = START / 1000;
+    const kid = async (): Promise<string> => (await signer.sign(claimsOf({ iat, exp: iat + 600 }))).keyId;
+    expect([flags(), await kid()]).toEqual([
+      [
+        [false, false],
+        [true, true],
+        [false, false],
+      ],
+      "old",
+    ]);
+    const announced = [
+      [false, false],
+      [true, false],
+      [false, false],
+    ];
+    time = START + 2 * HOUR_MS;
+    expect([flags(), await kid()]).toEqual([announced, "old"]);
+    time = START + 7 * HOUR_MS;
+    expect(await kid()).toBe(keyId);
+  });
+
+  test("announces a key that is a legacy key too, also in the public key set", async () => {
+    let time = START;
+    const keyId = kubeKidOf(second.publicKey);
+    const at = (hours: number): Date => new Date(START + hours * HOUR_MS);
+    const entries: ScheduledEntry[] = [
+      { keyId: "old", signer: first, announcedFrom: at(-24), activeFrom: at(-24) },
+      { keyId, signer: second, announcedFrom: at(1), activeFrom: at(6) },
+    ];
+    const keys = createRotationSchedule(entries, { maxTokenLifetimeSeconds: 3600, now: () => time });
+    const errors: unknown[] = [];
+    const endpoint = createPublicJwksEndpoint({
+      issuer: ISSUER,
+      keys,
+      legacyKeys: [{ publicKey: second.publicKey }],
+      onError: (error) => void errors.push(error),
+    });
+    const published = async (): Promise<readonly unknown[]> => {
+      const response = await endpoint.fetch(new Request(endpoint.jwksUri));
+      return ((await response.json()) as { readonly keys: readonly { readonly kid: string }[] }).keys.map(
+        ({ kid }) => kid,
+      );
+    };
+    expect(await published()).toEqual(["old", keyId]);
+    time = START + 7 * HOUR_MS;
+    expect(await published()).toEqual([keyId, "old"]);
+    expect(errors).toEqual([]);
   });
 
   test("that withdraws keys before their tokens expire is refused", () => {

@@ -12,6 +12,7 @@ import {
 } from "@signpost/core";
 import { assertOptions, type OptionNames, readOwnKeys } from "@signpost/core/adapter";
 import { type ReadLegacyKey, readLegacyKeys } from "./legacy-keys.ts";
+import { withoutOwn } from "./publication.ts";
 import type { KubernetesLegacyKey } from "../signer-types.ts";
 
 /** Options of `createPublicJwksEndpoint`. */
@@ -57,7 +58,7 @@ export function createPublicJwksEndpoint(options: PublicJwksOptions): JwksEndpoi
   assertOptions("options", options, PUBLIC_OPTIONS);
   const { keys, legacyKeys, endpoints = { jwks: "/openid/v1/jwks" }, ...rest } = options;
   const { source, jwksRotationActive } = readOwnKeys(keys);
-  const published = withLegacyKeys(publicLegacyKeys(readLegacyKeys(legacyKeys)));
+  const published = withLegacyKeys(readLegacyKeys(legacyKeys));
   const current = (): KeySet => published(currentKeySet(source));
   // At once, so that a mistake is found at the start.
   current();
@@ -86,11 +87,14 @@ function publicLegacyKeys(keys: readonly ReadLegacyKey[]): PublicLegacyKeys {
 }
 
 /** The same object until the set changes, because caches depend on its identity. */
-function withLegacyKeys({ rsa, p256 }: PublicLegacyKeys): (keySet: KeySet) => KeySet {
+function withLegacyKeys(legacy: readonly ReadLegacyKey[]): (keySet: KeySet) => KeySet {
+  // All of them, so that a mistake has its place in the option.
+  publicLegacyKeys(legacy);
   let before: { readonly keySet: KeySet; readonly published: KeySet } | undefined;
   return (keySet) => {
     if (before?.keySet === keySet) return before.published;
     const { active, keys } = keySet;
+    const { rsa, p256 } = publicLegacyKeys(withoutOwn(legacy, keySet));
     const retiring = keys
       .filter(({ keyId, alg, use }) => keyId !== active.keyId && alg === "ES256" && use === "sig")
       .map(({ keyId, publicKey }): KeySetEntry => ({ keyId, publicKey: { ...publicKey } }));

@@ -33,7 +33,7 @@ export function createPublication(): Publication {
     if (state !== undefined && state.keySet === keySet && state.legacy === legacy && state.nextChange === nextChange) {
       return state;
     }
-    const keys = [...signingKeys(keySet), ...legacy];
+    const keys = [...signingKeys(keySet), ...withoutOwn(legacy, keySet)];
     // The cache mode of a schedule may change alone, and so may a configuration that is loaded again.
     if (state !== undefined && isSame(state.keys, keys)) return { ...state, keySet, legacy, nextChange };
     // A request may come long after the change.
@@ -56,6 +56,14 @@ export function createPublication(): Publication {
 /** The least of the setting, the time until the next change, and an hour. kube-apiserver takes only a hint above 0. */
 function hintOf(hintSeconds: number, untilChangeMs: number): number {
   return Math.max(1, Math.min(hintSeconds, Math.ceil(untilChangeMs / 1000), MAX_HINT_SECONDS));
+}
+
+/**
+ * Legacy keys whose `kid` no key of the set has. A schedule announces a key long after the configuration was checked, and that a
+ * legacy key is the same one must not stop the signing then.
+ */
+export function withoutOwn<Key extends FetchedKey>(legacy: readonly Key[], keySet: KeySet): readonly Key[] {
+  return legacy.filter(({ keyId }) => keySet.find(keyId) === undefined);
 }
 
 /** Without legacy and encryption keys of the set: those of RFC 8037 would freeze the keys of kube-apiserver. */
