@@ -53,6 +53,19 @@ test("the signer of kube-apiserver is named, with what to install", async () => 
   });
 });
 
+test("the gRPC library is named, where only that is missing", async () => {
+  const kubernetes = join(work.path, "node_modules/@signpost/kubernetes");
+  await mkdir(kubernetes, { recursive: true });
+  for (const name of ["dist", "package.json"]) {
+    await cp(join(PACKAGE, "../kubernetes", name), join(kubernetes, name), { recursive: true });
+  }
+  await symlink(join(PACKAGE, "../core"), join(work.path, "node_modules/@signpost/core"));
+  expect(await run("kubernetes", "--config", "kubernetes.json")).toMatchObject({
+    code: 2,
+    stderr: "error @grpc/grpc-js is not installed, and this command needs it\nhint  npm install @grpc/grpc-js\n",
+  });
+});
+
 test("an adapter that is not installed is named, with what to install", async () => {
   expect(await run("kid", "local:op.pem")).toMatchObject({
     code: 2,

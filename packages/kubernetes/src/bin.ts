@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { createRequire } from "node:module";
 import { parseArgs } from "node:util";
-import { runKubernetesSigner } from "./program/run.ts";
+import { isMissing } from "./missing-package.ts";
 
 const HELP = `Signs the ServiceAccount tokens of kube-apiserver with a key in a KMS or HSM.
 
@@ -24,8 +24,11 @@ EXIT CODES
 `;
 
 const USAGE = 2;
+const GRPC = "@grpc/grpc-js";
 
 async function main(): Promise<number> {
+  // At once, because it would end the process. The program has its own listener as soon as it is loaded.
+  process.on("SIGHUP", () => undefined);
   const flags = readFlags();
   if (flags.help === true) return print(HELP);
   if (flags.version === true) return print(`${version()}\n`);
@@ -37,7 +40,20 @@ async function main(): Promise<number> {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ending.abort());
   // A reader of the log that went away is no reason to stop signing.
   process.stderr.on("error", () => undefined);
-  return runKubernetesSigner({ config: flags.config, check: flags.check, signal: ending.signal });
+  const program = await loadProgram();
+  if (program === undefined) return USAGE;
+  return program.runKubernetesSigner({ config: flags.config, check: flags.check, signal: ending.signal });
+}
+
+/** Undefined without the gRPC library, which npm 6 and `--legacy-peer-deps` leave out. */
+async function loadProgram(): Promise<typeof import("./program/run.ts") | undefined> {
+  try {
+    return await import("./program/run.ts");
+  } catch (error) {
+    if (!isMissing(error, GRPC)) throw error;
+    process.stderr.write(`error ${GRPC} is not installed, and this program needs it: npm install ${GRPC}\n`);
+    return undefined;
+  }
 }
 
 interface Flags {

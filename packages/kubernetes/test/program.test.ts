@@ -1,10 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { chmod, mkdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, cp, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { request } from "node:http";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { runKubernetesSigner } from "@signpost/kubernetes";
 import { claimsOf, ISSUER } from "./support/claims.ts";
 import { connectTo, type KubeClient } from "./support/grpc-client.ts";
 import { type PrivateFolder, privateFolder } from "./support/private-folder.ts";
@@ -142,6 +145,19 @@ describe("SIGHUP", () => {
     await vi.waitFor(async () => {
       expect(await running.client.metadata()).toEqual({ maxTokenExpirationSeconds: 7200 });
     }, 10_000);
+  });
+
+  test("is served when it is ready, if it comes before the configuration is read", async () => {
+    const before = process.listenerCount("SIGHUP");
+    const events: unknown[] = [];
+    const log = (line: string): void => void events.push(JSON.parse(line).event);
+    const ending = new AbortController();
+    const ended = runKubernetesSigner({ config: await configure(), signal: ending.signal, log });
+    process.emit("SIGHUP");
+    await vi.waitFor(() => expect(events).toEqual(["loaded", "ready", "loaded"]), 10_000);
+    ending.abort();
+    expect(await ended).toBe(0);
+    expect(process.listenerCount("SIGHUP")).toBe(before);
   });
 
   test("loses no call", async () => {
@@ -367,6 +383,21 @@ test.each([
   const { status, stderr } = spawnSync(process.execPath, [BIN, ...args], { encoding: "utf8" });
   expect(status).toBe(2);
   expect(stderr).toContain(message);
+});
+
+test("without the gRPC library, it says what to install", async () => {
+  const home = folder.at("node_modules/@signpost");
+  const kubernetes = `${home}/kubernetes`;
+  await mkdir(kubernetes, { recursive: true });
+  await cp(dirname(BIN), `${kubernetes}/dist`, { recursive: true });
+  await cp(fileURLToPath(new URL("../package.json", import.meta.url)), `${kubernetes}/package.json`);
+  await symlink(fileURLToPath(new URL("../../core", import.meta.url)), `${home}/core`);
+  const args = [`${kubernetes}/dist/bin.js`, "--config", await configure()];
+  expect(spawnSync(process.execPath, args, { encoding: "utf8" })).toMatchObject({
+    status: 2,
+    stdout: "",
+    stderr: "error @grpc/grpc-js is not installed, and this program needs it: npm install @grpc/grpc-js\n",
+  });
 });
 
 test("a folder that others can open is refused with code 2", async () => {

@@ -33,7 +33,7 @@ export function resolvePackage(name: string, folders: readonly string[]): string
 }
 
 /** Not for what the package itself cannot find. */
-function isMissing(error: unknown, name: string): boolean {
+export function isMissing(error: unknown, name: string): boolean {
   return (
     error instanceof Error &&
     Reflect.get(error, "code") === "ERR_MODULE_NOT_FOUND" &&

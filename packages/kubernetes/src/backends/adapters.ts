@@ -1,5 +1,6 @@
 import { ConfigurationError, type GuardedSigner, openSigner, type SignerAdapter } from "@signpost/core";
 import { given } from "@signpost/core/adapter";
+import { isMissing } from "../missing-package.ts";
 import { variable, withSecrets } from "./secrets.ts";
 
 /** How keys of one URI scheme are opened. */
@@ -86,10 +87,4 @@ async function loadAdapter(scheme: string, options: object): Promise<SignerAdapt
 function missing({ package: name, peers = [] }: AdapterSource, cause: unknown): ConfigurationError {
   const install = `npm install ${[name, ...peers].join(" ")}`;
   return new ConfigurationError("uri", `${name} is not installed, and this key needs it: ${install}`, { cause });
-}
-
-/** Not for what the package itself cannot find. */
-function isMissing(error: unknown, name: string): boolean {
-  const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };
-  return code === "ERR_MODULE_NOT_FOUND" && String(message).includes(`'${name}'`);
 }

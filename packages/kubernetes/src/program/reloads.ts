@@ -2,27 +2,26 @@
 export interface Reloads {
   /** Loads when no other load runs, and after the start. Several requests meanwhile are one. */
   request(): void;
-  /** From now on, requests are served. */
-  start(): void;
-  /** Resolves when no load runs. */
-  idle(): Promise<void>;
+  /** From now on, requests are served, also those of before. `reload` never rejects. */
+  start(reload: () => Promise<void>): void;
+  /** From now on, requests are ignored. Resolves when no load runs. */
+  end(): Promise<void>;
 }
 
-/** `reload` never rejects. */
-export function createReloads(reload: () => Promise<void>): Reloads {
+export function createReloads(): Reloads {
   let wanted = false;
-  let started = false;
+  let reload: (() => Promise<void>) | undefined;
   let running: Promise<void> | undefined;
 
   const work = async (): Promise<void> => {
-    while (wanted) {
+    while (wanted && reload !== undefined) {
       wanted = false;
       await reload();
     }
     running = undefined;
   };
   const begin = (): void => {
-    if (started && wanted) running ??= work();
+    if (wanted && reload !== undefined) running ??= work();
   };
 
   return {
@@ -30,10 +29,13 @@ export function createReloads(reload: () => Promise<void>): Reloads {
       wanted = true;
       begin();
     },
-    start() {
-      started = true;
+    start(load) {
+      reload = load;
       begin();
     },
-    idle: () => running ?? Promise.resolve(),
+    async end() {
+      reload = undefined;
+      await running;
+    },
   };
 }

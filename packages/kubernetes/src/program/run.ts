@@ -6,6 +6,7 @@ import { readAdminPlace } from "./admin.ts";
 import { failureOf } from "./failure.ts";
 import { createLog, type Log } from "./log.ts";
 import { readPublicPlace } from "./public-port.ts";
+import { createReloads } from "./reloads.ts";
 import { serveConfig } from "./serve-config.ts";
 import { createKeys, createUse } from "./use.ts";
 
@@ -43,16 +44,21 @@ export async function runKubernetesSigner(options: RunKubernetesSignerOptions): 
   const isCheck = readFlag("check", options.check);
   const ending = readSignal("signal", options.signal) ?? new AbortController().signal;
   const log = createLog(readCallback("log", options.log) ?? ((line) => void process.stderr.write(`${line}\n`)));
+  const reloads = createReloads();
+  // Before the configuration is read, and until the keys are closed: without a listener, the signal would end the process.
+  process.on("SIGHUP", reloads.request);
   try {
     const loaded = await loadConfig(path);
     requireSettings(loaded);
-    await (isCheck ? checkConfig(loaded, log, ending) : serveConfig(path, loaded, log, ending));
+    await (isCheck ? checkConfig(loaded, log, ending) : serveConfig(loaded, { path, log, reloads, ending }));
     return 0;
   } catch (error) {
     if (ending.aborted) return 0;
     const { exitCode, code, message } = failureOf(error);
     log("error", "failed", message, { code });
     return exitCode;
+  } finally {
+    process.off("SIGHUP", reloads.request);
   }
 }
 

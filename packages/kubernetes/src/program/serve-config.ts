@@ -12,14 +12,24 @@ import { type HttpPort, openHttpPort } from "./http-port.ts";
 import type { Log } from "./log.ts";
 import { createCounters } from "./metrics.ts";
 import { readPublicPlace } from "./public-port.ts";
-import { createReloads } from "./reloads.ts";
+import type { Reloads } from "./reloads.ts";
 import { createKeys, createUse, type Use } from "./use.ts";
 
 /** A call takes at most five seconds by default. */
 const CLOSE_MS = 10_000;
 
-/** Serves a configuration until the signal aborts. `path` is where it is loaded again from. */
-export async function serveConfig(path: string, first: LoadedConfig, log: Log, ending: AbortSignal): Promise<void> {
+/** What a configuration is served with. */
+export interface Serving {
+  /** Where it is loaded again from. */
+  readonly path: string;
+  readonly log: Log;
+  readonly reloads: Reloads;
+  /** Ends it. */
+  readonly ending: AbortSignal;
+}
+
+/** Serves a configuration until the signal aborts. */
+export async function serveConfig(first: LoadedConfig, { path, log, reloads, ending }: Serving): Promise<void> {
   const { config } = first;
   const keys = createKeys(log, ending);
   const counters = createCounters();
@@ -36,7 +46,7 @@ export async function serveConfig(path: string, first: LoadedConfig, log: Log, e
     counters.load(true);
     log("info", "loaded", "the configuration is in use", { kid: keys.schedule.keySet().active.keyId });
   };
-  const reloads = createReloads(async () => {
+  const reload = async (): Promise<void> => {
     try {
       await audit?.reopen();
       const loaded = await loadConfig(path);
@@ -47,7 +57,7 @@ export async function serveConfig(path: string, first: LoadedConfig, log: Log, e
       const { code, message } = failureOf(error);
       log("error", "load_failed", `the configuration before stays in use: ${message}`, { code });
     }
-  });
+  };
   const currentSigner = (): KubernetesSigner => {
     if (use === undefined) throw new TypeError("no keys yet");
     return use.signer;
@@ -62,7 +72,6 @@ export async function serveConfig(path: string, first: LoadedConfig, log: Log, e
     ],
   };
 
-  process.on("SIGHUP", reloads.request);
   try {
     if (config.admin !== undefined) ports.push(await openHttpPort(readAdminPlace(config.admin), answerAdmin(admin)));
     await load(first);
@@ -77,14 +86,13 @@ export async function serveConfig(path: string, first: LoadedConfig, log: Log, e
     });
     const origins = Object.fromEntries(ports.map(({ place, origin }) => [place, origin]));
     log("info", "ready", "kube-apiserver can connect", { socket: server.address, ...origins, pid: process.pid });
-    reloads.start();
+    reloads.start(reload);
     await aborted(ending);
     log("info", "stopping", "accepts no more connections, and finishes its calls");
     await server.close(CLOSE_MS);
     log("info", "stopped", "finished its calls");
   } finally {
-    process.off("SIGHUP", reloads.request);
-    await reloads.idle();
+    await reloads.end();
     await Promise.all(ports.map((port) => port.close()));
     await keys.close();
     await audit?.close();
