@@ -20,10 +20,11 @@ SIGHUP loads the configuration again. SIGTERM finishes the calls that have begun
 EXIT CODES
   0  stopped by SIGTERM or Ctrl-C, or the check found nothing wrong
   2  the command line or the configuration is wrong
-  3  a key cannot be opened
+  3  a key cannot be opened, or stdout has the audit log and cannot be written
 `;
 
 const USAGE = 2;
+const FAILED = 3;
 const GRPC = "@grpc/grpc-js";
 
 async function main(): Promise<number> {
@@ -42,7 +43,14 @@ async function main(): Promise<number> {
   process.stderr.on("error", () => undefined);
   const program = await loadProgram();
   if (program === undefined) return USAGE;
-  return program.runKubernetesSigner({ config: flags.config, check: flags.check, signal: ending.signal });
+  let isCutOff = false;
+  // Without its audit log, no token leaves. A supervisor that starts it again gives it another stdout.
+  process.stdout.on("error", () => {
+    isCutOff = true;
+    ending.abort();
+  });
+  const code = await program.runKubernetesSigner({ config: flags.config, check: flags.check, signal: ending.signal });
+  return isCutOff ? FAILED : code;
 }
 
 /** Undefined without the gRPC library, which npm 6 and `--legacy-peer-deps` leave out. */

@@ -1,8 +1,9 @@
-import { mkdir, readFile, symlink } from "node:fs/promises";
+import { appendFile, mkdir, readFile, symlink } from "node:fs/promises";
 import { status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { auditLine, openAudit } from "../src/program/audit.ts";
 import { callReporter } from "../src/program/calls.ts";
+import { createLineWriter } from "../src/program/line-writer.ts";
 import { createCounters, exposition } from "../src/program/metrics.ts";
 import { outcomeOf } from "../src/service/outcome.ts";
 import { privateFolder } from "./support/private-folder.ts";
@@ -35,6 +36,42 @@ test("lines that are written at the same time do not mix, and a reopening loses 
   await audit.close();
   const lines = (await readFile(path, "utf8")).trim().split("\n");
   expect(lines.map((line) => line.split(" ")[1])).toEqual(Array.from({ length: 500 }, (_, index) => String(index)));
+});
+
+test("a reopening does not wait for a pause in the writing", async () => {
+  await using folder = await privateFolder();
+  const audit = await openAudit(folder.at("audit.log"));
+  let isOver = false;
+  const keepWriting = async (): Promise<void> => {
+    while (!isOver) await audit.write("line");
+  };
+  const writers = [keepWriting(), keepWriting(), keepWriting(), keepWriting()];
+  await audit.reopen();
+  isOver = true;
+  await Promise.all(writers);
+  await audit.close();
+});
+
+test("after a disk that took a part of a line, the next line begins on its own", async () => {
+  await using folder = await privateFolder();
+  const path = folder.at("audit.log");
+  let free = 7;
+  const lines = createLineWriter({
+    write: async (bytes: Uint8Array) => {
+      if (free === 0) throw Object.assign(new Error("full"), { code: "ENOSPC" });
+      const taken = bytes.subarray(0, free);
+      await appendFile(path, taken);
+      free -= taken.length;
+      return { bytesWritten: taken.length, buffer: bytes };
+    },
+    close: () => Promise.resolve(),
+  } as Parameters<typeof createLineWriter>[0]);
+  await lines.write("one");
+  await expect(lines.write("second")).rejects.toMatchObject({ code: "audit_failed" });
+  await expect(lines.write("third")).rejects.toMatchObject({ code: "audit_failed" });
+  free = 100;
+  await Promise.all([lines.write("fourth"), lines.write("fifth")]);
+  expect(await readFile(path, "utf8")).toBe("one\nsec\nfourth\nfifth\n");
 });
 
 test("a line that cannot be written keeps the token from leaving, as UNAVAILABLE, and is counted and logged", async () => {

@@ -269,6 +269,35 @@ describe("the audit log", () => {
     expect(JSON.parse(stdout())).toMatchObject({ jti: "1", code: "ok" });
   });
 
+  test("has its path from the folder of the configuration", async () => {
+    const { client } = await start({ audit: "audit.log" });
+    await client.sign(claimsOf({ jti: "1" }));
+    expect(JSON.parse(await readFile(folder.at("audit.log"), "utf8"))).toMatchObject({ jti: "1" });
+  });
+
+  test("that cannot be opened again does not keep a key from being revoked", async () => {
+    const [a, b] = [await keyFile("a.pem"), await keyFile("b.pem")];
+    await mkdir(folder.at("logs"));
+    const audit = folder.at("logs/audit.log");
+    const running = await start({ audit, keys: [{ keyId: "a", uri: a }] });
+    await running.log.next("loaded");
+    await rename(folder.at("logs"), folder.at("moved"));
+    await reload(running, { audit, keys: [{ keyId: "b", uri: b }] });
+    expect((await running.log.next("audit_failed")).message).toContain("audit: the file cannot be opened (ENOENT)");
+    await running.log.next("loaded");
+    expect(kidOf(await running.client.sign(claimsOf({ jti: "1" })))).toBe("b");
+    expect(JSON.parse(await readFile(folder.at("moved/audit.log"), "utf8"))).toMatchObject({ jti: "1", kid: "b" });
+  });
+
+  test("on stdout without a reader ends the program in order, and no token leaves", async () => {
+    const { client, child, log, ended } = await start({ audit: "-" });
+    await client.metadata();
+    child.stdout?.destroy();
+    await expect(client.sign(claimsOf())).rejects.toMatchObject({ details: "audit_failed" });
+    expect(await ended()).toBe(3);
+    expect(log.lines.map(({ event }) => event)).toEqual(["loaded", "ready", "audit_failed", "stopping", "stopped"]);
+  });
+
   test("is a regular file, and a device is refused", async () => {
     const running = startSigner(await configure({ audit: "/dev/full" }));
     expect(await running.ended()).toBe(2);

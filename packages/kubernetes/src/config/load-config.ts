@@ -12,6 +12,8 @@ export interface LoadedConfig {
   /** Undefined if the configuration has `keys`. */
   readonly schedule: ConfigSchedule | undefined;
   readonly legacyKeys: readonly KubernetesLegacyKey[];
+  /** `-`, or the absolute path of the audit file. Undefined if the configuration has none. */
+  readonly audit: string | undefined;
 }
 
 const MAX_CONFIG_BYTES = 1_048_576;
@@ -28,7 +30,8 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
       return { publicKey, excludeFromDiscovery };
     }),
   );
-  return { config, schedule: await scheduleOf(config, folder), legacyKeys };
+  const audit = config.audit === undefined || config.audit === "-" ? config.audit : resolve(folder, config.audit);
+  return { config, schedule: await scheduleOf(config, folder), legacyKeys, audit };
 }
 
 /** With the longest lifetime of the configuration: there is one setting for what kube-apiserver is told and what keys are kept for. */

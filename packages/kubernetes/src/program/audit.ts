@@ -1,6 +1,7 @@
-import { constants, open, type FileHandle } from "node:fs/promises";
-import { ConfigurationError, SignpostError } from "@signpost/core";
+import { constants, type FileHandle, open } from "node:fs/promises";
+import { ConfigurationError } from "@signpost/core";
 import type { CallReport } from "../service/events.ts";
+import { createLineWriter, failed } from "./line-writer.ts";
 
 /** Where a line is written for each token. */
 export interface Audit {
@@ -29,49 +30,30 @@ export async function openAudit(place: string): Promise<Audit> {
 }
 
 function toStdout(): Audit {
+  // The callback of each write gets the error too. Without a listener, it would end the process.
+  const ignore = (): void => undefined;
+  process.stdout.on("error", ignore);
   const write = (line: string): Promise<void> =>
     new Promise((resolve, reject) => {
       process.stdout.write(`${line}\n`, (error) => (error instanceof Error ? reject(failed(error)) : resolve()));
     });
-  return { write, reopen: () => Promise.resolve(), close: () => Promise.resolve() };
+  return {
+    write,
+    reopen: () => Promise.resolve(),
+    close: async () => void process.stdout.off("error", ignore),
+  };
 }
 
 async function toFile(path: string): Promise<Audit> {
-  let file = await openFile(path);
-  let waiting: { readonly line: string; readonly done: (error: SignpostError | undefined) => void }[] = [];
-  let writing: Promise<void> | undefined;
-
-  /** Many lines in one write, and one write after the other, so that no two lines are mixed. */
-  const drain = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      const error = await file.appendFile(batch.map(({ line }) => `${line}\n`).join("")).then(
-        () => undefined,
-        (cause: unknown) => failed(cause),
-      );
-      for (const { done } of batch) done(error);
-    }
-    writing = undefined;
-  };
-
+  let lines = createLineWriter(await openFile(path));
   return {
-    write: (line) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ line, done: (error) => (error === undefined ? resolve() : reject(error)) });
-        writing ??= drain();
-      }),
+    write: (line) => lines.write(line),
     async reopen() {
-      const next = await openFile(path);
-      const before = file;
-      file = next;
-      await writing;
+      const before = lines;
+      lines = createLineWriter(await openFile(path));
       await before.close();
     },
-    async close() {
-      await writing;
-      await file.close();
-    },
+    close: () => lines.close(),
   };
 }
 
@@ -87,8 +69,4 @@ async function openFile(path: string): Promise<FileHandle> {
     throw new ConfigurationError("audit", `the file cannot be opened (${code})`, { cause });
   }
   throw new ConfigurationError("audit", "expected a regular file, not a FIFO, device or folder");
-}
-
-function failed(cause: unknown): SignpostError {
-  return new SignpostError("audit_failed", "the audit line could not be written", { cause });
 }

@@ -34,7 +34,7 @@ export async function serveConfig(first: LoadedConfig, { path, log, reloads, end
   const keys = createKeys(log, ending);
   const counters = createCounters();
   const publication = createPublication();
-  const audit = config.audit === undefined ? undefined : await openAudit(config.audit);
+  const audit = first.audit === undefined ? undefined : await openAudit(first.audit);
   const ports: HttpPort[] = [];
   let use: Use | undefined;
   let server: KubernetesSignerServer | undefined;
@@ -47,8 +47,12 @@ export async function serveConfig(first: LoadedConfig, { path, log, reloads, end
     log("info", "loaded", "the configuration is in use", { kid: keys.schedule.keySet().active.keyId });
   };
   const reload = async (): Promise<void> => {
+    // Apart from the keys: with a full disk, a revoked key must still go.
+    await audit?.reopen().catch((error: unknown) => {
+      const { code, message } = failureOf(error);
+      log("error", "audit_failed", `the audit file before stays in use: ${message}`, { code });
+    });
     try {
-      await audit?.reopen();
       const loaded = await loadConfig(path);
       requireUnchanged(config, loaded.config, currentSigner().maxTokenLifetimeSeconds);
       await load(loaded);
