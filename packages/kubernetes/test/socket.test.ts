@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createKubernetesSigner, serveKubernetesSigner, type SocketOptions } from "@signpost/kubernetes";
@@ -47,7 +47,37 @@ async function answers(path: string): Promise<boolean> {
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 const ownGroup = process.getegid?.() ?? 0;
 
+/** Works in a folder of its user without the rights of root. */
+async function asPlainUser<Result>(folders: readonly string[], work: () => Promise<Result>): Promise<Result> {
+  if (process.geteuid?.() !== 0) return work();
+  for (const each of folders) await chown(each, PLAIN_USER, PLAIN_USER);
+  process.seteuid?.(PLAIN_USER);
+  try {
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+const PLAIN_USER = 65_534;
+
 describe("permissions", () => {
+  test("a group to which the folder cannot be given is an error of the option, and leaves no folder", async () => {
+    const { path, at } = await folder();
+    const socket = { path: at("new/signer.sock"), mode: "0660", group: 4_000_000_000 };
+    const message = `socket.group: the folder ${at("new")} cannot be given to the group 4000000000 (EPERM)`;
+    await asPlainUser([path], () => expect(serve(socket)).rejects.toThrow(message));
+    await expect(stat(at("new"))).rejects.toMatchObject({ code: "ENOENT" });
+  });
+
+  test("a folder that the process cannot pass is an error of the option", async () => {
+    const { path, at } = await folder();
+    await mkdir(at("closed"), { mode: 0o600 });
+    const message = `socket.path: what is at ${at("closed/signer.sock")} cannot be read (EACCES)`;
+    await asPlainUser([path, at("closed")], () =>
+      expect(serve({ path: at("closed/signer.sock") })).rejects.toThrow(message),
+    );
+  });
+
   test("the folder is made with mode 0700, the socket with 0600", async () => {
     const path = (await folder()).at("new/signer.sock");
     await serve({ path });

@@ -11,8 +11,8 @@ export interface KeyRing {
   open(uri: string, adapters: AdaptersOptions): Promise<GuardedSigner>;
   /** The key, if it is open with these options. */
   find(uri: string, adapters: AdaptersOptions): GuardedSigner | undefined;
-  /** Closes all keys but these. */
-  keepOnly(kept: ReadonlySet<GuardedSigner>): Promise<void>;
+  /** Closes all keys but these. Resolves to the errors of those that could not be closed. */
+  keepOnly(kept: ReadonlySet<GuardedSigner>): Promise<readonly unknown[]>;
 }
 
 export function createKeyRing(open: OpenKey, signal: AbortSignal): KeyRing {
@@ -42,7 +42,8 @@ export function createKeyRing(open: OpenKey, signal: AbortSignal): KeyRing {
     async keepOnly(kept) {
       const dropped = [...keys].filter(([, key]) => !kept.has(key));
       for (const [name] of dropped) keys.delete(name);
-      await Promise.all(dropped.map(([, key]) => key.close()));
+      const closed = await Promise.allSettled(dropped.map(([, key]) => key.close()));
+      return closed.filter((each) => each.status === "rejected").map(({ reason }): unknown => reason);
     },
   };
 }

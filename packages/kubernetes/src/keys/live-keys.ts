@@ -5,12 +5,14 @@ import { createCurrentKeys } from "./current-keys.ts";
 import { createKeyRing, type OpenKey } from "./key-ring.ts";
 import { type PlannedEntry, planKeys } from "./plan.ts";
 
-/** What becomes of the keys of the future. */
+/** What becomes of keys that do not sign. */
 export interface KeyEvents {
   /** It is open, and published. */
   onOpened(place: string): void;
   /** It cannot be opened yet. Called once for each code in a row. */
   onUnopened(place: string, error: unknown): void;
+  /** A key that is no longer used could not be closed. */
+  onUnclosed(error: unknown): void;
 }
 
 export interface LiveKeysOptions {
@@ -134,7 +136,8 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
     if (loads > 0) return;
     const kept = generation;
     const used = kept?.plan.map((entry) => find(entry, kept.loaded)) ?? [];
-    await ring.keepOnly(new Set(used.filter((key) => key !== undefined)));
+    const errors = await ring.keepOnly(new Set(used.filter((key) => key !== undefined)));
+    for (const error of errors) events.onUnclosed(error);
   };
 
   const load = async (loaded: LoadedConfig, check: () => void): Promise<void> => {

@@ -30,6 +30,10 @@ export function createKeys(log: Log, signal: AbortSignal): LiveKeys {
           code,
         });
       },
+      onUnclosed: (error) => {
+        const { code, message } = failureOf(error);
+        log("warn", "key_unclosed", `a key that is no longer used could not be closed: ${message}`, { code });
+      },
     },
   });
 }

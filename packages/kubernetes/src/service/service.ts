@@ -73,10 +73,13 @@ export function createService({ signer, report, limit }: ServiceOptions): Server
     ...[call, reply]: [Call, sendUnaryData<Buffer>]
   ): Promise<void> => {
     const leave = limit.enter();
-    const { outcome, body } = await run(version, method, call, leave !== undefined);
-    if (body === undefined) reply({ code: outcome.status, details: outcome.code });
-    else reply(null, body);
-    leave?.();
+    try {
+      const { outcome, body } = await run(version, method, call, leave !== undefined);
+      if (body === undefined) reply({ code: outcome.status, details: outcome.code });
+      else reply(null, body);
+    } finally {
+      leave?.();
+    }
   };
 
   const server = new Server(OPTIONS);

@@ -51,10 +51,11 @@ async function listen(server: Server, path: string): Promise<void> {
 
 /** Refuses to replace anything but a socket on which nothing listens. */
 async function requireFree(path: string): Promise<void> {
-  const stats = await lstat(path).catch((error: unknown) => {
-    if (codeOf(error) === "ENOENT") return undefined;
-    const problem = `what is at ${path} cannot be looked up (${codeOf(error)}); the folder must be open to this user`;
-    throw new ConfigurationError("socket.path", problem, { cause: error });
+  const stats = await lstat(path).catch((cause: unknown) => {
+    const code = codeOf(cause);
+    if (code === "ENOENT") return undefined;
+    const problem = `what is at ${path} cannot be read (${code}); this process must be able to pass the folder`;
+    throw new ConfigurationError("socket.path", problem, { cause });
   });
   if (stats === undefined) return;
   if (!stats.isSocket()) throw new ConfigurationError("socket.path", `${path} is there and is no socket; remove it`);

@@ -1,4 +1,4 @@
-import { chmod, chown, lstat, mkdir } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, rmdir } from "node:fs/promises";
 import type { Stats } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigurationError } from "@signpost/core";
@@ -29,9 +29,22 @@ async function make(folder: string, group: number | undefined): Promise<boolean>
     );
   }
   if (group === undefined) return true;
-  await chown(folder, process.geteuid?.() ?? -1, group);
-  await chmod(folder, 0o710);
+  await open(folder, group);
   return true;
+}
+
+/** Lets a group pass a folder that was made just now. */
+async function open(folder: string, group: number): Promise<void> {
+  try {
+    await chown(folder, process.geteuid?.() ?? -1, group);
+    await chmod(folder, 0o710);
+  } catch (cause) {
+    // The next start must not find a folder that is half made.
+    await rmdir(folder);
+    const { code } = cause as NodeJS.ErrnoException;
+    const problem = `the folder ${folder} cannot be given to the group ${group} (${code}); make it with mode 0710 and that group`;
+    throw new ConfigurationError("socket.group", problem, { cause });
+  }
 }
 
 /** Why a folder is not private to a user, or to the user and a group that may pass it. */
