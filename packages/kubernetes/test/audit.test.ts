@@ -46,7 +46,7 @@ test("a reopening does not wait for a pause in the writing", async () => {
     while (!isOver) await audit.write("line");
   };
   const writers = [keepWriting(), keepWriting(), keepWriting(), keepWriting()];
-  await audit.reopen();
+  await expect(audit.reopen()).resolves.toBeUndefined();
   isOver = true;
   await Promise.all(writers);
   await audit.close();

@@ -17,6 +17,7 @@ const loadedWith = (uri: string): LoadedConfig => ({
 test("a key that cannot be closed is reported, and the other keys are closed and used", async () => {
   const closed: string[] = [];
   const unclosed: unknown[] = [];
+  const ignore = (): void => undefined;
   const open = async (uri: string): Promise<GuardedSigner> => {
     const { publicKey, sign, close } = await openLocalSigner();
     return guardSigner({
@@ -30,7 +31,7 @@ test("a key that cannot be closed is reported, and the other keys are closed and
       },
     });
   };
-  const events = { onOpened: vi.fn(), onUnopened: vi.fn(), onUnclosed: (error: unknown) => void unclosed.push(error) };
+  const events = { onOpened: ignore, onUnopened: ignore, onUnclosed: (error: unknown) => void unclosed.push(error) };
   const keys = createLiveKeys({ open, events, now: Date.now, signal: new AbortController().signal });
   await keys.load(loadedWith("local:a"), () => undefined);
   await keys.load(loadedWith("local:b"), () => undefined);

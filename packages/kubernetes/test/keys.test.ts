@@ -174,7 +174,7 @@ describe("a schedule", () => {
       onError: (error) => void errors.push(error),
     });
     const published = async (): Promise<readonly unknown[]> => {
-      const response = await endpoint.fetch(new Request(endpoint.jwksUri));
+      const response = endpoint.fetch(new Request(endpoint.jwksUri));
       return ((await response.json()) as { readonly keys: readonly { readonly kid: string }[] }).keys.map(
         ({ kid }) => kid,
       );
