@@ -174,6 +174,8 @@ export function asSignerError(error: unknown): SignerError {
 function namedCopy(error: SignerError, uri: string): SignerError {
   const { code, message, transient, stack } = error;
   const named = new SignerError(code, message, { ...("cause" in error && { cause: error.cause }), transient, uri });
+  // The copy says what the error said, also where that contradicts the code: the checks for signers must see it.
+  if (named.transient !== transient) Object.defineProperty(named, "transient", { value: transient });
   if (stack !== undefined) Object.defineProperty(named, "stack", { value: stack, configurable: true, writable: true });
   return named;
 }

@@ -10,7 +10,7 @@ import { markErrorClass } from "@signpost/core/adapter";
  * | `invalid_claims` | not a JSON object in unpadded base64url, a name that is there twice in an object, or no whole numbers `iat` and `exp` |
  * | `wrong_issuer` | `iss` is not the issuer of the signer |
  * | `lifetime_too_long` | `exp - iat` is more than the longest lifetime |
- * | `lifetime_invalid` | `exp` is not after `iat`, or `iat` is more than 60 seconds in the future |
+ * | `lifetime_invalid` | `exp` is not after `iat`, or `iat` is more than a day in the future |
  */
 export type KubernetesRequestErrorCode =
   | "invalid_request"
