@@ -34,7 +34,7 @@ beforeEach(() => {
   keys = createLiveKeys({
     now: () => time,
     signal: ending.signal,
-    events: { onOpened: () => undefined, onUnopened: () => undefined },
+    events: { onOpened: () => undefined, onUnopened: () => undefined, onUnclosed: () => undefined },
     open: async (uri) => {
       const signer = signers[uri];
       if (signer === undefined || (away && uri === "local:new")) throw new SignerError("unavailable", "away");
@@ -59,7 +59,7 @@ const NEW = entry("new", -1, DUE);
 async function load(...entries: readonly ConfigScheduledKey[]): Promise<void> {
   const config = { issuer: ISSUER, socket: { systemd: true }, maxTokenLifetimeSeconds: LIFETIME_HOURS * 3600 } as const;
   const schedule = { entries, announceHours: 2, sharedCaches: false };
-  await keys.load({ config, schedule, legacyKeys: [] }, () => undefined);
+  await keys.load({ config, schedule, legacyKeys: [], audit: undefined }, () => undefined);
 }
 
 /** The published keys at a time, the one that signs first. Long enough for each pause between two tries. */
