@@ -99,7 +99,7 @@ test("a scheme in capitals is the same scheme", () => {
 });
 
 test.each([
-  ["id-token", "id-token"],
+  ["id-token", "a string"],
   ["projects/p/cryptoKeys/id-token", "projects/p/cryptoKeys/id-token"],
   ["", "an empty string"],
   [3, "3"],
