@@ -64,8 +64,11 @@ export async function startKubeApiserver(options: KubeApiserverOptions): Promise
   const isReady = async (): Promise<boolean> => {
     const ca = await readFile(join(directory, "apiserver.crt"), "utf8").catch(() => undefined);
     if (ca === undefined) return false;
-    api ??= connectToKube({ origin: `https://127.0.0.1:${port}`, ca, adminToken });
-    return api.isReady();
+    // With the file as it is now: kube-apiserver may be writing it.
+    const candidate = connectToKube({ origin: `https://127.0.0.1:${port}`, ca, adminToken });
+    if (await candidate.isReady()) api = candidate;
+    else await candidate.close();
+    return api !== undefined;
   };
   try {
     await child.waitUntil("is ready", isReady, options.readyMs);
