@@ -6,6 +6,7 @@ import { createKeySet, type KeySet, type Signer, SignerError } from "@signpost/c
 import { openLocalSigner } from "@signpost/local";
 import { createRemoteKeySet } from "@signpost/verify";
 import { type App, HOST, startApp } from "./support/host.ts";
+import { MODELS } from "./support/provider.ts";
 
 const REDIRECT_URI = "https://rp.example/callback";
 const LOGOUT_URI = "https://rp.example/logout";
@@ -53,15 +54,7 @@ describe("an OpenID Provider on better-auth", () => {
       keys: () => current,
       tables,
       advanced: { skipTrailingSlashes: true },
-      models: [
-        "oauthClient",
-        "oauthResource",
-        "oauthClientResource",
-        "oauthRefreshToken",
-        "oauthAccessToken",
-        "oauthConsent",
-        "oauthClientAssertion",
-      ],
+      models: MODELS,
       plugins: [
         oauthProvider({
           loginPage: "/login",

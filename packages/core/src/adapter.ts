@@ -63,6 +63,7 @@ export { readOwnKeys } from "./keyset/own-keys.ts";
 export type { ReadOwnKeys } from "./keyset/own-keys.ts";
 export { isStillPublished } from "./keyset/source.ts";
 export { isLoopbackHost } from "./loopback-host.ts";
+export { asConfigured } from "./options/as-configured.ts";
 export { assertOptions } from "./options/assert-options.ts";
 export type { OptionNames } from "./options/assert-options.ts";
 export { given } from "./given.ts";

@@ -8,7 +8,8 @@ const LOGOUT = {
   backchannel_logout_uri: "https://rp.example/logout",
   backchannel_logout_session_required: true,
 };
-const MODELS = [
+/** The tables of the provider. */
+export const MODELS: readonly string[] = [
   "oauthClient",
   "oauthResource",
   "oauthClientResource",

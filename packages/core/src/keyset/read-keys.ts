@@ -2,8 +2,9 @@ import { readCertificates } from "../certificate/read-certificates.ts";
 import type { P256PublicJwk } from "../encoding/ec-point.ts";
 import { p256JwkFrom, publicJwkFrom } from "../encoding/given-key.ts";
 import type { PublicJwk } from "../encoding/public-jwk.ts";
-import { ConfigurationError, EncodingError } from "../errors.ts";
+import { ConfigurationError } from "../errors.ts";
 import { given } from "../given.ts";
+import { asConfigured } from "../options/as-configured.ts";
 import { isThenable } from "../thenable.ts";
 import type { Signer } from "../signer/contract.ts";
 import { readKeyId } from "./key-id.ts";
@@ -138,18 +139,6 @@ export function readObject<Name extends string>(
   }
   const members = value as Readonly<Record<string, unknown>>;
   return Object.fromEntries(names.map((name) => [name, members[name]])) as Record<Name, unknown>;
-}
-
-/** Turns an `EncodingError` into a `ConfigurationError`, since here the configuration is at fault. */
-function asConfigured<T>(argument: string, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (!(cause instanceof EncodingError)) throw cause;
-    const prefix = `${argument}: `;
-    const problem = cause.message.startsWith(prefix) ? cause.message.slice(prefix.length) : cause.message;
-    throw new ConfigurationError(argument, problem, { cause });
-  }
 }
 
 const ALGORITHM = /^(?:[EHPR]S(?:256|384|512)|Ed(?:DSA|25519|448)|RSA-OAEP(?:-\d{3})?|ECDH-ES(?:\+A\d{3}KW)?)$/;

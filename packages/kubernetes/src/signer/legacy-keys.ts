@@ -1,6 +1,7 @@
 import { createHash, createPublicKey } from "node:crypto";
-import { ConfigurationError, EncodingError } from "@signpost/core";
+import { ConfigurationError } from "@signpost/core";
 import {
+  asConfigured,
   assertOptions,
   given,
   type OptionNames,
@@ -60,15 +61,4 @@ function requireGoExponent(jwk: PublicJwk & { readonly e: string }, argument: st
 /** The SPKI of a public key in DER. */
 function spkiOf(jwk: PublicJwk): Uint8Array {
   return createPublicKey({ key: { ...jwk }, format: "jwk" }).export({ format: "der", type: "spki" });
-}
-
-function asConfigured<Result>(argument: string, read: () => Result): Result {
-  try {
-    return read();
-  } catch (cause) {
-    if (!(cause instanceof EncodingError)) throw cause;
-    const prefix = `${argument}: `;
-    const problem = cause.message.startsWith(prefix) ? cause.message.slice(prefix.length) : cause.message;
-    throw new ConfigurationError(argument, problem, { cause });
-  }
 }
