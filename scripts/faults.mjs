@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { provideBackends } from "./backends.mjs";
 import { readFaultArguments } from "./campaigns/fault-arguments.mjs";
 import { build } from "./lib/build.mjs";
-import { refuse } from "./lib/command-line.mjs";
+import { offerHelp, refuse } from "./lib/command-line.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
 import { say, warn } from "./lib/say.mjs";
@@ -33,6 +33,7 @@ const WRONG_ARGUMENTS = 2;
 /** The campaign's exit code if the backend can have none of the kinds. */
 const NOTHING_TO_RUN = 3;
 
+offerHelp(USAGE);
 const given = readFaultArguments(process.argv.slice(2), Object.keys(NEEDS));
 if ("problem" in given) refuse(USAGE, given.problem);
 const { names, options, publish } = given;

@@ -2,7 +2,7 @@
 // reach code or outcomes that no kept input does. `--input` tries one input: hexadecimal digits, or a file.
 import { join } from "node:path";
 import { readFuzzArguments } from "./campaigns/fuzz-arguments.mjs";
-import { refuse } from "./lib/command-line.mjs";
+import { offerHelp, refuse } from "./lib/command-line.mjs";
 import { fuzzTargets } from "./lib/fuzz-targets.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { run } from "./lib/process.mjs";
@@ -11,6 +11,7 @@ import { say } from "./lib/say.mjs";
 
 const USAGE = "fuzz [-- TARGET … --seed N --cases N --minutes M --input HEX]";
 
+offerHelp(USAGE);
 const settings = readFuzzArguments(process.argv.slice(2), fuzzTargets().toSorted());
 if ("problem" in settings) refuse(USAGE, settings.problem);
 const { targets, seed } = settings;

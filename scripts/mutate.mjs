@@ -1,16 +1,18 @@
 // npm run mutate -- PACKAGE [--sample N] [--seed N] [--file PATH] [--operators NAME,NAME] [--tests PATH,PATH] [--again FILE]
 // [--json FILE] [--least PERCENT]: plants faults in a package, one at a time, and counts those that its tests notice.
+import { offerHelp, refuse } from "./lib/command-line.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { say } from "./lib/say.mjs";
 import { readArguments } from "./mutate/arguments.mjs";
 import { mutatePackage } from "./mutate/package.mjs";
 import { describe, scoreOf } from "./mutate/report.mjs";
 
+const USAGE =
+  "mutate -- PACKAGE [--sample N --seed N --file PATH --operators NAME,… --tests PATH,… --again FILE --json FILE --least PERCENT]";
+
+offerHelp(USAGE);
 const read = readArguments(process.argv.slice(2));
-if ("problem" in read) {
-  say(read.problem);
-  process.exit(1);
-}
+if ("problem" in read) refuse(USAGE, read.problem);
 if (!(await installDependencies("full"))) process.exit(1);
 const run = await mutatePackage(read);
 for (const line of describe(run)) say(line);

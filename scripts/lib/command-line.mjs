@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { say } from "./say.mjs";
 
 /**
- * Reads the arguments of a command. With one that the command does not know, it prints the usage and ends the program, before
+ * Reads the arguments of a command. With `--help`, or with one that the command does not know, it prints the usage and ends the program, before
  * anything is installed or written.
  *
  * @template {import("node:util").ParseArgsConfig} T
@@ -11,11 +11,23 @@ import { say } from "./say.mjs";
  * @returns {ReturnType<typeof parseArgs<T>>}
  */
 export function readCommandLine(usage, config) {
+  offerHelp(usage);
   try {
     return parseArgs(config);
   } catch (error) {
     refuse(usage, problemOf(error));
   }
+}
+
+/**
+ * With `--help`, prints the usage and ends the program.
+ *
+ * @param {string} usage what follows `npm run`
+ */
+export function offerHelp(usage) {
+  if (!process.argv.slice(2).some((arg) => arg === "--help" || arg === "-h")) return;
+  say(usageOf(usage));
+  process.exit(0);
 }
 
 /** What is wrong with the arguments, from what their reader threw. @param {unknown} error */
@@ -34,6 +46,11 @@ export function problemOf(error) {
  * @returns {never}
  */
 export function refuse(usage, problem) {
-  say(`${problem}\nUsage: npm run ${usage}`);
+  say(`${problem}\n${usageOf(usage)}`);
   process.exit(2);
+}
+
+/** @param {string} usage */
+function usageOf(usage) {
+  return `Usage: npm run ${usage}`;
 }

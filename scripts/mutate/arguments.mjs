@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { problemOf } from "../lib/command-line.mjs";
 import { ROOT } from "../lib/repository.mjs";
 import { OPERATORS } from "./operators.mjs";
 
@@ -17,8 +18,6 @@ import { OPERATORS } from "./operators.mjs";
  * @property {number} least the score in percent below which the command fails
  */
 
-const USAGE = "Usage: npm run mutate -- PACKAGE [--sample N] [--seed N] [--file PATH] [--operators NAME,NAME]";
-
 /**
  * @param {readonly string[]} args
  * @returns {Arguments | { problem: string }}
@@ -27,7 +26,7 @@ export function readArguments(args) {
   try {
     return readChecked(args);
   } catch (error) {
-    return { problem: `${error instanceof Error ? error.message : String(error)}\n${USAGE}` };
+    return { problem: problemOf(error) };
   }
 }
 

@@ -23,8 +23,8 @@ test("a fresh clone can start every script: what has to be installed is imported
   expect(imports.filter((line) => !/: (?:node:|\.)/.test(line))).toEqual([]);
 });
 
-/** Runs a script with arguments that it must refuse. */
-async function refusal(script: string, ...args: readonly string[]): Promise<{ code: unknown; said: string }> {
+/** Runs a script with arguments that end it at once. */
+async function ending(script: string, ...args: readonly string[]): Promise<{ code: unknown; said: string }> {
   const run = promisify(execFile)(process.execPath, [`${SCRIPTS}${script}.mjs`, ...args]);
   const { code, stdout, stderr } = await run.then(
     (ended) => ({ code: 0, ...ended }),
@@ -33,22 +33,32 @@ async function refusal(script: string, ...args: readonly string[]): Promise<{ co
   return { code, said: `${stdout}${stderr}` };
 }
 
-test.each(["api", "bench", "dependencies", "docs", "faults", "fuzz", "pictures", "release"])(
-  "npm run %s refuses an option that it does not know, and shows the usage",
-  async (script) => {
-    const { code, said } = await refusal(script, "--wrong");
-    expect(code).toBe(2);
-    expect(said).toMatch(/^Unknown option '--wrong'\nUsage: npm run \w+.*\n$/);
+const COMMANDS = ["api", "bench", "dependencies", "docs", "faults", "fuzz", "mutate", "pictures", "release"];
+
+test.each(COMMANDS.flatMap((script) => ["--help", "-h"].map((option) => [script, option] as const)))(
+  "npm run %s shows the usage and nothing else with %s",
+  async (script, option) => {
+    const { code, said } = await ending(script, option);
+    expect(code).toBe(0);
+    expect(said).toMatch(/^Usage: npm run \w+.*\n$/);
     expect(said).toContain(`Usage: npm run ${script}`);
   },
 );
+
+test.each(COMMANDS)("npm run %s refuses an option that it does not know, and shows the usage", async (script) => {
+  const { code, said } = await ending(script, "--wrong");
+  expect(code).toBe(2);
+  expect(said).toMatch(/^Unknown option '--wrong'\nUsage: npm run \w+.*\n$/);
+  expect(said).toContain(`Usage: npm run ${script}`);
+});
 
 test.each([
   ["bench", "Unknown benchmark: nosuch. Known benchmarks: aws-kms-https,"],
   ["faults", "Unknown backend: nosuch. Known backends: local,"],
   ["fuzz", "Unknown target: nosuch. Known targets: aws-answer,"],
+  ["mutate", "There is no packages/nosuch/src"],
 ])("npm run %s refuses a name that it does not know, and lists those that it knows", async (script, beginning) => {
-  const { code, said } = await refusal(script, "nosuch");
+  const { code, said } = await ending(script, "nosuch");
   expect(code).toBe(2);
   expect(said.slice(0, beginning.length)).toBe(beginning);
 });
