@@ -13,6 +13,7 @@ import { OPERATORS } from "./operators.mjs";
  * @property {readonly string[]} files parts of paths. Only sources whose path contains one of them. Empty: all
  * @property {readonly string[]} operators
  * @property {readonly string[]} tests parts of paths of tests. Default: the package's own
+ * @property {number} longest how many seconds a test file may take to be run. Infinity: all run
  * @property {string | undefined} again a report. Only the mutants that survived in it
  * @property {string | undefined} json where the report is written
  * @property {number} least the score in percent below which the command fails
@@ -41,6 +42,7 @@ function readChecked(args) {
       file: { type: "string", multiple: true, default: [] },
       operators: { type: "string", default: OPERATORS.join(",") },
       tests: { type: "string", default: "" },
+      longest: { type: "string" },
       again: { type: "string" },
       json: { type: "string" },
       least: { type: "string", default: "0" },
@@ -61,6 +63,7 @@ function readChecked(args) {
     files: values.file,
     operators,
     tests: tests.length > 0 ? tests : [`packages/${name}/test/`],
+    longest: values.longest === undefined ? Infinity : wholeNumber("longest", values.longest),
     again: values.again,
     json: values.json,
     least: wholeNumber("least", values.least),

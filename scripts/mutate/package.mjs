@@ -8,6 +8,7 @@ import { say, warn } from "../lib/say.mjs";
 import { listTestFiles } from "../lib/test-files.mjs";
 import { must } from "../release/must.mjs";
 import { copyClone } from "./copy.mjs";
+import { isWithin } from "./durations.mjs";
 import { isListed, keyOf, readEquivalents } from "./equivalents.mjs";
 import { Lane } from "./lane.mjs";
 import { measure } from "./measure.mjs";
@@ -33,7 +34,7 @@ export async function mutatePackage(given) {
   const all = await mutantsIn(ROOT, join("packages", name, "src"), given);
   const chosen = choose(all, given);
   say(`${name}: ${chosen.length} of ${all.length} mutants, seed ${seed}`);
-  const { tests, env } = await provideTests(given.tests);
+  const { tests, env } = await provideTests(given);
   must("npm run build", { ok: await build(), output: "" });
 
   const folder = mkdtempSync(join(scratchFolder("mutate"), "run-"));
@@ -91,12 +92,15 @@ function choose(all, { sample: size, seed, again }) {
 }
 
 /**
- * The fast tests whose backends are available, and what they need in their environment.
+ * The fast tests whose backends are available and that take no longer than they may, and what they need in their environment.
  *
- * @param {readonly string[]} filters
+ * @param {Arguments} given
  */
-async function provideTests(filters) {
-  const files = listTestFiles(filters).filter(({ tier }) => tier === "fast");
+async function provideTests({ tests: filters, longest }) {
+  const all = listTestFiles(filters).filter(({ tier }) => tier === "fast");
+  const files = all.filter(({ path }) => isWithin(longest, path));
+  if (files.length < all.length)
+    warn(`Not run, since they take more than ${longest} s: ${all.length - files.length} test files`);
   const provided = await provideBackends([...new Set(files.flatMap(({ backends }) => backends))]);
   const isMissing = (/** @type {string} */ name) => provided.get(name)?.ok === false;
   const left = files.filter(({ backends }) => backends.some(isMissing));

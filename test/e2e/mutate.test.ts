@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { readArguments } from "../../scripts/mutate/arguments.mjs";
+import { isWithin } from "../../scripts/mutate/durations.mjs";
 import { isListed, outdated, readEquivalents } from "../../scripts/mutate/equivalents.mjs";
 import { likelyFirst } from "../../scripts/mutate/judge.mjs";
 import { mutantsIn, mutantsOf } from "../../scripts/mutate/mutants.mjs";
@@ -13,6 +14,7 @@ import { parse } from "../../scripts/mutate/syntax.mjs";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PACKAGES = readdirSync(`${ROOT}packages`);
+const DURATIONS = JSON.parse(readFileSync(`${ROOT}test/durations.json`, "utf8")) as Record<string, number>;
 
 const RANGE = { start: 0, end: 0 };
 const PLAIN_MUTANT = {
@@ -208,6 +210,7 @@ test.each([
   [["core", "verify"], "Name one package"],
   [["nowhere"], "There is no packages/nowhere/src"],
   [["core", "--sample", "many"], "--sample must be a whole number: many"],
+  [["core", "--longest", "soon"], "--longest must be a whole number: soon"],
   [["core", "--operators", "boundary,unknown"], "Unknown operator: unknown"],
   [["core", "--unknown"], "--unknown"],
 ])("arguments %j are refused", (args, problem) => {
@@ -215,5 +218,14 @@ test.each([
 });
 
 test("a package can be named with its folder", () => {
-  expect(readArguments(["packages/core/"])).toMatchObject({ name: "core", sample: 40, seed: 1 });
+  expect(readArguments(["packages/core/"])).toMatchObject({ name: "core", sample: 40, seed: 1, longest: Infinity });
+});
+
+test("a test file is left out if it takes longer than it may, and one without a duration is short", () => {
+  const path = "packages/gcp-kms/test/secrets.test.ts";
+  const seconds = DURATIONS[path] ?? 0;
+  expect(seconds).toBeGreaterThan(2);
+  expect(isWithin(seconds, path)).toBe(true);
+  expect(isWithin(seconds - 1, path)).toBe(false);
+  expect(isWithin(0, "packages/gcp-kms/test/uri.test.ts")).toBe(true);
 });
