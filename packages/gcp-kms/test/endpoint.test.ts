@@ -1,8 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { ConfigurationError } from "@signpost/core";
 import { KeyManagementServiceClient } from "@google-cloud/kms";
-import { ownClientOptions, readConnectionOptions } from "../src/client.ts";
+import { environmentNotes, ownClientOptions, readConnectionOptions } from "../src/client.ts";
 import { gaxOf } from "../src/sdk.ts";
+
+afterEach(() => void vi.unstubAllEnvs());
 
 /** What a client of our own would be made with for the endpoint. */
 function clientOptionsOf(endpoint: string, transport: "grpc" | "rest"): object {
@@ -10,6 +12,86 @@ function clientOptionsOf(endpoint: string, transport: "grpc" | "rest"): object {
     gaxOf(KeyManagementServiceClient as never),
   );
 }
+
+/** How a channel finds out that its connection is lost, and how soon it connects again. */
+const GRPC = {
+  "grpc.max_reconnect_backoff_ms": 2000,
+  "grpc.use_local_subchannel_pool": 1,
+  "grpc.keepalive_time_ms": 10_000,
+  "grpc.keepalive_timeout_ms": 1000,
+};
+
+describe("a client of the adapter is made", () => {
+  const gax = (): never => {
+    throw new Error("not needed");
+  };
+
+  test("for the public service with nothing but its transport", () => {
+    expect(ownClientOptions({ endpoint: undefined, transport: "grpc" }, gax)).toEqual(GRPC);
+    expect(ownClientOptions({ endpoint: undefined, transport: "rest" }, gax)).toEqual({ fallback: true });
+    const keepalive = { timeMs: 5, timeoutMs: 6 };
+    expect(ownClientOptions({ endpoint: undefined, transport: "grpc" }, gax, keepalive)).toEqual({
+      ...GRPC,
+      "grpc.keepalive_time_ms": 5,
+      "grpc.keepalive_timeout_ms": 6,
+    });
+  });
+
+  test("for an emulator without credentials, universe or proxy", () => {
+    const place = { apiEndpoint: "127.0.0.1", port: 9010, universeDomain: "googleapis.com" };
+    const authClient: unknown = expect.anything();
+    expect(clientOptionsOf("http://127.0.0.1:9010", "rest")).toEqual({
+      ...place,
+      authClient,
+      fallback: true,
+      protocol: "http",
+    });
+    expect(clientOptionsOf("http://127.0.0.1:9010", "grpc")).toEqual({
+      ...place,
+      ...GRPC,
+      authClient,
+      sslCreds: expect.anything(),
+      "grpc.enable_http_proxy": 0,
+    });
+  });
+
+  test("for an endpoint over TLS with its host and port alone", () => {
+    const place = { apiEndpoint: "kms.internal", port: 443 };
+    expect(clientOptionsOf("https://kms.internal", "rest")).toEqual({ ...place, fallback: true });
+    expect(clientOptionsOf("https://kms.internal", "grpc")).toEqual({ ...place, ...GRPC });
+  });
+});
+
+describe("the connection options", () => {
+  const client = { initialize: () => undefined, asymmetricSign: () => undefined } as never;
+
+  test("choose gRPC unless they say REST, and keep the client apart from both", () => {
+    expect(readConnectionOptions({})).toEqual({ transport: "grpc", endpoint: undefined });
+    expect(readConnectionOptions({ transport: "rest" })).toEqual({ transport: "rest", endpoint: undefined });
+    expect(readConnectionOptions({ client })).toEqual({ transport: "grpc", endpoint: undefined });
+  });
+
+  test.each([
+    [{ client, transport: "grpc" as const }],
+    [{ client, endpoint: "https://kms.internal" }],
+    [{ client: null as never }],
+    [{ client: { initialize: () => undefined } as never }],
+    [{ client: { asymmetricSign: () => undefined } as never }],
+    [{ client: 7 as never }],
+  ])("refuse %j by the client", (options) => {
+    expect(() => readConnectionOptions(options)).toThrow(/^client: /);
+  });
+
+  test("tell of a variable that chooses the service, unless the caller has chosen it", () => {
+    vi.stubEnv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "a.example");
+    expect(environmentNotes({})).toEqual(["endpoint https://cloudkms.a.example, from GOOGLE_CLOUD_UNIVERSE_DOMAIN"]);
+    expect([environmentNotes({ client }), environmentNotes({ endpoint: "https://kms.internal" })]).toEqual([[], []]);
+    vi.stubEnv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "");
+    expect(environmentNotes({})).toEqual([]);
+    vi.stubEnv("GOOGLE_CLOUD_UNIVERSE_DOMAIN", undefined);
+    expect(environmentNotes({})).toEqual([]);
+  });
+});
 
 describe("an endpoint", () => {
   test.each([

@@ -6,7 +6,9 @@ import {
   isNetworkCode,
   isNoJson,
   isRedirectError,
+  isUnreadableCode,
   networkCode,
+  sourceCauseOf,
 } from "../src/client-error.ts";
 import { isUnauthenticated, signerErrorFrom, stateInMessage, statusNumber } from "../src/errors.ts";
 
@@ -133,19 +135,40 @@ describe("a code is of the network", () => {
   ])("%s", (code) => {
     expect(isNetworkCode(code)).toBe(true);
   });
-  test.each(["ENOENT", "EACCES", "UND_ERR_SOCKETS", "UND_ERR_INVALID_ARG", "XHPE_X", "ERR_STREAM_X", ""])(
-    "but not %j",
-    (code) => {
-      expect(isNetworkCode(code)).toBe(false);
-    },
-  );
+  test.each([
+    "ENOENT",
+    "EACCES",
+    "UND_ERR_SOCKETS",
+    "UND_ERR_INVALID_ARG",
+    "XHPE_X",
+    "XZ_BUF_ERROR",
+    "ERR_STREAM_X",
+    "ERR_SOCKET_BAD_PORT",
+    "XECONNRESET",
+    "MY_UND_ERR_SOCKET",
+    "",
+  ])("but not %j", (code) => {
+    expect(isNetworkCode(code)).toBe(false);
+    expect(networkCode({ code })).toBeUndefined();
+    expect(statusNumber({ code })).toBeUndefined();
+  });
+
+  test("or unreadable, if it is of a parser", () => {
+    const codes = ["HPE_INVALID_CONSTANT", "Z_DATA_ERROR", "XHPE_X", "XZ_DATA_ERROR", "ECONNRESET"];
+    expect(codes.map(isUnreadableCode)).toEqual([true, true, false, false, false]);
+  });
+
+  test("only as a text", () => {
+    expect([networkCode({ code: 14 }), networkCode({ code: ["EPIPE"] })]).toEqual([undefined, undefined]);
+  });
 
   test("four causes deep, and no deeper", () => {
     const nested = (depth: number, code: string): object =>
       depth === 0 ? { code } : { cause: nested(depth - 1, code) };
     expect([0, 3, 4].map((depth) => networkCode(nested(depth, "EPIPE")))).toEqual(["EPIPE", "EPIPE", undefined]);
     expect([0, 3, 4].map((depth) => failingFileCode(nested(depth, "EIO")))).toEqual(["EIO", "EIO", undefined]);
-    expect([failingFileCode({ code: "ESTALE" }), failingFileCode({ code: "ENOENT" })]).toEqual(["ESTALE", undefined]);
+    const codes = ["ESTALE", "ENOENT", "XEIO", "EIOX", "XESTALE", "ESTALED"];
+    expect(codes.map((code) => failingFileCode({ code }))).toEqual(["ESTALE", ...codes.slice(1).map(() => undefined)]);
     expect(networkCode(undefined)).toBeUndefined();
   });
 });
@@ -178,4 +201,54 @@ describe("details are shown", () => {
     expect(cause).toMatchObject({ code: 5 });
     expect("details" in cause).toBe(isShown);
   });
+});
+
+describe("the cause of credentials that did not come", () => {
+  const SDK = "Could not load the default credentials. Browse to a guide";
+  const FILE =
+    "The file at /run/key.json does not exist, or it is not a file. ENOENT: no such file, lstat '/run/key.json'";
+  const VARIABLE =
+    "Unable to read the credential file specified by the GOOGLE_APPLICATION_CREDENTIALS environment variable: ";
+  test.each<[message: string, isShown: boolean]>([
+    [SDK, true],
+    [`x ${SDK}`, false],
+    ["The answer has no access token", true],
+    ["The answer has no access token: secret", false],
+    ["x The answer has no access token", false],
+    ["expected https, or http on the loopback interface, for token_url in their file", true],
+    ["x expected https, or http on the loopback interface", false],
+    [FILE, true],
+    [`${VARIABLE}${FILE}`, true],
+    [`secret ${FILE}`, false],
+    [`${FILE} secret`, false],
+    [FILE.replace("/run/key.json", "{secret}"), false],
+    [FILE.replaceAll("/run/key.json", `/${"k".repeat(64)}`), true],
+    [FILE.replaceAll("/run/key.json", `/${"k".repeat(65)}`), false],
+    [FILE.replaceAll("/run/key.json", "/k".repeat(16)), true],
+    [FILE.replaceAll("/run/key.json", "/k".repeat(17)), false],
+    ["secret", false],
+  ])("shows %j: %s", (message, isShown) => {
+    const cause = sourceCauseOf(Object.assign(new Error(message), { code: "ENOENT", status: 400, config: "secret" }));
+    expect(cause).toMatchObject({ code: "ENOENT", status: 400 });
+    expect(cause).not.toHaveProperty("config");
+    if (isShown) expect(cause).toMatchObject({ message });
+    else expect(String(Reflect.get(Object(cause), "message"))).not.toContain("secret");
+    expect(String(Reflect.get(Object(cause), "message")) === message).toBe(isShown);
+  });
+});
+
+test("the cause of a call shows what says more, and no other member", () => {
+  const error = {
+    code: 7,
+    reason: "R",
+    domain: "D",
+    status: "S",
+    httpStatusCode: 403,
+    details: "no",
+    request: "secret",
+  };
+  const { request: _hidden, ...shown } = error;
+  const cause = causeOf(Object.assign(new Error("7 PERMISSION_DENIED: no"), error));
+  expect(cause).toMatchObject({ ...shown, message: "7 PERMISSION_DENIED: no" });
+  expect(cause).not.toHaveProperty("request");
 });

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openGcpKmsSigner, type GcpKmsClientLike } from "@signpost/gcp-kms";
+import { rememberToken, sentSecretsOf, withSentToken } from "../src/sent-token.ts";
 import { rejection } from "./support/signatures.ts";
 
 const TOKEN = "opaque-token-0123456789abcdef";
@@ -50,4 +51,69 @@ test("a token that does not come is not waited for", async () => {
   const auth = { cachedCredential: {}, getRequestHeaders: () => new Promise(() => undefined) };
   const refusal = await refusalBy(repeatingClient({ getChannel: () => undefined }, auth));
   expect(refusal).toMatchObject({ code: "access_denied" });
+});
+
+describe("the token", () => {
+  const client = {};
+  const secretsAfter = async (headers: unknown): Promise<readonly (string | undefined)[]> => {
+    const fresh = {};
+    rememberToken(fresh, headers);
+    return sentSecretsOf(await withSentToken(new Error("no"), fresh));
+  };
+
+  test.each<[what: string, headers: unknown, token: string | undefined]>([
+    ["a plain object", { Authorization: `Bearer ${TOKEN}` }, TOKEN],
+    ["headers of fetch", new Headers({ authorization: `Bearer ${TOKEN}` }), TOKEN],
+    ["headers of another realm", { get: (name: string) => (name === "authorization" ? `bearer ${TOKEN}` : "") }, TOKEN],
+    ["white space around it", { Authorization: ` Bearer ${TOKEN} ` }, TOKEN],
+    ["another scheme", { Authorization: `Basic ${TOKEN}` }, undefined],
+    ["another scheme in front", { Authorization: `x Bearer ${TOKEN}` }, undefined],
+    ["nothing behind its scheme", { Authorization: "Bearer " }, undefined],
+    ["no text", { Authorization: [`Bearer ${TOKEN}`] }, undefined],
+    ["nothing", undefined, undefined],
+  ])("is read from %s", async (_what, headers, token) => {
+    expect(await secretsAfter(headers)).toEqual([token]);
+  });
+
+  test("stays the last one of its client, and is no other's", async () => {
+    rememberToken(client, { Authorization: "Bearer first-token" });
+    rememberToken(client, { Authorization: "Bearer second-token" });
+    rememberToken(client, {});
+    expect(sentSecretsOf(await withSentToken(new Error("no"), client))).toEqual(["second-token"]);
+    expect(sentSecretsOf(await withSentToken(new Error("no"), {}))).toEqual([undefined]);
+  });
+
+  test("is not looked for with an error that is no object", async () => {
+    expect(await withSentToken("text", client)).toBe("text");
+    expect(await withSentToken(null, client)).toBeNull();
+    expect([sentSecretsOf("text"), sentSecretsOf(null)]).toEqual([[], []]);
+  });
+
+  test("that the client keeps is waited for 100 ms", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const auth = { cachedCredential: {}, getRequestHeaders: () => new Promise(() => undefined) };
+    let isOver = false;
+    const error = withSentToken(new Error("no"), { auth }).finally(() => (isOver = true));
+    await vi.advanceTimersByTimeAsync(99);
+    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(isOver).toBe(true);
+    expect(sentSecretsOf(await error)).toEqual([undefined]);
+  });
+
+  test("that the client keeps is asked for as the client does", async () => {
+    const auth = {
+      cachedCredential: {},
+      getRequestHeaders(): Promise<object> {
+        return Promise.resolve({ Authorization: this === auth ? `Bearer ${TOKEN}` : "" });
+      },
+    };
+    expect(sentSecretsOf(await withSentToken(new Error("no"), { auth }))).toEqual([TOKEN]);
+    const broken = { cachedCredential: {}, getRequestHeaders: () => Promise.reject(new Error("no token")) };
+    expect(sentSecretsOf(await withSentToken(new Error("no"), { auth: broken }))).toEqual([undefined]);
+    expect(sentSecretsOf(await withSentToken(new Error("no"), { auth: { cachedCredential: {} } }))).toEqual([
+      undefined,
+    ]);
+  });
 });
