@@ -1,5 +1,5 @@
 // npm run mutate -- PACKAGE [--sample N] [--seed N] [--file PATH] [--operators NAME,NAME] [--tests PATH,PATH]
-// [--longest SECONDS] [--again FILE] [--json FILE] [--least PERCENT]: plants faults in a package, one at a time, and counts those that its tests notice.
+// [--longest SECONDS] [--minutes N] [--again FILE] [--json FILE] [--least PERCENT]: plants faults in a package, one at a time, and counts those that its tests notice.
 import { offerHelp, refuse } from "./lib/command-line.mjs";
 import { installDependencies } from "./lib/install.mjs";
 import { say } from "./lib/say.mjs";
@@ -8,7 +8,7 @@ import { mutatePackage } from "./mutate/package.mjs";
 import { describe, scoreOf } from "./mutate/report.mjs";
 
 const USAGE =
-  "mutate -- PACKAGE [--sample N --seed N --file PATH --operators NAME,… --tests PATH,… --longest SECONDS --again FILE --json FILE --least PERCENT]";
+  "mutate -- PACKAGE [--sample N --seed N --file PATH --operators NAME,… --tests PATH,… --longest SECONDS --minutes N --again FILE --json FILE --least PERCENT]";
 
 offerHelp(USAGE);
 const read = readArguments(process.argv.slice(2));

@@ -14,6 +14,7 @@ import { OPERATORS } from "./operators.mjs";
  * @property {readonly string[]} operators
  * @property {readonly string[]} tests parts of paths of tests. Default: the package's own
  * @property {number} longest how many seconds a test file may take to be run. Infinity: all run
+ * @property {number} minutes after so many no other mutant begins. Infinity: all run
  * @property {string | undefined} again a report. Only the mutants that survived in it
  * @property {string | undefined} json where the report is written
  * @property {number} least the score in percent below which the command fails
@@ -43,6 +44,7 @@ function readChecked(args) {
       operators: { type: "string", default: OPERATORS.join(",") },
       tests: { type: "string", default: "" },
       longest: { type: "string" },
+      minutes: { type: "string" },
       again: { type: "string" },
       json: { type: "string" },
       least: { type: "string", default: "0" },
@@ -63,7 +65,8 @@ function readChecked(args) {
     files: values.file,
     operators,
     tests: tests.length > 0 ? tests : [`packages/${name}/test/`],
-    longest: values.longest === undefined ? Infinity : wholeNumber("longest", values.longest),
+    longest: limit("longest", values.longest),
+    minutes: limit("minutes", values.minutes),
     again: values.again,
     json: values.json,
     least: wholeNumber("least", values.least),
@@ -73,6 +76,11 @@ function readChecked(args) {
 /** @param {string} text */
 function listOf(text) {
   return text.split(",").filter((each) => each !== "");
+}
+
+/** @param {string} option @param {string | undefined} text */
+function limit(option, text) {
+  return text === undefined ? Infinity : wholeNumber(option, text);
 }
 
 /** @param {string} option @param {string} text */

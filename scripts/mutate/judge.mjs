@@ -54,18 +54,20 @@ export async function runBaseline(lanes, files) {
 }
 
 /**
- * Runs the tests that reach each mutant, until one fails. Callers hear of each verdict as it falls.
+ * Runs the tests that reach each mutant, until one fails. Callers hear of each verdict as it falls. No other mutant begins once
+ * `isOver` says so.
  *
  * @param {readonly Lane[]} lanes
  * @param {readonly Planted[]} mutants
  * @param {Baseline} baseline
- * @param {{ onVerdict: (verdict: Verdict) => void, limitOf: (durationMs: number) => number }} options
+ * @param {{ onVerdict: (verdict: Verdict) => void, limitOf: (durationMs: number) => number, isOver: () => boolean }} options
  * @returns {Promise<readonly Verdict[]>} in the order of the mutants
  */
-export async function judgeAll(lanes, mutants, baseline, { onVerdict, limitOf }) {
+export async function judgeAll(lanes, mutants, baseline, { onVerdict, limitOf, isOver }) {
   /** @type {Verdict[]} */
   const verdicts = [];
   await share(lanes, mutants, async (lane, mutant) => {
+    if (isOver()) return;
     const files = likelyFirst(mutant, baseline, verdicts);
     const limits = files.map((file) => limitOf(baseline.durations.get(file) ?? 0));
     const verdict = await judge(lane, mutant, files, limits);

@@ -15,6 +15,7 @@ import { render } from "./render.mjs";
  * @property {(lane: Lane) => Promise<void>} bundle makes what programs of tests run out of the sources
  * @property {(baseline: Baseline) => void} [onBaseline]
  * @property {(verdict: Verdict) => void} onVerdict
+ * @property {number} [endMs] after so many milliseconds no other mutant begins
  * @property {(durationMs: number) => number} [limitOf] how long a test file may take that takes so long without a mutant
  */
 
@@ -22,9 +23,10 @@ import { render } from "./render.mjs";
  * Plants mutants in the copies, and runs the tests with each.
  *
  * @param {Measurement} measurement
- * @returns {Promise<{ verdicts: readonly Verdict[], failed: Baseline["failed"], seconds: number }>}
+ * @returns {Promise<{ verdicts: readonly Verdict[], left: number, failed: Baseline["failed"], seconds: number }>} `left`: how many did not run
  */
-export async function measure({ lanes, mutants, tests, bundle, onBaseline, onVerdict, limitOf = usualLimit }) {
+export async function measure(measurement) {
+  const { lanes, mutants, tests, bundle, onBaseline, onVerdict, endMs = Infinity, limitOf = usualLimit } = measurement;
   const started = performance.now();
   const planted = mutants.map((mutant, index) => ({ ...mutant, id: index + 1 }));
   for (const lane of lanes) {
@@ -37,6 +39,8 @@ export async function measure({ lanes, mutants, tests, bundle, onBaseline, onVer
   }
   const baseline = await runBaseline(lanes, tests);
   onBaseline?.(baseline);
-  const verdicts = await judgeAll(lanes, planted, baseline, { onVerdict, limitOf });
-  return { verdicts, failed: baseline.failed, seconds: Math.round((performance.now() - started) / 1000) };
+  const isOver = () => performance.now() - started >= endMs;
+  const verdicts = await judgeAll(lanes, planted, baseline, { onVerdict, limitOf, isOver });
+  const seconds = Math.round((performance.now() - started) / 1000);
+  return { verdicts, left: planted.length - verdicts.length, failed: baseline.failed, seconds };
 }

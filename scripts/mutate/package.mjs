@@ -65,6 +65,7 @@ export async function mutatePackage(given) {
       mutants: chosen,
       tests,
       bundle,
+      endMs: given.minutes * 60_000,
       onBaseline: ({ durations, failed }) => {
         for (const line of describeFailed(failed)) warn(line);
         say(`${durations.size} test files pass without a mutant`);

@@ -10,6 +10,7 @@ import { applied } from "./render.mjs";
  * @property {number} seed
  * @property {number} candidates how many mutants the sources have
  * @property {readonly Verdict[]} verdicts
+ * @property {number} left how many of the sample did not run
  * @property {readonly { file: string, failure: string }[]} failed test files that fail without a mutant
  * @property {number} seconds
  */
@@ -42,7 +43,7 @@ export function describeVerdict({ mutant, end, by, files }) {
  * @param {string} [root] where the sources are
  * @returns {readonly string[]}
  */
-export function describe({ name, seed, candidates, verdicts, failed, seconds }, root = ROOT) {
+export function describe({ name, seed, candidates, verdicts, left, failed, seconds }, root = ROOT) {
   const survivors = verdicts.filter((verdict) => !isKill(verdict));
   const operators = [...new Set(verdicts.map(({ mutant }) => mutant.operator))].toSorted();
   return [
@@ -56,12 +57,12 @@ export function describe({ name, seed, candidates, verdicts, failed, seconds }, 
     ),
     row("all", countsOf(verdicts)),
     "",
-    `${name}: ${scoreOf(verdicts)} % of ${verdicts.length} mutants noticed (of ${candidates}, seed ${seed}), in ${seconds} s`,
+    `${name}: ${scoreOf(verdicts)} % of ${verdicts.length} mutants noticed (of ${candidates}, seed ${seed}), in ${seconds} s${left === 0 ? "" : `; ${left} did not run`}`,
   ];
 }
 
 /** What `--json` writes, and `--again` reads. @param {Run} run */
-export function reportOf({ name, seed, candidates, verdicts, failed, seconds }) {
+export function reportOf({ name, seed, candidates, verdicts, left, failed, seconds }) {
   const plain = (/** @type {Verdict} */ { mutant, end, by }) => {
     const { file, line, operator, change } = mutant;
     return { file, line, operator, change, end, by };
@@ -72,6 +73,7 @@ export function reportOf({ name, seed, candidates, verdicts, failed, seconds }) 
     candidates,
     seconds,
     score: scoreOf(verdicts),
+    left,
     failed,
     survivors: verdicts.filter((verdict) => !isKill(verdict)).map(plain),
     kills: verdicts.filter(isKill).map(plain),

@@ -64,7 +64,7 @@ test("mutants are killed, survive, never end, or are not reached", async () => {
   const all = await mutantsIn(join(folder, "project"), "src", { operators: ["boundary", "arithmetic"] });
   const mutants = all.filter(({ change }) => !change.includes("steps {{"));
   const seen: string[] = [];
-  const { verdicts, failed, seconds } = await measure({
+  const { verdicts, left, failed, seconds } = await measure({
     lanes,
     mutants,
     tests: ["test/limit.test.ts", "test/loop.test.ts", "test/broken.test.ts"],
@@ -86,7 +86,8 @@ test("mutants are killed, survive, never end, or are not reached", async () => {
   );
   expect(scoreOf(verdicts)).toBe(60);
 
-  const run = { name: "project", seed: 1, candidates: all.length, verdicts, failed, seconds };
+  const run = { name: "project", seed: 1, candidates: all.length, verdicts, left, failed, seconds };
+  expect(left).toBe(0);
   const lines = describe(run, join(folder, "project"));
   expect(lines).toContain("src/quiet.ts:2 (boundary; 1 test files passed)");
   expect(lines).toContain('  +   return n >= 10 ? "many" : "few";');
@@ -96,6 +97,23 @@ test("mutants are killed, survive, never end, or are not reached", async () => {
     "return n {{> => >=}} 10;",
   ]);
   expect(JSON.parse(JSON.stringify(report))).toEqual(report);
+}, 180_000);
+
+test("no mutant begins after the end, and the report says how many did not run", async () => {
+  for (const lane of lanes) cpSync(join(folder, "project"), lane.folder, { recursive: true });
+  const all = await mutantsIn(join(folder, "project"), "src", { operators: ["boundary"] });
+  const measured = await measure({
+    lanes,
+    mutants: all.slice(0, 1),
+    tests: ["test/limit.test.ts"],
+    bundle: () => Promise.resolve(),
+    onVerdict: () => undefined,
+    endMs: 0,
+  });
+  expect(measured).toMatchObject({ verdicts: [], left: 1, failed: [] });
+  const run = { name: "project", seed: 1, candidates: all.length, ...measured };
+  expect(describe(run, join(folder, "project")).at(-1)).toMatch(/ in \d+ s; 1 did not run$/);
+  expect(reportOf(run)).toMatchObject({ left: 1, survivors: [], kills: [] });
 }, 180_000);
 
 test("a lane leaves the sources of the clone alone", () => {

@@ -210,6 +210,7 @@ test.each([
   [["core", "verify"], "Name one package"],
   [["nowhere"], "There is no packages/nowhere/src"],
   [["core", "--sample", "many"], "--sample must be a whole number: many"],
+  [["core", "--minutes", "1.5"], "--minutes must be a whole number: 1.5"],
   [["core", "--longest", "soon"], "--longest must be a whole number: soon"],
   [["core", "--operators", "boundary,unknown"], "Unknown operator: unknown"],
   [["core", "--unknown"], "--unknown"],
@@ -218,7 +219,13 @@ test.each([
 });
 
 test("a package can be named with its folder", () => {
-  expect(readArguments(["packages/core/"])).toMatchObject({ name: "core", sample: 40, seed: 1, longest: Infinity });
+  expect(readArguments(["packages/core/"])).toMatchObject({
+    name: "core",
+    sample: 40,
+    seed: 1,
+    longest: Infinity,
+    minutes: Infinity,
+  });
 });
 
 test("a test file is left out if it takes longer than it may, and one without a duration is short", () => {
