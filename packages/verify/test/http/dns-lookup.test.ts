@@ -19,6 +19,35 @@ async function server(names: Readonly<Record<string, readonly string[]>>) {
   return { ...started, lookup: createDnsLookup([started.address]) };
 }
 
+it("a server has one second for its first answer, and is asked twice", async () => {
+  const options: unknown[] = [];
+  const Resolver = class {
+    constructor(given: unknown) {
+      options.push(given);
+    }
+    async resolve4() {
+      return ["192.0.2.1"];
+    }
+    async resolve6() {
+      return ["2001:db8::1"];
+    }
+  };
+  vi.spyOn(dns.promises, "Resolver", "get").mockReturnValue(Resolver as never);
+  expect(await createDnsLookup()("rp.example")).toEqual([
+    { address: "192.0.2.1", family: 4 },
+    { address: "2001:db8::1", family: 6 },
+  ]);
+  expect(options).toEqual([{ timeout: 1000, tries: 2 }]);
+});
+
+it("no timer is left after both families were found", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.spyOn(dns.promises.Resolver.prototype, "resolve4").mockResolvedValue(["192.0.2.1"] as never);
+  vi.spyOn(dns.promises.Resolver.prototype, "resolve6").mockResolvedValue(["2001:db8::1"]);
+  await createDnsLookup()("rp.example");
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 it("names that are never answered hold up no other", async () => {
   const { lookup, asked } = await server({ "rp.example": ["192.0.2.1", "192.0.2.2"] });
   const hanging = Array.from({ length: 10 }, (_, index) => lookup(`hangs-${index}.example`).catch(() => {}));
@@ -40,6 +69,7 @@ it("a server that never answers for IPv6 delays the IPv4 addresses only briefly"
   const { lookup } = await server({ "drops-ipv6.example": ["192.0.2.1"] });
   const found = lookup("drops-ipv6.example");
   await expect.poll(() => vi.getTimerCount()).toBe(1);
+  expect(OTHER_FAMILY_MS).toBe(1500);
   vi.advanceTimersByTime(OTHER_FAMILY_MS);
   expect(await found).toEqual([{ address: "192.0.2.1", family: 4 }]);
 });

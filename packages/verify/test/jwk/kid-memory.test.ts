@@ -50,6 +50,15 @@ describe("what a kid named", () => {
     expect(kids.refusalOf(late, [right, late])).toMatchObject(REBOUND);
   });
 
+  it("may be up to eight keys of one type that shared the kid at its first use", () => {
+    const kids = createKidMemory(10).of("");
+    const keys = Array.from({ length: 9 }, () => made("a"));
+    const [first] = keys as [VerificationKey];
+    expect(kids.refusalOf(first, keys)).toBeUndefined();
+    const refused = keys.map((key) => kids.refusalOf(key, [key])?.code);
+    expect(refused).toEqual([...Array<undefined>(8).fill(undefined), "kid_rebound"]);
+  });
+
   it("is separate for each owner, and for kids of any length", () => {
     const kids = createKidMemory(10);
     const long = "k".repeat(5000);

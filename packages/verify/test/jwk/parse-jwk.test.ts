@@ -180,6 +180,15 @@ describe("entries that are left out", () => {
     expect(dropReason(JSON.parse(JSON.stringify(entry)))).toBe(reason);
   });
 
+  it("nothing at its limit: a member of 8 KiB, e of eight bytes", () => {
+    const e = Buffer.from("0100000000000001", "hex").toString("base64url");
+    for (const entry of [
+      { ...p256, note: "x".repeat(8192) },
+      { ...rsa, e },
+    ])
+      expect(dropReason(entry)).toBeUndefined();
+  });
+
   it("a private member, even without a value", () => {
     expect(dropReason({ ...p256, d: undefined })).toBe("private");
   });

@@ -1,7 +1,7 @@
 import { createJwtVerifier } from "@signpost/verify";
 import type { IdTokenVerifierOptions } from "@signpost/verify";
 import { describe, expect, it } from "vitest";
-import { accessToken, accessTokens, API, CLIENT, idToken, idTokens, ISSUER, keys } from "../support/jwt.ts";
+import { accessToken, accessTokens, API, CLIENT, idToken, idTokens, ISSUER, keys, NOW } from "../support/jwt.ts";
 
 // A missing or misspelled option must never turn off a check.
 
@@ -53,6 +53,48 @@ describe("createJwtVerifier refuses", () => {
     await expect(verifier.verify(idToken())).rejects.toMatchObject({ name: "ConfigurationError", argument: "now" });
   });
 });
+
+const YEAR = 31_622_400;
+
+/** The argument of the error, if there is one. */
+async function refusedArgument(call: () => unknown): Promise<unknown> {
+  try {
+    await call();
+    return undefined;
+  } catch (error) {
+    return (error as { argument?: unknown }).argument;
+  }
+}
+
+const construction = (name: string) => (value: unknown) => createJwtVerifier({ ...GOOD, [name]: value });
+
+it.each<[option: string, call: (value: unknown) => unknown, min: number, max: number]>([
+  ["clockToleranceSeconds", construction("clockToleranceSeconds"), 0, 60],
+  ["maxTokenAgeSeconds", construction("maxTokenAgeSeconds"), 1, YEAR],
+  [
+    "maxAgeSeconds",
+    async (value) => idTokens().verify(idToken({ auth_time: NOW }), { maxAgeSeconds: value } as never),
+    0,
+    YEAR,
+  ],
+])("%s is taken within its bounds alone", async (option, call, min, max) => {
+  for (const value of [min, min + 0.5, max])
+    expect([value, await refusedArgument(() => call(value))]).toEqual([value, undefined]);
+  for (const value of [min - 0.5, min - 1, max + 0.5, max + 1, Number.NaN])
+    expect([value, await refusedArgument(() => call(value))]).toEqual([value, option]);
+});
+
+it.each(["read", "a-b:c/d", "!#$%&'()*+,-./09:;<=>?@AZ[]^_`az{|}~"])("verify takes the scope %s", async (scope) => {
+  await expect(accessTokens().verify(accessToken({ scope }), { scopes: [scope] })).resolves.toBeDefined();
+});
+
+it.each(["a b", " a", "a ", 'a"', '"a', "a\\", "\\a", "a\x7f", "\x7fa", "a\n", "\na", "é", ""])(
+  "verify refuses the scope %j",
+  async (scope) => {
+    const call = async () => accessTokens().verify(accessToken(), { scopes: ["read", scope] });
+    expect(await refusedArgument(call)).toBe("scopes");
+  },
+);
 
 it("createJwtVerifier reads its lists once", async () => {
   const audience = [CLIENT];
