@@ -23,6 +23,18 @@ export const BROKEN_IDENTITIES: readonly BrokenSigner[] = [
   },
   {
     check: URI,
+    broken: "has a scheme that begins in upper case",
+    complaint: /expected a URI/,
+    harness: harnessOf(() => ({ uri: "Reference:key-1" })),
+  },
+  {
+    check: URI,
+    broken: "has nothing after its scheme",
+    complaint: /expected a URI/,
+    harness: harnessOf(() => ({ uri: "reference:" })),
+  },
+  {
+    check: URI,
     broken: "numbers its URIs",
     complaint: /another uri/,
     harness: () => {
@@ -59,6 +71,18 @@ export const BROKEN_IDENTITIES: readonly BrokenSigner[] = [
   },
   {
     check: PUBLIC_KEY,
+    broken: "has white space around a coordinate",
+    complaint: /x is not 32 bytes/,
+    harness: publishing((publicKey) => ({ ...publicKey, x: ` ${publicKey.x}` })),
+  },
+  {
+    check: PUBLIC_KEY,
+    broken: "calls it another type",
+    complaint: /publicKey\.kty/,
+    harness: publishing((publicKey) => ({ ...publicKey, kty: "OKP" })),
+  },
+  {
+    check: PUBLIC_KEY,
     broken: "publishes a point off the curve",
     complaint: /JWK/,
     harness: publishing((publicKey) => ({ ...publicKey, y: createTestKey().publicKey.y })),
@@ -85,6 +109,45 @@ export const BROKEN_IDENTITIES: readonly BrokenSigner[] = [
         },
       };
     }),
+  },
+  {
+    check: SAME,
+    broken: "has another uri once it signed",
+    complaint: /uri changed while signing/,
+    harness: harnessOf((bare) => {
+      let uri = bare.uri;
+      return {
+        get uri() {
+          return uri;
+        },
+        sign: async (...call) => {
+          uri += "?used";
+          return bare.sign(...call);
+        },
+      };
+    }),
+  },
+  {
+    check: SAME,
+    broken: "forgets its key on close",
+    complaint: /publicKey changed on close/,
+    harness: harnessOf((bare) => {
+      let { publicKey } = bare;
+      return {
+        get publicKey() {
+          return publicKey;
+        },
+        close: async () => {
+          ({ publicKey } = createTestKey());
+        },
+      };
+    }),
+  },
+  {
+    check: SAME,
+    broken: "signs with zeros",
+    complaint: /the signature does not verify/,
+    harness: harnessOf(() => ({ sign: async () => new Uint8Array(64) })),
   },
   {
     check: SAME,

@@ -85,10 +85,24 @@ test.each<[string, (harness: SignerHarness) => unknown, string]>([
   ["faults that are no object", (harness) => ({ ...harness, faults: ["hang"] }), "faults"],
   ["a recovery of NaN", (harness) => ({ ...harness, recoveryMs: Number.NaN }), "recoveryMs"],
   ["a recovery without end", (harness) => ({ ...harness, recoveryMs: Number.POSITIVE_INFINITY }), "recoveryMs"],
+  ["a recovery that is negative", (harness) => ({ ...harness, recoveryMs: -1 }), "recoveryMs"],
+  ["a recovery of more than ten minutes", (harness) => ({ ...harness, recoveryMs: 600_001 }), "recoveryMs"],
+  ["a recovery of half a millisecond", (harness) => ({ ...harness, recoveryMs: 0.5 }), "recoveryMs"],
+  ["a secret of five characters", (harness) => ({ ...harness, secrets: ["12345"] }), "secrets[0]"],
   ["a recovery as text", (harness) => ({ ...harness, recoveryMs: "5" }), "recoveryMs"],
 ])("a harness with %s is refused", (_what, change, argument) => {
   const harness = change(createReferenceBackend().harness) as SignerHarness;
   expect(() => signerChecks(harness)).toThrow(expect.objectContaining({ name: "ConfigurationError", argument }));
+});
+
+test.each<[string, Partial<SignerHarness>]>([
+  ["no recovery", { recoveryMs: 0 }],
+  ["ten minutes of recovery", { recoveryMs: 600_000 }],
+  ["a secret of six characters", { secrets: ["123456"] }],
+  ["no secrets", { secrets: [] }],
+  ["members without a value", { openWith: undefined, faults: undefined, recoveryMs: undefined }],
+])("a harness with %s is accepted", (_what, change) => {
+  expect(signerChecks({ ...createReferenceBackend().harness, ...change }).length).toBeGreaterThan(40);
 });
 
 test("a failed opening is reported unchanged", async () => {

@@ -40,6 +40,14 @@ it("a token after many is verified here again", async () => {
   expect(await verifiedHere(1, verifier)).toBe(1);
 });
 
+it("the threads are free again after many, whether they verified or refused", async () => {
+  const verifier = idTokens();
+  expect(await verifiedHere(64, verifier)).toBe(0);
+  const forged = token.slice(0, -86) + "A".repeat(86);
+  await Promise.allSettled(Array.from({ length: 64 }, async () => verifier.verify(forged)));
+  expect(await verifiedHere(64, verifier)).toBe(0);
+});
+
 it("a refused token is no longer in flight", async () => {
   const verifier = idTokens();
   const refused = [token.slice(0, -86) + "A".repeat(86), "", idToken({ aud: "other" }), idToken({}, { kid: "x" })];

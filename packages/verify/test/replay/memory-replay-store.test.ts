@@ -1,5 +1,5 @@
 import { createMemoryReplayStore } from "@signpost/verify";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { fakeClock } from "../support/remote.ts";
 
 describe("the replay store in memory", () => {
@@ -153,6 +153,32 @@ describe("the replay store in memory", () => {
   it("gives those without a client all of its room", async () => {
     const store = createMemoryReplayStore({ maxEntries: 100 });
     for (let index = 0; index < 100; index += 1) expect(await store.claim(String(index), 1000)).toBe(true);
+  });
+
+  it("puts an id without a client into no client's share", async () => {
+    const store = createMemoryReplayStore();
+    const added = vi.spyOn(Set.prototype, "add");
+    onTestFinished(() => added.mockRestore());
+    await store.claim("alone", 1000);
+    expect(added.mock.calls.flat()).not.toContain("alone");
+    await store.claim("shared", 1000, { clientId: "client" });
+    expect(added.mock.calls.flat()).toContain("shared");
+  });
+
+  it("has room for 100,000 ids, and for 10,000 of one client", async () => {
+    const store = createMemoryReplayStore();
+    const options = { clientId: "client" };
+    for (let index = 0; index < 10_000; index += 1) await store.claim(`c${index}`, 60_000, options);
+    await expect(store.claim("c", 1000, options)).rejects.toThrow("holds 10000 ids of this client");
+    for (let index = 10_000; index < 100_000; index += 1) await store.claim(String(index), 60_000);
+    await expect(store.claim("one more", 1000)).rejects.toThrow("100000 ids have not expired");
+  });
+
+  it("has room for one id of a client, however small it is", async () => {
+    const store = createMemoryReplayStore({ maxEntries: 9 });
+    const options = { clientId: "client" };
+    expect(await store.claim("a", 1000, options)).toBe(true);
+    await expect(store.claim("b", 1000, options)).rejects.toThrow("holds 1 ids of this client");
   });
 
   it.each([0, -1, 1.5, Number.NaN])("maxEntries: %d is refused", (maxEntries) => {
