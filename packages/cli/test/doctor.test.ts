@@ -206,11 +206,22 @@ test("a probe is never the signing input of a token, which has base64url charact
   expect(text).not.toBe(new TextDecoder().decode(probeText()));
 });
 
+test("a clock's finding has whole seconds and their direction", () => {
+  expect(clockFinding(45.4, "kms.example").text).toBe("45 s ahead of kms.example");
+  expect(clockFinding(-5.6, "kms.example").text).toBe("6 s behind kms.example");
+});
+
 test.each([
   [0, "ok"],
   [-2, "ok"],
   [6, "warning"],
+  [2.5, "ok"],
+  [-2.5, "ok"],
+  [2.6, "warning"],
   [-9, "warning"],
+  [10, "warning"],
+  [-10, "warning"],
+  [10.1, "problem"],
   [45, "problem"],
 ])("a clock that is %i seconds ahead is %s", (ahead, level) => {
   expect(clockFinding(ahead, "kms.example").level).toBe(level);
@@ -294,6 +305,11 @@ test("signatures that take long are a warning", () => {
   const latency = { count: 10, p50: 12, p95: 30, max: 40 };
   expect(latencyFinding(latency).level).toBe("note");
   expect(latencyFinding({ ...latency, p50: 400 }).level).toBe("warning");
+  expect(latencyFinding({ ...latency, p50: 250 }).level).toBe("note");
+  expect(latencyFinding({ ...latency, p50: 250.1 }).level).toBe("warning");
+  expect(latencyFinding({ count: 3, p50: 9.94, p95: 10, max: 100.4 }).text).toBe(
+    "3 signatures: p50 9.9 ms, p95 10 ms, slowest 100 ms",
+  );
 });
 
 describe("PKCS#11", () => {
