@@ -36,6 +36,34 @@ describe("the reason of a failure", () => {
       { cause: new Error("Proxy response (407) !== 200 when HTTP Tunneling") },
       "the proxy answered with status 407",
     ],
+    [
+      "the advice for the handlers of another undici",
+      { cause: error("Error", { message: "invalid onRequestStart method", code: "UND_ERR_INVALID_ARG" }) },
+      "the dispatcher is not of undici 7; pass a fetch that uses it, from the same undici",
+    ],
+    ...["an invalid onRequestStart method", "invalid onRequestStart methods", "invalid on method"].map(
+      (message): [string, object, string] => [
+        `the code of ${message}`,
+        { cause: error("Error", { message, code: "UND_ERR_INVALID_ARG" }) },
+        "UND_ERR_INVALID_ARG",
+      ],
+    ),
+    ...["A Proxy response (407) !== 200", "Proxy response (4070) !== 200", "Proxy response (407)"].map(
+      (message): [string, object, string] => [
+        `the code of ${message}`,
+        { cause: error("Error", { message, code: "UND_ERR_ABORTED" }) },
+        "UND_ERR_ABORTED",
+      ],
+    ),
+    ["no code with other characters", { cause: error("Error", { code: "-E" }) }, undefined],
+    ["no code that ends in others", { cause: error("Error", { code: "E-" }) }, undefined],
+    ["no code that is empty, or a number", { code: "", cause: error("Error", { code: 7 }) }, undefined],
+    ["the innermost of several codes", { code: "OUTER", cause: error("Error", { code: "INNER" }) }, "INNER"],
+    ["the innermost of several names", { name: "OuterError", cause: error("InnerError") }, "InnerError"],
+    ["the code, though a name is further inside", { code: "OUTER", cause: error("InnerError") }, "OUTER"],
+    ["the cause's, and not that of one of several", { cause: error("A"), errors: [error("B")] }, "A"],
+    ["none where there are no errors", { errors: [] }, undefined],
+    ["none where errors are no list", { errors: { 0: error("A") } }, undefined],
   ])("is %s", (_what, more, reason) => {
     expect(reasonOf(Object.assign(new Error("fetch failed"), more))).toBe(reason);
   });

@@ -88,6 +88,47 @@ describe("each request for a document has the headers that it needs", () => {
   });
 });
 
+// The stored tag of a document is what `etagOf` read in its answer.
+describe("a HEAD is compared by its tag", () => {
+  const asked = async (etag: string, answered: string | undefined): Promise<unknown> =>
+    (
+      await exchange(
+        { etag, revalidateWith: "head" },
+        { ...OK, ...(answered === undefined ? {} : { etag: answered }) },
+        OK,
+      )
+    ).outcome;
+
+  it.each(['"one"', 'W/"one"', 'w/"one"', '""', "bare", "a/b=c", '"with space"'])("which may be %s", async (etag) => {
+    expect(await asked(etag, etag)).toBe("unchanged");
+    expect(await asked(etag, `${etag}, ${etag}`)).toBe("unchanged");
+    expect(await asked(etag, `${etag}x`)).toBe("new");
+    expect(await asked(etag, undefined)).toBe("new");
+  });
+
+  it.each(["*", '"one", "two"', '"one', 'one"', "two words", " ", "", 'W/one"', '"one"x', 'x"one"', "a,b", "a*"])(
+    "which %j is none of",
+    async (etag) => {
+      expect(await asked(etag, etag)).toBe("new");
+    },
+  );
+});
+
+describe("a 304 is about this document", () => {
+  it.each([
+    ['"one"', '"one"', "unchanged"],
+    ['W/"one"', '"one"', "unchanged"],
+    ['"one"', 'W/"one"', "unchanged"],
+    ['"one"', '"one", "one"', "unchanged"],
+    ["W/", "", "unchanged"],
+    ['"one"', 'w/"one"', "new"],
+    ['"one"', '"One"', "new"],
+    ['"one"', "one", "new"],
+  ])("stored %s, answered %s: %s", async (etag, answered, outcome) => {
+    expect((await exchange({ etag }, { status: 304, etag: answered }, OK)).outcome).toBe(outcome);
+  });
+});
+
 describe("what a proxy refuses is asked in another way", () => {
   it.each([400, 403, 405, 408, 500, 502, 503, 504])("a HEAD with %d by a GET with the condition", async (status) => {
     const { sent, outcome } = await exchange({ revalidateWith: "head" }, refused(status), NOT_MODIFIED);
