@@ -57,6 +57,36 @@ describe("at construction", () => {
   });
 
   test.each([
+    [{}, 17],
+    [{ verifyingKeys: undefined, verify: undefined, onError: undefined }, 17],
+    [{ verifyingKeys: 0 }, 1],
+    [{ verifyingKeys: 256 }, 257],
+    [{ verify: "always" }, 17],
+    [{ verify: "first" }, 17],
+    [{ onError: () => {} }, 17],
+  ] as const)(
+    "with %j, the host gets %d keys: one that signs, and places for those that verify",
+    async (more, count) => {
+      const { jwks } = signpostKeys({ ExternalSigningKey, errors, keys: await keysOf(), ...more });
+      expect(jwks.keys).toHaveLength(count);
+    },
+  );
+
+  test("each key of the host shows its members as those of a JWK, and not its functions", async () => {
+    const keys = await keysOf();
+    const { jwks } = signpostKeys({ ExternalSigningKey, errors, keys, verifyingKeys: 1 });
+    const members = ["alg", "crv", "e", "key_ops", "kid", "kty", "n", "pub", "use", "x", "y"];
+    for (const key of jwks.keys) {
+      expect(members).toEqual(expect.arrayContaining(Object.keys(key)));
+      expect(Object.keys(key)).toEqual(expect.arrayContaining(["kid", "alg", "kty", "crv", "x", "y", "n", "e", "pub"]));
+    }
+    const [signing, free] = jwks.keys;
+    const { x, y } = keys.active.publicKey;
+    expect({ ...free }).toMatchObject({ kid: "signpost-free-place-0", key_ops: ["verify"], x, y });
+    expect({ ...signing }).toMatchObject({ kty: "EC", crv: "P-256", alg: "ES256", kid: keys.active.keyId, x, y });
+  });
+
+  test.each([
     ["verifyingkeys", "verifyingKeys"],
     ["keySet", "keys"],
     ["ExternalSigningkey", "ExternalSigningKey"],
