@@ -86,6 +86,17 @@ describe("at construction", () => {
     expect({ ...signing }).toMatchObject({ kty: "EC", crv: "P-256", alg: "ES256", kid: keys.active.keyId, x, y });
   });
 
+  test("a free place has no key, and no place for a key that verifies signs", async () => {
+    const { jwks } = signpostKeys({ ExternalSigningKey, errors, keys: await keysOf(), verifyingKeys: 1 });
+    const free = jwks.keys[1] as unknown as { keyObject(): unknown; sign(data: Uint8Array): Promise<unknown> };
+    const refusal = (message: string): unknown =>
+      expect.objectContaining({ name: "ConfigurationError", argument: "kid", message: `kid: ${message}` });
+    expect(() => free.keyObject()).toThrow(refusal("expected the kid of a key, got the kid of a free place"));
+    await expect(free.sign(new Uint8Array(1))).rejects.toEqual(
+      refusal("expected the kid of the active key: this one only verifies"),
+    );
+  });
+
   test.each([
     ["verifyingkeys", "verifyingKeys"],
     ["keySet", "keys"],
