@@ -87,3 +87,18 @@ test.each([
   const [answer] = await once(child, "message");
   expect(answer).toMatchObject({ ok: false, code });
 });
+
+test("a module that cannot be loaded is not named, since its path may hold a PIN", async () => {
+  await using folder = await createKeyFolder();
+  const load = 'load(path) { throw new Error(path + ": cannot open shared object file") }';
+  await folder.write("binding.cjs", `exports.PKCS11 = class { ${load} }`);
+  const child = fork(fileURLToPath(new URL("../dist/pkcs11-program.js", import.meta.url)));
+  const request = { binding: `${folder.path}/binding.cjs`, module: "/m.so|pin=1234", uri: {}, task: "token" };
+  child.send(request);
+  const [answer] = await once(child, "message");
+  expect(answer).toEqual({
+    ok: false,
+    code: "module_failed",
+    message: "the PKCS#11 module cannot be loaded: the module: cannot open shared object file",
+  });
+});

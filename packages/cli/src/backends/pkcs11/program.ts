@@ -65,7 +65,7 @@ function answerTo(request: ModuleRequest): ModuleAnswer {
 function run(request: ModuleRequest): unknown {
   const binding = createRequire(request.binding)(request.binding) as Binding;
   const module = new binding.PKCS11();
-  module.load(request.module);
+  load(module, request.module);
   const calls = { module, number: (name: string) => Number(binding[name]) };
   initialize(calls, request.parameters);
   try {
@@ -86,6 +86,19 @@ function run(request: ModuleRequest): unknown {
       : generate(calls, session, request);
   } finally {
     module.C_Finalize();
+  }
+}
+
+/** The error of the system begins with the path, which may hold a PIN after a wrong separator. */
+function load(module: Module, path: string): void {
+  try {
+    module.load(path);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "no reason";
+    throw new TaskError(
+      "module_failed",
+      `the PKCS#11 module cannot be loaded: ${reason.replaceAll(path, "the module")}`,
+    );
   }
 }
 
