@@ -131,6 +131,20 @@ describe("keygen", () => {
     });
   });
 
+  test.each([
+    ["RSA", { kty: "RSA", crv: "" }],
+    ["on another curve", { kty: "EC", crv: "P-384" }],
+  ])("makes no version of a key that is %s, whose users would get it", async (_what, settings) => {
+    vault.management.mayCreate = true;
+    vault.addKey("other", settings);
+    vault.forgetRequests();
+    expect(await app(["keygen", key("other"), "--new-version", ...CONFIG])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("A key other that is not EC on P-256 exists, and is not replaced"),
+    });
+    expect(vault.requests.filter(({ path }) => path.endsWith("/create"))).toEqual([]);
+  });
+
   test("says what the vault refuses, and what a vault without an HSM needs", async () => {
     expect(await app(["keygen", key("denied"), ...CONFIG])).toMatchObject({
       code: 3,

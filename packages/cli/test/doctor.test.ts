@@ -3,9 +3,11 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { openLocalSigner } from "@signpost/local";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { examineKmsKey, type AskKms } from "../src/doctor/aws-kms.ts";
 import { checkClock, clockFinding } from "../src/doctor/clock.ts";
+import { examineKey } from "../src/doctor/examine-key.ts";
 import type { Finding } from "../src/doctor/finding.ts";
 import type { GcpKmsLike } from "../src/backends/gcp-kms.ts";
 import { examineVersion } from "../src/doctor/gcp-kms.ts";
@@ -499,3 +501,37 @@ describe("Google Cloud KMS", () => {
     expect(bad(await examineVersion({ ...good, ...changed }, name))).toEqual(expected);
   });
 });
+
+test.each([
+  ["awskms", "client"],
+  ["awskms", "api"],
+  ["gcpkms", "client"],
+  ["vault", "dispatcher"],
+  ["azurekms", "dispatcher"],
+])(
+  "a key of %s with a %s of its own is not examined with the credentials of the environment",
+  async (scheme, option) => {
+    const { findings } = await examineKey({
+      name: "key",
+      scheme,
+      uri: `${scheme}:///op`,
+      options: { [option]: {} },
+      context: recordingContext("/"),
+      open: () => openLocalSigner(),
+      pin: () => Promise.resolve(undefined),
+      compared: ({ publicKey }) => ({ keyId: "op", publicKey, expected: "now" }),
+      published: undefined,
+      samples: 0,
+      certificates: undefined,
+      span: undefined,
+    });
+    expect(findings.slice(1)).toEqual([
+      expect.objectContaining({ check: "probe", level: "ok" }),
+      {
+        check: "key",
+        level: "note",
+        text: `not examined: this command cannot use the option ${option} of the adapter`,
+      },
+    ]);
+  },
+);

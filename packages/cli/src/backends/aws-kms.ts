@@ -64,11 +64,13 @@ const CALL_MS = 15_000;
 export async function openKmsSdk(
   { endpoint, region }: KmsPlace,
   cwd: string,
+  maxAttempts?: number,
 ): Promise<{ readonly sdk: KmsSdk; readonly client: KmsClient } | undefined> {
   const sdk = (await importPackage("@aws-sdk/client-kms", cwd)) as KmsSdk | undefined;
   if (sdk === undefined) return undefined;
   const client = new sdk.KMSClient({
     ...(region === undefined ? {} : { region }),
+    ...(maxAttempts === undefined ? {} : { maxAttempts }),
     // The SDK fails if the environment asks for a FIPS or dual-stack endpoint too. The adapter takes the given one.
     ...(endpoint === undefined ? {} : { endpoint, useFipsEndpoint: false, useDualstackEndpoint: false }),
   });
@@ -79,9 +81,12 @@ export async function openKmsSdk(
 export async function openKmsCalls(place: KmsPlace, { cwd, signal }: CliContext): Promise<KmsCalls | undefined> {
   const opened = await openKmsSdk(place, cwd);
   if (opened === undefined) return undefined;
-  const { sdk, client } = opened;
+  const { sdk, client: repeating } = opened;
+  // A call whose answer was lost may have made a key. Another attempt would make one more.
+  const single = await openKmsSdk(place, cwd, 1);
   return {
     call: (command, input) => {
+      const client = command === "CreateKey" ? (single?.client ?? repeating) : repeating;
       // The SDK waits without a limit.
       const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
       const sent = client.send(new sdk[`${command}Command`](input), { abortSignal });
@@ -90,7 +95,10 @@ export async function openKmsCalls(place: KmsPlace, { cwd, signal }: CliContext)
         throw withoutSecrets(error, await sessionTokenOf(client));
       });
     },
-    close: () => client.destroy(),
+    close: () => {
+      repeating.destroy();
+      single?.client.destroy();
+    },
   };
 }
 

@@ -12,7 +12,11 @@ import { boundedCalls } from "./gcp-calls.ts";
 /** A call of Google's client: the request, and the time that it may take, in milliseconds. */
 export type GcpCall<Answer> = (
   request: object,
-  options: { readonly timeout: number },
+  options: {
+    readonly timeout: number;
+    /** Null: the client makes one attempt. */
+    readonly retry?: null;
+  },
 ) => Promise<readonly [Answer, ...unknown[]]>;
 
 /** The part of `KeyManagementServiceClient` that is used. */
@@ -42,6 +46,8 @@ export interface GcpVersion {
   readonly importTime?: unknown;
 }
 export interface GcpKey {
+  readonly purpose?: unknown;
+  readonly versionTemplate?: { readonly algorithm?: unknown } | null;
   readonly destroyScheduledDuration?: { readonly seconds?: unknown } | null;
 }
 

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { ownConnection } from "../backends/own-connection.ts";
 import { resolvedAdapters } from "../config/config-keys.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { probeOnce } from "../doctor/probe.ts";
@@ -32,6 +33,12 @@ export async function runBench(context: CliContext, flags: BenchFlags, uri: stri
   const svg = flags.svg === undefined ? undefined : await openSvgFile(flags.svg, context.cwd);
   const adapters =
     flags.config === undefined ? {} : await resolvedAdapters(await loadConfig(context, flags.config), context);
+  const own = flags.raw === true ? ownConnection(adapters[scheme] ?? {}) : undefined;
+  if (own !== undefined) {
+    throw new CliError(EXIT.usage, "no_raw", `--raw cannot use the option ${own} of the adapter`, {
+      hint: "Leave --raw out",
+    });
+  }
   await requireConsent(context, plan, flags.yes === true);
 
   const sides = await openSides(context, { uri, scheme, plan, adapters, raw: flags.raw === true });

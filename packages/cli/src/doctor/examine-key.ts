@@ -1,4 +1,5 @@
 import { type EntryCertificates, SignerError, type GuardedSigner } from "@signpost/core";
+import { ownConnection } from "../backends/own-connection.ts";
 import { failureOf } from "../program/failure.ts";
 import { printable } from "../terminal/printable.ts";
 import { AWS_KMS } from "./aws-kms.ts";
@@ -84,7 +85,8 @@ async function examineOpened(
 ): Promise<readonly Finding[]> {
   const { published, context, samples } = subject;
   const { signal } = context;
-  const clockUrl = backend.clockUrl?.(subject, key) ?? published?.jwksUri;
+  const own = ownConnection(subject.options);
+  const clockUrl = (own === undefined ? backend.clockUrl?.(subject, key) : undefined) ?? published?.jwksUri;
   const failed = await probeOnce(key, signal).then(
     () => undefined,
     (error: unknown) => failureOf(error),
@@ -98,8 +100,13 @@ async function examineOpened(
     ...(published === undefined ? [] : [await published.compare(subject.compared(key), signal)]),
     ...certificateFinding(subject.certificates, subject.compared(key), subject.span),
     ...(clockUrl === undefined ? [] : [await checkClock(clockUrl, signal)]),
-    ...(await guarded(subject, () => backend.examine(subject, key))),
+    ...(own === undefined ? await guarded(subject, () => backend.examine(subject, key)) : [unexamined(own)]),
   ];
+}
+
+/** These calls have the credentials of the environment, which may be those of another account. */
+function unexamined(own: string): Finding {
+  return note("key", `not examined: this command cannot use the option ${own} of the adapter`);
 }
 
 /** What cannot be examined is a note, and does not hide what was found before. */

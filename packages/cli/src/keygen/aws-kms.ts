@@ -58,7 +58,8 @@ async function createKey(calls: KmsCalls): Promise<string> {
   };
   const answer = await calls.call("CreateKey", input).catch((error: unknown) => {
     const status: unknown = Reflect.get(Object(Reflect.get(Object(error), "$metadata")), "httpStatusCode");
-    throw failed("CreateKey", error, status === undefined ? LOOK_FIRST : undefined);
+    const isRefusal = typeof status === "number" && status < 500;
+    throw failed("CreateKey", error, isRefusal ? undefined : LOOK_FIRST);
   });
   return String(Reflect.get(Object(Reflect.get(answer, "KeyMetadata")), "Arn"));
 }

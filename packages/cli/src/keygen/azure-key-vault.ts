@@ -35,12 +35,20 @@ export const makeAzureKey: MakeKey = async (order) => {
 
 /** The service makes a new version of a key that exists, so that has to be asked first. */
 async function requirePlace(calls: AzureCalls, { key }: AzureKeyName, isThere: boolean): Promise<void> {
-  const { status } = await send(calls, "read the key", "GET", `/keys/${key}`, undefined, [404]);
+  const answer = await send(calls, "read the key", "GET", `/keys/${key}`, undefined, [404]);
+  const { status } = answer;
   if (isThere && status === 404) {
     throw refuse(`There is no key ${key}`, "Without --new-version, signpost makes the first version");
   }
-  if (isThere || status === 404) return;
-  throw keyExists(key);
+  if (status === 404) return;
+  if (!isThere) throw keyExists(key);
+  if (!isP256(answer)) throw exists(`A key ${key} that is not EC on P-256`, "Name another key");
+}
+
+/** The service makes a version of any type. Those who use the latest one of another type could no longer do so. */
+function isP256({ json }: RestAnswer): boolean {
+  const { kty, crv } = Object(Reflect.get(Object(json), "key")) as Readonly<Record<string, unknown>>;
+  return (kty === "EC" || kty === "EC-HSM") && crv === "P-256";
 }
 
 function keyExists(key: string): CliError {

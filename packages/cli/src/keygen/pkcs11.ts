@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { findModule, runInModule } from "../backends/pkcs11/module.ts";
 import { CliError } from "../program/cli-error.ts";
-import { exists, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
+import { exists, LOOK_FIRST, opensKey, refuse, requireNames, type MakeKey } from "./maker.ts";
 
 /** Long enough that no two keys of a token get the same one. */
 const ID_BYTES = 8;
@@ -31,8 +31,9 @@ export const makeTokenKey: MakeKey = async (order) => {
   const id = place.uri.id ?? randomBytes(ID_BYTES).toString("hex");
   order.leaves(`A key pair with the id ${id} may have been made in the token`);
   await runInModule(place, { task: "generate", pin, label: object, id }, context).catch((error: unknown) => {
-    if (!(error instanceof CliError) || error.code !== "key_exists") throw error;
-    throw taken();
+    if (error instanceof CliError && error.code === "key_exists") throw taken();
+    if (!(error instanceof CliError) || error.code !== "module_ended") throw error;
+    throw new CliError(error.exitCode, error.code, error.message, { cause: error, hint: LOOK_FIRST });
   });
   return place.uri.id === undefined ? withId(uri, id) : uri;
 };

@@ -1,4 +1,5 @@
 import { jwkThumbprint } from "@signpost/core";
+import { ownConnection } from "../backends/own-connection.ts";
 import { resolvedAdapters } from "../config/config-keys.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { probeOnce } from "../doctor/probe.ts";
@@ -42,9 +43,17 @@ export async function runKeygen(context: CliContext, flags: KeygenFlags, uri: st
   if (flags.protection !== undefined && !PROTECTED.includes(scheme)) {
     throw refuse("--protection is for Google Cloud KMS and Azure Key Vault");
   }
+  if (flags.protection !== undefined && flags.newVersion === true && scheme === "gcpkms") {
+    throw refuse("--protection is that of the key", "Google Cloud KMS makes each version as the key says");
+  }
   const adapters =
     flags.config === undefined ? {} : await resolvedAdapters(await loadConfig(context, flags.config), context);
   const options = adapters[scheme] ?? {};
+  const own = ownConnection(options);
+  if (own !== undefined) {
+    // Its key would be made with other credentials, perhaps in another account.
+    throw refuse(`keygen cannot use the option ${own} of the adapter`, "Use the tools of the backend");
+  }
   const ask = pinAsker(context);
   // A mistake in its options, or a package that is missing, must not be found after a key was made that costs money.
   await loadAdapter(scheme, options, context.cwd);

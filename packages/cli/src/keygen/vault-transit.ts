@@ -64,9 +64,10 @@ function latestOf(data: Readonly<Record<string, unknown>> | undefined, { mount, 
   if (data === undefined) {
     throw refuse(`There is no key ${key} in ${mount}`, "Without --new-version, signpost makes the first version");
   }
-  const { type, exportable, latest_version: latest } = data;
+  const { type, exportable, allow_plaintext_backup: isBackedUp, latest_version: latest } = data;
   if (type !== TYPE) throw exists(`A key ${key} that is not ${TYPE}`, "Name another key");
   if (exportable === true) throw exists(`A key ${key} that is exportable`, "Name another key");
+  if (isBackedUp === true) throw exists(`A key ${key} whose plain text can be backed up`, "Name another key");
   return Number(latest);
 }
 

@@ -137,3 +137,14 @@ test("a picture of this command is replaced by the next one", async () => {
   expect(await runApp(args, { cwd: folder.path })).toMatchObject({ code: 0 });
   await rm(join(folder.path, "again.svg"));
 });
+
+test("--raw measures no call with other credentials than the adapter", async () => {
+  const adapters = "{ awskms: { api: { getPublicKey() {}, sign() {} } } }";
+  await folder.write("own.mjs", `export default { issuer: "https://op.example", keys: [], adapters: ${adapters} };`);
+  const args = ["bench", "awskms:///alias/op", "--raw", "--yes", "--config", "own.mjs"];
+  expect(await runApp(args, { cwd: folder.path })).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: "error --raw cannot use the option api of the adapter\nhint  Leave --raw out\n",
+  });
+});
