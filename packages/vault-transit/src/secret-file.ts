@@ -1,5 +1,5 @@
 import { ConfigurationError, SignerError } from "@signpost/core";
-import { memberOf, readRegularFile } from "@signpost/core/adapter";
+import { memberOf, readRegularFile, withinDeadline } from "@signpost/core/adapter";
 import { isSecret } from "./auth.ts";
 import { unusableSecret } from "./token-calls.ts";
 
@@ -8,13 +8,18 @@ const MAX_BYTES = 16_384;
 // Codes for a file that may be readable later: too many files are open, or the disk or its server fails.
 const PASSES = /^E(?:[MN]FILE|IO|STALE)$/;
 
+/** A mount may hang. A later read joins the one that still runs. Milliseconds. */
+const READ_MS = 10_000;
+
 /**
  * The token, secret id or JWT in a file, without white space around it. The error names the file, never the content.
  *
- * @throws SignerError `access_denied`; `unavailable` if the file may be readable later.
+ * @throws SignerError `access_denied`; `unavailable` if the file may be readable later; `timeout` after 10 seconds.
  */
 export async function readSecretFile(argument: string, path: string): Promise<string> {
-  const bytes = await readRegularFile(argument, path, MAX_BYTES).catch((error: unknown) => {
+  const message = lateMessage(argument, path, READ_MS);
+  const read = (): Promise<Uint8Array> => readRegularFile(argument, path, MAX_BYTES);
+  const bytes = await withinDeadline(read, { deadlineMs: READ_MS, message }).catch((error: unknown) => {
     throw unreadable(argument, path, error);
   });
   const secret = Buffer.from(bytes).toString("latin1").trim();
@@ -29,7 +34,13 @@ function describeFile(argument: string, path: string): string {
 
 const PATH = /^(?:\/[\w.@+-]{1,64}){2,16}$/;
 
+/** The message for a file whose reading takes too long. */
+export function lateMessage(argument: string, path: string, ms: number): string {
+  return `${describeFile(argument, path)} was not read within ${ms} ms`;
+}
+
 function unreadable(argument: string, path: string, error: unknown): SignerError {
+  if (error instanceof SignerError) return error;
   if (error instanceof ConfigurationError) return new SignerError("access_denied", error.message);
   const code = String(memberOf(error, "code"));
   const text = `${describeFile(argument, path)} cannot be read: ${code}`;
