@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { connect } from "node:net";
 import { status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { SignerError, type Signer } from "@signpost/core";
+import { createKeySet, type KeySet, SignerError, type Signer } from "@signpost/core";
 import {
   type CallReport,
   createKubernetesSigner,
@@ -278,4 +278,48 @@ test.each([
 ])("the option %j is refused", async (options, message) => {
   const socket = { path: "/nowhere/signer.sock" };
   await expect(serveKubernetesSigner({ signer: signerOf(), socket, ...options })).rejects.toThrow(message);
+});
+
+describe("a key that is revoked while its token is reported", () => {
+  const setOf = async (keyId: string): Promise<KeySet> => createKeySet([{ keyId, signer: await openLocalSigner() }]);
+
+  test("signs no token that leaves: the next key signs it", async () => {
+    let set = await setOf("stolen");
+    const reports: CallReport[] = [];
+    const onCall = async (report: CallReport): Promise<void> => {
+      if (reports.push(report) === 1) set = await setOf("next");
+    };
+    const { client } = await serve({ signer: signerOf({ keys: () => set }), onCall });
+    const claims = claimsOf();
+    const answer = await client.sign(claims);
+    expect(JSON.parse(Buffer.from(answer.header, "base64url").toString())).toMatchObject({ kid: "next" });
+    expect(await verifyWith(await client.fetchKeys(), claims, answer)).toMatchObject({ iss: ISSUER });
+    expect(reports.slice(0, 2)).toMatchObject([
+      { method: "Sign", code: "ok", kid: "stolen" },
+      { method: "Sign", code: "ok", kid: "next" },
+    ]);
+  });
+
+  test("is unavailable if the next one is revoked too", async () => {
+    let set = await setOf("a");
+    let revoked = 0;
+    const onCall = async (): Promise<void> => {
+      revoked += 1;
+      set = await setOf(`next-${revoked}`);
+    };
+    const { client } = await serve({ signer: signerOf({ keys: () => set }), onCall });
+    await expect(client.sign(claimsOf())).rejects.toMatchObject({ code: status.UNAVAILABLE, details: "unavailable" });
+    expect(revoked).toBe(2);
+  });
+
+  test("and whose set cannot be read then, signs none either", async () => {
+    const set = await setOf("a");
+    let isAway = false;
+    const keys = (): KeySet => {
+      if (isAway) throw new SignerError("unavailable", "the set is away");
+      return set;
+    };
+    const { client } = await serve({ signer: signerOf({ keys }), onCall: () => void (isAway = true) });
+    await expect(client.sign(claimsOf())).rejects.toMatchObject({ code: status.UNAVAILABLE, details: "unavailable" });
+  });
 });

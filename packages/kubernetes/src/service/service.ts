@@ -5,6 +5,7 @@ import {
   type ServiceDefinition,
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
+import { SignerError } from "@signpost/core";
 import type { KubernetesSigner } from "../signer-types.ts";
 import type { CallLimit } from "./call-limit.ts";
 import type { CallReport } from "./events.ts";
@@ -40,7 +41,12 @@ interface Ended {
   readonly outcome: Outcome;
   readonly body?: Buffer;
   readonly error?: unknown;
+  /** Of the token in the answer. */
+  readonly kid?: string | undefined;
 }
+
+/** The active key, and the one that replaced it while its token was reported. */
+const MAX_KEYS_TRIED = 2;
 
 /** The gRPC server with both versions of the service. It listens nowhere. */
 export function createService({ signer, report, limit }: ServiceOptions): Server {
@@ -52,7 +58,7 @@ export function createService({ signer, report, limit }: ServiceOptions): Server
     }
   };
 
-  const run = async (version: Version, method: Method, call: Call, isAllowed: boolean): Promise<Ended> => {
+  const runOnce = async (version: Version, method: Method, call: Call, isAllowed: boolean): Promise<Ended> => {
     const startedAt = performance.now();
     const details: Details = {};
     const note = (more: Details): void => void Object.assign(details, more);
@@ -61,10 +67,24 @@ export function createService({ signer, report, limit }: ServiceOptions): Server
     const { outcome, error }: Ended = ended;
     try {
       await report({ version, method, code: outcome.code, ms, error, ...details });
-      return ended;
+      return { ...ended, kid: details.kid };
     } catch (failure) {
       return { outcome: outcomeOf(failure) };
     }
+  };
+
+  const isPublished = (kid: string): boolean =>
+    signer()
+      .fetchKeys()
+      .keys.some(({ keyId }) => keyId === kid);
+
+  /** A report may take long, such as an audit line on a slow disk. If the key was revoked meanwhile, its token does not leave. */
+  const run = async (version: Version, method: Method, call: Call, isAllowed: boolean): Promise<Ended> => {
+    for (let keys = 1; keys <= MAX_KEYS_TRIED; keys += 1) {
+      const ended = await runOnce(version, method, call, isAllowed);
+      if (ended.body === undefined || ended.kid === undefined || isPublished(ended.kid)) return ended;
+    }
+    return { outcome: outcomeOf(new SignerError("unavailable", "each key was withdrawn before its token left")) };
   };
 
   const handle = async (
@@ -77,6 +97,9 @@ export function createService({ signer, report, limit }: ServiceOptions): Server
       const { outcome, body } = await run(version, method, call, leave !== undefined);
       if (body === undefined) reply({ code: outcome.status, details: outcome.code });
       else reply(null, body);
+    } catch (error) {
+      const { status, code } = outcomeOf(error);
+      reply({ code: status, details: code });
     } finally {
       leave?.();
     }
