@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../src/config/load-config.ts";
@@ -115,6 +116,45 @@ describe("refused:", () => {
   test.each([["0.0.0.0"], ["10.0.0.1"], ["example.com"], [""], ["::"]])("the admin address %j", (host) => {
     expect(() => readAdminPlace({ host, port: 0 })).toThrow("admin.host: expected a loopback address");
   });
+});
+
+test("paths in the options of adapters start at the folder of the configuration, as all others do", async () => {
+  await using folder = await privateFolder();
+  await folder.write("pin", "5678\n");
+  const path = await folder.write("config.json", {
+    ...BASE,
+    adapters: {
+      pkcs11: { module: "m.so", modules: { hsm: "../h.so" }, allowedModules: ["m.so", "/a.so"], pin: "file:pin" },
+      vault: {
+        address: "https://vault.example:8200",
+        auth: { method: "approle", roleId: "role", secretIdFile: "id", mount: "path" },
+        tls: { caFile: "ca.pem", serverName: "vault" },
+      },
+      azurekms: { tls: { caFile: "/etc/ca.pem" } },
+    },
+  });
+  const { adapters } = (await loadConfig(path)).config;
+  expect(adapters).toEqual({
+    pkcs11: {
+      module: folder.at("m.so"),
+      modules: { hsm: resolve(folder.at("."), "../h.so") },
+      allowedModules: [folder.at("m.so"), "/a.so"],
+      pin: `file:${folder.at("pin")}`,
+    },
+    vault: {
+      address: "https://vault.example:8200",
+      auth: { method: "approle", roleId: "role", secretIdFile: folder.at("id"), mount: "path" },
+      tls: { caFile: folder.at("ca.pem"), serverName: "vault" },
+    },
+    azurekms: { tls: { caFile: "/etc/ca.pem" } },
+  });
+  const { pin } = withSecrets("adapters.pkcs11", adapters?.["pkcs11"], {}) as { readonly pin: () => Promise<string> };
+  expect(await pin()).toBe("5678");
+});
+
+test("what is no path in their place is left for the adapter to refuse", async () => {
+  const adapters = { pkcs11: { module: "", pin: "1234", libraryParameters: "file:a" }, vault: { tls: { caFile: 1 } } };
+  expect((await load({ ...BASE, adapters })).config.adapters).toEqual(adapters);
 });
 
 describe("secrets", () => {

@@ -2,7 +2,7 @@ import { ConfigurationError, SignerError } from "@signpost/core";
 import { afterScheme, isPlainObject, readRegularFile } from "@signpost/core/adapter";
 
 /** Options whose values are secrets, in all adapters. */
-const SECRETS: ReadonlySet<string> = new Set(["pin", "token", "secretId"]);
+export const SECRETS: ReadonlySet<string> = new Set(["pin", "token", "secretId"]);
 /** More than any secret has. */
 const MAX_BYTES = 65_536;
 

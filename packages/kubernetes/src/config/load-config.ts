@@ -2,6 +2,7 @@ import { basename, dirname, resolve } from "node:path";
 import { ConfigurationError } from "@signpost/core";
 import { afterScheme, readRegularFile } from "@signpost/core/adapter";
 import type { KubernetesLegacyKey } from "../signer-types.ts";
+import { withFolder } from "./adapter-paths.ts";
 import type { Config, ConfigSchedule } from "./config.ts";
 import { readJson } from "./json.ts";
 import { readConfig, readSchedule } from "./read-config.ts";
@@ -22,7 +23,8 @@ const MAX_KEY_BYTES = 65_536;
 /** Loads and checks a configuration. Paths in it start at its folder. */
 export async function loadConfig(path: string): Promise<LoadedConfig> {
   const folder = dirname(resolve(path));
-  const config = readConfig(readJson(basename(path), await readFile("--config", path, MAX_CONFIG_BYTES)));
+  const read = readConfig(readJson(basename(path), await readFile("--config", path, MAX_CONFIG_BYTES)));
+  const config = { ...read, adapters: withFolder(read.adapters, folder) };
   const legacyKeys = await Promise.all(
     (config.legacyKeys ?? []).map(async ({ publicKeyFile, excludeFromDiscovery }, index) => {
       const argument = `legacyKeys[${index}].publicKeyFile`;
