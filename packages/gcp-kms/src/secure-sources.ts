@@ -11,12 +11,16 @@ const ENDPOINTS = ["token_url", "tokenUrl", "service_account_impersonation_url",
  * client's, after it has read its file.
  */
 export function requireSecureSources(auth: unknown): void {
-  const file = memberOf(auth, "jsonContent");
-  for (const content of [file, memberOf(file, "source_credentials")]) {
+  // Impersonation can have another one as its source, in any number of steps.
+  for (let content = memberOf(auth, "jsonContent"); content !== undefined; content = sourceOf(content)) {
     const name = ENDPOINTS.find((endpoint) => isInsecure(memberOf(content, endpoint)));
     if (name === undefined) continue;
     throw new InsecureSourceError(`expected https, or http on the loopback interface, for ${name} in their file`);
   }
+}
+
+function sourceOf(content: unknown): unknown {
+  return memberOf(content, "source_credentials");
 }
 
 function isInsecure(url: unknown): boolean {

@@ -200,7 +200,11 @@ describe("a file with credentials", () => {
     const insecure = { [name]: "http://sts.example/token" };
     const expected = `expected https, or http on the loopback interface, for ${name} in their file`;
     expect(() => requireSecureSources({ jsonContent: insecure })).toThrow(expected);
-    expect(() => requireSecureSources({ jsonContent: { source_credentials: insecure } })).toThrow(expected);
+    let jsonContent: object = insecure;
+    for (let steps = 1; steps <= 4; steps += 1) {
+      jsonContent = { source_credentials: jsonContent };
+      expect(() => requireSecureSources({ jsonContent }), `${steps} steps`).toThrow(expected);
+    }
     for (const url of ["https://sts.example", "http://127.0.0.1:1", "http://[::1]/", "no URL", 7]) {
       expect(() => requireSecureSources({ jsonContent: { [name]: url } })).not.toThrow();
     }

@@ -181,11 +181,21 @@ describe("a credentials file with a plain http endpoint off this machine", () =>
     expect(requests).toEqual([]);
   });
 
-  test("is refused when it is the source of impersonation", async () => {
-    const source_credentials = { ...workloadIdentity(), token_url: url };
-    const type = "impersonated_service_account";
-    await useFile({ type, source_credentials, service_account_impersonation_url: `http://127.0.0.1:${port}/x` });
-    expect(await failure(await open())).toMatchObject({ code: "access_denied" });
+  test.each([1, 2, 3])("is refused when it is the source of impersonation, after %i steps", async (steps) => {
+    await writeFile(join(directory, "subject-token"), "subject-token");
+    let file: object = { ...workloadIdentity(), token_url: url };
+    for (let step = 0; step < steps; step += 1) {
+      const service_account_impersonation_url = `http://127.0.0.1:${port}/serviceAccounts/a:generateAccessToken`;
+      file = { type: "impersonated_service_account", source_credentials: file, service_account_impersonation_url };
+    }
+    await useFile(file);
+    expect(await failure(await open())).toMatchObject({
+      code: "access_denied",
+      message: expect.stringContaining(
+        "expected https, or http on the loopback interface, for token_url in their file",
+      ),
+    });
+    expect(requests).toEqual([]);
   });
 });
 
