@@ -28,7 +28,7 @@ export interface ClientKeySetsOptions extends Omit<RemoteKeySetOptions, "publicA
 
 /** The keys that a client registered (RFC 7591 section 2): exactly one of the two. */
 export interface ClientKeys {
-  /** The set itself. Another object with the same content is the same set. */
+  /** The set itself. Another object with the same content is the same set. An object that was changed in place is another set. */
   readonly jwks?: { readonly keys: readonly unknown[] } | undefined;
   /** An https URL of the set. */
   readonly jwksUri?: string | undefined;
@@ -37,8 +37,8 @@ export interface ClientKeys {
 /** Returns the key function of each client. */
 export interface ClientKeySets {
   /**
-   * Returns a key function for the client's own keys. It stays the same until `keys` has another `jwks` or another URI. The
-   * next one still remembers which key each `kid` of the client named.
+   * Returns a key function for the client's own keys. It stays the same until the content of `jwks` or the URI changes. The next
+   * one still remembers which key each `kid` of the client named.
    *
    * @throws ConfigurationError for a client without an id, and for a URI that is not https; KeySetError `invalid_jwks`,
    * `no_usable_key` for a `jwks`.
@@ -141,9 +141,13 @@ interface ClientKeySet {
   readonly limits: FetchLimits | undefined;
 }
 
-/** Reading a set takes a hundred times longer than comparing it, and anyone can forge an assertion. */
+/**
+ * Reading a set takes a hundred times longer than comparing it, and anyone can forge an assertion. A `jwks` is compared by its content,
+ * because an OP may change the object that it holds: a key that it removes there must not stay trusted.
+ */
 function isSame(known: ClientKeySet, source: unknown): boolean {
-  return known.source === source || (known.text !== undefined && known.text === textOf(source));
+  if (typeof source !== "object") return known.source === source;
+  return known.text !== undefined && known.text === textOf(source);
 }
 
 function textOf(source: unknown): string | undefined {

@@ -49,6 +49,19 @@ describe("the key sets of clients", () => {
     expect(keySets.keysOf("d", { jwks: JSON.parse(stored) })).not.toBe(first);
   });
 
+  it("are read again after the OP has changed its jwks in place, so that a removed key is not trusted", async () => {
+    const keySets = createClientKeySets();
+    const registered = { jwks: { keys: [testKey("one").jwk, testKey("two").jwk] } };
+    const first = keySets.keysOf("c", registered);
+    await expect(first({ alg: "ES256", kid: "one" })).resolves.toBeDefined();
+    registered.jwks.keys.shift();
+    registered.jwks.keys.push(testKey("three").jwk);
+    const next = keySets.keysOf("c", registered);
+    await expect(next({ alg: "ES256", kid: "one" })).rejects.toMatchObject({ code: "unknown_kid" });
+    await expect(next({ alg: "ES256", kid: "three" })).resolves.toBeDefined();
+    expect(keySets.keysOf("c", registered)).toBe(next);
+  });
+
   it("are read again each time if their jwks is not JSON", () => {
     const keySets = createClientKeySets();
     const jwks = () => ({ keys: [testKey("one").jwk, { kty: "EC", "x-counter": 1n }] });
