@@ -172,8 +172,8 @@ const BY_CODE: ReadonlyMap<string, Row> = new Map([
 // Node: EAI_AGAIN, EHOSTUNREACH. And HTTP/2.
 const CONNECTION_CODE = /^E(?!RR_)[A-Z_]+$|^ERR_(?:OSSL|HTTP2)_/;
 
-/** Codes of clients that are said in messages. */
-const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
+/** Codes of clients that are said in messages. Since OpenSSL 3.2, some of TLS contain a slash: ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE. */
+const CODE = /^(?:ERR_SSL_SSL\/)?[A-Z][A-Z0-9_]{0,63}$/;
 
 /** What undici's ProxyAgent says, with a code that reads as if the caller had ended the call. */
 const PROXY_ANSWER = /^Proxy response \((\d{3})\) /;

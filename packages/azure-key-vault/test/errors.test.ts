@@ -237,6 +237,13 @@ test.each<[code: string, expected: SignerErrorCode]>([
   expect(rowOfError(Object.assign(new Error("made up"), { code })).code).toBe(expected);
 });
 
+test("a code of TLS with a slash, as OpenSSL 3.2 makes it, is said", () => {
+  const code = "ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE";
+  const row = rowOfError(Object.assign(new Error("made up"), { code }));
+  expect(row.code).toBe("unavailable");
+  expect(row.text).toContain(`(${code})`);
+});
+
 test.each<[status: number, expected: SignerErrorCode]>([
   [503, "unavailable"],
   [429, "throttled"],

@@ -46,6 +46,9 @@ export function reasonOf(error: unknown): string | undefined {
   return codes.at(-1) ?? names.findLast((name) => !ANY_ERROR.has(name));
 }
 
+/** Since OpenSSL 3.2, some codes of TLS contain a slash: ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE. */
+const WORD = /^(?:ERR_SSL_SSL\/)?\w{1,64}$/;
+
 function isWord(value: unknown): value is string {
-  return typeof value === "string" && /^\w{1,64}$/.test(value);
+  return typeof value === "string" && WORD.test(value);
 }

@@ -29,6 +29,12 @@ describe("the reason of a failure", () => {
     ["none of the names that every error has", { cause: error("TypeError") }, undefined],
     ["no code that may be a text of the server", { cause: error("Error", { code: "two words" }) }, undefined],
     ["no code that is longer than 64 characters", { cause: error("Error", { code: "E".repeat(65) }) }, undefined],
+    [
+      "a code of TLS with a slash, as OpenSSL 3.2 makes it",
+      { cause: error("Error", { code: "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE" }) },
+      "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE",
+    ],
+    ["no other code with a slash", { cause: error("Error", { code: "etc/secret" }) }, undefined],
     ["a code of 64 characters", { cause: error("Error", { code: "E".repeat(64) }) }, "E".repeat(64)],
     ["the one message that tells more than its name", { cause: new Error("bad port") }, "bad port"],
     [

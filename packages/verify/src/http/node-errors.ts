@@ -1,4 +1,4 @@
-import { memberOf } from "@signpost/core/adapter";
+import { memberOf, textMember } from "@signpost/core/adapter";
 
 // The errors of node:http, in the form and the words of undici. So one rule reads both, and an operator sees the same reason.
 
@@ -16,7 +16,22 @@ export function closedConnection(bytesRead: number): Error {
 export function requestError(error: unknown, bytesRead: number): Error {
   if (wasClosed(error)) return closedConnection(bytesRead);
   const code = String(memberOf(error, "code"));
+  if (code === "EPROTO") return fetchFailed(handshakeError(error));
   return fetchFailed(code.startsWith("HPE_") && code !== "HPE_HEADER_OVERFLOW" ? parserError(code) : error);
+}
+
+/** OpenSSL's name of what went wrong, after the name of its function. */
+const OPENSSL_REASON = /:SSL routines:[^:]*:([\w /]{1,48}):/;
+
+/**
+ * The request was written before TLS was ready, so Node reports a failed handshake as a failed write. Its code tells nothing. This
+ * gives it the code that Node makes of the same reason elsewhere.
+ */
+function handshakeError(error: unknown): unknown {
+  const reason = OPENSSL_REASON.exec(textMember(error, "message"))?.[1];
+  if (reason === undefined) return error;
+  const code = `ERR_SSL_${reason.toUpperCase().replaceAll(" ", "_")}`;
+  return Object.assign(new Error(`the TLS handshake failed: ${reason}`), { code });
 }
 
 /** Node's error contains the bytes of the answer. */

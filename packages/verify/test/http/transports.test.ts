@@ -31,9 +31,9 @@ function gzipped(times: number): Buffer {
 }
 
 /** What became of a set: `ok`, or the code, status and reason of its error. */
-async function outcome(fetch: FetchLike, steps: readonly Step[]): Promise<string> {
+async function outcome(fetch: FetchLike, steps: readonly Step[], scheme: string = "http"): Promise<string> {
   const { port } = await rawServer(() => steps);
-  const url = `http://127.0.0.1:${port}/jwks`;
+  const url = `${scheme}://127.0.0.1:${port}/jwks`;
   const keySet = createRemoteKeySet(url, { fetch, allowInsecureLoopback: true, timeoutMs: 2000 });
   try {
     await keySet.preload();
@@ -182,4 +182,20 @@ test.each([
 ])("%s: not HTTP over either", async (_name, steps) => {
   expect(await outcome(nodeFetch, steps)).toBe(NOT_HTTP);
   expect(await outcome(undiciFetch as FetchLike, steps)).toMatch(/^fetch_failed/);
+});
+
+describe("a TLS handshake that fails with", () => {
+  const alert = (code: number): Step => Buffer.of(21, 3, 3, 0, 2, 2, code);
+
+  test.each<readonly [name: string, steps: readonly Step[], reason: RegExp]>([
+    ["an answer in plain HTTP", ["HTTP/1.1 400 X\r\n\r\n", END], /WRONG_VERSION_NUMBER/],
+    ["another protocol", ["SSH-2.0-OpenSSH_9\r\n"], /WRONG_VERSION_NUMBER/],
+    ["an alert that no cipher fits", [alert(40), END], /ALERT_HANDSHAKE_FAILURE/],
+    ["an alert that the version is not supported", [alert(70), END], /TLSV1_ALERT_PROTOCOL_VERSION/],
+  ])("%s has the same reason over either", async (_name, steps, reason) => {
+    const overNode = await outcome(nodeFetch, steps, "https");
+    expect(overNode).toMatch(/^fetch_failed ERR_SSL_/);
+    expect(overNode).toMatch(reason);
+    expect(await outcome(undiciFetch as FetchLike, steps, "https")).toBe(overNode);
+  });
 });
