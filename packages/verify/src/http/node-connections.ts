@@ -27,7 +27,7 @@ export function nodeConnections({ protocol }: URL): NodeConnections {
   return (secure ??= connectionsOf(process.getBuiltinModule("node:https").Agent));
 }
 
-/** Closes the idle connections after one of them was found dead. What killed it may have killed the others. */
+/** Closes the idle connections when one of them was found dead or may be. What killed it may have killed the others. */
 export function dropIdle({ kept }: NodeConnections): void {
   for (const socket of Object.values(kept.freeSockets).flat()) socket?.destroy();
 }

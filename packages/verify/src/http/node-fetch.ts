@@ -37,12 +37,14 @@ interface Exchange {
 
 function startExchange(url: URL, { method, headers, signal }: FetchInit, fail: (error: unknown) => void): Exchange {
   const connections = nodeConnections(url);
+  const isSingle = headers["connection"] === "close";
+  // The kept ones may be dead. The request after this one would take one of them.
+  if (isSingle) dropIdle(connections);
   const { request: send } = process.getBuiltinModule(url.protocol === "http:" ? "node:http" : "node:https");
   const request = send(url, {
     method,
     headers: { ...SENT_HEADERS, ...headers },
-    // A new connection, if the kept ones may be dead.
-    agent: headers["connection"] === "close" ? connections.single : connections.kept,
+    agent: isSingle ? connections.single : connections.kept,
     insecureHTTPParser: false,
   });
   useIdle(request);

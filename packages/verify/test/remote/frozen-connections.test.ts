@@ -12,6 +12,7 @@ import { fakeClock, origin, ROTATION_CACHE } from "../support/remote.ts";
 // While a process is frozen, no timer closes its connections, and a firewall forgets them without a word.
 
 const a = testKey("a");
+const b = testKey("b");
 const tenMinutes = 600;
 
 /** A firewall in front of a server. `forget` makes all its connections silent. */
@@ -115,3 +116,28 @@ it.each([
   await verify("/jwks");
   expect(server.requests.at(-1)?.headers["connection"]).toBe("close");
 });
+
+it.each([
+  ["node:http", {}],
+  ["a dispatcher", { dispatcher: new Agent() }],
+])(
+  "finds a new key right after a freeze: no second request over %s meets a dead connection",
+  async (_name, options) => {
+    // Only the refetch for the new kid brings its key.
+    const server = await startCountingJwksServer((request) => {
+      const isForced = request.headers["cache-control"] === "no-cache";
+      return origin(isForced ? [a, b] : [a], ROTATION_CACHE)(request);
+    });
+    onTestFinished(() => server.stop());
+    const { port, forget } = await firewall(Number(new URL(server.jwksUri).port));
+    const clock = fakeClock();
+    const url = `http://127.0.0.1:${port}/jwks`;
+    const keySet = createRemoteKeySet(url, { allowInsecureLoopback: true, clock, now: clock.now, ...options });
+    await keySet.preload();
+    await idle();
+    forget();
+    clock.moveWallSeconds(tenMinutes);
+    await expect(keySet({ alg: "ES256", kid: "b" })).resolves.toBeDefined();
+    expect(keySet.stats()).toMatchObject({ notModified: 1, updated: 2, failed: 0 });
+  },
+);
