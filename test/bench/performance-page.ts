@@ -1,8 +1,9 @@
 // Writes the results of `npm run bench -- --publish` into two pages. The first one gets a summary and the plots, between the two
 // marks. The second one has every figure: the machine, every target with its results, and one table per report. The
 // comparison of libraries is in docs/verify-peers.md. Arguments: the folder of the JSON reports, the two pages.
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { writeWhole } from "@signpost/test-pages/write-whole";
 import { plotsOf } from "./plots.ts";
 import { type BenchReport, figure, toMarkdown } from "./report.ts";
 import { summaryOf } from "./summary.ts";
@@ -18,21 +19,21 @@ const reports = await Promise.all(
   names.toSorted().map(async (name) => JSON.parse(await readFile(join(results, name), "utf8")) as BenchReport),
 );
 
+const text = await readFile(page, "utf8");
+const [before, rest] = text.split(BEGIN);
+const after = rest?.split(END)[1];
+if (before === undefined || after === undefined) throw new Error(`${page} has no place for the results`);
+
 const images = join(dirname(page), "img");
 await mkdir(images, { recursive: true });
-for (const old of await readdir(images)) if (PLOT.test(old)) await rm(join(images, old));
-const sections: string[] = [];
-for (const { name, question, svg } of plotsOf(reports)) {
-  const file = join(images, `bench-${name}.svg`);
-  await writeFile(file, svg);
-  sections.push(`## ${question}\n\n![${question}](img/${basename(file)})`);
-}
-const text = await readFile(page, "utf8");
-const [before = "", rest = ""] = text.split(BEGIN);
-const [, after = ""] = rest.split(END);
-await writeFile(page, `${before}${BEGIN}\n\n${[summaryOf(reports), ...sections].join("\n\n")}\n\n${END}${after}`);
+const plots = plotsOf(reports);
+const files = plots.map(({ name }) => `bench-${name}.svg`);
+for (const old of await readdir(images)) if (PLOT.test(old) && !files.includes(old)) await rm(join(images, old));
+for (const { name, svg } of plots) await writeWhole(join(images, `bench-${name}.svg`), svg);
+const sections = plots.map(({ name, question }) => `## ${question}\n\n![${question}](img/bench-${name}.svg)`);
+await writeWhole(page, `${before}${BEGIN}\n\n${[summaryOf(reports), ...sections].join("\n\n")}\n\n${END}${after}`);
 
-await writeFile(
+await writeWhole(
   figuresPage,
   [
     "# Performance figures",

@@ -1,5 +1,5 @@
 import type { PairingResult } from "./measure.ts";
-import { drawPlot, type PagePlot, Plot } from "./plot-frame.ts";
+import { drawPlot, type PagePlot, Plot } from "@signpost/test-pages/plot-frame";
 import { figure } from "./report.ts";
 
 const ROW = /^64 callers, p99\.9, (.+)$/;

@@ -1,5 +1,5 @@
 // The plots of docs/performance.md, one for each question, as SVG. Each reads its rows from the reports by their names.
-import { drawPlot, type Mark, type PagePlot, Plot } from "./plot-frame.ts";
+import { drawPlot, HALO, type Mark, type PagePlot, Plot } from "@signpost/test-pages/plot-frame";
 import type { PairingResult } from "./measure.ts";
 import { tailsPlot } from "./plot-tails.ts";
 import { type BenchReport, figure } from "./report.ts";
@@ -7,8 +7,8 @@ import type { Estimate } from "./statistics.ts";
 
 const OURS = "var(--ours)";
 const PEER = "var(--peer)";
-/** Keeps text readable where a line passes behind it. */
-const HALO = { stroke: "var(--paper)", strokeWidth: 5 } as const;
+/** A label with more has two lines. */
+const LABEL_CHARACTERS = 60;
 
 /** Every plot whose reports are there. */
 export function plotsOf(reports: readonly BenchReport[]): readonly PagePlot[] {
@@ -204,7 +204,7 @@ function ratioPlot(
   const bounds = lines.flatMap(({ at }) => [at.low, at.high]);
   const domain = [Math.min(0.5, ...bounds) / 1.1, Math.max(2, ...bounds) * 1.6];
   const svg = drawPlot([question, `Signpost as a multiple of the peer (logarithmic axis); benchmark "${bench}"`], {
-    height: lines.length * 44 + 60,
+    height: lines.length * (lines.some(({ label }) => label.length > LABEL_CHARACTERS) ? 60 : 44) + 60,
     marginLeft: 10,
     marginRight: 40,
     x: {
@@ -226,8 +226,10 @@ function ratioPlot(
         text: "label",
         frameAnchor: "left",
         textAnchor: "start",
+        lineAnchor: "bottom",
+        lineWidth: 32,
         dx: 2,
-        dy: -10,
+        dy: -2,
         ...HALO,
       }),
     ],

@@ -4,7 +4,7 @@ import { JSDOM } from "jsdom";
 
 /** A plot for the page. */
 export interface PagePlot {
-  /** For its file: `bench-NAME.svg`. */
+  /** For its file: `bench-NAME.svg`, or `faults-NAME.svg`. */
   readonly name: string;
   /** What it answers. */
   readonly question: string;
@@ -13,6 +13,9 @@ export interface PagePlot {
 
 export * as Plot from "@observablehq/plot";
 export type Mark = Plot.Markish;
+
+/** For text that a line passes behind. The library fills no text that has a stroke, unless it is told to. */
+export const HALO = { fill: "currentColor", stroke: "var(--paper)", strokeWidth: 5 } as const;
 
 /** A line above the plot. The first one is the title. */
 export type TitleLine = string | { readonly text: string; readonly color: string };
