@@ -8,6 +8,7 @@ import { SignerError } from "@signpost/core";
 import { type Allowed, type EndedCall, judgeCall, judgeFault } from "../faults/judge.ts";
 import { ALL_KINDS, KINDS } from "../faults/kinds.ts";
 import { describePlan, makePlan, narrowed } from "../faults/plan.ts";
+import { plotsOf } from "../faults/plots.ts";
 import { allFindings, type KeptResult } from "../faults/report.ts";
 import { inOrder, resultsSection } from "../faults/tables.ts";
 import { thumbprintOf } from "../faults/verifier.ts";
@@ -196,6 +197,7 @@ test("the page about reliability shows the results that are kept, and nothing el
     (name) => JSON.parse(readFileSync(new URL(name, folder), "utf8")) as KeptResult,
   );
   const page = readFileSync(new URL("../../docs/reliability.md", import.meta.url), "utf8");
-  expect(page).toContain(`-->\n\n${resultsSection(inOrder(results))}\n\n<!--`);
+  const ordered = inOrder(results);
+  expect(page).toContain(`-->\n\n${resultsSection(ordered, plotsOf(ordered))}\n\n<!--`);
   expect(results.flatMap(allFindings)).toEqual([]);
 });

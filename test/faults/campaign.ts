@@ -21,6 +21,8 @@ export interface EpisodeResult {
   readonly codes: Readonly<Record<string, number>>;
   /** From the end of the fault until calls at the same time were all signed again. Milliseconds. */
   readonly recoveryMs: number;
+  /** How long that may take. Milliseconds. */
+  readonly boundMs: number;
   readonly slowestMs: number;
   readonly findings: readonly Finding[];
 }
@@ -149,7 +151,8 @@ async function runEpisode(stage: Stage, episode: Episode): Promise<EpisodeResult
   const more = await load.run({ calls: Math.ceil(concurrency / 2), concurrency, allowed });
   await fault.off();
   if (kind === "shutdown") await provider.startAgain();
-  const recovery = await recover(stage, allowed, fault.recoveryMs ?? RECOVERY_MS);
+  const boundMs = fault.recoveryMs ?? RECOVERY_MS;
+  const recovery = await recover(stage, allowed, boundMs);
   stage.add(first);
   stage.add(more);
   const codes = addUp(first.codes, more.codes);
@@ -162,6 +165,7 @@ async function runEpisode(stage: Stage, episode: Episode): Promise<EpisodeResult
     signed,
     codes,
     recoveryMs: recovery.ms,
+    boundMs,
     slowestMs: Math.max(calm.slowestMs, first.slowestMs, more.slowestMs),
     findings: [
       ...calm.findings,

@@ -1,8 +1,8 @@
 // The campaign on one backend: node test/faults/dist/main.js BACKEND [--seed N] [--tokens N] [--only KIND,…] [--json FILE].
 // Exits with 1 if something was found, with 2 for arguments that cannot work, and with 3 if the backend can have none of the kinds.
 // `npm run faults` starts it, one process for each backend.
-import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
+import { writeWhole } from "@signpost/test-pages/write-whole";
 import { BACKENDS } from "./backends/index.ts";
 import { type CampaignResult, type EpisodeResult, kindsOf, runCampaign } from "./campaign.ts";
 import { type Options, readOptions } from "./options.ts";
@@ -50,7 +50,7 @@ if (json !== undefined) {
     load: loadavg()[0],
     seconds: Math.round(Number(process.hrtime.bigint() - began) / 1e9),
   };
-  await writeFile(json, `${JSON.stringify(kept, null, 2)}\n`);
+  await writeWhole(json, `${JSON.stringify(kept, null, 2)}\n`);
 }
 // What is left behind may keep the process alive.
 process.exit(allFindings(result).length === 0 ? 0 : 1);

@@ -1,27 +1,14 @@
+import type { PagePlot } from "@signpost/test-pages/plot-frame";
 import type { EpisodeResult } from "./campaign.ts";
-import { ALL_KINDS, KINDS, type Kind } from "./kinds.ts";
+import { ALL_KINDS, KINDS } from "./kinds.ts";
 import { allFindings, type KeptResult } from "./report.ts";
+import { BACKEND_NAMES, nameOf, ofKind, seconds } from "./words.ts";
 
 // The tables of docs/reliability.md.
 
-/** How the tables call a backend. */
-const NAMES: Readonly<Record<string, string>> = {
-  local: "local",
-  "aws-kms": "AWS KMS, SDK",
-  "aws-kms-https": "AWS KMS, HTTPS",
-  "gcp-kms": "Google, gRPC",
-  "gcp-kms-rest": "Google, REST",
-  "azure-key-vault": "Azure",
-  "vault-transit": "Vault",
-  openbao: "OpenBao",
-  pkcs11: "PKCS#11, threads",
-  "pkcs11-process": "PKCS#11, process",
-  kubernetes: "kube-apiserver's signer",
-};
-
 /** In the order of the tables. */
 export function inOrder(results: readonly KeptResult[]): readonly KeptResult[] {
-  const order = Object.keys(NAMES);
+  const order = Object.keys(BACKEND_NAMES);
   return results.toSorted((a, b) => order.indexOf(a.backend) - order.indexOf(b.backend));
 }
 
@@ -32,12 +19,12 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 }
 
 const grouped = (count: number): string => count.toLocaleString("en-US");
-const seconds = (ms: number): string => (ms < 950 ? `${Math.round(ms / 10) * 10} ms` : `${(ms / 1000).toFixed(1)} s`);
 
-/** Everything between the marks of the page. */
-export function resultsSection(results: readonly KeptResult[]): string {
+/** Everything between the marks of the page. `plots` are those of the same results. */
+export function resultsSection(results: readonly KeptResult[], plots: readonly PagePlot[]): string {
   return [
     backendsTable(results),
+    ...plots.map(({ name, question }) => `## ${question}\n\n![${question}](img/faults-${name}.svg)`),
     "## By fault and backend",
     [
       "The share of the calls that failed while the fault was on, and the time from its end until eight calls at once were signed and",
@@ -68,7 +55,7 @@ function backendsTable(results: readonly KeptResult[]): string {
       const { backend, tokens, calls, episodes, slowestMs, heapGrowthBytes } = result;
       const slowest = slowestOf(episodes);
       return [
-        NAMES[backend] ?? backend,
+        nameOf(backend),
         grouped(tokens),
         String(episodes.length),
         grouped(calls - tokens),
@@ -89,7 +76,7 @@ function slowestOf(episodes: readonly EpisodeResult[]): EpisodeResult | undefine
 function faultsTable(results: readonly KeptResult[]): string {
   const kinds = ALL_KINDS.filter((kind) => results.some((result) => ofKind(result, kind).length > 0));
   return table(
-    ["fault", ...results.map(({ backend }) => NAMES[backend] ?? backend)],
+    ["fault", ...results.map(({ backend }) => nameOf(backend))],
     kinds.map((kind) => [`\`${kind}\``, ...results.map((result) => cell(ofKind(result, kind)))]),
   );
 }
@@ -107,10 +94,6 @@ function kindsTable(results: readonly KeptResult[]): string {
   );
 }
 
-function ofKind({ episodes }: KeptResult, kind: Kind): readonly EpisodeResult[] {
-  return episodes.filter((episode) => episode.kind === kind);
-}
-
 /** The share of the calls that failed, and the longest recovery. */
 function cell(episodes: readonly EpisodeResult[]): string {
   if (episodes.length === 0) return "";
@@ -126,7 +109,7 @@ function cell(episodes: readonly EpisodeResult[]): string {
 function runsLine(results: readonly KeptResult[]): string {
   const runs = results.map(({ backend, seed, date, node, seconds: took, load, stalled }) =>
     [
-      `${NAMES[backend] ?? backend} seed ${seed}`,
+      `${nameOf(backend)} seed ${seed}`,
       date,
       `Node ${node}`,
       `${took} s`,
