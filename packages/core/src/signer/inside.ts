@@ -15,6 +15,11 @@ export interface Inside {
   readonly allowOverdue: (count: number) => void;
   /** As `sign`, for the guard: it has checked the arguments, and ends the attempt by its controller. */
   readonly attempt?: AttemptOnce;
+  /**
+   * As `sign`, for `signWith`: the bytes are right and belong to the call. A signature without a place was made by this
+   * signer.
+   */
+  readonly signOwned?: (digest: Uint8Array, signingInput: Uint8Array) => Promise<Uint8Array>;
   /** Why a guard must not hedge its calls. Undefined if it may. */
   readonly refusesHedging?: string | undefined;
 }

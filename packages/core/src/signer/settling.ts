@@ -35,18 +35,20 @@ export function createSettling(): Settling {
     run: (start, ending) => {
       if (overdue.size >= (allowed ?? DEFAULT_OVERDUE)) return Promise.reject(tooManyOverdue(overdue.size));
       const call = started(start);
+      // It has no signal, so it cannot outlive it.
+      if (ending === undefined) return call;
       return new Promise((resolve, reject) => {
         let timer: NodeJS.Timeout | undefined;
         const leave = (): void => {
           left.add(call);
-          reject(endedError(ending?.reason));
+          reject(endedError(ending.reason));
         };
-        const letGo = ending?.onEnd(() => {
+        const letGo = ending.onEnd(() => {
           overdue.add(call);
           timer = setTimeout(leave, SETTLE_MS);
         });
         const settled = (): void => {
-          letGo?.();
+          letGo();
           clearTimeout(timer);
           overdue.delete(call);
           left.delete(call);

@@ -1,5 +1,5 @@
-import { hash } from "node:crypto";
 import { assertRawSignature } from "../encoding/ecdsa-signature.ts";
+import { sha256 } from "../encoding/sha256.ts";
 import { ConfigurationError, nameSigner, SignerError } from "../errors.ts";
 import type { ActiveKey } from "../keyset/types.ts";
 import { assertOptions, type OptionNames } from "../options/assert-options.ts";
@@ -60,13 +60,15 @@ export async function signWith(
   return signInput(entry, input, options);
 }
 
+const MODES = ["always", "first"] as const;
+
 /** Same as `signWith`, for options whose names were checked. */
 export async function signInput(entry: ActiveKey, input: Uint8Array, options: SignWithOptions): Promise<Uint8Array> {
-  const mode = options.verify === undefined ? "always" : readChoice("verify", options.verify, ["always", "first"]);
+  const mode = options.verify === undefined ? "always" : readChoice("verify", options.verify, MODES);
   const verification = verificationOf(entry);
   verification.inFlight += 1;
   try {
-    const digest = hash("sha256", input, "buffer");
+    const digest = sha256(input);
     const made = await call(entry.signer, digest, input, options.signal);
     const place = placeOf(made) ?? entry.signer;
     const signature = requireSignature(made, entry, place);
@@ -102,6 +104,8 @@ function call(
   input: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
+  const signOwned = signal === undefined ? insideOf(signer)?.signOwned : undefined;
+  if (signOwned !== undefined) return signOwned(digest, new Uint8Array(input));
   // Ours copies the input before it returns.
   if (isOurs(signer))
     return signer.sign(digest, signal === undefined ? { signingInput: input } : { signal, signingInput: input });
