@@ -56,6 +56,8 @@ export function createCredentialSource<Identity>(
   /** How many providers were replaced since the last answer. */
   let replaced = 0;
 
+  const waited = (): readonly Question<Identity>[] =>
+    [asked.cached, asked.newer].filter((question) => question !== undefined);
   const close = (question: Question<Identity>): void => {
     asked = {
       ...(asked.cached !== question && { cached: asked.cached }),
@@ -75,6 +77,12 @@ export function createCredentialSource<Identity>(
     for (const question of [asked.cached, asked.newer, ...hung])
       if (question !== undefined) dropRequests(question.record);
   });
+  /** Later calls ask this provider, and wait for no question to the one before. */
+  const replaceBy = (provider: CredentialProvider<Identity>): void => {
+    hung = [...hung, ...waited()];
+    asked = {};
+    current = provider;
+  };
   const ask = (options: Record<string, unknown> | undefined): Question<Identity> => {
     const record = (asked.cached ?? asked.newer)?.record ?? { last: undefined, pending: new Set() };
     const question: Question<Identity> = { askedAt: readInstant(), record, waiters: new Set(), isLeft: false };
@@ -85,7 +93,7 @@ export function createCredentialSource<Identity>(
         for (const waiter of question.waiters) waiter.answered(identity);
         if (question.isLeft) return;
         // A provider that answers has cached the credentials.
-        current = provider;
+        if (current !== provider) replaceBy(provider);
         replaced = 0;
         leave(hung);
       },
@@ -98,13 +106,10 @@ export function createCredentialSource<Identity>(
   };
   const replaceStuck = (): void => {
     const patience = Math.min(patienceMs * 2 ** replaced, MAX_PATIENCE_MS);
-    const waited = [asked.cached, asked.newer].filter((question) => question !== undefined);
-    if (!waited.some(({ askedAt }) => elapsedMs(askedAt) >= patience)) return;
-    hung = [...hung, ...waited];
+    if (!waited().some(({ askedAt }) => elapsedMs(askedAt) >= patience)) return;
+    replaceBy(make());
     leave(hung.slice(0, -MAX_HUNG));
-    asked = {};
     replaced += 1;
-    current = make();
   };
   return async (options) => {
     if (ended?.aborted === true) throw new CredentialsError(NOT_USED, undefined);
