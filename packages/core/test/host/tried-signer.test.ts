@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type ActiveKey, createKeySet, SignerError } from "@signpost/core";
 import { createTriedSigner, type TriedSigner } from "@signpost/core/adapter";
 import { type ScriptedSigner, scriptedSigner } from "../support/scripted-signer.ts";
@@ -50,6 +50,23 @@ describe("a signer that is tried after a failure", () => {
     expect(await tried.requireRecovered(key)).toBe(true);
     await tried.attempt(key, async () => "token");
     expect(await tried.requireRecovered(key)).toBe(false);
+  });
+
+  test("gives each signature sixty seconds, and ends it with a signal", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const signals: AbortSignal[] = [];
+    const outcome = tried
+      .attempt(key, (signal) => {
+        signals.push(signal);
+        return new Promise(() => {});
+      })
+      .catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    expect(await outcome).toMatchObject({ code: "timeout", message: "the key did not sign within 60000 ms" });
   });
 
   test("a signature that started before the failure does not show that the key signs again", async () => {
