@@ -42,6 +42,13 @@ describe("publicJwkFrom", () => {
     );
     const long = { ...rsa, n: modulusOf(2049, 0xff) };
     expectEncodingError(() => publicJwkFrom(long, "key"), "unsupported_key", /16392 bits/);
+    const oneMore = Buffer.alloc(2049, 0xff);
+    oneMore[0] = 0x01;
+    expectEncodingError(
+      () => publicJwkFrom({ ...rsa, n: oneMore.toString("base64url") }, "key"),
+      "unsupported_key",
+      /16385 bits/,
+    );
   });
 
   it.each<[string, JsonWebKey]>([

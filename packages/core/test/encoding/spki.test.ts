@@ -86,6 +86,20 @@ describe("spkiToJwk", () => {
     ["an object", key.jwk, "invalid_spki", /expected a Uint8Array, got an object$/],
     ["bytes that are no ASN.1", hex("ffffffffff"), "invalid_spki", /^spki: /],
     ["more than any key needs", new Uint8Array(20_000), "invalid_spki", /longer than 16384 bytes/],
+    ["one byte more than any key needs", new Uint8Array(16_385), "invalid_spki", /longer than 16384 bytes/],
+    [
+      "as many bytes as a key may have",
+      new Uint8Array(16_384),
+      "invalid_spki",
+      /not a SubjectPublicKeyInfo, or not DER$/,
+    ],
+    ["a point of 96 bytes", tlv(0x30, algorithm, bits(new Uint8Array(96).fill(4))), "invalid_spki", /point/],
+    [
+      "a point of 97 bytes",
+      tlv(0x30, algorithm, bits(new Uint8Array(97).fill(4))),
+      "invalid_spki",
+      /not a SubjectPublicKeyInfo, not DER, or there are bytes after the key$/,
+    ],
     ["a point alone", point, "invalid_spki", /not/],
     [
       "a private key",

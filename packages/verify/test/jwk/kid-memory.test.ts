@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createKidMemory } from "../../src/jwk/kid-memory.ts";
+import { createKidMemory, REMEMBERED_KIDS } from "../../src/jwk/kid-memory.ts";
 import { parseJwk } from "../../src/jwk/parse-jwk.ts";
 import type { VerificationKey } from "../../src/jwk/parse-jwk.ts";
 import { testKey } from "../support/keys.ts";
@@ -73,6 +73,10 @@ describe("what a kid named", () => {
 });
 
 describe("the memory", () => {
+  it("of a key function has 10,000 kids", () => {
+    expect(REMEMBERED_KIDS).toBe(10_000);
+  });
+
   it("holds the most recently used kids", () => {
     const kids = createKidMemory(2).of("");
     const [a, b, c] = [made("a"), made("b"), made("c")];

@@ -97,7 +97,16 @@ describe.each(["redis", "ioredis"] as const)("over a client like that of %s", (l
     await expect(store.claim("id", 1000)).rejects.toMatchObject({ message });
   });
 
-  it("the cause of a failure does not show the id", async () => {
+  it("the cause of a failure has its code", async () => {
+    const { [library]: client } = fake(Object.assign(new Error("connect"), { code: "ECONNREFUSED", other: "member" }));
+    const error: unknown = await createRedisReplayStore(client)
+      .claim("id", 1000)
+      .catch((thrown: unknown) => thrown);
+    expect((error as Error).cause).toMatchObject({ code: "ECONNREFUSED" });
+    expect((error as Error).cause).not.toHaveProperty("other");
+  });
+
+  it("the cause does not show the id", async () => {
     const { [library]: client } = fake(Object.assign(new Error("ERR unknown id-7"), { command: { args: ["id-7"] } }));
     const error: unknown = await createRedisReplayStore(client)
       .claim("id-7", 1000)
