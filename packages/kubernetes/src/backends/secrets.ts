@@ -40,12 +40,19 @@ export function variable(place: string, name: string, env: Environment): string 
   throw new SignerError("unavailable", `${place}: ${shown} is not set, and should hold a secret`);
 }
 
+/** Without the path, which may be a secret in the wrong place. */
+function reasonOf(cause: unknown): string {
+  return cause instanceof ConfigurationError ? cause.message : String(Reflect.get(Object(cause), "code"));
+}
+
 /** Without a byte order mark, and without one line end. */
 async function fromFile(place: string, path: string): Promise<string> {
   try {
     const bytes = await readRegularFile("secret", path, MAX_BYTES);
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes).replace(/\r?\n$/, "");
   } catch (cause) {
-    throw new SignerError("unavailable", `${place}: the file of a secret cannot be read`, { cause });
+    throw new SignerError("unavailable", `${place}: the file of a secret cannot be read (${reasonOf(cause)})`, {
+      cause,
+    });
   }
 }
