@@ -44,11 +44,11 @@ export interface OwnDispatcher extends AzureKeyVaultDispatcherLike {
 export async function createOwnDispatcher(tls: AzureKeyVaultTlsOptions, plan: OpeningPlan): Promise<OwnDispatcher> {
   const { caFile } = tls;
   // A file system may hang.
-  if (caFile !== undefined) await withinDeadline(() => readCaFile(caFile), plan.bounds);
+  const first = caFile === undefined ? undefined : await withinDeadline(() => readCaFile(caFile), plan.bounds);
   const undici = await loadUndici();
   // If no connection can be made, this leaves time for another attempt before the deadline.
   const timeout = Math.ceil(plan.bounds.attemptTimeoutMs / 2);
-  const connect = connectorFor(undici.buildConnector, tls, timeout);
+  const connect = connectorFor(undici.buildConnector, { tls, first, timeout });
   const open = (): Agent =>
     new undici.Agent({
       connections: socketsFor(plan),
@@ -92,25 +92,49 @@ function socketsFor({ policy }: OpeningPlan): number {
   return Math.max(MIN_SOCKETS, policy.concurrency ?? 0);
 }
 
+/** How much of the time for a connection may pass until a file is read. */
+const READ_SHARE = 1 / 2;
+
 type Connector = buildConnector.connector;
 
-/** Makes connections with the current content of the file, which an operator may replace. */
+interface ConnectorPlan {
+  readonly tls: AzureKeyVaultTlsOptions;
+  /** What the file contained at first. Undefined without a file. */
+  readonly first: string | undefined;
+  /** How long a connection may take. Milliseconds. */
+  readonly timeout: number;
+}
+
+/**
+ * Makes connections with the current content of the file, which an operator may replace. While its mount hangs, with the last
+ * content: its absence would say something about it, and a hang does not.
+ */
 function connectorFor(
   build: typeof buildConnector,
-  { caFile, serverName }: AzureKeyVaultTlsOptions,
-  timeout: number,
+  { tls: { caFile, serverName }, first, timeout }: ConnectorPlan,
 ): Connector {
   const options = { timeout, ...(serverName !== undefined && { servername: serverName }) };
-  if (caFile === undefined) return build(options);
-  let known: { readonly ca: string; readonly connect: Connector } | undefined;
+  if (caFile === undefined || first === undefined) return build(options);
+  let known = { ca: first, connect: build({ ...options, ca: first }) };
+  const connectorOf = (ca: string): Connector => {
+    if (known.ca === ca) return known.connect;
+    known = { ca, connect: build({ ...options, ca }) };
+    return known.connect;
+  };
+  const deadlineMs = Math.ceil(timeout * READ_SHARE);
+  const current = async (): Promise<Connector> => {
+    try {
+      return connectorOf(await withinDeadline(() => readCaFile(caFile), { deadlineMs }));
+    } catch (error) {
+      if (error instanceof SignerError && error.code === "timeout") return known.connect;
+      throw error;
+    }
+  };
   return (target, callback) => {
     const fail = (error: unknown): void =>
       callback(error instanceof ConfigurationError ? unreadable(error) : (error as Error), null);
-    readCaFile(caFile)
-      .then((ca) => {
-        if (known?.ca !== ca) known = { ca, connect: build({ ...options, ca }) };
-        known.connect(target, callback);
-      })
+    current()
+      .then((connect) => connect(target, callback))
       .catch(fail);
   };
 }

@@ -43,11 +43,12 @@ export interface OwnDispatcher extends VaultTransitDispatcherLike {
  */
 export async function createOwnDispatcher(tls: VaultTransitTlsOptions, plan: OpeningPlan): Promise<OwnDispatcher> {
   // A file system may hang.
-  if (hasTlsFiles(tls)) requireUsable(await withinDeadline(() => readTlsFiles(tls), plan.bounds));
+  const first = hasTlsFiles(tls) ? await withinDeadline(() => readTlsFiles(tls), plan.bounds) : undefined;
+  if (first !== undefined) requireUsable(first);
   const undici = await loadUndici();
   // If no connection can be made, this leaves time for another attempt before the deadline.
   const timeout = Math.ceil(plan.bounds.attemptTimeoutMs / 2);
-  const connect = connectorFor(undici.buildConnector, tls, timeout);
+  const connect = connectorFor(undici.buildConnector, { tls, first, timeout });
   const open = (): Agent =>
     new undici.Agent({
       connections: socketsFor(plan),
@@ -90,26 +91,49 @@ function socketsFor({ policy }: OpeningPlan): number {
   return Math.max(MIN_SOCKETS, policy.concurrency ?? 0) + SPARE_SOCKETS;
 }
 
+/** How much of the time for a connection may pass until a file is read. */
+const READ_SHARE = 1 / 2;
+
 type BuildConnector = typeof buildConnector;
 type Connector = buildConnector.connector;
 
-/** Makes connections with the current content of the files, which an operator may replace. */
-function connectorFor(build: BuildConnector, tls: VaultTransitTlsOptions, timeout: number): Connector {
+interface ConnectorPlan {
+  readonly tls: VaultTransitTlsOptions;
+  /** What the files contained at first. Undefined without files. */
+  readonly first: TlsMaterial | undefined;
+  /** How long a connection may take. Milliseconds. */
+  readonly timeout: number;
+}
+
+/**
+ * Makes connections with the current content of the files, which an operator may replace. While their mount hangs, with the last
+ * content: their absence would say something about them, and a hang does not.
+ */
+function connectorFor(build: BuildConnector, { tls, first, timeout }: ConnectorPlan): Connector {
   const options = { timeout, ...(tls.serverName !== undefined && { servername: tls.serverName }) };
-  if (!hasTlsFiles(tls)) return build(options);
-  let known: { readonly content: string; readonly connect: Connector } | undefined;
+  if (first === undefined) return build(options);
+  let known = { content: JSON.stringify(first), connect: build({ ...options, ...first }) };
   const connectorOf = (material: TlsMaterial): Connector => {
     const content = JSON.stringify(material);
-    if (known?.content === content) return known.connect;
+    if (known.content === content) return known.connect;
     requireUsable(material);
     known = { content, connect: build({ ...options, ...material }) };
     return known.connect;
   };
+  const deadlineMs = Math.ceil(timeout * READ_SHARE);
+  const current = async (): Promise<Connector> => {
+    try {
+      return connectorOf(await withinDeadline(() => readTlsFiles(tls), { deadlineMs }));
+    } catch (error) {
+      if (error instanceof SignerError && error.code === "timeout") return known.connect;
+      throw error;
+    }
+  };
   return (target, callback) => {
     const fail = (error: unknown): void =>
       callback(error instanceof ConfigurationError ? unreadable(error) : (error as Error), null);
-    readTlsFiles(tls)
-      .then((material) => connectorOf(material)(target, callback))
+    current()
+      .then((connect) => connect(target, callback))
       .catch(fail);
   };
 }
