@@ -1,4 +1,6 @@
 import { expect, test, vi } from "vitest";
+import { SignerError } from "@signpost/core";
+import { inOurWords } from "../src/keys/pin-refusal.ts";
 import { secretReader } from "../src/keys/secret-reference.ts";
 import { pinAsker, pinOptions, pinReader } from "../src/keys/secrets.ts";
 import { createKeyFolder } from "./support/key-folder.ts";
@@ -56,4 +58,19 @@ test("a function that gives no PIN is not waited for without end", async () => {
   await vi.advanceTimersByTimeAsync(10_000);
   vi.useRealTimers();
   expect(await reading).toMatchObject({ code: "timeout", message: "the PIN did not arrive within 10000 ms" });
+});
+
+test.each([
+  [
+    "refused the PIN from the option pin. Correct the PIN at its source. If you fixed the token instead, call forgetRefusedPins()",
+    "refused the PIN from the terminal. Correct the PIN at its source",
+  ],
+  [
+    "Log in with another tool first, then call forgetRefusedPins() or restart this process",
+    "Log in with another tool first, then run this command again",
+  ],
+  ["If it is right, call forgetRefusedPins(), which allows it", "If it is right, run this command again"],
+])("no one is told to call a function: %s", (message, expected) => {
+  const told = inOurWords(new SignerError("pin_incorrect", message), "the terminal");
+  expect(told).toMatchObject({ code: "pin_incorrect", message: expected });
 });
