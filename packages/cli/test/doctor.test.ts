@@ -509,7 +509,7 @@ test.each([
   ["vault", "dispatcher"],
   ["azurekms", "dispatcher"],
 ])(
-  "a key of %s with a %s of its own is not examined with the credentials of the environment",
+  "a key of %s that is opened through a given %s is not examined with the credentials of the environment",
   async (scheme, option) => {
     const { findings } = await examineKey({
       name: "key",
