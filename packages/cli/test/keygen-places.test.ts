@@ -101,6 +101,29 @@ describe("a key is made once, although its answer was lost", () => {
     expect(made()).toEqual([{ method: "POST", what: "CreateKey" }]);
   });
 
+  test.each([
+    [
+      "is its own",
+      "arn:aws:kms:eu-west-1:111111111111:key/1",
+      "✓ made awskms:///arn:aws:kms:eu-west-1:111111111111:key/1",
+    ],
+    ["is that of another key", "arn:aws:kms:eu-west-1:111111111111:key/2", "and has no alias: AlreadyExistsException"],
+  ])("in AWS KMS, where an alias that the lost call may have made %s", async (_what, target, said) => {
+    const metadata = (arn: string): string => JSON.stringify({ KeyMetadata: { Arn: arn } });
+    answer = (what, response) => {
+      const aliases = asked.filter((each) => each.what === "CreateAlias").length;
+      if (what === "CreateKey") response.end(metadata("arn:aws:kms:eu-west-1:111111111111:key/1"));
+      else if (what === "CreateAlias" && aliases === 1) response.destroy();
+      else if (what === "CreateAlias") {
+        response.writeHead(400, { "content-type": "application/x-amz-json-1.1" });
+        response.end(JSON.stringify({ __type: "AlreadyExistsException" }));
+      } else if (what === "DescribeKey" && aliases > 0) response.end(metadata(target));
+      else notFound(response);
+    };
+    const { stderr } = await run(["keygen", "awskms:///alias/op"]);
+    expect(stderr).toContain(said);
+  });
+
   test("in Google Cloud KMS, which would find the first one", async () => {
     answer = (_what, response, { method }) => {
       if (method !== "POST") return notFound(response);

@@ -65,7 +65,15 @@ async function createKey(calls: KmsCalls): Promise<string> {
 }
 
 async function nameKey(calls: KmsCalls, alias: string, arn: string): Promise<void> {
-  await calls.call("CreateAlias", { AliasName: alias, TargetKeyId: arn }).catch((error: unknown) => {
+  await calls.call("CreateAlias", { AliasName: alias, TargetKeyId: arn }).catch(async (error: unknown) => {
+    const exists = error instanceof Error && error.name === "AlreadyExistsException";
+    if (exists && (await targetOf(calls, alias)) === arn) return;
     throw failed(`The key ${arn} was made, and has no alias`, error);
   });
+}
+
+/** The SDK repeats a call whose answer was lost, so the alias may be ours. */
+async function targetOf(calls: KmsCalls, alias: string): Promise<unknown> {
+  const described = await calls.call("DescribeKey", { KeyId: alias }).catch(() => undefined);
+  return Reflect.get(Object(Reflect.get(Object(described), "KeyMetadata")), "Arn");
 }
