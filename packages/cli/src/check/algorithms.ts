@@ -51,6 +51,12 @@ export function isForKeys(alg: string): boolean {
   return ALGORITHMS.get(alg)?.use === "enc";
 }
 
+/** Whether an algorithm may be one that signs with the key of an entry. An unknown one may be. */
+export function maySignWith(alg: string, members: Readonly<Record<string, unknown>>): boolean {
+  const fit = algorithmFits(alg, members, "sig");
+  return fit === "fits" || fit === "unknown";
+}
+
 /** Whether an entry could verify a signature of this algorithm. Undefined if the algorithm is not known here. */
 export function verifiesAlgorithm(alg: string, members: Readonly<Record<string, unknown>>): boolean | undefined {
   const needed = ALGORITHMS.get(alg);

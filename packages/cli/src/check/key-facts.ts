@@ -1,6 +1,7 @@
 import { EncodingError } from "@signpost/core";
 import type { PublicJwk } from "@signpost/core/adapter";
 import { publicJwkFrom } from "@signpost/core/adapter";
+import { maySignWith } from "./algorithms.ts";
 import { excerpt } from "./excerpt.ts";
 
 /** An entry of the set that is an object. */
@@ -73,11 +74,16 @@ export function valueOf(members: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(values.map((value) => (typeof value === "string" ? value : typeof value)));
 }
 
-/** Whether the entry may verify signatures, by what it says of its use. */
-export function isForSignatures({ use, members }: KeyFacts): boolean {
+/** Curves of keys that only agree on other keys (RFC 8037 section 3.2). */
+const AGREEMENT_CURVES: ReadonlySet<unknown> = new Set(["X25519", "X448"]);
+
+/** Whether the entry may verify signatures, by its curve and by what it says of its purpose. */
+export function isForSignatures({ use, alg, kty, members }: KeyFacts): boolean {
   const operations = members["key_ops"];
-  if (use !== undefined) return use === "sig";
-  return !Array.isArray(operations) || operations.includes("verify");
+  if (use !== undefined && use !== "sig") return false;
+  if (Array.isArray(operations) && !operations.includes("verify")) return false;
+  if (kty === "OKP" && AGREEMENT_CURVES.has(members["crv"])) return false;
+  return typeof alg !== "string" || maySignWith(alg, members);
 }
 
 function readPublicKey(members: Readonly<Record<string, unknown>>): Pick<KeyFacts, "jwk" | "fault"> {
