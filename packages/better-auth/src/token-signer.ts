@@ -6,7 +6,7 @@ import {
   signJwt,
   type SignWithOptions,
 } from "@signpost/core";
-import { createTriedSigner, requirePublished } from "@signpost/core/adapter";
+import { createTriedSigner, requirePublished, withinDeadline } from "@signpost/core/adapter";
 import { claimsOf } from "./claims.ts";
 import type { SignFunction } from "./host.ts";
 
@@ -14,7 +14,7 @@ import type { SignFunction } from "./host.ts";
 export interface TokenSigner {
   /** The host's hook. Rejects with Signpost's own errors. */
   readonly sign: SignFunction;
-  /** Rejects if no token could be signed now. After a failure, it has the key sign again. */
+  /** Rejects if no token could be signed now. After a failure, it has the key sign again, and waits for that for a second. */
   requireSigning(): Promise<void>;
 }
 
@@ -23,6 +23,12 @@ export interface TokenSignerOptions extends Pick<SignWithOptions, "verify"> {
   readonly endpoint: Pick<JwksEndpoint, "respond">;
   readonly reportExpiry: (exp: unknown) => void;
 }
+
+/**
+ * Shorter than any client waits. The host does not notice that a client has given up. It would use up the code or the refresh
+ * token when the key signs again, and refuse the retry, which has the same one.
+ */
+const RECOVERY = { deadlineMs: 1000, message: "the key failed before, and has not signed again within a second" };
 
 export function createTokenSigner({ source, endpoint, verify, reportExpiry }: TokenSignerOptions): TokenSigner {
   const tried = createTriedSigner({ verify });
@@ -42,7 +48,7 @@ export function createTokenSigner({ source, endpoint, verify, reportExpiry }: To
     requireSigning: async () => {
       const { active } = current();
       requirePublished(endpoint, active);
-      await tried.requireRecovered(active);
+      await withinDeadline(() => tried.requireRecovered(active), RECOVERY);
     },
   };
 }

@@ -32,6 +32,14 @@ export interface ProviderApi {
   oauth2EndSession(call: { body?: object; query?: object; headers: Headers }): Promise<unknown>;
 }
 
+type Tokens = client.TokenEndpointResponse & { readonly id_token?: string };
+
+/** An authorization code, with what the client needs to use it. */
+export interface Code {
+  readonly callback: URL;
+  readonly pkceCodeVerifier: string;
+}
+
 /** An OpenID Provider with one client, and openid-client as that client. */
 export interface Provider {
   readonly app: App;
@@ -41,8 +49,11 @@ export interface Provider {
   readonly tables: Record<string, Row[]>;
   /** The cookies of the user who made the client. */
   readonly cookie: string;
-  /** The client gets tokens for the user with these cookies. The resource is not named again with the code. */
-  login(cookie: string, resource?: string): Promise<client.TokenEndpointResponse & { readonly id_token?: string }>;
+  /** The client gets a code for the user with these cookies. */
+  authorize(cookie: string, resource?: string): Promise<Code>;
+  exchange(code: Code): Promise<Tokens>;
+  /** Both. The resource is not named again with the code. */
+  login(cookie: string, resource?: string): Promise<Tokens>;
   close(): Promise<void>;
 }
 
@@ -87,11 +98,11 @@ export async function startProvider({ keys, resources, disableJwtPlugin }: Provi
     { execute: [client.allowInsecureRequests] },
   );
 
-  async function login(user: string, resource?: string) {
-    const verifier = client.randomPKCECodeVerifier();
+  async function authorize(user: string, resource?: string): Promise<Code> {
+    const pkceCodeVerifier = client.randomPKCECodeVerifier();
     const url = client.buildAuthorizationUrl(config, {
       redirect_uri: REDIRECT_URI,
-      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
       code_challenge_method: "S256",
       scope: "openid offline_access",
       state: "s",
@@ -101,8 +112,11 @@ export async function startProvider({ keys, resources, disableJwtPlugin }: Provi
     if (!response.ok) throw new Error(`the authorization request was refused: ${response.status}`);
     // The host sends a redirect to a browser, and this to a program.
     const { url: location } = (await response.json()) as { url: string };
-    return client.authorizationCodeGrant(config, new URL(location), { pkceCodeVerifier: verifier, expectedState: "s" });
+    return { callback: new URL(location), pkceCodeVerifier };
   }
+  const exchange = async ({ callback, pkceCodeVerifier }: Code): Promise<Tokens> =>
+    client.authorizationCodeGrant(config, callback, { pkceCodeVerifier, expectedState: "s" });
+  const login = async (user: string, resource?: string): Promise<Tokens> => exchange(await authorize(user, resource));
 
-  return { app, api, config, tables, cookie, login, close: () => app.close() };
+  return { app, api, config, tables, cookie, authorize, exchange, login, close: () => app.close() };
 }
