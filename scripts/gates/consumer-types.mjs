@@ -4,6 +4,7 @@ import { run } from "../lib/process.mjs";
 import { readJson, ROOT } from "../lib/repository.mjs";
 import { twoAtATime } from "../lib/tools.mjs";
 import { publicPackages } from "../lib/workspace.mjs";
+import { checkExampleTypes } from "./example-types.mjs";
 
 // Versions are pinned, so that a release of another package cannot break the gate.
 
@@ -12,6 +13,8 @@ const COMPILERS = { 5.4: "5.4.5", 5.6: "5.6.3", 5.9: "5.9.3", "6.0": "6.0.3", 7:
 
 /** The oldest and newest supported `@types/node`, and the newest that TypeScript 5.4 can read. */
 const NODE_TYPES = { 20: pinned("@types/node"), 25: "25.9.9", 26: "26.6.7" };
+
+const NEWEST_NODE_TYPES = 26;
 
 /**
  * @typedef {keyof typeof COMPILERS} Compiler
@@ -57,7 +60,7 @@ const MATRIX = [
 
 /**
  * Compiles every entry point and a file that uses them. `skipLibCheck` is off, so the declarations of all packages are checked
- * too.
+ * too. Also compiles the examples with the newest `@types/node`.
  *
  * @param {string} folder the folder where the packages are installed
  */
@@ -65,7 +68,10 @@ export async function checkConsumerTypes(folder) {
   const installed = await install(folder);
   if (!installed.ok) return installed;
   for (const version of Object.keys(NODE_TYPES)) writeProgram(typesFolder(folder, version));
-  const checks = MATRIX.map((row) => () => compile(folder, ...row));
+  const checks = [
+    ...MATRIX.map((row) => () => compile(folder, ...row)),
+    () => checkExampleTypes(folder, join(typesFolder(folder, NEWEST_NODE_TYPES), "node_modules")),
+  ];
   const failed = (await twoAtATime(checks)).filter(({ ok }) => !ok);
   return { ok: failed.length === 0, output: failed.map(({ output }) => output).join("\n") };
 }

@@ -1,4 +1,4 @@
-import { createPublicKey, type JsonWebKey, randomBytes, verify } from "node:crypto";
+import { createPublicKey, type JsonWebKeyInput, randomBytes, verify } from "node:crypto";
 import type { Kms } from "@credo-ts/core";
 
 /** What Signpost's backend does not do: random bytes, and verification with public keys. Credo's own backends do it too. */
@@ -15,7 +15,7 @@ export function nodeBackend(): Kms.KeyManagementService {
     verify: async (_, { key, data, signature }) => {
       if (typeof key === "string" || key.publicJwk === undefined) return { verified: false };
       const { publicJwk } = key;
-      const publicKey = createPublicKey({ key: { ...publicJwk } as JsonWebKey, format: "jwk" });
+      const publicKey = createPublicKey({ key: { ...publicJwk } as JsonWebKeyInput["key"], format: "jwk" });
       const verified = verify("sha256", data, { key: publicKey, dsaEncoding: "ieee-p1363" }, signature);
       return verified ? { verified, publicJwk } : { verified };
     },

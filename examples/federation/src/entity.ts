@@ -1,4 +1,4 @@
-import { createPublicKey, verify } from "node:crypto";
+import { createPublicKey, type JsonWebKeyInput, verify } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import {
@@ -100,7 +100,7 @@ export async function startEntity(settings: EntitySettings): Promise<RunningEnti
 
 /** ES256, with a key of the entity that has signed. */
 const verifyStatement: VerifyCallback = async ({ header, data, signature, jwk }) => {
-  const key = createPublicKey({ key: { ...jwk }, format: "jwk" });
+  const key = createPublicKey({ key: { ...jwk } as JsonWebKeyInput["key"], format: "jwk" });
   return header["alg"] === "ES256" && verify("sha256", data, { key, dsaEncoding: "ieee-p1363" }, signature);
 };
 
