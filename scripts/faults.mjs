@@ -56,7 +56,10 @@ for (const name of chosen) {
   say(`\n${name}`);
   const env = Object.assign({}, ...results.map((result) => (result?.ok ? result.env : {})));
   const kept = publish ? ["--json", join(RESULTS, `${name}.json`)] : [];
-  const { ok, code } = await run(process.execPath, ["test/faults/dist/main.js", name, ...options, ...kept], { env });
+  const { ok, code } = await run(process.execPath, ["test/faults/dist/main.js", name, ...options, ...kept], {
+    env,
+    stops: "program",
+  });
   if (code === WRONG_ARGUMENTS) process.exit(code);
   if (ok) ran += 1;
   else if (code !== NOTHING_TO_RUN || names.length > 0) failed.push(name);

@@ -20,5 +20,6 @@ say(`Fuzzing ${targets.length === 0 ? "all targets" : targets.join(", ")} with t
 const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
 const { ok } = await run(process.execPath, [vitest, "run", "--project", "signpost", "test/fuzz/fuzz.test.ts"], {
   env: { SIGNPOST_FUZZ: JSON.stringify(settings) },
+  stops: "all",
 });
 process.exitCode = ok ? 0 : 1;

@@ -7,6 +7,7 @@ import { BACKENDS } from "./backends/index.ts";
 import { type CampaignResult, type EpisodeResult, kindsOf, runCampaign } from "./campaign.ts";
 import { type Options, readOptions } from "./options.ts";
 import { makePlan, narrowed } from "./plan.ts";
+import { stopOnSignals } from "./interrupt.ts";
 import { createRandom } from "./random.ts";
 import { allFindings, describeEnd, describeEpisode, type KeptResult } from "./report.ts";
 
@@ -21,7 +22,9 @@ Math.random = createRandom(seed).next;
 const start = BACKENDS[options.backend];
 if (start === undefined) throw new Error(`no backend ${options.backend}`);
 const began = process.hrtime.bigint();
-const backend = await start();
+const starting = start();
+const interruption = stopOnSignals(() => starting);
+const backend = await starting;
 const whole = makePlan(seed, tokens, kindsOf(backend));
 const plan = only === undefined ? whole : narrowed(whole, only);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -39,6 +42,7 @@ try {
   const report = (episode: EpisodeResult): void => say(describeEpisode(episode));
   result = await runCampaign({ name: options.backend, backend, plan, report });
 } finally {
+  await interruption.goOn();
   await backend.stop();
 }
 for (const line of describeEnd(result, plan)) say(line);

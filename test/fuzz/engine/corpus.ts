@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -28,7 +28,8 @@ export function readCorpus(target: string, folder: string = FOLDER): readonly Ke
 
 /** The names of the targets that have kept inputs. */
 export function corpusNames(folder: string = FOLDER): readonly string[] {
-  return existsSync(folder) ? readdirSync(folder).map((file) => file.replace(/\.txt$/, "")) : [];
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((file) => (file.endsWith(".txt") ? [file.slice(0, -".txt".length)] : []));
 }
 
 /** The name of a kept input that found no fault. */
@@ -43,7 +44,10 @@ export function keepInput(target: string, input: Uint8Array, name = hashName(inp
   if (input.length > MAX_BYTES || isKnown || kept.length >= MOST) return false;
   mkdirSync(folder, { recursive: true });
   const all = [...kept, { name, input }].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  writeFileSync(fileOf(target, folder), all.map(lineOf).join(""));
+  // A run that is stopped here leaves the old file or the new one.
+  const partial = `${fileOf(target, folder)}.partial`;
+  writeFileSync(partial, all.map(lineOf).join(""));
+  renameSync(partial, fileOf(target, folder));
   return true;
 }
 
