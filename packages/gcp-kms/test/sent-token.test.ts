@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { inspect } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openGcpKmsSigner, type GcpKmsClientLike } from "@signpost/gcp-kms";
@@ -53,9 +54,38 @@ test("a token that does not come is not waited for", async () => {
   expect(refusal).toMatchObject({ code: "access_denied" });
 });
 
+test("a token that was replaced while a call goes on is not shown either", async () => {
+  let given = TOKEN;
+  const waiting: (() => void)[] = [];
+  const auth = { getRequestHeaders: async () => new Headers({ authorization: `Bearer ${given}` }) };
+  const client = repeatingClient({}, auth);
+  const signer = await openGcpKmsSigner({
+    keyVersion,
+    publicKey: generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" }),
+    policy: false,
+    client: {
+      ...client,
+      asymmetricSign: async (request, options) => {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        return client.asymmetricSign(request, options);
+      },
+    },
+  });
+  const refused = [rejection(signer.sign(new Uint8Array(32)))];
+  await vi.waitFor(() => expect(waiting).toHaveLength(1));
+  given = "ZYXWVUTSRQPONMLKJIHGFEDCBA";
+  refused.push(rejection(signer.sign(new Uint8Array(32))));
+  await vi.waitFor(() => expect(waiting).toHaveLength(2));
+  for (const goOn of waiting) goOn();
+  for (const refusal of await Promise.all(refused)) {
+    expect(refusal).toMatchObject({ code: "access_denied" });
+    expect(inspect(refusal, { depth: Infinity, showHidden: true })).not.toContain(TOKEN);
+  }
+});
+
 describe("the token", () => {
   const client = {};
-  const secretsAfter = async (headers: unknown): Promise<readonly (string | undefined)[]> => {
+  const secretsAfter = async (headers: unknown): Promise<readonly string[]> => {
     const fresh = {};
     rememberToken(fresh, headers);
     return sentSecretsOf(await withSentToken(new Error("no"), fresh));
@@ -72,15 +102,15 @@ describe("the token", () => {
     ["no text", { Authorization: [`Bearer ${TOKEN}`] }, undefined],
     ["nothing", undefined, undefined],
   ])("is read from %s", async (_what, headers, token) => {
-    expect(await secretsAfter(headers)).toEqual([token]);
+    expect(await secretsAfter(headers)).toEqual(token === undefined ? [] : [token]);
   });
 
-  test("stays the last one of its client, and is no other's", async () => {
+  test("and the one before it are those of a client, and no other's", async () => {
     rememberToken(client, { Authorization: "Bearer first-token" });
     rememberToken(client, { Authorization: "Bearer second-token" });
     rememberToken(client, {});
-    expect(sentSecretsOf(await withSentToken(new Error("no"), client))).toEqual(["second-token"]);
-    expect(sentSecretsOf(await withSentToken(new Error("no"), {}))).toEqual([undefined]);
+    expect(sentSecretsOf(await withSentToken(new Error("no"), client))).toEqual(["second-token", "first-token"]);
+    expect(sentSecretsOf(await withSentToken(new Error("no"), {}))).toEqual([]);
   });
 
   test("is not looked for with an error that is no object", async () => {
@@ -99,7 +129,7 @@ describe("the token", () => {
     expect(isOver).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(isOver).toBe(true);
-    expect(sentSecretsOf(await error)).toEqual([undefined]);
+    expect(sentSecretsOf(await error)).toEqual([]);
   });
 
   test("that the client keeps is asked for as the client does", async () => {
@@ -111,9 +141,7 @@ describe("the token", () => {
     };
     expect(sentSecretsOf(await withSentToken(new Error("no"), { auth }))).toEqual([TOKEN]);
     const broken = { cachedCredential: {}, getRequestHeaders: () => Promise.reject(new Error("no token")) };
-    expect(sentSecretsOf(await withSentToken(new Error("no"), { auth: broken }))).toEqual([undefined]);
-    expect(sentSecretsOf(await withSentToken(new Error("no"), { auth: { cachedCredential: {} } }))).toEqual([
-      undefined,
-    ]);
+    expect(sentSecretsOf(await withSentToken(new Error("no"), { auth: broken }))).toEqual([]);
+    expect(sentSecretsOf(await withSentToken(new Error("no"), { auth: { cachedCredential: {} } }))).toEqual([]);
   });
 });
