@@ -64,6 +64,42 @@ test("ages, clocks and times are shown in words", async () => {
   expect(await shown(endingIn(6.9 * DAY_SECONDS), "certificate")).toEqual(["the certificate ends in 6 days"]);
 });
 
+describe("a 304 that says something else", () => {
+  const is304 = ({ status }: Reply): boolean => status === 304;
+  const with304 = (more: Reply["headers"], base: Op = op()): Op =>
+    changed(
+      base,
+      ({ url }) => url.endsWith("/jwks"),
+      (reply) => (is304(reply) ? { ...reply, headers: { ...reply.headers, ...more } } : reply),
+    );
+  const found = async (server: Op): Promise<readonly string[]> => {
+    const row = (await check(server)).rows.find(({ rule }) => rule === "304-headers");
+    return (row?.findings ?? []).map(({ severity, seen }) => `${severity}: ${seen}`);
+  };
+
+  test("is told with both values, and with nothing where the 200 has none", async () => {
+    expect(await found(with304({}))).toEqual([]);
+    expect(await found(with304({ "cache-control": "max-age=1" }))).toEqual([
+      expect.stringMatching(/^should: cache-control: max-age=1 instead of public, max-age=3600/),
+    ]);
+    const silent = op({ headers: { "cache-control": undefined } });
+    expect(await found(with304({ "cache-control": "max-age=1" }, silent))).toEqual([
+      "should: cache-control: max-age=1 instead of nothing",
+    ]);
+  });
+
+  test("is told what it lacks, and what it has of a body", async () => {
+    expect(await found(with304({ "cache-control": undefined }))).toEqual(["must: no cache-control"]);
+    expect(await found(with304({ "content-type": "application/json" }))).toEqual(["note: has content-type"]);
+    const stray = changed(
+      op(),
+      ({ url }) => url.endsWith("/jwks"),
+      (reply) => (is304(reply) ? { ...reply, strayBytes: 7 } : reply),
+    );
+    expect(await found(stray)).toEqual(["must: 7 bytes after the header"]);
+  });
+});
+
 const finding = (severity: Severity, seen: string): CheckFinding => ({ severity, seen, advice: "Correct it." });
 
 describe("the findings of one rule", () => {
