@@ -15,6 +15,8 @@ export type ClientCall<Answer> = (client: GcpKmsClientLike, options: GcpKmsCallO
 export interface Connection {
   /** Makes a call as soon as there are credentials for it. Rejects with the client's error. */
   call<Answer>(bounds: CallBounds, subject: CallSubject, call: ClientCall<Answer>): Promise<Answer>;
+  /** A note for the operator while the token cannot be renewed, although calls still work with it. */
+  trouble(): string | undefined;
   /** Closes the client if the adapter made it. */
   close(): Promise<void>;
 }
@@ -54,6 +56,7 @@ function callersConnection(client: GcpKmsClientLike): Connection {
       bounds.signal.throwIfAborted();
       return call(client, ready.optionsOf(bounds));
     },
+    trouble: () => undefined,
     close: async () => {},
   };
 }

@@ -82,15 +82,21 @@ export async function openGcpKmsSigner(options: GcpKmsSignerOptions): Promise<Si
   readConnectionOptions(options);
   if (name.kind === "key") throw await refusedKey(name.cryptoKey, options, plan);
   const connection = await connect(options, name.keyVersion);
+  const notes = environmentNotes(options);
   return openAdapterSigner(plan, {
     name: name.keyVersion,
-    notes: environmentNotes(options),
+    notes: () => [...notes, ...asList(connection.trouble())],
+    status: () => (connection.trouble() === undefined ? "ready" : "degraded"),
     readKey: (bounds) => getPublicKey(connection, name.keyVersion, bounds),
     isPending: isPendingVersion,
     uriOf: formatKeyUri,
     signDigest: signAtPlaces(connection),
     close: () => connection.close(),
   });
+}
+
+function asList(note: string | undefined): readonly string[] {
+  return note === undefined ? [] : [note];
 }
 
 /** The plan, with `callTimeoutMs` in place of the guard's attempt timeout. */

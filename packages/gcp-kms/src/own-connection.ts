@@ -4,6 +4,7 @@ import { startLife, type ClientLife, type ReadyLife, type Search } from "./clien
 import type { Connection } from "./connection.ts";
 import type { CallSubject } from "./client-error.ts";
 import { dropRequests, type OpenRequests } from "./credential-requests.ts";
+import { createEarlyRenewal } from "./early-renewal.ts";
 import { isUnauthenticated } from "./errors.ts";
 import { credentialsTime, readyInTime } from "./ready.ts";
 import type { Sockets } from "./sockets.ts";
@@ -54,6 +55,7 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
   let silences = 0;
   let isClosed = false;
   let renewedAt: Instant | undefined;
+  const renewal = createEarlyRenewal();
 
   const start = (auth?: GcpKmsClientLike["auth"]): ClientLife =>
     (current = startLife(() => create(auth), onSilence, silence(silences), open));
@@ -113,6 +115,7 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
       const found = await readyInTime(first, life.record, bounds, subject);
       hangs = 0;
       late = undefined;
+      renewal.check(found.life.client.auth);
       return found;
     } catch (error) {
       if (search.state === "failed") {
@@ -148,8 +151,10 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
       }
       return make(await serving(bounds, subject));
     },
+    trouble: () => renewal.trouble(),
     close: async () => {
       isClosed = true;
+      renewal.close();
       dropRequests(open);
       const lives = current === undefined ? abandoned : [current, ...abandoned];
       await Promise.all([...lives].map((life) => life.close()));

@@ -82,6 +82,7 @@ export function withLiveSockets(connection: Connection, sockets: Pick<Sockets, "
         if (!bounds.signal.aborted) usedAt = readInstant();
       }
     },
+    trouble: () => connection.trouble(),
     close: () => connection.close(),
   };
 }

@@ -40,6 +40,8 @@ let port: number;
 let behavior: Behavior = "well";
 let requests: string[] = [];
 let delayMs = 0;
+/** Life of a token. Seconds. */
+let lifeSeconds = 3600;
 /** How many tests are over. */
 let testsBefore = 0;
 // Each test has its own token endpoint, and its own file that names it: on a busy machine a client that a test gave up asks even
@@ -48,7 +50,7 @@ const tokenPath = (): string => `/token/${testsBefore}`;
 
 const headers = { "metadata-flavor": "Google", "content-type": "application/json" };
 const giveToken = (response: ServerResponse): void => {
-  const token = { access_token: "ya29.secret", token_type: "Bearer", expires_in: 3600 };
+  const token = { access_token: "ya29.secret", token_type: "Bearer", expires_in: lifeSeconds };
   response.writeHead(200, headers).end(JSON.stringify(token));
 };
 const hung: ServerResponse[] = [];
@@ -117,6 +119,7 @@ beforeEach(() => {
   behavior = "well";
   requests = [];
   delayMs = 0;
+  lifeSeconds = 3600;
   googleAuthLibrary.gcpMetadata.setGCPResidency(false);
   googleAuthLibrary.gcpMetadata.resetIsAvailableCache();
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", undefined);
@@ -289,6 +292,74 @@ describe("a metadata server that is late", () => {
     vi.stubEnv("METADATA_SERVER_DETECTION", "none");
     vi.stubEnv("GCE_METADATA_HOST", undefined);
     expect(await failure(await open())).toMatchObject({ code: "access_denied" });
+  });
+});
+
+describe.each(["grpc", "rest"] as const)("over %s, a token that ends in a few minutes", (transport) => {
+  const SOURCES: readonly (readonly [string, () => Promise<void>])[] = [
+    ["the metadata server", async () => googleAuthLibrary.gcpMetadata.setGCPResidency(true)],
+    [
+      "workload identity",
+      async () => {
+        await writeFile(join(directory, "subject-token"), "subject-token");
+        await useFile(workloadIdentity());
+      },
+    ],
+  ];
+  const BEHAVIORS: readonly Behavior[] = ["hangs", "refuses connections", 500, 403, { text: "{}" }];
+  const cases = SOURCES.flatMap(([source, use]) => BEHAVIORS.map((to) => ({ source, use, to })));
+  const passes = (ms: number): void => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
+  };
+  afterEach(() => void vi.useRealTimers());
+
+  test.each(cases)("is used while $source turns to $to", async ({ use, to }) => {
+    await use();
+    lifeSeconds = 400;
+    const signer = await open({ transport });
+    expect(await failure(signer)).toMatchObject(CALL_MADE);
+    behavior = to;
+    const asked = requests.length;
+    passes(200_000);
+    for (let call = 0; call < 3; call += 1) expect(await failure(signer)).toMatchObject(CALL_MADE);
+    await vi.waitFor(() => expect(requests.length).toBeGreaterThan(asked), { timeout: 10_000 });
+    expect(await failure(signer)).toMatchObject(CALL_MADE);
+  });
+
+  test("that cannot be renewed is shown by the health", async () => {
+    await writeFile(join(directory, "subject-token"), "subject-token");
+    await useFile(workloadIdentity());
+    lifeSeconds = 400;
+    const way = { endpoint, transport, publicKey, callTimeoutMs: 20_000 };
+    const policy = { maxAttempts: 1, deadlineMs: 30_000 };
+    await using signer = await openGcpKmsSigner({ keyVersion: KEY, ...way, policy });
+    expect(await failure(signer)).toMatchObject(CALL_MADE);
+    expect(signer.health().notes).toEqual(["the public key was given, not fetched"]);
+    behavior = 403;
+    passes(200_000);
+    expect(await failure(signer)).toMatchObject(CALL_MADE);
+    const note = /^the token cannot be replaced since .*Z \(access_denied\); calls fail when it ends$/;
+    await vi.waitFor(() => expect(signer.health().notes).toContainEqual(expect.stringMatching(note)), {
+      timeout: 10_000,
+    });
+    expect(signer.health().status).toBe("degraded");
+  });
+
+  test("is renewed while calls go on, so that none waits for it at its end", async () => {
+    await writeFile(join(directory, "subject-token"), "subject-token");
+    await useFile(workloadIdentity());
+    lifeSeconds = 400;
+    const signer = await open({ transport });
+    expect(await failure(signer)).toMatchObject(CALL_MADE);
+    const asked = (): number => requests.filter((path) => path === tokenPath()).length;
+    expect(asked()).toBe(1);
+    lifeSeconds = 3600;
+    passes(200_000);
+    expect(await failure(signer)).toMatchObject(CALL_MADE);
+    await vi.waitFor(() => expect(asked()).toBe(2), { timeout: 10_000 });
+    passes(210_000);
+    expect(await failure(signer)).toMatchObject(CALL_MADE);
+    expect(asked()).toBe(2);
   });
 });
 

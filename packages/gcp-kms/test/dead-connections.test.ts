@@ -234,7 +234,11 @@ describe("idle connections over REST that the network lost without a word", () =
   test("cost no more than one attempt where the next one waits for credentials that come late", async () => {
     const idle = { idleMs: 20_000, dropIdle: vi.fn<() => void>() };
     const late = new SignerError("timeout", "Google credentials did not arrive");
-    const inner: Connection = { call: async () => Promise.reject(late), close: async () => {} };
+    const inner: Connection = {
+      call: async () => Promise.reject(late),
+      trouble: () => undefined,
+      close: async () => {},
+    };
     expect(await rejection(ask(withLiveSockets(inner, idle), 1_000))).toBe(late);
     expect(idle.dropIdle).toHaveBeenCalledOnce();
   });
