@@ -1,7 +1,10 @@
 import { execFile } from "node:child_process";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { startFakeAwsKms } from "@signpost/test-backends/fake-aws-kms";
 import { startFakeAzureKeyVault } from "@signpost/test-backends/fake-azure-key-vault";
 
@@ -46,4 +49,21 @@ test("the packages sign, publish and verify on Node in FIPS mode, where MD5 and 
     certificates: { csr: true, problems: [] },
     digestOnly: 64,
   });
+});
+
+test("the commands, the configuration and the check of the page start a process in FIPS mode, and none without them", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "signpost-fips-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const page = await readFile(new URL("../../docs/fips.md", import.meta.url), "utf8");
+  const block = (language: string): string =>
+    (new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? "").replaceAll("/opt/fips", folder);
+  await copyFile(join(settingOf("SIGNPOST_FIPS_MODULES"), "fips.so"), join(folder, "fips.so"));
+  await writeFile(join(folder, "openssl.cnf"), block("ini"));
+  // It is JavaScript as it stands.
+  await writeFile(join(folder, "server.mjs"), `${block("ts")}console.log("started");\n`);
+  const commands = block("sh").replace("server.js", "server.mjs");
+  expect(commands.split("\n").filter(Boolean)).toHaveLength(3);
+  const run = (line: string) => promisify(execFile)("sh", ["-ec", line], { cwd: folder });
+  expect((await run(commands)).stdout).toMatch(/started\n$/);
+  await expect(run("node server.mjs")).rejects.toThrow("this process is not in FIPS mode");
 });

@@ -31,12 +31,26 @@ export const makeTokenKey: MakeKey = async (order) => {
   const id = place.uri.id ?? randomBytes(ID_BYTES).toString("hex");
   order.leaves(`A key pair with the id ${id} may have been made in the token`);
   await runInModule(place, { task: "generate", pin, label: object, id }, context).catch((error: unknown) => {
-    if (error instanceof CliError && error.code === "key_exists") throw taken();
-    if (!(error instanceof CliError) || error.code !== "module_ended") throw error;
-    throw new CliError(error.exitCode, error.code, error.message, { cause: error, hint: LOOK_FIRST });
+    throw error instanceof CliError ? notMade(error) : error;
   });
   return place.uri.id === undefined ? withId(uri, id) : uri;
 };
+
+function notMade(error: CliError): CliError {
+  if (error.code === "key_exists") return taken();
+  if (error.code === "module_failed") return refusedByModule(error);
+  if (error.code !== "module_ended") return error;
+  return new CliError(error.exitCode, error.code, error.message, { cause: error, hint: LOOK_FIRST });
+}
+
+/** What the module says is a name, such as CKR_GENERAL_ERROR. */
+function refusedByModule(error: CliError): CliError {
+  const hint =
+    error.message === "CKR_PIN_INCORRECT"
+      ? "Correct the PIN where it is kept, because one more wrong PIN may lock the token"
+      : "Some modules refuse a key that only signs and cannot leave the token: make the key with the tool of the module";
+  return new CliError(error.exitCode, error.code, `the PKCS#11 module made no key: ${error.message}`, { hint });
+}
 
 function taken(): CliError {
   return exists("A key with this label or id", "Name another object");
