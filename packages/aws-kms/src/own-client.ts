@@ -23,17 +23,19 @@ export function openOwnClient(
 ): { readonly api: AwsKmsApi; close(): Promise<void> } {
   const sockets = createSockets(socketsFor(policy));
   const life = new AbortController();
-  let sessionToken: unknown;
+  /** The last two. While calls go on that were sent with one, the next one may arrive. */
+  let sessionTokens: readonly unknown[] = [];
   const client = createOwnClient(sdk, settings, {
     sockets,
     timeoutMs: bounds.attemptTimeoutMs,
     ended: life.signal,
     onIdentity: (identity) => {
-      sessionToken = memberOf(identity, "sessionToken");
+      const token = memberOf(identity, "sessionToken");
+      if (token !== sessionTokens[0]) sessionTokens = [token, ...sessionTokens].slice(0, 2);
     },
   });
   const renew = async (): Promise<void> => void (await client.config.credentials({ forceRefresh: true }));
-  const remembering = rememberingClient(abortable(client), () => sessionToken);
+  const remembering = rememberingClient(abortable(client), () => sessionTokens);
   const api = withLiveSockets(apiFromClient(remembering, sdk), sockets);
   const close = async (): Promise<void> => {
     life.abort();

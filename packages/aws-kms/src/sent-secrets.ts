@@ -7,8 +7,9 @@ import type { AwsKmsClientLike } from "./api.ts";
 const sent = new WeakMap<object, readonly string[]>();
 
 /** Remembers what must not be shown of an error. Returns it. */
-export function withSentSecrets(error: unknown, sessionToken: unknown): unknown {
-  if (typeof error === "object" && error !== null && typeof sessionToken === "string") sent.set(error, [sessionToken]);
+export function withSentSecrets(error: unknown, sessionTokens: readonly unknown[]): unknown {
+  const known = sessionTokens.filter((token) => typeof token === "string");
+  if (typeof error === "object" && error !== null && known.length > 0) sent.set(error, known);
   return error;
 }
 
@@ -20,13 +21,13 @@ export function sentSecretsOf(error: unknown): readonly string[] | undefined {
 /** The client, which remembers with each error what was sent. */
 export function rememberingClient(
   client: AwsKmsClientLike,
-  sessionToken: () => unknown = () => sessionTokenOf(client),
+  sessionTokens: () => readonly unknown[] | Promise<readonly unknown[]> = () => sessionTokensOf(client),
 ): AwsKmsClientLike {
   const send: AwsKmsClientLike["send"] = async (command, options) => {
     try {
       return await client.send(command, options);
     } catch (error) {
-      throw withSentSecrets(error, wasAnswered(error) ? await sessionToken() : undefined);
+      throw withSentSecrets(error, wasAnswered(error) ? await sessionTokens() : []);
     }
   };
   return new Proxy(client, {
@@ -43,9 +44,9 @@ function wasAnswered(error: unknown): boolean {
 const KEPT_MS = 100;
 
 /** Of a client of the caller, if it is one of the SDK. */
-async function sessionTokenOf(client: AwsKmsClientLike): Promise<unknown> {
+async function sessionTokensOf(client: AwsKmsClientLike): Promise<readonly unknown[]> {
   const credentials = memberOf(memberOf(client, "config"), "credentials");
-  if (typeof credentials !== "function") return undefined;
+  if (typeof credentials !== "function") return [];
   const find = async (): Promise<unknown> => Reflect.apply(credentials, undefined, []) as unknown;
-  return memberOf(await withinDeadline(find, { deadlineMs: KEPT_MS }).catch(() => undefined), "sessionToken");
+  return [memberOf(await withinDeadline(find, { deadlineMs: KEPT_MS }).catch(() => undefined), "sessionToken")];
 }

@@ -57,7 +57,7 @@ export function createHttpApi({ target, host, region, credentials, assertOpen }:
       const reply = await exchange(target, { headers: signed, body, signal });
       return answerOf(reply, learnSkew);
     } catch (error) {
-      throw withSentSecrets(error, identity.sessionToken);
+      throw withSentSecrets(error, [identity.sessionToken]);
     }
   };
   return {
