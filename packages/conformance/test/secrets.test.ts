@@ -52,6 +52,59 @@ describe("an error is searched", () => {
   });
 });
 
+describe("every usual form is found", () => {
+  const secret = 'a"b\\c d?é~';
+  const bytes = Buffer.from(secret);
+  const hex = bytes.toString("hex");
+
+  test.each<[form: string, text: string]>([
+    ["as it is", secret],
+    ["with line breaks in it", [...secret].join("\n")],
+    ["as JSON", JSON.stringify(secret)],
+    ["in a URI", encodeURIComponent(secret)],
+    ["in hexadecimal", hex],
+    ["in hexadecimal in upper case", hex.toUpperCase()],
+    ["in hexadecimal, in pairs", hex.replaceAll(/../g, "$& ")],
+    ["in base64", bytes.toString("base64")],
+    ["in base64 in lines", bytes.toString("base64").replaceAll(/..../g, "$&\n")],
+    ["in base64url", bytes.toString("base64url")],
+    ["as decimal numbers", [...bytes].join(", ")],
+    ["as the JSON of its bytes", JSON.stringify(Uint8Array.from(bytes))],
+  ])("of a secret: %s", (_form, text) => {
+    expect(() => assertErrorKeepsSecrets(silent(`x ${text} y`), [secret], DIGEST, "the call")).toThrow(
+      "message of the call shows secrets[0]",
+    );
+  });
+
+  test.each<[form: string, text: string]>([
+    ["in hexadecimal", Buffer.from(DIGEST).toString("hex")],
+    ["in hexadecimal in upper case", Buffer.from(DIGEST).toString("hex").toUpperCase()],
+    ["in base64", Buffer.from(DIGEST).toString("base64")],
+    ["in base64url", Buffer.from(DIGEST).toString("base64url")],
+    ["as decimal numbers", [...DIGEST].join(",")],
+    ["as the JSON of its bytes", JSON.stringify(DIGEST)],
+  ])("of the digest: %s", (_form, text) => {
+    expect(searched(silent(`x ${text} y`))).toThrow("message of the call shows the digest");
+  });
+
+  test("and the second of two secrets is named by its place", () => {
+    expect(() => assertValueKeepsSecrets("the second one", ["the first one", "the second one"], "uri")).toThrow(
+      "uri shows secrets[1]",
+    );
+    expect(() => assertValueKeepsSecrets("another", ["the first one", "the second one"], "uri")).not.toThrow();
+  });
+
+  test("and depth, length and causes hide nothing", () => {
+    const deep = Array.from({ length: 20 }).reduce<unknown>((inner) => ({ inner: [inner] }), SECRET);
+    const long = [...Array.from({ length: 500 }, () => 0), SECRET];
+    const text = `${"x".repeat(50_000)}${SECRET}`;
+    for (const value of [deep, long, text])
+      expect(() => assertValueKeepsSecrets(value, [SECRET], "the signer")).toThrow("the signer shows secrets[0]");
+    const third = silent("no", { cause: silent("no", { cause: silent("no", { cause: silent(SECRET) }) }) });
+    expect(searched(third)).toThrow("message of cause 3 of the call shows secrets[0]");
+  });
+});
+
 describe("a value is searched", () => {
   const search = (value: unknown) => () => assertValueKeepsSecrets(value, [SECRET], "the signer");
 
