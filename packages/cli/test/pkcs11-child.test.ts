@@ -8,9 +8,11 @@ import { recordingContext } from "./support/recording-context.ts";
 
 class FakeChild extends EventEmitter {
   readonly sent: unknown[] = [];
+  readonly options: ForkOptions;
 
-  constructor(readonly options: ForkOptions) {
+  constructor(options: ForkOptions) {
     super();
+    this.options = options;
   }
 
   send(message: unknown): void {
