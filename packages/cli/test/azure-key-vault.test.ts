@@ -131,6 +131,18 @@ describe("keygen", () => {
     });
   });
 
+  test("says that a key may have been made whose answer a proxy lost", async () => {
+    const away = { status: 404, body: JSON.stringify({ error: { code: "KeyNotFound" } }) };
+    // For the adapter, and then for the command.
+    vault.replyNext(away, 2);
+    vault.replyNext({ status: 502, body: "" });
+    expect(await app(["keygen", key("lost"), ...CONFIG])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("The key may have been made: look in the backend before you try again"),
+    });
+    expect(vault.requests.at(-1)?.path).toContain("/create");
+  });
+
   test.each([
     ["RSA", { kty: "RSA", crv: "" }],
     ["on another curve", { kty: "EC", crv: "P-384" }],

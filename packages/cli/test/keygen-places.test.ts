@@ -124,6 +124,16 @@ describe("a key is made once, although its answer was lost", () => {
     expect(stderr).toContain(said);
   });
 
+  test("in Vault, behind a proxy that lost it", async () => {
+    answer = (_what, response, { method }) =>
+      void response
+        .writeHead(method === "POST" ? 502 : 404, { "content-type": "application/json" })
+        .end('{"errors":[]}');
+    const { code, stderr } = await run(["keygen", "vault:///transit/keys/op"]);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining(LOOK) });
+    expect(asked.filter(({ method }) => method === "POST")).toHaveLength(1);
+  });
+
   test("in Google Cloud KMS, which would find the first one", async () => {
     answer = (_what, response, { method }) => {
       if (method !== "POST") return notFound(response);

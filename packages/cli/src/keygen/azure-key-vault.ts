@@ -90,7 +90,10 @@ async function send(
   if (status === 409) {
     throw exists("A deleted key of this name", "Recover it (az keyvault key recover), or name another key");
   }
-  throw failed(what, new Error(`the vault answered ${refusal}${hintFor(answer, body)}`));
+  // A proxy in front of the vault may have lost its answer.
+  const mayBeMade = method === "POST" && status >= 500;
+  const text = `the vault answered ${refusal}${hintFor(answer, body)}`;
+  throw failed(what, new Error(text), mayBeMade ? LOOK_FIRST : undefined);
 }
 
 /** Only the premium tier has an HSM, and its refusal does not say so in its code. */

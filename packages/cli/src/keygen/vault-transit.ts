@@ -57,7 +57,8 @@ async function read(
 
 async function post(calls: VaultCalls, path: string, body: object = {}): Promise<void> {
   const answer = await sent(path, () => calls.send("POST", path, body), LOOK_FIRST);
-  if (answer.status < 200 || answer.status >= 300) refused(calls, path, answer);
+  // A proxy in front of the server may have lost its answer.
+  if (answer.status < 200 || answer.status >= 300) refused(calls, path, answer, answer.status >= 500);
 }
 
 function latestOf(data: Readonly<Record<string, unknown>> | undefined, { mount, key }: VaultKeyName): number {
@@ -78,9 +79,15 @@ function sent(what: string, send: () => Promise<RestAnswer>, hint?: string): Pro
 }
 
 /** With what the server says, unless a proxy in front of it repeats the token. */
-function refused({ repeatsToken }: VaultCalls, what: string, { status, json }: RestAnswer): never {
+function refused(
+  { repeatsToken }: VaultCalls,
+  what: string,
+  { status, json }: RestAnswer,
+  mayBeMade: boolean = false,
+): never {
   const errors: unknown = Reflect.get(Object(json), "errors");
   const words = (Array.isArray(errors) ? errors : []).join(" ").replaceAll(/\s+/g, " ").trim();
   const isShown = words !== "" && !repeatsToken(words);
-  throw failed(what, new Error(`the server answered ${status}${isShown ? `: ${words}` : ""}`));
+  const text = `the server answered ${status}${isShown ? `: ${words}` : ""}`;
+  throw failed(what, new Error(text), mayBeMade ? LOOK_FIRST : undefined);
 }
