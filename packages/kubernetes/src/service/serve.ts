@@ -20,7 +20,7 @@ export interface ServeKubernetesSignerOptions {
   readonly socket: SocketOptions;
   /**
    * Called when a call has ended, and before its answer is sent: for an audit log and metrics. A token leaves only after this
-   * resolves. Default: not called.
+   * resolves. If its key was revoked by then, it is signed again with the next key, and this is called again. Default: not called.
    */
   readonly onCall?: ((report: CallReport) => Promise<void> | void) | undefined;
   /** Calls in progress at a time, over all connections. More are answered with RESOURCE_EXHAUSTED. Default 2000; 1 to 100,000. */
