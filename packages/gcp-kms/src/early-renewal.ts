@@ -1,6 +1,7 @@
 import { createTrouble, elapsedMs, memberOf, readInstant, withinDeadline, type Instant } from "@signpost/core/adapter";
 import { credentialsError, requireToken } from "./credential-errors.ts";
 import { dropRequests, recordRequests, type OpenRequests } from "./credential-requests.ts";
+import { untilFileAnswers } from "./subject-token-file.ts";
 
 /** Renews tokens while calls still use them. */
 export interface EarlyRenewal {
@@ -52,9 +53,12 @@ export function createEarlyRenewal(renewalMs: number = RENEWAL_MS): EarlyRenewal
     client.eagerRefreshThresholdMillis = Math.min(threshold, LAST_MS);
     return threshold;
   };
-  const renew = async (client: AuthClient, threshold: number): Promise<void> => {
+  const renew = async (auth: unknown, client: AuthClient, threshold: number): Promise<void> => {
     const open: OpenRequests = { pending: new Set(), dropped: false };
-    const ask = (): Promise<void> => recordRequests({ last: undefined, open }, () => askAt(threshold, client));
+    const ask = async (): Promise<void> => {
+      await untilFileAnswers(auth);
+      await recordRequests({ last: undefined, open }, () => askAt(threshold, client));
+    };
     const deadline = { deadlineMs: renewalMs, signal: closing.signal, message: `no token within ${renewalMs} ms` };
     try {
       await withinDeadline(ask, deadline);
@@ -76,7 +80,7 @@ export function createEarlyRenewal(renewalMs: number = RENEWAL_MS): EarlyRenewal
       if (isRunning || (triedAt !== undefined && elapsedMs(triedAt) < PAUSE_MS)) return;
       triedAt = readInstant();
       isRunning = true;
-      void renew(client, threshold).finally(() => {
+      void renew(auth, client, threshold).finally(() => {
         isRunning = false;
       });
     },
@@ -115,6 +119,13 @@ function tokensOf(client: AuthClient): readonly (readonly [name: string, token: 
     const token = memberOf(client, name);
     return typeof token === "object" && token !== null ? [[name, { ...token }] as const] : [];
   });
+}
+
+/** Whether a client has a token that it sends without asking for another one. */
+export function hasToken(auth: unknown): boolean {
+  const client: unknown = memberOf(auth, "cachedCredential");
+  const endsAt = endOfToken(client);
+  return endsAt !== undefined && isAuthClient(client) && endsAt - Date.now() > client.eagerRefreshThresholdMillis;
 }
 
 function isAuthClient(client: unknown): client is AuthClient {

@@ -3,8 +3,10 @@ import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import { credentialsError, lateError, requireToken } from "./credential-errors.ts";
 import type { RequestRecord } from "./credential-requests.ts";
 import type { CallSubject } from "./client-error.ts";
+import { hasToken } from "./early-renewal.ts";
 import { requireSecureSources } from "./secure-sources.ts";
 import { rememberToken } from "./sent-token.ts";
+import { untilFileAnswers } from "./subject-token-file.ts";
 
 /** Makes the options of a call for the transport of a client. */
 export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
@@ -38,7 +40,10 @@ export async function makeReady(
 ): Promise<ReadyClient> {
   const stub = await initialized;
   const isRest = isRestStub(stub);
-  if (asks === "always") requireSecureSources(client.auth);
+  if (asks === "always") {
+    requireSecureSources(client.auth);
+    if (!hasToken(client.auth)) await untilFileAnswers(client.auth);
+  }
   // The client caches the token until it is about to expire.
   const asksForToken = isRest || asks === "always";
   if (asksForToken) {

@@ -64,6 +64,7 @@ describe("a token", () => {
   test("is used by calls while it is renewed, and by the client's own rule at its end", async () => {
     const { auth, client, asked } = clientWith(4, () => new Promise(() => {}));
     newRenewal().check(auth);
+    await turn();
     expect(asked).toHaveBeenCalledTimes(1);
     expect((await client.getRequestHeaders()).get("authorization")).toBe("Bearer first");
     expect(asked).toHaveBeenCalledTimes(1);
@@ -82,6 +83,7 @@ describe("a token", () => {
     expect(asked).toHaveBeenCalledTimes(1);
     passes(1);
     renewal.check(auth);
+    await turn();
     expect(asked).toHaveBeenCalledTimes(2);
   });
 
@@ -120,6 +122,7 @@ describe("a token", () => {
     await vi.waitFor(() => expect(renewal.trouble()).toContain("(timeout)"), { timeout: 30_000 });
     passes(5_000);
     renewal.check(auth);
+    await turn();
     expect(asked).toHaveBeenCalledTimes(2);
   });
 
@@ -136,18 +139,20 @@ describe("a token", () => {
     expect(renewal.trouble()).toContain("(unavailable)");
   });
 
-  test("of a signer that was closed is not renewed", () => {
+  test("of a signer that was closed is not renewed", async () => {
     const { auth, asked } = clientWith(4, giveToken);
     const renewal = newRenewal();
     renewal.close();
     renewal.check(auth);
+    await turn();
     expect(asked).not.toHaveBeenCalled();
   });
 });
 
-test("a token in the cache of an external account is renewed too", () => {
+test("a token in the cache of an external account is renewed too", async () => {
   const { client, asked } = clientWith(4, giveToken);
   newRenewal().check({ cachedCredential: { ...client, cachedAccessToken: client.credentials } });
+  await turn();
   expect(asked).toHaveBeenCalledTimes(1);
 });
 
