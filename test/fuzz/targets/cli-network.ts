@@ -8,13 +8,7 @@ import type { Answer } from "../../../packages/cli/src/check/exchange.ts";
 import { excerpt } from "../../../packages/cli/src/check/excerpt.ts";
 import { readFacts } from "../../../packages/cli/src/check/facts.ts";
 import { repeatedNames } from "../../../packages/cli/src/check/json-names.ts";
-import {
-  cacheDirectives,
-  dateOf,
-  directSeconds,
-  lifetimeOf,
-  sharedSeconds,
-} from "../../../packages/cli/src/check/lifetime.ts";
+import { dateOf, directSeconds, lifetimeOf, sharedSeconds } from "../../../packages/cli/src/check/lifetime.ts";
 import { readReplicas } from "../../../packages/cli/src/check/probe/replicas.ts";
 import { readTarget } from "../../../packages/cli/src/check/probe/target.ts";
 import { judge } from "../../../packages/cli/src/check/rules/all.ts";
@@ -167,7 +161,7 @@ export const CLI_NETWORK: readonly Target[] = [
       );
       must(lifetime.age >= 0 && lifetime.age <= 2 ** 31, "an age is in its range");
       must(
-        [...cacheDirectives(cacheControl).keys()].every((name) => name === name.toLowerCase()),
+        [...lifetime.directives.keys()].every((name) => name === name.toLowerCase()),
         "names are in lower case",
       );
       if (/^\s*no-store\s*(,|$)/i.test(cacheControl)) mustEqual(lifetime.freshFor, 0, "no-store is never fresh");

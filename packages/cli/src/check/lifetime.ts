@@ -14,27 +14,61 @@ export interface Lifetime {
   readonly age: number;
   /** Whether a cache said so. */
   readonly isAgeStated: boolean;
-  readonly directives: ReadonlyMap<string, readonly string[]>;
+  readonly directives: CacheControl["directives"];
+  readonly unreadable: CacheControl["unreadable"];
 }
 
 /** RFC 9111 section 1.2.2: a larger number counts as this one. */
 const MAX_SECONDS = 2 ** 31;
 
-const DIRECTIVE = /([^\s=,;]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]*)))?/g;
+/** A name (RFC 9110 section 5.6.2), and an argument that may be quoted. */
+const DIRECTIVE = /^([!#$%&'*+\-.^_`|~\w]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|(.*)))?$/s;
 
-/** Reads `Cache-Control`. Names in lower case, and all values of a name. */
-export function cacheDirectives(value = ""): ReadonlyMap<string, readonly string[]> {
-  const directives = new Map<string, readonly string[]>();
-  for (const [, name = "", quoted, plain] of value.matchAll(DIRECTIVE)) {
-    const key = name.toLowerCase();
-    directives.set(key, [...(directives.get(key) ?? []), quoted ?? plain ?? ""]);
+/** `Cache-Control` as caches read it. */
+interface CacheControl {
+  /** Names in lower case, and all values of a name. */
+  readonly directives: ReadonlyMap<string, readonly string[]>;
+  /** What caches ignore because it is no directive, such as two of them with a semicolon in between. */
+  readonly unreadable: readonly string[];
+}
+
+function readCacheControl(value = ""): CacheControl {
+  const directives = new Map<string, string[]>();
+  const unreadable: string[] = [];
+  for (const part of partsOf(value).map((one) => one.trim())) {
+    const [, name, quoted, plain = ""] = DIRECTIVE.exec(part) ?? [];
+    if (name === undefined) {
+      if (part !== "") unreadable.push(part);
+      continue;
+    }
+    const values = directives.get(name.toLowerCase()) ?? [];
+    values.push(quoted ?? plain);
+    directives.set(name.toLowerCase(), values);
   }
-  return directives;
+  return { directives, unreadable };
+}
+
+/** Splits at the commas outside quotes. If a quote is not closed, at every comma: it must not hide a `no-store`. */
+function partsOf(value: string): readonly string[] {
+  const parts: string[] = [];
+  let start = 0;
+  let isQuoted = false;
+  for (let at = 0; at < value.length; at += 1) {
+    const character = value[at];
+    if (character === '"') isQuoted = !isQuoted;
+    // What comes after a backslash in quotes does not end them (RFC 9110 section 5.6.4).
+    else if (character === "\\" && isQuoted) at += 1;
+    else if (character === "," && !isQuoted) {
+      parts.push(value.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return isQuoted ? value.split(",") : [...parts, value.slice(start)];
 }
 
 /** Reads the lifetime of an answer. */
 export function lifetimeOf(answer: Answer): Lifetime {
-  const directives = cacheDirectives(headerOf(answer, "cache-control"));
+  const { directives, unreadable } = readCacheControl(headerOf(answer, "cache-control"));
   const isNeverFresh = directives.has("no-store") || directives.has("no-cache");
   const stated = isNeverFresh ? 0 : (seconds(directives, "max-age") ?? expiresIn(answer));
   const mustAsk = isNeverFresh || directives.has("must-revalidate");
@@ -46,6 +80,7 @@ export function lifetimeOf(answer: Answer): Lifetime {
     age: age ?? 0,
     isAgeStated: age !== undefined,
     directives,
+    unreadable,
   };
 }
 

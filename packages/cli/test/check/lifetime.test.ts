@@ -46,6 +46,25 @@ describe("the lifetime of an answer", () => {
   });
 });
 
+it.each<[value: string, seconds: number | undefined]>([
+  ["public, MAX-AGE = 60", 60],
+  ['max-age="60"', 60],
+  ["max-age=6 0", 0],
+  ["max-age=60; public", 0],
+  ["public; max-age=60", undefined],
+  ["no-store; no-cache", undefined],
+  ["no-store x, max-age=60", 60],
+  ['a="b, no-store", max-age=60', 60],
+  ['a="b\\", no-store", max-age=60', 60],
+  ['a="open, max-age=60, no-store', 0],
+  ['a="open, no-cache="b, c", max-age=60', 0],
+  ["a\\, no-store", 0],
+  ['"no-store", max-age=60', 60],
+  [", max-age=60,,", 60],
+])("Cache-Control: %s", (value, seconds) => {
+  expect(lifetimeOf(answer(["Cache-Control", value])).freshFor).toBe(seconds);
+});
+
 it.each<[value: string, seconds: number]>([
   ["10", 10],
   ["10, 20", 10],

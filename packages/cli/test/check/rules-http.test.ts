@@ -224,6 +224,12 @@ test.each<readonly [string, Op, Verdicts]>([
   ["max-age=0", op({ headers: { "cache-control": "max-age=0" } }), { lifetime: "note" }],
   ["two values of max-age", op({ headers: { "cache-control": ["max-age=60", "max-age=600"] } }), { lifetime: "must" }],
   ["max-age with a fraction", op({ headers: { "cache-control": "max-age=60.5" } }), { lifetime: "must" }],
+  [
+    "directives with semicolons, which no cache reads",
+    op({ headers: { "cache-control": "no-store; no-cache" } }),
+    { lifetime: "must", announcement: "skipped" },
+  ],
+  ["a semicolon after max-age", op({ headers: { "cache-control": "max-age=60; public" } }), { lifetime: "must" }],
   ["max-age in quotes", op({ headers: { "cache-control": 'public, Max-Age="60"' } }), { lifetime: "must" }],
   ["another directive in quotes", op({ headers: { "cache-control": 'max-age=60, x="max-age="' } }), {}],
   ["a day and a second", op({ headers: { "cache-control": "max-age=86401" } }), { announcement: "should" }],

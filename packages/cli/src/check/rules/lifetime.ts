@@ -3,7 +3,7 @@ import type { Answer } from "../exchange.ts";
 import { headerOf } from "../exchange.ts";
 import type { Facts } from "../facts.ts";
 import { dateOf, directSeconds, lifetimeOf, sharedSeconds } from "../lifetime.ts";
-import { excerpt } from "../excerpt.ts";
+import { excerpt, quoted } from "../excerpt.ts";
 import type { CheckFinding } from "../report.ts";
 import { fine, findings, found, skipped } from "./rule.ts";
 import type { Outcome, Rule } from "./rule.ts";
@@ -34,12 +34,16 @@ const QUOTED = /(?:^|[\s,])(max-age|s-maxage)\s*=\s*"/gi;
 
 function stated(answer: Answer): Outcome {
   const value = headerOf(answer, "cache-control");
-  const { freshFor, directives } = lifetimeOf(answer);
+  const { freshFor, directives, unreadable } = lifetimeOf(answer);
   const shown = value === undefined ? "no Cache-Control" : excerpt(value);
+  const faults = unreadable.map((part): CheckFinding => {
+    const advice = "Caches ignore it. Send a comma after each directive, and no semicolon.";
+    return { severity: "must", seen: `${quoted(part, 60)} is no directive`, advice };
+  });
   if (freshFor === undefined) {
-    return found("should", shown, "Every cache chooses its own lifetime. Send Cache-Control with max-age.");
+    const advice = "Every cache chooses its own lifetime. Send Cache-Control with max-age.";
+    return findings([...faults, { severity: "should", seen: shown, advice }]);
   }
-  const faults: CheckFinding[] = [];
   for (const [name, values] of directives) {
     if (!/^(?:max-age|s-maxage|stale-while-revalidate)$/.test(name)) continue;
     if (new Set(values).size > 1 || !/^\d+$/.test(values[0] ?? "")) {
