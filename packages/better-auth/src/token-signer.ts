@@ -14,7 +14,7 @@ import type { SignFunction } from "./host.ts";
 export interface TokenSigner {
   /** The host's hook. Rejects with Signpost's own errors. */
   readonly sign: SignFunction;
-  /** Rejects if no token could be signed now. After a failure, it has the key sign again, and waits for that for a second. */
+  /** Rejects if no token could be signed now. After a failure, it has the key sign again, and waits for that for 2 seconds. */
   requireSigning(): Promise<void>;
 }
 
@@ -25,10 +25,10 @@ export interface TokenSignerOptions extends Pick<SignWithOptions, "verify"> {
 }
 
 /**
- * Shorter than any client waits. The host does not notice that a client has given up. It would use up the code or the refresh
+ * Shorter than clients wait. The host does not notice that a client has given up. It would use up the code or the refresh
  * token when the key signs again, and refuse the retry, which has the same one.
  */
-const RECOVERY = { deadlineMs: 1000, message: "the key failed before, and has not signed again within a second" };
+const RECOVERY = { deadlineMs: 2000, message: "the key failed before, and has not signed again within 2 seconds" };
 
 export function createTokenSigner({ source, endpoint, verify, reportExpiry }: TokenSignerOptions): TokenSigner {
   const tried = createTriedSigner({ verify });

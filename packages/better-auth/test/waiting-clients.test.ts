@@ -41,7 +41,7 @@ describe("a client that gives up while the key is tried again", () => {
   }
   const refresh = (token: string) => client.refreshTokenGrant(provider.config, token);
 
-  test("is refused after a second, and its retry gets tokens for the same refresh token or code", async () => {
+  test("is refused after 2 seconds, and its retry gets tokens for the same refresh token or code", async () => {
     const [lost, token, code] = [await refreshToken(), await refreshToken(), await provider.authorize(provider.cookie)];
     before = () => Promise.reject(new SignerError("unavailable", "away"));
     await expect(refresh(lost)).rejects.toMatchObject({ cause: { status: 503 } });
