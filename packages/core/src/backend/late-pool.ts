@@ -53,6 +53,15 @@ export function inPoolOrHere<Result>(inPool: Promise<Result>, doHere: () => Resu
       clearImmediate(turn);
       if (isLate) late -= 1;
     };
-    inPool.finally(end).then(resolve, reject);
+    inPool.then(
+      (result) => {
+        end();
+        resolve(result);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
+    );
   });
 }
