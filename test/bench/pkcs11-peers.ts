@@ -19,10 +19,10 @@ export interface KeyPlace {
 }
 
 const CKR_USER_ALREADY_LOGGED_IN = 0x100;
-const digest = randomBytes(32);
+export const digest: Buffer = randomBytes(32);
 
 /** Hands out sessions, each to one caller at a time. */
-function pooled<Session>(
+export function pooled<Session>(
   sessions: readonly Session[],
   use: (session: Session) => Promise<unknown>,
 ): () => Promise<unknown> {
@@ -40,38 +40,59 @@ function pooled<Session>(
   };
 }
 
-/** `sync`: C_SignInit and C_Sign on the caller's thread. `async`: C_SignInit there, C_SignAsync in libuv's pool. */
-export function openBinding(
-  { module: path, token, label }: KeyPlace,
-  how: "sync" | "async",
-  count: number,
-): Pkcs11Peer {
-  // The module is already initialized, and the token logged in, by the signer that was opened before.
+interface OpenSession {
+  readonly session: Buffer;
+  readonly key: Buffer;
+}
+
+/** Sessions of the binding. */
+export interface BindingSessions {
+  readonly open: () => OpenSession;
+  readonly sign: (opened: OpenSession, digest: Buffer) => Buffer;
+  /** C_SignInit on the caller's thread, C_SignAsync in libuv's pool. */
+  readonly signAsync: (opened: OpenSession, digest: Buffer) => Promise<Buffer>;
+  readonly close: (opened: OpenSession) => void;
+}
+
+/** The module is already initialized, and the token logged in, by a signer that was opened before. */
+export function openSessions({ module: path, token, label }: KeyPlace): BindingSessions {
   const module = new pkcs11js.PKCS11();
   module.load(path);
   const slot = module.C_GetSlotList(true).find((candidate) => module.C_GetTokenInfo(candidate).label.trim() === token);
   if (slot === undefined) throw new Error("no such token");
-  const sessions = Array.from({ length: count }, () => {
-    const session = module.C_OpenSession(slot, pkcs11js.CKF_SERIAL_SESSION);
-    module.C_FindObjectsInit(session, [
-      { type: pkcs11js.CKA_CLASS, value: pkcs11js.CKO_PRIVATE_KEY },
-      { type: pkcs11js.CKA_LABEL, value: label },
-    ]);
-    const [key] = module.C_FindObjects(session, 1);
-    module.C_FindObjectsFinal(session);
-    if (key === undefined) throw new Error("no such key");
-    return { session, key };
-  });
+  const init = ({ session, key }: OpenSession): void =>
+    module.C_SignInit(session, { mechanism: pkcs11js.CKM_ECDSA }, key);
+  return {
+    open: () => {
+      const session = module.C_OpenSession(slot, pkcs11js.CKF_SERIAL_SESSION);
+      module.C_FindObjectsInit(session, [
+        { type: pkcs11js.CKA_CLASS, value: pkcs11js.CKO_PRIVATE_KEY },
+        { type: pkcs11js.CKA_LABEL, value: label },
+      ]);
+      const [key] = module.C_FindObjects(session, 1);
+      module.C_FindObjectsFinal(session);
+      if (key === undefined) throw new Error("no such key");
+      return { session, key };
+    },
+    sign: (opened, input) => {
+      init(opened);
+      return module.C_Sign(opened.session, input, Buffer.alloc(64));
+    },
+    signAsync: (opened, input) => {
+      init(opened);
+      return module.C_SignAsync(opened.session, input, Buffer.alloc(64));
+    },
+    close: ({ session }) => module.C_CloseSession(session),
+  };
+}
+
+export function openBinding(where: KeyPlace, how: "sync" | "async", count: number): Pkcs11Peer {
+  const { open, sign, signAsync, close } = openSessions(where);
+  const sessions = Array.from({ length: count }, open);
   return {
     name: `pkcs11js by hand, ${how === "sync" ? "synchronous" : "C_SignAsync"}`,
-    sign: pooled(sessions, async ({ session, key }) => {
-      module.C_SignInit(session, { mechanism: pkcs11js.CKM_ECDSA }, key);
-      const output = Buffer.alloc(64);
-      return how === "sync" ? module.C_Sign(session, digest, output) : module.C_SignAsync(session, digest, output);
-    }),
-    close: async () => {
-      for (const { session } of sessions) module.C_CloseSession(session);
-    },
+    sign: pooled(sessions, async (opened) => (how === "sync" ? sign(opened, digest) : signAsync(opened, digest))),
+    close: async () => sessions.forEach(close),
   };
 }
 

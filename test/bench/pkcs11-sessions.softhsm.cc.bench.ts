@@ -14,6 +14,7 @@ import { startSoftHsm } from "@signpost/test-backends/softhsm";
 import { concurrently, runBench } from "./harness.ts";
 import type { Contender, Pairing } from "./harness.ts";
 import type { KeyPlace } from "./pkcs11-peers.ts";
+import { openThreads } from "./pkcs11-threads.ts";
 
 const DELAY_MS = 25;
 const SESSIONS = [1, 4, 16, 64];
@@ -23,7 +24,25 @@ const OBSERVED_MS = 400;
 /** 98 % of the throughput of the pool by hand. */
 const LEVEL = 1 / 0.98;
 
+/**
+ * Signatures of each session before the first row, with a module of 1 ms: in a process that serves, the engine has long
+ * compiled what it interprets at first. With less than 1 ms, few sessions would sign.
+ */
+const WARM_UP_ROUNDS = 1_000;
+
 const digest = randomBytes(32);
+
+interface Ours {
+  readonly signer: GuardedSigner;
+  readonly shim: Pkcs11Shim;
+  readonly where: KeyPlace;
+}
+
+async function warmUp(shim: Pkcs11Shim, delayMs: number, sessions: number, run: Contender["run"]): Promise<void> {
+  shim.delay("C_Sign", 1);
+  await run(sessions * WARM_UP_ROUNDS);
+  shim.delay("C_Sign", delayMs);
+}
 
 await runBench({
   name: "pkcs11-sessions",
@@ -35,22 +54,28 @@ await runBench({
     const ends: (() => Promise<unknown>)[] = [];
     const pairings: Pairing[] = [];
     for (const sessions of SESSIONS) {
-      const { signer } = await openOurs(sessions, DELAY_MS);
+      const ours = await openOurs(sessions, DELAY_MS);
       const byHand = await openByHand(sessions);
-      const idealMs = DELAY_MS / sessions;
-      pairings.push({
-        name: `module of ${DELAY_MS} ms, ${sessions} sessions`,
-        ours: { name: "guarded signer", run: concurrently(sessions, () => signer.sign(digest)) },
-        peer: { name: `pkcs11js by hand, pool of ${sessions} threads`, run: byHand },
-        operations: sessions * 8,
-        pairs: 15,
-        idealMs,
-        target: { ratio: LEVEL },
-      });
+      const peer = { name: `pkcs11js by hand, pool of ${sessions} threads`, run: byHand };
+      const sizes = { operations: sessions * 8, pairs: 15, idealMs: DELAY_MS / sessions };
+      pairings.push(
+        {
+          name: `module of ${DELAY_MS} ms, ${sessions} sessions`,
+          ours: { name: "guarded signer", run: concurrently(sessions, () => ours.signer.sign(digest)) },
+          peer,
+          ...sizes,
+          target: { ratio: LEVEL },
+        },
+        { ...(await threadsByHand(ours, sessions)), peer, ...sizes },
+      );
     }
     for (const delayMs of [0, DELAY_MS]) {
-      const { signer } = await openOurs(SESSIONS_OF_NEIGHBOURS, delayMs);
-      pairings.push(...neighboursOf(signer, delayMs));
+      const { signer, where } = await openOurs(SESSIONS_OF_NEIGHBOURS, delayMs);
+      pairings.push(...neighboursOf(() => signer.sign(digest), delayMs));
+      if (delayMs > 0) continue;
+      const { sign, close } = await openThreads(where, 1);
+      ends.unshift(close);
+      pairings.push(loopDelayByHand(sign));
     }
     return {
       pairings,
@@ -60,19 +85,33 @@ await runBench({
       },
     };
 
-    async function openOurs(sessions: number, delayMs: number): Promise<{ signer: GuardedSigner; shim: Pkcs11Shim }> {
+    async function openOurs(sessions: number, delayMs: number): Promise<Ours> {
       const shim = await startShim(hsm.module);
-      const where = { module: shim.module, token: hsm.tokenLabel, object: "k1", pin: hsm.pin };
-      const signer = await openPkcs11Signer({ ...where, sessions });
+      const where: KeyPlace = { module: shim.module, token: hsm.tokenLabel, label: "k1", pin: hsm.pin };
+      const { label: object, ...rest } = where;
+      const signer = await openPkcs11Signer({ ...rest, object, sessions });
       // Further sessions are opened when they are needed.
-      await Promise.all(Array.from({ length: 4 * sessions }, () => signer.sign(digest)));
-      shim.delay("C_Sign", delayMs);
+      await warmUp(
+        shim,
+        delayMs,
+        sessions,
+        concurrently(sessions, () => signer.sign(digest)),
+      );
       ends.push(async () => {
         shim.clear();
         await signer.close();
         await shim.stop();
       });
-      return { signer, shim };
+      return { signer, shim, where };
+    }
+
+    /** The least that a free event loop takes: one thread for each session, without a guard or a check. */
+    async function threadsByHand({ shim, where }: Ours, sessions: number): Promise<Pick<Pairing, "name" | "ours">> {
+      const { name, sign, close } = await openThreads(where, sessions);
+      const run = concurrently(sessions, sign);
+      await warmUp(shim, DELAY_MS, sessions, run);
+      ends.unshift(close);
+      return { name: `module of ${DELAY_MS} ms, ${sessions} sessions, worker threads by hand`, ours: { name, run } };
     }
 
     async function openByHand(sessions: number): Promise<Contender["run"]> {
@@ -84,27 +123,28 @@ await runBench({
         { env: { ...process.env, UV_THREADPOOL_SIZE: String(sessions) } },
       );
       await once(child, "message");
-      shim.delay("C_Sign", DELAY_MS);
+      const run = async (operations: number): Promise<number> => {
+        child.send(operations);
+        const [ms] = (await once(child, "message")) as [number];
+        return ms;
+      };
+      await warmUp(shim, DELAY_MS, sessions, run);
       ends.push(async () => {
         shim.clear();
         child.disconnect();
         await once(child, "exit");
         await shim.stop();
       });
-      return async (operations) => {
-        child.send(operations);
-        const [ms] = (await once(child, "message")) as [number];
-        return ms;
-      };
+      return run;
     }
   },
 });
 
 /** The same work while signing and in an idle process. */
-function neighboursOf(signer: GuardedSigner, delayMs: number): Pairing[] {
+function neighboursOf(sign: () => Promise<unknown>, delayMs: number): Pairing[] {
   const row = (what: string, observe: () => Promise<number>): Pairing => ({
     name: `${what} while ${SESSIONS_OF_NEIGHBOURS} sessions sign, module of ${delayMs} ms`,
-    ours: { name: "signing", run: () => whileSigning(signer, observe) },
+    ours: { name: "signing", run: () => whileSigning(sign, observe) },
     peer: { name: "idle", run: observe },
     pairs: 10,
     target: { addedMs: LOOP_DELAY_TARGET_MS },
@@ -112,10 +152,20 @@ function neighboursOf(signer: GuardedSigner, delayMs: number): Pairing[] {
   return [row("event loop delay, p99,", loopDelayP99), row("stat, lookup and pbkdf2 in libuv's pool", poolWork)];
 }
 
-async function whileSigning(signer: GuardedSigner, observe: () => Promise<number>): Promise<number> {
+/** The same delay where one thread computes by hand: the least that signing at full speed causes. */
+function loopDelayByHand(sign: () => Promise<unknown>): Pairing {
+  return {
+    name: "event loop delay, p99, while one worker thread by hand signs, module of 0 ms",
+    ours: { name: "signing", run: () => whileSigning(sign, loopDelayP99) },
+    peer: { name: "idle", run: loopDelayP99 },
+    pairs: 10,
+  };
+}
+
+async function whileSigning(sign: () => Promise<unknown>, observe: () => Promise<number>): Promise<number> {
   let over = false;
   const callers = Array.from({ length: SESSIONS_OF_NEIGHBOURS }, async () => {
-    while (!over) await signer.sign(digest);
+    while (!over) await sign();
   });
   await pause(2 * DELAY_MS);
   const reading = await observe();

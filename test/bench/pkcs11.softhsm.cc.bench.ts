@@ -8,6 +8,7 @@ import { startSoftHsm } from "@signpost/test-backends/softhsm";
 import { concurrently, runBench } from "./harness.ts";
 import type { Contender, Pairing } from "./harness.ts";
 import { openBinding, openGraphene, openWebCrypto, type Pkcs11Peer } from "./pkcs11-peers.ts";
+import { openThreads } from "./pkcs11-threads.ts";
 
 const SESSIONS = 4;
 const CALLERS = 16;
@@ -41,13 +42,17 @@ await runBench({
     const signer = await openPkcs11Signer({ ...rest, object, sessions: SESSIONS });
     const digest = randomBytes(32);
     const ours: Pkcs11Peer = { name: "guarded signer", sign: () => signer.sign(digest), close: () => signer.close() };
-    const byHand = [openBinding(where, "sync", 1), openBinding(where, "async", SESSIONS)];
+    const async = openBinding(where, "async", SESSIONS);
+    const byHand = [openBinding(where, "sync", 1), async];
+    // The least that a free event loop takes: one thread of its own, as Signpost uses on two processors.
+    const thread = await openThreads(where, 1);
     const libraries = [openGraphene(where, SESSIONS), await openWebCrypto(where, SESSIONS)];
-    const peers = [...byHand, ...libraries];
+    const peers = [...byHand, thread, ...libraries];
     return {
       pairings: ROWS.flatMap((row) => [
         ...byHand.flatMap((peer) => pairingsOf(row, shim, ours, peer, LEVEL)),
         ...libraries.flatMap((peer) => pairingsOf(row, shim, ours, peer, AHEAD)),
+        ...(row.delayMs === 0 ? [threadByHand(row, shim, thread, async)] : []),
       ]),
       tearDown: async () => {
         for (const peer of peers) await peer.close();
@@ -81,6 +86,21 @@ function pairingsOf(row: Row, shim: Pkcs11Shim, ours: Pkcs11Peer, peer: Pkcs11Pe
       pairs: row.pairs,
     },
   ];
+}
+
+function threadByHand(
+  { delayMs, operations, pairs }: Row,
+  shim: Pkcs11Shim,
+  thread: Pkcs11Peer,
+  peer: Pkcs11Peer,
+): Pairing {
+  return {
+    name: `module of ${delayMs} ms: a signature by a worker thread by hand against ${peer.name}`,
+    ours: { name: thread.name, run: withDelay(shim, delayMs, concurrently(CALLERS, thread.sign)) },
+    peer: { name: peer.name, run: withDelay(shim, delayMs, concurrently(CALLERS, peer.sign)) },
+    operations,
+    pairs,
+  };
 }
 
 function withDelay(shim: Pkcs11Shim, delayMs: number, run: Contender["run"]): Contender["run"] {
