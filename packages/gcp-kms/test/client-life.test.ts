@@ -176,7 +176,11 @@ test("a call that its caller ended says nothing about the channel", async () => 
 test("an answer and a refusal are heard, and only an answer accepts the credentials", async () => {
   const { life } = living();
   expect([life.isHeard, life.isAccepted]).toEqual([false, false]);
-  begin(life, 0).endAt(300);
+  const late = begin(life, 0);
+  late.endAt(300);
+  expect(life.isHeard).toBe(false);
+  // The client's own error for a call that was ended is no answer.
+  await late.failAt(300);
   expect(life.isHeard).toBe(false);
   await begin(life, 300).failAt(310);
   expect([life.isHeard, life.isAccepted]).toEqual([true, false]);

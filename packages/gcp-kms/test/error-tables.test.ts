@@ -252,3 +252,19 @@ test("the cause of a call shows what says more, and no other member", () => {
   expect(cause).toMatchObject({ ...shown, message: "7 PERMISSION_DENIED: no" });
   expect(cause).not.toHaveProperty("request");
 });
+
+test.each<[error: object, status: number | undefined]>([
+  [{ code: 9, httpStatusCode: 299 }, undefined],
+  [{ code: 9, httpStatusCode: 300 }, 300],
+  [{ code: 9, httpStatusCode: 399 }, 399],
+  [{ code: 9, httpStatusCode: 400 }, undefined],
+  [{ code: 300 }, 300],
+  [{ code: 399 }, 399],
+  [{ code: 400 }, undefined],
+  [{ code: "ECONNRESET", httpStatusCode: "307" }, undefined],
+])("a redirect that was not followed is told by its status: %j", (error, status) => {
+  const { code, message } = signerErrorFrom(error, SUBJECT);
+  const text = `cannot sign with v: something that is not the service answered (HTTP ${status})`;
+  expect(message === text).toBe(status !== undefined);
+  if (status !== undefined) expect(code).toBe("unavailable");
+});
