@@ -122,6 +122,18 @@ describe("the calls about tokens", () => {
   });
 
   test.each([
+    [true, true],
+    [false, false],
+    ["true", false],
+    [undefined, false],
+  ])("read a token with renewable %j as renewable: %s", async (renewable, expected) => {
+    const { calls } = served(async () => ({ json: { auth: { ...auth, renewable }, data: { ttl: 60, renewable } } }));
+    for (const lease of [calls.logIn(LOGIN), calls.lookUp("held"), calls.renew("held", undefined)]) {
+      expect(await lease).toMatchObject({ renewable: expected });
+    }
+  });
+
+  test.each([
     [1, 2000],
     [2000, 2000],
     [2001, 2001],

@@ -118,6 +118,27 @@ describe("a token of a login", () => {
     await tokens.close();
   });
 
+  test("is not revoked before there is another one", async () => {
+    let arrive = (_lease: Lease): void => undefined;
+    const { maker, revoked } = numbered();
+    const make = vi.fn<() => Promise<Lease>>(maker.make);
+    const tokens = createLeasedToken({ ...maker, make });
+    expect(await tokens.token(signal)).toBe("token-1");
+    make.mockImplementationOnce(() => new Promise((resolve) => (arrive = resolve)));
+    const another = tokens.another("token-1", signal);
+    await wait(0);
+    expect(revoked).toEqual([]);
+    arrive(leaseOf("next"));
+    expect(await another).toBe("next");
+    expect(revoked).toEqual(["token-1"]);
+    await wait(5000);
+    make.mockRejectedValueOnce(new SignerError("unavailable", "down"));
+    expect(await rejection(tokens.another("next", signal))).toMatchObject({ code: "unavailable" });
+    // It may still be good for other calls, whose token it is.
+    expect(revoked).toEqual(["token-1"]);
+    await tokens.close();
+  });
+
   test("whose renewal ends after it was replaced stays replaced", async () => {
     let renewed = (_lease: Lease): void => undefined;
     const { maker } = numbered({ renew: () => new Promise((resolve) => (renewed = resolve)) });

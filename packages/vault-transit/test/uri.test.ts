@@ -52,13 +52,13 @@ describe("a key URI", () => {
     "awskms:///transit/keys/op",
   ])("%j is refused", (uri) => {
     expect(() => parseKeyUri(uri)).toThrow(ConfigurationError);
-    expect(() => parseKeyUri(uri)).toThrow(/^uri: |^uri: expected/);
+    expect(() => parseKeyUri(uri)).toThrow(/^uri: expected /);
   });
 
   test.each(["vault://vault.example:8200/transit/keys/op", "vault://token@host/transit/keys/op"])(
     "%s is refused, because a host could take the token",
     (uri) => {
-      expect(() => parseKeyUri(uri)).toThrow(/without a host/);
+      expect(() => parseKeyUri(uri)).toThrow(/^uri: expected .*, without a host/);
       expect(() => parseKeyUri(uri)).not.toThrow(/token@/);
     },
   );
