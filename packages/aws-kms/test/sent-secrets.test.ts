@@ -46,10 +46,10 @@ describe("the session token that was sent", () => {
   });
 
   test("of nothing that is an object is not remembered", () => {
-    expect(withSentSecrets("text", "secret")).toBe("text");
-    expect(withSentSecrets(null, "secret")).toBeNull();
+    expect(withSentSecrets("text", ["secret"])).toBe("text");
+    expect(withSentSecrets(null, ["secret"])).toBeNull();
     const error = new Error("x");
-    expect(withSentSecrets(error, 7)).toBe(error);
+    expect(withSentSecrets(error, [7])).toBe(error);
     expect([sentSecretsOf("text"), sentSecretsOf(null), sentSecretsOf(error)]).toEqual([
       undefined,
       undefined,

@@ -37,6 +37,7 @@ function begin(
       if (calls > 1) lookUps.push(bounds);
       return call(client, { timeout: bounds.timeoutMs, retry: null });
     },
+    trouble: () => undefined,
     close: async () => undefined,
   };
   const caller = new AbortController();

@@ -20,6 +20,7 @@ vi.mock("../src/connection.ts", () => ({
         const options_: GcpKmsCallOptions = { timeout: timeoutMs, retry: null, signal };
         return call({ listCryptoKeyVersions: state.list } as GcpKmsClientLike, options_);
       },
+      trouble: () => undefined,
       close: () => state.close(),
     };
   },

@@ -117,6 +117,7 @@ describe("idle connections are dropped", () => {
     let [dropped, closed] = [0, 0];
     const inner: Connection = {
       call: async <Answer>(): Promise<Answer> => (await call()) as Answer,
+      trouble: () => undefined,
       close: async () => void (closed += 1),
     };
     const connection = withLiveSockets(inner, { idleMs: 20_000, dropIdle: () => void (dropped += 1) });
