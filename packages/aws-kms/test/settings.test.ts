@@ -58,3 +58,27 @@ test.each([
     message: expect.stringMatching(message) as string,
   });
 });
+
+/** Reads the metadata of each answer, as the SDK does for a logger. */
+const metadata: unknown[] = [];
+class LoggingClient extends sdk.KMSClient {
+  constructor(config: sdk.KMSClientConfig) {
+    super(config);
+    this.middlewareStack.add(
+      (next) => async (args) => {
+        const result = await next(args);
+        metadata.push(result.output.$metadata);
+        return result;
+      },
+      { step: "initialize" },
+    );
+  }
+}
+
+test("the command that finds the endpoint has an answer that middleware can read", async () => {
+  provideCredentials(undefined);
+  process.env["AWS_ENDPOINT_URL_KMS"] = "https://kms.internal:8443";
+  const settings = await readSettings({ ...sdk, KMSClient: LoggingClient }, { ...given, region: "eu-west-1" });
+  expect(settings).toMatchObject({ region: "eu-west-1", endpoint: { url: "https://kms.internal:8443" } });
+  expect(metadata).toEqual([{}]);
+});

@@ -120,6 +120,10 @@ describe("a key URI", () => {
   test("needs no scheme for the host of the adapter's endpoint", () => {
     const { endpoint } = parseKeyUri("awskms://localstack:4566/x?scheme=http", { allowInsecureEndpoint: true });
     expect(parseKeyUri("awskms://localstack:4566/alias/op", { endpoint }).endpoint).toBe(endpoint);
+    // A scheme says more than the adapter's endpoint.
+    expect(parseKeyUri("awskms://localstack:4566/alias/op?scheme=https", { endpoint }).endpoint?.url).toBe(
+      "https://localstack:4566",
+    );
     expect(parseKeyUri("awskms://localstack:4567/alias/op", { endpoint }).endpoint?.url).toBe(
       "https://localstack:4567",
     );

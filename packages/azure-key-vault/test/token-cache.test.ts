@@ -176,3 +176,13 @@ test("calls that need any token wait for the one with claims that is on its way"
   expect(await Promise.all([withClaims, any])).toEqual(["token-2", "token-2"]);
   expect(ask).toHaveBeenCalledTimes(2);
 });
+
+test("a call that needs claims does not take the token that is on its way without them", async () => {
+  const ask = numbered();
+  const cache = createTokenCache(ask, TARGET, 1000);
+  const any = cache.token(signal);
+  const withClaims = cache.another("token-0", "{}", signal);
+  const withOthers = cache.another("token-0", "[]", signal);
+  expect(await Promise.all([any, withClaims, withOthers])).toEqual(["token-1", "token-2", "token-3"]);
+  expect(ask.mock.calls.map(([{ claims }]) => claims)).toEqual([undefined, "{}", "[]"]);
+});
