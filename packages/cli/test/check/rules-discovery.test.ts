@@ -107,6 +107,7 @@ test.each<readonly [string, Op, Verdicts]>([
     { discovery: "must" },
   ],
   ["a jwks_uri with a fragment", withMetadata({ jwks_uri: `${JWKS_URI}#k` }), { "jwks-uri": "must" }],
+  ["a jwks_uri with an empty fragment", withMetadata({ jwks_uri: `${JWKS_URI}#` }), { "jwks-uri": "must" }],
 ])("discovery with %s", async (_name, server, expected) => {
   const changes = Object.entries(await differences(server)).filter(
     ([rule, verdict]) => verdict !== "skipped" && !/^304|stable/.test(rule),
@@ -178,12 +179,16 @@ describe("the URL that is given", () => {
     ]);
   });
 
-  it.each(["op.example", "ftp://op.example", "https://user:pw@op.example", "https://op.example/#a", ""])(
-    "%j is refused",
-    (url) => {
-      expect(() => readTarget(url, false)).toThrow(expect.objectContaining({ code: "invalid_configuration" }));
-    },
-  );
+  it.each([
+    "op.example",
+    "ftp://op.example",
+    "https://user:pw@op.example",
+    "https://op.example/#a",
+    "https://op.example/#",
+    "",
+  ])("%j is refused", (url) => {
+    expect(() => readTarget(url, false)).toThrow(expect.objectContaining({ code: "invalid_configuration" }));
+  });
 
   it("is not quoted when it may hold a password", () => {
     expect(() => readTarget("https://user:hunter2@op.example", false)).toThrow(expect.not.stringContaining("hunter2"));

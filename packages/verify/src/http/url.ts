@@ -9,7 +9,8 @@ export function checkedUrl(argument: string, value: string | URL, allowInsecureL
   const url = parsed(argument, value);
   if (url.username !== "" || url.password !== "")
     throw new ConfigurationError(argument, "expected a URL without credentials");
-  if (url.hash !== "") throw new ConfigurationError(argument, "expected a URL without a fragment");
+  // An empty fragment too: a path that is added after it would never reach the server.
+  if (url.href.includes("#")) throw new ConfigurationError(argument, "expected a URL without a fragment");
   if (url.protocol === "https:") return url;
   if (url.protocol === "http:" && allowInsecureLoopback && isLoopbackHost(url.hostname)) return url;
   const shown = url.protocol === "http:" ? url.origin : "a URL of another scheme";

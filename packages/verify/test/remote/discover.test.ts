@@ -121,14 +121,17 @@ describe("discovery", () => {
     await expect(made.verify(a)).rejects.toMatchObject({ code: "invalid_metadata" });
   });
 
-  it.each([["http://op.example"], ["https://op.example?tenant=1"], ["https://op.example#x"], ["op.example"]])(
-    "refuses the issuer %s",
-    (issuer) => {
-      expect(() => discoverKeySet(issuer)).toThrow(
-        expect.objectContaining({ name: "ConfigurationError", argument: "issuer" }),
-      );
-    },
-  );
+  it.each([
+    ["http://op.example"],
+    ["https://op.example?tenant=1"],
+    ["https://op.example#x"],
+    ["https://op.example/#"],
+    ["op.example"],
+  ])("refuses the issuer %s", (issuer) => {
+    expect(() => discoverKeySet(issuer)).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", argument: "issuer" }),
+    );
+  });
 
   it("judges the header before it fetches anything", async () => {
     const { keySet, paths } = await op();

@@ -23,6 +23,7 @@ describe("the URL", () => {
     [""],
     ["https://user:secret@op.example/jwks"],
     ["https://op.example/jwks#keys"],
+    ["https://op.example/jwks#"],
   ])("%s is refused", (url) => {
     expect(() => createRemoteKeySet(url)).toThrow(
       expect.objectContaining({ name: "ConfigurationError", argument: "jwksUri" }),

@@ -29,7 +29,8 @@ export function readTarget(value: string, isKeySet: boolean): Target {
   }
   if (url.username !== "" || url.password !== "")
     throw new ConfigurationError("url", "expected a URL without credentials");
-  if (url.hash !== "") throw new ConfigurationError("url", "expected a URL without a fragment");
+  // An empty fragment too, which is no part of an issuer (OpenID Connect Discovery 1.0 section 3).
+  if (url.href.includes("#")) throw new ConfigurationError("url", "expected a URL without a fragment");
   const issuer = issuerOf(url, value);
   const isDocument = issuer !== value;
   return {
