@@ -27,6 +27,7 @@ describe("openAwsKmsSigner refuses", () => {
     ["the published key id in place of the key", { ...good(), keyId: ARN }, "keyId"],
     ["a misspelled deadline", { ...good(), openDeadlineMS: 5 }, "openDeadlineMS"],
     ["a misspelled public key", { ...good(), publickey: publicKey }, "publickey"],
+    ["another Region than that of the key", { ...good(), api: undefined, region: "eu-west-2" }, "region"],
     ["a misspelled region", { ...good(), Region: "eu-west-1" }, "Region"],
     ["a misspelled policy", { ...good(), policy: { attemptTimeoutMS: 5 } }, "policy.attemptTimeoutMS"],
     ["another cloud's option", { ...good(), callTimeoutMs: 5 }, "callTimeoutMs"],

@@ -1,6 +1,6 @@
 import * as sdk from "@aws-sdk/client-kms";
 import type { KMSClientConfig } from "@aws-sdk/client-kms";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { readEndpoint } from "@signpost/core/adapter";
 import { createOwnClient, openOwnClient, socketsFor } from "../src/own-client.ts";
 import type { Settings } from "../src/settings.ts";
@@ -78,6 +78,38 @@ describe("a client of the adapter is made", () => {
     [3, 2],
   ])("and of a request of %i ms, its connection may take %i", (timeoutMs, connectionTimeout) => {
     expect(configOf(SETTINGS, timeoutMs)?.requestHandler).toMatchObject({ connectionTimeout });
+  });
+});
+
+describe("a client of the adapter waits for credentials", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  /** The SDK, whose default credentials never come. */
+  class Client extends sdk.KMSClient {
+    constructor(config: KMSClientConfig) {
+      super(config);
+      const never = (): (() => Promise<never>) => () => new Promise<never>(() => undefined);
+      if (config.credentialDefaultProvider === undefined)
+        Object.assign(this.config, { credentialDefaultProvider: never });
+    }
+  }
+
+  test.each([
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [2000, 1800],
+  ])("a little less than an attempt: of %i ms, %i", async (timeoutMs, patienceMs) => {
+    const limits = { sockets: createSockets(50), timeoutMs, ended };
+    const client = createOwnClient({ ...sdk, KMSClient: Client }, SETTINGS, limits);
+    const settled: unknown[] = [];
+    client.config.credentials().catch((error: unknown) => settled.push(error));
+    await vi.advanceTimersByTimeAsync(patienceMs - 1);
+    expect(settled).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(settled).toMatchObject([{ message: `no credentials within ${patienceMs} ms` }]);
+    client.destroy();
   });
 });
 
