@@ -88,11 +88,15 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
   const attempts = createSettling();
   let closing: Promise<void> | undefined;
 
-  /** `digest` and `signingInput` belong to this attempt. The signature has a place only if the backend has marked it. */
+  /**
+   * `digest` and `signingInput` belong to this attempt. `marks`: whether a signature without a place is marked with this
+   * signer. A signer that is written by hand may ask several of ours, and pass on what they give.
+   */
   const attempt = async (
     digest: Uint8Array,
     signingInput: Uint8Array | undefined,
     caller: Ending | undefined,
+    marks: boolean = true,
   ): Promise<Uint8Array> => {
     const { ending, letGo } = bounded(backend.uri, caller, callTimeoutMs);
     const call = attempts.run(() => backend.signDigest(digest, attemptOptions(signingInput, ending, spread)), ending);
@@ -100,7 +104,8 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     inFlight.add(item);
     try {
       // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
-      return copiedSignature(await call) as Uint8Array;
+      const signature = copiedSignature(await call) as Uint8Array;
+      return marks && placeOf(signature) === undefined ? markPlace(signature, signer) : signature;
     } catch (error) {
       throw failure(error);
     } finally {
@@ -108,18 +113,13 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
       letGo?.();
     }
   };
-  /** A signer that is written by hand may ask several of ours, and pass on what they give. */
-  const marked = async (made: Promise<Uint8Array>): Promise<Uint8Array> => {
-    const signature = await made;
-    return placeOf(signature) === undefined ? markPlace(signature, signer) : signature;
-  };
   const failure = (error: unknown): SignerError => nameSigner(asSignerError(error), backend.uri);
   const sign = (digest: Uint8Array, options: SignOptions = {}): Promise<Uint8Array> => {
     try {
       if (closing !== undefined) throw closedError();
       const { signal, signingInput } = checkedOptions(options);
       if (signal?.aborted === true) throw endedError(signal.reason);
-      return marked(attempt(copiedDigest(digest), signingInput, signal && new CallerEnding(signal)));
+      return attempt(copiedDigest(digest), signingInput, signal && new CallerEnding(signal));
     } catch (error) {
       return Promise.reject(failure(error));
     }
@@ -127,10 +127,10 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
   const attemptOnce: AttemptOnce = (digest, signingInput, controller) => {
     if (closing !== undefined) return Promise.reject(failure(closedError()));
     if (controller.aborted) return Promise.reject(failure(endedError(controller.reason)));
-    return marked(attempt(new Uint8Array(digest), signingInput && new Uint8Array(signingInput), controller));
+    return attempt(new Uint8Array(digest), signingInput && new Uint8Array(signingInput), controller);
   };
   const signOwned = (digest: Uint8Array, signingInput: Uint8Array): Promise<Uint8Array> =>
-    closing === undefined ? attempt(digest, signingInput, undefined) : Promise.reject(failure(closedError()));
+    closing === undefined ? attempt(digest, signingInput, undefined, false) : Promise.reject(failure(closedError()));
   const closeOnce = async (): Promise<void> => {
     await inFlight.none();
     await backend.close();
