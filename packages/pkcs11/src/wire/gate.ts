@@ -155,7 +155,8 @@ export function alone(gate: Gate, timeoutMs: number, calls: () => void): boolean
 
 function enter(gate: Gate): void {
   for (;;) {
-    Atomics.wait(gate, CLOSED, 1);
+    // Each wait and each notification takes a lock, even if there is nothing to wait for.
+    if (Atomics.load(gate, CLOSED) === 1) Atomics.wait(gate, CLOSED, 1);
     Atomics.add(gate, INSIDE, 1);
     if (Atomics.load(gate, CLOSED) === 0) return;
     leave(gate);
@@ -164,7 +165,8 @@ function enter(gate: Gate): void {
 
 function leave(gate: Gate): void {
   Atomics.sub(gate, INSIDE, 1);
-  Atomics.notify(gate, INSIDE);
+  // Only a thread that has closed the gate waits. If it closes the gate after this, it reads the new count.
+  if (Atomics.load(gate, CLOSED) === 1) Atomics.notify(gate, INSIDE);
 }
 
 function waitWhile(gate: Gate, place: number, value: number, deadline: number): boolean {
