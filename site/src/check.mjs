@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
+import { isUnreleased, silentPages } from "./unreleased.mjs";
 
 /**
  * What is wrong with a built site, one line each: links, anchors and pictures that lead nowhere, and anything that a browser would
- * load from elsewhere.
+ * load from elsewhere, and pages that say to install what npm does not have yet.
  *
  * @param {string} folder
  * @param {string} [base] the path of the site on its host
@@ -40,7 +41,7 @@ export function siteProblems(folder, base = "/") {
         ...loads.filter((url) => !url.startsWith("data:")).flatMap((url) => loadProblem(file, url, resolve(file, url))),
       ];
     })
-    .concat(styleProblems(folder, files));
+    .concat(styleProblems(folder, files), isUnreleased ? silentPages(pages) : []);
 
   /** @param {string} file @param {string} url @param {ReturnType<typeof resolve>} target */
   function linkProblem(file, url, target) {

@@ -6,6 +6,7 @@ import { pageLinks, slugOf } from "./links.mjs";
 import { SECTIONS } from "./navigation.mjs";
 import { REFERENCE, sourcePages } from "./pages.mjs";
 import { SEARCH } from "./search.mjs";
+import { isUnreleased, sayUnreleased } from "./unreleased.mjs";
 
 const pages = sourcePages();
 /** @param {string} file */
@@ -49,7 +50,10 @@ export default defineConfig({
   markdown: {
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
     anchor: { slugify: slugOf },
-    config: (md) => void md.use(pageLinks, { pages, names, repository: HOME.files }),
+    config: (md) => {
+      md.use(pageLinks, { pages, names, repository: HOME.files });
+      if (isUnreleased) md.use(sayUnreleased);
+    },
   },
   themeConfig: {
     nav: [

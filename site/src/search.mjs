@@ -14,15 +14,24 @@ const processTerm = (asked) => {
 };
 
 /**
- * Guides come before the reference and the pages for contributors, and the beginning of a page before its sections.
+ * Guides come before the README files, and these before the reference and the pages for contributors. The beginning of a page comes
+ * before its sections, and the page whose name is the word, such as `rotation`, before all others.
  *
- * @param {string} id the address of a section
- * @param {string} _term
+ * @param {string} id the address of a section. It begins with the path that the site is below
+ * @param {string} term
  * @param {{ titles?: readonly string[] }} [section] with the titles above it
  */
-const boostDocument = (id, _term, section) => {
-  const isForFew = /^\/(?:api\/|architecture|contributing|fuzzing|testing)/.test(id);
-  return (isForFew ? 0.4 : 1) * (section?.titles?.length === 0 ? 1.5 : 1);
+const boostDocument = (id, term, section) => {
+  const isBeginning = section?.titles?.length === 0;
+  if (/\/(?:api\/|architecture|contributing|fuzzing|testing)/.test(id)) return isBeginning ? 0.6 : 0.4;
+  if (/\/(?:packages|examples)\/[^/]*$/.test(id)) return isBeginning ? 1 : 0.7;
+  const name = id
+    .replace(/#.*$/, "")
+    .replace(/^.*\//, "")
+    .replace(/\.html$/, "");
+  if (name === term) return isBeginning ? 6 : 2;
+  if (!isBeginning) return 1;
+  return name.startsWith(`${term}-`) ? 2.5 : 1.5;
 };
 
 /** The search looks for words as they are written, unless these options say otherwise. */

@@ -157,6 +157,30 @@ test.each([
   expect(trouble).toEqual([]);
 });
 
+test.each([
+  ["kubernetes", "kubernetes.html"],
+  ["rotation", "rotation.html"],
+  ["verify", "verify.html"],
+  ["vault", "vault-transit.html"],
+  ["pkcs11", "pkcs11.html"],
+])("the search for %s finds the page of that name first", { timeout: 300_000 }, async (words, expected) => {
+  const { page } = await openPage(DESK);
+  await page.goto(`${server.origin}/`);
+  await page.locator(".VPNavBarSearch button").first().click();
+  await page.locator(".VPLocalSearchBox input").fill(words);
+  const first = page.locator(".VPLocalSearchBox .result").first();
+  await first.waitFor();
+  expect((await first.getAttribute("href"))?.replace(/#.*/, "")).toBe(`/${expected}`);
+});
+
+test("a page that says to install a package says that npm does not have it yet, and leads to what works", async () => {
+  const { page } = await openPage(PHONE);
+  await page.goto(`${server.origin}/vault-transit.html`);
+  await page.locator(".vp-doc").getByText("get the packages from a clone").click();
+  await page.waitForURL(`${server.origin}/start.html#1-install`);
+  expect(await page.locator(".vp-doc").textContent()).toContain("npm run pack");
+});
+
 test("a reader on a phone opens the menu, and gets to a guide and to the reference", { timeout: 300_000 }, async () => {
   const { page, trouble } = await openPage(PHONE);
   await page.goto(`${server.origin}/concepts.html`);

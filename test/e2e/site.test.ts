@@ -6,6 +6,7 @@ import { exportedNames, missingNames, siteProblems, withoutEntry } from "../../s
 import { linkTarget, slugOf } from "../../site/src/links.mjs";
 import { SECTIONS } from "../../site/src/navigation.mjs";
 import { sourcePages } from "../../site/src/pages.mjs";
+import { silentPages } from "../../site/src/unreleased.mjs";
 
 // What the gate `site` checks after it has built the site, with sites that are wrong on purpose.
 
@@ -134,4 +135,14 @@ describe("links between files of the repository", () => {
     expect(slugOf("From the jwks of oidc-provider")).toBe("from-the-jwks-of-oidc-provider");
     expect(slugOf("PKCS#11 at 25 ms: r‖s, `kid`")).toBe("pkcs11-at-25-ms-rs-kid");
   });
+});
+
+test("a page that says to install a package must say that npm does not have it yet", () => {
+  const command = `<code><span>npm</span> <span>install</span><span> @signpost/core</span></code>`;
+  const pages = new Map([
+    ["a.html", command],
+    ["b.html", `${command}<p><strong>Not on npm yet.</strong></p>`],
+    ["c.html", "<code>npm install</code> asks for <code>@signpost/core</code>"],
+  ]);
+  expect(silentPages(pages)).toEqual([expect.stringMatching(/^a\.html: /)]);
 });
