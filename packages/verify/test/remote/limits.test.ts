@@ -83,14 +83,17 @@ describe("the URL", () => {
 
 describe("an answer", () => {
   it.each([301, 302, 303, 307, 308])("%i is never followed", async (status) => {
-    const { verify, server } = await setup(origin([a], LONG_CACHE));
-    server.answerWith((request) =>
-      request.path === "/jwks"
-        ? { status, headers: { location: `${server.origin}/moved` } }
-        : origin([a], LONG_CACHE)(request),
-    );
-    await expect(verify(a.token())).rejects.toMatchObject({ code: "redirect_refused", status });
-    expect(server.requests).toHaveLength(1);
+    // The client of a set follows none anyway. A fetch follows those that it is not told to leave.
+    for (const options of [{}, { fetch: globalThis.fetch }]) {
+      const { verify, server } = await setup(origin([a], LONG_CACHE), options);
+      server.answerWith((request) =>
+        request.path === "/jwks"
+          ? { status, headers: { location: `${server.origin}/moved` } }
+          : origin([a], LONG_CACHE)(request),
+      );
+      await expect(verify(a.token())).rejects.toMatchObject({ code: "redirect_refused", status });
+      expect(server.requests).toHaveLength(1);
+    }
   });
 
   it("that never comes is given up", async () => {
