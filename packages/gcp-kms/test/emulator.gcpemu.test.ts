@@ -102,6 +102,7 @@ describe.each(CLIENTS)("an independent Cloud KMS over $label", ({ connect }) => 
 
   const checks = signerChecks({
     open: (policy) => openGcpKmsSigner({ keyVersion, client, policy }),
+    openWith: (limits) => openGcpKmsSigner({ keyVersion, client, ...limits }),
     secrets: [],
   });
   for (const check of checks) test(check.name, () => check.run());

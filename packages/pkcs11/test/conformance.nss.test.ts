@@ -18,6 +18,7 @@ afterAll(() => nss.stop());
 describe("a signer on an NSS database", () => {
   for (const check of signerChecks({
     open: (policy) => openPkcs11Signer({ ...base, policy }),
+    openWith: (limits) => openPkcs11Signer({ ...base, ...limits }),
     secrets: ["nss-31415926"],
   })) {
     test(check.name, check.run);

@@ -22,6 +22,8 @@ describe("a signer on a token behind a socket", () => {
   for (const check of signerChecks({
     open: (policy) =>
       openPkcs11Signer({ module: remote.module, token: hsm.tokenLabel, object: "k1", pin: PIN, policy }),
+    openWith: (limits) =>
+      openPkcs11Signer({ module: remote.module, token: hsm.tokenLabel, object: "k1", pin: PIN, ...limits }),
     secrets: [PIN],
   })) {
     test(check.name, check.run);
