@@ -25,10 +25,11 @@ const OBSERVED_MS = 400;
 const LEVEL = 1 / 0.98;
 
 /**
- * Signatures of each session before the first row, with a module of 1 ms: in a process that serves, the engine has long
- * compiled what it interprets at first. With less than 1 ms, few sessions would sign.
+ * Signatures of each session before the first row: in a process that serves, the engine has long compiled what it
+ * interprets at first. The module is faster meanwhile, but slow enough that all sessions sign and no call is late.
  */
 const WARM_UP_ROUNDS = 1_000;
+const WARM_UP_SIGNATURES_PER_MS = 8;
 
 const digest = randomBytes(32);
 
@@ -39,7 +40,7 @@ interface Ours {
 }
 
 async function warmUp(shim: Pkcs11Shim, delayMs: number, sessions: number, run: Contender["run"]): Promise<void> {
-  shim.delay("C_Sign", 1);
+  shim.delay("C_Sign", Math.max(1, sessions / WARM_UP_SIGNATURES_PER_MS));
   await run(sessions * WARM_UP_ROUNDS);
   shim.delay("C_Sign", delayMs);
 }
