@@ -8,6 +8,9 @@ import { ROOT } from "../../scripts/lib/repository.mjs";
 import { sourcePages, writePages } from "./pages.mjs";
 import { prepareSite } from "./prepare.mjs";
 
+// There is nothing to save. Vite would wait for what its pages still load.
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(0));
+
 const [folder = ".tmp/site-served"] = process.argv.slice(2);
 const work = resolve(ROOT, folder);
 await prepareSite(work);
