@@ -60,9 +60,9 @@ async function isGone({ adapter, jti }: Consumable): Promise<boolean> {
   return !stored || Boolean(stored.consumed);
 }
 
-/** Whether the client has closed its connection. Node destroys the response then. */
+/** Whether the client has closed its connection, or its stream over HTTP/2. Node destroys the response or the stream then. */
 function hasLeft({ res }: RequestContext): boolean {
-  return res?.destroyed === true;
+  return res?.destroyed === true || res?.stream?.destroyed === true;
 }
 
 const CONSUMABLES = [

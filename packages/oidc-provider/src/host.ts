@@ -103,7 +103,11 @@ export interface OidcProviderSigningLike extends OidcProviderLike {
 
 /** The parts of the current request that the plug uses. */
 export interface RequestContext {
-  readonly res?: { readonly destroyed?: boolean };
+  readonly res?: {
+    readonly destroyed?: boolean;
+    /** Only over HTTP/2. Its response has no `destroyed`. */
+    readonly stream?: { readonly destroyed?: boolean };
+  };
   readonly oidc?: {
     readonly provider?: unknown;
     readonly params?: Readonly<Record<string, unknown>>;

@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import { connect, constants, createServer, type Http2ServerResponse } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { setImmediate } from "node:timers/promises";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   createJwksEndpoint,
   createKeySet,
@@ -105,8 +108,11 @@ async function authorize({ issuer }: Op, scope: string, more: Record<string, str
 }
 
 function exchange(op: Op, code: string, signal: AbortSignal | null = null): Promise<Response> {
-  const form = { grant_type: "authorization_code", code, redirect_uri: REDIRECT_URI, code_verifier: CODE_VERIFIER };
-  return post(op, "/token", form, signal);
+  return post(op, "/token", exchangeForm(code), signal);
+}
+
+function exchangeForm(code: string): Record<string, string> {
+  return { grant_type: "authorization_code", code, redirect_uri: REDIRECT_URI, code_verifier: CODE_VERIFIER };
 }
 
 async function answerOf(response: Response): Promise<Record<string, unknown>> {
@@ -397,6 +403,41 @@ describe("while the backend fails", () => {
       expect(await answerOf(await post(op, "/token", refresh))).toMatchObject({ status: 200 });
       expect(await answerOf(await post(op, "/token", refresh))).toMatchObject(SPENT);
       expect(op.failures.map(({ error }) => String(error.cause))).toContainEqual(expect.stringContaining("closed its"));
+    });
+
+    test("keeps its code over HTTP/2, where it closes only a stream", async () => {
+      const { op, breaks, holds, calls } = await startFailing("unavailable");
+      const [failed = "", code = ""] = await Promise.all([1, 2].map(async () => authorize(op, "openid")));
+      breaks();
+      await exchange(op, failed);
+      const release = holds();
+      const before = calls();
+      const handle = op.provider.callback();
+      const server = createServer((request, response) => void handle(request, response)).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      onTestFinished(() => {
+        session.close();
+        server.close();
+      });
+      const responses: Http2ServerResponse[] = [];
+      server.on("request", (_request, response) => responses.push(response));
+      const form = new URLSearchParams(exchangeForm(code)).toString();
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/token",
+        authorization: `Basic ${btoa(`rp:${SECRET}`)}`,
+        "content-type": "application/x-www-form-urlencoded",
+        "content-length": form.length,
+      });
+      stream.end(form);
+      await vi.waitUntil(() => calls() > before);
+      stream.close(constants.NGHTTP2_CANCEL);
+      await vi.waitUntil(() => responses[0]?.stream.destroyed === true);
+      release();
+      await vi.waitUntil(() => op.failures.length > 1);
+      expect(String(op.failures[1]?.error.cause)).toContain("closed its");
+      expect(await answerOf(await exchange(op, code))).toMatchObject({ status: 200, id_token: expect.any(String) });
     });
 
     test("is not refused because of a request that never ends", async () => {
