@@ -122,13 +122,14 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     const report = (outcome: FetchOutcome, error?: KeySetError): void =>
       options.onFetch({ reason, outcome, durationMs: instant().monotonic - startedAt.monotonic, error });
     const failed = (outcome: FetchOutcome, error: KeySetError): KeySetError => {
-      if (number > appliedNumber) {
-        const forMs = Math.max(options.failureMemoryMs, error.retryAfterMs ?? 0);
-        limits.failure = { error, since: instant(), forMs };
-        limits.firstSentAt = undefined;
-      }
       report(outcome, error);
-      return error;
+      if (number <= appliedNumber) return error;
+      const forMs = Math.max(options.failureMemoryMs, error.retryAfterMs ?? 0);
+      limits.failure = { error, since: instant(), forMs };
+      limits.firstSentAt = undefined;
+      // The server may ask for less time than the failure is remembered.
+      const nextMs = reason === "forced" && isFresh() ? limits.throttle.waitMs() : 0;
+      return retriedAfter(error, Math.max(forMs, nextMs));
     };
     let received: Received<T>;
     try {
@@ -257,6 +258,11 @@ export function createCachedResource<T>(options: CachedResourceOptions<T>): Cach
     refresh: (signal) => abortable(start("refresh"), signal),
     peek: () => stored,
   };
+}
+
+/** The same error, with the time until the next request may be sent. */
+function retriedAfter({ code, message, status, cause }: KeySetError, retryAfterMs: number): KeySetError {
+  return new KeySetError(code, message, { ...(cause === undefined ? {} : { cause }), status, retryAfterMs });
 }
 
 function repeated(error: KeySetError, retryAfterMs: number): KeySetError {

@@ -72,7 +72,7 @@ describe("an unknown kid", () => {
     const { verify, server, clock } = await setup(origin([a], LONG_CACHE));
     await verify(a.token());
     server.answerWith(() => ({ status: 503 }));
-    await expect(verify(unknown("x"))).rejects.toMatchObject({ code: "http_status" });
+    await expect(verify(unknown("x"))).rejects.toMatchObject({ code: "http_status", retryAfterMs: 20_000 });
     clock.advanceSeconds(1);
     // The failure is remembered for 4 s more, and the next refetch must wait for longer.
     await expect(verify(unknown("y"))).rejects.toMatchObject({ code: "http_status", retryAfterMs: 19_000 });
