@@ -1,4 +1,4 @@
-import { readInstant, wasFrozen } from "@signpost/core/adapter";
+import { elapsedMs, readInstant, wasFrozen } from "@signpost/core/adapter";
 import type { Instant } from "@signpost/core/adapter";
 import { createRecentlyUsed } from "../recently-used.ts";
 
@@ -7,11 +7,14 @@ export interface Host {
   /** Call it after each answer. */
   answered(): void;
   /**
-   * Whether the process was frozen since the last answer. A firewall may have dropped the kept connections without a word, and no
-   * timer could close them.
+   * Whether the process was frozen since the last answer, or shortly before it. A firewall may have dropped the kept connections
+   * without a word, and no timer could close them. After the freeze, the timers of those that were not used need some time.
    */
   mayBeDead(): boolean;
 }
+
+/** How long undici and node:http keep an idle connection, and a second for timers that are late. */
+const UNTIL_CLOSED_MS = 5000;
 
 /** The hosts that are reached over the same connections, by their origin. */
 export interface Hosts {
@@ -34,11 +37,18 @@ export function createHosts(instant: () => Instant): Hosts {
 
 function createHost(instant: () => Instant): Host {
   let answeredAt: Instant | undefined;
+  let thawedAt: Instant | undefined;
   return {
     answered: () => {
-      answeredAt = instant();
+      const now = instant();
+      if (answeredAt !== undefined && wasFrozen(answeredAt, now)) thawedAt = now;
+      answeredAt = now;
     },
-    mayBeDead: () => answeredAt !== undefined && wasFrozen(answeredAt, instant()),
+    mayBeDead: () => {
+      const now = instant();
+      if (answeredAt !== undefined && wasFrozen(answeredAt, now)) return true;
+      return thawedAt !== undefined && elapsedMs(thawedAt, now) < UNTIL_CLOSED_MS;
+    },
   };
 }
 

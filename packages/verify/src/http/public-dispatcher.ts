@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { ConfigurationError } from "@signpost/core";
 import { assertOptions, given, memberOf, readCallback } from "@signpost/core/adapter";
 import type { OptionNames } from "@signpost/core/adapter";
-import type { Dispatcher } from "undici";
+import type { Agent, Dispatcher } from "undici";
 import { KeySetError } from "../errors.ts";
 import { readTexts } from "../read-options.ts";
 import type { AddressRules } from "./address.ts";
@@ -126,7 +126,7 @@ function guardedAgent(
     autoSelectFamilyAttemptTimeout: attemptTimeoutMs(),
     ...tls,
   });
-  return new Agent({
+  const options: Agent.Options = {
     keepAliveMaxTimeout: MAX_IDLE_MS,
     connect(target, callback) {
       // A literal address is not looked up.
@@ -150,6 +150,21 @@ function guardedAgent(
         callback(remoteAddress === undefined ? resetConnection() : refusedAddress(), null);
       });
     },
+  };
+  return withNewConnections(new Agent(options), new Agent(options));
+}
+
+/**
+ * Sends requests with `Connection: close` over `single`, where no connection is idle, because none is kept. Over `kept`, such a
+ * request would take an idle connection, which may be dead.
+ */
+function withNewConnections(kept: Dispatcher, single: Dispatcher): Dispatcher {
+  // The undici of Bun has no such function, and cannot dispatch either.
+  const { compose }: Partial<Dispatcher> = kept;
+  if (compose === undefined) return kept;
+  return kept.compose((dispatch) => (options, handler) => {
+    const { connection }: { readonly connection?: unknown } = Object(options.headers);
+    return connection === "close" ? single.dispatch(options, handler) : dispatch(options, handler);
   });
 }
 

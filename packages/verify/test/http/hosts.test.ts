@@ -19,7 +19,18 @@ it("a host may have dropped its connections if the process was frozen since it a
   expect(host.mayBeDead()).toBe(false);
   clock.moveWallSeconds(3600);
   expect(host.mayBeDead()).toBe(true);
+});
+
+it("also shortly after it, until the timers have closed the connections that were not used", () => {
+  const { hosts, clock } = created();
+  const host = hosts.of("https://a.example");
   host.answered();
+  clock.moveWallSeconds(3600);
+  host.answered();
+  clock.advanceSeconds(4.9);
+  host.answered();
+  expect(host.mayBeDead()).toBe(true);
+  clock.advanceSeconds(0.1);
   expect(host.mayBeDead()).toBe(false);
 });
 

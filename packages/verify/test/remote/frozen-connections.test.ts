@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { createClientKeySets, createRemoteKeySet } from "@signpost/verify";
+import { createClientKeySets, createPublicDispatcher, createRemoteKeySet } from "@signpost/verify";
 import { startCountingJwksServer } from "@signpost/test-backends/counting-jwks-server";
 import { Agent } from "undici";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
@@ -91,9 +91,31 @@ it("fetches the set of another client after a freeze, over the same connections"
   forget();
   clock.moveWallSeconds(tenMinutes);
   await verify("client-2");
+  // Other connections from before the freeze may be dead too. Timers close them soon.
   await verify("client-3");
-  // Only the connection from before the freeze may be dead.
-  expect(server.requests.map(({ headers }) => headers["connection"])).toEqual(["keep-alive", "close", "keep-alive"]);
+  clock.advanceSeconds(5);
+  await verify("client-4");
+  const sent = server.requests.map(({ headers }) => headers["connection"]);
+  expect(sent).toEqual(["keep-alive", "close", "close", "keep-alive"]);
+});
+
+it("fetches the sets of clients after a freeze, however many connections of the address guard are dead", async () => {
+  const server = await startCountingJwksServer(origin([a], ROTATION_CACHE));
+  onTestFinished(() => server.stop());
+  const { port, forget } = await firewall(Number(new URL(server.jwksUri).port));
+  const clock = fakeClock();
+  const dispatcher = createPublicDispatcher({ allowSubnets: ["127.0.0.0/8"] });
+  onTestFinished(() => dispatcher.close());
+  const keySets = createClientKeySets({ allowInsecureLoopback: true, dispatcher, clock, now: clock.now });
+  const verify = async (client: string): Promise<unknown> =>
+    keySets.keysOf(client, { jwksUri: `http://127.0.0.1:${port}/jwks` })({ alg: "ES256", kid: "a" });
+  await Promise.all(["client-1", "client-2", "client-3", "client-4"].map(verify));
+  await idle();
+  forget();
+  clock.moveWallSeconds(tenMinutes);
+  await verify("client-1");
+  await verify("client-5");
+  expect(server.requests).toHaveLength(6);
 });
 
 it.each([
