@@ -334,8 +334,10 @@ describe("pings", () => {
     });
     await ask(connection, 10_000);
     fake.refusePings(true);
-    fake.faults.latencyMs = 80;
+    // Long enough for a ping, even on a busy machine.
+    fake.faults.latencyMs = 2000;
     expect(await rejection(ask(connection, 10_000))).toMatchObject({ code: "unavailable" });
+    fake.faults.latencyMs = 80;
     // grpc-js waits twice as long with each refusal, so that a call of 80 ms ends before the next ping.
     const twice = async (): Promise<void> => {
       await ask(connection, 10_000);
