@@ -43,6 +43,20 @@ describe("readEndpoint", () => {
     });
   });
 
+  test.each([
+    ["ftp://127.0.0.1", "a URL of another kind"],
+    ["kms.example.com", "a string"],
+    [undefined, "undefined"],
+    [4566, "4566"],
+    [{}, "an object"],
+    ["http://kms.example.com", "http://kms.example.com"],
+    ["https://kms.example.com/path", "without path, query or user"],
+  ])("says what it got instead: %j", (value, said) => {
+    expect(thrownBy(() => readEndpoint("endpoint", value))).toMatchObject({
+      message: expect.stringContaining(said),
+    });
+  });
+
   test("accepts plain HTTP to another host only by the rule that allows it", () => {
     const text = "http://localstack:4566";
     expect(readEndpoint("endpoint", text, { allowInsecure: true })).toEqual({

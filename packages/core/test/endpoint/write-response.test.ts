@@ -49,6 +49,7 @@ describe("a header that was set before", () => {
     "Expires",
     "Pragma",
     "Allow",
+    "Set-Cookie",
     "Surrogate-Control",
     "Edge-Control",
     "X-Accel-Expires",

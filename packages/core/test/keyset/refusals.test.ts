@@ -129,8 +129,13 @@ describe("a signing entry is refused with", () => {
       /JWK/,
       [{ signer: { ...good.signer, publicKey: null } }],
     ],
-    ["a signer that is a string", "entries[0].signer", /signer/, [{ signer: "awskms:///alias/op" }]],
-    ["a signer that is a promise", "entries[0].signer", /signer/, [{ signer: Promise.resolve(good.signer) }]],
+    ["a signer that is a string", "entries[0].signer", /got a string; await/, [{ signer: "awskms:///alias/op" }]],
+    [
+      "a signer that is a promise",
+      "entries[0].signer",
+      /publicKey and sign, got a promise; await/,
+      [{ signer: Promise.resolve(good.signer) }],
+    ],
   ]);
 });
 
@@ -289,8 +294,14 @@ describe("a legacy key is refused with", () => {
     row("ES256", ".alg", /RS256, PS256 or EdDSA/, { publicKey: P256.jwk, alg: "ES256" }),
     row("HS256", ".alg", /RS256, PS256 or EdDSA/, { publicKey: RSA.jwk, alg: "HS256" }),
     row("none", ".alg", /RS256, PS256 or EdDSA/, { publicKey: RSA.jwk, alg: "none" }),
-    row("RS256 on an Ed25519 key", ".publicKey", /RSA key for RS256/, { publicKey: ED25519.jwk, alg: "RS256" }),
-    row("EdDSA on an RSA key", ".publicKey", /Ed25519 key for EdDSA, got RSA$/, { publicKey: RSA.jwk, alg: "EdDSA" }),
+    row("RS256 on an Ed25519 key", ".publicKey", / an RSA key for RS256, got Ed25519$/, {
+      publicKey: ED25519.jwk,
+      alg: "RS256",
+    }),
+    row("EdDSA on an RSA key", ".publicKey", / an Ed25519 key for EdDSA, got RSA$/, {
+      publicKey: RSA.jwk,
+      alg: "EdDSA",
+    }),
     row("EdDSA on an X25519 key", ".publicKey", /Ed25519 key for EdDSA, got X25519$/, {
       publicKey: X25519.jwk,
       alg: "EdDSA",

@@ -1,6 +1,7 @@
+import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createLimiter, guardSigner, SignerError } from "@signpost/core";
-import { createSigner, endedError } from "@signpost/core/adapter";
+import { createLimiter, guardSigner, SignerError, type SignOptions } from "@signpost/core";
+import { createSigner, endedError, onAbort } from "@signpost/core/adapter";
 import { AttemptController } from "../../src/signer/attempt-controller.ts";
 import { insideOf } from "../../src/signer/inside.ts";
 import { failure } from "../support/failure.ts";
@@ -50,6 +51,35 @@ describe("createSigner", () => {
     },
   );
 
+  test.each<[argument: string, value: unknown, got: string]>([
+    ["uri", undefined, "got undefined"],
+    ["uri", 7, "got 7"],
+    ["publicKey", undefined, "got undefined"],
+    ["publicKey", null, "got null"],
+    ["publicKey", "MFkw", "got a string"],
+    ["publicKey", {}, "got an object without x"],
+    ["publicKey", { x: 7 }, "got an object without x"],
+    ["signDigest", undefined, "got undefined"],
+    ["signDigest", "sign", "got a string"],
+    ["close", undefined, "got undefined"],
+    ["close", {}, "got an object"],
+  ])("refuses a backend whose %s is %j, and says what it got", (argument, value, got) => {
+    const { publicKey } = scriptedSigner().signer;
+    const backend = { uri: "test:key", publicKey, signDigest: async () => DIGEST, close: async () => {} };
+    expect(() => createSigner({ ...backend, [argument]: value })).toThrow(
+      expect.objectContaining({ name: "ConfigurationError", argument, message: expect.stringMatching(`${got}$`) }),
+    );
+  });
+
+  test("publishes the members of its key, and nothing else of it", () => {
+    const { publicKey } = scriptedSigner().signer;
+    const more = { ...publicKey, d: "secret" };
+    const signer = createSigner({ uri: "t:", publicKey: more, signDigest: async () => DIGEST, close: async () => {} });
+    expect(signer.publicKey).toStrictEqual(publicKey);
+    expect(signer.publicKey).not.toBe(more);
+    expect([Object.isFrozen(signer.publicKey), Object.isFrozen(signer)]).toEqual([true, true]);
+  });
+
   test("refuses a signal that has aborted already", async () => {
     const { signer, seen } = created();
     const error = await failure(signer.sign(DIGEST, { signal: AbortSignal.abort("reason") }));
@@ -78,6 +108,93 @@ describe("createSigner", () => {
     await inFlight;
     await closing;
     expect(closed()).toBe(1);
+  });
+});
+
+describe("what a call hands to its backend", () => {
+  const { signal } = new AbortController();
+  const signingInput = new TextEncoder().encode("header.claims");
+
+  test.each([
+    ["nothing", {}, []],
+    ["a signal", { signal }, ["signal"]],
+    ["a signing input", { signingInput }, ["signingInput"]],
+    ["both", { signal, signingInput }, ["signal", "signingInput"]],
+  ] as const)("is %s, if the caller gives that", async (_, given, names) => {
+    const { signer } = scriptedSigner(signsAfter(0));
+    const handed: SignOptions[] = [];
+    const bare = createSigner({
+      uri: "t:options",
+      publicKey: signer.publicKey,
+      signDigest: (digest, options) => {
+        handed.push({ ...options });
+        return signer.sign(digest);
+      },
+      close: signer.close,
+    });
+    await bare.sign(DIGEST, given);
+    expect(handed.map((options) => Object.keys(options))).toEqual([names]);
+    expect(handed).toStrictEqual([given]);
+  });
+});
+
+describe("a call timeout", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** Its backend answers after so many milliseconds, or rejects when the call ends. */
+  function bounded({ answerMs }: { answerMs: number }) {
+    const { signer } = scriptedSigner(
+      (call) =>
+        new Promise((resolve, reject) => {
+          const timer = setTimeout(() => resolve(call.sign()), answerMs);
+          onAbort(call.signal, () => {
+            clearTimeout(timer);
+            reject(endedError(call.signal.reason));
+          });
+        }),
+    );
+    return createSigner({
+      uri: "t:bounded",
+      publicKey: signer.publicKey,
+      signDigest: (digest, options) => signer.sign(digest, options),
+      callTimeoutMs: 100,
+      close: signer.close,
+    });
+  }
+
+  test("ends an attempt that takes longer, and says how long it was", async () => {
+    const failed = failure(bounded({ answerMs: 200 }).sign(DIGEST));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await failed).toMatchObject({
+      code: "timeout",
+      transient: true,
+      uri: "t:bounded",
+      message: expect.stringContaining("100 ms"),
+    });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("leaves an attempt alone that is quicker, and leaves nothing behind", async () => {
+    const { signal } = new AbortController();
+    const signed = bounded({ answerMs: 99 }).sign(DIGEST, { signal });
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(99);
+    expect(await signed).toHaveLength(64);
+    expect([getEventListeners(signal, "abort"), vi.getTimerCount()]).toEqual([[], 0]);
+  });
+
+  test("lets the caller end it earlier, for the caller's reason", async () => {
+    const controller = new AbortController();
+    const failed = failure(bounded({ answerMs: 200 }).sign(DIGEST, { signal: controller.signal }));
+    controller.abort("reason");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await failed).toMatchObject({ code: "aborted", cause: "reason", uri: "t:bounded" });
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 

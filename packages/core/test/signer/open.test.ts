@@ -45,6 +45,11 @@ describe("openSigner", () => {
     await expect(call).rejects.toMatchObject({ argument: "uri", message: expect.stringMatching(message) });
   });
 
+  test("without adapters says that there are none", async () => {
+    const message = expect.stringMatching(/adapters' schemes: none given$/);
+    await expect(openSigner("local:", [])).rejects.toMatchObject({ argument: "uri", message });
+  });
+
   test.each([true, false])("gives a guarded signer when the adapter's own is guarded: %s", async (guarded) => {
     const signer = await openSigner("x:", [adapter("x", guarded)]);
     expect(signer.health().status).toBe("ready");
