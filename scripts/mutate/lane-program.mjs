@@ -17,6 +17,9 @@ export default { ...base, test: { ...test, setupFiles, include: ["**/*.test.ts"]
 `,
 );
 
+/** How the last run ended. A second test that fails at once cuts it off, and then the file has no result. */
+let ending = "";
+
 const { createVitest } = await import("vitest/node");
 const vitest = await createVitest("test", {
   root,
@@ -26,7 +29,7 @@ const vitest = await createVitest("test", {
   bail: 1,
   maxWorkers: 1,
   fileParallelism: false,
-  reporters: [{}],
+  reporters: [{ onTestRunEnd: (_modules, _errors, reason) => void (ending = reason) }],
   silent: true,
   // The limit of the file ends what hangs. A slow machine must not make a test fail that passes elsewhere.
   testTimeout: 900_000,
@@ -50,6 +53,7 @@ async function runFile(file) {
   const errors = [...(module?.errors() ?? []), ...unhandledErrors].map(messageOf);
   const failure = [...failed, ...errors][0];
   if (failure !== undefined) return { ok: false, failure };
+  if (ending === "interrupted") return { ok: false, failure: "Several tests failed at once" };
   return module?.ok() === true ? { ok: true, failure: "" } : { ok: false, failure: "The file did not run" };
 }
 

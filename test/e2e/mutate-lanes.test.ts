@@ -37,6 +37,18 @@ import { halvings } from "../src/loop.ts";
 import { noteOf } from "../src/quiet.ts";
 test("counts", () => { noteOf(50); expect(halvings(4)).toBe(3); });
 `,
+  "src/crowd.ts": `export function isCrowd(n: number): boolean {
+  return n > 2;
+}
+`,
+  "test/crowd.test.ts": `import { expect, test } from "vitest";
+import { isCrowd } from "../src/crowd.ts";
+test.concurrent.each([1, 2])("two are no crowd, as %i says", async () => {
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(isCrowd(2)).toBe(false);
+});
+test.concurrent("takes its time", () => new Promise((resolve) => setTimeout(resolve, 2000)));
+`,
   "test/broken.test.ts": `import { expect, test } from "vitest";
 test("fails always", () => { expect(1).toBe(2); });
 `,
@@ -67,24 +79,25 @@ test("mutants are killed, survive, never end, or are not reached", async () => {
   const { verdicts, left, failed, seconds } = await measure({
     lanes,
     mutants,
-    tests: ["test/limit.test.ts", "test/loop.test.ts", "test/broken.test.ts"],
+    tests: ["test/limit.test.ts", "test/loop.test.ts", "test/crowd.test.ts", "test/broken.test.ts"],
     bundle: () => Promise.resolve(),
     onVerdict: ({ mutant }) => seen.push(mutant.file),
     limitOf: () => 4000,
   });
   expect(verdicts.map(({ mutant, end }) => `${mutant.file} ${mutant.operator} ${end}`).toSorted()).toEqual([
+    "src/crowd.ts boundary killed",
     "src/limit.ts boundary killed",
     "src/loop.ts arithmetic late",
     "src/loop.ts boundary killed",
     "src/quiet.ts boundary survived",
     "src/unused.ts boundary unreached",
   ]);
-  expect(seen).toHaveLength(5);
+  expect(seen).toHaveLength(6);
   expect(failed).toEqual([{ file: "test/broken.test.ts", failure: "fails always" }]);
   expect(verdicts.find(({ mutant }) => mutant.file === "src/limit.ts")?.by).toBe(
     "test/limit.test.ts: the limit is not above itself",
   );
-  expect(scoreOf(verdicts)).toBe(60);
+  expect(scoreOf(verdicts)).toBe(66.6);
 
   const run = { name: "project", seed: 1, candidates: all.length, verdicts, left, failed, seconds };
   expect(left).toBe(0);
