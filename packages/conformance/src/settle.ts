@@ -71,14 +71,9 @@ export function signerError(error: unknown, codes: readonly SignerErrorCode[], w
 }
 
 function isSignerError(error: unknown): error is SignerErrorLike {
-  return (
-    error instanceof Error &&
-    error.name === "SignerError" &&
-    "code" in error &&
-    typeof error.code === "string" &&
-    "transient" in error &&
-    typeof error.transient === "boolean"
-  );
+  if (!(error instanceof Error) || error.name !== "SignerError") return false;
+  const { code, transient } = error as Error & Partial<Record<"code" | "transient", unknown>>;
+  return typeof code === "string" && typeof transient === "boolean";
 }
 
 function describe(error: unknown): string {

@@ -59,6 +59,14 @@ const ofEverySigningFault = (fault: Fault): BrokenSigner[] => [
   },
   {
     check: signing(fault),
+    broken: "says that its caller gave up",
+    complaint: new RegExp(`rejected with code aborted, expected ${codes(fault)}: no$`),
+    // Only the signal of the caller ends a bare call to a silent backend.
+    forms: SILENT_FAULTS.includes(fault) ? ["guarded"] : ["bare", "guarded"],
+    harness: whileOn(() => Promise.reject(new SignerError("aborted", "no"))),
+  },
+  {
+    check: signing(fault),
     broken: "does not get over it",
     complaint: /the session is gone/,
     harness: () => ({ ...whileOnAndAfter(), recoveryMs: 100 }),

@@ -214,6 +214,16 @@ test("an opening has half a second while a backend never answers", async () => {
   expect(deadlines).toEqual([500]);
 });
 
+test.each(["hang", "hang-after-headers"] as const)(
+  "an adapter that opens without its backend may open during %s, and its signer is closed",
+  async (fault) => {
+    const backend = createReferenceBackend();
+    const openWith: ReferenceBackend["openWith"] = ({ policy }) => backend.open(policy);
+    await run(`opening while ${fault} ends at its deadline`, { ...backend.harness, openWith });
+    expect(backend.openSigners()).toBe(0);
+  },
+);
+
 test("silent are the faults without an answer in time", () => {
   const silent = ALL_FAULTS.filter((fault) => FAULT_EXPECTATIONS[fault].silent === true);
   expect(silent).toEqual(["hang", "hang-after-headers", "slow"]);

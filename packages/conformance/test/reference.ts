@@ -37,6 +37,8 @@ export interface ReferenceBackend {
   readonly harness: SignerHarness & { readonly faults: Record<Fault, (on: boolean) => Promise<void>> };
   /** Which fault is on, for signers that are broken on purpose. */
   readonly fault: () => Fault | undefined;
+  /** How many signers are open. */
+  readonly openSigners: () => number;
 }
 
 export function createReferenceBackend(options: { latencyMs?: number } = {}): ReferenceBackend {
@@ -44,6 +46,7 @@ export function createReferenceBackend(options: { latencyMs?: number } = {}): Re
   const foreignKey = createTestKey();
   let fault: Fault | undefined;
   let sessionIsOpen = true;
+  let openSigners = 0;
 
   const signDigest = async (digest: Uint8Array, { signal }: SignOptions): Promise<Uint8Array> => {
     await waitUnlessAborted(options.latencyMs ?? 1, signal);
@@ -63,7 +66,9 @@ export function createReferenceBackend(options: { latencyMs?: number } = {}): Re
   const open = async (policy?: GuardPolicy | false): Promise<Signer> => {
     const refusal = fault === undefined ? undefined : OPENING_ERRORS[fault];
     if (refusal !== undefined) throw refusal();
-    const bare = createSigner({ uri: "reference:key-1", publicKey: key.publicKey, signDigest, close: async () => {} });
+    const close = async (): Promise<void> => void (openSigners -= 1);
+    const bare = createSigner({ uri: "reference:key-1", publicKey: key.publicKey, signDigest, close });
+    openSigners += 1;
     return policy === false ? bare : guardSigner(bare, policy);
   };
 
@@ -83,7 +88,8 @@ export function createReferenceBackend(options: { latencyMs?: number } = {}): Re
   const faults = Object.fromEntries(
     ALL_FAULTS.map((name) => [name, toggle(name)]),
   ) as ReferenceBackend["harness"]["faults"];
-  return { key, open, openWith, harness: { open, openWith, secrets: [key.secret], faults }, fault: () => fault };
+  const harness = { open, openWith, secrets: [key.secret], faults };
+  return { key, open, openWith, harness, fault: () => fault, openSigners: () => openSigners };
 }
 
 /** Rejects as a `Signer` must when the signal aborts; without a time it waits for nothing else. */

@@ -87,6 +87,11 @@ describe("every usual form is found", () => {
     expect(searched(silent(`x ${text} y`))).toThrow("message of the call shows the digest");
   });
 
+  test("but not bytes after another first member", () => {
+    const members = JSON.stringify(DIGEST).replace('"0"', '"10"');
+    expect(searched(silent(members))).not.toThrow();
+  });
+
   test("and the second of two secrets is named by its place", () => {
     expect(() => assertValueKeepsSecrets("the second one", ["the first one", "the second one"], "uri")).toThrow(
       "uri shows secrets[1]",

@@ -1,12 +1,18 @@
+import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { SignerError } from "@signpost/core";
-import { listenersLeft } from "../src/checks/abort.ts";
+import type { Signer } from "@signpost/core";
+import { abortChecks, listenersLeft } from "../src/checks/abort.ts";
+import { closeChecks } from "../src/checks/close.ts";
 import { recovers, whileOn } from "../src/checks/faults.ts";
+import { signatureChecks } from "../src/checks/signature.ts";
+import type { CheckDefinition } from "../src/harness.ts";
+import { createTestKey } from "./reference.ts";
 
 // How the checks wait for a backend to recover, and for listeners to go. Each pause ends at once, and its time passes on the
 // clock of the test.
 
-const clock = vi.hoisted(() => ({ pauses: [] as number[], onPause: undefined as (() => void) | undefined }));
+const clock = vi.hoisted(() => ({ pauses: [] as number[], ticks: 0, onPause: undefined as (() => void) | undefined }));
 
 vi.mock("node:timers/promises", async (importOriginal) => ({
   ...(await importOriginal<typeof import("node:timers/promises")>()),
@@ -14,10 +20,12 @@ vi.mock("node:timers/promises", async (importOriginal) => ({
     clock.pauses.push(ms);
     clock.onPause?.();
   },
+  setImmediate: async () => void (clock.ticks += 1),
 }));
 
 beforeEach(() => {
   clock.pauses = [];
+  clock.ticks = 0;
   clock.onPause = undefined;
   const startedAt = 1000;
   vi.spyOn(performance, "now").mockImplementation(
@@ -101,5 +109,66 @@ describe("the listeners of a signal", () => {
     const { signal } = listening();
     expect(await listenersLeft(signal)).toBe(1);
     expect(clock.pauses).toHaveLength(40);
+  });
+});
+
+describe("the moment of a check", () => {
+  const waited = () => ({ pauses: [...clock.pauses], ticks: clock.ticks });
+
+  /** Runs a check with a signer that signs at once. */
+  async function runWith(
+    checks: readonly CheckDefinition[],
+    name: string,
+    change: (signer: Signer) => Partial<Signer>,
+  ): Promise<void> {
+    const key = createTestKey();
+    const signer: Signer = {
+      uri: "quick:key",
+      publicKey: key.publicKey,
+      sign: async (digest) => key.sign(digest),
+      close: async () => undefined,
+    };
+    const check = checks.find((one) => one.name.startsWith(name));
+    if (check === undefined) throw new Error(`there is no check named ${name}`);
+    await check.run({ form: "bare", secrets: [], open: async () => ({ ...signer, ...change(signer) }) });
+  }
+
+  test.each([
+    ["in the same tick as the calls", { pauses: [], ticks: 0 }],
+    ["one tick after the calls", { pauses: [], ticks: 1 }],
+    ["5 ms after the calls", { pauses: [5], ticks: 0 }],
+  ])("closes a signer %s", async (moment, expected) => {
+    const closings: unknown[] = [];
+    await runWith(closeChecks, `closed ${moment}`, () => ({ close: async () => void closings.push(waited()) }));
+    expect(closings[0]).toEqual(expected);
+  });
+
+  test("aborts calls in the same tick, one later, and 3 and 20 ms later", async () => {
+    const aborts: unknown[] = [];
+    await runWith(abortChecks, "an abort during a call", ({ sign }) => ({
+      sign: async (digest, options) => {
+        const { signal } = options ?? {};
+        if (signal !== undefined && getEventListeners(signal, "abort").length === 0)
+          signal.addEventListener("abort", () => aborts.push(waited()));
+        return sign(digest);
+      },
+    }));
+    expect(aborts).toEqual([
+      { pauses: [], ticks: 0 },
+      { pauses: [], ticks: 1 },
+      { pauses: [3], ticks: 1 },
+      { pauses: [3, 20], ticks: 1 },
+    ]);
+  });
+
+  test("lets timers run between the signatures of one that answers at once", async () => {
+    let signatures = 0;
+    await runWith(signatureChecks, "r and s with leading zero bytes", ({ sign }) => ({
+      sign: async (digest) => {
+        signatures += 1;
+        return sign(digest);
+      },
+    }));
+    expect(clock.ticks).toBe(signatures);
   });
 });
