@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { provideBackends } from "../backends.mjs";
 import { build } from "../lib/build.mjs";
@@ -38,6 +38,8 @@ export async function mutatePackage(given) {
   must("npm run build", { ok: await build(), output: "" });
 
   const folder = mkdtempSync(join(scratchFolder("mutate"), "run-"));
+  // Programs that run as another user read the copies too.
+  chmodSync(folder, 0o755);
   const lanes = Array.from({ length: LANES }, (_, index) => new Lane(join(folder, `${index}`), env));
   // The copies have tests, which a test runner in the clone would find.
   const remove = () => rmSync(folder, { recursive: true, force: true });

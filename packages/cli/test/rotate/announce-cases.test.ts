@@ -101,10 +101,19 @@ describe("nothing is written if", () => {
     expect(await read("signpost.config.json")).toBe(configText());
   });
 
-  test("another key of the schedule does not open, which is named", async () => {
-    const config = configOf([...ENTRIES.slice(0, 1), { ...ENTRIES[1], signer: "local:away.pem" }]);
-    const { code, stderr } = await announce([...NEW, ...(await file("other.json", config)), "--yes"]);
-    expect(stderr).toContain("other.json: keys.entries[1].signer: ");
+  const AWAY = [...ENTRIES.slice(0, 1), { ...ENTRIES[1], signer: "local:away.pem" }];
+  test.each([
+    ["of the schedule", configOf(AWAY), [], "keys.entries[1].signer"],
+    ["of a file that is a schedule alone", { maxTokenLifetimeSeconds: 3600, entries: AWAY }, [], "entries[1].signer"],
+    [
+      "of a list that becomes a schedule",
+      { issuer: "https://op.example", keys: [{ signer: "local:a.pem" }, { signer: "local:away.pem" }] },
+      ["--max-token-lifetime", "3600"],
+      "keys[1].signer",
+    ],
+  ])("another key %s does not open, which is named", async (_where, config, args, place) => {
+    const { code, stderr } = await announce([...NEW, ...(await file("other.json", config)), ...args, "--yes"]);
+    expect(stderr).toContain(` other.json: ${place}: `);
     expect([2, 3]).toContain(code);
   });
 

@@ -9,7 +9,7 @@ import { printOutcome, propose, type Outcome, type Proposal } from "../change/pr
 import { loadTarget, type Target } from "../change/target.ts";
 import { inspectRotation } from "../inspect.ts";
 import { requireSound } from "../require-sound.ts";
-import { jwksUriOf } from "../source.ts";
+import { entriesPath, jwksUriOf } from "../source.ts";
 import { instantOf, instantText } from "../timeline/instants.ts";
 import type { AnnounceFlags } from "./command.ts";
 import { announcedEntry, requireAhead, type AnnouncedKey } from "./entry.ts";
@@ -45,12 +45,9 @@ async function announce(
 }
 
 /** The signers of the entries that the schedule has already, by their index. */
-async function openOthers(
-  keys: OpenKeys,
-  { source, schedule, path }: Target,
-): Promise<readonly (Signer | undefined)[]> {
+async function openOthers(keys: OpenKeys, { source, schedule }: Target): Promise<readonly (Signer | undefined)[]> {
   const signers: (Signer | undefined)[] = [];
-  const list = source.keys === schedule ? `${path === "" ? "" : `${path}.`}entries` : path;
+  const list = entriesPath(source);
   for (const [index, { signer }] of schedule.entries.entries()) {
     const place = `${source.file.name}: ${list}[${index}].signer`;
     signers.push(signer === undefined ? undefined : await keys.open(place, signer));
