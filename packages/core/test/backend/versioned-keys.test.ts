@@ -33,6 +33,16 @@ describe("the versions of a key", () => {
     expect(await keys.refresh()).toBe(true);
   });
 
+  test("are closed once, at the end of a block too", async () => {
+    let closes = 0;
+    const close = async (): Promise<void> => void (closes += 1);
+    const keys = createVersionedKeys([V1], async () => [V1], close);
+    await keys[Symbol.asyncDispose]();
+    await keys.close();
+    expect(closes).toBe(1);
+    await expect(keys.refresh()).rejects.toMatchObject({ code: "closed" });
+  });
+
   test("are listed once for refreshes at the same time", async () => {
     let lists = 0;
     const list = async (): Promise<readonly VersionEntry[]> => {

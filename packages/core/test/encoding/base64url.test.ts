@@ -24,6 +24,12 @@ describe("base64url", () => {
     expect(encodeBase64url(Uint8Array.from([1, 2, 3, 4, 5]).subarray(1, 4))).toBe("AgME");
   });
 
+  it.each([63, 64, 65, 300])("encodes only the view of %d bytes, too", (length) => {
+    const page = Uint8Array.from({ length: length + 20 }, (_, index) => index * 7);
+    const view = page.subarray(9, 9 + length);
+    expect(encodeBase64url(view)).toBe(Buffer.from(Array.from(view)).toString("base64url"));
+  });
+
   it("round trips any bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { writeResponse } from "@signpost/core/adapter";
+import { removeOrigin, writeResponse } from "@signpost/core/adapter";
 
 const HEADERS = { "Cache-Control": "public, max-age=300", ETag: '"etag"', "Content-Length": "4" };
 const OK = { status: 200, headers: HEADERS, body: Buffer.from("body") };
@@ -112,4 +112,14 @@ test("a response that has begun or ended stays as it is", async () => {
     writeResponse(res, OK);
   });
   expect(ended.text).toBe("other");
+});
+
+test("headers that have been sent keep their origin", async () => {
+  const { status, headers, text } = await answerOf((res) => {
+    res.writeHead(200, { "Access-Control-Allow-Origin": "https://rp.example", Vary: "Origin" });
+    res.flushHeaders();
+    removeOrigin(res);
+    res.end("body");
+  });
+  expect([status, headers.get("vary"), text]).toEqual([200, "Origin", "body"]);
 });

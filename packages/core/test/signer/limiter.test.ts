@@ -1,6 +1,9 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { ConfigurationError, createLimiter } from "@signpost/core";
+import { ConfigurationError, createLimiter, type Limiter } from "@signpost/core";
+import { withConcurrency } from "@signpost/core/adapter";
+import { AttemptController } from "../../src/signer/attempt-controller.ts";
+import { acquireUntil, concurrencyOf } from "../../src/signer/limiter.ts";
 import { failure } from "../support/failure.ts";
 
 describe("a limiter", () => {
@@ -96,5 +99,70 @@ describe("a limiter", () => {
     const refused = () => createLimiter(options);
     expect(refused).toThrow(ConfigurationError);
     expect(refused).toThrow(expect.objectContaining({ argument }));
+  });
+});
+
+describe("the concurrency of a limiter", () => {
+  const rate = { permits: 10, perSeconds: 1 };
+  const slots = createLimiter({ concurrency: 3, maxQueue: 1 });
+
+  test("is known of ours, unless it has none, and not of others", () => {
+    expect(concurrencyOf(slots)).toBe(3);
+    expect(concurrencyOf(createLimiter({ concurrency: 3, rate, maxQueue: 1 }))).toBe(3);
+    expect(concurrencyOf(createLimiter({ rate, maxQueue: 1 }))).toBeUndefined();
+    expect(concurrencyOf({ ...slots })).toBeUndefined();
+  });
+
+  test("is what an adapter says of its own, which stays as it is", () => {
+    const own = { ...slots };
+    expect(withConcurrency(own, 7)).toBe(own);
+    expect(concurrencyOf(own)).toBe(7);
+  });
+});
+
+describe("a slot for an attempt", () => {
+  /** A limiter of others, which grants at once and writes down what it was asked. */
+  function recording() {
+    const asked: unknown[][] = [];
+    const release = (): void => undefined;
+    const limiter: Limiter = {
+      active: 0,
+      queued: 0,
+      acquire: (...args) => {
+        asked.push(args);
+        return release;
+      },
+    };
+    return { limiter, asked, release };
+  }
+
+  test("of ours needs no signal", async () => {
+    const limiter = createLimiter({ concurrency: 1, maxQueue: 1 });
+    const ending = new AttemptController();
+    expect(typeof acquireUntil(limiter, ending, 1000)).toBe("function");
+    const waiting = failure(Promise.resolve(acquireUntil(limiter, ending, 1000)));
+    expect(ending.madeSignal).toBeUndefined();
+    ending.abort("reason");
+    expect([await waiting, limiter.queued]).toEqual(["reason", 0]);
+  });
+
+  test.each([
+    ["of others", (limiter: Limiter) => limiter],
+    ["that an adapter wrote", (limiter: Limiter) => withConcurrency(limiter, 7)],
+    [
+      "whose acquire was replaced",
+      ({ acquire }: Limiter) => Object.assign(createLimiter({ concurrency: 1, maxQueue: 0 }), { acquire }),
+    ],
+    [
+      "that an adapter wrote, and whose acquire was replaced",
+      ({ acquire }: Limiter) =>
+        Object.assign(withConcurrency({ ...createLimiter({ concurrency: 1, maxQueue: 0 }) }, 7), { acquire }),
+    ],
+  ])("%s comes from its acquire, with the signal and the time", (_whose, wrap) => {
+    const { limiter, asked, release } = recording();
+    const ending = new AttemptController();
+    expect(acquireUntil(wrap(limiter), ending, 250)).toBe(release);
+    expect(asked).toEqual([[ending.madeSignal, 250]]);
+    expect(ending.madeSignal).toBeInstanceOf(AbortSignal);
   });
 });

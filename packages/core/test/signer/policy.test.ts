@@ -63,6 +63,27 @@ describe("a policy", () => {
     expect(resolvePolicy({ limiter }, OWN).limiter).toBe(limiter);
   });
 
+  test.each([{ concurrency: 1 }, { maxQueue: 0 }, { concurrency: 1, maxQueue: 0 }])(
+    "has a limiter or %o, not both",
+    (sizes) => {
+      const limiter = createLimiter({ concurrency: 1, maxQueue: 0 });
+      expect(() => resolvePolicy({ limiter, ...sizes }, {})).toThrow(
+        expect.objectContaining({ argument: "policy.limiter", message: expect.stringContaining("not both") }),
+      );
+    },
+  );
+
+  test.each([
+    [null, "null"],
+    [{}, "an object"],
+    [{ acquire: true }, "an object"],
+    [7, "7"],
+  ])("has no limiter that is %j", (limiter, got) => {
+    expect(() => resolvePolicy({ limiter: limiter as never }, {})).toThrow(
+      expect.objectContaining({ argument: "policy.limiter", message: expect.stringMatching(`got ${got}$`) }),
+    );
+  });
+
   test.each([
     [1999, true],
     [2000, false],

@@ -72,11 +72,29 @@ describe("signJws", () => {
     expect(calls).toHaveLength(0);
   });
 
-  test("refuses typ twice", async () => {
+  test.each(["typ", "cty"])("refuses %s twice", async (name) => {
     const { keys } = setOf(signs);
-    expect(await failure(signJws(keys, "", { typ: "a", header: { typ: "b" } }))).toMatchObject({
-      argument: "header.typ",
+    expect(await failure(signJws(keys, "", { [name]: "a", header: { [name]: "b" } }))).toMatchObject({
+      argument: `header.${name}`,
+      message: expect.stringContaining(`not allowed together with the option ${name}`),
     });
+  });
+
+  test.each([
+    ["typ", "", "an empty string"],
+    ["typ", 7, "7"],
+    ["typ", null, "null"],
+    ["cty", "", "an empty string"],
+    ["cty", ["JWT"], "an array"],
+  ])("refuses the %s %j", async (name, value, got) => {
+    const { keys, calls } = setOf(signs);
+    for (const header of [undefined, { x: 1 }]) {
+      expect(await failure(signJws(keys, "", { [name]: value, header }))).toMatchObject({
+        argument: name,
+        message: `${name}: expected a non-empty string, got ${got}`,
+      });
+    }
+    expect(calls).toHaveLength(0);
   });
 
   test("signs bytes as they are, and text as UTF-8", async () => {
