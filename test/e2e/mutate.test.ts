@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runInNewContext } from "node:vm";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { scratchFolder } from "../../scripts/lib/repository.mjs";
 import { readArguments } from "../../scripts/mutate/arguments.mjs";
 import { isWithin } from "../../scripts/mutate/durations.mjs";
 import { isListed, outdated, readEquivalents } from "../../scripts/mutate/equivalents.mjs";
@@ -147,6 +149,18 @@ test("a source with all mutants planted does what the source with only the activ
       `${mutant.change}: ${alone}`,
     );
   }
+});
+
+test("a program that may not write down what it reaches does the same", async () => {
+  const folder = mkdtempSync(join(scratchFolder("mutate-render"), "run-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const state = join(folder, "state.json");
+  writeFileSync(state, JSON.stringify({ active: null, record: "a.test.ts" }));
+  mkdirSync(`${state}.hits`);
+  const mutants = (await mutantsOf("file.ts", "const isAbove = 2 > 1;")).map((mutant) => ({ ...mutant, id: 1 }));
+  const typed = render("const isAbove = 2 > 1;", mutants.slice(0, 1), state);
+  const program = typed.replace("(_:number)", "(_)").replace(" as any", "");
+  expect(runInNewContext(`(() => {${program};return isAbove;})()`, { process })).toBe(true);
 });
 
 test.each(PACKAGES)("all mutants of %s can be planted at once", async (name) => {
