@@ -43,11 +43,8 @@ test("counts", () => { noteOf(50); expect(halvings(4)).toBe(3); });
 `,
   "test/crowd.test.ts": `import { expect, test } from "vitest";
 import { isCrowd } from "../src/crowd.ts";
-test.concurrent.each([1, 2])("two are no crowd, as %i says", async () => {
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  expect(isCrowd(2)).toBe(false);
-});
-test.concurrent("takes its time", () => new Promise((resolve) => setTimeout(resolve, 2000)));
+test.concurrent.each([1, 2])("two are no crowd, as %i says", async () => { expect(isCrowd(2)).toBe(false); });
+test.concurrent("takes its time", () => new Promise((resolve) => setTimeout(resolve, 1000)));
 `,
   "test/broken.test.ts": `import { expect, test } from "vitest";
 test("fails always", () => { expect(1).toBe(2); });

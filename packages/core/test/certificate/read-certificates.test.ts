@@ -15,6 +15,7 @@ import {
   der,
   intermediate,
   issue,
+  type Issued,
   KEY_USAGE,
   leaf,
   newP256,
@@ -80,6 +81,40 @@ describe("a chain", () => {
   test("ends before the trust anchor, also if that is not a root", () => {
     const chain = bundleOf(SOUND.leaf, SOUND.middle, SOUND.root);
     expect(read({ chain, trustAnchors: [SOUND.middle.der] }).x5c).toEqual([SOUND.leaf.base64]);
+  });
+
+  describe("counts the issuers between an issuer and the key for its pathLenConstraint", () => {
+    const chainOf = (top: Issued, middle: Issued = intermediate(top, { pathLength: 0 })) => ({
+      own: leaf(middle),
+      middle,
+      top,
+    });
+    const readChain = ({ own, middle, top }: ReturnType<typeof chainOf>, withRoot: boolean) =>
+      withRoot
+        ? read({ chain: bundleOf(own, middle, top) }, own.jwk)
+        : read({ chain: bundleOf(own, middle), trustAnchors: top.pem }, own.jwk);
+
+    test.each([
+      ["in the chain", true, "entries[0].certificates.chain", "certificate 3 of 3"],
+      ["that is the trust anchor", false, "entries[0].certificates.trustAnchors", "trust"],
+    ])("of a root %s", (_where, withRoot, argument, subject) => {
+      const chain = chainOf(root({ pathLength: 1 }));
+      expect(readChain(chain, withRoot).x5c).toEqual([chain.own.base64, chain.middle.base64]);
+      const error = thrownBy(() => readChain(chainOf(root({ pathLength: 0 })), withRoot));
+      expect(error).toMatchObject({
+        argument,
+        message: expect.stringContaining("its pathLenConstraint 0 allows fewer issuers before it than the 1 there are"),
+      });
+      expect(String(error)).toContain(subject);
+    });
+
+    test("and not one with its own name as issuer (RFC 5280 section 6.1.4)", () => {
+      const top = root({ pathLength: 0 });
+      const chain = chainOf(top, intermediate(top, { name: top.plan.name }));
+      for (const withRoot of [true, false]) {
+        expect(readChain(chain, withRoot).x5c).toEqual([chain.own.base64, chain.middle.base64]);
+      }
+    });
   });
 
   test("is judged by the newest certificate of a root that was renewed", () => {
