@@ -11,6 +11,7 @@ import { refuseInsecureRequests } from "./secure-requests.ts";
 import { rememberingClient } from "./sent-secrets.ts";
 import { DECIDED, type Settings } from "./settings.ts";
 import { createSockets, withLiveSockets, type Sockets } from "./sockets.ts";
+import { afterTokenFiles } from "./token-files.ts";
 
 /** The SDK's default, kept as the minimum. */
 const MIN_SOCKETS = 50;
@@ -125,7 +126,7 @@ function patientProvider(
           return ignoresCache();
         },
       });
-    const source = createCredentialSource(() => withFreshFiles(make), patienceMs, ended);
+    const source = createCredentialSource(() => afterTokenFiles(withFreshFiles(make)), patienceMs, ended);
     return async (options) => {
       const identity = await source(options);
       onIdentity(identity);

@@ -1,6 +1,7 @@
 import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { createFileAccess } from "@signpost/core/adapter";
 import { flagsOf, withGivenEndpoint, type GivenSettings, type Settings } from "../settings.ts";
 import type { AwsKmsCredentials } from "./credential-store.ts";
 import { publicEndpoint } from "./public-endpoint.ts";
@@ -58,9 +59,12 @@ function readFlagOf(name: string): boolean | undefined {
   return value === "true" ? true : undefined;
 }
 
+/** The files may be on a mount that hangs. */
+const once = createFileAccess<boolean>();
+
 async function hasFiles(): Promise<boolean> {
   const files = [fileOf("AWS_CONFIG_FILE", "config"), fileOf("AWS_SHARED_CREDENTIALS_FILE", "credentials")];
-  const found = await Promise.all(files.map((file) => access(file).then(() => true, isNotMissing)));
+  const found = await Promise.all(files.map((file) => once(file, () => access(file).then(() => true, isNotMissing))));
   return found.includes(true);
 }
 
