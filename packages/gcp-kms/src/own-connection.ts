@@ -3,6 +3,7 @@ import type { GcpKmsClientLike } from "./api.ts";
 import { startLife, type ClientLife, type ReadyLife, type Search } from "./client-life.ts";
 import type { Connection } from "./connection.ts";
 import type { CallSubject } from "./client-error.ts";
+import { fileInTime, type UntilFileAnswers } from "./credential-file.ts";
 import { dropRequests, type OpenRequests } from "./credential-requests.ts";
 import { createEarlyRenewal } from "./early-renewal.ts";
 import { isUnauthenticated } from "./errors.ts";
@@ -13,6 +14,8 @@ import type { Sockets } from "./sockets.ts";
 export interface OwnClients {
   /** The connections of clients over REST. Over gRPC, each client has one. */
   readonly sockets?: Sockets | undefined;
+  /** A client that searches for credentials is made only after this. Default: no wait. */
+  readonly untilFileAnswers?: UntilFileAnswers | undefined;
   /** `auth` of the previous client keeps its credentials. Without it, the new client searches for credentials. */
   create(auth?: GcpKmsClientLike["auth"]): GcpKmsClientLike;
   /**
@@ -43,7 +46,7 @@ const RENEWAL_PAUSE_MS = 5_000;
  * - The service refused its credentials. A client keeps a token until the wall clock says that it has expired, even if that
  *   clock was set back. The refused call is made again with the new credentials.
  */
-export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): Connection {
+export function ownConnection({ create, forgetAbsence, sockets, untilFileAnswers }: OwnClients): Connection {
   let current: ClientLife | undefined;
   /** An abandoned search that may still finish. */
   let late: Promise<ReadyLife> | undefined;
@@ -67,6 +70,18 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
     leave(life);
     return start(life.client.auth);
   };
+  /** Makes a client as soon as that is possible, so that the next call need not wait for the whole search. */
+  const begin = (): void => {
+    const startIfNeeded = (): void => {
+      if (!isClosed && current === undefined) start();
+    };
+    if (untilFileAnswers === undefined) start();
+    // If no client can be made, the next call says why.
+    else
+      untilFileAnswers()
+        .then(startIfNeeded)
+        .catch(() => undefined);
+  };
   function onSilence(life: ClientLife): void {
     if (current !== life || sockets !== undefined) return;
     silences = life.isHeard ? 0 : silences + 1;
@@ -82,7 +97,7 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
     renewedAt = readInstant();
     silences = 0;
     leave(life);
-    start();
+    begin();
     return true;
   };
   const giveUp = (life: ClientLife, search: Search): void => {
@@ -108,6 +123,7 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
     });
   };
   const ready = async (bounds: CallBounds, subject: CallSubject): Promise<ReadyLife> => {
+    if (current === undefined && untilFileAnswers !== undefined) await fileInTime(untilFileAnswers, bounds, subject);
     const life = current !== undefined && mayBeDead(current) ? replace(current) : (current ?? start());
     const search = life.search();
     try {
@@ -138,7 +154,7 @@ export function ownConnection({ create, forgetAbsence, sockets }: OwnClients): C
     }
   };
 
-  start();
+  begin();
   return {
     call: async (bounds, subject, call) => {
       const make = ({ life, optionsOf }: ReadyLife): ReturnType<typeof call> =>

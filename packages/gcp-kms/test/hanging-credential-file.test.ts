@@ -1,0 +1,77 @@
+import { generateKeyPairSync } from "node:crypto";
+import fs, { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type * as promises from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test, vi } from "vitest";
+import { openGcpKmsSigner } from "@signpost/gcp-kms";
+import { newMessage, rejection } from "./support/signatures.ts";
+
+/** A mount that hangs, and what ends that. */
+const mount = vi.hoisted(() => ({ hangs: true, file: "", waiting: new Set<() => void>() }));
+vi.mock("node:fs/promises", async (load) => {
+  const real = await load<typeof promises>();
+  const stat = async (...given: Parameters<typeof real.stat>): Promise<unknown> => {
+    if (mount.hangs && given[0] === mount.file) await new Promise<void>((resolve) => mount.waiting.add(resolve));
+    return real.stat(...given);
+  };
+  return { ...real, stat };
+});
+
+const directory = mkdtempSync(join(tmpdir(), "signpost-gcp-mount-"));
+const file = join(directory, "credentials.json");
+mount.file = file;
+/** How often the SDK has begun to look at the file. */
+const bySdk = vi.spyOn(fs, "realpathSync");
+const looksOfSdk = (): number => bySdk.mock.calls.filter(([path]) => path === file).length;
+
+writeFileSync(
+  file,
+  JSON.stringify({ type: "authorized_user", client_id: "c", client_secret: "s", refresh_token: "r" }),
+);
+vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", file);
+afterAll(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+  rmSync(directory, { recursive: true });
+});
+
+const keyVersion = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
+const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+
+test.each(["grpc", "rest"] as const)(
+  "a file with credentials on a mount that hangs holds one read, for all signers and calls, and none of the SDK: %s",
+  async (transport) => {
+    mount.hangs = true;
+    mount.waiting.clear();
+    const before = looksOfSdk();
+    const options = { keyVersion, publicKey, transport, endpoint: "https://127.0.0.1:9", policy: false } as const;
+    const signers = await Promise.all([
+      openGcpKmsSigner({ ...options, callTimeoutMs: 300 }),
+      openGcpKmsSigner({ ...options, callTimeoutMs: 300 }),
+    ]);
+    for (let call = 0; call < 4; call += 1) {
+      for (const signer of signers) {
+        expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({
+          code: "timeout",
+          message: `cannot sign with ${keyVersion}: the file in GOOGLE_APPLICATION_CREDENTIALS was not read within 270 ms`,
+        });
+      }
+    }
+    expect(mount.waiting.size).toBe(1);
+    expect(looksOfSdk()).toBe(before);
+    mount.hangs = false;
+    for (const goOn of mount.waiting) goOn();
+    await vi.waitFor(() => expect(looksOfSdk()).toBeGreaterThanOrEqual(before + signers.length), { timeout: 20_000 });
+    await Promise.all(signers.map((signer) => signer.close()));
+  },
+);
+
+test("a service without credentials needs no file", async () => {
+  mount.hangs = true;
+  mount.waiting.clear();
+  const signer = await openGcpKmsSigner({ keyVersion, publicKey, endpoint: "http://127.0.0.1:9", policy: false });
+  await rejection(signer.sign(newMessage().digest));
+  expect(mount.waiting.size).toBe(0);
+  await signer.close();
+});
