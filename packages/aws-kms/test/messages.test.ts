@@ -68,9 +68,10 @@ describe("an error names the key as it was given, and the Region that was asked:
     const opening = openAwsKmsSigner({ key: "alias/op-2026", region, endpoint: silent.endpoint, ...bounds });
     await expect(opening).rejects.toMatchObject({
       code: "timeout",
-      // The guard and the transport have the same limit, and either may be the first to see it.
+      // The guard and the transport have the same limit, and either may be the first to see it. On a busy machine, an attempt has
+      // less than the whole opening.
       message: expect.stringMatching(
-        /^awskms:\S+\/alias\/op-2026\?region=eu-west-1: .* 50 ms$|^kms:GetPublicKey of alias\/op-2026 in eu-west-1 failed: /,
+        /^awskms:\S+\/alias\/op-2026\?region=eu-west-1: .* (?:50|[1-4]?\d) ms$|^kms:GetPublicKey of alias\/op-2026 in eu-west-1 failed: /,
       ) as string,
       uri: `awskms://127.0.0.1:${silent.port}/alias/op-2026?region=eu-west-1`,
     });
