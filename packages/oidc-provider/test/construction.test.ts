@@ -30,7 +30,9 @@ describe("at construction", () => {
     }
     const refused = () => signpostKeys({ ExternalSigningKey: Changed, errors, keys });
     expect(refused).toThrow(ConfigurationError);
-    expect(refused).toThrow(/signing hook.*is different \(missing: .*sign\)/);
+    expect(refused).toThrow(
+      /signing hook.*is different \(missing: kid, alg, use, kty, crv, x, y, key_ops, sign\) and needs another/,
+    );
   });
 
   test.each([
@@ -162,15 +164,28 @@ describe("at construction", () => {
     expect(() => signpost.attach(provider, endpoint)).toThrow(expect.objectContaining({ argument: "provider" }));
   });
 
-  test("a provider without the classes that are checked is refused, and the missing one named", async () => {
+  test.each([
+    ["IdToken"],
+    ["Client"],
+    ["ResourceServer"],
+    ["AuthorizationCode"],
+    ["RefreshToken"],
+    ["DeviceCode"],
+    ["BackchannelAuthenticationRequest"],
+    ["PreAuthorizedCode"],
+    ["PushedAuthorizationRequest"],
+    ["Client", "ResourceServer", "DeviceCode"],
+  ])("a provider without the class %s is refused, and what is missing is named", async (...missing) => {
     const keys = await keysOf();
     const signpost = signpostKeys({ ExternalSigningKey, errors, keys });
-    const host = { issuer: "http://127.0.0.1", use: () => host, pathFor: () => "/jwks", IdToken: Date };
-    const endpoint = createJwksEndpoint({ issuer: "http://127.0.0.1", keys });
-    expect(() => signpost.attach(host as never, endpoint)).toThrow(
+    const { jwks, features, clientDefaults } = signpost;
+    const issuer = "http://127.0.0.1";
+    const provider = new Provider(issuer, { jwks, features, clientDefaults: { ...clientDefaults } });
+    for (const name of missing) Object.defineProperty(provider, name, { value: undefined });
+    expect(() => signpost.attach(provider, createJwksEndpoint({ issuer, keys }))).toThrow(
       expect.objectContaining({
         argument: "provider",
-        message: expect.stringMatching(/missing: Client, ResourceServer/),
+        message: expect.stringContaining(`this one is different (missing: ${missing.join(", ")})`),
       }),
     );
   });

@@ -258,10 +258,16 @@ describe("an encryption key is refused with", () => {
     row("P-384 coordinates of 32 bytes", ".publicKey", /expected 48/, { publicKey: { ...GOLDEN_JWK, crv: "P-384" } }),
     row("X25519", ".publicKey", /RSA or EC/, { publicKey: X25519.jwk }),
     row("a symmetric key", ".publicKey", /private member "k"/, { publicKey: { kty: "oct", k: "AAAA" } }),
-    row("a signature algorithm", ".alg", /RSA-OAEP-256/, { publicKey: RSA.jwk, alg: "RS256" }),
+    row("a signature algorithm", ".alg", /one of RSA-OAEP-256, .+ for a key of type RSA, got RS256$/, {
+      publicKey: RSA.jwk,
+      alg: "RS256",
+    }),
     row("RSA1_5", ".alg", /RSA-OAEP-256/, { publicKey: RSA.jwk, alg: "RSA1_5" }),
     row("an EC algorithm for RSA", ".alg", /RSA-OAEP-256/, { publicKey: RSA.jwk, alg: "ECDH-ES" }),
-    row("an RSA algorithm for EC", ".alg", /ECDH-ES/, { publicKey: P384.jwk, alg: "RSA-OAEP" }),
+    row("an RSA algorithm for EC", ".alg", /one of ECDH-ES, .+ for a key of type EC, got RSA-OAEP$/, {
+      publicKey: P384.jwk,
+      alg: "RSA-OAEP",
+    }),
     row("an alg that is no string", ".alg", /ECDH-ES/, { publicKey: P384.jwk, alg: 1 }),
     row("an alg in a list", ".alg", /got an array$/, { publicKey: P384.jwk, alg: ["ES256"] }),
     row("an alg that is shown", ".alg", /got ES256$/, { publicKey: P384.jwk, alg: "ES256" }),
