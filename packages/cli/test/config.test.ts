@@ -86,6 +86,9 @@ const MISTAKES: readonly (readonly [string, object])[] = [
     { issuer, keys, legacyVerificationKeys: [{ alg: "HS256", publicKey: { kty: "RSA" } }] },
   ],
   ["adapters.local.folder: unknown option", { issuer, keys, adapters: { local: { folder: "keys" } } }],
+  ["adapters.awskms: expected an object, got a string", { issuer, keys, adapters: { awskms: "eu-west-1" } }],
+  ["adapters.vault: expected an object, got an array", { issuer, keys, adapters: { vault: [] } }],
+  ["adapters.local: expected an object, got true", { issuer, keys, adapters: { local: true } }],
   ["adapters.pkcs12: unknown option; did you mean pkcs11?", { issuer, keys, adapters: { pkcs12: {} } }],
 ];
 

@@ -46,12 +46,19 @@ describe("a file", () => {
 
   test("has up to 65,536 bytes", async () => {
     expect(await read(`file:${await written("x".repeat(65_536))}`)).toHaveLength(65_536);
-    await expect(read(`file:${await written("x".repeat(65_537))}`)).rejects.toMatchObject(MISSING);
+    await expect(read(`file:${await written("x".repeat(65_537))}`)).rejects.toMatchObject({
+      ...MISSING,
+      message: expect.stringMatching(/cannot be read \(secret: expected .*65,?536 bytes.*\)$/),
+    });
   });
 
   test.each<[what: string, reference: () => Promise<string>, message: RegExp]>([
     ["that is not there", async () => `file:${join(folder, "nowhere")}`, /cannot be read \(ENOENT\)$/],
-    ["that is a folder", async () => `file:${folder}`, /^The file of a secret cannot be read/],
+    [
+      "that is a folder",
+      async () => `file:${folder}`,
+      /cannot be read \(secret: expected a regular file, not a FIFO, device or folder\)$/,
+    ],
     ["that is not UTF-8", async () => `file:${await written(Uint8Array.of(0xff))}`, /is not UTF-8$/],
     ["on another host", async () => "file://host/secret", /has no path that can be read$/],
   ])("%s is an error that does not show its path", async (_what, reference, message) => {

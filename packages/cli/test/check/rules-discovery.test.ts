@@ -82,6 +82,24 @@ test.each<readonly [string, Op, Verdicts]>([
   await expect(differences(server)).resolves.toEqual(expected);
 });
 
+describe("what is said of the announced algorithms", () => {
+  const unknown = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `x${index}`);
+
+  test.each<[what: string, announced: unknown, seen: readonly string[]]>([
+    ["names them all", ["ES256", "none", "HS256"], ["ES256, none, HS256"]],
+    ["leaves out what is no text", [7, "ES256", null, "none"], ["ES256, none"]],
+    ["names those without a key", ["RS256", "ES256", "PS256"], ["no key for RS256, PS256"]],
+    ["is nothing if it is no list", "ES256", ["id_token_signing_alg_values_supported is not there"]],
+    ["looks at the first hundred", [...unknown(99), "RS256"], ["no key for RS256"]],
+    ["does not look at more", ["none", ...unknown(99), "RS256"], [expect.stringMatching(/^none, x0, .*…$/)]],
+  ])("%s", async (_what, announced, expected) => {
+    const { rows } = await check(withMetadata({ id_token_signing_alg_values_supported: announced }));
+    const row = rows.find(({ rule }) => rule === "algorithms");
+    const said = [row?.seen, ...(row?.findings ?? []).map(({ seen }) => seen)].filter((text) => text !== "");
+    expect(said).toEqual(expected);
+  });
+});
+
 test.each<readonly [string, Op, Verdicts]>([
   ["no document", withAnswers({ [OPENID]: NOT_FOUND }), { discovery: "must" }],
   [

@@ -131,6 +131,19 @@ test("a diff has the lines that change, and two around them", async () => {
   ]);
 });
 
+test.each([
+  ["a line before one that stays", "qr", "Xqr", "+X  q  r"],
+  ["lines around one that stays", "qr", "XqY", "+X  q -r +Y"],
+  ["a line that goes before one that stays", "pqr", "qX", "-p  q -r +X"],
+  ["the longest part that stays", "abcab", "bcabX", "-a  b  c  a  b +X"],
+  ["a longer part that stays before a nearer one", "xabcdz", "axbcdZ", "-x  a +x  b  c  d -z +Z"],
+  ["nothing that stays", "ab", "XY", "-a -b +X +Y"],
+])("a diff shows %s", (_what, old, fresh, expected) => {
+  const edit = { offset: 0, length: 2 * old.length - 1, content: [...fresh].join("\n") };
+  const shown = diffOf([...old].join("\n"), [edit]).flatMap(({ lines }) => lines.map(({ mark, text }) => mark + text));
+  expect(shown.join(" ")).toBe(expected);
+});
+
 test("a change of thousands of lines is not compared line by line: all old lines come first, then all new ones", async () => {
   const lines = Array.from({ length: 1200 }, (_, index) => `      "${index}"`);
   const text = `{\n  "keys": [\n${lines.join(",\n")}\n  ],\n  "after": 1\n}\n`;

@@ -26,6 +26,13 @@ test("without notices of the operating system, the file is read from time to tim
   await expect.poll(() => onChange.mock.calls.length).toBe(1);
 });
 
+test("without another time, the file is read every two seconds", async () => {
+  const every = vi.spyOn(globalThis, "setInterval");
+  onTestFinished(() => every.mockRestore());
+  await watched({ notices: false });
+  expect(every.mock.calls.map(([, ms]) => ms)).toEqual([2000]);
+});
+
 test("a new date, and another file in the folder, change nothing", async () => {
   const { folder, path, onChange } = await watched({ pollMs: 20 });
   await utimes(path, new Date(0), new Date(0));
