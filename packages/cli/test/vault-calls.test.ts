@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openRest } from "../src/backends/rest.ts";
 import {
@@ -59,6 +61,32 @@ describe("a server over HTTP", () => {
     expect(await connections()).toBe(1);
     rest.close();
     await expect.poll(connections).toBe(0);
+  });
+
+  test("is asked over one connection with TLS too, by the name and the authority that are given", async () => {
+    const { cert, key } = selfSignedCertificate("vault.test");
+    const folder = await createKeyFolder();
+    await folder.write("ca.pem", cert);
+    const server = createTlsServer({ cert, key }, (_request, response) => void response.end("{}"));
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    let connections = 0;
+    server.on("secureConnection", () => (connections += 1));
+    onTestFinished(async () => {
+      server.closeAllConnections();
+      server.close();
+      await folder[Symbol.asyncDispose]();
+    });
+    const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const request = { method: "GET", path: "/", headers: {} } as const;
+    const rest = await openRest(origin, { caFile: "ca.pem", serverName: "vault.test" }, folder.path);
+    for (let call = 0; call < 3; call += 1) expect(await rest.send(request)).toMatchObject({ status: 200, json: {} });
+    expect(connections).toBe(1);
+    rest.close();
+    for (const tls of [{ serverName: "vault.test" }, { caFile: "ca.pem", serverName: "other.test" }]) {
+      const refused = await openRest(origin, tls, folder.path);
+      await expect(refused.send(request)).rejects.toThrow();
+      refused.close();
+    }
   });
 
   test("gets a body as JSON, with its length in bytes", async () => {
