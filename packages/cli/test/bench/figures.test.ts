@@ -86,6 +86,12 @@ describe("a tally", () => {
     expect((first?.fromMs ?? 9) <= 1 && (first?.toMs ?? 0) > 1).toBe(true);
   });
 
+  test("of calls below a millisecond has their slowest one", () => {
+    const tally = new Tally();
+    for (const ms of [0.25, 0.5]) tally.record(ms);
+    expect([tally.min, tally.max, tally.mean]).toEqual([0.25, 0.5, 0.375]);
+  });
+
   test("tells a percentile from the slowest call if it can", () => {
     const tally = new Tally();
     for (let count = 1; count <= 99; count += 1) tally.record(count);

@@ -75,6 +75,10 @@ it.each<[value: string, seconds: number]>([
   expect(lifetimeOf(answer(["Age", value]))).toMatchObject({ age: seconds, isAgeStated: true });
 });
 
+it("an answer without Age has the age 0, which nothing states", () => {
+  expect(lifetimeOf(answer(["Cache-Control", "max-age=60"]))).toMatchObject({ age: 0, isAgeStated: false });
+});
+
 it("a Date that is no HTTP-date says nothing", () => {
   expect(dateOf(answer(["Date", DATE]))).toBe(Date.parse(DATE));
   expect(dateOf(answer(["Date", "2026-11-29"]))).toBeUndefined();

@@ -93,6 +93,11 @@ describe("nothing is written if", () => {
       "must differ from the activeFrom of entries[1]",
     ],
     ["a time has no zone", [...NEW, "--active-from", "2026-07-02T12:00:00"], "error --active-from: expected a date"],
+    [
+      "the time of the announcement has no zone",
+      [...NEW, "--announced-from", "2026-07-02T12:00:00"],
+      "error --announced-from: expected a date",
+    ],
     ["the URI has no backend", ["--signer", "pkcs12:a"], "begins with the scheme of no backend"],
   ])("%s", async (_name, args, message) => {
     const { code, stderr } = await announce([...args, "--yes"]);

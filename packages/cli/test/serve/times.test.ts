@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { html } from "../../src/serve/status/html.ts";
+import { html, NOTHING } from "../../src/serve/status/html.ts";
 import { timeOf, timeWithDistance } from "../../src/serve/status/times.ts";
 
 const NOW = new Date("2026-07-01T08:00:30.500Z");
@@ -26,4 +26,8 @@ test("text in a template is escaped, and markup is not", () => {
   expect(html`${"<&>\"'"} ${7} ${inner} ${[inner, inner]}`.markup).toBe(
     "&lt;&amp;&gt;&quot;&#39; 7 <b>a</b> <b>a</b><b>a</b>",
   );
+});
+
+test("nothing is no part of a page", () => {
+  expect(html`<p>${NOTHING}${[NOTHING, NOTHING]}${""}</p>`.markup).toBe("<p></p>");
 });
