@@ -168,16 +168,19 @@ describe("doctor", () => {
     expect(await certificatesOf(config())).toMatchObject([{ level, text: expect.stringMatching(text) }]);
   });
 
-  test("says it about a key that no longer signs", async () => {
+  test.each([
+    ["with a kid", { keyId: "old" }, "old"],
+    ["without one", {}, "keys[1]"],
+  ])("says it about a key that no longer signs, %s", async (_kid, named, called) => {
     const old = {
-      keyId: "old",
+      ...named,
       publicKey: key.export({ type: "spki", format: "pem" }),
       certificates: { chain: certificateOf(key, ["a"], undefined, undefined, -1) },
     };
     await folder.addKey("next.pem");
     const config = { issuer, keys: [{ keyId: "next", signer: `local:${folder.path}/next.pem` }, old] };
     const { stdout } = await run(config, "doctor", "--json", "--samples", "0");
-    const report = JSON.parse(stdout).keys.find(({ name }: { name: string }) => name === "old");
+    const report = JSON.parse(stdout).keys.find(({ name }: { name: string }) => name === called);
     expect(report).toMatchObject({ uri: null, findings: [{ check: "certificates", level: "problem" }] });
   });
 
