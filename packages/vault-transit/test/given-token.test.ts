@@ -9,7 +9,10 @@ import { rejection } from "./support/signatures.ts";
 // How long the tokens of the caller are used, renewed and waited for, to the millisecond.
 
 const readFile = vi.hoisted(() => vi.fn<(argument: string, path: string) => Promise<string>>());
-vi.mock("../src/secret-file.ts", () => ({ readSecretFile: readFile }));
+vi.mock("../src/secret-file.ts", async (original) => ({
+  ...(await original<typeof import("../src/secret-file.ts")>()),
+  readSecretFile: readFile,
+}));
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] }));
 afterEach(() => {
