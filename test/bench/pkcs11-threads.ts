@@ -1,4 +1,4 @@
-// pkcs11js by hand in threads of its own: what the event loop's freedom costs at least, without a guard or a check.
+// pkcs11js by hand in separate threads: what the event loop's freedom costs at least, without a guard or a check.
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { digest, type KeyPlace, type Pkcs11Peer, pooled } from "./pkcs11-peers.ts";

@@ -44,7 +44,7 @@ await runBench({
     const ours: Pkcs11Peer = { name: "guarded signer", sign: () => signer.sign(digest), close: () => signer.close() };
     const async = openBinding(where, "async", SESSIONS);
     const byHand = [openBinding(where, "sync", 1), async];
-    // The least that a free event loop takes: one thread of its own, as Signpost uses on two processors.
+    // The least that a free event loop takes: one separate thread, as Signpost uses on two processors.
     const thread = await openThreads(where, 1);
     const libraries = [openGraphene(where, SESSIONS), await openWebCrypto(where, SESSIONS)];
     const peers = [...byHand, thread, ...libraries];

@@ -28,7 +28,7 @@ interface Running {
   readonly ended: Promise<number | string | null>;
 }
 
-/** In a process group for itself, as a terminal runs it, with a folder of its own for temporary files. */
+/** In a process group for itself, as a terminal runs it, with a separate folder for temporary files. */
 function start(command: string, args: readonly string[]): Running {
   const env = { ...process.env, TMPDIR: temporary };
   const child = spawn(command, args, { cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });

@@ -113,7 +113,7 @@ describe("the concurrency of a limiter", () => {
     expect(concurrencyOf({ ...slots })).toBeUndefined();
   });
 
-  test("is what an adapter says of its own, which stays as it is", () => {
+  test("is what an adapter has chosen, which stays as it is", () => {
     const own = { ...slots };
     expect(withConcurrency(own, 7)).toBe(own);
     expect(concurrencyOf(own)).toBe(7);
