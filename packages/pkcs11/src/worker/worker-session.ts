@@ -64,9 +64,11 @@ export class WorkerSession {
       this.close();
       handle = open();
     }
+    // Other code closed the old one, and the module gave its number to the new one.
+    if (this.#session?.handle.equals(handle) === true) this.forget();
     this.close();
     this.#session = { binding, handle, slot, token, generation: generation(gate) };
-    return loginState(this.#session);
+    return this.state();
   }
 
   state(): LoginState {
