@@ -21,6 +21,12 @@ const CKR = {
 const RECOVERY_MS = 40_000;
 const SESSIONS = 4;
 
+/**
+ * A session that is opened again proves its key by a signature. If that does not verify, it cannot tell another key from a wrong
+ * signature. Sessions that an earlier fault ended may be opened during this one.
+ */
+const AFTER_RECOVERY = ["wrong_key"] as const;
+
 /** SoftHSM behind a module that makes faults, in threads of this process or in a child process. */
 export async function startPkcs11(isolation: "thread" | "process"): Promise<FaultyBackend> {
   const hsm = await startSoftHsm();
@@ -100,9 +106,9 @@ export async function startPkcs11(isolation: "thread" | "process"): Promise<Faul
       unavailable: shimmed(() => shim.fail("C_Sign", CKR.GENERAL_ERROR)),
       truncated: shimmed(() => shim.tamper("short")),
       empty: shimmed(() => shim.tamper("empty")),
-      corrupted: shimmed(() => shim.tamper("flip")),
+      corrupted: shimmed(() => shim.tamper("flip"), { codes: AFTER_RECOVERY }),
       "out-of-range": shimmed(() => shim.tamper("zero-r")),
-      "wrong-digest": shimmed(() => shim.tamper("other-digest")),
+      "wrong-digest": shimmed(() => shim.tamper("other-digest"), { codes: AFTER_RECOVERY }),
       "access-denied": shimmed(() => shim.fail("C_Sign", CKR.ACTION_PROHIBITED)),
       "token-removed": shimmed(() => {
         for (const name of ["C_Sign", "C_OpenSession", "C_Initialize"] as const) shim.fail(name, CKR.DEVICE_REMOVED);
