@@ -37,6 +37,27 @@ describe("with undici", () => {
     expect(hasGlobalDispatcher()).toBe(expected);
   });
 
+  describe("where Node 26 and undici 8 keep it", () => {
+    const [older, newer] = [Symbol.for("undici.globalDispatcher.1"), Symbol.for("undici.globalDispatcher.2")];
+    const before: unknown = Reflect.get(globalThis, newer);
+    afterEach(() => void Reflect.set(globalThis, newer, before));
+
+    class Dispatcher1Wrapper {
+      readonly dispatch = (): boolean => true;
+    }
+
+    it.each<[string, string, boolean, (undici: Undici) => object, (undici: Undici) => object]>([
+      ["an Agent", "its wrapper", false, ({ Agent }) => new Agent(), () => new Dispatcher1Wrapper()],
+      ["an Agent", "another Agent", false, ({ Agent }) => new Agent(), ({ Agent }) => new Agent()],
+      ["a ProxyAgent", "its wrapper", true, proxyAgent, () => new Dispatcher1Wrapper()],
+      ["an Agent", "a ProxyAgent of undici 7", true, ({ Agent }) => new Agent(), proxyAgent],
+    ])("%s, and %s for undici 7: %s", (_newer, _older, expected, makeNewer, makeOlder) => {
+      Reflect.set(globalThis, newer, makeNewer(undici));
+      Reflect.set(globalThis, older, makeOlder(undici));
+      expect(hasGlobalDispatcher()).toBe(expected);
+    });
+  });
+
   it("a set without connections of the caller is fetched through the dispatcher of the program", async () => {
     const server = await rawServer(() => [jsonAnswer(JSON.stringify({ keys: [testKey("a").jwk] }))]);
     const keySet = createRemoteKeySet(`http://127.0.0.1:${server.port}/jwks`, { allowInsecureLoopback: true });
@@ -53,3 +74,7 @@ describe("with undici", () => {
     expect(server.requests).toHaveLength(2);
   });
 });
+
+function proxyAgent({ ProxyAgent }: Undici): object {
+  return new ProxyAgent("http://127.0.0.1:9");
+}
