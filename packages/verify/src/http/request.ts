@@ -145,7 +145,7 @@ async function exchange(
   });
   requester.host.answered();
   if (answer.status !== 200 && answer.status !== 304) {
-    await discard(answer);
+    discard(answer);
     throw refusedStatus(answer, url, requester.instant().date);
   }
   const read: Record<string, string> = {};
@@ -155,12 +155,12 @@ async function exchange(
     if (value !== null) read[name] = value.trim();
   }
   if (answer.status === 304 || method === "HEAD") {
-    await discard(answer);
+    discard(answer);
     return { status: answer.status, headers: read, body: new Uint8Array(), requestedAt };
   }
   const mediaType = mediaTypeOf(read["content-type"]);
   if (limits.contentTypes !== "any" && !limits.contentTypes.includes(mediaType)) {
-    await discard(answer);
+    discard(answer);
     const expected = limits.contentTypes.join(" or ");
     const message = `${printableUrl(url)} answered with ${printableType(mediaType)}, expected ${expected}`;
     throw new KeySetError("unexpected_content_type", message);
@@ -224,14 +224,14 @@ async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): 
   return Buffer.concat(chunks, length);
 }
 
-/** An unread body would keep its connection busy. The streams of some clients, such as node-fetch, cannot be canceled. */
-async function discard(answer: FetchResponseLike): Promise<void> {
-  try {
-    const { body } = answer;
-    if (body !== null && "cancel" in body) await body.cancel();
-  } catch {
-    // The answer does not need its body.
-  }
+/**
+ * An unread body would keep its connection busy. The streams of some clients, such as node-fetch, cannot be canceled. The answer does
+ * not need its body, so it does not wait for this.
+ */
+function discard({ body }: FetchResponseLike): void {
+  if (body === null || !("cancel" in body)) return;
+  const cancel = async (): Promise<void> => body.cancel();
+  cancel().catch(() => {});
 }
 
 function asKeySetError(error: unknown, url: URL): KeySetError {

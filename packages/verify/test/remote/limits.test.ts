@@ -123,6 +123,29 @@ describe("an answer", () => {
     expect(pulls).toBeLessThan(10);
   });
 
+  it.each([
+    ["never settles", () => new Promise<void>(() => {})],
+    ["rejects", () => Promise.reject(new Error("no"))],
+    [
+      "throws",
+      () => {
+        throw new Error("no");
+      },
+    ],
+  ])("whose cancel() %s delays and changes nothing if it is not read", async (_what, cancel) => {
+    let canceled = 0;
+    const counted = (): Promise<void> => {
+      canceled += 1;
+      return cancel();
+    };
+    const body = { cancel: counted } as unknown as ReadableStream<Uint8Array>;
+    const keySet = createRemoteKeySet("https://op.example/jwks", {
+      fetch: async () => ({ status: 404, headers: new Headers(json), body }),
+    });
+    await expect(keySet.preload()).rejects.toMatchObject({ code: "http_status" });
+    expect(canceled).toBe(1);
+  });
+
   it("that cannot be canceled, like a stream of node-fetch, is ignored if it is not read", async () => {
     const clock = fakeClock();
     const stream = (text: string) => Readable.from([Buffer.from(text)]) as unknown as ReadableStream<Uint8Array>;
