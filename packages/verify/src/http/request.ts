@@ -207,31 +207,43 @@ function retryAfterMs(value: string | null, wallClock: number): number | undefin
   return date === undefined ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, date - wallClock));
 }
 
-async function readBody(answer: FetchResponseLike, maxBytes: number, url: URL): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+async function readBody({ body }: FetchResponseLike, maxBytes: number, url: URL): Promise<Uint8Array> {
+  if (!body) return new Uint8Array();
+  const chunks = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+  try {
+    return await joined(chunks, maxBytes, url);
+  } catch (error) {
+    // Cancels the body.
+    withoutWaiting(() => chunks.return?.());
+    throw error;
+  }
+}
+
+async function joined(chunks: AsyncIterator<Uint8Array>, maxBytes: number, url: URL): Promise<Uint8Array> {
+  const read: Uint8Array[] = [];
   let length = 0;
-  // Leaving the loop early cancels the body.
-  const body: unknown = answer.body ?? [];
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+  for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
+    const chunk = next.value;
     // A caller's `fetch` may return text. Its bytes are not counted, so the limit would not apply.
     if (!ArrayBuffer.isView(chunk)) throw new TypeError("expected a body of bytes");
     length += chunk.byteLength;
     if (length > maxBytes) {
       throw new KeySetError("body_too_large", `${printableUrl(url)} answered with more than ${maxBytes} bytes`);
     }
-    chunks.push(chunk);
+    read.push(chunk);
   }
-  return Buffer.concat(chunks, length);
+  return Buffer.concat(read, length);
 }
 
-/**
- * An unread body would keep its connection busy. The streams of some clients, such as node-fetch, cannot be canceled. The answer does
- * not need its body, so it does not wait for this.
- */
+/** An unread body would keep its connection busy. The streams of some clients, such as node-fetch, cannot be canceled. */
 function discard({ body }: FetchResponseLike): void {
-  if (body === null || !("cancel" in body)) return;
-  const cancel = async (): Promise<void> => body.cancel();
-  cancel().catch(() => {});
+  if (body && "cancel" in body) withoutWaiting(() => body.cancel());
+}
+
+/** What the answer does not need. A caller's body may throw here, or never settle. */
+function withoutWaiting(work: () => unknown): void {
+  const done = (async () => work())();
+  done.catch(() => {});
 }
 
 function asKeySetError(error: unknown, url: URL): KeySetError {

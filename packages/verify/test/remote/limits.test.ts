@@ -146,6 +146,14 @@ describe("an answer", () => {
     expect(canceled).toBe(1);
   });
 
+  it("that is too long and whose cancel() never settles does not delay the refusal", async () => {
+    const cancel = (): Promise<void> => new Promise(() => {});
+    const start = (controller: ReadableStreamDefaultController): void => controller.enqueue(new Uint8Array(2 ** 20));
+    const answer = { status: 200, headers: new Headers(json), body: new ReadableStream({ start, cancel }) };
+    const keySet = createRemoteKeySet("https://op.example/jwks", { fetch: async () => answer });
+    await expect(keySet.preload()).rejects.toMatchObject({ code: "body_too_large" });
+  });
+
   it("that cannot be canceled, like a stream of node-fetch, is ignored if it is not read", async () => {
     const clock = fakeClock();
     const stream = (text: string) => Readable.from([Buffer.from(text)]) as unknown as ReadableStream<Uint8Array>;
