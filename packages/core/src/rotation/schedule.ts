@@ -70,6 +70,10 @@ export function createRotationSchedule(
   const shortCaching = shortCachingOfAll(keys);
   const { keySetAt, withdrawnAt } = createPublisher(keys, trailing);
   const reportDropped = dropReporter(keys, onDrop);
+  // Each token asks for it, and a long schedule has thousands of entries.
+  const retiringFrom = new Map<string | undefined, number>(
+    keys.map((key) => [key.key.published.keyId, key.retiringFrom]),
+  );
   let state: State | undefined;
 
   const current = (): State => {
@@ -93,7 +97,7 @@ export function createRotationSchedule(
     jwksRotationActive: () => current().rotation,
     withdrawn: () => current().withdrawn,
     latestExpiry: (keyId?: string) => {
-      const replaced = keys.find(({ key }) => key.published.keyId === keyId)?.retiringFrom ?? Number.POSITIVE_INFINITY;
+      const replaced = retiringFrom.get(keyId) ?? Number.POSITIVE_INFINITY;
       const signedUntil = Math.min(readClock(now), replaced);
       return Math.floor((signedUntil + durations.tokenLifetimeMs + durations.skewMs) / 1000);
     },
