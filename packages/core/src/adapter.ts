@@ -61,7 +61,7 @@ export { elapsedMs, elapsedOnBothMs, readInstant, wasFrozen } from "./instant.ts
 export type { Clocks, Instant } from "./instant.ts";
 export { readOwnKeys } from "./keyset/own-keys.ts";
 export type { ReadOwnKeys } from "./keyset/own-keys.ts";
-export { isStillPublished } from "./keyset/source.ts";
+export { isStillPublished, tryKeySource } from "./keyset/source.ts";
 export { isLoopbackHost } from "./loopback-host.ts";
 export { asConfigured } from "./options/as-configured.ts";
 export { assertOptions } from "./options/assert-options.ts";

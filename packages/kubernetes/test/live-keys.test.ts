@@ -57,9 +57,13 @@ const OLD = entry("old", -48, -48);
 const NEW = entry("new", -1, DUE);
 
 async function load(...entries: readonly ConfigScheduledKey[]): Promise<void> {
+  await loadChecked(() => undefined, ...entries);
+}
+
+async function loadChecked(check: () => void, ...entries: readonly ConfigScheduledKey[]): Promise<void> {
   const config = { issuer: ISSUER, socket: { systemd: true }, maxTokenLifetimeSeconds: LIFETIME_HOURS * 3600 } as const;
   const schedule = { entries, announceHours: 2, sharedCaches: false };
-  await keys.load({ config, schedule, legacyKeys: [], audit: undefined }, () => undefined);
+  await keys.load({ config, schedule, legacyKeys: [], audit: undefined }, check);
 }
 
 /** The published keys at a time, the one that signs first. Long enough for each pause between two tries. */
@@ -91,6 +95,17 @@ test("a configuration that is loaded while it is due and away is refused, and th
   expect(await published(DUE + 1)).toEqual(["old"]);
 });
 
+test("a configuration that is refused leaves its kids free for other keys", async () => {
+  away = false;
+  await load(OLD);
+  const refuse = (): void => {
+    throw new TypeError("refused");
+  };
+  await expect(loadChecked(refuse, OLD, entry("next", -10, -5))).rejects.toThrow("refused");
+  await load(OLD, { ...entry("new", -10, -5), keyId: "next" });
+  expect(await published(0)).toEqual(["next", "old"]);
+});
+
 describe("the key before it stays published for the tokens that it signed meanwhile", () => {
   test("as long as a token lives", async () => {
     await openLate(OLD, NEW);
@@ -104,6 +119,29 @@ describe("the key before it stays published for the tokens that it signed meanwh
     await load(OLD, NEW);
     expect(await published(LATE + LIFETIME_HOURS)).toEqual(["new", "old"]);
     expect(await published(LATE + LIFETIME_HOURS + MARGIN)).toEqual(["new"]);
+  });
+
+  test("also when it is a configuration that is loaded again that opens the late key", async () => {
+    await load(OLD, NEW);
+    expect(await published(LATE - 1)).toEqual(["old"]);
+    away = false;
+    time = START + LATE * HOUR_MS;
+    await load(OLD, NEW);
+    expect(await published(LATE + LIFETIME_HOURS)).toEqual(["new", "old"]);
+    expect(await published(LATE + LIFETIME_HOURS + MARGIN)).toEqual(["new"]);
+  });
+
+  test("also when such a configuration is refused before, for another reason", async () => {
+    await load(OLD, NEW);
+    expect(await published(DUE + 1)).toEqual(["old"]);
+    away = false;
+    const refuse = (): void => {
+      throw new TypeError("refused");
+    };
+    await expect(loadChecked(refuse, OLD, NEW)).rejects.toThrow("refused");
+    expect(keys.schedule.keySet().keys.map(({ keyId }) => keyId)).toEqual(["old"]);
+    expect(await published(LATE)).toEqual(["new", "old"]);
+    expect(await published(LATE + LIFETIME_HOURS)).toEqual(["new", "old"]);
   });
 
   test("also when the key after it signs already", async () => {

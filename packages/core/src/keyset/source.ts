@@ -47,6 +47,35 @@ export function currentKeySet(keys: KeySetSource): KeySet {
   return next;
 }
 
+/**
+ * Does some work with a source that may still be refused, such as the keys of a configuration that is loaded again. If the work
+ * throws, what the source returned meanwhile is forgotten: kids that were never in use stay free for other keys.
+ *
+ * @throws what the work throws.
+ * @example
+ * ```ts
+ * import { currentKeySet, type RotationSchedule } from "@signpost/core";
+ * import { tryKeySource } from "@signpost/core/adapter";
+ *
+ * export function takeInUse(keys: RotationSchedule, check: (kid: string) => void): void {
+ *   tryKeySource(keys, () => check(currentKeySet(keys).active.keyId));
+ * }
+ * ```
+ */
+export function tryKeySource<Result>(keys: RotationSchedule | (() => KeySet), work: () => Result): Result {
+  const key = memoryKey(keys);
+  const before = accepted.get(key);
+  // A copy, since each set that is accepted changes the map.
+  const remembered = before === undefined ? undefined : { ...before, named: new Map(before.named) };
+  try {
+    return work();
+  } catch (error) {
+    if (remembered === undefined) accepted.delete(key);
+    else accepted.set(key, remembered);
+    throw error;
+  }
+}
+
 /** The set to use while the source fails: the last accepted one, if any. */
 export function lastKeySet(keys: KeySetSource): KeySet | undefined {
   return isSchedule(keys) || typeof keys === "function" ? accepted.get(memoryKey(keys))?.set : keys;

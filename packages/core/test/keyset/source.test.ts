@@ -1,5 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { ConfigurationError, createKeySet, currentKeySet, type KeySet } from "@signpost/core";
+import { tryKeySource } from "@signpost/core/adapter";
+import { lastKeySet } from "../../src/keyset/source.ts";
 import { goldenSet, newP256Jwk, newRsaKey, publishingSigner, setOf, thrownBy } from "../support/key-fixtures.ts";
 
 /** A source function that gives the sets in turn; an Error among them is thrown. */
@@ -178,5 +180,45 @@ describe("the set before", () => {
   test("belongs to one source function: another one may name other keys alike", () => {
     const tenants = [sourceOf(setOf("sig")), sourceOf(setOf("sig"))];
     expect(tenants.map((source) => currentKeySet(source).active.keyId)).toEqual(["sig", "sig"]);
+  });
+});
+
+describe("a source that is tried", () => {
+  const refusal = new Error("refused");
+  const refuse = (source: () => KeySet): unknown =>
+    thrownBy(() =>
+      tryKeySource(source, () => {
+        currentKeySet(source);
+        throw refusal;
+      }),
+    );
+
+  test("gives the result of the work", () => {
+    const source = sourceOf(setOf("a"));
+    expect(tryKeySource(source, () => currentKeySet(source).active.keyId)).toBe("a");
+  });
+
+  test("is remembered if the work is done", () => {
+    const source = sourceOf(setOf("a"), setOf("a"));
+    tryKeySource(source, () => currentKeySet(source));
+    expect(thrownBy(() => currentKeySet(source))).toMatchObject({ code: "kid_rebound" });
+  });
+
+  test("is forgotten if the work throws, with its first set", () => {
+    const again = setOf("a");
+    const source = sourceOf(setOf("a"), again);
+    expect(refuse(source)).toBe(refusal);
+    expect(lastKeySet(source)).toBeUndefined();
+    expect(currentKeySet(source)).toBe(again);
+  });
+
+  test("is forgotten if the work throws, and not what was there before", () => {
+    const [first, again] = [setOf("a"), setOf("b")];
+    const source = sourceOf(first, setOf("b"), again, setOf("a"));
+    currentKeySet(source);
+    expect(refuse(source)).toBe(refusal);
+    expect(lastKeySet(source)).toBe(first);
+    expect(currentKeySet(source)).toBe(again);
+    expect(thrownBy(() => currentKeySet(source))).toMatchObject({ code: "kid_rebound" });
   });
 });

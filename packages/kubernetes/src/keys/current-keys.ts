@@ -1,4 +1,5 @@
 import { currentKeySet, type RotationSchedule } from "@signpost/core";
+import { tryKeySource } from "@signpost/core/adapter";
 
 /** The keys of the current configuration, as one schedule that outlives each configuration. */
 export interface CurrentKeys {
@@ -27,8 +28,10 @@ export function createCurrentKeys(): CurrentKeys {
       const before = current;
       current = next;
       try {
-        currentKeySet(schedule);
-        check?.();
+        tryKeySource(schedule, () => {
+          currentKeySet(schedule);
+          check?.();
+        });
       } catch (error) {
         current = before;
         throw error;

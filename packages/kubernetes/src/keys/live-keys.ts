@@ -3,7 +3,7 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { buildSchedule, type OpenEntry } from "./build-schedule.ts";
 import { createCurrentKeys } from "./current-keys.ts";
 import { createKeyRing, type OpenKey } from "./key-ring.ts";
-import { type PlannedEntry, planKeys } from "./plan.ts";
+import { type LateKeys, type PlannedEntry, planKeys } from "./plan.ts";
 
 /** What becomes of keys that do not sign. */
 export interface KeyEvents {
@@ -38,6 +38,8 @@ export interface LiveKeys {
 interface Generation {
   readonly loaded: LoadedConfig;
   readonly plan: readonly PlannedEntry[];
+  /** Those that are not part of the schedule yet. Their key may be open: for another configuration, which was refused. */
+  readonly waiting: Set<PlannedEntry>;
 }
 
 const FIRST_PAUSE_MS = 1000;
@@ -46,10 +48,10 @@ const LONGEST_PAUSE_MS = 30_000;
 export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): LiveKeys {
   const ring = createKeyRing(open, signal);
   const current = createCurrentKeys();
-  const lateFrom = new Map<string, number>();
   const inProgress = new Set<Promise<unknown>>();
   let generation: Generation | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let lateFrom: LateKeys = new Map();
   let codes = new Map<string, string>();
   /** Open, and the schedule cannot take them. */
   let refused = new Set<PlannedEntry>();
@@ -60,9 +62,13 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
   const isOpen = (entry: PlannedEntry, loaded: LoadedConfig): boolean =>
     entry.uri === undefined || find(entry, loaded) !== undefined;
 
-  const scheduleOf = ({ loaded, plan }: Generation): RotationSchedule => {
+  const isUsed = (entry: PlannedEntry, { loaded, waiting }: Generation): boolean =>
+    entry.need !== "never" && isOpen(entry, loaded) && !waiting.has(entry) && !refused.has(entry);
+
+  const scheduleOf = (of: Generation): RotationSchedule => {
+    const { loaded, plan } = of;
     const entries = plan
-      .filter((entry) => entry.need !== "never" && isOpen(entry, loaded) && !refused.has(entry))
+      .filter((entry) => isUsed(entry, of))
       .map((entry): OpenEntry => ({
         entry,
         signer: find(entry, loaded),
@@ -71,22 +77,23 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
     return buildSchedule(loaded, entries, now);
   };
 
-  const unopenedOf = ({ loaded, plan }: Generation): readonly PlannedEntry[] =>
-    plan.filter((entry) => entry.need === "later" && !isOpen(entry, loaded));
-
   /**
    * A key that is open after it should have begun to sign begins now: until now another key has signed, and must stay as long. If
    * a later key signs already, it takes its place just before that one.
    */
-  const noteLate = (entry: PlannedEntry, { loaded, plan }: Generation): void => {
+  const beginsLate = (entry: PlannedEntry, of: Generation): LateKeys => {
     const time = now();
-    if (entry.uri === undefined || entry.activeFrom >= time) return;
-    const begun = plan
-      .filter((other) => other !== entry && isOpen(other, loaded))
+    if (entry.uri === undefined || entry.activeFrom >= time) return new Map();
+    const begun = of.plan
+      .filter((other) => other !== entry && isUsed(other, of))
       .map(({ uri, activeFrom }) => Math.max(activeFrom, (uri === undefined ? undefined : lateFrom.get(uri)) ?? 0))
       .filter((from) => from > entry.activeFrom && from <= time);
-    lateFrom.set(entry.uri, Math.min(time, ...begun.map((from) => from - 1)));
+    return new Map([[entry.uri, Math.min(time, ...begun.map((from) => from - 1))]]);
   };
+
+  /** The same for each key that is due and waits, because a configuration that is loaded opens it. */
+  const allBeginLate = (of: Generation | undefined): LateKeys =>
+    of === undefined ? new Map() : new Map([...of.waiting].flatMap((entry) => [...beginsLate(entry, of)]));
 
   const publish = (entry: PlannedEntry, to: Generation): void => {
     try {
@@ -100,11 +107,12 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
   const openLater = async (failures: number): Promise<void> => {
     const before = generation;
     if (before === undefined || signal.aborted) return;
-    for (const entry of unopenedOf(before)) {
+    for (const entry of [...before.waiting]) {
       try {
         await ring.open(entry.uri ?? "", before.loaded.config.adapters ?? {});
         if (generation !== before) return void closeUnused();
-        noteLate(entry, before);
+        lateFrom = new Map([...lateFrom, ...beginsLate(entry, before)]);
+        before.waiting.delete(entry);
         publish(entry, before);
         codes.delete(entry.place);
         events.onOpened(entry.place);
@@ -115,7 +123,7 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
         codes.set(entry.place, code);
       }
     }
-    if (unopenedOf(before).length === 0) return;
+    if (before.waiting.size === 0) return;
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
     timer = setTimeout(() => void openLater(failures + 1), pauseMs);
   };
@@ -141,18 +149,22 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
   };
 
   const load = async (loaded: LoadedConfig, check: () => void): Promise<void> => {
-    const plan = planKeys(loaded, now(), lateFrom);
+    const late = allBeginLate(generation);
+    const plan = planKeys(loaded, now(), new Map([...lateFrom, ...late]));
     for (const { place, uri, need } of plan) {
       // One after the other, so that a wrong PIN is not tried twice.
       if (need === "now" && uri !== undefined) await ring.open(uri, loaded.config.adapters ?? {}).catch(at(place));
     }
-    const next = { loaded, plan };
-    const refusedBefore = refused;
+    const waiting = new Set(plan.filter((entry) => entry.need === "later" && !isOpen(entry, loaded)));
+    const next = { loaded, plan, waiting };
+    const before = { refused, lateFrom };
     refused = new Set();
+    // Those that were opened meanwhile began later than this.
+    lateFrom = new Map([...late, ...lateFrom]);
     try {
       current.replace(scheduleOf(next), check);
     } catch (error) {
-      refused = refusedBefore;
+      ({ refused, lateFrom } = before);
       throw error;
     }
     generation = next;
@@ -172,7 +184,7 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
         void closeUnused();
       }
     },
-    unopened: () => (generation === undefined ? 0 : unopenedOf(generation).length + refused.size),
+    unopened: () => (generation === undefined ? 0 : generation.waiting.size + refused.size),
     during,
     async close() {
       clearTimeout(timer);
