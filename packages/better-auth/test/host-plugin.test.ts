@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { APIError } from "better-auth/api";
 import { jwt } from "better-auth/plugins";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createJwksEndpoint, createKeySet, type KeySet, type Signer } from "@signpost/core";
+import { createJwksEndpoint, createKeySet, type KeySet, type Signer, SignerError } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { basePathOf, type HostContext, oauthProviderOptions, requireOneJwtPlugin } from "../src/host.ts";
 import { signpostJwt } from "../src/index.ts";
@@ -61,6 +61,20 @@ describe("what the host's own plugin has", () => {
     expect(init?.(given)).toBe(result);
     expect(started).toEqual([given]);
   });
+});
+
+test("without onError, the host's log has why a token could not be signed", async () => {
+  const away = { ...signer, sign: () => Promise.reject(new SignerError("unavailable", "away")) };
+  const broken = createKeySet([{ keyId: "sig", signer: away }]);
+  const around = (options?: never) => Object.assign(jwt(options), { init: undefined });
+  const plug = signpostJwt({ jwt: around, APIError, keys: broken, endpoint: endpoint() }) as unknown as Plugin & {
+    readonly options: { readonly jwt: { readonly sign: (payload: object) => Promise<string> } };
+  };
+  const logged: unknown[] = [];
+  plug.init?.({ ...context(), logger: { error: (...line) => void logged.push(line) } });
+  await expect(plug.options.jwt.sign({ sub: "a" })).rejects.toBeInstanceOf(APIError);
+  await new Promise(setImmediate);
+  expect(logged).toEqual([["Signpost could not sign as it should", expect.objectContaining({ code: "unavailable" })]]);
 });
 
 describe("what the plug reads of the host", () => {

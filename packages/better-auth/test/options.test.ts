@@ -50,9 +50,30 @@ describe("options of jwt() that need a key of the host, or another algorithm, ar
       { jwks: { keyPairConfigs: [{ alg: "RS256" }] } },
       'options.jwks.keyPairConfigs.alg: expected "ES256"',
     ],
-    ["jwks that is no object", { jwks: 3 }, "options.jwks: expected an object"],
+    ["jwks that is no object", { jwks: 3 }, "options.jwks: expected an object, got 3"],
+    ["jwks that is a list", { jwks: [] }, "options.jwks: expected an object"],
+    ["jwks that is null", { jwks: null }, "options.jwks: expected an object, got null"],
+    ["jwt that is no object", { jwt: "a" }, "options.jwt: expected an object"],
   ])("%s", (_, options, message) => {
     expect(() => plugin({ options })).toThrow(message);
+  });
+
+  test.each([3, [], null])("options that are %j", (options) => {
+    expect(() => plugin({ options })).toThrow("options: expected an object");
+  });
+
+  test("one that is false is allowed: the host does the same without it", () => {
+    expect(() => plugin({ options: { sessionCookieCache: false } })).not.toThrow();
+    expect(() => plugin({ options: { jwks: { disablePrivateKeyEncryption: false } } })).not.toThrow();
+  });
+
+  test("other options of jwt() stay, and the rest of its options for tokens", () => {
+    const { options } = plugin({ options: { schema: { jwks: {} }, jwt: { expirationTime: "1h" } } });
+    expect(options).toMatchObject({ schema: { jwks: {} }, jwt: { expirationTime: "1h", issuer: ISSUER } });
+    expect(options).toHaveProperty("jwks", {
+      remoteUrl: `${ISSUER}/api/auth/jwks`,
+      keyPairConfig: { alg: "ES256" },
+    });
   });
 
   test("ES256 may be named", () => {
@@ -121,6 +142,14 @@ describe("what only the host knows is checked when it starts", () => {
     await expect(start(plugin({}, { mountPrefix: "" }))).rejects.toThrow(
       'endpoint: expected a jwksUri below https://op.example/api/auth/, where better-auth answers, got https://op.example/jwks; create the endpoint with mountPrefix: "/api/auth"',
     );
+  });
+
+  test("an endpoint whose path only begins like the host's base path is refused", async () => {
+    const message = "endpoint: expected a jwksUri below https://op.example/api/auth/";
+    await expect(start(plugin({}, { mountPrefix: "/api/auth2" }))).rejects.toThrow(message);
+    await expect(
+      start(plugin({}, { mountPrefix: "/api/auth2" }), { baseURL: { allowedHosts: ["op.example"] } }),
+    ).rejects.toThrow("endpoint: expected a jwksUri below /api/auth/");
   });
 
   test.each(["https://op.example:443", "https://OP.example", "https://op.example/", "https://op.example/api/auth"])(

@@ -1,6 +1,6 @@
-import { appendFile, mkdir, readFile, symlink } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rename, stat, symlink } from "node:fs/promises";
 import { status } from "@grpc/grpc-js";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { auditLine, openAudit } from "../src/program/audit.ts";
 import { callReporter } from "../src/program/calls.ts";
 import { createLineWriter } from "../src/program/line-writer.ts";
@@ -96,4 +96,85 @@ test.each([
   await using folder = await privateFolder();
   await make(folder.path);
   await expect(openAudit(folder.at(name))).rejects.toThrow(/^audit: /);
+});
+
+describe("lines that are written", () => {
+  type File = Parameters<typeof createLineWriter>[0];
+  /** A file that takes what `take` says of each write. */
+  function fileThat(take: (bytes: Uint8Array) => Promise<number> | number) {
+    const writes: string[] = [];
+    let closed = 0;
+    const file = {
+      write: async (bytes: Uint8Array) => {
+        const bytesWritten = await take(bytes);
+        writes.push(Buffer.from(bytes.subarray(0, bytesWritten)).toString());
+        return { bytesWritten, buffer: bytes };
+      },
+      close: async () => void (closed += 1),
+    } as unknown as File;
+    return { lines: createLineWriter(file), writes, closed: () => closed };
+  }
+
+  test("while another one is being written wait, and are one write", async () => {
+    const { lines, writes } = fileThat(async (bytes) => bytes.length);
+    await Promise.all(["a", "b", "c"].map((line) => lines.write(line)));
+    await lines.write("d");
+    expect(writes).toEqual(["a\n", "b\nc\n", "d\n"]);
+  });
+
+  test("are continued until the file has them", async () => {
+    const { lines, writes } = fileThat(() => 2);
+    await lines.write("abcde");
+    expect(writes).toEqual(["ab", "cd", "e\n"]);
+  });
+
+  test("by a file that takes nothing fail, with the reason as the cause", async () => {
+    const { lines } = fileThat(() => 0);
+    await expect(lines.write("a")).rejects.toMatchObject({
+      code: "audit_failed",
+      message: "the audit line could not be written",
+      cause: { message: "the file takes no more" },
+    });
+  });
+
+  test("are done before the file is closed", async () => {
+    let finish = (): void => undefined;
+    const isFree = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const { lines, closed } = fileThat(async (bytes) => {
+      await isFree;
+      return bytes.length;
+    });
+    const written = lines.write("a");
+    const ending = lines.close();
+    await new Promise(setImmediate);
+    expect(closed()).toBe(0);
+    finish();
+    await Promise.all([written, ending]);
+    expect(closed()).toBe(1);
+  });
+});
+
+test("a file is only appended to, and only its user can read it", async () => {
+  await using folder = await privateFolder();
+  const path = await folder.write("audit.log", "before\n");
+  const audit = await openAudit(path);
+  await audit.write("after");
+  await audit.close();
+  expect(await readFile(path, "utf8")).toBe("before\nafter\n");
+  const other = await openAudit(folder.at("new.log"));
+  await other.close();
+  expect((await stat(folder.at("new.log"))).mode & 0o777).toBe(0o600);
+});
+
+test("a file that cannot be opened has the code of the system, and stays the one before", async () => {
+  await using folder = await privateFolder();
+  await mkdir(folder.at("logs"));
+  const audit = await openAudit(folder.at("logs/audit.log"));
+  await rename(folder.at("logs"), folder.at("moved"));
+  await expect(audit.reopen()).rejects.toThrow("audit: the file cannot be opened (ENOENT)");
+  await audit.write("line");
+  await audit.close();
+  expect(await readFile(folder.at("moved/audit.log"), "utf8")).toBe("line\n");
 });

@@ -3,6 +3,7 @@ import { createKubernetesSigner, KubernetesRequestError, type KubernetesSigner }
 import { openLocalSigner } from "@signpost/local";
 import { createLocalJWKSet, exportJWK, jwtVerify } from "jose";
 import { createPublicKey } from "node:crypto";
+import { checkClaims, readClaims } from "../src/signer/claims.ts";
 import { claimsOf, encoded, ISSUER } from "./support/claims.ts";
 
 // Which claims are signed, and which are refused with which code.
@@ -112,4 +113,40 @@ test("an audit learns jti and sub before the claims are checked, and nothing els
 test("a signal aborts the signing", async () => {
   const sign = signer.sign(claimsOf(), { signal: AbortSignal.abort() });
   await expect(sign).rejects.toMatchObject({ code: "aborted" });
+});
+
+describe("at the limits", () => {
+  const TIME = 1_700_000_000;
+  const check = (members: object, rules: object = {}): void =>
+    checkClaims(readClaims(encoded({ iss: ISSUER, ...members })), {
+      issuer: ISSUER,
+      maxTokenLifetimeSeconds: 3600,
+      time: 1000 * TIME,
+      ...rules,
+    });
+
+  test.each([
+    ["a lifetime of one second", { iat: TIME, exp: TIME + 1 }],
+    ["the longest lifetime", { iat: TIME, exp: TIME + 3600 }],
+    ["the year 1970", { iat: 0, exp: 1 }],
+    ["a day in the future", { iat: TIME + 86_400, exp: TIME + 86_401 }],
+  ])("%s is allowed", (_what, members) => {
+    expect(() => check(members)).not.toThrow();
+  });
+
+  test.each([
+    ["a day and a second in the future", { iat: TIME + 86_401, exp: TIME + 86_402 }, "lifetime_invalid", /^iat: /],
+    ["no lifetime", { iat: TIME, exp: TIME }, "lifetime_invalid", /^exp: expected a time after iat/],
+    [
+      "a second too long",
+      { iat: TIME, exp: TIME + 3601 },
+      "lifetime_too_long",
+      /^exp: expected at most 3600 s .*3601 s/,
+    ],
+    ["an iat that is no whole number", { iat: "a", exp: TIME }, "invalid_claims", /^iat: /],
+    ["an exp that is no whole number", { iat: TIME, exp: null }, "invalid_claims", /^exp: /],
+  ])("%s is refused", (_what, members, code, message) => {
+    const error = expect.objectContaining({ code, message: expect.stringMatching(message) });
+    expect(() => check(members)).toThrow(error);
+  });
 });

@@ -204,6 +204,7 @@ test.each([
 test.each([
   [{ issuer: "" }, "issuer: "],
   [{ maxTokenLifetimeSeconds: 599 }, "maxTokenLifetimeSeconds: expected a whole number from 600"],
+  [{ maxTokenLifetimeSeconds: 315_360_001 }, "maxTokenLifetimeSeconds: expected a whole number from 600 to 315360000"],
   [{ refreshHintSeconds: 0 }, "refreshHintSeconds: expected a whole number from 1 to 3600"],
   [{ refreshHintSeconds: 3601 }, "refreshHintSeconds: "],
   [{ keys: [] }, "keys: "],
@@ -211,4 +212,112 @@ test.each([
   [{ legacyKey: [] } as never, "legacyKey: unknown option; did you mean legacyKeys?"],
 ])("the option %j is refused", (options, message) => {
   expect(() => create(options)).toThrow(message);
+});
+
+test.each([600, 315_360_000])("the longest lifetime may be %d s", (maxTokenLifetimeSeconds) => {
+  expect(create({ maxTokenLifetimeSeconds }).maxTokenLifetimeSeconds).toBe(maxTokenLifetimeSeconds);
+});
+
+test("a schedule whose clock is a second behind is not refused, and one of two seconds is", () => {
+  const behind = (ms: number): ReturnType<typeof createRotationSchedule> => {
+    const activeFrom = new Date(START - 24 * HOUR_MS);
+    const entries: ScheduledEntry[] = [{ signer: first, announcedFrom: activeFrom, activeFrom }];
+    const options = { maxTokenLifetimeSeconds: 3600, clockSkewSeconds: 0, now: () => START - ms };
+    return createRotationSchedule(entries, options);
+  };
+  const now = (): number => START;
+  expect(() => create({ keys: behind(1000), now })).not.toThrow();
+  expect(() => create({ keys: behind(2000), now })).toThrow("maxTokenLifetimeSeconds: ");
+});
+
+describe("an RSA exponent", () => {
+  const withExponent = (e: string): (() => unknown) => {
+    const publicKey = { ...rsa.export({ format: "jwk" }), e };
+    return () => withLegacy({ publicKey });
+  };
+
+  test("of 31 bits is the largest that Go reads", () => {
+    expect(withExponent(Buffer.from("7fffffff", "hex").toString("base64url"))).not.toThrow();
+    expect(withExponent(Buffer.from("80000001", "hex").toString("base64url"))).toThrow(
+      "legacyKeys[0].publicKey: expected an RSA exponent of at most 31 bits",
+    );
+  });
+});
+
+describe("the public key set", () => {
+  const kidsOf = async (options: object): Promise<readonly unknown[]> => {
+    const endpoint = createPublicJwksEndpoint({ issuer: ISSUER, keys: [{ keyId: "sa", signer: first }], ...options });
+    const read = (await endpoint.fetch(new Request(endpoint.jwksUri)).json()) as { readonly keys: readonly object[] };
+    return read.keys.map((key) => [Reflect.get(key, "kid"), Reflect.get(key, "alg")]);
+  };
+  const p256 = ecKey("P-256").export({ format: "jwk" });
+
+  test("is at /openid/v1/jwks unless another path is given", () => {
+    const paths = [{}, { endpoints: { jwks: "/keys" } }, { mountPrefix: "/a" }].map(
+      (options) => createPublicJwksEndpoint({ issuer: ISSUER, keys: [{ signer: first }], ...options }).pathname,
+    );
+    expect(paths).toEqual(["/openid/v1/jwks", "/keys", "/a/openid/v1/jwks"]);
+  });
+
+  test("has the keys that sign, then legacy keys, without those that are excluded", async () => {
+    const legacyKeys = [
+      { publicKey: pem(rsa) },
+      { publicKey: p256 },
+      { publicKey: pem(ecKey("P-384")), excludeFromDiscovery: true },
+      { publicKey: pem(rsaKey(2048)), excludeFromDiscovery: true },
+    ];
+    expect(await kidsOf({ legacyKeys })).toEqual([
+      ["sa", "ES256"],
+      [kubeKidOf(p256), "ES256"],
+      [kubeKidOf(rsa.export({ format: "jwk" })), "RS256"],
+    ]);
+  });
+
+  test("has no legacy and encryption keys of the set of the signer", async () => {
+    const keys = createKeySet(
+      [
+        { keyId: "sa", signer: first },
+        { keyId: "old", publicKey: second.publicKey },
+      ],
+      {
+        encryptionKeyset: [{ publicKey: p256 }],
+        legacyVerificationKeys: [{ publicKey: pem(rsa), alg: "RS256" }],
+      },
+    );
+    expect(await kidsOf({ keys })).toEqual([
+      ["sa", "ES256"],
+      ["old", "ES256"],
+    ]);
+  });
+
+  test.each(["P-384", "P-521"])("has no key on %s, and says which one it is", (curve) => {
+    const legacyKeys = [{ publicKey: pem(rsa) }, { publicKey: pem(ecKey(curve)) }];
+    expect(() => createPublicJwksEndpoint({ issuer: ISSUER, keys: [{ signer: first }], legacyKeys })).toThrow(
+      "legacyKeys[1]: expected an RSA or P-256 key, or excludeFromDiscovery",
+    );
+  });
+
+  test("is the same document until the keys change, and its cache mode is the one of the schedule", () => {
+    let time = START;
+    const endpoint = createPublicJwksEndpoint({ issuer: ISSUER, keys: rotation(() => time) });
+    const { body, headers } = endpoint.respond("GET");
+    expect(endpoint.respond("GET").body).toBe(body);
+    time = START + 2 * HOUR_MS;
+    const announced = endpoint.respond("GET");
+    expect(announced.body).not.toBe(body);
+    expect([headers["Cache-Control"], announced.headers["Cache-Control"]]).toEqual([
+      "public, max-age=3600, stale-while-revalidate=3600",
+      "public, max-age=300, must-revalidate",
+    ]);
+  });
+
+  test.each([
+    [{ issuer: 7 }, "issuer: "],
+    [{ legacyKeys: "a" }, "legacyKeys: expected a list of keys"],
+    [{ key: [] }, "key: unknown option; did you mean keys?"],
+    [{ keys: [] }, "keys: "],
+  ])("with %j is refused", (options, message) => {
+    const given = { issuer: ISSUER, keys: [{ signer: first }], ...options } as never;
+    expect(() => createPublicJwksEndpoint(given)).toThrow(message);
+  });
 });

@@ -6,7 +6,7 @@ import { openLocalSigner } from "@signpost/local";
 import { folderFault } from "../src/socket/folder.ts";
 import { passedDescriptor } from "../src/socket/from-systemd.ts";
 import { groupId } from "../src/socket/group-id.ts";
-import { readSocketOptions } from "../src/socket/socket-options.ts";
+import { readSocketOptions, temporaryPath } from "../src/socket/socket-options.ts";
 import { ISSUER } from "./support/claims.ts";
 import { connectTo } from "./support/grpc-client.ts";
 import { type PrivateFolder, privateFolder } from "./support/private-folder.ts";
@@ -59,6 +59,8 @@ async function asPlainUser<Result>(folders: readonly string[], work: () => Promi
   }
 }
 const PLAIN_USER = 65_534;
+/** What `sockaddr_un` holds. */
+const MAX_BYTES = process.platform === "darwin" ? 103 : 107;
 
 describe("permissions", () => {
   test("a group to which the folder cannot be given is an error of the option, and leaves no folder", async () => {
@@ -142,9 +144,15 @@ describe("permissions", () => {
 
   test("a group is known by its name in /etc/group", async () => {
     const file = (await folder()).at("group");
-    await writeFile(file, "root:x:0:\nkube:x:4242:a,b\n");
+    await writeFile(file, "root:x:0:\nbroken:x\nbroken:x:4242x:\nbroken:x:x1:\nkube:x:4242:a,b\nkube:x:1:\n");
     expect(await groupId("kube", file)).toBe(4242);
-    await expect(groupId("kub", file)).rejects.toThrow("socket.group: expected a group");
+    expect(await groupId("root", file)).toBe(0);
+    expect(await groupId(7, file)).toBe(7);
+    for (const name of ["kub", "broken", "4242", ""]) {
+      await expect(groupId(name, file)).rejects.toThrow(
+        `socket.group: expected a group of ${file}, got another name; use the number of the group`,
+      );
+    }
   });
 });
 
@@ -236,6 +244,56 @@ describe("options", () => {
   });
 });
 
+describe("options that are accepted", () => {
+  const longest = `/run/${"a".repeat(MAX_BYTES - 5)}`;
+  test.each<[options: object, read: object]>([
+    [{ path: "/run/s/s.sock" }, { path: "/run/s/s.sock", mode: 0o600, group: undefined }],
+    [
+      { path: "/s.sock", mode: "0600" },
+      { path: "/s.sock", mode: 0o600, group: undefined },
+    ],
+    [{ path: longest }, { path: longest, mode: 0o600, group: undefined }],
+    [
+      { path: "/run/s/s.sock", mode: "0660" },
+      { path: "/run/s/s.sock", mode: 0o660, group: undefined },
+    ],
+    ...[0, 4_294_967_294, "_a", "kube-apiserver.x_1$", `a${"b".repeat(63)}`].map((group): [object, object] => [
+      { path: "/run/s/s.sock", mode: "0660", group },
+      { path: "/run/s/s.sock", mode: 0o660, group },
+    ]),
+    [{ systemd: true }, { systemd: true }],
+    [
+      { systemd: true, name: "signer" },
+      { systemd: true, name: "signer" },
+    ],
+  ])("%j", (options, read) => {
+    expect(readSocketOptions(options)).toEqual(read);
+  });
+
+  test.each([4_294_967_295, 1.5, "", "1a", "a$b", "-a", `a${"b".repeat(64)}`, null])(
+    "but not the group %j",
+    (group) => {
+      const options = { path: "/run/s/s.sock", mode: "0660", group };
+      expect(() => readSocketOptions(options)).toThrow("socket.group: expected the name or the number of a group");
+    },
+  );
+
+  test("but not a path of one byte more, nor one whose name for a moment is too long", () => {
+    expect(() => readSocketOptions({ path: `${longest}a` })).toThrow(
+      `socket.path: expected at most ${MAX_BYTES} bytes, got ${MAX_BYTES + 1}`,
+    );
+    const folder = `/${"a".repeat(MAX_BYTES - 11)}`;
+    const path = `${folder}/s`;
+    expect(temporaryPath(path, "00000000")).toBe(`${folder}/.00000000`);
+    expect(() => readSocketOptions({ path })).not.toThrow();
+    expect(() => readSocketOptions({ path: `${folder}a/s` })).toThrow(`got ${MAX_BYTES + 1}`);
+  });
+
+  test("but not a name that is empty", () => {
+    expect(() => readSocketOptions({ systemd: true, name: "" })).toThrow("socket.name: ");
+  });
+});
+
 describe("the descriptor of systemd", () => {
   const of = (env: NodeJS.ProcessEnv, name?: string): number => passedDescriptor(name, env, 42);
   const ours = { LISTEN_PID: "42" };
@@ -244,6 +302,9 @@ describe("the descriptor of systemd", () => {
     [{ ...ours, LISTEN_FDS: "1" }, undefined, 3],
     [{ ...ours, LISTEN_FDS: "1", LISTEN_FDNAMES: "a" }, undefined, 3],
     [{ ...ours, LISTEN_FDS: "2", LISTEN_FDNAMES: "a:b" }, "b", 4],
+    [{ ...ours, LISTEN_FDS: "2", LISTEN_FDNAMES: "a:b" }, "a", 3],
+    [{ ...ours, LISTEN_FDS: "1", LISTEN_FDNAMES: "a" }, "a", 3],
+    [{ ...ours, LISTEN_FDS: "12", LISTEN_FDNAMES: `${"a:".repeat(11)}b` }, "b", 14],
   ])("%j with the name %s is %d", (env, name, fd) => {
     expect(of(env, name)).toBe(fd);
   });
@@ -254,6 +315,11 @@ describe("the descriptor of systemd", () => {
     [{ LISTEN_PID: "41", LISTEN_FDS: "1" }, undefined, "passed its socket to another process"],
     [{ ...ours, LISTEN_FDS: "0" }, undefined, "systemd passed no socket"],
     [{ ...ours, LISTEN_FDS: "1x" }, undefined, "systemd passed no socket"],
+    [{ ...ours, LISTEN_FDS: "x1" }, undefined, "systemd passed no socket"],
+    [{ ...ours, LISTEN_FDS: "10000" }, undefined, "systemd passed no socket"],
+    [{ ...ours }, undefined, "systemd passed no socket"],
+    [{ LISTEN_PID: "41", LISTEN_FDS: "0" }, undefined, "systemd passed no socket"],
+    [{ ...ours, LISTEN_FDS: "1" }, "a", "socket.name: expected the FileDescriptorName"],
     [{ ...ours, LISTEN_FDS: "2", LISTEN_FDNAMES: "a:b" }, undefined, "socket.name: expected a name"],
     [{ ...ours, LISTEN_FDS: "2", LISTEN_FDNAMES: "a:b" }, "c", "socket.name: expected the FileDescriptorName"],
     [{ ...ours, LISTEN_FDS: "1", LISTEN_FDNAMES: "a:b" }, "b", "socket.name: expected the FileDescriptorName"],

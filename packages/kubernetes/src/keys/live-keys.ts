@@ -107,7 +107,7 @@ export function createLiveKeys({ open, events, now, signal }: LiveKeysOptions): 
   const openLater = async (failures: number): Promise<void> => {
     const before = generation;
     if (before === undefined || signal.aborted) return;
-    for (const entry of [...before.waiting]) {
+    for (const entry of before.waiting) {
       try {
         await ring.open(entry.uri ?? "", before.loaded.config.adapters ?? {});
         if (generation !== before) return void closeUnused();
