@@ -283,7 +283,11 @@ describe("the audit log", () => {
     await running.log.next("loaded");
     await rename(folder.at("logs"), folder.at("moved"));
     await reload(running, { audit, keys: [{ keyId: "b", uri: b }] });
-    expect((await running.log.next("audit_failed")).message).toContain("audit: the file cannot be opened (ENOENT)");
+    expect(await running.log.next("audit_failed")).toMatchObject({
+      level: "error",
+      code: "invalid_configuration",
+      message: expect.stringContaining("audit: the file cannot be opened (ENOENT)"),
+    });
     await running.log.next("loaded");
     expect(kidOf(await running.client.sign(claimsOf({ jti: "1" })))).toBe("b");
     expect(JSON.parse(await readFile(folder.at("moved/audit.log"), "utf8"))).toMatchObject({ jti: "1", kid: "b" });

@@ -70,6 +70,14 @@ describe("the time of the change", () => {
   });
 });
 
+test("the hint follows a change that is moved, also if the keys are the same objects", () => {
+  const publication = createPublication();
+  const current = at();
+  const hint = (nextChange: number): number =>
+    publication.answer({ ...current, nextChange }, NOW, 60).refreshHintSeconds;
+  expect([hint(still), hint(NOW + 30_000), hint(NOW + 10_000)]).toEqual([60, 30, 10]);
+});
+
 describe("the keys", () => {
   test("are the same list as long as nothing changes", () => {
     const publication = createPublication();

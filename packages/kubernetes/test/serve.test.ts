@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { connect } from "node:net";
 import { status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createKeySet, type KeySet, SignerError, type Signer } from "@signpost/core";
+import { createKeySet, type KeySet, SignerError, type Signer, SignpostError } from "@signpost/core";
 import {
   type CallReport,
   createKubernetesSigner,
@@ -222,7 +222,21 @@ describe("onCall", () => {
   });
 });
 
+test("an onCall that fails with an error of ours is answered with its code", async () => {
+  const onCall = (): Promise<void> => Promise.reject(new SignpostError("audit_failed", "disk"));
+  const { client } = await serve({ onCall });
+  const answered = { code: status.UNAVAILABLE, details: "audit_failed" };
+  await expect(client.sign(claimsOf())).rejects.toMatchObject(answered);
+  await expect(client.fetchKeys()).rejects.toMatchObject(answered);
+});
+
 describe("closing", () => {
+  test.each([-1, 1.5, 2_147_483_648])("within %d ms is refused, and the server goes on", async (withinMs) => {
+    const { client, close } = await serve();
+    expect(() => close(withinMs)).toThrow("withinMs: expected a whole number from 0 to 2147483647");
+    await expect(client.metadata()).resolves.toBeDefined();
+  });
+
   test("finishes the calls that have begun", async () => {
     const slow = await slowSigner();
     const { client, path, close } = await serve({ signer: signerOf({ keys: [{ signer: slow }] }) });
@@ -273,6 +287,10 @@ function connected(path: string): Promise<unknown> {
 
 test.each([
   [{ signer: {} as never }, "signer: expected a signer of createKubernetesSigner"],
+  [{ signer: null as never }, "signer: expected a signer of createKubernetesSigner, got null"],
+  [{ signer: "a" as never }, "signer: expected a signer of createKubernetesSigner, got a string"],
+  [{ onCall: 7 as never }, "onCall: "],
+  [{ maxCalls: 100_001 }, "maxCalls: expected a whole number from 1 to 100000"],
   [{ maxCalls: 0 }, "maxCalls: "],
   [{ sockets: {} }, "sockets: unknown option; did you mean socket?"],
 ])("the option %j is refused", async (options, message) => {
