@@ -31,6 +31,32 @@ test("nothing can replace what a schedule answers", () => {
   expect(Object.isFrozen(scheduled(0).schedule)).toBe(true);
 });
 
+describe("the latest expiry of a token", () => {
+  /** In hours, as the times of the entries. */
+  const latest = (hour: number, keyId?: string, options?: Partial<RotationScheduleOptions>): number => {
+    const { schedule } = scheduled(hour, TWO, options);
+    return (schedule.latestExpiry(keyId) - atHour(0).getTime() / 1000) / 3600;
+  };
+
+  test.each([
+    [0, undefined, 1],
+    [50, "a", 51],
+    [100, "a", 101],
+    // It has signed nothing since.
+    [105, "a", 101],
+    [105, "b", 106],
+    [105, undefined, 106],
+    [105, "a kid that no entry has", 106],
+  ])("at hour %d under the kid %s is at hour %d", (hour, keyId, expected) => {
+    expect(latest(hour, keyId)).toBe(expected);
+  });
+
+  test("allows for clocks that differ", () => {
+    expect(latest(105, undefined, { clockSkewSeconds: 1800 })).toBe(106.5);
+    expect(latest(105, "a", { clockSkewSeconds: 1800 })).toBe(101.5);
+  });
+});
+
 describe("the life of a key", () => {
   test.each<[number, string[], string[], boolean]>([
     [0, ["a active"], [], false],
