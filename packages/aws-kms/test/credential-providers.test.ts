@@ -6,7 +6,11 @@ import type { CredentialProvider } from "../src/credential-source.ts";
 import { withKnownSources } from "../src/known-sources.ts";
 import { refuseInsecureRequests } from "../src/secure-requests.ts";
 
-const rejection = (call: Promise<unknown>): Promise<unknown> => call.then(() => undefined, (error: unknown) => error);
+const rejection = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 const named = (name: string): Error => Object.assign(new Error("made up"), { name });
 
 describe("profile files", () => {
@@ -63,7 +67,10 @@ describe("profile files", () => {
       fresh: [false, true],
       given: [options, options],
     });
-    expect(await ask([failsWith(refused), failsWith(refused)])).toMatchObject({ outcome: refused, fresh: [false, true] });
+    expect(await ask([failsWith(refused), failsWith(refused)])).toMatchObject({
+      outcome: refused,
+      fresh: [false, true],
+    });
     // The last question has failed.
     expect(await ask([failsWith(refused)])).toMatchObject({ outcome: refused, fresh: [true] });
   });
@@ -72,7 +79,12 @@ describe("profile files", () => {
 describe("the source of a call's credentials", () => {
   const down = named("CredentialsProviderError");
   const key = { KeyId: "k" };
-  const digest = { ...key, Message: new Uint8Array(32), MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
+  const digest = {
+    ...key,
+    Message: new Uint8Array(32),
+    MessageType: "DIGEST",
+    SigningAlgorithm: "ECDSA_SHA_256",
+  } as const;
 
   test("is told by both calls of the caller's client, and their input stays", async () => {
     const getPublicKey = vi.fn<() => Promise<object>>().mockRejectedValueOnce(down).mockResolvedValue(key);
@@ -87,8 +99,14 @@ describe("the source of a call's credentials", () => {
       });
       expect(await call()).toEqual(key);
     }
-    expect(getPublicKey.mock.calls).toEqual([[key, options], [key, options]]);
-    expect(sign.mock.calls).toEqual([[digest, options], [digest, options]]);
+    expect(getPublicKey.mock.calls).toEqual([
+      [key, options],
+      [key, options],
+    ]);
+    expect(sign.mock.calls).toEqual([
+      [digest, options],
+      [digest, options],
+    ]);
   });
 });
 
@@ -97,7 +115,11 @@ describe("a request of the SDK", () => {
     const handle = vi.fn<(...given: unknown[]) => Promise<string>>(async () => "answer");
     const handler = { handle };
     refuseInsecureRequests(handler as never);
-    return { send: (protocol: string, hostname: string, options?: object) => handler.handle({ protocol, hostname }, options), handle, handler };
+    return {
+      send: (protocol: string, hostname: string, options?: object) => handler.handle({ protocol, hostname }, options),
+      handle,
+      handler,
+    };
   };
 
   test.each([

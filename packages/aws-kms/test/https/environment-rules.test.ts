@@ -75,13 +75,16 @@ describe("the settings of the environment", () => {
     });
   });
 
-  test.each(["AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"])("leave %s to the SDK, unless the option replaces it", async (name) => {
-    for (const value of ["http://127.0.0.1:1", ""]) {
-      process.env[name] = value;
-      expect(await isReadHere("eu-west-1")).toBe(false);
-      expect(await environmentSettings({ ...GIVEN, region: "eu-west-1", endpoint })).toMatchObject({ notes: [] });
-    }
-  });
+  test.each(["AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL"])(
+    "leave %s to the SDK, unless the option replaces it",
+    async (name) => {
+      for (const value of ["http://127.0.0.1:1", ""]) {
+        process.env[name] = value;
+        expect(await isReadHere("eu-west-1")).toBe(false);
+        expect(await environmentSettings({ ...GIVEN, region: "eu-west-1", endpoint })).toMatchObject({ notes: [] });
+      }
+    },
+  );
 
   test("leave a profile to the SDK", async () => {
     process.env["AWS_PROFILE"] = "op";
@@ -107,16 +110,19 @@ describe("a file of the AWS tools is left to the SDK", () => {
   const isLeft = async (): Promise<boolean> =>
     (await environmentSettings({ ...GIVEN, region: "eu-west-1" })) === undefined;
 
-  test.each(["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"])("where %s names one that is there", async (variable) => {
-    const folder = await temporaryFolder();
-    process.env[variable] = join(folder, "file");
-    expect(await isLeft()).toBe(false);
-    await writeFile(join(folder, "file"), "");
-    expect(await isLeft()).toBe(true);
-    // One that cannot be read for another reason.
-    process.env[variable] = join(folder, "file", "below");
-    expect(await isLeft()).toBe(true);
-  });
+  test.each(["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"])(
+    "where %s names one that is there",
+    async (variable) => {
+      const folder = await temporaryFolder();
+      process.env[variable] = join(folder, "file");
+      expect(await isLeft()).toBe(false);
+      await writeFile(join(folder, "file"), "");
+      expect(await isLeft()).toBe(true);
+      // One that cannot be read for another reason.
+      process.env[variable] = join(folder, "file", "below");
+      expect(await isLeft()).toBe(true);
+    },
+  );
 
   test("below ~ of HOME, and of USERPROFILE without it", async () => {
     const folder = await temporaryFolder();
@@ -141,9 +147,18 @@ describe("the credentials of the environment", () => {
     [{ ...both, AWS_ACCESS_KEY_ID: "" }, undefined],
     [{ ...both, AWS_PROFILE: "op" }, undefined],
     [both, { accessKeyId: "AKIA1", secretAccessKey: "secret", sessionToken: undefined }],
-    [{ ...both, AWS_PROFILE: "" }, { accessKeyId: "AKIA1", secretAccessKey: "secret", sessionToken: undefined }],
-    [{ ...both, AWS_SESSION_TOKEN: "t" }, { accessKeyId: "AKIA1", secretAccessKey: "secret", sessionToken: "t" }],
-    [{ ...both, AWS_SESSION_TOKEN: "" }, { accessKeyId: "AKIA1", secretAccessKey: "secret", sessionToken: undefined }],
+    [
+      { ...both, AWS_PROFILE: "" },
+      { accessKeyId: "AKIA1", secretAccessKey: "secret", sessionToken: undefined },
+    ],
+    [
+      { ...both, AWS_SESSION_TOKEN: "t" },
+      { accessKeyId: "AKIA1", secretAccessKey: "secret", sessionToken: "t" },
+    ],
+    [
+      { ...both, AWS_SESSION_TOKEN: "" },
+      { accessKeyId: "AKIA1", secretAccessKey: "secret", sessionToken: undefined },
+    ],
   ])("of %j are %j", (variables, found) => {
     Object.assign(process.env, variables);
     expect(environmentCredentials()).toStrictEqual(found);

@@ -56,7 +56,11 @@ const reply = (status: number, members: object, date?: string): void => {
   };
 };
 const httpDate = (ms: number): string => new Date(ms).toUTCString();
-const rejection = (call: Promise<unknown>): Promise<unknown> => call.then(() => undefined, (error: unknown) => error);
+const rejection = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
 describe("a call", () => {
   test("sends the input of GetPublicKey, and decodes the key", async () => {

@@ -125,7 +125,12 @@ describe("the credentials of a connection over https", () => {
 
 describe("a connection over https that is closed", () => {
   const key = { KeyId: "k" };
-  const digest = { ...key, Message: new Uint8Array(32), MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
+  const digest = {
+    ...key,
+    Message: new Uint8Array(32),
+    MessageType: "DIGEST",
+    SigningAlgorithm: "ECDSA_SHA_256",
+  } as const;
 
   test("refuses both calls, and a call that was waiting", async () => {
     const server = createServer();
