@@ -1,4 +1,5 @@
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { readEndpoint } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "../src/api.ts";
 import { createOwnClients } from "../src/client.ts";
 
@@ -11,7 +12,7 @@ vi.mock("../src/sdk.ts", () => ({
         sdk.made.push(options);
       }
     },
-  gaxOf: () => ({ googleAuthLibrary: { gcpMetadata: { resetIsAvailableCache: sdk.reset } } }),
+  gaxOf: () => ({ googleAuthLibrary: { PassThroughClient: Date, gcpMetadata: { resetIsAvailableCache: sdk.reset } } }),
   requireClassNames: sdk.named,
 }));
 beforeEach(() => {
@@ -57,4 +58,25 @@ test("an absent metadata server is forgotten, and one that answered is not", asy
   expect(sdk.reset).not.toHaveBeenCalled();
   for (const auth of [{ isGCE: false }, {}, { isGCE: "true" }]) forgetAbsence(withAuth(auth));
   expect(sdk.reset).toHaveBeenCalledTimes(3);
+});
+
+test("clients over gRPC ping as often as they are told", async () => {
+  const own = { endpoint: undefined, transport: "grpc" } as const;
+  (await createOwnClients(own, undefined, { timeMs: 5, timeoutMs: 6 })).create();
+  expect(sdk.made).toMatchObject([{ "grpc.keepalive_time_ms": 5, "grpc.keepalive_timeout_ms": 6 }]);
+  expect(Object.keys(sdk.made[0] ?? {})).not.toContain("projectId");
+});
+
+test("clients wait for the file with credentials, unless they need none", async () => {
+  vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "/run/key.json");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const waitOf = async (url?: string): Promise<unknown> => {
+    const endpoint = url === undefined ? undefined : readEndpoint("endpoint", url);
+    return (await createOwnClients({ endpoint, transport: "rest" }, undefined)).untilFileAnswers;
+  };
+  expect(await waitOf()).toBeTypeOf("function");
+  expect(await waitOf("https://kms.internal")).toBeTypeOf("function");
+  expect(await waitOf("http://127.0.0.1:9010")).toBeUndefined();
+  vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "");
+  expect(await waitOf()).toBeUndefined();
 });
