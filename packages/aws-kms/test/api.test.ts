@@ -59,7 +59,7 @@ describe("a client of the caller", () => {
 
   test.each([[{ send }], [{ send, config }], [{ send, middlewareStack }]])("of another kind is not", (client) => {
     const resolve = vi.fn<() => void>();
-    apiFromClient(client as never, commandsWith(resolve));
+    apiFromClient(client, commandsWith(resolve));
     expect(resolve).not.toHaveBeenCalled();
   });
 

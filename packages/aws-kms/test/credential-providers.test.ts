@@ -39,7 +39,9 @@ describe("profile files", () => {
   const gives = async (): Promise<string> => "identity";
   const refused = named("InvalidClientTokenId");
   const none = named("CredentialsProviderError");
-  const failsWith = (error: Error) => () => Promise.reject(error);
+  const failsWith = (error: Error) => async (): Promise<never> => {
+    throw error;
+  };
 
   test("are not read again after a question that was answered", async () => {
     expect(await ask([gives])).toEqual({ outcome: "identity", fresh: [false], given: [undefined] });

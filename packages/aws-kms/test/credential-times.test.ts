@@ -237,6 +237,101 @@ describe("refused credentials", () => {
   });
 });
 
+describe("a call whose credentials are refused", () => {
+  const expired = Object.assign(new Error("expired"), { name: "ExpiredTokenException" });
+  const key = { KeyId: "k" };
+  const digest = { Message: new Uint8Array(32), MessageType: "DIGEST", SigningAlgorithm: "ECDSA_SHA_256" } as const;
+
+  test("is made once more, with the same input and signal", async () => {
+    const getPublicKey = vi.fn<AwsKmsApi["getPublicKey"]>().mockRejectedValueOnce(expired).mockResolvedValue(key);
+    const sign = vi.fn<AwsKmsApi["sign"]>().mockRejectedValueOnce(expired).mockResolvedValue(key);
+    const renew = vi.fn<() => Promise<void>>(async () => undefined);
+    const api = withRenewedCredentials({ getPublicKey, sign }, renew);
+    const options = { signal: new AbortController().signal };
+    expect(await api.getPublicKey(key, options)).toBe(key);
+    await wait(1);
+    expect(await api.sign({ ...key, ...digest }, options)).toBe(key);
+    expect(getPublicKey.mock.calls).toEqual([
+      [key, options],
+      [key, options],
+    ]);
+    expect(sign.mock.calls).toEqual([
+      [{ ...key, ...digest }, options],
+      [{ ...key, ...digest }, options],
+    ]);
+    expect(renew).toHaveBeenCalledTimes(2);
+  });
+
+  test("is not made again if it was aborted meanwhile", async () => {
+    const caller = new AbortController();
+    const getPublicKey = vi.fn<AwsKmsApi["getPublicKey"]>(() => Promise.reject(expired));
+    const api = withRenewedCredentials({ getPublicKey, sign: async () => ({}) }, async () => caller.abort());
+    await expect(api.getPublicKey(key, { signal: caller.signal })).rejects.toBe(expired);
+    expect(getPublicKey).toHaveBeenCalledOnce();
+  });
+
+  test("for another reason is made once, and nothing is renewed", async () => {
+    const denied = Object.assign(new Error("denied"), { name: "AccessDeniedException" });
+    const getPublicKey = vi.fn<AwsKmsApi["getPublicKey"]>(() => Promise.reject(denied));
+    const renew = vi.fn<() => Promise<void>>();
+    const api = withRenewedCredentials({ getPublicKey, sign: async () => ({}) }, renew);
+    await expect(api.getPublicKey(key, {})).rejects.toBe(denied);
+    expect(getPublicKey).toHaveBeenCalledOnce();
+    expect(renew).not.toHaveBeenCalled();
+  });
+
+  /** Calls that end when they are told, in the order in which they began. */
+  function pendingCalls(): {
+    readonly ask: () => Promise<unknown>;
+    readonly ends: ((error?: Error) => void)[];
+    renewals: () => number;
+  } {
+    const ends: ((error?: Error) => void)[] = [];
+    const renew = vi.fn<() => Promise<void>>(async () => undefined);
+    const getPublicKey = (): Promise<object> =>
+      new Promise((resolve, reject) => {
+        ends.push((error) => (error === undefined ? resolve(key) : reject(error)));
+      });
+    const api = withRenewedCredentials({ getPublicKey, sign: async () => ({}) }, renew);
+    return {
+      ask: () => api.getPublicKey(key, {}).catch((error: unknown) => error),
+      ends,
+      renewals: () => renew.mock.calls.length,
+    };
+  }
+
+  test("that began before a renewal is made again without another one", async () => {
+    const { ask, ends, renewals } = pendingCalls();
+    const calls = [ask(), ask()];
+    await wait(10);
+    ends[0]?.(expired);
+    await wait(10);
+    ends[1]?.(expired);
+    await wait(10);
+    expect([ends.length, renewals()]).toEqual([4, 1]);
+    ends[2]?.();
+    ends[3]?.();
+    expect(await Promise.all(calls)).toEqual([key, key]);
+  });
+
+  test("after an answer to one that began before the renewal, is not taken for rotated", async () => {
+    const { ask, ends, renewals } = pendingCalls();
+    const calls = [ask(), ask()];
+    await wait(10);
+    ends[0]?.(expired);
+    await wait(10);
+    // With the credentials of before.
+    ends[1]?.();
+    ends[2]?.(expired);
+    await wait(10);
+    expect(await Promise.all(calls)).toEqual([expired, key]);
+    const last = ask();
+    ends[3]?.(expired);
+    expect(await last).toMatchObject({ name: "CredentialsError" });
+    expect(renewals()).toBe(1);
+  });
+});
+
 test("a question of a client of the caller is recorded with those at the same time", async () => {
   const denied = Object.assign(new Error("denied"), { name: "CredentialsProviderError" });
   const api = withKnownSources({ getPublicKey: () => Promise.reject(denied), sign: async () => ({ KeyId: "k" }) });

@@ -52,4 +52,23 @@ describe("Signature Version 4", () => {
       }),
     );
   });
+
+  test("follows the headers and the session, although it keeps what is the same", async () => {
+    const scope = { region: "eu-west-1", service: "kms", host: "kms.eu-west-1.amazonaws.com", path: "/" };
+    const sign = createRequestSigner(scope);
+    const all = ["GetPublicKey", "Sign"].map((name) => ({ "content-type": "text/plain", "x-amz-target": name }));
+    const step = fc.record({
+      headers: fc.constantFrom(...all),
+      sessionToken: fc.constantFrom("one", "two", undefined),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), async (steps) => {
+        for (const { headers, sessionToken } of steps) {
+          const identity = { accessKeyId: "AKIA1", secretAccessKey: "secret", sessionToken };
+          const request = { headers, body: "{}", now: 1_800_000_000_000 };
+          expect(sign(request, identity)).toEqual(await expectedHeaders(scope, identity, request));
+        }
+      }),
+    );
+  });
 });
