@@ -20,8 +20,23 @@ vi.mock("../../src/https/http-api.ts", async (load) => {
   };
 });
 
+/** How often the SDK was loaded, and why it cannot be. */
+const sdk = vi.hoisted(() => ({ loads: 0, failure: undefined as Error | undefined }));
+vi.mock("../../src/sdk.ts", async (load) => {
+  const real = await load<typeof import("../../src/sdk.ts")>();
+  return {
+    ...real,
+    loadSdk: async () => {
+      sdk.loads += 1;
+      if (sdk.failure !== undefined) throw sdk.failure;
+      return real.loadSdk();
+    },
+  };
+});
+
 beforeEach(() => {
   made.length = 0;
+  Object.assign(sdk, { loads: 0, failure: undefined });
   provideCredentials(undefined);
 });
 
@@ -120,6 +135,35 @@ describe("the credentials of a connection over https", () => {
     process.env["AWS_ACCESS_KEY_ID"] = "AKIA2";
     await service.credentials.renew();
     expect(await service.credentials.get()).toMatchObject({ accessKeyId: "AKIA2" });
+  });
+});
+
+describe("the default credentials of a connection over https", () => {
+  test("are searched by one client of the SDK, which is loaded when it is needed", async () => {
+    const { service } = await open();
+    expect(sdk.loads).toBe(0);
+    for (let question = 0; question < 2; question += 1) {
+      await expect(service.credentials.get()).rejects.toMatchObject({ name: "CredentialsError" });
+    }
+    expect(sdk.loads).toBe(1);
+  });
+
+  test("say why the SDK cannot be loaded, which is tried again", async () => {
+    const { service } = await open();
+    sdk.failure = new Error("not installed");
+    await expect(service.credentials.get()).rejects.toBe(sdk.failure);
+    await expect(service.credentials.get()).rejects.toBe(sdk.failure);
+    expect(sdk.loads).toBe(2);
+    sdk.failure = undefined;
+    await expect(service.credentials.get()).rejects.toMatchObject({ name: "CredentialsError" });
+    expect(sdk.loads).toBe(3);
+  });
+
+  test("end with the connection", async () => {
+    const { service, close } = await open();
+    await expect(service.credentials.get()).rejects.toMatchObject({ name: "CredentialsError" });
+    await close();
+    await expect(service.credentials.get()).rejects.toMatchObject({ message: "no credentials: the client is closed" });
   });
 });
 
