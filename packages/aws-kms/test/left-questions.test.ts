@@ -51,7 +51,8 @@ function hangingSource(ended?: AbortSignal): {
   };
 }
 /** The numbers of the questions whose requests were dropped, each once. */
-const dropped = (): number[] => [...new Set(state.dropped)].map((record) => state.asked.indexOf(record)).toSorted();
+const dropped = (): number[] =>
+  [...new Set(state.dropped)].map((record) => state.asked.indexOf(record)).toSorted((a, b) => a - b);
 
 describe("the requests of a question for credentials are dropped", () => {
   test("when a newer one was answered, once nothing waits for it", async () => {
