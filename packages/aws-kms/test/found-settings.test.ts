@@ -52,7 +52,12 @@ function sdkThatFinds({ fips = false, fipsAnyway = fips, dualstack = false, conf
       return {};
     }
   }
-  class GetPublicKeyCommand {}
+  class GetPublicKeyCommand {
+    readonly input: unknown;
+    constructor(input: unknown) {
+      this.input = input;
+    }
+  }
   return { sdk: { KMSClient, GetPublicKeyCommand } as unknown as Sdk, made, middleware, asked };
 }
 
