@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { readTarget } from "../../src/check/probe/target.ts";
-import { changed, check, differences, EC_KEY, ISSUER, json, JWKS_URI, located, op, RSA_KEY } from "./support/op.ts";
+import { changed, check, EC_KEY, ISSUER, json, judged, JWKS_URI, located, op, RSA_KEY } from "./support/op.ts";
 import type { Op } from "./support/op.ts";
 
 type Verdicts = Readonly<Record<string, string>>;
@@ -79,7 +79,9 @@ test.each<readonly [string, Op, Verdicts]>([
   ["JSON of the site in place of the second document", withAnswers({ [OAUTH]: json({ error: "not found" }) }), {}],
   ["only the document of RFC 8414", withAnswers({ [OPENID]: NOT_FOUND, [OAUTH]: json(metadata) }), {}],
 ])("discovery with %s", async (_name, server, expected) => {
-  await expect(differences(server)).resolves.toEqual(expected);
+  const { verdicts, words } = await judged(server);
+  expect(verdicts).toEqual(expected);
+  expect(words).toMatchSnapshot();
 });
 
 describe("what is said of the announced algorithms", () => {
@@ -127,7 +129,9 @@ test.each<readonly [string, Op, Verdicts]>([
   ["a jwks_uri with a fragment", withMetadata({ jwks_uri: `${JWKS_URI}#k` }), { "jwks-uri": "must" }],
   ["a jwks_uri with an empty fragment", withMetadata({ jwks_uri: `${JWKS_URI}#` }), { "jwks-uri": "must" }],
 ])("discovery with %s", async (_name, server, expected) => {
-  const changes = Object.entries(await differences(server)).filter(
+  const { verdicts, words } = await judged(server);
+  expect(words).toMatchSnapshot();
+  const changes = Object.entries(verdicts).filter(
     ([rule, verdict]) => verdict !== "skipped" && !/^304|stable/.test(rule),
   );
   expect(Object.fromEntries(changes)).toEqual(expected);

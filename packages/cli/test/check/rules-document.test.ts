@@ -1,7 +1,7 @@
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { expect, test } from "vitest";
-import { check, differences, EC_KEY, ED_KEY, op, RSA_KEY } from "./support/op.ts";
+import { check, differences, EC_KEY, ED_KEY, judged, op, RSA_KEY } from "./support/op.ts";
 import { PSS_CERTIFICATE, PSS_MODULUS } from "./support/pss-certificate.ts";
 
 // A set with one fault, and the verdicts of all rules that it changes. Each verdict was decided by hand from the clause.
@@ -189,7 +189,9 @@ test.each<readonly [string, readonly unknown[], Verdicts]>([
   ["an encryption algorithm for a signing key", [EC_KEY, { ...RSA_KEY, alg: "RSA-OAEP" }], { alg: "should" }],
   ["EdDSA and Ed25519", [EC_KEY, ED_KEY, { ...otherEd(), alg: "Ed25519" }], {}],
 ])("%s", async (_name, keys, expected) => {
-  await expect(differences(op({ keys }))).resolves.toEqual(expected);
+  const { verdicts, words } = await judged(op({ keys }));
+  expect(verdicts).toEqual(expected);
+  expect(words).toMatchSnapshot();
 });
 
 test.each<readonly [string, string | Uint8Array, string | undefined, Verdicts]>([
@@ -220,7 +222,9 @@ test.each<readonly [string, string | Uint8Array, string | undefined, Verdicts]>(
   ["many keys", JSON.stringify({ keys: [EC_KEY, ...manyKeys()] }), undefined, { size: "note", "same-key": "note" }],
 ])("the body is %s", async (_name, text, type, expected) => {
   const headers = type === undefined ? {} : { "content-type": type };
-  await expect(differences(op({ text: String(text), headers }))).resolves.toEqual(expected);
+  const { verdicts, words } = await judged(op({ text: String(text), headers }));
+  expect(verdicts).toEqual(expected);
+  expect(words).toMatchSnapshot();
 });
 
 test("no Content-Type", async () => {

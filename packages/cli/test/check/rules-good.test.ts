@@ -1,7 +1,7 @@
 import { createJwksEndpoint, createKeySet } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { expect, onTestFinished, test } from "vitest";
-import { changed, check, ED_KEY, EC_KEY, ISSUER, op, RSA_KEY } from "./support/op.ts";
+import { changed, check, ED_KEY, EC_KEY, ISSUER, op, RSA_KEY, wordsOf } from "./support/op.ts";
 import type { Op } from "./support/op.ts";
 
 const RS256 = { id_token_signing_alg_values_supported: ["RS256"] };
@@ -39,6 +39,7 @@ test.each(GOOD)("%s: nothing to say", async (_name, server) => {
     ["304-weak", expect.objectContaining({ severity: "note" })],
   ]);
   expect(report).toMatchObject({ isOk: true, unreachable: undefined, jwksUrl: `${ISSUER}/jwks` });
+  expect(wordsOf(report.rows)).toMatchSnapshot();
 });
 
 test.each([false, true])("Signpost's own endpoint keeps its own contract too (weak comparison: %s)", async (isWeak) => {

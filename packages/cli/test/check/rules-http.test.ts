@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import type { ProbeRequest } from "../../src/check/exchange.ts";
-import { changed, check, differences, EC_KEY, JWKS_URI, LONG, NOW, op } from "./support/op.ts";
+import { changed, check, differences, judged, EC_KEY, JWKS_URI, LONG, NOW, op } from "./support/op.ts";
 import type { Op, Reply } from "./support/op.ts";
 
 // An endpoint with one fault, and the verdicts of all rules that it changes. Each verdict was decided by hand from the clause.
@@ -286,7 +286,9 @@ test.each<readonly [string, Op, Verdicts]>([
     expect.objectContaining({ "jwks-json": "must" }),
   ],
 ])("%s", async (_name, server, expected) => {
-  await expect(differences(server)).resolves.toEqual(expected);
+  const { verdicts, words } = await judged(server);
+  expect(verdicts).toEqual(expected);
+  expect(words).toMatchSnapshot();
 });
 
 function coded(more: Reply["headers"], revalidated: number): Op {
@@ -307,8 +309,10 @@ test.each<readonly [string, Op, Verdicts]>([
   ["not HTTP", failing("not-http", "HPE_INVALID_CONSTANT"), { reachable: "must" }],
   ["no time left", failing("time", "10 s"), { reachable: "must" }],
 ])("the key set has %s", async (_name, server, expected) => {
-  const changes = Object.entries(await differences(server)).filter(([, verdict]) => verdict !== "skipped");
+  const { verdicts, words } = await judged(server);
+  const changes = Object.entries(verdicts).filter(([, verdict]) => verdict !== "skipped");
   expect(Object.fromEntries(changes)).toEqual(expected);
+  expect(words).toMatchSnapshot();
 });
 
 function redirected(from: string, to: string): Op {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { excerpt, quoted } from "../../src/check/excerpt.ts";
 import type { CheckFinding, Severity } from "../../src/check/report.ts";
 import { isBroken, limited, verdictOf } from "../../src/check/report.ts";
-import { changed, check, differences, EC_KEY, NOW, op } from "./support/op.ts";
+import { changed, check, differences, judged, EC_KEY, NOW, op } from "./support/op.ts";
 import type { Op, Reply } from "./support/op.ts";
 
 // What a rule says at its limit, and one step beyond it.
@@ -44,7 +44,11 @@ test.each<[rule: string, at: string, fine: readonly Op[], verdict: string, beyon
   ],
 ])("%s is fine at %s, and a finding beyond", async (rule, _at, fine, verdict, beyond) => {
   for (const server of fine) expect((await differences(server))[rule]).toBeUndefined();
-  for (const server of beyond) expect((await differences(server))[rule]).toBe(verdict);
+  for (const server of beyond) {
+    const { verdicts, words } = await judged(server);
+    expect(verdicts[rule]).toBe(verdict);
+    expect(words).toMatchSnapshot();
+  }
 });
 
 test("the contract of Signpost has kids of up to 256 characters", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readReplicas } from "../../src/check/probe/replicas.ts";
 import { judgeReplicas } from "../../src/check/rules/replicas.ts";
-import { changed, ED_KEY, EC_KEY, exchangeOf, JWKS_URI, op } from "./support/op.ts";
+import { changed, ED_KEY, EC_KEY, exchangeOf, JWKS_URI, op, wordsOf } from "./support/op.ts";
 import type { Op } from "./support/op.ts";
 
 const request = { method: "GET", url: JWKS_URI, headers: {} };
@@ -61,6 +61,7 @@ test.each<readonly [string, readonly Op[], Readonly<Record<string, string>>]>([
   expect(
     Object.fromEntries(rows.filter(({ verdict }) => verdict !== "ok").map(({ rule, verdict }) => [rule, verdict])),
   ).toEqual(expected);
+  expect(wordsOf(rows)).toMatchSnapshot();
 });
 
 test("the kid of another key is named, and where it is another one", () => {

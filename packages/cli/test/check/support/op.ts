@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { Exchange, NoAnswer, ProbeRequest, TlsSession } from "../../../src/check/exchange.ts";
 import { reportOf } from "../../../src/check/check-issuer.ts";
 import { locate } from "../../../src/check/probe/locate.ts";
 import type { Prober } from "../../../src/check/probe/prober.ts";
 import { record } from "../../../src/check/probe/record.ts";
 import { readTarget } from "../../../src/check/probe/target.ts";
-import type { CheckReport } from "../../../src/check/report.ts";
+import type { CheckReport, CheckRow } from "../../../src/check/report.ts";
 
 // An OP in memory that keeps every rule. A test breaks one thing.
 
@@ -200,8 +201,27 @@ export async function located(server: Op, url: string, isKeySet = false): Promis
 
 /** The rules with another verdict than on the OP that keeps every rule. */
 export async function differences(server: Op, as: CheckAs = {}): Promise<Readonly<Record<string, string>>> {
+  return (await judged(server, as)).verdicts;
+}
+
+/** The rules with another verdict than on the OP that keeps every rule, and the words of all that changed. */
+export async function judged(
+  server: Op,
+  as: CheckAs = {},
+): Promise<{ readonly verdicts: Readonly<Record<string, string>>; readonly words: string }> {
   const [good, seen] = await Promise.all([check(op(), as), check(server, as)]);
-  return Object.fromEntries(
-    seen.rows.flatMap(({ rule, verdict }, index) => (verdict === good.rows[index]?.verdict ? [] : [[rule, verdict]])),
+  const changed = seen.rows.filter((row, index) => !isDeepStrictEqual(row, good.rows[index]));
+  const verdicts = seen.rows.flatMap(({ rule, verdict }, index) =>
+    verdict === good.rows[index]?.verdict ? [] : [[rule, verdict]],
   );
+  return { verdicts: Object.fromEntries(verdicts), words: wordsOf(changed) };
+}
+
+/** What rows say. ETags of keys that are made for a test are left out. */
+export function wordsOf(rows: readonly CheckRow[]): string {
+  const lines = rows.flatMap(({ rule, verdict, seen, findings }) => [
+    `${rule} ${verdict}: ${seen}`,
+    ...findings.map((finding) => `  ${finding.severity}: ${finding.seen}\n    ${finding.advice}`),
+  ]);
+  return lines.join("\n").replaceAll(/"[0-9a-f]{64}"/g, '"…"');
 }
