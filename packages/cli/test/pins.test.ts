@@ -74,3 +74,20 @@ test.each([
   const told = inOurWords(new SignerError("pin_incorrect", message), "the terminal");
   expect(told).toMatchObject({ code: "pin_incorrect", message: expected });
 });
+
+test.each<[given: unknown, pin: string | undefined]>([
+  ["1234", "1234"],
+  [Buffer.from("1234é"), "1234é"],
+  [Buffer.from("\uFEFF1"), "\uFEFF1"],
+  [1234, undefined],
+])("a function that gives %o gives the PIN %j", async (given, pin) => {
+  const ask = (): Promise<string> => Promise.reject(new Error("asked"));
+  const read = () => Promise.resolve(given);
+  expect(await pinReader("pkcs11:token=op;object=a", { pin: read }, recordingContext("/"), ask)).toBe(pin);
+});
+
+test("bytes that are not UTF-8 are no PIN", async () => {
+  const ask = (): Promise<string> => Promise.reject(new Error("asked"));
+  const pin = () => Promise.resolve(Uint8Array.of(0xff));
+  await expect(pinReader("pkcs11:token=op;object=a", { pin }, recordingContext("/"), ask)).rejects.toThrow(TypeError);
+});

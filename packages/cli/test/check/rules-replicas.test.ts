@@ -93,6 +93,10 @@ test("a list of URLs and addresses", () => {
   ]);
 });
 
+test("two are enough", () => {
+  expect(readReplicas("10.0.0.7:80,10.0.0.8:65535").map(({ name }) => name)).toEqual(["10.0.0.7:80", "10.0.0.8:65535"]);
+});
+
 test.each(["https://a.example", "a,b", "a:1,b:70000", "a:1,", "https://u:p@a.example,b:1"])("%j is refused", (list) => {
   expect(() => readReplicas(list)).toThrow(expect.objectContaining({ name: "ConfigurationError" }));
 });
