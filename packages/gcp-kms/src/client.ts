@@ -1,7 +1,7 @@
 import { ConfigurationError } from "@signpost/core";
 import { given, memberOf, readChoice, readEndpoint, type ServiceEndpoint } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
-import { findCredentialFile } from "./credential-file.ts";
+import { credentialFileAnswers } from "./credential-file.ts";
 import { gaxOf, loadClientClass, requireClassNames, type Gax } from "./sdk.ts";
 import type { OwnClients } from "./own-connection.ts";
 import { createSockets, useSockets } from "./sockets.ts";
@@ -124,7 +124,7 @@ export async function createOwnClients(
   return {
     sockets,
     // A client for plain http searches for none.
-    untilFileAnswers: own.endpoint?.plaintext === true ? undefined : findCredentialFile(),
+    untilFileAnswers: own.endpoint?.plaintext === true ? undefined : credentialFileAnswers,
     create: (auth) => {
       const client = new Client(auth === undefined ? options : { ...options, auth });
       if (sockets !== undefined) useSockets(client, sockets);

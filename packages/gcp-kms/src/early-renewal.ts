@@ -1,7 +1,7 @@
 import { createTrouble, elapsedMs, memberOf, readInstant, withinDeadline, type Instant } from "@signpost/core/adapter";
 import { credentialsError, requireToken } from "./credential-errors.ts";
 import { dropRequests, recordRequests, type OpenRequests } from "./credential-requests.ts";
-import { untilFileAnswers } from "./subject-token-file.ts";
+import { untilFilesAnswer } from "./source-files.ts";
 
 /** Renews tokens while calls still use them. */
 export interface EarlyRenewal {
@@ -56,7 +56,7 @@ export function createEarlyRenewal(renewalMs: number = RENEWAL_MS): EarlyRenewal
   const renew = async (auth: unknown, client: AuthClient, threshold: number): Promise<void> => {
     const open: OpenRequests = { pending: new Set(), dropped: false };
     const ask = async (): Promise<void> => {
-      await untilFileAnswers(auth);
+      await untilFilesAnswer(auth);
       await recordRequests({ last: undefined, open }, () => askAt(threshold, client));
     };
     const deadline = { deadlineMs: renewalMs, signal: closing.signal, message: `no token within ${renewalMs} ms` };

@@ -6,7 +6,7 @@ import type { CallSubject } from "./client-error.ts";
 import { hasToken } from "./early-renewal.ts";
 import { requireSecureSources } from "./secure-sources.ts";
 import { rememberToken } from "./sent-token.ts";
-import { untilFileAnswers } from "./subject-token-file.ts";
+import { untilFilesAnswer } from "./source-files.ts";
 
 /** Makes the options of a call for the transport of a client. */
 export type CallOptionsOf = (bounds: CallBounds) => GcpKmsCallOptions;
@@ -42,7 +42,7 @@ export async function makeReady(
   const isRest = isRestStub(stub);
   if (asks === "always") {
     requireSecureSources(client.auth);
-    if (!hasToken(client.auth)) await untilFileAnswers(client.auth);
+    if (!hasToken(client.auth)) await untilFilesAnswer(client.auth);
   }
   // The client caches the token until it is about to expire.
   const asksForToken = isRest || asks === "always";

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import fs, { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import fs, { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type * as promises from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,17 +19,19 @@ vi.mock("node:fs/promises", async (load) => {
 });
 
 const directory = mkdtempSync(join(tmpdir(), "signpost-gcp-mount-"));
-const file = join(directory, "credentials.json");
+const gcloud = join(directory, ".config", "gcloud");
+mkdirSync(gcloud, { recursive: true });
+const file = join(gcloud, "application_default_credentials.json");
 mount.file = file;
 /** How often the SDK has begun to look at the file. */
-const bySdk = vi.spyOn(fs, "realpathSync");
-const looksOfSdk = (): number => bySdk.mock.calls.filter(([path]) => path === file).length;
+const bySdk = [vi.spyOn(fs, "realpathSync"), vi.spyOn(fs, "existsSync")];
+const looksOfSdk = (): number =>
+  bySdk.flatMap((spy) => spy.mock.calls as unknown[][]).filter(([path]) => path === file).length;
 
 writeFileSync(
   file,
   JSON.stringify({ type: "authorized_user", client_id: "c", client_secret: "s", refresh_token: "r" }),
 );
-vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", file);
 afterAll(() => {
   vi.unstubAllEnvs();
   vi.restoreAllMocks();
@@ -39,9 +41,23 @@ afterAll(() => {
 const keyVersion = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
 const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
 
-test.each(["grpc", "rest"] as const)(
-  "a file with credentials on a mount that hangs holds one read, for all signers and calls, and none of the SDK: %s",
-  async (transport) => {
+const named = { GOOGLE_APPLICATION_CREDENTIALS: file };
+const home = {
+  GOOGLE_APPLICATION_CREDENTIALS: "",
+  CLOUDSDK_CONFIG: "",
+  HOME: directory,
+  APPDATA: join(directory, ".config"),
+};
+
+test.each([
+  ["the file in GOOGLE_APPLICATION_CREDENTIALS", "grpc", named],
+  ["the file in GOOGLE_APPLICATION_CREDENTIALS", "rest", named],
+  ["gcloud's file with credentials", "grpc", home],
+  ["gcloud's file with credentials", "rest", home],
+] as const)(
+  "%s on a mount that hangs holds one read, for all signers and calls, and none of the SDK: %s",
+  async (what, transport, variables) => {
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
     mount.hangs = true;
     mount.waiting.clear();
     const before = looksOfSdk();
@@ -54,7 +70,7 @@ test.each(["grpc", "rest"] as const)(
       for (const signer of signers) {
         expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({
           code: "timeout",
-          message: `cannot sign with ${keyVersion}: the file in GOOGLE_APPLICATION_CREDENTIALS was not read within 270 ms`,
+          message: `cannot sign with ${keyVersion}: ${what} was not read within 270 ms`,
         });
       }
     }
@@ -66,6 +82,25 @@ test.each(["grpc", "rest"] as const)(
     await Promise.all(signers.map((signer) => signer.close()));
   },
 );
+
+test("gcloud's file in CLOUDSDK_CONFIG is waited for too", async () => {
+  mount.hangs = true;
+  mount.waiting.clear();
+  for (const [name, value] of Object.entries({ ...home, HOME: "", APPDATA: "", CLOUDSDK_CONFIG: gcloud }))
+    vi.stubEnv(name, value);
+  const options = {
+    keyVersion,
+    publicKey,
+    endpoint: "https://127.0.0.1:9",
+    policy: false,
+    callTimeoutMs: 300,
+  } as const;
+  const signer = await openGcpKmsSigner(options);
+  expect(await rejection(signer.sign(newMessage().digest))).toMatchObject({ code: "timeout" });
+  expect(mount.waiting.size).toBe(1);
+  for (const goOn of mount.waiting) goOn();
+  await signer.close();
+});
 
 test("a service without credentials needs no file", async () => {
   mount.hangs = true;
