@@ -10,7 +10,7 @@ import { closedError, endedError } from "./endings.ts";
 import type { SignerStatus } from "./health.ts";
 import { InFlight, type InFlightItem } from "./in-flight.ts";
 import { type AttemptOnce, type Inside, insideOf, showInside } from "./inside.ts";
-import { copiedSignature, markPlace, placeOf } from "./places.ts";
+import { copiedSignature, markPlace, noteMade, placeOf } from "./places.ts";
 import { createSettling } from "./settling.ts";
 
 /** What an adapter implements: the key that it opened, and one attempt to sign. */
@@ -104,7 +104,7 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
     inFlight.add(item);
     try {
       // A copy, since the backend may reuse its buffer. The guard or `signWith` refuses a result that is not a signature.
-      const signature = copiedSignature(await call) as Uint8Array;
+      const signature = copiedSignature(await call, digest) as Uint8Array;
       return marks && placeOf(signature) === undefined ? markPlace(signature, signer) : signature;
     } catch (error) {
       throw failure(error);
@@ -119,7 +119,9 @@ export function createToldSigner(backend: SignerBackend, told: Pick<Inside, "not
       if (closing !== undefined) throw closedError();
       const { signal, signingInput } = checkedOptions(options);
       if (signal?.aborted === true) throw endedError(signal.reason);
-      return attempt(copiedDigest(digest), signingInput, signal && new CallerEnding(signal));
+      const owned = copiedDigest(digest);
+      const call = attempt(owned, signingInput, signal && new CallerEnding(signal));
+      return call.then((signature) => noteMade(digest, signature));
     } catch (error) {
       return Promise.reject(failure(error));
     }

@@ -9,7 +9,7 @@ import { createFailoverRecord, placeNames } from "./failover-record.ts";
 import { insideOf, showInside } from "./inside.ts";
 import { requireBare } from "./mark.ts";
 import { onAbort } from "./on-abort.ts";
-import { markPlace, notePlace, onBadSignature, type Place, placeOf } from "./places.ts";
+import { markPlace, noteMade, notePlace, onBadSignature, type Place, placeOf } from "./places.ts";
 
 const RETRY_FIRST_AFTER_MS = 30_000;
 
@@ -89,12 +89,12 @@ export function failoverSigner(signers: readonly Signer[]): Signer {
     });
     try {
       // Here too, and not by the guard alone: a result that is not a signature must not bring calls back to the first.
-      const signature = checkedSignature(await signer.sign(digest, checked));
+      const signature = checkedSignature(await signer.sign(digest, checked), digest);
       // Not if it timed out: then it is still too slow.
       if (signal?.aborted !== true) succeeded(index, probe);
       // The bytes belong to this call alone, so the mark cannot get onto another signature.
       onBadSignature(signature, (error) => leave(index, error));
-      return markPlace(signature, placeWithin(place, signer, placeOf(signature)));
+      return noteMade(digest, markPlace(signature, placeWithin(place, signer, placeOf(signature))));
     } catch (error) {
       const named = nameSigner(error, signer.uri);
       if (signal?.aborted === true) throw named;

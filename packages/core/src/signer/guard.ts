@@ -12,7 +12,7 @@ import { InFlight } from "./in-flight.ts";
 import { type Inside, insideOf } from "./inside.ts";
 import { concurrencyOf } from "./limiter.ts";
 import { markGuarded, requireBare } from "./mark.ts";
-import { type Place, placeOf } from "./places.ts";
+import { noteMade, type Place, placeOf } from "./places.ts";
 import { DEFAULT_CONCURRENCY, type PolicyDefaults, resolvePolicy } from "./policy.ts";
 
 /** What an adapter knows about its backend. Each `health()` calls `notes` and `status`. */
@@ -80,7 +80,7 @@ export function guardSigner(signer: Signer, policy: GuardPolicy = {}, details: G
       const signature = await runCall(bare, resolved, hedging, call);
       call.place = distinct(placeOf(signature)?.uri ?? call.place);
       health.succeeded();
-      return signature;
+      return noteMade(digest, signature);
     } catch (cause) {
       error = nameSigner(failureOf(call, cause), call.place ?? bare.uri);
       if (error.uri !== undefined && error.uri !== bare.uri) call.place = error.uri;

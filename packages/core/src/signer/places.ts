@@ -73,14 +73,32 @@ export function blameOf(signature: unknown): Blame | undefined {
   return typeof signature === "object" && signature !== null ? (signature as Placed)[BLAME] : undefined;
 }
 
-/** A copy of the bytes, with their marks. Anything that is not bytes is returned as it is. */
-export function copiedSignature(signature: unknown): unknown {
+/** What our signers made for digests that other signers passed on to them. */
+const made = new WeakMap<Uint8Array, Uint8Array>();
+
+/** Records what was made for a caller's digest. Returns the same signature. */
+export function noteMade(digest: Uint8Array, signature: Uint8Array): Uint8Array {
+  if (isUint8Array(digest)) made.set(digest, signature);
+  return signature;
+}
+
+/**
+ * A copy of the bytes, with their marks. Anything that is not bytes is returned as it is. `digest` is what the signer got: one
+ * that was written by hand may ask a signer of ours, and return a copy of the answer, which has no marks.
+ */
+export function copiedSignature(signature: unknown, digest?: Uint8Array): unknown {
   if (!isUint8Array(signature)) return signature;
   const copy = copiedBytes(signature);
-  const place = placeOf(signature);
-  const blame = blameOf(signature);
+  const marked = markedOf(signature, digest);
+  const place = placeOf(marked);
+  const blame = blameOf(marked);
   if (copy !== undefined && blame !== undefined) onBadSignature(copy, blame);
   return place === undefined ? copy : markPlace(copy, place);
+}
+
+function markedOf(signature: Uint8Array, digest: Uint8Array | undefined): Uint8Array {
+  const passed = digest === undefined || placeOf(signature) !== undefined ? undefined : made.get(digest);
+  return passed !== undefined && Buffer.compare(passed, signature) === 0 ? passed : signature;
 }
 
 /** The place of each attempt, by its signal. Set by the signer that chose the place. */

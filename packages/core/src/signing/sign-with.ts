@@ -70,8 +70,10 @@ export async function signInput(entry: ActiveKey, input: Uint8Array, options: Si
   try {
     const digest = sha256(input);
     const made = await call(entry.signer, digest, input, options.signal);
-    const place = placeOf(made) ?? entry.signer;
-    const signature = requireSignature(made, entry, place);
+    // Ours gives bytes that belong to this call. A signer that was written by hand may change its buffer later.
+    const own = isOurs(entry.signer) ? made : copiedSignature(made, digest);
+    const place = placeOf(own) ?? entry.signer;
+    const signature = requireSignature(own, entry, place);
     const { proven } = verification;
     if (mode === "always" || !proven.has(place)) {
       const valid = isValid(input, signature, verification);
@@ -139,10 +141,8 @@ function isOurs(signer: Signer): boolean {
   return isGuarded(signer) || insideOf(signer) !== undefined;
 }
 
-/** Refuses anything but a signature. Returns a copy of what a hand-written signer gives, since it may change its buffer later. */
-function requireSignature(made: unknown, entry: ActiveKey, place: Place): Uint8Array {
-  // Ours gives bytes that belong to this call.
-  const signature = isOurs(entry.signer) ? made : copiedSignature(made);
+/** Refuses anything but a signature. */
+function requireSignature(signature: unknown, entry: ActiveKey, place: Place): Uint8Array {
   try {
     assertRawSignature(signature, "signature");
   } catch (cause) {

@@ -1,0 +1,64 @@
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { createKeySet, failoverSigner, guardSigner, SignerError, signWith, type Signer } from "@signpost/core";
+import { createSigner } from "@signpost/core/adapter";
+import { failure } from "../support/failure.ts";
+import { type Behaviour, fails, scriptedSignerOf, signs } from "../support/scripted-signer.ts";
+
+// A signer that was written by hand around a failover, and that returns other bytes than the failover gave: a copy has no marks.
+
+const INPUT = new TextEncoder().encode("header.payload");
+const down = fails(() => new SignerError("unavailable", "down"));
+
+/** A failover whose second place has another key than it claims. */
+function failoverWithWrongStandby() {
+  const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const other = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const first = { does: signs as Behaviour };
+  const right = scriptedSignerOf(pair, (call) => first.does(call)).signer;
+  const wrong = scriptedSignerOf(other, signs).signer;
+  const place = (uri: string, { sign }: Signer): Signer =>
+    createSigner({ uri, publicKey: right.publicKey, signDigest: (digest) => sign(digest), close: async () => {} });
+  return { first, bare: failoverSigner([place("test:right", right), place("test:wrong", wrong)]) };
+}
+
+/** Returns a copy of what a signer gives. */
+const copying = (inner: Signer): Signer => ({
+  ...inner,
+  uri: "test:copying",
+  sign: async (digest, options) => Uint8Array.from(await inner.sign(digest, options)),
+});
+const created = (inner: Signer): Signer =>
+  createSigner({
+    uri: "test:created",
+    publicKey: inner.publicKey,
+    signDigest: async (digest) => Uint8Array.from(await inner.sign(digest)),
+    close: async () => {},
+  });
+
+describe("verify: first over a signer that copies what a failover gives", () => {
+  test.each<[string, (failover: Signer) => Signer]>([
+    ["by itself", copying],
+    ["twice", (failover) => copying(copying(failover))],
+    ["in a guard", (failover) => guardSigner(copying(failover))],
+    ["around a guard", (failover) => copying(guardSigner(failover))],
+    ["as an adapter", created],
+    ["as an adapter in a guard", (failover) => guardSigner(created(failover))],
+    ["in another failover", (failover) => failoverSigner([copying(failover)])],
+  ])("%s, proves each place, and leaves a bad one", async (_how, wrap) => {
+    const { first, bare } = failoverWithWrongStandby();
+    const signer = wrap(bare);
+    const { active } = createKeySet([{ signer }]);
+    const sign = (): Promise<Uint8Array> => signWith(active, INPUT, { verify: "first" });
+    await sign();
+    await sign();
+    first.does = down;
+    // Without a guard, the first call after the first place fails only says so.
+    const errors = [await failure(sign()), await failure(sign())];
+    expect(errors).toContainEqual(expect.objectContaining({ code: "bad_signature" }));
+    first.does = signs;
+    // The standby is blamed, so the call after that goes to the first place.
+    await sign().catch(() => undefined);
+    expect(await sign()).toHaveLength(64);
+  });
+});
