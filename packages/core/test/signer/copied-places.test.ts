@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createKeySet, failoverSigner, guardSigner, SignerError, signWith, type Signer } from "@signpost/core";
 import { createSigner } from "@signpost/core/adapter";
 import { failure } from "../support/failure.ts";
-import { type Behaviour, fails, scriptedSignerOf, signs } from "../support/scripted-signer.ts";
+import { fails, scriptedSignerOf, signs } from "../support/scripted-signer.ts";
 
 // A signer that was written by hand around a failover, and that returns other bytes than the failover gave: a copy has no marks.
 
@@ -14,7 +14,7 @@ const down = fails(() => new SignerError("unavailable", "down"));
 function failoverWithWrongStandby() {
   const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const other = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const first = { does: signs as Behaviour };
+  const first = { does: signs };
   const right = scriptedSignerOf(pair, (call) => first.does(call)).signer;
   const wrong = scriptedSignerOf(other, signs).signer;
   const place = (uri: string, { sign }: Signer): Signer =>
