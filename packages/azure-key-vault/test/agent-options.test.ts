@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { createLimiter, SignerError, type GuardPolicy } from "@signpost/core";
+import { createLimiter, type GuardPolicy } from "@signpost/core";
 import { planOpening, readInstant } from "@signpost/core/adapter";
 import { selfSignedCertificate } from "@signpost/test-backends/self-signed";
 import { createOwnDispatcher } from "../src/own-dispatcher.ts";
@@ -13,7 +13,6 @@ import { loadingFailure } from "../src/undici.ts";
 type Callback = (error: Error | null, socket: unknown) => void;
 interface Made {
   readonly options: object;
-  isClosed: boolean;
   isDestroyed: boolean;
 }
 const made = vi.hoisted(() => ({ agents: [] as Made[], connectors: [] as object[] }));
@@ -24,16 +23,12 @@ vi.mock("../src/undici.ts", async (load) => ({
   loadUndici: async () => ({
     Agent: class implements Made {
       readonly options: object;
-      isClosed = false;
       isDestroyed = false;
       constructor(options: object) {
         this.options = options;
         made.agents.push(this);
       }
-      async close(): Promise<void> {
-        this.isClosed = true;
-        throw new Error("already closed");
-      }
+      async close(): Promise<void> {}
       async destroy(): Promise<void> {
         this.isDestroyed = true;
       }
@@ -88,63 +83,53 @@ test.each([
   expect(made.connectors).toEqual([{ timeout }, { timeout, servername: "vault.internal" }]);
 });
 
-describe("an agent is replaced", () => {
+test("an agent is replaced after a lost connection, and closing ends the new one", async () => {
+  const dispatcher = await createOwnDispatcher({}, planOpening({}));
   const { signal } = new AbortController();
-  const CUT = Object.assign(new Error("cut"), { code: "ECONNRESET" });
-
-  test("once for calls that began before that, and the old one is left to its calls", async () => {
-    const dispatcher = await createOwnDispatcher({}, planOpening({}));
-    const startedAt = readInstant();
-    dispatcher.failed(CUT, startedAt, signal);
-    expect(made.agents.map(({ isClosed }) => isClosed)).toEqual([true, false]);
-    dispatcher.failed(CUT, { ...startedAt, monotonic: startedAt.monotonic - 1 }, signal);
-    expect(made.agents).toHaveLength(2);
-    await dispatcher.close();
-    expect(made.agents.map(({ isDestroyed }) => isDestroyed)).toEqual([false, true]);
-  });
-
-  test("after a call that ran out of time, and not after a refusal or a caller that gave up", async () => {
-    const dispatcher = await createOwnDispatcher({}, planOpening({}));
-    dispatcher.failed(new Error("refused"), readInstant(), signal);
-    dispatcher.failed(new Error("aborted"), readInstant(), AbortSignal.abort(new Error("gone")));
-    expect(made.agents).toHaveLength(1);
-    dispatcher.failed(new Error("aborted"), readInstant(), AbortSignal.abort(new SignerError("timeout", "late")));
-    expect(made.agents).toHaveLength(2);
-  });
+  dispatcher.failed(new Error("refused"), readInstant(), signal);
+  expect(made.agents).toHaveLength(1);
+  dispatcher.failed(Object.assign(new Error("cut"), { code: "ECONNRESET" }), readInstant(), signal);
+  await dispatcher.close();
+  expect(made.agents.map(({ isDestroyed }) => isDestroyed)).toEqual([false, true]);
 });
 
-describe("a file with authorities", () => {
-  const connectOf = async (caFile: string): Promise<(to: object, callback: Callback) => void> => {
-    await createOwnDispatcher({ caFile, serverName: "vault.internal" }, planOpening({}));
-    return Reflect.get(made.agents[0]?.options ?? {}, "connect") as (to: object, callback: Callback) => void;
-  };
-  const outcome = (connect: Awaited<ReturnType<typeof connectOf>>): Promise<unknown> =>
+test("a file with authorities is read for each connection", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "signpost-agent-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const caFile = join(folder, "ca.pem");
+  const [first, second] = [selfSignedCertificate("a.example").cert, selfSignedCertificate("b.example").cert];
+  await writeFile(caFile, first);
+  await createOwnDispatcher({ caFile, serverName: "vault.internal" }, planOpening({}));
+  const connect = Reflect.get(made.agents[0]?.options ?? {}, "connect") as (to: object, callback: Callback) => void;
+  const outcome = (): Promise<unknown> =>
     new Promise((resolve) => connect(target, (error, socket) => resolve(error ?? socket)));
+  expect(await outcome()).toEqual([1, target]);
+  await writeFile(caFile, second);
+  expect(await outcome()).toEqual([2, target]);
+  const others = { timeout: 1000, servername: "vault.internal" };
+  expect(made.connectors).toEqual([
+    { ...others, ca: first },
+    { ...others, ca: second },
+  ]);
+  await writeFile(caFile, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+  expect(await outcome()).toMatchObject({ code: "unavailable", cause: { argument: "tls.caFile" } });
+  expect(made.connectors).toHaveLength(2);
+});
 
-  test("is read for each connection, and makes a connector only when it has changed", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "signpost-agent-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const caFile = join(folder, "ca.pem");
-    const [first, second] = [selfSignedCertificate("a.example").cert, selfSignedCertificate("b.example").cert];
-    await writeFile(caFile, first);
-    const connect = await connectOf(caFile);
-    expect(await outcome(connect)).toEqual([1, target]);
-    expect(await outcome(connect)).toEqual([1, target]);
-    await writeFile(caFile, second);
-    expect(await outcome(connect)).toEqual([2, target]);
-    const others = { timeout: 1000, servername: "vault.internal" };
-    expect(made.connectors).toEqual([
-      { ...others, ca: first },
-      { ...others, ca: second },
-    ]);
-    await rm(caFile);
-    expect(await outcome(connect)).toMatchObject({
-      name: "SignerError",
-      code: "unavailable",
-      message: expect.stringMatching(/^no connection can be made: tls\.caFile: /),
-      cause: { name: "ConfigurationError" },
-    });
-  });
+test.each([
+  [1000, 250],
+  [1001, 251],
+])("of an attempt of %i ms, reading a file again takes at most %i ms", async (attemptTimeoutMs, readMs) => {
+  const folder = await mkdtemp(join(tmpdir(), "signpost-agent-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const caFile = join(folder, "ca.pem");
+  await writeFile(caFile, selfSignedCertificate("a.example").cert);
+  await createOwnDispatcher({ caFile }, planOpening({ policy: { attemptTimeoutMs } }));
+  const connect = Reflect.get(made.agents[0]?.options ?? {}, "connect") as (to: object, callback: Callback) => void;
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  onTestFinished(() => timers.mockRestore());
+  await new Promise<void>((resolve) => connect(target, () => resolve()));
+  expect(timers).toHaveBeenCalledWith(expect.any(Function), readMs);
 });
 
 describe("undici that does not load", () => {

@@ -16,6 +16,10 @@ export type { AdapterSignerOptions, OpenedKey, OpeningPlan, RemoteBackend } from
 export { openingBounds, retryOpening } from "./backend/opening.ts";
 export type { CallBounds, OpeningBounds, OpeningOptions } from "./backend/opening.ts";
 export { createFileAccess } from "./backend/file-access.ts";
+export { createFileConnector } from "./backend/file-connector.ts";
+export type { ConnectionFiles, ConnectLike } from "./backend/file-connector.ts";
+export { createOwnAgent } from "./backend/own-agent.ts";
+export type { AgentLike, AgentTimes, OwnAgent } from "./backend/own-agent.ts";
 export { readRegularFile } from "./backend/regular-file.ts";
 export { inPoolOrHere, isPoolLate } from "./backend/late-pool.ts";
 export { repeatsSecret } from "./backend/repeated-secret.ts";
