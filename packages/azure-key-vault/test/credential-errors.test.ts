@@ -54,7 +54,16 @@ describe("a credential that fails", () => {
     ["by name", { name: "CredentialUnavailableError" }, "access_denied", `${REFUSED} (CredentialUnavailableError)`],
     ["by another name", { name: "MyError" }, "unavailable", "it failed (MyError)"],
     ["with a name that may be a secret", { name: "my error" }, "unavailable", "it failed"],
+    ["with a name that begins with one word more", { name: "my AuthenticationError" }, "unavailable", "it failed"],
+    ["with a name that ends with one word more", { name: "AuthenticationError x" }, "unavailable", "it failed"],
+    ["with a name of 64 letters", { name: "N".repeat(64) }, "unavailable", `it failed (${"N".repeat(64)})`],
+    ["with a name of 65 letters", { name: "N".repeat(65) }, "unavailable", "it failed"],
+    ["by what is no abort", { name: "MyAbortError" }, "unavailable", "it failed (MyAbortError)"],
+    ["by what is no timeout", { name: "TimeoutErrors" }, "unavailable", "it failed (TimeoutErrors)"],
     ["with a code that is none", { code: "XECONNRESET" }, "unavailable", "it failed"],
+    ["with a code that goes on", { code: "ENOTFOUND1" }, "unavailable", "it failed"],
+    ["with words about a file", { message: "x ENOENT: y" }, "unavailable", "it failed"],
+    ["with words that only begin so", { message: "ENOENT" }, "unavailable", "it failed"],
     ["with nothing", undefined, "unavailable", "it failed"],
   ])("%s", (_what, error, code, text) => {
     expect(told(error)).toEqual({ code, text });
