@@ -27,7 +27,7 @@ export async function readCaFile(path: string): Promise<string> {
 /** TLS ignores what it cannot read, and each connection would fail as if the vault were down. Reads the first certificate. */
 function requireUsable(ca: string): void {
   try {
-    if (new X509Certificate(ca).raw.length > 0) return;
+    void new X509Certificate(ca);
   } catch (error) {
     throw new ConfigurationError("tls.caFile", `${EXPECTED} (${String(memberOf(error, "code"))})`);
   }

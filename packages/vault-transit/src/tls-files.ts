@@ -49,7 +49,7 @@ export function requireUsable({ ca, cert, key }: TlsMaterial): void {
 /** TLS ignores what it cannot read. Reads the first certificate. */
 function requireCertificate(ca: string): void {
   try {
-    if (new X509Certificate(ca).raw.length > 0) return;
+    void new X509Certificate(ca);
   } catch (error) {
     const expected = `${pemFile("CACERT")} with certificates`;
     throw new ConfigurationError("tls.caFile", `${expected} (${String(memberOf(error, "code"))})`);
