@@ -20,7 +20,7 @@ const OF_CLIENT: CauseRules = {
 export function signerErrorFrom(error: unknown, call: string): SignerError {
   if (error instanceof SignerError) {
     const message = error.message.startsWith(call) ? error.message : `cannot ${call}: ${error.message}`;
-    return new SignerError(error.code, message, { cause: error.cause ?? undefined, transient: error.transient });
+    return new SignerError(error.code, message, { cause: error.cause, transient: error.transient });
   }
   if (error instanceof ConfigurationError) {
     return new SignerError("invalid_argument", `cannot ${call}: ${error.message}`, { cause: error });
