@@ -90,7 +90,7 @@ export { readMoment } from "./rotation/moment.ts";
 export { phaseAt } from "./rotation/timeline.ts";
 export type { Phase, PhaseStarts } from "./rotation/timeline.ts";
 export { ArrivalQueue } from "./signer/arrival-queue.ts";
-export { onCallEnd } from "./signer/call-end.ts";
+export { hasCallEnded, onCallEnd } from "./signer/call-end.ts";
 export { createSigner } from "./signer/create.ts";
 export type { SignerBackend } from "./signer/create.ts";
 export { closedError, endedError, isOutOfTime } from "./signer/endings.ts";

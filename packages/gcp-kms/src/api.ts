@@ -7,9 +7,20 @@ export interface GcpKmsCallOptions {
   readonly timeout: number;
   /** Makes the call a single attempt. By default, the client retries for ten minutes. */
   readonly retry: null;
-  /** Passed over gRPC only. It ends the call in 6.x, and is ignored in 5.x. */
+  /** Ends the call, if the client's stub is neither one of grpc-js nor one for REST. */
   readonly signal?: AbortSignal;
+  /** Over gRPC, google-gax passes these `options` to grpc-js. The interceptor cancels the call with the signal. */
+  readonly otherArgs?: { readonly options: { readonly interceptors: readonly [GcpKmsInterceptor] } };
 }
+
+/** A started call of grpc-js. */
+export interface GcpKmsGrpcCall {
+  /** Ends the call with this status. */
+  cancelWithStatus(status: number, details: string): void;
+}
+
+/** An interceptor of grpc-js: it starts the call, and returns it. */
+export type GcpKmsInterceptor = (options: object, start: (options: object) => GcpKmsGrpcCall) => GcpKmsGrpcCall;
 
 /** A wrapped 64-bit number. */
 export interface GcpKmsChecksum {

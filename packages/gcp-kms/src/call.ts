@@ -1,7 +1,7 @@
 import { SignerError } from "@signpost/core";
-import { endedError, onAbort, withinDeadline, type CallBounds } from "@signpost/core/adapter";
+import { endedError, onCallEnd, withinDeadline, type CallBounds } from "@signpost/core/adapter";
 import { algorithmError } from "./answers.ts";
-import type { GcpKmsVersionResponse } from "./api.ts";
+import type { GcpKmsClientLike, GcpKmsVersionResponse } from "./api.ts";
 import type { CallSubject } from "./client-error.ts";
 import type { ClientCall, Connection } from "./connection.ts";
 import { signerErrorFrom, stateInMessage, statusNumber } from "./errors.ts";
@@ -13,7 +13,7 @@ export type ListCall<Response> = ClientCall<readonly [Response, ...unknown[]]>;
 
 /**
  * Makes one attempt of one call, including the search for credentials. It always rejects with a `SignerError`. The
- * caller sets the time limit, because only gRPC of 6.x ends the call with the signal.
+ * caller sets the time limit, because only gRPC ends the call with the signal.
  */
 export async function callOnce<Response>(
   connection: Connection,
@@ -22,21 +22,23 @@ export async function callOnce<Response>(
   call: ListCall<Response>,
 ): Promise<Response> {
   const startedAt = performance.now();
-  const send: ListCall<Response> = async (client, options) => {
-    try {
-      return await call(client, options);
-    } catch (error) {
-      throw await withSentToken(error, client);
-    }
+  let used: GcpKmsClientLike | undefined;
+  const send: ListCall<Response> = (client, options) => {
+    used = client;
+    return call(client, options);
   };
   try {
-    const [response] = await endsSoonAfter(bounds.signal, connection.call(bounds, subject, send));
+    const [response] = await endsSoonAfter(bounds, connection.call(bounds, subject, send));
     return response;
   } catch (error) {
     // The client's error for an aborted call does not say why it was aborted.
     if (bounds.signal.aborted) throw endedError(bounds.signal.reason);
     if (error instanceof SignerError) throw error;
-    throw await explained(connection, error, subject, { ...bounds, timeoutMs: lookUpTime(bounds, startedAt) });
+    const failure = used === undefined ? error : await withSentToken(error, used);
+    throw await explained(connection, failure, subject, {
+      signal: bounds.signal,
+      timeoutMs: lookUpTime(bounds, startedAt),
+    });
   }
 }
 
@@ -47,11 +49,11 @@ const SETTLE_MS = 900;
  * Settles like `call`, or rejects soon after the signal. The client's timeout ends a call that still runs then, some
  * seconds later over REST. So the call frees its slot, and does not count as one that never settles.
  */
-function endsSoonAfter<Value>(signal: AbortSignal, call: Promise<Value>): Promise<Value> {
+function endsSoonAfter<Value>(bounds: CallBounds, call: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined;
-    const letGo = onAbort(signal, () => {
-      timer = setTimeout(() => reject(endedError(signal.reason)), SETTLE_MS);
+    const letGo = onCallEnd(bounds, (reason) => {
+      timer = setTimeout(() => reject(endedError(reason)), SETTLE_MS);
     });
     const settled = (): void => {
       letGo();

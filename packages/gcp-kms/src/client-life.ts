@@ -1,4 +1,4 @@
-import { isOutOfTime, onAbort, readInstant, wasFrozen, type CallBounds, type Instant } from "@signpost/core/adapter";
+import { isOutOfTime, onCallEnd, readInstant, wasFrozen, type CallBounds, type Instant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { keepRecording, recordRequests, type OpenRequests, type RequestRecord } from "./credential-requests.ts";
 import { makeReady, type CallOptionsOf } from "./ready.ts";
@@ -134,7 +134,7 @@ export function startLife(
       const startedAt = performance.now();
       calls += 1;
       // The caller's next attempt may begin before the client has ended this one.
-      const letGo = onAbort(bounds.signal, () => {
+      const letGo = onCallEnd(bounds, () => {
         const endedAt = performance.now();
         if (!hadItsTime(bounds, endedAt - startedAt)) return;
         if (isDead(startedAt, endedAt) && !retired) onSilence(life);

@@ -1,4 +1,4 @@
-import type { CallBounds } from "@signpost/core/adapter";
+import { hasCallEnded, type CallBounds } from "@signpost/core/adapter";
 import type { GcpKmsCallOptions, GcpKmsClientLike } from "./api.ts";
 import { createOwnClients, readConnectionOptions, type GcpKmsConnectionOptions, type Keepalive } from "./client.ts";
 import type { CallSubject } from "./client-error.ts";
@@ -53,7 +53,7 @@ function callersConnection(client: GcpKmsClientLike): Connection {
       if (ready === undefined || initialized === undefined || initialized !== ready.lasting) {
         ready = await prepare(bounds, subject, initialized);
       }
-      bounds.signal.throwIfAborted();
+      if (hasCallEnded(bounds)) bounds.signal.throwIfAborted();
       return call(client, ready.optionsOf(bounds));
     },
     trouble: () => undefined,

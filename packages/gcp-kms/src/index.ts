@@ -4,6 +4,8 @@ export type {
   GcpKmsCallOptions,
   GcpKmsChecksum,
   GcpKmsClientLike,
+  GcpKmsGrpcCall,
+  GcpKmsInterceptor,
   GcpKmsPublicKeyResponse,
   GcpKmsSignRequest,
   GcpKmsSignResponse,

@@ -1,4 +1,4 @@
-import { elapsedMs, type CallBounds, type Instant, readInstant } from "@signpost/core/adapter";
+import { elapsedMs, hasCallEnded, type CallBounds, type Instant, readInstant } from "@signpost/core/adapter";
 import type { GcpKmsClientLike } from "./api.ts";
 import { startLife, type ClientLife, type ReadyLife, type Search } from "./client-life.ts";
 import type { Connection } from "./connection.ts";
@@ -148,7 +148,7 @@ export function ownConnection({ create, forgetAbsence, sockets, untilFileAnswers
   const serving = async (bounds: CallBounds, subject: CallSubject): Promise<ReadyLife> => {
     for (;;) {
       const found = await ready(bounds, subject);
-      bounds.signal.throwIfAborted();
+      if (hasCallEnded(bounds)) bounds.signal.throwIfAborted();
       // The client may have been replaced while this call waited, and may be closed. Then use the new one.
       if (!found.life.isRetired || isClosed) return found;
     }

@@ -4,6 +4,7 @@ import { credentialsError, lateError, requireToken } from "./credential-errors.t
 import type { RequestRecord } from "./credential-requests.ts";
 import type { CallSubject } from "./client-error.ts";
 import { hasToken } from "./early-renewal.ts";
+import { cancelledWith } from "./interceptor.ts";
 import { requireSecureSources } from "./secure-sources.ts";
 import { rememberToken } from "./sent-token.ts";
 import { untilFilesAnswer } from "./source-files.ts";
@@ -51,7 +52,7 @@ export async function makeReady(
     requireToken(headers);
     rememberToken(client, headers);
   }
-  return { optionsOf: isRest ? restOptions : grpcOptions, lasting: asksForToken ? undefined : initialized };
+  return { optionsOf: optionsFor(stub), lasting: asksForToken ? undefined : initialized };
 }
 
 /** The share of a call's time for credentials. The rest is for reporting that they took too long. */
@@ -84,19 +85,35 @@ export async function readyInTime<Ready>(
 
 // A stub of grpc-js has a channel. The stub for REST is a plain object of functions.
 function isRestStub(stub: unknown): boolean {
-  return typeof stub === "object" && stub !== null && !("getChannel" in stub);
+  return isObject(stub) && !("getChannel" in stub);
+}
+
+/** Only a stub of grpc-js is known to call the interceptors. Another one may use the signal. */
+function optionsFor(stub: unknown): CallOptionsOf {
+  if (isRestStub(stub)) return restOptions;
+  return isObject(stub) ? grpcOptions : signalOptions;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** The longest time of a timer. A longer one would fire immediately. Milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647;
 
-/**
- * How much later the client's timeout ends a call that ignores the signal, in 5.x. The signal ends it first elsewhere.
- * Milliseconds.
- */
+/** How much later the client's timeout ends a call that was not cancelled. Milliseconds. */
 const GRPC_GRACE_MS = 100;
 
-function grpcOptions({ timeoutMs, signal }: CallBounds): GcpKmsCallOptions {
+function grpcOptions(bounds: CallBounds): GcpKmsCallOptions {
+  return {
+    timeout: Math.min(bounds.timeoutMs + GRPC_GRACE_MS, MAX_TIMER_MS),
+    retry: null,
+    otherArgs: { options: { interceptors: [cancelledWith(bounds)] } },
+  };
+}
+
+/** With the signal in place of an interceptor. */
+function signalOptions({ timeoutMs, signal }: CallBounds): GcpKmsCallOptions {
   return { timeout: Math.min(timeoutMs + GRPC_GRACE_MS, MAX_TIMER_MS), retry: null, signal };
 }
 

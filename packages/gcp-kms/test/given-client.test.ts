@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { GcpKmsCallOptions, GcpKmsClientLike } from "../src/api.ts";
+import type { GcpKmsCallOptions, GcpKmsClientLike, GcpKmsInterceptor } from "../src/api.ts";
 import { connect } from "../src/connection.ts";
 
 const NAME = "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
@@ -48,7 +48,8 @@ describe("a client of the caller", () => {
   test("over gRPC is ready once, is asked for no token, and is left open", async () => {
     const stub = Promise.resolve({ getChannel: () => undefined });
     const { client, initialize, headers, close } = given(() => stub);
-    const options: GcpKmsCallOptions = { timeout: 1100, retry: null, signal: expect.any(AbortSignal) as AbortSignal };
+    const interceptors = expect.any(Array) as readonly [GcpKmsInterceptor];
+    const options: GcpKmsCallOptions = { timeout: 1100, retry: null, otherArgs: { options: { interceptors } } };
     expect(await ask(client, 3)).toEqual([
       [true, options],
       [true, options],

@@ -31,8 +31,22 @@ describe("the options of a call", () => {
     [2000, 2100],
     [LONGEST_MS - 100, LONGEST_MS],
     [LONGEST_MS, LONGEST_MS],
-  ])("over gRPC for %d ms: the client's timeout comes after the signal, at %d ms", async (timeoutMs, timeout) => {
+  ])("over gRPC for %d ms: the client's timeout comes after the interceptor, at %d ms", async (timeoutMs, timeout) => {
     const { optionsOf } = await makeReady(clientOver("grpc").client, "rest");
+    const interceptors = [expect.any(Function)];
+    expect(optionsOf({ timeoutMs, signal })).toEqual({
+      timeout,
+      retry: null,
+      otherArgs: { options: { interceptors } },
+    });
+  });
+
+  test.each([
+    [2000, 2100],
+    [LONGEST_MS - 100, LONGEST_MS],
+    [LONGEST_MS, LONGEST_MS],
+  ])("over an unknown stub for %d ms: the client gets the signal, and %d ms", async (timeoutMs, timeout) => {
+    const { optionsOf } = await makeReady({ ...clientOver("grpc").client, initialize: async () => undefined }, "rest");
     expect(optionsOf({ timeoutMs, signal })).toEqual({ timeout, retry: null, signal });
   });
 

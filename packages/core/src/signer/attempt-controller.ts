@@ -2,6 +2,8 @@ import { type AbortCallbacks, callIsolated, onAbort, ownCallbacks } from "./on-a
 
 /** What may end an attempt. */
 export interface Ending {
+  /** Whether it has ended. */
+  readonly aborted: boolean;
   /** Why it ended. Undefined while it runs. */
   readonly reason: unknown;
   /** For the backend. Made when it is read. */
@@ -16,6 +18,10 @@ export class CallerEnding implements Ending {
 
   constructor(signal: AbortSignal) {
     this.signal = signal;
+  }
+
+  get aborted(): boolean {
+    return this.signal.aborted;
   }
 
   get reason(): unknown {
@@ -33,9 +39,9 @@ export class CallerEnding implements Ending {
  */
 export class AttemptController implements Ending, AbortCallbacks {
   #controller: AbortController | undefined;
-  /** Most attempts have one callback, and an array takes longer than everything else here. */
-  #callback: Callback | undefined;
-  #others: Callback[] | undefined;
+  /** The first and the last of a list. An array takes longer than everything else here. */
+  #first: Callback | undefined;
+  #last: Callback | undefined;
   #aborted = false;
   #reason: unknown;
 
@@ -68,7 +74,10 @@ export class AttemptController implements Ending, AbortCallbacks {
     this.#reason = reason;
     this.#controller?.abort(reason);
     // One by one, since a callback may remove another.
-    for (let next = this.#next(); next !== undefined; next = this.#next()) callIsolated(next.call);
+    for (let next = this.#first; next !== undefined; next = this.#first) {
+      this.#remove(next);
+      callIsolated(next.call);
+    }
   }
 
   onEnd(callback: () => void): () => void {
@@ -77,25 +86,27 @@ export class AttemptController implements Ending, AbortCallbacks {
       return () => {};
     }
     // A new object, since two calls may pass the same callback.
-    const own: Callback = { call: callback };
-    if (this.#callback === undefined && this.#others === undefined) this.#callback = own;
-    else (this.#others ??= []).push(own);
+    const own: Callback = { call: callback, previous: this.#last, next: undefined, isListed: true };
+    if (this.#last === undefined) this.#first = own;
+    else this.#last.next = own;
+    this.#last = own;
     return () => this.#remove(own);
   }
 
-  #next(): Callback | undefined {
-    const first = this.#callback ?? this.#others?.shift();
-    this.#callback = undefined;
-    return first;
-  }
-
   #remove(own: Callback): void {
-    if (this.#callback === own) this.#callback = undefined;
-    const index = this.#others?.indexOf(own) ?? -1;
-    if (index !== -1) this.#others?.splice(index, 1);
+    if (!own.isListed) return;
+    own.isListed = false;
+    const { previous, next } = own;
+    if (previous === undefined) this.#first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
   }
 }
 
 interface Callback {
   readonly call: () => void;
+  previous: Callback | undefined;
+  next: Callback | undefined;
+  isListed: boolean;
 }

@@ -24,6 +24,49 @@ class AttemptOptions implements SignOptions, Ended {
   }
 }
 
+/** The options of one attempt, and its time as a number. */
+class TimedOptions extends AttemptOptions {
+  readonly timeoutMs: number;
+
+  constructor(ending: Ending, timeoutMs: number) {
+    super(ending, undefined);
+    this.timeoutMs = timeoutMs;
+  }
+}
+
+/**
+ * The bounds of a call of `signDigest`, whose options come from `attemptOptions`. `spread`: the backend may copy the bounds by
+ * `{ ...bounds }`. Otherwise the signal is made when the backend reads it.
+ */
+export function attemptBounds(
+  call: SignOptions,
+  timeoutMs: number,
+  spread: boolean,
+): { readonly signal: AbortSignal; readonly timeoutMs: number } {
+  const ending = (call as Ended)[ENDING];
+  if (ending !== undefined && !spread) return new TimedOptions(ending, timeoutMs);
+  const { signal = AbortSignal.timeout(timeoutMs) } = call;
+  return { signal, timeoutMs };
+}
+
+/**
+ * Whether the signal of this call of `signDigest` has aborted. Same as `signal.aborted`, but makes no signal. It also takes
+ * the bounds of a `RemoteBackend`.
+ *
+ * @example
+ * ```ts
+ * import type { SignOptions } from "@signpost/core";
+ * import { closedError, hasCallEnded } from "@signpost/core/adapter";
+ *
+ * export function requireTime(call: SignOptions): void {
+ *   if (hasCallEnded(call)) throw closedError();
+ * }
+ * ```
+ */
+export function hasCallEnded(call: SignOptions): boolean {
+  return (call as Ended)[ENDING]?.aborted ?? call.signal?.aborted === true;
+}
+
 /**
  * The options of one attempt. The signal is made when the backend reads it. `spread`: the backend may copy the options by
  * `{ ...options }`.
@@ -46,7 +89,8 @@ export function attemptOptions(
 /**
  * Calls `callback` once with the reason: when the signal of this call of `signDigest` aborts, or now if it has already
  * aborted. Returns a function that removes the callback. Same as `onAbort`, but makes no signal, which takes longer than
- * everything else in a guarded call. For backends that pass the signal to no one.
+ * everything else in a guarded call. For backends that pass the signal to no one. It also takes the bounds of a
+ * `RemoteBackend`.
  *
  * @example
  * ```ts

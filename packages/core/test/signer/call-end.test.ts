@@ -1,10 +1,24 @@
 import { describe, expect, test } from "vitest";
 import type { SignOptions } from "../../src/index.ts";
 import { guardSigner, SignerError } from "../../src/index.ts";
-import { createSigner, endedError, onCallEnd, type SignerBackend } from "../../src/adapter.ts";
+import {
+  type CallBounds,
+  createSigner,
+  endedError,
+  hasCallEnded,
+  onCallEnd,
+  openAdapterSigner,
+  planOpening,
+  type SignerBackend,
+} from "../../src/adapter.ts";
 
 const publicKey = { kty: "EC", crv: "P-256", x: "x", y: "y" } as const;
 const digest = new Uint8Array(32);
+/** The base point of P-256 (NIST SP 800-186 section 3.2.1.3). */
+const BASE = {
+  x: "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY",
+  y: "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",
+};
 
 /** A backend that answers only at the end of its call, and what it got. */
 function waitingBackend(more: Partial<SignerBackend>): { backend: SignerBackend; calls: SignOptions[] } {
@@ -59,4 +73,63 @@ test("an end that has come calls back now, and no end never does", () => {
   onCallEnd({ signal: AbortSignal.abort("before") }, (reason) => reasons.push(reason));
   onCallEnd({}, (reason) => reasons.push(reason));
   expect(reasons).toEqual(["before"]);
+});
+
+describe.each([true, false, undefined])(
+  "the bounds of a call of a remote backend (spreadsBounds: %s)",
+  (spreadsBounds) => {
+    /** The bounds of a call that never answers, before and after the caller ends it. */
+    async function boundsOfEndedCall(policy: false | undefined): Promise<{
+      readonly bounds: CallBounds | undefined;
+      readonly endedBefore: boolean;
+      readonly reasons: readonly unknown[];
+      readonly error: unknown;
+    }> {
+      const reasons: unknown[] = [];
+      let seen: CallBounds | undefined;
+      const given = { kty: "EC", crv: "P-256", x: BASE.x, y: BASE.y } as const;
+      const signer = await openAdapterSigner(planOpening({ publicKey: given, ...(policy === false && { policy }) }), {
+        name: "1",
+        readKey: () => Promise.reject(new Error("not of this test")),
+        uriOf: (name) => `example:${name}`,
+        signDigest: (_name, _digest, bounds) =>
+          new Promise((_resolve, reject) => {
+            seen = bounds;
+            onCallEnd(bounds, (reason) => {
+              reasons.push(reason);
+              reject(endedError(reason));
+            });
+          }),
+        close: async () => {},
+        spreadsBounds,
+      });
+      const caller = new AbortController();
+      const signing = signer.sign(digest, { signal: caller.signal }).catch((error: unknown) => error);
+      const endedBefore = seen !== undefined && hasCallEnded(seen);
+      caller.abort("enough");
+      return { bounds: seen, endedBefore, reasons, error: await signing };
+    }
+
+    test.each([
+      ["guarded", undefined, 2000],
+      ["bare", false, 5000],
+    ] as const)("of a %s signer end with the caller's signal", async (_what, policy, timeoutMs) => {
+      const { bounds, endedBefore, reasons, error } = await boundsOfEndedCall(policy);
+      expect(endedBefore).toBe(false);
+      expect(bounds !== undefined && hasCallEnded(bounds)).toBe(true);
+      expect(bounds?.timeoutMs).toBe(timeoutMs);
+      expect(bounds?.signal.aborted).toBe(true);
+      expect(reasons).toHaveLength(1);
+      expect(error).toMatchObject({ code: "aborted" });
+      if (spreadsBounds !== false) expect({ ...bounds }.signal).toBe(bounds?.signal);
+    });
+  },
+);
+
+test.each([
+  ["no signal", {}, false],
+  ["a signal that runs", { signal: new AbortController().signal }, false],
+  ["a signal that has aborted", { signal: AbortSignal.abort() }, true],
+])("options with %s: has ended %j", (_what, options, ended) => {
+  expect(hasCallEnded(options)).toBe(ended);
 });
