@@ -141,7 +141,7 @@ describe("a key is withdrawn", () => {
       entry: { keyId: "fresh", signer: "local:fresh.pem" },
       opened: { keyId: "fresh", signer },
       others: [],
-    } as Replacement;
+    };
   };
 
   test.each<[what: string, entries: readonly object[], index: number, isReplaced: boolean]>([
