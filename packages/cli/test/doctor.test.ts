@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import { chmod } from "node:fs/promises";
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { guardSigner } from "@signpost/core";
 import { openLocalSigner } from "@signpost/local";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { examineKmsKey, type AskKms } from "../src/doctor/aws-kms.ts";
@@ -13,7 +15,7 @@ import type { GcpKmsLike } from "../src/backends/gcp-kms.ts";
 import { examineVersion } from "../src/doctor/gcp-kms.ts";
 import { attributeFindings, tokenFindings } from "../src/doctor/pkcs11.ts";
 import { publishedKeys } from "../src/doctor/published.ts";
-import { latencyFinding, probeText } from "../src/doctor/probe.ts";
+import { latencyFinding, measureLatency, probeOnce, probeText } from "../src/doctor/probe.ts";
 import { runDoctor } from "../src/doctor/run.ts";
 import { keyFindings } from "../src/doctor/vault.ts";
 import { failureOf } from "../src/program/failure.ts";
@@ -206,6 +208,29 @@ test("a probe is never the signing input of a token, which has base64url charact
   expect(text).not.toMatch(/^[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*$/);
   expect(text).toContain(" ");
   expect(text).not.toBe(new TextDecoder().decode(probeText()));
+});
+
+test("nothing but probes is signed", async () => {
+  const signed: { readonly input: string; readonly isDigestOfIt: boolean }[] = [];
+  const bare = await openLocalSigner({ policy: false });
+  const signer = guardSigner({
+    ...bare,
+    sign: (digest, options) => {
+      const input = options?.signingInput ?? new Uint8Array();
+      const isDigestOfIt = createHash("sha256").update(input).digest().equals(digest);
+      signed.push({ input: new TextDecoder().decode(input), isDigestOfIt });
+      return bare.sign(digest, options);
+    },
+  });
+  const { signal } = new AbortController();
+  await probeOnce(signer, signal);
+  await measureLatency(signer, 2, signal);
+  const probe = {
+    input: expect.stringMatching(/^This is a probe of signpost doctor, and not a token\.\n/),
+    isDigestOfIt: true,
+  };
+  expect(signed).toEqual([probe, probe, probe]);
+  await signer.close();
 });
 
 test("a clock's finding has whole seconds and their direction", () => {
