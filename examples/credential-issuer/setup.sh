@@ -8,9 +8,12 @@ module=${MODULE:-/usr/lib/softhsm/libsofthsm2.so}
 here=$(cd "$(dirname "$0")" && pwd)
 # Before anything is made, so that it can run again.
 [ -f "$here/dist/request.js" ] || { echo "First, in the root folder: npm run build -- examples/credential-issuer" >&2; exit 2; }
-mkdir -p "$1"
-# Not twice in one folder.
-mkdir "$1/tokens"
+for tool in openssl softhsm2-util pkcs11-tool; do
+  command -v "$tool" > /dev/null || { echo "$tool is missing: install OpenSSL 3, SoftHSM and OpenSC" >&2; exit 2; }
+done
+[ -f "$module" ] || { echo "$module does not exist: set MODULE to the path of SoftHSM's module" >&2; exit 2; }
+[ ! -e "$1/tokens" ] || { echo "$1 has a token already: remove the folder, or name another one" >&2; exit 2; }
+mkdir -p "$1/tokens"
 cd "$1"
 folder=$(pwd)
 
