@@ -5,7 +5,7 @@ import { HOME } from "../../scripts/release/home.mjs";
 import { pageLinks, slugOf } from "./links.mjs";
 import { SECTIONS } from "./navigation.mjs";
 import { REFERENCE, sourcePages } from "./pages.mjs";
-import { SEARCH } from "./search.mjs";
+import { renderForSearch, SEARCH } from "./search.mjs";
 import { isUnreleased, sayUnreleased } from "./unreleased.mjs";
 
 const pages = sourcePages();
@@ -75,7 +75,7 @@ export default defineConfig({
       ],
     },
     outline: { level: [2, 3] },
-    search: { provider: "local", options: { miniSearch: SEARCH } },
+    search: { provider: "local", options: { miniSearch: SEARCH, _render: renderForSearch } },
     externalLinkIcon: true,
   },
 });

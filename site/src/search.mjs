@@ -1,4 +1,5 @@
-// The search of the site. VitePress writes these functions into the pages as text, so each stands alone.
+// The search of the site. VitePress writes these functions into the pages as text, so each stands alone. `renderForSearch` runs in
+// the build only.
 
 /** Words, and names with underscores, such as `private_key_jwt`, also as a whole. @param {string} text */
 const tokenize = (text) => [
@@ -15,7 +16,8 @@ const processTerm = (asked) => {
 
 /**
  * Guides come before the README files, and these before the reference and the pages for contributors. The beginning of a page comes
- * before its sections, and the page whose name is the word, such as `rotation`, before all others.
+ * before its sections. The page whose name is the word, such as `rotation`, comes before all others, and then those whose name begins
+ * with the word, the shortest first.
  *
  * @param {string} id the address of a section. It begins with the path that the site is below
  * @param {string} term
@@ -29,10 +31,26 @@ const boostDocument = (id, term, section) => {
     .replace(/#.*$/, "")
     .replace(/^.*\//, "")
     .replace(/\.html$/, "");
-  if (name === term) return isBeginning ? 6 : 2;
+  if (name === term) return isBeginning ? 40 : 2;
   if (!isBeginning) return 1;
-  return name.startsWith(`${term}-`) ? 2.5 : 1.5;
+  // `azure-key-vault` comes before `azure-key-vault-production`.
+  const begins = name.startsWith(`${term}-`);
+  return begins ? 1 + 8 / name.split("-").length : 1.5;
 };
+
+/**
+ * A page as HTML for the index. Its name is a part of its beginning, because a title may have other words: `compare` is called
+ * "Signpost and its peers".
+ *
+ * @param {string} source
+ * @param {{ relativePath: string }} env
+ * @param {{ render(source: string, env: object): string }} md
+ */
+export function renderForSearch(source, env, md) {
+  const name = env.relativePath.replace(/^.*\//, "").replace(/\.md$/, "");
+  const html = md.render(source, env);
+  return name === "index" ? html : html.replace("</h1>", `</h1>\n<p>${name.replaceAll("-", " ")}</p>\n`);
+}
 
 /** The search looks for words as they are written, unless these options say otherwise. */
 export const SEARCH = { options: { tokenize }, searchOptions: { processTerm, boostDocument } };

@@ -163,7 +163,14 @@ test.each([
   ["verify", "verify.html"],
   ["vault", "vault-transit.html"],
   ["pkcs11", "pkcs11.html"],
-])("the search for %s finds the page of that name first", { timeout: 300_000 }, async (words, expected) => {
+  ["emergency", "emergency.html"],
+  ["azure", "azure-key-vault.html"],
+  ["azure key vault", "azure-key-vault.html"],
+  ["aws", "aws-kms.html"],
+  ["gcp", "gcp-kms.html"],
+  ["compare", "compare.html"],
+  ["incident", "incidents.html"],
+])("the search for %s finds the page about it first", { timeout: 300_000 }, async (words, expected) => {
   const { page } = await openPage(DESK);
   await page.goto(`${server.origin}/`);
   await page.locator(".VPNavBarSearch button").first().click();
