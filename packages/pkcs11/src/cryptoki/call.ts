@@ -1,3 +1,5 @@
+const LEAST_NEGATIVE_INT = BigInt.asUintN(64, -(2n ** 31n));
+
 /** A CKR code, with the function that returned it. */
 export class CryptokiError extends Error {
   readonly call: string;
@@ -41,5 +43,10 @@ function codeOf(error: unknown): number | undefined {
   const code: unknown = "code" in error ? error.code : undefined;
   if (typeof code === "number" && code !== 0) return code;
   const match = /^CKR_\w+:(\d+)/.exec(error.message);
-  return match?.[1] === undefined ? undefined : Number(match[1]);
+  return match?.[1] === undefined ? undefined : numberOf(BigInt(match[1]));
+}
+
+/** A CK_RV has 64 bits on most systems. Some modules return a negative int, whose upper bits are all 1: here, it keeps 32 bits. */
+function numberOf(code: bigint): number {
+  return Number(code >= LEAST_NEGATIVE_INT ? BigInt.asUintN(32, code) : code);
 }
