@@ -46,6 +46,23 @@ describe("a thread that has several digests", () => {
     await Promise.all(signing);
   });
 
+  test("returns what it signed before one that hangs, and the one that hangs is not given up on early", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      let stopped = false;
+      let ended = 0;
+      const signing = Array.from({ length: CALLERS }, async () => {
+        while (!stopped) expect(await outcome(signer)).toBe("signed");
+        ended += 1;
+      });
+      at.shim.hang("C_Sign");
+      await until(() => at.shim.counter("hung") === 1);
+      stopped = true;
+      await until(() => ended === CALLERS - 1);
+      at.shim.release();
+      await Promise.all(signing);
+    }
+  });
+
   test("leaves them to other sessions even if no more calls come", async () => {
     at.shim.hang("C_Sign");
     const outcomes: string[] = [];

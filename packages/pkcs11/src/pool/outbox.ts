@@ -64,12 +64,14 @@ export class Outbox {
     slot.cells[SLOT.id] = id;
     slot.cells[SLOT.key] = key;
     Atomics.store(slot.cells, SLOT.outcome, OUTCOME.pending);
-    const turn = 2 * this.#handedOver;
-    const next = after(this.#handedOver);
+    const before = this.#handedOver;
+    const turn = 2 * before;
+    const next = after(before);
     // It may just have gone away.
     if (Atomics.compareExchange(cells, CELL.turn, turn, 2 * next) !== turn) return false;
     this.#handedOver = next;
-    Atomics.notify(cells, CELL.turn);
+    // A thread that still has one to settle looks at its turn after that.
+    if (Atomics.load(cells, CELL.settled) === before) Atomics.notify(cells, CELL.turn);
     this.#listen();
     return true;
   }

@@ -68,7 +68,7 @@ export class SessionSet {
   /** An idle session, busy from now on until `giveBack` or `fail`. None if enough threads compute already. */
   take(): PooledSession | undefined {
     const isFull = this.#paused || this.#computingThreads() >= this.#computing.threads;
-    return isFull ? undefined : this.takeAll().next().value;
+    return isFull ? undefined : this.#takeIdle();
   }
 
   /** If no more threads may compute: one that takes another digest while it signs. */
@@ -105,11 +105,16 @@ export class SessionSet {
 
   /** Every idle session, busy from now on. */
   *takeAll(): Generator<PooledSession, undefined> {
+    for (let next = this.#takeIdle(); next !== undefined; next = this.#takeIdle()) yield next;
+    return undefined;
+  }
+
+  #takeIdle(): PooledSession | undefined {
     for (const session of this.#sessions) {
       if (session.state !== "idle") continue;
       session.state = "busy";
       session.jobs = 1;
-      yield session;
+      return session;
     }
     return undefined;
   }

@@ -129,8 +129,10 @@ export class Thread {
     return this.#waiting.size === 0 ? 0 : this.#watch.sinceBegin();
   }
 
-  /** Takes back the digests that are not begun. They reject with NotBegunError. */
+  /** Takes back the digests that are not begun. They reject with NotBegunError. Those that are signed resolve. */
   withdraw(): void {
+    // The thread may be in a long call, and not have told about the ones before it.
+    this.#outbox.read();
     for (const id of this.#outbox.withdraw()) this.#refuse(id);
   }
 
@@ -266,6 +268,7 @@ export class Thread {
 
   #end(error: Error): void {
     this.#ended ??= error;
+    this.#outbox.read();
     this.#outbox.end();
     const [first] = this.#waiting.keys();
     for (const id of this.#outbox.withdraw()) if (id !== first) this.#refuse(id);

@@ -1,10 +1,17 @@
-import { after, AWAY, CELL, type Mailbox, OUTCOME, SLOT, type Slot, slotOf } from "../wire/mailbox.ts";
+import { after, AWAY, between, CELL, DEPTH, type Mailbox, OUTCOME, SLOT, type Slot, slotOf } from "../wire/mailbox.ts";
 
 /** How long the thread waits for the next digest before it returns to its event loop. Milliseconds. */
 const WAIT_MS = 250;
 
+/**
+ * With more digests to sign, the caller's thread is told of so many outcomes at once. It still hands over digests in time,
+ * since there is room for twice as many.
+ */
+const TOLD_TOGETHER = DEPTH / 2;
+
 /** What an inbox does with the digests. */
 export interface InboxWork {
+  /** Copies the digest, since shared memory may change, and the module gets ordinary buffers. */
   sign(key: number, digest: Uint8Array): Uint8Array;
   /** A signature failed. The caller needs a message. */
   failed(id: number, error: unknown): void;
@@ -15,6 +22,8 @@ export class Inbox {
   readonly #mailbox: Mailbox;
   readonly #work: InboxWork;
   #settled = 0;
+  /** Those of whose outcome the caller's thread was told. */
+  #told = 0;
 
   constructor(mailbox: Mailbox, work: InboxWork) {
     this.#mailbox = mailbox;
@@ -37,6 +46,7 @@ export class Inbox {
         continue;
       }
       const isCalled = turn % 2 === 1;
+      this.#tell();
       if (!isCalled && Atomics.wait(cells, CELL.turn, turn, WAIT_MS) !== "timed-out") continue;
       if (Atomics.compareExchange(cells, CELL.turn, turn, AWAY) === turn) return;
     }
@@ -52,8 +62,7 @@ export class Inbox {
 
   #sign({ cells, digest, signature }: Slot): boolean {
     try {
-      // Copies, since shared memory may change, and the module gets ordinary buffers.
-      signature.set(this.#work.sign(cells[SLOT.key] ?? 0, new Uint8Array(digest)));
+      signature.set(this.#work.sign(cells[SLOT.key] ?? 0, digest));
       Atomics.store(cells, SLOT.outcome, OUTCOME.signed);
       return true;
     } catch (error) {
@@ -77,11 +86,19 @@ export class Inbox {
       if (Atomics.compareExchange(cells, CELL.turn, turn, AWAY) === turn) break;
     }
     this.#settle(count);
+    this.#tell();
   }
 
   #settle(count: number): void {
     this.#settled = count;
     Atomics.store(this.#mailbox.cells, CELL.settled, count);
+    if (between(this.#told, count) >= TOLD_TOGETHER) this.#tell();
+  }
+
+  /** Wakes the caller's thread, which takes as long as a tenth of a signature. */
+  #tell(): void {
+    if (this.#told === this.#settled) return;
+    this.#told = this.#settled;
     Atomics.notify(this.#mailbox.cells, CELL.settled);
   }
 }

@@ -12,12 +12,12 @@ export function startSignature({ binding, handle }: CryptokiSession, key: Handle
   cryptoki("C_SignInit", () => binding.C_SignInit(handle, { mechanism: CKM_ECDSA }, key));
 }
 
-/** C_Sign. */
+/** C_Sign, with a copy of the digest and memory of this call alone. */
 export function finishSignature({ binding, handle }: CryptokiSession, digest: Uint8Array): Uint8Array {
   const output = Buffer.alloc(SIGNATURE_LENGTH);
   const signature = cryptoki("C_Sign", () => binding.C_Sign(handle, Buffer.from(digest), output));
   if (signature.length !== SIGNATURE_LENGTH) {
     throw new SignatureError(`C_Sign: expected a signature of ${SIGNATURE_LENGTH} bytes, got ${signature.length}`);
   }
-  return new Uint8Array(signature);
+  return signature;
 }
