@@ -10,7 +10,6 @@ import {
   type ServiceEndpoint,
 } from "@signpost/core/adapter";
 import { apiFromClient, type AwsKmsApi, type AwsKmsClientLike } from "./api.ts";
-import { watchCredentialRequests } from "./credential-requests.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import { configurationCause } from "./errors.ts";
 import { withKnownSources } from "./known-sources.ts";
@@ -117,7 +116,6 @@ export async function connect(
     return { ...found(opened.settings), api: opened.api, close: opened.close };
   }
   const sdk = await loadSdk();
-  watchCredentialRequests();
   if (client !== undefined) {
     const region = await withinDeadline(() => regionOf(client, given.region), plan.bounds);
     return { ...theirs, api: withKnownSources(apiFromClient(rememberingClient(client), sdk)), region };

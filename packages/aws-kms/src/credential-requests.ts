@@ -60,7 +60,7 @@ let watching = false;
  * the error of the last one, so its error often does not say whether a source was down or refused. Nothing is added to
  * a request, because a listener for its response would change when Node drains it.
  */
-export function watchCredentialRequests(): void {
+function watch(): void {
   if (watching) return;
   watching = true;
   subscribe("http.client.request.start", (message) => {
@@ -119,6 +119,7 @@ export function lastRenewal(): SourceRequest | undefined {
 
 /** Runs `ask`, and stores in `record` the last request that it makes to a source. */
 export function recordRequests<Answer>(record: RequestRecord, ask: () => Answer): Answer {
+  watch();
   return records.run(record, ask);
 }
 

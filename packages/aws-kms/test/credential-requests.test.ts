@@ -30,7 +30,6 @@ beforeEach(async () => {
   statuses = {};
   vi.resetModules();
   requests = await import("../src/credential-requests.ts");
-  requests.watchCredentialRequests();
 });
 
 /** Asks the server here in place of this host. */

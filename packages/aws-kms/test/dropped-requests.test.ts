@@ -2,12 +2,7 @@ import { once } from "node:events";
 import { createServer, request, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import {
-  dropRequests,
-  recordRequests,
-  watchCredentialRequests,
-  type RequestRecord,
-} from "../src/credential-requests.ts";
+import { dropRequests, recordRequests, type RequestRecord } from "../src/credential-requests.ts";
 import { provideCredentials } from "./environment.ts";
 
 const server = createServer();
@@ -18,7 +13,6 @@ afterAll(() => {
   server.closeAllConnections();
   server.close();
 });
-watchCredentialRequests();
 
 /** A question for credentials that asks once and goes on. Node tells of the request when it has a connection. */
 function question(record: RequestRecord, path: string): ClientRequest {

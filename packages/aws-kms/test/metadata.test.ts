@@ -2,7 +2,7 @@ import { createServer, request } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { expect, test, vi } from "vitest";
 import { credentialsErrorFrom } from "../src/credential-errors.ts";
-import { recordRequests, watchCredentialRequests, type RequestRecord } from "../src/credential-requests.ts";
+import { recordRequests, type RequestRecord } from "../src/credential-requests.ts";
 import { provideCredentials } from "./environment.ts";
 
 const none = Object.assign(new Error("Could not load credentials from any providers"), {
@@ -25,7 +25,6 @@ function askMetadata(
 
 test("a metadata service that is not there is no source, until it has given credentials in this process", async () => {
   provideCredentials(undefined);
-  watchCredentialRequests();
   const record: RequestRecord = { last: undefined };
   await recordRequests(record, () => askMetadata(1));
   expect(record.last).toEqual({ source: "metadata", origin: "http://169.254.169.254", status: undefined });
@@ -48,7 +47,6 @@ test("one that hangs after it gave a token passes, since it is there", async () 
   vi.resetModules();
   const requests = await import("../src/credential-requests.ts");
   const { credentialsErrorFrom: errorFrom } = await import("../src/credential-errors.ts");
-  requests.watchCredentialRequests();
   const server = createServer(({ url }, response) => {
     if (url === "/latest/api/token") response.end("token");
     else response.destroy();
@@ -65,7 +63,6 @@ test("one that hangs after it gave a token passes, since it is there", async () 
 });
 
 test("one that stops in the middle of an answer passes", async () => {
-  watchCredentialRequests();
   const server = createServer((_request, response) => void response.writeHead(200, { "content-length": 9 }).write("{"));
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as AddressInfo;

@@ -1,7 +1,6 @@
 import type { Agent } from "node:https";
 import { closedError } from "@signpost/core/adapter";
 import type { AwsKmsApi } from "../api.ts";
-import { watchCredentialRequests } from "../credential-requests.ts";
 import { createCredentialSource, type CredentialProvider } from "../credential-source.ts";
 import { withRenewedCredentials } from "../credentials.ts";
 import { type ClientLimits, createOwnClient } from "../own-client.ts";
@@ -113,11 +112,8 @@ function providerOf(
     return createCredentialSource(() => (options) => credentials({ ...options, callerClientConfig }), patienceMs);
   }
   let chain: Promise<ReturnType<typeof createOwnClient>> | undefined;
-  const load = async (): Promise<ReturnType<typeof createOwnClient>> => {
-    const sdk = await loadSdk();
-    watchCredentialRequests();
-    return createOwnClient(sdk, settings, { sockets, timeoutMs, ended });
-  };
+  const load = async (): Promise<ReturnType<typeof createOwnClient>> =>
+    createOwnClient(await loadSdk(), settings, { sockets, timeoutMs, ended });
   return async (options) => {
     const found = environmentCredentials();
     if (found !== undefined) return found;

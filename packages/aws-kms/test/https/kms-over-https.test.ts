@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import tls from "node:tls";
 import { inspect } from "node:util";
+import { KMSClient } from "@aws-sdk/client-kms";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ConfigurationError, createKeySet, openSigner, signWith } from "@signpost/core";
 import { awsKms, openAwsKmsSigner } from "@signpost/aws-kms";
@@ -287,6 +288,31 @@ describe("credentials", () => {
     failing = false;
     await using signer = await openAwsKmsSigner({ key: key.arn, api });
     await expect(signer.sign(DIGEST)).resolves.toHaveLength(64);
+  });
+
+  test.each([
+    [503, "unavailable"],
+    [403, "access_denied"],
+  ])("of a provider of the SDK whose source answers %d are %s", async (status, code) => {
+    const source = createServer((_asked, response) => void response.writeHead(status).end());
+    await new Promise<void>((listening) => source.listen(0, "127.0.0.1", listening));
+    onTestFinished(() => void source.close());
+    const origin = `http://127.0.0.1:${(source.address() as AddressInfo).port}`;
+    provideCredentials(undefined);
+    process.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = `${origin}/credentials`;
+    const sdk = new KMSClient({ region });
+    onTestFinished(() => sdk.destroy());
+    const signing = openAwsKmsSigner({
+      key: key.arn,
+      api: open({ credentials: sdk.config.credentialDefaultProvider({ maxRetries: 0 }) }),
+      policy: { maxAttempts: 1 },
+    });
+    await expect(signing).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(
+        `could not get credentials: their source, ${origin}, answered HTTP status ${status}`,
+      ),
+    });
   });
 
   test("that do not arrive keep no call that is aborted", async () => {
