@@ -64,6 +64,17 @@ describe("the PINs that a child process may ask for", () => {
     expect(await take(book, pin)).toBe("1234");
   });
 
+  test("it is kept if the PIN of an open signer was the same before, and differs since the PIN was changed", async () => {
+    const { book, accepted } = await withAccepted();
+    const given = { pin: "1234" };
+    const pin = book.add(pinSource(() => given.pin));
+    expect(await book.compare(pin, TOKEN, accepted)).toBe("proven");
+    given.pin = "4321";
+    expect(await book.compare(pin, TOKEN, accepted)).toBe("changed");
+    book.forgetUnneeded([{ token: TOKEN, pin }]);
+    expect(await take(book, accepted)).toBe("1234");
+  });
+
   test("one that is gone is no login of other code: nothing is compared with it", async () => {
     const { book, accepted } = await withAccepted();
     book.forgetUnneeded([]);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { LoginPins } from "../src/pool/login-pins.ts";
 import { SignerPins } from "../src/pool/signer-pins.ts";
 import { pinSource, readPin } from "../src/request/pin.ts";
+import { differsFromAccepted } from "../src/wire/pin-error.ts";
 
 /** The token is logged in with 1234. */
 const pins: LoginPins = {
@@ -56,6 +57,50 @@ describe("the PIN that a token accepted, of a signer that is closed", () => {
     signers.remove(accepted);
     signers.close();
     expect(signers.source).toBeUndefined();
+  });
+});
+
+describe("a PIN that was proven", () => {
+  /** Two signers that were proven. Then the PIN was changed, and the first one's source gave the new one at a login. */
+  async function changed(given: { pin: string }) {
+    const now = { pin: "1234" };
+    const signers = new SignerPins(
+      { label: "op", serial: "1" },
+      {
+        ...pins,
+        compare: async (source) => {
+          if ((await readPin(source)) === now.pin) return "proven";
+          throw differsFromAccepted({ label: "op", serial: "1" }, source.name);
+        },
+      },
+    );
+    const first = pinSource(() => now.pin, "first");
+    const second = pinSource(() => given.pin, "second");
+    signers.add(first);
+    signers.accepted(first, false);
+    signers.add(second);
+    await signers.admit(second);
+    now.pin = "5678";
+    signers.accepted(first, false);
+    await new Promise((resolve) => void setImmediate(resolve));
+    return { signers, first, second };
+  }
+
+  test("differs after a login with another one, and replaces none", async () => {
+    const { signers, first, second } = await changed({ pin: "1234" });
+    expect(signers.note(second)).toMatch(/not the one that the token last accepted/);
+    signers.remove(first);
+    expect(signers.source).toBe(first);
+  });
+
+  test("stays proven after a login with the same one", async () => {
+    const given = { pin: "1234" };
+    const changing = changed(given);
+    given.pin = "5678";
+    const { signers, first, second } = await changing;
+    expect(signers.note(second)).toBeUndefined();
+    signers.remove(first);
+    expect(signers.source).toBe(second);
   });
 });
 

@@ -98,8 +98,11 @@ export class SignerPins {
     if (!this.#sources.includes(source)) return;
     this.#standings.set(source, "proven");
     if (isKnown) return;
-    const others = this.#sources.filter((other) => !this.#isProven(other) && this.#standings.has(other));
-    for (const other of others) void this.#lookAgain(other);
+    // The PIN may have been changed: a login may prove what was not proven before, and disprove what was.
+    for (const other of this.#sources) {
+      const isSame = this.#isProven(other) && other.identity === source.identity;
+      if (this.#standings.has(other) && !isSame) void this.#lookAgain(other);
+    }
   }
 
   /** The token has refused it. Another one is tried first from now on. */
@@ -193,7 +196,7 @@ export class SignerPins {
     if (standing === "proven" && this.#accepted === accepted && !isNeeded) this.#accepted = source;
   }
 
-  /** A login may have proven what was not before. */
+  /** Compares it with the PIN of a later login. */
   async #lookAgain(source: PinSource): Promise<void> {
     const before = this.#standings.get(source);
     const accepted = this.#accepted;

@@ -44,7 +44,11 @@ export class ProcessModule {
           this.#keys.requireNotRefused(token);
           return this.#pins.take(number, token);
         },
-        compare: (number, token, accepted) => this.#pins.compare(number, token, accepted),
+        compare: async (number, token, accepted) => {
+          const verdict = await this.#pins.compare(number, token, accepted);
+          this.#releasePin();
+          return verdict;
+        },
       },
       refused: (child, number, error) => {
         const key = this.#keys.all.find(({ current }) => current?.child === child && current.number === number);

@@ -1,6 +1,7 @@
 import { SignerError } from "@signpost/core";
 import type { LoginPins, PinTry } from "../pool/login-pins.ts";
 import type { PinSource } from "../request/pin.ts";
+import { PinError } from "../wire/pin-error.ts";
 import type { PinVerdict } from "../wire/pin-outcomes.ts";
 import { type TokenName, tokenKey } from "../wire/token-name.ts";
 
@@ -69,9 +70,15 @@ export class PinBook {
   async compare(number: number, token: TokenName, accepted: number | undefined): Promise<PinVerdict> {
     const { source, proven } = this.#require(number);
     const other = accepted === undefined ? undefined : this.#require(accepted).source;
-    const verdict = await this.#pins.compare(source, token, other);
-    if (verdict === "proven") proven.add(tokenKey(token));
-    return verdict;
+    try {
+      const verdict = await this.#pins.compare(source, token, other);
+      if (verdict === "proven") proven.add(tokenKey(token));
+      else proven.delete(tokenKey(token));
+      return verdict;
+    } catch (error) {
+      if (error instanceof PinError && error.reason === "compared") proven.delete(tokenKey(token));
+      throw error;
+    }
   }
 
   /** The child is gone. The next one does not know which PINs its tokens accepted. */
