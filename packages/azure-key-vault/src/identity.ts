@@ -1,6 +1,7 @@
 import { ConfigurationError } from "@signpost/core";
 import { textMember } from "@signpost/core/adapter";
 import type { AzureKeyVaultCredentialLike } from "./api.ts";
+import { WITHOUT_COMMONJS } from "./undici.ts";
 
 /** It keeps its tokens, and the metadata service of a machine answers few requests at a time. */
 let shared: AzureKeyVaultCredentialLike | undefined;
@@ -25,7 +26,9 @@ export function loadingFailure(error: unknown): string {
   if (NOT_FOUND.test(message)) {
     return "expected a credential, or @azure/identity to be installed (npm install @azure/identity)";
   }
-  return `expected a credential, or @azure/identity to load, but it failed with "${message}"`;
+  const what = `expected a credential, or @azure/identity to load, but it failed with "${message}"`;
+  if (!WITHOUT_COMMONJS.test(message)) return what;
+  return `${what}: its CommonJS cannot run inside this bundle; make @azure/identity external, or bundle to CommonJS`;
 }
 
 // Node's message, for CommonJS and for ES modules.

@@ -26,5 +26,5 @@ export function loadingFailure(error: unknown): string {
 // Node's message, for CommonJS and for ES modules.
 const NOT_FOUND = /^Cannot find (?:module|package) 'undici(?:\/index\.js)?'/;
 
-// The messages of esbuild, and of Node for code that a bundler left unchanged.
-const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;
+/** The messages of esbuild, and of Node for code that a bundler left unchanged. */
+export const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;

@@ -117,7 +117,10 @@ test.each<[message: string, text: RegExp]>([
   ["Cannot find package '@azure/identity' imported from /app/index.js", /npm install @azure\/identity/],
   ["Cannot find module '@azure/identity'\nRequire stack:", /npm install @azure\/identity/],
   ["Cannot find package 'other' imported from /app", /to load, but it failed with "Cannot find package 'other'/],
-  ['Dynamic require of "x" is not supported', /to load, but it failed/],
+  [
+    'Dynamic require of "x" is not supported',
+    /to load, but it failed with "Dynamic require of .*: its CommonJS cannot run inside this bundle; make @azure\/identity external, or bundle to CommonJS$/,
+  ],
 ])("a default credential that does not load because of %j says so", (message, text) => {
   expect(loadingFailure(new Error(message))).toMatch(text);
 });
