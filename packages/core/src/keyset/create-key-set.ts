@@ -111,8 +111,14 @@ export function readList(argument: string, value: unknown): readonly unknown[] {
 }
 
 export function refuseDuplicates(argument: string, keys: readonly PublishedKey[]): void {
+  const check = createKidCheck(argument);
+  for (const key of keys) check(key);
+}
+
+/** Refuses each key whose kid an earlier one has. */
+export function createKidCheck(argument: string): (key: PublishedKey) => void {
   const seen = new Set<string>();
-  for (const { keyId } of keys) {
+  return ({ keyId }) => {
     if (seen.has(keyId)) {
       throw new ConfigurationError(
         argument,
@@ -120,5 +126,5 @@ export function refuseDuplicates(argument: string, keys: readonly PublishedKey[]
       );
     }
     seen.add(keyId);
-  }
+  };
 }

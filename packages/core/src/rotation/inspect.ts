@@ -1,12 +1,12 @@
 import { ConfigurationError } from "../errors.ts";
-import { KEY_SET_OPTIONS, readList, readTrailingKeys, refuseDuplicates } from "../keyset/create-key-set.ts";
+import { createKidCheck, KEY_SET_OPTIONS, readList, readTrailingKeys } from "../keyset/create-key-set.ts";
 import { readSigningEntry } from "../keyset/read-keys.ts";
 import type { PublishedKey } from "../keyset/types.ts";
 import { assertOptions } from "../options/assert-options.ts";
 import { readClock } from "../options/read-clock.ts";
 import { requireRoomForChains, requireValidChain } from "./certificates.ts";
 import { readMoment } from "./moment.ts";
-import { requireDistinct, requireDistinctKeys } from "./publish.ts";
+import { createKeyCheck } from "./publish.ts";
 import {
   readDurations,
   requireActive,
@@ -201,19 +201,8 @@ function requireEach(
   collect: Collect,
 ): void {
   for (const [index, key] of keys.entries()) collect(() => requireAnnounced(key, keys[index - 1], durations));
-  if (isDistinct(keys, trailing)) return;
-  // What is there twice is left out, so that the next one is compared too.
-  const named: PublishedKey[] = [];
-  for (const key of [...keys.map((each) => each.key.published), ...trailing]) {
-    collect(() => (refuseDuplicates("entries", [...named, key]), named.push(key)));
-  }
-  const distinct: PlannedKey<ScheduledEntry>[] = [];
-  for (const key of keys) collect(() => (requireDistinctKeys([...distinct, key]), distinct.push(key)));
-}
-
-/** Comparing all keys at once is fast, also for thousands of them. */
-function isDistinct(keys: readonly PlannedKey<ScheduledEntry>[], trailing: readonly PublishedKey[]): boolean {
-  const { mistakes, collect } = createCollector();
-  collect(() => requireDistinct(keys, trailing));
-  return mistakes.length === 0;
+  const checkKid = createKidCheck("entries");
+  for (const key of [...keys.map((each) => each.key.published), ...trailing]) collect(() => checkKid(key));
+  const checkKey = createKeyCheck();
+  for (const key of keys) collect(() => checkKey(key));
 }

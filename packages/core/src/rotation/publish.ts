@@ -91,17 +91,19 @@ function activeKeyOf<Entry>(key: PlannedKey<Entry>, activeKeys: Map<PlannedKey<E
 /** In the whole schedule, not only in one set, a kid names one key and a key has one kid. */
 export function requireDistinct(keys: readonly PlannedKey<unknown>[], trailing: readonly PublishedKey[]): void {
   refuseDuplicates("entries", [...keys.map((key) => key.key.published), ...trailing]);
-  requireDistinctKeys(keys);
+  // No two entries have the same key.
+  const check = createKeyCheck();
+  for (const key of keys) check(key);
 }
 
-/** No two entries have the same key. */
-export function requireDistinctKeys(keys: readonly PlannedKey<unknown>[]): void {
+/** Refuses each entry whose key an earlier one has. */
+export function createKeyCheck(): (key: PlannedKey<unknown>) => void {
   const seen = new Map<string, string>();
-  for (const { argument, key } of keys) {
+  return ({ argument, key }) => {
     const { x, y } = key.published.publicKey;
     const before = seen.get(`${x}.${y}`);
     if (before !== undefined)
       throw new ConfigurationError(argument, `expected a different key, got the key of ${before}`);
     seen.set(`${x}.${y}`, argument);
-  }
+  };
 }

@@ -1,5 +1,6 @@
 import { createECDH } from "node:crypto";
 import { expect, test } from "vitest";
+import { inspectSchedule } from "@signpost/core/adapter";
 import { createRotationSchedule, ecPointToJwk, type ScheduledEntry } from "@signpost/core";
 import { publishingSigner } from "../support/key-fixtures.ts";
 import { EPOCH, HOUR } from "../support/schedules.ts";
@@ -32,4 +33,17 @@ test("a schedule of 3,000 daily rotations answers like a short one", () => {
   ]);
   now = EPOCH + 24 * 2999 * HOUR;
   expect(schedule.keySet().active.publicKey).toEqual(keys.at(-1));
+});
+
+// The same.
+test("the mistakes of 10,000 entries, one kid and one key of which are there twice, are listed", () => {
+  const keys = Array.from({ length: 10_000 }, () => ecPointToJwk(createECDH("prime256v1").generateKeys()));
+  const entries = keys.map((key, day): ScheduledEntry => {
+    const activeFrom = EPOCH + 24 * day * HOUR;
+    const signer = publishingSigner(day === 9999 ? (keys[0] ?? key) : key);
+    const keyId = `k${day === 9998 ? 0 : day}`;
+    return { keyId, signer, announcedFrom: new Date(activeFrom - 10 * HOUR), activeFrom: new Date(activeFrom) };
+  });
+  const { mistakes } = inspectSchedule(entries, { maxTokenLifetimeSeconds: 3600, now: () => EPOCH });
+  expect(mistakes.map(({ argument }) => argument)).toEqual(["entries", "entries[9999]"]);
 });
