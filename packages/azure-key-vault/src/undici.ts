@@ -27,4 +27,5 @@ export function loadingFailure(error: unknown): string {
 const NOT_FOUND = /^Cannot find (?:module|package) 'undici(?:\/index\.js)?'/;
 
 /** The messages of esbuild, and of Node for code that a bundler left unchanged. */
-export const WITHOUT_COMMONJS = /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;
+export const WITHOUT_COMMONJS: RegExp =
+  /^Dynamic require of|^(?:require|module|exports|__dirname|__filename) is not defined/;
